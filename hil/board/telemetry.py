@@ -118,8 +118,7 @@ class TickRecorder:
 
     def count(self, exception: int) -> int:
         """A tick is done, in that exception: its cycles."""
-        handled = self._core.handled
-        both = [handled[n] for n in {exception, SYSTICK} if n in handled]  # where the boundary has its own, that too
+        both = [self._core.handled(n) for n in {exception, SYSTICK}]  # where the boundary has its own, that too
         before = self._handled
         self._handled = Handled(0, sum(h.instructions for h in both), sum(h.cycles for h in both))
         cycles = self._handled.cycles - before.cycles

@@ -70,6 +70,7 @@ class VirtualBoard:
         split = "ft_boundary_interrupt" in self.image.symbols
         self.tick_exception = PENDSV if split else SYSTICK  # the exception in which the control tick runs
         self.chip.core.on_exception = self._exception_done
+        self.chip.core.hear([self.tick_exception])
         self._line = TcpPort(port)
         self.port, self.url = self._line.port, self._line.url
         self.ticks = 0

@@ -1,57 +1,9 @@
 /* What Unicorn calls before every basic block of the emulated processor:
  * counts instructions and cycles, and stops when something is due. In C
  * because a tick has hundreds of blocks; hil/chip/cpu.py explains it. */
-#include "flash_fetch.h"
+#include "block_counter.h"
 
-#define SLOTS 65536u /* of the table; a power of two */
-#define WATCHES 2u
-#define FLASH_MOST 0x100000u /* bytes */
-#define IT_STATE 0x0600FC00u /* in it */
-
-typedef struct {
-    uint64_t address;
-    uint32_t size; /* bytes; 0 is an empty slot */
-    uint32_t instructions, cycles;
-    uint32_t refill; /* cycles more if the block's branch is taken */
-    uint64_t runs;
-    uint64_t taken, fell; /* its branch, where nothing came between */
-    const instruction *code;
-    uint64_t round; /* of a watched handler: the last one it ran in */
-    uint32_t here, most; /* runs in that one, and in any */
-} block;
-
-/* The waiting for flash of one exception handler, with all that interrupts it.
- * A round begins at its first block and ends when `running` is cleared. */
-typedef struct {
-    uint64_t handler; /* address */
-    uint32_t running;
-    flash_fetch *fetch;
-} flash_watch;
-
-typedef struct {
-    int64_t now, deadline; /* cycles */
-    int64_t began;         /* cycle at which the block was looked at */
-    uint64_t instructions;
-    uint64_t last_end; /* address behind the last block */
-    uint32_t last_refill, last_slot;
-    uint32_t stopped;  /* 1 deadline reached, 2 unknown block */
-    uint64_t unknown_address;
-    uint32_t unknown_size;
-    void (*stop)(void *);
-    int (*read_register)(void *, int, void *);
-    int (*write_register)(void *, int, const void *);
-    int status_register, program_counter; /* Unicorn's numbers */
-    flash_watch watches[WATCHES];
-    uint64_t rounds;
-    uint64_t flash_start;
-    uint8_t readers[FLASH_MOST / 16u]; /* bit a halfword: reads flash */
-    block blocks[SLOTS];
-} counter;
-
-uint32_t slot_of(const counter *c, uint64_t address, uint32_t size);
-void before_block(void *unicorn, uint64_t address, uint32_t size, void *user);
-void before_read(void *unicorn, int type, uint64_t address, int size,
-                 int64_t value, void *user);
+#define IT_STATE 0x0600FC00u /* in the program status register */
 
 /* Find a block's slot, or the empty one where it belongs. */
 uint32_t slot_of(const counter *c, uint64_t address, uint32_t size)
@@ -124,14 +76,14 @@ void before_block(void *unicorn, uint64_t address, uint32_t size, void *user)
     block *b;
     uint32_t slot = slot_of(c, address, size);
     if (c->now >= c->deadline) {
-        leave(c, unicorn, 1u);
+        leave(c, unicorn, DEADLINE);
         return;
     }
     b = &c->blocks[slot];
     if (b->size == 0) {
         c->unknown_address = address;
         c->unknown_size = size;
-        leave(c, unicorn, 2u);
+        leave(c, unicorn, UNKNOWN);
         return;
     }
     c->began = c->now;

@@ -1,76 +1,83 @@
-"""Exceptions of an ARMv7-M processor: which are pending, enabled, active, and which one comes next."""
+"""Exceptions of an ARMv7-M processor: which are pending, enabled, active; the rules are in nvic.c."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+from hil.chip.core_library import EXCEPTIONS, library
+
 RESET, NMI, HARD_FAULT, MEM_MANAGE, BUS_FAULT, USAGE_FAULT, SVCALL, PENDSV, SYSTICK = 1, 2, 3, 4, 5, 6, 11, 14, 15
 FIRST_IRQ = 16
-EXCEPTIONS = FIRST_IRQ + 128
-_FIXED = {RESET: -3, NMI: -2, HARD_FAULT: -1}
 _FAULTS = (MEM_MANAGE, BUS_FAULT, USAGE_FAULT)
-THREAD = 256  # execution priority of thread mode: lower than any exception
 
 
 class Nvic:
-    """The state and the rules. Priorities are the 8-bit fields; the chip implements their upper four bits."""
+    """The state, which is the C's. pending, enabled, lines (interrupt requests that peripherals hold asserted),
+    priority: by the exception's number; priorities are the 8-bit fields, of which the chip implements the upper four
+    bits."""
 
-    def __init__(self) -> None:
+    def __init__(self, state: Any) -> None:
+        self._ffi, self._lib = library()
+        self._state, self._at = state, self._ffi.addressof(state)
+        self.pending, self.enabled, self.lines, self.priority = (
+            self._ffi.buffer(part) for part in (state.pending, state.enabled, state.lines, state.priority))
         self.reset()
 
     def reset(self) -> None:
-        self.pending: set[int] = set()
-        self.lines: set[int] = set()  # interrupt requests that peripherals hold asserted
-        self.active: list[int] = []  # innermost last
-        self.enabled = {NMI, HARD_FAULT, SVCALL, PENDSV, SYSTICK}
-        self.priority = [0] * EXCEPTIONS
-        self.group_shift = 0  # AIRCR.PRIGROUP
+        self._ffi.memmove(self._at, bytes(self._ffi.sizeof("nvic")), self._ffi.sizeof("nvic"))
+        for number in (NMI, HARD_FAULT, SVCALL, PENDSV, SYSTICK):
+            self._state.enabled[number] = 1
 
-    def pend(self, number: int) -> None:
-        self.pending.add(number)
+    @property
+    def active(self) -> list[int]:
+        """Innermost last."""
+        return list(self._state.active[0:self._state.depth])
+
+    @property
+    def group_shift(self) -> int:
+        """AIRCR.PRIGROUP."""
+        return int(self._state.group_shift)
+
+    @group_shift.setter
+    def group_shift(self, shift: int) -> None:
+        self._state.group_shift = shift
+
+    @property
+    def waiting(self) -> list[int]:
+        """Pending and enabled, whatever is active."""
+        return [number for number in range(EXCEPTIONS) if self._state.pending[number] and self._state.enabled[number]]
+
+    def pend(self, number: int, pending: bool = True) -> None:
+        self._state.pending[number] = pending
+
+    def enable(self, number: int, enabled: bool = True) -> None:
+        self._state.enabled[number] = enabled
+
+    def prioritise(self, number: int, priority: int) -> None:
+        self._state.priority[number] = priority & 0xF0  # four bits are implemented
+
+    def unpend(self, numbers: Iterable[int]) -> None:
+        """By software: what is asserted stays, unless it is being handled."""
+        active = self.active
+        for number in numbers:
+            self._state.pending[number] = self._state.lines[number] and number not in active
 
     def line(self, irq: int, asserted: bool) -> None:
         """A peripheral drives its interrupt request."""
-        number = FIRST_IRQ + irq
-        if not asserted:
-            self.lines.discard(number)
-        elif number not in self.lines:
-            self.lines.add(number)
-            if number not in self.active:
-                self.pending.add(number)
+        self._lib.nvic_line(self._at, irq, asserted)
 
     def group(self, number: int) -> int:
         """The part of the priority that decides preemption."""
-        if number in _FIXED:
-            return _FIXED[number]
-        return self.priority[number] >> (self.group_shift + 1) << (self.group_shift + 1)
-
-    def running(self, primask: int = 0, basepri: int = 0, faultmask: int = 0) -> int:
-        """Execution priority: only an exception with a smaller group priority preempts."""
-        level = min((self.group(number) for number in self.active), default=THREAD)
-        if basepri:
-            level = min(level, basepri >> (self.group_shift + 1) << (self.group_shift + 1))
-        if primask:
-            level = min(level, 0)
-        return min(level, -1) if faultmask else level
+        return int(self._lib.nvic_group(self._at, number))
 
     def candidate(self) -> int | None:
         """The pending, enabled exception that would be taken first."""
-        ready = self.pending & self.enabled
-        if not ready:
-            return None
-        return min(ready, key=lambda n: (_FIXED.get(n, self.priority[n]), n))
-
-    def enter(self, number: int) -> None:
-        self.pending.discard(number)
-        self.active.append(number)
-
-    def leave(self) -> int:
-        number = self.active.pop()
-        if number in self.lines:
-            self.pending.add(number)
-        return number
+        number = int(self._lib.nvic_candidate(self._at))
+        return None if number < 0 else number
 
     def escalate(self, fault: int, level: int) -> int:
         """The exception that a synchronous fault raises at execution priority `level`."""
-        if fault in _FAULTS and (fault not in self.enabled or self.group(fault) >= level):
+        if fault in _FAULTS and (not self._state.enabled[fault] or self.group(fault) >= level):
             return HARD_FAULT
         return fault

@@ -44,6 +44,7 @@ class Core(Protocol):
     events: Events
     dwt: Dwt
     floating_point: bool
+    vector_table: int
     on_systick: Callable[[], None]
 
     def request_reset(self) -> None: ...
@@ -73,39 +74,37 @@ class SystemControl(Peripheral):
     def _bind(self, name: str, word: int) -> None:
         nvic, first = self.core.nvic, FIRST_IRQ + 32 * word
         offset = next(at for at, r in self.REGISTERS.items() if r.name == f"{name}{word}")
-
-        def members() -> set[int]:
-            group = {"S": nvic.enabled, "C": nvic.enabled}[name[1]] if name.endswith("ER") else nvic.pending
-            return set(nvic.active) if name == "IABR" else group
+        numbers = range(first, first + 32)
 
         def read() -> int:
-            return sum(1 << n - first for n in members() if first <= n < first + 32)
+            active = nvic.active
+            held = [n in active for n in numbers] if name == "IABR" else (
+                nvic.enabled if name.endswith("ER") else nvic.pending)[first:first + 32]
+            return sum(bool(bit) << i for i, bit in enumerate(held))
 
         def write(value: int) -> None:
-            chosen = {first + bit for bit in range(32) if value >> bit & 1}
-            target = nvic.enabled if name.endswith("ER") else nvic.pending
-            if name[1] == "S":
-                target |= chosen
+            chosen = [number for number in numbers if value >> number - first & 1]
+            if name == "ICPR":
+                nvic.unpend(chosen)
             else:
-                target -= chosen
-                if target is nvic.pending:
-                    target |= chosen & nvic.lines - set(nvic.active)
+                for number in chosen:
+                    (nvic.enable if name.endswith("ER") else nvic.pend)(number, name[1] == "S")
             self.core.events.attend()
 
         self._read[offset], self._write[offset] = read, (write, self._write[offset][1])
 
     def _bind_priority(self, offset: int, first: int) -> None:
-        priority = self.core.nvic.priority
+        nvic = self.core.nvic
 
         def read() -> int:
-            return sum(self.core.nvic.priority[first + i] << 8 * i for i in range(4))
+            return int.from_bytes(nvic.priority[first:first + 4], "little")
 
         def write(value: int) -> None:
             for i in range(4):
-                self.core.nvic.priority[first + i] = value >> 8 * i & 0xF0  # four bits are implemented
+                nvic.prioritise(first + i, value >> 8 * i)
             self.core.events.attend()
 
-        assert first + 3 < len(priority)
+        assert first + 3 < len(nvic.priority)
         self._read[offset], self._write[offset] = read, (write, WORD)
 
     # SysTick
@@ -128,10 +127,10 @@ class SystemControl(Peripheral):
     # SCB
     def read_ICSR(self) -> int:
         nvic = self.core.nvic
-        pending = nvic.candidate() or 0
-        value = (nvic.active[-1] if nvic.active else 0) | pending << 12
-        value |= (SYSTICK in nvic.pending) << 26 | (PENDSV in nvic.pending) << 28 | (NMI in nvic.pending) << 31
-        return value | (any(n >= FIRST_IRQ for n in nvic.pending & nvic.enabled)) << 22 | (len(nvic.active) <= 1) << 11
+        active, waiting = nvic.active, nvic.waiting
+        value = (active[-1] if active else 0) | (nvic.candidate() or 0) << 12
+        value |= sum(bool(nvic.pending[number][0]) << bit for bit, number in ((26, SYSTICK), (28, PENDSV), (31, NMI)))
+        return value | (any(n >= FIRST_IRQ for n in waiting)) << 22 | (len(active) <= 1) << 11
 
     def write_ICSR(self, value: int) -> None:
         nvic = self.core.nvic
@@ -140,8 +139,11 @@ class SystemControl(Peripheral):
                 nvic.pend(number)
         for bit, number in ((25, SYSTICK), (27, PENDSV)):
             if value >> bit & 1:
-                nvic.pending.discard(number)
+                nvic.pend(number, False)
         self.core.events.attend()
+
+    def write_VTOR(self, value: int) -> None:
+        self.value["VTOR"] = self.core.vector_table = value
 
     def read_AIRCR(self) -> int:
         return 0xFA05 << 16 | self.core.nvic.group_shift << 8
@@ -156,7 +158,7 @@ class SystemControl(Peripheral):
     def write_SHCSR(self, value: int) -> None:
         self.value["SHCSR"] = value
         for bit, number in _SHCSR_FAULTS.items():
-            (self.core.nvic.enabled.add if value >> bit & 1 else self.core.nvic.enabled.discard)(number)
+            self.core.nvic.enable(number, bool(value >> bit & 1))
 
     def write_CFSR(self, value: int) -> None:
         self.value["CFSR"] &= ~value

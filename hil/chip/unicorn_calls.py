@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,8 +17,6 @@ Failed = Callable[[type[BaseException], BaseException, Any], None]
 _READ, _WRITE = "uint64_t(void *, uint64_t, unsigned, void *)", "void(void *, uint64_t, unsigned, uint64_t, void *)"
 _FFI = cffi.FFI()
 _FFI.cdef("""
-int uc_reg_read_batch(void *engine, int *registers, void **values, int count);
-int uc_reg_write_batch(void *engine, int *registers, void **values, int count);
 int uc_mmio_map(void *engine, uint64_t start, uint64_t size, void *read, void *user, void *write, void *user2);
 int uc_mem_map_ptr(void *engine, uint64_t start, uint64_t size, uint32_t rights, void *memory);
 """)
@@ -34,23 +33,13 @@ def _check(status: int) -> None:
         raise UcError(status)
 
 
-class Registers:
-    """Some registers, read or written in one call, in the order given; for it matters which stack SP names."""
-
-    def __init__(self, uc: Uc, *registers: int) -> None:
-        self._engine, self._count = _engine(uc), len(registers)
-        self._registers = _FFI.new("int[]", registers)
-        self._values = _FFI.new("uint64_t[]", self._count)
-        self._at = _FFI.new("void *[]", [self._values + i for i in range(self._count)])
-
-    def read(self) -> list[int]:
-        _check(_LIB.uc_reg_read_batch(self._engine, self._registers, self._at, self._count))
-        return _FFI.unpack(self._values, self._count)
-
-    def write(self, *values: int) -> None:
-        """As many as there are registers, each as wide as its register."""
-        self._values[0:self._count] = values
-        _check(_LIB.uc_reg_write_batch(self._engine, self._registers, self._at, self._count))
+def hook(uc: Uc, kind: int, function: Any, user: Any, start: int = 1, end: int = 0) -> None:
+    """Have Unicorn call a C function with a C pointer where addresses are within [start, end], everywhere if that is
+    empty."""
+    pointers = (int(_FFI.cast("uintptr_t", pointer)) for pointer in (function, user))
+    status = uclib.uc_hook_add(uc._uch, ctypes.byref(ctypes.c_size_t()), kind, *map(ctypes.c_void_p, pointers),
+                               ctypes.c_uint64(start), ctypes.c_uint64(end))
+    _check(status)
 
 
 def map_peripherals(uc: Uc, start: int, size: int, read: Read, write: Write, failed: Failed) -> Sequence[Any]:

@@ -48,6 +48,7 @@ class FlashWatch:
             self._ended(number, handled.cycles)
 
         core.on_exception = on_exception
+        core.hear()
 
     def _ended(self, number: int, cycles: int) -> None:
         if number == self._board.tick_exception:

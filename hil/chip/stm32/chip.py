@@ -247,7 +247,7 @@ class Stm32(ABC):
     @property
     def in_rom(self) -> bool:
         """Whether the processor runs ST's boot loader."""
-        return SYSTEM_START <= self.core._pc < SYSTEM_START + SYSTEM_SIZE
+        return SYSTEM_START <= self.core.pc < SYSTEM_START + SYSTEM_SIZE
 
     def reset(self, cause: str = "pin") -> None:
         """A reset from outside: 'pin', 'brownout' or 'power' (which loses the memory)."""
@@ -265,7 +265,7 @@ class Stm32(ABC):
             if peripheral not in (self.core.scs, self.core.dwt):
                 peripheral.reset()
         self.core.reset()
-        self.core.halted = not self.powered
+        self.core.hold(not self.powered)
         self.detector.look()
 
     def _scramble_memory(self) -> None:

@@ -26,7 +26,7 @@ def test_systick_interrupts_a_sleeping_core_at_its_period(program):
         }""").run(10.5e-3)
     assert run[0] == 10
     assert run[1] == 10
-    handled = run.chip.core.handled[15]
+    handled = run.chip.core.handled(15)
     assert handled.entries == 10
 
 
@@ -274,7 +274,7 @@ def test_instructions_are_counted_exactly(program):
     loop = run.image.symbol("loop")
     assert run[0] == 5
     assert run.chip.core.executed_in(loop.address, loop.end) == 5 * (1000 * 6 + 1)
-    around = run.chip.core.handled[15].instructions - 5 * (1000 * 6 + 1)
+    around = run.chip.core.handled(15).instructions - 5 * (1000 * 6 + 1)
     assert 0 < around == 5 * (around // 5) < 5 * 20
 
 

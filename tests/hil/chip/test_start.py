@@ -107,7 +107,7 @@ def test_on_the_g4_the_outputs_go_without_any_code(tmp_path):
     board = Machine(tmp_path, ARMED, "nucleo-g474re-6").run(0.01)
     board.poke("arm", 1)
     board.run(0.005)
-    board.chip.core.locked_up = True
+    board.chip.core.lock_up()
     board.chip.supply(2.8)
     assert board.outputs == (0.0, 0.0, 0.0)
 

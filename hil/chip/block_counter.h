@@ -1,0 +1,59 @@
+/* What hil/chip/block_counter.c keeps, and what it counts time by. */
+#ifndef BLOCK_COUNTER_H
+#define BLOCK_COUNTER_H
+
+#include "flash_fetch.h"
+
+#define SLOTS 65536u /* of the table; a power of two */
+#define WATCHES 2u
+#define FLASH_MOST 0x100000u /* bytes */
+
+/* Why execution stopped. */
+enum { GOES_ON, DEADLINE, UNKNOWN };
+
+typedef struct {
+    uint64_t address;
+    uint32_t size; /* bytes; 0 is an empty slot */
+    uint32_t instructions, cycles;
+    uint32_t refill; /* cycles more if the block's branch is taken */
+    uint64_t runs;
+    uint64_t taken, fell; /* its branch, where nothing came between */
+    const instruction *code;
+    uint64_t round; /* of a watched handler: the last one it ran in */
+    uint32_t here, most; /* runs in that one, and in any */
+} block;
+
+/* The waiting for flash of one exception handler, with all that interrupts it.
+ * A round begins at its first block and ends when `running` is cleared. */
+typedef struct {
+    uint64_t handler; /* address */
+    uint32_t running;
+    flash_fetch *fetch;
+} flash_watch;
+
+typedef struct {
+    int64_t now, deadline; /* cycles */
+    int64_t began;         /* cycle at which the block was looked at */
+    uint64_t instructions;
+    uint64_t last_end; /* address behind the last block */
+    uint32_t last_refill, last_slot;
+    uint32_t stopped;  /* why */
+    uint64_t unknown_address;
+    uint32_t unknown_size;
+    void (*stop)(void *);
+    int (*read_register)(void *, int, void *);
+    int (*write_register)(void *, int, const void *);
+    int status_register, program_counter; /* Unicorn's numbers */
+    flash_watch watches[WATCHES];
+    uint64_t rounds;
+    uint64_t flash_start;
+    uint8_t readers[FLASH_MOST / 16u]; /* bit a halfword: reads flash */
+    block blocks[SLOTS];
+} counter;
+
+uint32_t slot_of(const counter *c, uint64_t address, uint32_t size);
+void before_block(void *unicorn, uint64_t address, uint32_t size, void *user);
+void before_read(void *unicorn, int type, uint64_t address, int size,
+                 int64_t value, void *user);
+
+#endif

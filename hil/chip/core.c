@@ -1,0 +1,92 @@
+/* The processor as long as it needs nobody: blocks, sleep, exceptions. In C
+ * because current loops interrupt it twenty thousand times a second. */
+#include "core.h"
+
+#include "exceptions.h"
+
+#define UNTIL 0xFFFFFFFEu /* an address that execution never reaches */
+#define IT_STATE 0x0600FC00u
+#define EXCEPTION_RETURN 8 /* of those that Unicorn reports */
+
+/* Keep what Unicorn's translator reports, and stop. */
+void core_interrupted(void *engine, uint32_t number, void *user)
+{
+    core *c = user;
+    c->interrupt = (int32_t)number;
+    (void)c->u.stop(engine);
+}
+
+static uint32_t register_of(const core *c, int name)
+{
+    uint32_t value = 0;
+    void *at = &value;
+    (void)c->u.read(c->u.engine, &name, &at, 1);
+    return value;
+}
+
+/* Take the exception that comes first, if it may come now. */
+static void take_exception(core *c, int32_t number)
+{
+    c->asleep = 0; /* WFI ends whatever PRIMASK says */
+    if (nvic_group(&c->nvic, number) < exceptions_level(c) &&
+        (register_of(c, c->u.xpsr) & IT_STATE) == 0)
+        exceptions_enter(c, number);
+}
+
+/* Let the code run until the deadline, or something in itself, ends it. */
+static void execute(core *c)
+{
+    c->interrupt = -1;
+    c->count->stopped = GOES_ON;
+    c->count->began = c->count->now;
+    c->failed = c->u.start(c->u.engine, c->pc | 1u, UNTIL, 0, 0);
+    c->pc = register_of(c, c->u.pc);
+}
+
+/* Look at what ended it: whether Python must, and why. */
+static int32_t look(core *c)
+{
+    if (c->refused)
+        return REFUSED;
+    if (c->failed != 0)
+        return FAILED;
+    if (c->interrupt == EXCEPTION_RETURN && exceptions_return(c, c->pc | 1u))
+        return c->heard[c->ended] ? ENDED : WAKE;
+    if (c->interrupt >= 0)
+        return INTERRUPTED;
+    if (c->count->stopped == UNKNOWN)
+        return UNKNOWN_BLOCK;
+    if (c->count->stopped == GOES_ON)
+        c->asleep = 1; /* WFI */
+    return WAKE;
+}
+
+/* Run until a cycle, or until Python is needed. */
+int32_t core_run(core *c, int64_t wake)
+{
+    counter *count = c->count;
+    while (count->now < wake) {
+        int32_t why, next = nvic_candidate(&c->nvic);
+        if (next != NO_EXCEPTION && !c->locked_up && !c->halted)
+            take_exception(c, next);
+        if (c->asleep || c->locked_up || c->halted) {
+            count->now = count->now > wake ? count->now : wake;
+            count->began = count->now - 1;
+            return WAKE;
+        }
+        /* one that waits behind a mask is looked at after every block */
+        next = nvic_candidate(&c->nvic);
+        count->deadline = next != NO_EXCEPTION && count->now + 1 < wake
+                              ? count->now + 1
+                              : wake;
+        if (count->deadline <= count->now)
+            continue;
+        execute(c);
+        why = look(c);
+        if (why != WAKE)
+            return why;
+        if (c->attend)
+            return ATTEND;
+    }
+    return WAKE;
+}

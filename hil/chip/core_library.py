@@ -1,0 +1,90 @@
+"""The processor in C (core.c and what it is made of), compiled once."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cffi
+from unicorn import Uc
+from unicorn import arm_const as arm
+from unicorn.unicorn_py3.unicorn import uclib
+
+from codegen.toolchain import host_compiler
+from hil.chip.timing import FLASH_CDEF, FLASH_SOURCES
+
+EXCEPTIONS = 144
+_PARTS = ("core", "exceptions", "nvic", "block_counter")
+_CDEF = FLASH_CDEF + """
+typedef struct {
+    uint64_t address; uint32_t size, instructions, cycles, refill; uint64_t runs, taken, fell; const instruction *code;
+    uint64_t round; uint32_t here, most;
+} block;
+typedef struct { uint64_t handler; uint32_t running; flash_fetch *fetch; } flash_watch;
+typedef struct {
+    int64_t now, deadline, began; uint64_t instructions, last_end; uint32_t last_refill, last_slot, stopped;
+    uint64_t unknown_address; uint32_t unknown_size; void (*stop)(void *);
+    int (*read_register)(void *, int, void *); int (*write_register)(void *, int, const void *);
+    int status_register, program_counter; flash_watch watches[2]; uint64_t rounds;
+    uint64_t flash_start; uint8_t readers[65536]; block blocks[65536];
+} counter;
+uint32_t slot_of(const counter *c, uint64_t address, uint32_t size);
+void before_block(void *unicorn, uint64_t address, uint32_t size, void *user);
+void before_read(void *unicorn, int type, uint64_t address, int size, int64_t value, void *user);
+
+typedef struct {
+    uint8_t pending[144], enabled[144], lines[144], priority[144]; int32_t active[144], depth; uint32_t group_shift;
+} nvic;
+void nvic_line(nvic *n, int32_t irq, int32_t asserted);
+int32_t nvic_group(const nvic *n, int32_t number);
+int32_t nvic_candidate(const nvic *n);
+
+typedef struct { uint32_t start, end; uint8_t *bytes; int32_t writable; } memory;
+typedef struct { int64_t entries, instructions, cycles; } handled;
+typedef struct {
+    void *engine; int (*start)(void *, uint64_t, uint64_t, uint64_t, size_t); int (*stop)(void *);
+    int (*read)(void *, const int *, void **, int); int (*write)(void *, const int *, void *const *, int);
+    int pc, sp, xpsr, control, primask, basepri, faultmask, fpscr, frame[6], floats[8];
+} unicorn;
+typedef struct {
+    unicorn u; counter *count; nvic nvic; memory memories[8]; uint32_t vectors, pc;
+    int32_t asleep, locked_up, halted, attend, refused, interrupt, failed, ended; int64_t ended_at;
+    int32_t entry_cycles, return_cycles, float_cycles; uint8_t heard[144]; handled handlers[144];
+    int64_t accounted_instructions, accounted_cycles;
+} core;
+enum { WAKE, ATTEND, UNKNOWN_BLOCK, REFUSED, FAILED, INTERRUPTED, ENDED };
+int32_t core_run(core *c, int64_t wake);
+void core_interrupted(void *engine, uint32_t number, void *user);
+int32_t exceptions_level(core *c);
+void exceptions_enter(core *c, int32_t number);
+"""
+
+
+@cache
+def library() -> tuple[cffi.FFI, Any]:
+    """(ffi, lib)."""
+    folder = Path(__file__).parent
+    names = [f"{part}.{kind}" for part in _PARTS for kind in "ch"]
+    sources = {name: (folder / name).read_text(encoding="utf-8") for name in names}
+    return host_compiler.build(sources | FLASH_SOURCES, _CDEF)
+
+
+def unicorn_calls(uc: Uc) -> dict[str, Any]:
+    """`unicorn` of the C, of one instance."""
+    ffi, _ = library()
+    assert uc._uch is not None
+    functions = {
+        "start": (uclib.uc_emu_start, "int (*)(void *, uint64_t, uint64_t, uint64_t, size_t)"),
+        "stop": (uclib.uc_emu_stop, "int (*)(void *)"),
+        "read": (uclib.uc_reg_read_batch, "int (*)(void *, const int *, void **, int)"),
+        "write": (uclib.uc_reg_write_batch, "int (*)(void *, const int *, void *const *, int)"),
+    }
+    calls = {name: ffi.cast(kind, ctypes.cast(function, ctypes.c_void_p).value)
+             for name, (function, kind) in functions.items()}
+    names = {name: getattr(arm, f"UC_ARM_REG_{name.upper()}")
+             for name in ("pc", "sp", "xpsr", "control", "primask", "basepri", "faultmask", "fpscr")}
+    frame = [*(arm.UC_ARM_REG_R0 + i for i in range(4)), arm.UC_ARM_REG_R12, arm.UC_ARM_REG_LR]
+    return {"engine": ffi.cast("void *", uc._uch.value), **calls, **names, "frame": frame,
+            "floats": [arm.UC_ARM_REG_D0 + i for i in range(8)]}

@@ -1,0 +1,11 @@
+/* Entry to exceptions and return from them, ARMv7-M B1.5.6 to B1.5.8. */
+#ifndef EXCEPTIONS_H
+#define EXCEPTIONS_H
+
+#include "core.h"
+
+int32_t exceptions_level(core *c);
+void exceptions_enter(core *c, int32_t number);
+int exceptions_return(core *c, uint32_t code);
+
+#endif

@@ -1,0 +1,82 @@
+/* The rules of exceptions, ARMv7-M B1.5. */
+#include "nvic.h"
+
+/* Tell the priority that an exception has for good, or the one it is given. */
+static int32_t priority_of(const nvic *n, int32_t number)
+{
+    return number <= HARD_FAULT ? number - 4 : n->priority[number];
+}
+
+/* Leave of a priority what decides preemption. */
+static int32_t grouped(const nvic *n, int32_t priority)
+{
+    return priority >> (n->group_shift + 1u) << (n->group_shift + 1u);
+}
+
+/* Tell whether an exception is being handled. */
+static int is_active(const nvic *n, int32_t number)
+{
+    int32_t i;
+    for (i = 0; i < n->depth; i++)
+        if (n->active[i] == number)
+            return 1;
+    return 0;
+}
+
+/* Let a peripheral drive its interrupt request. */
+void nvic_line(nvic *n, int32_t irq, int32_t asserted)
+{
+    int32_t number = FIRST_IRQ + irq;
+    if (asserted && !n->lines[number] && !is_active(n, number))
+        n->pending[number] = 1;
+    n->lines[number] = (uint8_t)(asserted != 0);
+}
+
+/* Tell the part of an exception's priority that decides preemption. */
+int32_t nvic_group(const nvic *n, int32_t number)
+{
+    return number <= HARD_FAULT ? number - 4
+                                : grouped(n, n->priority[number]);
+}
+
+/* Tell the execution priority: only what is below it preempts. */
+int32_t nvic_running(const nvic *n, uint32_t primask, uint32_t basepri,
+                     uint32_t faultmask)
+{
+    int32_t level = THREAD, i;
+    for (i = 0; i < n->depth; i++)
+        if (nvic_group(n, n->active[i]) < level)
+            level = nvic_group(n, n->active[i]);
+    if (basepri != 0 && grouped(n, (int32_t)basepri) < level)
+        level = grouped(n, (int32_t)basepri);
+    if (primask != 0 && level > 0)
+        level = 0;
+    return faultmask != 0 && level > -1 ? -1 : level;
+}
+
+/* Find the pending, enabled exception that would be taken first. */
+int32_t nvic_candidate(const nvic *n)
+{
+    int32_t best = NO_EXCEPTION, i;
+    for (i = 0; i < EXCEPTIONS; i++)
+        if (n->pending[i] && n->enabled[i] &&
+            (best == NO_EXCEPTION || priority_of(n, i) < priority_of(n, best)))
+            best = i;
+    return best;
+}
+
+/* Begin to handle an exception. */
+void nvic_enter(nvic *n, int32_t number)
+{
+    n->pending[number] = 0;
+    n->active[n->depth++] = number;
+}
+
+/* End handling the innermost one, and tell which it was. */
+int32_t nvic_leave(nvic *n)
+{
+    int32_t number = n->active[--n->depth];
+    if (n->lines[number])
+        n->pending[number] = 1;
+    return number;
+}

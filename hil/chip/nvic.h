@@ -1,0 +1,32 @@
+/* Exceptions of an ARMv7-M processor: which are pending, enabled, active, and
+ * which one comes next. */
+#ifndef NVIC_H
+#define NVIC_H
+
+#include <stdint.h>
+
+#define EXCEPTIONS 144
+#define FIRST_IRQ 16
+#define THREAD 256 /* execution priority of thread mode: below any exception */
+
+enum { NO_EXCEPTION = -1, RESET = 1, NMI = 2, HARD_FAULT = 3 };
+
+/* Priorities are the 8-bit fields; the chip implements their upper four bits.
+ * lines: interrupt requests that peripherals hold asserted. active: innermost
+ * last. group_shift: AIRCR.PRIGROUP. */
+typedef struct {
+    uint8_t pending[EXCEPTIONS], enabled[EXCEPTIONS], lines[EXCEPTIONS];
+    uint8_t priority[EXCEPTIONS];
+    int32_t active[EXCEPTIONS], depth;
+    uint32_t group_shift;
+} nvic;
+
+void nvic_line(nvic *n, int32_t irq, int32_t asserted);
+int32_t nvic_group(const nvic *n, int32_t number);
+int32_t nvic_running(const nvic *n, uint32_t primask, uint32_t basepri,
+                     uint32_t faultmask);
+int32_t nvic_candidate(const nvic *n);
+void nvic_enter(nvic *n, int32_t number);
+int32_t nvic_leave(nvic *n);
+
+#endif
