@@ -41,7 +41,7 @@ class Buses:
         self._signs = np.array([joint.drive.sign if joint.drive else 1 for joint, _ in joints], float)
         for j, (joint, _) in enumerate(joints):
             if joint.drive:
-                self.drives[j] = _made(joint.drive, buses[joint.drive.bus], self.wires[joint.drive.bus])
+                self.drives[j] = made(joint.drive, buses[joint.drive.bus], self.wires[joint.drive.bus])
                 self.drives[j].power_up(self._angle(j))
 
     def _plug(self, pins: description.CanPins, chip: Stm32, wire: Wire) -> None:
@@ -82,7 +82,7 @@ class Buses:
         return torques
 
 
-def _made(drive: Drive, bus: Bus, wire: Wire) -> VirtualDrive:
+def made(drive: Drive, bus: Bus, wire: Wire) -> VirtualDrive:
     """As it comes, but for what the mechanism file says otherwise."""
     own, told, listed = catalogue.ranges(drive.type.name), drive.type, DRIVES[drive.type.name]
     if told != listed:

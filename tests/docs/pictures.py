@@ -26,7 +26,7 @@ from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import Trajectory
 from hil.papers import closed
 from hil.play.run import run as play
-from hil.scenarios import demo
+from hil.scenarios import demo, seven_drives
 from host.link.session import Session
 from host.record.log import Truth
 from host.scene.description import scene
@@ -114,7 +114,12 @@ def three_link() -> None:
     shutil.copy(demo.FIGURE, HERE / "three_link.png")
 
 
-ALL = {make.__name__: make for make in (plan, run_page, monitor, closed_loops, three_link)}
+def drives() -> None:
+    """The arm of seven drives, of `make bench`."""
+    seven_drives.draw(seven_drives.compare(), HERE / "drives.png")
+
+
+ALL = {make.__name__: make for make in (plan, run_page, monitor, closed_loops, three_link, drives)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or list(ALL):

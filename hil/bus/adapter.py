@@ -1,0 +1,45 @@
+"""A host's adapter on the wire: what it is given goes out in turn, what it hears is handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hil.bus.frame import Frame
+from hil.bus.node import BitTiming, Node
+from hil.bus.wire import Wire
+
+
+class Adapter(Node):
+    """timing, fast: its bits. take: is given every frame of others."""
+
+    def __init__(self, wire: Wire, timing: BitTiming, fast: BitTiming | None = None) -> None:
+        super().__init__()
+        self.wire, self._timing, self._fast = wire, timing, fast
+        self._queue: list[Frame] = []
+        self.take: Callable[[Frame], None] = lambda frame: None
+        wire.attach(self)
+
+    @property
+    def timing(self) -> BitTiming:
+        return self._timing
+
+    @property
+    def fast(self) -> BitTiming | None:
+        return self._fast
+
+    @property
+    def listening(self) -> bool:
+        return not self.counters.off
+
+    def offer(self) -> Frame | None:
+        return self._queue[0] if self._queue and self.listening else None
+
+    def send(self, frames: list[Frame]) -> None:
+        self._queue += frames
+        self.wire.ask(self)
+
+    def sent(self) -> None:
+        self._queue.pop(0)
+
+    def heard(self, frame: Frame) -> None:
+        self.take(frame)

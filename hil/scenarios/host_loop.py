@@ -1,0 +1,210 @@
+"""An arm of Damiao's drives that a computer commands over the bus, as teams do, without any board between: the same
+virtual drives, wire and plant that a virtual board has.
+
+A loop of the host wakes, asks all drives for their state, computes gravity there in NumPy, and sends each of them the
+motion's position and velocity of that moment, its gains and that torque. 125 Hz is what OpenArm's own stack comes to
+(enactic/openarm_ros2 #82). How late a loop of Python wakes is chosen, as is all that it needs: see Jitter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.drive.catalogue import DRIVES
+from codegen.mechanism.description import Mechanism
+from codegen.model.bodies import Model
+from codegen.motion.trajectory import Trajectory
+from codegen.reference.rigid import newton_euler
+from hil.board.buses import made
+from hil.bus.adapter import Adapter
+from hil.bus.clock import OwnClock
+from hil.bus.frame import Frame
+from hil.bus.wire import Wire
+from hil.drives.damiao import BROADCAST, ENABLE, ENABLED, STATE
+from hil.drives.drive import Drive, timing
+from hil.drives.fields import Ranges, decode, encode
+from hil.drives.motor import Command
+from hil.plant.choose import Driven, plant_of, wired
+
+Array = NDArray[np.float64]
+
+STEP = 100e-6  # s, of the plant between two looks at the drives
+HZ = 125.0
+
+
+@dataclass(frozen=True)
+class Jitter:
+    """Of a loop in Python on a PC without real-time priority: chosen, in the middle of what such loops are said to
+    have. late: mean of the exponential by which it wakes late, s. pause, share: it is held up so long (s) in that
+    share of its rounds, by a collection of garbage, say. work: s from waking until commands are on the way: two turns
+    of a USB adapter and gravity in NumPy."""
+
+    late: float = 0.5e-3
+    pause: float = 10e-3
+    share: float = 0.01
+    work: float = 2e-3
+
+
+class Desk:
+    """Drives of a mechanism on one wire with a host's adapter, and the plant that they turn. seconds: since they were
+    switched on. q (J,): the plant's truth."""
+
+    def __init__(self, mechanism: Mechanism, plant: Driven | None = None) -> None:
+        bus, = mechanism.buses
+        self.mechanism, self.plant = mechanism, plant or wired(plant_of(mechanism))
+        self.clock = OwnClock()
+        self.wire = Wire(self.clock)
+        bits = timing(bus.bitrate), timing(bus.data_bitrate) if bus.data_bitrate else None
+        self.adapter = Adapter(self.wire, *bits)
+        self.drives: list[Drive] = []
+        self.signs = np.array([joint.drive.sign for joint in mechanism.streamed if joint.drive], float)
+        for joint, sign, angle in zip(mechanism.streamed, self.signs, self.plant.q, strict=True):
+            assert joint.drive is not None
+            self.drives.append(made(joint.drive, bus, self.wire))
+            self.drives[-1].power_up(float(sign * angle))
+            self.drives[-1].catch_up = self.catch_up
+        self._at = 0.0
+        self.look: Callable[[float], None] = lambda seconds: None  # after each step of the plant
+
+    @property
+    def seconds(self) -> float:
+        return self.clock.seconds
+
+    @property
+    def q(self) -> Array:
+        return self.plant.q
+
+    def run_until(self, seconds: float) -> None:
+        while self.clock.seconds < seconds - 1e-9:
+            self.clock.run(min(STEP, seconds - self.clock.seconds))
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Bring the plant to now."""
+        floating = np.full(len(self.drives), np.nan)
+        while self.clock.seconds - self._at > 1e-9:
+            h = min(STEP, self.clock.seconds - self._at)
+            q, v = self.signs * self.plant.q, self.signs * self.plant.v
+            torque = [d.step(h, self._at, float(a), float(b)) for d, a, b in zip(self.drives, q, v, strict=True)]
+            self.plant.move(h, floating, self.signs * np.array(torque))
+            self._at += h
+            self.look(self._at)
+
+    def enable(self) -> None:
+        self.tell([b"\xff" * 7 + bytes([ENABLE])] * len(self.drives))
+        self.run_until(self.seconds + 2e-3)
+
+    def tell(self, data: list[bytes]) -> None:
+        """Send every drive eight bytes on its own identifier."""
+        self.adapter.send([self._frame(drive.id, one) for drive, one in zip(self.drives, data, strict=True)])
+
+    def ask(self) -> None:
+        """Ask every drive for its state."""
+        self.adapter.send([self._frame(BROADCAST, bytes([d.id & 255, d.id >> 8, STATE]) + bytes(5))
+                           for d in self.drives])
+
+    def _frame(self, number: int, data: bytes) -> Frame:
+        fast = self.adapter.fast is not None
+        return Frame(number, data, fd=fast, fast=fast)
+
+
+def packed(r: Ranges, c: Command) -> bytes:
+    """The eight bytes of a command, truncated, as the makers' own code packs them."""
+    word = 0
+    for value, low, high, bits in ((c.position, -r.position, r.position, 16), (c.velocity, -r.velocity, r.velocity, 12),
+                                   (c.kp, 0.0, r.kp, 12), (c.kd, 0.0, r.kd, 12), (c.torque, -r.torque, r.torque, 12)):
+        word = word << bits | encode(value, low, high, bits)
+    return word.to_bytes(8, "big")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run has shown, at each millisecond of it. seconds (T,): since the motion began. target, q (T, J): rad.
+    busy: share of the time in which the wire was."""
+
+    seconds: Array
+    target: Array
+    q: Array
+    busy: float
+
+
+class HostLoop:
+    """The loop. gravity: whether it adds the torque of the arm's weight."""
+
+    def __init__(self, desk: Desk, motion: Trajectory, gravity: bool = True, jitter: Jitter | None = None,
+                 seed: int = 1) -> None:
+        self.desk, self.motion, self.gravity, self.jitter = desk, motion, gravity, jitter or Jitter()
+        self._random = np.random.default_rng(seed)
+        self._model = Model.of(desk.mechanism)
+        self._known = np.array(desk.q, float)
+        self._replies = {number: j for j, joint in enumerate(desk.mechanism.streamed)
+                         if joint.drive and (number := joint.drive.reply) is not None}
+        desk.adapter.take = self._take
+
+    def _take(self, frame: Frame) -> None:
+        """A drive's word on where it is."""
+        j = self._replies.get(frame.id)
+        if j is not None and frame.data[0] >> 4 == ENABLED:
+            reach = DRIVES[self._type(j)].position
+            place = decode(int.from_bytes(frame.data[1:3], "big"), -reach, reach, 16)
+            self._known[j] = self.desk.signs[j] * place
+
+    def _type(self, j: int) -> str:
+        drive = self.desk.mechanism.streamed[j].drive
+        assert drive is not None
+        return drive.type.name
+
+    def commands(self, t: float) -> list[bytes]:
+        """For every drive, at t s of the motion."""
+        q, v, _ = self.motion.at(min(t, self.motion.duration))
+        none = np.zeros(len(q))
+        weight = newton_euler(self._model, self._known, none, none) if self.gravity else none
+        found = []
+        for j, joint in enumerate(self.desk.mechanism.streamed):
+            sign = self.desk.signs[j]
+            asked = Command(float(sign * q[j]), float(sign * v[j]), joint.gains.ku, joint.gains.kv,
+                            float(sign * weight[j]))
+            found.append(packed(self.desk.drives[j].ranges, asked))
+        return found
+
+    def run(self, stall: tuple[float, float] = (np.inf, 0.0)) -> Ran:
+        """Play the motion. stall: when, s of the motion, and for how long the host does nothing."""
+        desk, rounds, stalled = self.desk, 0, False
+        desk.tell(self.commands(0.0))
+        desk.enable()
+        began, busy = desk.seconds, desk.wire.busy_seconds
+        seconds: list[float] = []
+        places: list[Array] = []
+
+        def look(at: float) -> None:
+            if at - began >= len(seconds) * 1e-3 - 1e-9:
+                seconds.append(at - began)
+                places.append(np.array(desk.q, float))
+
+        desk.look = look
+        while desk.seconds - began < self.motion.duration:
+            t = desk.seconds - began
+            if t >= stall[0] and not stalled:
+                stalled = True
+                desk.run_until(desk.seconds + stall[1])
+                continue
+            self._round(began)
+            rounds = max(rounds + 1, int((desk.seconds - began) * HZ) + 1)  # what is missed is left out
+            desk.run_until(max(began + rounds / HZ + self._lateness(), desk.seconds))
+        target = self.motion.at(np.minimum(seconds, self.motion.duration))[0]
+        return Ran(np.array(seconds), target, np.array(places),
+                   (desk.wire.busy_seconds - busy) / (desk.seconds - began))
+
+    def _round(self, began: float) -> None:
+        woke = self.desk.seconds
+        self.desk.ask()
+        self.desk.run_until(woke + self.jitter.work)
+        self.desk.tell(self.commands(woke - began))
+
+    def _lateness(self) -> float:
+        late = float(self._random.exponential(self.jitter.late))
+        return late + (self.jitter.pause if self._random.random() < self.jitter.share else 0.0)
