@@ -186,8 +186,10 @@ def draw(compared: Compared, path: Path) -> None:
         axes.set_xticks(range(len(joints)), joints)
         axes.set(title=title, ylabel="mrad")
     _stall(stall, compared, joints[JOINT])
-    for axes in (error, stall, rms):
+    for axes in (error, stall):
         axes.legend(fontsize=8)
+    rms.set_ylim(top=10.0 * rms.get_ylim()[1])  # room for the legend
+    rms.legend(fontsize=8, ncols=2, loc="upper center")
     for axes in (error, stall, rms, sag):
         axes.grid(alpha=0.3)
     figure.suptitle("Seven Damiao drives on CAN FD, an arm of OpenArm's size: the same motion, the same gains")

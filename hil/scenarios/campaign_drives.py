@@ -1,0 +1,457 @@
+"""What goes wrong with drives on a bus: every fault on every family, at several moments, judged in the drives' own
+models.
+
+An outcome is unsafe where a drive gives torque that the table below does not let it give, whatever the firmware says;
+it is bad, too, where state and fault are others than docs/faults.md has. A family is one row of KINDS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from codegen.common.errors import Refused
+from codegen.common.firmware import MECHANISMS
+from codegen.drive.catalogue import DRIVES
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.toolchain import platformio as build
+from hil.board.virtual import VirtualBoard
+from hil.bus.frame import Frame
+from hil.bus.intruder import Intruder
+from hil.chip.stm32 import probe as swd
+from hil.drives import damiao, robstride
+from hil.drives.damiao import Damiao
+from hil.drives.drive import Drive
+from hil.scenarios.campaign import BEFORE, REACH, STAY, Scene
+
+LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives carry the arm
+FIRST = 0  # the drive that suffers
+NO_TORQUE = 1e-3  # of a drive's largest torque
+NEAR = 0.06  # rad from where it should be, of an arm that goes on in spite of all
+ARMED = 2.0  # s after power-on, at most
+RETURNS = 5e-3  # s after which an intruder that has left the bus is back on it, at most
+BOOT = 0.4  # s, at most, until a board that was reset is heard again
+SECONDS = 1.6  # after which a motion that goes on has ended
+
+RESTING = ("CHECK", "DISARMED")
+DRIVEN = ("ARM", "HOLD", "TRACK", "JOG", "FLOAT")
+
+
+# ---- families
+
+
+@dataclass(frozen=True)
+class Kind:
+    """board: that drives the arm. types: of its drives, from the shoulder on. fd: on CAN FD. pd: who closes the loop.
+    codes: of its own faults. timeout: s that its own limit without commands is, at most; None: it has none."""
+
+    types: tuple[str, str, str]
+    codes: dict[str, int]
+    board: str = "f405rg-4"
+    fd: bool = False
+    pd: str = "board"
+    timeout: float | None = 0.021
+
+
+KINDS = {
+    "damiao": Kind(("damiao-4340", "damiao-4340", "damiao-4310"), damiao.FAULTS),
+    "damiao-fd": Kind(("damiao-4340", "damiao-4340", "damiao-4310"), damiao.FAULTS, "nucleo-g474re-6", fd=True,
+                      pd="drive"),
+    "robstride": Kind(("robstride-02", "robstride-02", "robstride-00"), robstride.FAULTS, pd="drive"),
+}
+EFFORT = 0.9  # of what a drive gives, at most
+
+
+def arm_of(name: str) -> Mechanism:
+    """The arm of three drives, of that kind, held out level."""
+    kind, source = KINDS[name], load_mechanism(MECHANISMS / "damiao_arm.toml")
+    assert source.board is not None
+    joints = []
+    for joint, kind_of, start in zip(source.joints, kind.types, LEVEL, strict=True):
+        assert joint.drive is not None
+        own = DRIVES[kind_of]
+        reply = joint.drive.reply if own.family == "damiao" else None
+        limits = replace(joint.limits, effort=min(joint.limits.effort, EFFORT * own.torque))
+        drive = replace(joint.drive, type=own, reply=reply, pd=kind.pd)
+        joints.append(replace(joint, drive=drive, start=start, limits=limits))
+    bus = replace(source.buses[0], kind="can-fd", data_bitrate=5_000_000) if kind.fd else source.buses[0]
+    return replace(source, name=f"campaign_{name}".replace("-", "_"), joints=tuple(joints), buses=(bus,),
+                   board=replace(source.board, use=kind.board))
+
+
+# ---- what goes wrong
+
+
+@dataclass(frozen=True)
+class Injection:
+    """strike at a moment: CHECK, from power-on; DISARMED; ARM, while drives are being enabled; or a state of the board.
+
+    ends: "off", every drive without torque within `within` s; "refused", none ever with any, and ARM refused; "rides",
+    the arm goes on; "either", it goes on or is off. faults: latched, or refusals, one of them. state: the board's,
+    where it is not FAULT. dark: nothing is heard of the board any more.
+    """
+
+    kind: str
+    name: str
+    moment: str
+    strike: Callable[[Scene], None]
+    ends: str
+    faults: tuple[str, ...] = ()
+    within: float = 0.03
+    state: str = "FAULT"
+    dark: bool = False
+
+
+def _first(scene: Scene) -> Drive:
+    return scene.board.wiring.buses.drives[FIRST]
+
+
+def _all(scene: Scene) -> list[Drive]:
+    return list(scene.board.wiring.buses.drives.values())
+
+
+def _cut(scene: Scene) -> None:
+    _first(scene).cut = True
+
+
+def _later(scene: Scene, seconds: float, action: Callable[[], None]) -> None:
+    scene.board.at(scene.board.seconds + seconds, action)
+
+
+def _late(seconds: float) -> Callable[[Scene], None]:
+    def strike(scene: Scene) -> None:
+        _first(scene).late = seconds
+
+    return strike
+
+
+def _intruder(number: int | None, period: float) -> Callable[[Scene], None]:
+    """With that identifier, or as the first drive does."""
+    def strike(scene: Scene) -> None:
+        drive = _first(scene)
+        frame = drive.told(bytes(7)) if number is None else Frame(number, bytes(8))
+        intruder = Intruder(drive.wire, frame, period, drive.timing, drive.fast)
+
+        def again() -> None:
+            if intruder.counters.off:  # of errors when it sends together with the drive
+                intruder.counters.clear()
+                intruder.wire.ask(intruder)
+            _later(scene, RETURNS, again)
+
+        again()
+
+    return strike
+
+
+def _fails(code: int, again: float | None = None) -> Callable[[Scene], None]:
+    """Once, or over and over."""
+    def strike(scene: Scene) -> None:
+        if _first(scene).powered:
+            _first(scene).fail(code)
+        if again:
+            _later(scene, again, lambda: strike(scene))
+
+    return strike
+
+
+def _short(seconds: float, again: float | None = None, times: int = 1) -> Callable[[Scene], None]:
+    """The wires touch for so long; over and over, so many times."""
+    def strike(scene: Scene) -> None:
+        wire = _first(scene).wire
+
+        def touch(shorted: bool) -> None:
+            wire.shorted = shorted
+
+        for i in range(times):
+            _later(scene, i * (again or 0.0), lambda: touch(True))
+            _later(scene, i * (again or 0.0) + seconds, lambda: touch(False))
+
+    return strike
+
+
+def _ends_off(left: int) -> Callable[[Scene], None]:
+    """So many terminators are left."""
+    def strike(scene: Scene) -> None:
+        _first(scene).wire.terminators = left
+
+    return strike
+
+
+def _noisy(share: float) -> Callable[[Scene], None]:
+    def strike(scene: Scene) -> None:
+        _first(scene).wire.error_rate = share
+
+    return strike
+
+
+def _without_supply(seconds: float) -> Callable[[Scene], None]:
+    """The first drive's own branch."""
+    def strike(scene: Scene) -> None:
+        drive = _first(scene)
+        drive.supplied = False
+        _later(scene, seconds, lambda: setattr(drive, "supplied", True))
+
+    return strike
+
+
+def _supply_dips(scene: Scene) -> None:
+    """That of all drives, and of the board's measurement of it."""
+    before, scene.board.bus_voltage = scene.board.bus_voltage, 0.0
+    _later(scene, 0.1, lambda: setattr(scene.board, "bus_voltage", before))
+
+
+def _rescale(share: float) -> Callable[[Scene], None]:
+    return lambda scene: _first(scene).rescale(share)
+
+
+def _other_mode(scene: Scene) -> None:
+    drive = _first(scene)
+    if isinstance(drive, Damiao):
+        drive.registers[10] = 2.0
+    elif isinstance(drive, robstride.RobStride):
+        drive.parameters[robstride.RUN_MODE] = 1
+
+
+def _board_dies(scene: Scene) -> None:
+    scene.board.chip.supply(0.0)
+
+
+def _board_reset(cause: str) -> Callable[[Scene], None]:
+    return lambda scene: scene.board.reset(cause)
+
+
+def _board_halted(scene: Scene) -> None:
+    debugger = swd.Probe(scene.board.chip)
+    debugger.attach()
+    debugger.halt()
+
+
+def _host_gone(scene: Scene) -> None:
+    scene.board.incoming.cut = True
+
+
+def injections(name: str) -> Iterator[Injection]:
+    """All of one kind of drives, in a fixed order."""
+    kind = KINDS[name]
+    last = kind.timeout if kind.timeout is not None else 0.03
+    own = last + 0.01  # s until drives that nobody reaches have stopped by themselves
+    told = 0.008  # s until drives that are reached have been told to stop: found in a tick, sent with the next
+    hot = kind.codes[next(word for word in kind.codes if "rotor" in word or "over temperature" in word)]
+    ailing = {"silent": ("DRIVE_SILENT",), "ails": ("DRIVE_FAULT",), "bus": ("BUS_OFF", "DRIVE_SILENT")}
+
+    def each(what: str, detail: str, strike: Callable[[Scene], None], faults: tuple[str, ...], within: float,
+             resting: Callable[[Scene], None] | None = None, moments: tuple[str, ...] = DRIVEN,
+             refusals: tuple[str, ...] = ()) -> Iterator[Injection]:
+        """While driven; and at rest, where it lasts, or `resting` makes it last."""
+        for moment in moments:
+            yield Injection(what, detail, moment, strike, "off", faults, within)
+        for moment in RESTING if refusals else ():
+            yield Injection(what, detail, moment, resting or strike, "refused", refusals)
+
+    yield from each("drive silent", "cable off", _cut, ailing["silent"], own, refusals=("DRIVE_SILENT",))
+    for late in (1.5e-3, 4e-3):
+        for moment in ("HOLD", "TRACK", "JOG"):
+            yield Injection("drive late", f"{1e3 * late:g} ms", moment, _late(late), "rides")
+    yield from each("bus babbles", "lowest identifier", _intruder(0, 0.0), ailing["silent"], own,
+                    refusals=("DRIVE_SILENT",))
+    yield from each("foreign frame", "in the drive's name", _intruder(None, 2.3e-3), ("ENCODER", "DRIVE_FAULT"), told)
+    for moment in RESTING:
+        yield Injection("foreign frame", "in the drive's name", moment, _intruder(None, 2.3e-3), "refused",
+                        ("DRIVE_SETTING", "ENCODER", "NOT_HOMED", "MOVING"))
+    for word, code in kind.codes.items():
+        yield from each("drive's own fault", word, _fails(code), ailing["ails"], told,
+                        moments=("TRACK",) if code != hot else DRIVEN,
+                        resting=_fails(code, 0.01), refusals=("DRIVE_FAULT",) if code == hot else ())
+    yield from each("bus off", "shorted for 50 ms", _short(0.05), ailing["bus"], own)
+    yield from each("bus off", "shorted for 1 s", _short(1.0), ailing["bus"], own,
+                    refusals=("DRIVE_SILENT",))
+    yield from each("bus off", "shorted 5 times, 20 ms each", _short(0.02, 0.15, 5), ailing["bus"], own,
+                    moments=("HOLD", "TRACK"))
+    for moment in ("HOLD", "TRACK", "JOG"):
+        yield Injection("terminator unplugged", "one", moment, _ends_off(1), "either", ailing["bus"], own)
+        yield Injection("frames disturbed", "1 %", moment, _noisy(0.01), "rides")
+    yield from each("terminator unplugged", "both", _ends_off(0), ailing["bus"], own, refusals=("DRIVE_SILENT",))
+    for seconds in (2e-3, 0.02, 0.3):
+        yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", _without_supply(seconds),
+                        (*ailing["silent"], *ailing["ails"]), told + 6e-3)
+    yield from each("supply dips", "100 ms", _supply_dips, ("UNDER_VOLTAGE", *ailing["silent"], *ailing["ails"]), told)
+    yield from _settings(name)
+    for moment in DRIVEN:
+        yield Injection("board dies", "no supply", moment, _board_dies, "off", within=own, dark=True)
+        yield Injection("board dies", "halted", moment, _board_halted, "off", within=own, dark=True)
+        for cause in ("pin", "brownout"):
+            yield Injection("board resets", cause, moment, _board_reset(cause), "off", within=own, state="DISARMED")
+        yield Injection("e-stop", "opens", moment, lambda scene: scene.board.estop(True), "off", within=told,
+                        state="ESTOP")
+
+
+def _settings(name: str) -> Iterator[Injection]:
+    """Wrong ones, from power-on. A RobStride does not tell its range of velocity: it goes on, damped otherwise."""
+    told = name != "robstride"
+    yield Injection("wrong scale", "0.8 of the velocity", "CHECK", _rescale(0.8), "refused" if told else "rides",
+                    ("DRIVE_SETTING",) if told else ())
+    yield Injection("wrong mode", "of its own", "CHECK", _other_mode, "refused", ("DRIVE_SETTING",))
+
+
+# ---- judging
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """unsafe: what torque or motion there was that may not be, or nothing. bad: what else is wrong. seconds: until no
+    drive gave torque any more, from the strike on. fastest: share of a joint's largest speed."""
+
+    injection: Injection
+    state: str
+    fault: str
+    seconds: float
+    fastest: float
+    unsafe: str = ""
+    bad: str = ""
+
+    @property
+    def good(self) -> bool:
+        return not self.unsafe and not self.bad
+
+
+class _Judge:
+    """Sees the torques that drives give, step by step of the plant."""
+
+    def __init__(self, board: VirtualBoard) -> None:
+        self._board, self._most = board, 0.0
+        self.since = 0.0
+        self.last = 0.0  # s, when a drive gave torque last
+        self.fastest = 0.0
+        self._speeds = np.array([joint.limits.velocity for joint, _ in board.joints])
+        for drive in board.wiring.buses.drives.values():
+            self._watch(drive)
+
+    def _watch(self, drive: Drive) -> None:
+        step = drive.step
+
+        def watched(seconds: float, now: float, angle: float, velocity: float) -> float:
+            torque = step(seconds, now, angle, velocity)
+            if abs(torque) > NO_TORQUE * drive.ranges.torque:
+                self.last = now + seconds
+                if now > self.since:
+                    self.fastest = max(self.fastest, float(np.max(np.abs(self._board.plant.v) / self._speeds)))
+            return torque
+
+        drive.step = watched  # type: ignore[method-assign]
+
+
+def play(injection: Injection, mechanism: Mechanism, elf: Path) -> Outcome:
+    """Do one injection and look."""
+    scene = Scene(mechanism, elf)
+    scene.board.brakes = True  # until it is armed
+    judge = _Judge(scene.board)
+    try:
+        if injection.moment in RESTING:
+            return _at_rest(scene, judge, injection)
+        if injection.moment == "ARM":
+            _begin_to_arm(scene, injection)
+        else:
+            scene.enter(injection.moment)
+            scene.run(BEFORE if injection.moment != "TRACK" else 0.3)
+        scene.board.brakes = False
+        judge.since = struck = scene.board.seconds
+        injection.strike(scene)
+        if injection.ends in ("rides", "either"):
+            return _riding(scene, judge, injection)
+        scene.run(injection.within + STAY)
+        scene.run(BOOT, lambda: injection.dark or scene.witness.state == injection.state)
+        seconds = max(judge.last - struck, 0.0)
+        return _judged(scene, judge, injection, seconds)
+    finally:
+        scene.close()
+
+
+def _begin_to_arm(scene: Scene, injection: Injection) -> None:
+    """As far as to the moment at which drives are being enabled."""
+    scene.enter("DISARMED")
+    scene.run(BEFORE)
+    with suppress(Refused):
+        scene.session.post("ARM")
+    while not any(drive.driving for drive in _all(scene)):
+        scene.board.run(2e-4)
+        if scene.board.seconds > ARMED:
+            raise Refused(f"the board has not armed after {ARMED:g} s")
+
+
+def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
+    """From power-on, or at rest: the host tries to arm."""
+    if injection.moment == "CHECK":
+        injection.strike(scene)
+    scene.session.connect()
+    scene.run(0.15)
+    if injection.moment != "CHECK":
+        injection.strike(scene)
+        scene.run(0.15)
+    refusal = ""
+    try:
+        scene.enter("HOLD")
+    except Refused as error:
+        refusal = str(error)
+    if injection.ends == "rides":
+        judge.since = scene.board.seconds
+        return _riding(scene, judge, injection)
+    scene.run(STAY)
+    state, named = scene.witness.state, next((name for name in injection.faults if name in refusal), "")
+    unsafe = f"torque {judge.last:.3f} s after power-on" if judge.last else ""
+    bad = "" if named and state == "DISARMED" else f"{state}: {refusal or 'armed'}"
+    return Outcome(injection, state, named, 0.0, judge.fastest, unsafe, bad)
+
+
+def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
+    """It goes on: a motion to its end, all else where it is, or nearly so. Or all is off."""
+    moves = injection.moment == "TRACK"
+    wanted = np.array(LEVEL) + REACH if moves else np.array(scene.board.plant.q)
+    scene.run(SECONDS if moves else 0.4)
+    if injection.ends == "either" and scene.witness.last.fault:
+        scene.run(injection.within)
+        ended = scene.board.seconds
+        scene.run(STAY)
+        return _judged(scene, judge, injection, max(judge.last - ended, 0.0))
+    state = scene.witness.state
+    still = np.abs(scene.board.plant.q - wanted)[1 if injection.moment == "JOG" else 0:]  # the first joint is jogged
+    away = float(still.max())
+    unsafe = f"{away:.3f} rad from where it should be" if away > NEAR else ""
+    fine = state in ("HOLD", "TRACK", "JOG") and not scene.witness.last.fault
+    return Outcome(injection, state, "", 0.0, judge.fastest, unsafe, "" if fine else f"{state} {scene.witness.faults}")
+
+
+def _judged(scene: Scene, judge: _Judge, injection: Injection, seconds: float) -> Outcome:
+    state = scene.witness.state
+    fault = scene.witness.faults[-1] if scene.witness.faults and scene.witness.last.fault else ""
+    unsafe = bad = ""
+    if seconds > injection.within:
+        unsafe = f"torque for {1e3 * seconds:.1f} ms"
+    elif any(drive.driving for drive in _all(scene)):
+        unsafe = "a drive is still on"
+    elif judge.fastest > 1.0:
+        unsafe = f"a joint driven to {judge.fastest:.2f} of its largest speed"
+    if not injection.dark and state != injection.state:
+        bad = f"{state} instead of {injection.state}"
+    elif injection.faults and fault not in injection.faults:
+        bad = f"{fault or 'no fault'} instead of {' or '.join(injection.faults)}"
+    return Outcome(injection, state, fault, seconds, judge.fastest, unsafe, bad)
+
+
+# ---- the whole
+
+
+def run(name: str, out: Path, pick: Callable[[list[Injection]], list[Injection]] = lambda all_: all_,
+        on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
+    """Build the image of a kind of drives and do what is picked of its injections."""
+    mechanism = arm_of(name)
+    elf = build.build(mechanism, out / mechanism.name).elf
+    outcomes = []
+    for injection in pick(list(injections(name))):
+        outcomes.append(play(injection, mechanism, elf))
+        on_outcome(outcomes[-1])
+    return outcomes
