@@ -27,6 +27,7 @@ from hil.chip.stm32 import probe as swd
 from hil.drives import damiao, robstride
 from hil.drives.damiao import Damiao
 from hil.drives.drive import Drive
+from hil.drives.mini_cheetah import AK_FAULTS
 from hil.scenarios.campaign import BEFORE, REACH, STAY, Scene
 
 LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives carry the arm
@@ -39,7 +40,7 @@ BOOT = 0.4  # s, at most, until a board that was reset is heard again
 SECONDS = 1.6  # after which a motion that goes on has ended
 
 RESTING = ("CHECK", "DISARMED")
-DRIVEN = ("ARM", "HOLD", "TRACK", "JOG", "FLOAT")
+DRIVEN = ("ARM", "HOLD", "TRACK", "FLOAT")
 
 
 # ---- families
@@ -48,13 +49,15 @@ DRIVEN = ("ARM", "HOLD", "TRACK", "JOG", "FLOAT")
 @dataclass(frozen=True)
 class Kind:
     """board: that drives the arm. types: of its drives, from the shoulder on. fd: on CAN FD. pd: who closes the loop.
-    codes: of its own faults. timeout: s that its own limit without commands is, at most; None: it has none."""
+    codes: of its own faults. tells: whether it says that it is enabled. timeout: s after which it stops by itself
+    without commands, at most; None: it never does, and what the board cannot reach goes on until its supply is cut."""
 
     types: tuple[str, str, str]
     codes: dict[str, int]
     board: str = "f405rg-4"
     fd: bool = False
     pd: str = "board"
+    tells: bool = True
     timeout: float | None = 0.021
 
 
@@ -63,7 +66,11 @@ KINDS = {
     "damiao-fd": Kind(("damiao-4340", "damiao-4340", "damiao-4310"), damiao.FAULTS, "nucleo-g474re-6", fd=True,
                       pd="drive"),
     "robstride": Kind(("robstride-02", "robstride-02", "robstride-00"), robstride.FAULTS, pd="drive"),
+    "cubemars": Kind(("cubemars-ak10-9", "cubemars-ak10-9", "cubemars-ak80-9"), AK_FAULTS, pd="drive", tells=False,
+                     timeout=None),
+    "mini-cheetah": Kind(("mini-cheetah",) * 3, {}, pd="drive", tells=False, timeout=0.026),
 }
+
 EFFORT = 0.9  # of what a drive gives, at most
 
 
@@ -75,7 +82,8 @@ def arm_of(name: str) -> Mechanism:
     for joint, kind_of, start in zip(source.joints, kind.types, LEVEL, strict=True):
         assert joint.drive is not None
         own = DRIVES[kind_of]
-        reply = joint.drive.reply if own.family == "damiao" else None
+        number = joint.drive.id
+        reply = {"damiao": joint.drive.reply, "cubemars": number, "mini-cheetah": 0}.get(own.family)
         limits = replace(joint.limits, effort=min(joint.limits.effort, EFFORT * own.torque))
         drive = replace(joint.drive, type=own, reply=reply, pd=kind.pd)
         joints.append(replace(joint, drive=drive, start=start, limits=limits))
@@ -93,7 +101,7 @@ class Injection:
 
     ends: "off", every drive without torque within `within` s; "refused", none ever with any, and ARM refused; "rides",
     the arm goes on; "either", it goes on or is off. faults: latched, or refusals, one of them. state: the board's,
-    where it is not FAULT. dark: nothing is heard of the board any more.
+    where it is not FAULT. dark: nothing is heard of the board any more. unreached: no drive is.
     """
 
     kind: str
@@ -105,6 +113,7 @@ class Injection:
     within: float = 0.03
     state: str = "FAULT"
     dark: bool = False
+    unreached: bool = False
 
 
 def _first(scene: Scene) -> Drive:
@@ -209,6 +218,14 @@ def _rescale(share: float) -> Callable[[Scene], None]:
     return lambda scene: _first(scene).rescale(share)
 
 
+def _narrow(scene: Scene) -> None:
+    """Another range of position."""
+    drive = _first(scene)
+    if isinstance(drive, Damiao):
+        drive.registers[21] *= 0.8
+    drive.ranges = replace(drive.ranges, position=0.8 * drive.ranges.position)
+
+
 def _other_mode(scene: Scene) -> None:
     drive = _first(scene)
     if isinstance(drive, Damiao):
@@ -241,24 +258,24 @@ def injections(name: str) -> Iterator[Injection]:
     last = kind.timeout if kind.timeout is not None else 0.03
     own = last + 0.01  # s until drives that nobody reaches have stopped by themselves
     told = 0.008  # s until drives that are reached have been told to stop: found in a tick, sent with the next
-    hot = kind.codes[next(word for word in kind.codes if "rotor" in word or "over temperature" in word)]
+    hot = next((code for word, code in kind.codes.items() if "over temperature" in word), 0)
     ailing = {"silent": ("DRIVE_SILENT",), "ails": ("DRIVE_FAULT",), "bus": ("BUS_OFF", "DRIVE_SILENT")}
 
     def each(what: str, detail: str, strike: Callable[[Scene], None], faults: tuple[str, ...], within: float,
              resting: Callable[[Scene], None] | None = None, moments: tuple[str, ...] = DRIVEN,
-             refusals: tuple[str, ...] = ()) -> Iterator[Injection]:
+             refusals: tuple[str, ...] = (), unreached: bool = False) -> Iterator[Injection]:
         """While driven; and at rest, where it lasts, or `resting` makes it last."""
         for moment in moments:
-            yield Injection(what, detail, moment, strike, "off", faults, within)
+            yield Injection(what, detail, moment, strike, "off", faults, within, unreached=unreached)
         for moment in RESTING if refusals else ():
             yield Injection(what, detail, moment, resting or strike, "refused", refusals)
 
     yield from each("drive silent", "cable off", _cut, ailing["silent"], own, refusals=("DRIVE_SILENT",))
     for late in (1.5e-3, 4e-3):
-        for moment in ("HOLD", "TRACK", "JOG"):
+        for moment in ("HOLD", "TRACK"):
             yield Injection("drive late", f"{1e3 * late:g} ms", moment, _late(late), "rides")
     yield from each("bus babbles", "lowest identifier", _intruder(0, 0.0), ailing["silent"], own,
-                    refusals=("DRIVE_SILENT",))
+                    refusals=("DRIVE_SILENT",), unreached=True)
     yield from each("foreign frame", "in the drive's name", _intruder(None, 2.3e-3), ("ENCODER", "DRIVE_FAULT"), told)
     for moment in RESTING:
         yield Injection("foreign frame", "in the drive's name", moment, _intruder(None, 2.3e-3), "refused",
@@ -267,35 +284,47 @@ def injections(name: str) -> Iterator[Injection]:
         yield from each("drive's own fault", word, _fails(code), ailing["ails"], told,
                         moments=("TRACK",) if code != hot else DRIVEN,
                         resting=_fails(code, 0.01), refusals=("DRIVE_FAULT",) if code == hot else ())
-    yield from each("bus off", "shorted for 50 ms", _short(0.05), ailing["bus"], own)
+    yield from each("bus off", "shorted for 50 ms", _short(0.05), ailing["bus"], own, unreached=True)
     yield from each("bus off", "shorted for 1 s", _short(1.0), ailing["bus"], own,
-                    refusals=("DRIVE_SILENT",))
+                    refusals=("DRIVE_SILENT",), unreached=True)
     yield from each("bus off", "shorted 5 times, 20 ms each", _short(0.02, 0.15, 5), ailing["bus"], own,
-                    moments=("HOLD", "TRACK"))
-    for moment in ("HOLD", "TRACK", "JOG"):
-        yield Injection("terminator unplugged", "one", moment, _ends_off(1), "either", ailing["bus"], own)
+                    moments=("HOLD", "TRACK"), unreached=True)
+    for moment in ("HOLD", "TRACK"):
+        yield Injection("terminator unplugged", "one", moment, _ends_off(1), "either", ailing["bus"], own,
+                        unreached=True)
         yield Injection("frames disturbed", "1 %", moment, _noisy(0.01), "rides")
-    yield from each("terminator unplugged", "both", _ends_off(0), ailing["bus"], own, refusals=("DRIVE_SILENT",))
-    for seconds in (2e-3, 0.02, 0.3):
+    yield from each("terminator unplugged", "both", _ends_off(0), ailing["bus"], own, refusals=("DRIVE_SILENT",),
+                    unreached=True)
+    for seconds in (0.02, 0.3):
         yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", _without_supply(seconds),
                         (*ailing["silent"], *ailing["ails"]), told + 6e-3)
-    yield from each("supply dips", "100 ms", _supply_dips, ("UNDER_VOLTAGE", *ailing["silent"], *ailing["ails"]), told)
+    if kind.tells:
+        yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), ailing["ails"], told)
+    else:  # it comes back, lets go and does not tell: its joint stays behind
+        behind = ("FOLLOWING", "OVERSPEED", "POSITION", "ENCODER")
+        yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), behind, 1.5, moments=("HOLD", "TRACK"))
+    yield from each("supply dips", "100 ms", _supply_dips, ("UNDER_VOLTAGE", *ailing["silent"], *ailing["ails"]),
+                    told)
     yield from _settings(name)
     for moment in DRIVEN:
-        yield Injection("board dies", "no supply", moment, _board_dies, "off", within=own, dark=True)
-        yield Injection("board dies", "halted", moment, _board_halted, "off", within=own, dark=True)
+        yield Injection("board dies", "no supply", moment, _board_dies, "off", within=own, dark=True, unreached=True)
+        yield Injection("board dies", "halted", moment, _board_halted, "off", within=own, dark=True, unreached=True)
         for cause in ("pin", "brownout"):
-            yield Injection("board resets", cause, moment, _board_reset(cause), "off", within=own, state="DISARMED")
+            yield Injection("board resets", cause, moment, _board_reset(cause), "off", within=own, state="DISARMED",
+                            unreached=True)
         yield Injection("e-stop", "opens", moment, lambda scene: scene.board.estop(True), "off", within=told,
                         state="ESTOP")
 
 
 def _settings(name: str) -> Iterator[Injection]:
-    """Wrong ones, from power-on. A RobStride does not tell its range of velocity: it goes on, damped otherwise."""
-    told = name != "robstride"
+    """Wrong ones, from power-on. Only Damiao's tell their range of velocity: others show it when they move, and go on
+    before, damped otherwise."""
+    told = name.startswith("damiao")
     yield Injection("wrong scale", "0.8 of the velocity", "CHECK", _rescale(0.8), "refused" if told else "rides",
                     ("DRIVE_SETTING",) if told else ())
-    yield Injection("wrong mode", "of its own", "CHECK", _other_mode, "refused", ("DRIVE_SETTING",))
+    if told or name == "robstride":
+        yield Injection("wrong scale", "0.8 of the position", "CHECK", _narrow, "refused", ("DRIVE_SETTING",))
+        yield Injection("wrong mode", "of its own", "CHECK", _other_mode, "refused", ("DRIVE_SETTING",))
 
 
 # ---- judging
@@ -304,7 +333,8 @@ def _settings(name: str) -> Iterator[Injection]:
 @dataclass(frozen=True)
 class Outcome:
     """unsafe: what torque or motion there was that may not be, or nothing. bad: what else is wrong. seconds: until no
-    drive gave torque any more, from the strike on. fastest: share of a joint's largest speed."""
+    drive gave torque any more, from the strike on. fastest: share of a joint's largest speed. left: drives that nobody
+    reached and that have no limit of their own went on until their supply was cut."""
 
     injection: Injection
     state: str
@@ -313,6 +343,7 @@ class Outcome:
     fastest: float
     unsafe: str = ""
     bad: str = ""
+    left: bool = False
 
     @property
     def good(self) -> bool:
@@ -345,8 +376,8 @@ class _Judge:
         drive.step = watched  # type: ignore[method-assign]
 
 
-def play(injection: Injection, mechanism: Mechanism, elf: Path) -> Outcome:
-    """Do one injection and look."""
+def play(injection: Injection, mechanism: Mechanism, elf: Path, unlimited: bool = False) -> Outcome:
+    """Do one injection and look. unlimited: drives that have no time limit of their own."""
     scene = Scene(mechanism, elf)
     scene.board.brakes = True  # until it is armed
     judge = _Judge(scene.board)
@@ -366,6 +397,8 @@ def play(injection: Injection, mechanism: Mechanism, elf: Path) -> Outcome:
         scene.run(injection.within + STAY)
         scene.run(BOOT, lambda: injection.dark or scene.witness.state == injection.state)
         seconds = max(judge.last - struck, 0.0)
+        if unlimited and not scene.board.wiring.buses.safe:
+            return _cut_off(scene, judge, injection)
         return _judged(scene, judge, injection, seconds)
     finally:
         scene.close()
@@ -418,11 +451,22 @@ def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
         scene.run(STAY)
         return _judged(scene, judge, injection, max(judge.last - ended, 0.0))
     state = scene.witness.state
-    still = np.abs(scene.board.plant.q - wanted)[1 if injection.moment == "JOG" else 0:]  # the first joint is jogged
-    away = float(still.max())
+    away = float(np.abs(scene.board.plant.q - wanted).max())
     unsafe = f"{away:.3f} rad from where it should be" if away > NEAR else ""
-    fine = state in ("HOLD", "TRACK", "JOG") and not scene.witness.last.fault
+    fine = state in ("HOLD", "TRACK") and not scene.witness.last.fault
     return Outcome(injection, state, "", 0.0, judge.fastest, unsafe, "" if fine else f"{state} {scene.witness.faults}")
+
+
+def _cut_off(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
+    """Drives that nobody reaches go on: as `check` says of them, the e-stop loop cuts their supply."""
+    reached = [drive for drive in _all(scene) if not drive.cut and not injection.unreached]
+    on = [drive for drive in reached if drive.driving]
+    for drive in _all(scene):
+        drive.supplied = False
+    struck = scene.board.seconds
+    scene.run(STAY)
+    outcome = _judged(scene, judge, injection, max(judge.last - struck, 0.0))
+    return replace(outcome, left=True, unsafe="a drive within reach is on" if on else outcome.unsafe)
 
 
 def _judged(scene: Scene, judge: _Judge, injection: Injection, seconds: float) -> Outcome:
@@ -431,7 +475,7 @@ def _judged(scene: Scene, judge: _Judge, injection: Injection, seconds: float) -
     unsafe = bad = ""
     if seconds > injection.within:
         unsafe = f"torque for {1e3 * seconds:.1f} ms"
-    elif any(drive.driving for drive in _all(scene)):
+    elif not scene.board.wiring.buses.safe:
         unsafe = "a drive is still on"
     elif judge.fastest > 1.0:
         unsafe = f"a joint driven to {judge.fastest:.2f} of its largest speed"
@@ -452,6 +496,24 @@ def run(name: str, out: Path, pick: Callable[[list[Injection]], list[Injection]]
     elf = build.build(mechanism, out / mechanism.name).elf
     outcomes = []
     for injection in pick(list(injections(name))):
-        outcomes.append(play(injection, mechanism, elf))
+        outcomes.append(play(injection, mechanism, elf, KINDS[name].timeout is None))
         on_outcome(outcomes[-1])
     return outcomes
+
+
+def table(of_kind: dict[str, list[Outcome]]) -> str:
+    """A line per fault and kind of drives: how many, the slowest until no torque was left, where they ended."""
+    lines = [f"{'drives':13} {'what goes wrong':22} {'done':>5} {'unsafe':>7} {'bad':>4} {'left on':>8} {'slowest':>9}"
+             "  ends in"]
+    for name, outcomes in of_kind.items():
+        for kind in dict.fromkeys(o.injection.kind for o in outcomes):
+            own = [o for o in outcomes if o.injection.kind == kind]
+            lines.append(f"{name:13} {kind:22} {_counts(own)} {1e3 * max(o.seconds for o in own):6.1f} ms  "
+                         + ", ".join(sorted({f"{o.state} {o.fault}".strip() for o in own})))
+    every = [o for outcomes in of_kind.values() for o in outcomes]
+    return "\n".join([*lines, f"{'all':36} {_counts(every)}"])
+
+
+def _counts(outcomes: list[Outcome]) -> str:
+    unsafe, bad, left = (sum(bool(getattr(o, key)) for o in outcomes) for key in ("unsafe", "bad", "left"))
+    return f"{len(outcomes):5} {unsafe:7} {bad:4} {left:8}"

@@ -1,0 +1,69 @@
+"""What goes wrong with drives on a bus: a sample in every run, all of it in the bench."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from codegen.drive.catalogue import CATALOGUE
+from codegen.toolchain import platformio as build
+from hil.scenarios import campaign_drives as campaign
+from tests.support.rig import ROOT
+
+PLACE = ROOT / "build" / "campaign-drives"
+SPOKEN = {"damiao", "robstride", "cubemars", "mini-cheetah"}  # families of the firmware on CAN
+SAMPLE = {
+    "damiao": [("drive's own fault", "MOS over temperature", "ARM"), ("foreign frame", "in the drive's name", "CHECK")],
+    "damiao-fd": [("bus babbles", "lowest identifier", "TRACK")],
+    "robstride": [("bus off", "shorted for 50 ms", "HOLD"), ("wrong scale", "0.8 of the position", "CHECK")],
+    "cubemars": [("drive silent", "cable off", "FLOAT")],
+    "mini-cheetah": [("board dies", "no supply", "TRACK")],
+}
+
+
+def wrong(outcomes):
+    return [(o.injection.kind, o.injection.name, o.injection.moment, o.state, o.fault, o.unsafe, o.bad)
+            for o in outcomes if not o.good]
+
+
+@pytest.mark.parametrize("name", list(campaign.KINDS))
+def test_that_a_sample_ends_where_it_must_with_no_torque(name):
+    """Only drives without a time limit of their own go on where nobody reaches them, and no longer than their
+    supply."""
+    outcomes = campaign.run(name, PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE[name]])
+    print(campaign.table({name: outcomes}))
+    assert len(outcomes) == len(SAMPLE[name]) and wrong(outcomes) == []
+    assert [o.left for o in outcomes] == [campaign.KINDS[name].timeout is None] * len(outcomes)
+
+
+def test_that_torque_that_goes_on_is_unsafe_whatever_the_board_says():
+    """Nothing goes wrong here, so that the drives go on."""
+    mechanism = campaign.arm_of("damiao")
+    elf = build.build(mechanism, PLACE / mechanism.name).elf
+    nothing = campaign.Injection("nothing", "at all", "HOLD", lambda scene: None, "off", state="HOLD")
+    assert campaign.play(nothing, mechanism, elf).unsafe.startswith("torque for")
+    early = replace(nothing, ends="refused", moment="CHECK")
+    assert campaign.play(early, mechanism, elf).unsafe.startswith("torque")
+
+
+def test_that_every_family_has_every_fault_and_no_two_injections_are_alike():
+    families = {drive.family for drive in CATALOGUE if drive.family in SPOKEN}
+    assert {campaign.DRIVES[kind.types[0]].family for kind in campaign.KINDS.values()} == families == SPOKEN
+    every = {name: list(campaign.injections(name)) for name in campaign.KINDS}
+    told = {i.kind for i in every["damiao"]}
+    assert len(told) >= 12
+    for name, own in every.items():
+        missing = told - {i.kind for i in own}
+        assert missing <= {"wrong mode", *(() if campaign.KINDS[name].codes else ("drive's own fault",))}, name
+        assert len({(i.kind, i.name, i.moment) for i in own}) == len(own) >= 75
+
+
+@pytest.mark.bench
+def test_that_nothing_that_goes_wrong_with_drives_is_unsafe():
+    of_kind = {}
+    for name in campaign.KINDS:
+        of_kind[name] = campaign.run(name, PLACE, on_outcome=lambda o: print(wrong([o])) if not o.good else None)
+    print(f"\n{campaign.table(of_kind)}")
+    assert wrong(o for outcomes in of_kind.values() for o in outcomes) == []
+    assert sum(map(len, of_kind.values())) >= 450
