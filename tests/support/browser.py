@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -11,7 +12,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,10 @@ FLAGS = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshade
 
 @dataclass(frozen=True)
 class Browser:
-    """One page at a time. root: of chromedriver's session."""
+    """One page at a time. root: of chromedriver's session; driver: its process."""
 
     root: str
+    driver: int
 
     def open(self, page: Path) -> None:
         self.go(page.resolve().as_uri())
@@ -43,6 +45,10 @@ class Browser:
     def console(self) -> list[dict[str, Any]]:
         """What the page, and the browser about it, has logged since the last look."""
         return self._call("se/log", {"type": "browser"})
+
+    def processor_time(self) -> float:
+        """s that all processes of the browser have computed, drawing without a graphics card among it."""
+        return sum(ticks for ticks in _descendants(self.driver)) / os.sysconf("SC_CLK_TCK")
 
     def look(self, width: int, height: int, finer: float = 1.0, dark: bool = False) -> None:
         """Pages have so many pixels from now on, `finer` dots each, and are to be light or dark."""
@@ -91,12 +97,22 @@ def chromium() -> Iterator[Browser]:
             }}})
             root = f"{url}/session/{session['sessionId']}"
             try:
-                yield Browser(root)
+                yield Browser(root, driver.pid)
             finally:
                 urllib.request.urlopen(urllib.request.Request(root, method="DELETE"), timeout=HANG).read()
         finally:
             driver.terminate()
             driver.wait(HANG)
+
+
+def _descendants(parent: int) -> Iterator[int]:
+    """Of every process below one, its time in user and system mode, in ticks of the clock."""
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # gone
+            fields = entry.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == parent:
+                yield int(fields[11]) + int(fields[12])
+                yield from _descendants(int(entry.parent.name))
 
 
 def _wait(port: int) -> None:

@@ -147,14 +147,14 @@ class Player {
     requestAnimationFrame(() => this.step());
   }
 
-  // A machine that cannot draw quickly enough draws less sharply while the motion plays.
+  // A machine that cannot draw quickly enough draws fewer triangles, then less sharply too, while the motion plays.
   step() {
     if (this.began === null) return;
     const now = performance.now(), time = (now - this.began) / 1000;
     this.took += 0.2 * (now - this.before - this.took);
     this.before = now;
     if (this.took > 1.1 * SMOOTH && this.view.scale > COARSEST) {
-      this.view.sharpness(Math.max(0.75 * this.view.scale, COARSEST));
+      this.view.sharpness(this.view.thinner ? Math.max(0.75 * this.view.scale, COARSEST) : 1, true);
       this.took = SMOOTH;
     }
     this.seek(time);
@@ -165,7 +165,7 @@ class Player {
     if (this.began === null) return;
     this.began = null;
     this.button.textContent = "Play";
-    this.view.sharpness(1);
+    this.view.sharpness(1, false);
     this.refresh();
     document.dispatchEvent(new CustomEvent("moment", { detail: { time: this.time, write: true } }));
   }

@@ -50,7 +50,10 @@ class Arm {
 
   dress(link) {
     const group = this.links[link.name], { look } = this;
-    for (const mesh of link.meshes) this.put(group, meshGeometry(mesh), look.material(mesh.colour), matrixOf(mesh.matrix));
+    for (const mesh of link.meshes) {
+      mesh.geometry ||= meshGeometry(mesh);  // of all copies of the arm
+      this.put(group, mesh.geometry, look.material(mesh.colour), matrixOf(mesh.matrix));
+    }
     for (const rod of link.rods) {
       const geometry = new THREE.CapsuleGeometry(link.radius, Math.max(rod.length, 1e-9), 6, 16);
       this.put(group, geometry, look.material(link.colour), matrixOf(rod.matrix));
@@ -118,6 +121,15 @@ class Arm {
     if (foot) this.root.matrix.multiplyMatrices(matrixOf(this.home[foot]), matrixOf(this.places()[foot]).invert());
     else this.root.matrix.identity();
     this.root.updateMatrixWorld(true);
+  }
+
+  // With fewer triangles, or with all.
+  thin(thinner) {
+    for (const solid of this.solids) {
+      const fine = solid.userData.fine ||= solid.geometry;
+      if (fine.userData.thinned === undefined) fine.userData.thinned = thinned(fine);
+      solid.geometry = (thinner && fine.userData.thinned) || fine;
+    }
   }
 
   // A flexible link by deflection, m, and slope of its tip in y and in z, as they are drawn.
@@ -213,6 +225,34 @@ function meshGeometry(mesh) {
   return geometry;
 }
 
+const CELLS = 8;   // of a grid along a mesh, where it is thinned
+const FEW = 300;  // triangles that are not thinned
+
+// Fewer triangles of about the same shape: corners in one cell of a grid become one. null where there are few or that bend.
+function thinned(geometry) {
+  const { index } = geometry, points = geometry.getAttribute("position").array;
+  if (!index || index.count < 3 * FEW || geometry.userData.straight) return null;
+  geometry.computeBoundingBox();
+  const { min, max } = geometry.boundingBox, cell = Math.max(max.x - min.x, max.y - min.y, max.z - min.z) / CELLS;
+  const cells = new Map(), sums = [], of = new Uint32Array(points.length / 3), faces = [];
+  for (let i = 0; i < of.length; i++) {
+    const key = [0, 1, 2].map((k) => Math.floor((points[3 * i + k] - min.getComponent(k)) / cell)).join();
+    if (!cells.has(key)) cells.set(key, sums.push([0, 0, 0, 0]) - 1);
+    const sum = sums[of[i] = cells.get(key)];
+    for (let k = 0; k < 3; k++) sum[k] += points[3 * i + k];
+    sum[3]++;
+  }
+  for (let i = 0; i < index.count; i += 3) {
+    const [a, b, c] = [0, 1, 2].map((k) => of[index.array[i + k]]);
+    if (a !== b && b !== c && c !== a) faces.push(a, b, c);
+  }
+  const made = new THREE.BufferGeometry();
+  made.setAttribute("position", new THREE.Float32BufferAttribute(sums.flatMap(([x, y, z, n]) => [x / n, y / n, z / n]), 3));
+  made.setIndex(faces);
+  made.computeVertexNormals();
+  return made;
+}
+
 // What can be shown besides solids: frame, centre of gravity, ellipsoid of inertia.
 function marks(link) {
   const made = {};
@@ -223,7 +263,7 @@ function marks(link) {
   centre.renderOrder = 2;
   centre.position.set(...link.com);
   made.centres = centre;
-  const round = new THREE.Mesh(new THREE.SphereGeometry(1, 24, 16), new THREE.MeshLambertMaterial({
+  const round = new THREE.Mesh(new THREE.SphereGeometry(1, 24, 16), lit({
     color: 0x8a63b8, transparent: true, opacity: 0.35, depthWrite: false }));
   round.matrixAutoUpdate = false;
   round.matrix.fromArray(link.ellipsoid);
@@ -273,13 +313,36 @@ class Range {
   }
 }
 
+// A dull material under sky and sun, whose light is found at the corners of triangles: without a graphics card that is done
+// sooner than at every point of the picture.
+function lit(given) {
+  const material = new THREE.MeshBasicMaterial(given);
+  material.onBeforeCompile = (shader) => {
+    shader.vertexShader = `
+      uniform vec3 diffuse;
+      varying vec3 shade;
+      const vec3 sun = 0.573 * normalize(vec3(2.0, 4.0, 3.0)), sky = vec3(0.7), ground = vec3(0.173, 0.22, 0.281);
+      void main() {
+        vec3 n = normalize((normalMatrix * normal) * mat3(viewMatrix));  // of the world
+        vec3 light = mix(ground, sky, 0.5 * n.y + 0.5) + max(dot(n, sun), 0.0);
+        shade = 1.055 * pow(min(diffuse * light, vec3(1.0)), vec3(1.0 / 2.4)) - 0.055;  // as screens have it
+        gl_Position = projectionMatrix * (modelViewMatrix * vec4(position, 1.0));
+      }`;
+    shader.fragmentShader = `
+      uniform float opacity;
+      varying vec3 shade;
+      void main() { gl_FragColor = vec4(max(shade, vec3(0.0)), opacity); }`;
+  };
+  return material;
+}
+
 const LOOKS = {
-  solid: { material: (colour) => new THREE.MeshLambertMaterial({ color: colour }) },
+  solid: { material: (colour) => lit({ color: colour }) },
   ghost: { ghost: true, material: () => ghostly(0x7b8794) },  // desired
   true: { ghost: true, material: () => ghostly(0x56b4e9) },  // of a simulated arm
 };
 // Behind what is solid where both are in one place: all that is seen of it is where they differ.
-const ghostly = (color) => new THREE.MeshLambertMaterial({ color, transparent: true, opacity: 0.35, depthWrite: false,
+const ghostly = (color) => lit({ color, transparent: true, opacity: 0.35, depthWrite: false,
   polygonOffset: true, polygonOffsetFactor: 3, polygonOffsetUnits: 12 });
 
 // A share of the torque's limit: grey, yellow, orange, dark red; told apart without colours too, for they grow darker.
@@ -311,10 +374,6 @@ class View {
     this.arm = new Arm(scene, LOOKS.solid);
     this.up.add(this.arm.root);
     this.arm.close();
-    this.world.add(new THREE.HemisphereLight(0xffffff, 0x8899aa, 2.2));
-    const sun = new THREE.DirectionalLight(0xffffff, 1.8);
-    sun.position.set(2, 4, 3);
-    this.world.add(sun);
     this.world.add(this.grid = this.floor(holder));
     this.gaps = scene.loops.map((loop) => this.line(0xc2362b, loop));
     this.ranges = Object.values(this.arm.joints).filter((j) => j.moving && j.lower !== null && j.upper !== null)
@@ -325,6 +384,7 @@ class View {
     this.camera = new THREE.PerspectiveCamera(OPENING * 180 / Math.PI, 1, 0.01 * scene.size, 50 * scene.size);
     this.frames = 0;
     this.scale = 1;
+    this.thinner = false;
     try {
       this.renderer = new THREE.WebGLRenderer({ antialias: !softly(), alpha: true });
     } catch {
@@ -341,9 +401,12 @@ class View {
     this.resize();
   }
 
-  // How sharp, 1 being all that the screen shows: less of it is drawn sooner.
-  sharpness(scale) {
-    if (!this.renderer || scale === this.scale) return;
+  // How sharp, 1 being all that the screen shows, and with fewer triangles or all: less of it is drawn sooner.
+  sharpness(scale, thinner) {
+    if (!this.renderer) return;
+    if (thinner !== this.thinner) for (const arm of [this.arm, ...Object.values(this.others)]) arm.thin(thinner);
+    this.thinner = thinner;
+    if (scale === this.scale) return;
     this.scale = scale;
     this.resize();
   }
@@ -463,6 +526,7 @@ class View {
     if (!this.others[look]) {
       const made = this.others[look] = new Arm(this.data, LOOKS[look]);
       if (this.arm.mode) made.enter(this.arm.mode.name);
+      made.thin(this.thinner);
       this.up.add(made.root);
     }
     return this.others[look];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 
 import numpy as np
@@ -138,6 +139,11 @@ def test_a_humanoid_is_drawn_with_few_calls_and_triangles(browser, open_page):
     drawn = browser.run("return femtorque.view.renderer.info.render")
     assert browser.run("return femtorque.view.others.ghost.root.visible")
     assert drawn["calls"] < 120 and 20_000 < drawn["triangles"] < 100_000
+    again = "femtorque.view.draw(); return femtorque.view.renderer.info.render"
+    thin = browser.run(f"femtorque.view.sharpness(1, true); {again}")
+    assert thin["calls"] == drawn["calls"] and 5_000 < thin["triangles"] < drawn["triangles"] / 3
+    fine = browser.run(f"femtorque.view.sharpness(1, false); {again}")
+    assert fine["triangles"] == drawn["triangles"], "while nothing moves all of it is drawn"
     assert file.stat().st_size - 2_000_000 < 0, "thinned meshes and all"
 
 
@@ -150,23 +156,49 @@ def test_a_ghost_that_stands_where_the_arm_does_is_not_drawn(browser, open_page)
     assert browser.run(f"femtorque.seek(0.2); {seen}") is False and browser.run(f"femtorque.seek(0.8); {seen}") is True
 
 
+FRAMES = """const gl = femtorque.view.renderer.getContext(), pixel = new Uint8Array(4), times = [];
+            for (let i = 0; i < 100; i++) {
+              const before = performance.now();
+              femtorque.seek(1 + 0.01 * i);
+              times.push(performance.now() - before);
+              gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel);  // drawn, before the next one is timed
+            }
+            return times.sort((a, b) => a - b)[50];"""
+
+
 @pytest.mark.bench
 def test_a_humanoid_plays_at_thirty_frames_a_second(browser, open_page, capsys):
-    """By the clock of this machine, which must be idle; without a graphics card (SwiftShader)."""
+    """Without a graphics card (SwiftShader). What the page can do about it: its script's time, by the clock, and the
+    processor time of all that a frame takes to be drawn. What the browser then takes to show a canvas, even an empty
+    one, is beside that, so that frames by the clock are asked for only of a machine with nothing else to do."""
     mechanism = load_mechanism(robot("/g1_29dof_rev_1_0.urdf"))
     names = tuple(joint.name for joint in mechanism.streamed)
-    t = np.linspace(0.0, 8.0, 481)
+    t = np.linspace(0.0, 12.0, 721)
     q = 0.3 * np.sin(np.pi * t[:, None] + np.arange(len(names)))
+    idle = os.getloadavg()[0] < 1.0
     open_page(mechanism, Motion(names, t, q, q + 0.02, None, q))
-    browser.run("femtorque.player.play()")
-    time.sleep(3.0)  # until it is as sharp as this machine can have it
+    costs = []
+    for thinner in (False, True):
+        browser.run(f"femtorque.view.sharpness(1, {str(thinner).lower()})")
+        browser.run(FRAMES)
+        before = browser.processor_time()
+        script = browser.run(FRAMES)
+        costs.append((script, 10.0 * (browser.processor_time() - before)))
+    browser.run("femtorque.view.sharpness(1, false); femtorque.seek(0); femtorque.player.play()")
+    time.sleep(4.0)  # until it is as sharp as this machine can have it
     browser.run("window.first = [femtorque.view.frames, performance.now()]")
-    time.sleep(3.0)
-    rate, sharp = browser.run("const [n, t] = first, v = femtorque.view;"
-                              "return [1000 * (v.frames - n) / (performance.now() - t), v.scale]")
+    time.sleep(4.0)
+    rate, scale, thin, going = browser.run(
+        "const [n, t] = first, v = femtorque.view;"
+        "return [1000 * (v.frames - n) / (performance.now() - t), v.scale, v.thinner, femtorque.player.began !== null]")
     with capsys.disabled():
-        print(f"{rate:.1f} frames per second at {sharp:.2f} of the screen's sharpness")
-    assert rate > 30.0
+        for (script, drawn), which in zip(costs, ("all", "fewer"), strict=True):
+            print(f"{which} triangles: script {script:.2f} ms, processor time {drawn:.1f} ms a frame")
+        print(f"{rate:.1f} frames per second {'on an idle machine' if idle else 'beside other work'}, at {scale:.2f} "
+              f"of the screen's sharpness, {'fewer' if thin else 'all'} triangles")
+    assert going and max(script for script, _ in costs) < 5.0
+    assert costs[0][1] < 50.0 and costs[1][1] < 25.0
+    assert rate > 30.0 or not idle
 
 
 def test_a_link_without_a_mesh_is_a_rod_to_what_hangs_on_it():
