@@ -312,6 +312,8 @@ silicon is in [first-power-up.md](first-power-up.md).
     ("odrive-v3.6",
      "in the boot loader the ROM pulls PB10 and PB11 (brake resistor) up; boards from v3.5 on hold them down",
      "ODrive's start-up code"),
+    ("robomaster-c", "pins, crystal of 12 MHz, transceivers on CAN1 and CAN2",
+     "RoboMaster's Development-Board-C-Examples, standard_robot.ioc and main.h; mambo's robomaster_board_c.dts"),
     ("nucleo-g474re-6", "link on the ST-LINK's port, crystal of 24 MHz", "UM2505"),
     ("STM32G474", "inputs of ADC1 and ADC2, by channel", "STM32G474R(B-C-E)Tx.xml of ST's STM32_open_pin_data"),
     ("STM32G474", "trigger of injected channels by TIM1, sampling times", "ST's stm32g4xx_ll_adc.h"),

@@ -32,11 +32,11 @@ def open_loop(mechanism: Mechanism) -> list[str]:
 
 def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | None]]:
     """Every moving joint with the channel that serves it, None for passive joints, drives on a bus, and on a board
-    without channels.
+    without outputs.
 
     Raises BadInput naming all joints that lack what the board needs to drive them.
     """
-    if not board.channels:
+    if board.outputs is None:
         _check_moves(mechanism, board)
         return [(joint, None) for joint in mechanism.streamed]
     fieldbus.wired(mechanism, board)
@@ -53,8 +53,8 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
         assert joint.motor is not None
         channel, key = joint.motor.channel, f"joint.{joint.name}.motor.channel"
         if channel >= len(board.channels):
-            raise BadInput(file_of(mechanism), key, channel, f"board {board.name!r} has channels 0 to "
-                           f"{len(board.channels) - 1}")
+            there = f"channels 0 to {len(board.channels) - 1}" if board.channels else "no channels, only buses"
+            raise BadInput(file_of(mechanism), key, channel, f"board {board.name!r} has {there}")
         if channel in users:
             raise BadInput(file_of(mechanism), key, channel, f"is already used by joint {users[channel]!r}")
         users[channel] = joint.name
@@ -70,7 +70,7 @@ def served(mechanism: Mechanism, board: Board) -> list[tuple[Joint, Channel | No
 
 
 def _check_moves(mechanism: Mechanism, board: Board) -> None:
-    """A board without channels has neither e-stop nor outputs that could be switched: drives on its bus neither."""
+    """A board without outputs has neither e-stop nor anything that could be switched: drives on its bus neither."""
     if bussed := fieldbus.drives(mechanism):
         raise BadInput(file_of(mechanism), f"joint.{bussed[0][1].name}.drive", None,
                        f"board {board.name!r} has no e-stop loop: nothing would stop the drives",

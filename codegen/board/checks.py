@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from codegen.board.chip import Timer
-from codegen.board.description import Board, Channel, CurrentSense
+from codegen.board.description import Board, Channel, CurrentSense, Outputs
 from codegen.board.uses import Use, uses
 from codegen.common.errors import BadInput
 from codegen.common.nearest import hint
@@ -25,12 +25,15 @@ def check(board: Board) -> None:
 
 
 def _sections(board: Board) -> None:
-    """A board with channels needs outputs and encoders, and a lead of a tick: a duty is taken over by the next one."""
-    file = board.source.name
-    for key, there in (("outputs", board.outputs), ("encoders", board.encoders)):
-        if bool(board.channels) != (there is not None):
-            rule = "is required by the channels" if board.channels else "has no use without a [[channel]]"
-            raise BadInput(file, key, None, rule)
+    """A board with channels needs outputs and encoders, and a lead of a tick: a duty is taken over by the next one. One
+    with buses alone needs outputs, and a timer for them."""
+    file, driving = board.source.name, bool(board.channels or board.can or board.half_duplex)
+    for key, there, needed in (("outputs", board.outputs, driving), ("encoders", board.encoders,
+                                                                      bool(board.channels))):
+        if needed != (there is not None):
+            who = "channels" if board.channels else "buses"
+            raise BadInput(file, key, None, f"is required by the {who}" if needed else
+                           "has no use without a [[channel]]")
     if board.outputs is None:
         for key, useless in (("sense", bool(board.sense.pins)), ("brake", board.brake is not None)):
             if useless:
@@ -49,6 +52,7 @@ def _sections(board: Board) -> None:
             raise BadInput(file, f"channel.{i}.opposite", None, "half bridges need their low switch's pin, low")
         if c.pwm.low and c.opposite is None:
             raise BadInput(file, f"channel.{i}.pwm.low", c.pwm.low, "has no use without opposite")
+    _idle_timer(board, board.outputs)
     if (board.outputs.continuous_a is None) != (board.outputs.thermal_s is None):
         raise BadInput(file, "outputs.continuous_a", board.outputs.continuous_a,
                        "goes with thermal_s: give both or neither")
@@ -59,6 +63,16 @@ def _sections(board: Board) -> None:
         if c.direction and c.pwm.timer not in broken and not board.outputs.gated:
             raise BadInput(file, f"channel.{i}.pwm.timer", c.pwm.timer, "has no break input in outputs.estop: nothing "
                            "but software would stop it", "let the loop cut the enable pin and write gated = true")
+
+
+def _idle_timer(board: Board, outputs: Outputs) -> None:
+    """Whose updates are the ticks on a board without channels; the e-stop loop is its break."""
+    file, key = board.source.name, "outputs.timer"
+    if bool(board.channels) == (outputs.timer is not None):
+        raise BadInput(file, key, outputs.timer, "has no use where channels have timers" if outputs.timer else
+                       "is required without a [[channel]]")
+    if outputs.timer and outputs.timer not in {e.timer for e in outputs.estop}:
+        raise BadInput(file, key, outputs.timer, "has no break input in outputs.estop")
 
 
 def _timer(board: Board, key: str, name: str) -> Timer:

@@ -6,7 +6,7 @@ A family is one `Chip` in a module of its own (`chip_stm32f4`, `chip_stm32g4`) a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from typing import Literal
@@ -155,6 +155,14 @@ class Rom:
 
 
 @dataclass(frozen=True)
+class Package:
+    """A larger one: the part that is sold in it, and signals at pins that the smallest does not have."""
+
+    part: str
+    signals: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
 class Chip:
     """One family. Frequencies in Hz, sizes in bytes. signals: 'TIM5_CH1' to pin to alternate function.
 
@@ -162,7 +170,8 @@ class Chip:
     currents; None: the firmware has no current loops. lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of
     ports>. rom_id: what its boot loader calls it. unique: where the 96 bits are that no other chip has. sectors: the
     pieces in which flash is erased, in order. wait_states: of flash at sysclk_hz. interrupts: of peripherals, in the
-    vector table. buses: enable registers of RCC, in the order they are written. cans: controllers of buses.
+    vector table. buses: enable registers of RCC, in the order they are written. cans: controllers of buses. packages:
+    larger ones by name; part and signals are those of the smallest.
     """
 
     name: str
@@ -194,6 +203,13 @@ class Chip:
     platformio_board: str
     interrupts: int
     cans: Mapping[str, Can]
+    packages: Mapping[str, Package] = field(default_factory=dict)
+
+    def packed(self, package: str) -> Chip:
+        """The same chip in a larger package."""
+        larger = self.packages[package]
+        more = {name: {**self.signals.get(name, {}), **places} for name, places in larger.signals.items()}
+        return replace(self, part=larger.part, signals={**self.signals, **more})
 
     @property
     def folders(self) -> tuple[str, str]:

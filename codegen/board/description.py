@@ -48,12 +48,14 @@ class Estop(Table):
 
 
 class Outputs(Table):
-    """enable: high lets the drivers on. fault: low when a driver has one. gated: the loop cuts `enable` by itself.
+    """timer: of a board without channels: it drives nothing, its updates are the ticks and its break is the e-stop.
+    enable: high lets the drivers on. fault: low when a driver has one. gated: the loop cuts `enable` by itself.
     dead_ns: between the two switches of a half bridge. duty_max: the largest share of the bus voltage that a bridge is
     asked for, less than 1 where its upper switches live on bootstrap capacitors that need a time with it low.
     continuous_a, thermal_s: A that each motor's driver carries for good, and the time constant with which it gets warm.
     """
 
+    timer: TimerName | None = None
     enable: PinName
     fault: PinName | None = None
     gated: bool = False
@@ -198,6 +200,7 @@ class Sense(Table):
 class BoardFile(Table):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=15)]
     chip: chips.Family
+    package: Literal["UFBGA176"] | None = None
     hse_hz: Annotated[int, Field(ge=4_000_000, le=26_000_000)]
     lead: Annotated[int, Field(ge=0, le=2)]
     link: Link
@@ -243,6 +246,12 @@ class Board:
     def core_hz(self) -> int:
         """Cycles per second, as the control tick's cost is counted."""
         return self.chip.sysclk_hz
+
+    @property
+    def idle_timer(self) -> str:
+        """Whose updates are the ticks where no joint has a channel; of a board with outputs."""
+        assert self.outputs is not None
+        return self.outputs.timer or self.channels[0].pwm.timer
 
     @property
     def tick_preload(self) -> bool:

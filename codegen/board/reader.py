@@ -1,9 +1,10 @@
 """Boards: a file of firmware/boards says which pins and timers serve which channel; here it is read and checked.
 
-A board file holds `name`, `chip` (a folder of firmware/chip), `hse_hz`, `lead` (ticks from a tick to the interval in
-which its duty is held), `[link]`, and, where it drives motors, `[outputs]`, `[encoders]` and one `[[channel]]` a
-motor: encoder timer with its two pins, PWM output, direction pin or the second half bridge. `[can]` names buses for
-drives, `[half_duplex]` wires for servos. `[reserved]` names the pins that are wired to something else.
+A board file holds `name`, `chip` (a folder of firmware/chip), `package` where it is a larger one, `hse_hz`, `lead`
+(ticks from a tick to the interval in which its duty is held), `[link]`, and, where it drives motors, `[outputs]`,
+`[encoders]` and one `[[channel]]` a motor: encoder timer with its two pins, PWM output, direction pin or the second
+half bridge. `[can]` names buses for drives, `[half_duplex]` wires for servos; a board may have these alone, with
+`[outputs]`. `[reserved]` names the pins that are wired to something else.
 Alternate functions are the chip's business (`codegen.board.chip`).
 """
 
@@ -50,7 +51,7 @@ def read(path: Path) -> Board:
         file = BoardFile.model_validate(raw)
     except ValidationError as error:
         raise _bad_key(path, error) from None
-    board = Board(file.name, chips.family(file.chip), file.hse_hz, file.lead, file.link, file.outputs, file.brake,
+    board = Board(file.name, _chip(path, file), file.hse_hz, file.lead, file.link, file.outputs, file.brake,
                   file.encoders,
                   file.gate_driver, file.sense, tuple(file.channel), file.can, file.half_duplex,
                   file.low, file.reserved, path)
@@ -61,6 +62,17 @@ def read(path: Path) -> Board:
         raise BadInput(path.name, "hse_hz", board.hse_hz, f"cannot make {board.chip.sysclk_hz // 10**6} MHz",
                        board.chip.crystals)
     return board
+
+
+def _chip(path: Path, file: BoardFile) -> chips.Chip:
+    """In its package."""
+    chip = chips.family(file.chip)
+    if file.package is None:
+        return chip
+    if file.package not in chip.packages:
+        raise BadInput(path.name, "package", file.package, f"{chip.part} is not known in it",
+                       f"leave it out, or {' or '.join(chip.packages)}" if chip.packages else "leave it out")
+    return chip.packed(file.package)
 
 
 def _bad_key(path: Path, error: ValidationError) -> BadInput:

@@ -3,7 +3,20 @@ table 9)."""
 
 from __future__ import annotations
 
-from codegen.board.chip import BitLimits, BrownOut, Can, Chip, Converter, Pll, Rom, Sampling, Timer, Usart, signals
+from codegen.board.chip import (
+    BitLimits,
+    BrownOut,
+    Can,
+    Chip,
+    Converter,
+    Package,
+    Pll,
+    Rom,
+    Sampling,
+    Timer,
+    Usart,
+    signals,
+)
 
 _APB1_HZ, _APB2_HZ, _SYSCLK_HZ = 42_000_000, 84_000_000, 168_000_000
 _SLOW, _FAST = 2 * _APB1_HZ, 2 * _APB2_HZ  # clocks of the timers of APB1 and APB2
@@ -100,6 +113,13 @@ USART6_RX PC7/8
 USART6_TX PC6/8
 """
 
+_LARGE = """
+CAN1_RX PD0/9
+CAN1_TX PD1/9
+USART6_RX PG9/8
+USART6_TX PG14/8
+"""  # at pins that boards here use; DS8626 table 9
+
 # of ADC1 and ADC2 alike
 _ANALOGUE = {f"PA{i}": i for i in range(8)} | {"PB0": 8, "PB1": 9} | {f"PC{i}": 10 + i for i in range(6)}
 
@@ -152,5 +172,6 @@ CHIP = Chip(
                        wanted=0),  # RM0090 section 3.9.5
     interrupts=82,
     cans=_CANS,
+    packages={"UFBGA176": Package("STM32F407", signals(_LARGE))},
     platformio_board="genericSTM32F405RG",
 )

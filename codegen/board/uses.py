@@ -93,13 +93,16 @@ def _half_duplex(board: Board) -> Iterator[Use]:
 
 
 def _outputs(board: Board) -> Iterator[Use]:
-    """What the outputs of all channels have in common. A break input needs no clock: its timer drives a channel."""
+    """What the outputs of all channels have in common. A break input needs no clock: its timer drives a channel, or
+    is the board's own."""
     if board.outputs is None:
         return
     for i, loop in enumerate(board.outputs.estop):
         key = f"outputs.estop.{i}.pin"
         yield (Use(key, loop.pin, f"{loop.timer} break: e-stop loop", signal=f"{loop.timer}_BKIN") if loop.timer else
                Use(key, loop.pin, "e-stop loop", "input"))
+    if board.outputs.timer:
+        yield Use("outputs.timer", board.outputs.timer, clocks=(board.chip.timers[board.outputs.timer].enable,))
     yield Use("outputs.enable", board.outputs.enable, "driver enable", "output", moves=True)
     if board.outputs.fault:
         yield Use("outputs.fault", board.outputs.fault, "driver fault", "input", "up")

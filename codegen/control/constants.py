@@ -303,7 +303,7 @@ def _drives(mechanism: Mechanism) -> dict[str, Any]:
 def _brake(mechanism: Mechanism, board: Board | None) -> dict[str, int]:
     """The brakes' times in ticks, up to whole ones and one more: the level changes within a tick."""
     brake, hz = mechanism.safety.brake, mechanism.control.rate_hz
-    if brake is None or (board is not None and not board.channels):
+    if brake is None or (board is not None and board.outputs is None):
         return {"brake": 0, "brake_opens": 0, "brake_closes": 0}
     return {"brake": 1, "brake_opens": math.ceil(brake.release_s * hz) + 1,
             "brake_closes": math.ceil(brake.engage_s * hz) + 1}

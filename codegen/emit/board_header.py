@@ -105,8 +105,8 @@ def _driving(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Chann
 
 
 def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:
-    """The output of the arm's brakes; None: it has none. A board without channels moves nothing that could fall."""
-    if mechanism.safety.brake is None or not board.channels:
+    """The output of the arm's brakes; None: it has none. A board without outputs moves nothing that could fall."""
+    if mechanism.safety.brake is None or board.outputs is None:
         return None
     if board.brake is None:
         raise BadInput(file_of(mechanism), "safety.brake", None, f"board {board.name!r} has no output for brakes",
@@ -171,7 +171,7 @@ def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], brake
     found = [use for use in uses(board) if not (unused and use.key.startswith(unused))]
     served = [use for use in found if use.channel is None and use.key != "brake.pin"]
     if board.channels and not any(channel for _, channel in joints):
-        timer = board.channels[0].pwm.timer  # drives nothing; ticks come with its updates, the e-stop is its break
+        timer = board.idle_timer  # drives nothing; ticks come with its updates, the e-stop is its break
         served.append(Use("channel.0.pwm.timer", timer, clocks=(board.chip.timers[timer].enable,)))
     for joint, channel in joints:
         if channel and joint.motor:

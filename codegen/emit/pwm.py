@@ -79,7 +79,7 @@ def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, 
     for _, c in joints:
         for _, pwm in c.switches if c else ():
             used.setdefault(pwm.timer, set()).add(pwm.output - 1)
-    used = used or {board.channels[0].pwm.timer: set()}  # every joint passive
+    used = used or {board.idle_timer: set()}  # every joint passive, or on a bus
     if has_current_loops(joints) and board.chip.sampling:
         used.setdefault(board.chip.sampling.trigger, set())
     timers = {name: board.chip.timers[name] for name in used}

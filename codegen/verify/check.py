@@ -247,10 +247,10 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
     lacking = [f"joint.{j.name}.{part}" for part in ("motor", "encoder") for j in driven
                if j.drive is None and getattr(j, part) is None]
     warnings += fieldbus.left_alone(mechanism)
-    if board.channels and (unspoken := fieldbus.unspoken(mechanism)):
+    if board.outputs and (unspoken := fieldbus.unspoken(mechanism)):
         warnings.append(unspoken)
         return board.lead
-    if board.channels and lacking:
+    if board.outputs and lacking:
         warnings.append(f"board {board.name} cannot drive it yet: {', '.join(lacking[:6])} "
                         f"{'is' if len(lacking) == 1 else 'are'} missing")
         return board.lead

@@ -20,7 +20,8 @@ from hil.plant.choose import Driven
 
 Array = NDArray[np.float64]
 
-CAN_FUNCTION = 9  # of the pins: DS8626 table 9 (CAN1, CAN2), DS12288 table 13 (FDCAN1 to FDCAN3)
+# of the pins: DS8626 table 9 (CAN1, CAN2), DS12288 table 13 (FDCAN1 to FDCAN3)
+CAN_FUNCTION = {"CAN1": 9, "CAN2": 9, "FDCAN1": 9, "FDCAN2": 9, "FDCAN3": 11}
 STEP = 100e-6  # s for which joints go on between two looks at their drives, which loop within it
 LEAST_SUPPLY = 10.0  # V: below it a drive is off; Damiao's register UV_Value is above
 
@@ -46,8 +47,8 @@ class Buses:
 
     def _plug(self, pins: description.CanPins, chip: Stm32, wire: Wire) -> None:
         places = [pin_of(chip, pin) for pin in (pins.tx, pins.rx)]
-        chip.cans[pins.controller].plug(
-            wire, lambda: all(port.alternate(pin) == CAN_FUNCTION for port, pin in places))
+        function = CAN_FUNCTION[pins.controller]
+        chip.cans[pins.controller].plug(wire, lambda: all(port.alternate(pin) == function for port, pin in places))
 
     def _angle(self, j: int) -> float:
         """Of a drive's output."""

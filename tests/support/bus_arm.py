@@ -22,7 +22,8 @@ OTHERS = {"robstride": ("robstride-02", "robstride-00"), "cubemars": ("cubemars-
 @cache
 def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
     """The mechanism and its image. A family: the same arm with other drives, which close their loops themselves; fd:
-    on another chip, with CAN FD."""
+    on another chip, with CAN FD; robomaster, three: on boards that have buses alone, a drive on each of
+    three."""
     file = ARM
     if kind in OTHERS:
         PLACE.mkdir(parents=True, exist_ok=True)
@@ -35,6 +36,15 @@ def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
             text = text.replace(was, becomes)
         file.write_text(text, encoding="utf-8")
     mechanism = load_mechanism(file)
+    if kind == "robomaster":
+        mechanism = replace(mechanism, name="damiao_c", board=replace(mechanism.board, use="robomaster-c"))
+    if kind == "three":
+        buses = tuple(replace(mechanism.buses[0], name=f"can{k}", kind="can-fd", data_bitrate=5_000_000)
+                      for k in (1, 2, 3))
+        joints = tuple(replace(j, drive=replace(j.drive, bus=bus.name))
+                       for j, bus in zip(mechanism.joints, buses, strict=True) if j.drive)
+        mechanism = replace(mechanism, name="damiao_three", board=replace(mechanism.board, use="nucleo-g474-can"),
+                            buses=buses, joints=joints)
     if kind == "fd":
         bus = replace(mechanism.buses[0], kind="can-fd", data_bitrate=5_000_000)
         mechanism = replace(mechanism, name="damiao_fd", board=replace(mechanism.board, use="nucleo-g474re-6"),

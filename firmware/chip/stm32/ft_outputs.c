@@ -234,7 +234,7 @@ static inline void ft_switch_directions(void)
 {
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
-        if (!ft_drive_table[i].looped)
+        if (ft_drive_table[i].kind != FT_NO_DRIVE && !ft_drive_table[i].looped)
             GPIO(ft_drive_table[i].port)->BSRR = ft_next_direction[i];
 }
 

@@ -201,6 +201,12 @@ def test_wrong_files_of_the_other_boards_are_refused(tmp_path, name, old, new, m
 
 # ST's signal of every pin of every board, as ST's pin data, Zephyr's and stm32duino's tables agree on.
 SIGNALS = {
+    # standard_robot.ioc of RoboMaster's examples; functions: DS8626 table 9
+    "robomaster-c": "PD1 CAN1_TX 9, PD0 CAN1_RX 9, PB6 CAN2_TX 9, PB5 CAN2_RX 9, PG14 USART6_TX 8, PG9 USART6_RX 8, "
+                    "PB12 TIM1_BKIN 1",
+    # of STM32G474R(B-C-E)Tx.xml
+    "nucleo-g474-can": "PA12 FDCAN1_TX 9, PA11 FDCAN1_RX 9, PB6 FDCAN2_TX 9, PB5 FDCAN2_RX 9, PB4 FDCAN3_TX 11, "
+                       "PB3 FDCAN3_RX 11, PA2 LPUART1_TX 12, PA3 LPUART1_RX 12, PB12 TIM1_BKIN 6",
     "f405rg-4": "PB9 CAN1_TX 9, PB8 CAN1_RX 9, "
                 "PA0 TIM5_CH1 2, PA1 TIM5_CH2 2, PA15 TIM2_CH1 1, PB3 TIM2_CH2 1, PB4 TIM3_CH1 2, PB5 TIM3_CH2 2, "
                 "PB6 TIM4_CH1 2, PB7 TIM4_CH2 2, PC6 TIM8_CH1 3, PC7 TIM8_CH2 3, PC8 TIM8_CH3 3, PC9 TIM8_CH4 3, "
