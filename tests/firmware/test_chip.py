@@ -20,6 +20,7 @@ from codegen.common.firmware import application
 from codegen.emit import board_header
 from hil.chip import family as chips
 from hil.chip.elf import Image
+from hil.chip.nvic import FIRST_IRQ
 from hil.chip.stm32.chip import unique
 from hil.chip.stm32.serial import FE
 from tests.support.boards import three_link
@@ -211,6 +212,29 @@ def test_updates_and_ticks_keep_their_distance(machine):
     jitter = 1 if board.board.tick_preload else 30  # the model sees updates at the end of a block, asleep at once
     assert max(abs(b - a - tick) for a, b in zip(updates, updates[1:], strict=False)) <= jitter
     assert len(pairs) >= 299 and max(pairs) - min(pairs) <= 2
+
+
+def test_an_interrupt_that_comes_as_the_ticks_start_does_not_put_them_off(machine):
+    """One of the link's at each update, until SysTick is started by one of them: it waits until the counter runs."""
+    def distance(disturbed: bool) -> int:
+        board = machine(PATTERN)
+        core, updates, found = board.chip.core, [], []
+
+        def disturb() -> None:
+            if not core.scs.systick.interrupt:
+                core.nvic.pend(FIRST_IRQ + board.board.chip.usarts[board.board.link.usart].interrupt)
+                core.events.attend()
+
+        if disturbed:
+            board.timer.on_update = disturb
+        board.run(0.01)
+        board.timer.on_update = lambda: updates.append(core.events.now)
+        core.on_systick = lambda: found.append(core.events.now - updates[-1])
+        board.run(0.01)
+        assert len(found) >= 9
+        return found[-1]
+
+    assert abs(distance(True) - distance(False)) <= 10
 
 
 def test_all_timers_are_updated_within_twenty_cycles_of_each_other(machine):
@@ -425,6 +449,16 @@ def test_a_crash_is_told_with_its_registers_until_the_power_goes(machine):
 
 
 LEAVING = ARMED.replace("ticks++;", "ticks++; if (place[0]) ft_chip_leave();")
+
+
+@pytest.mark.parametrize("name", (*BOARDS, "odrive-v3.6"))
+def test_only_pins_of_timers_and_links_switch_fast(tmp_path, name):
+    """And of PC13 to PC15 none: the data sheets (DS8626, DS12288) allow them 2 MHz."""
+    board = Machine(tmp_path, ARMED, name).run(0.05)
+    fast = {f"P{letter}{pin}": port.value["MODER"] >> 2 * pin & 3 for letter, port in board.chip.gpio.items()
+            for pin in range(16) if port.value["OSPEEDR"] >> 2 * pin & 3}
+    assert set(fast.values()) == {2} and board.board.link.tx.pin in fast  # alternate functions
+    assert not fast.keys() & {"PC13", "PC14", "PC15"}
 
 
 def test_into_the_boot_loader_in_rom_it_goes_from_reset_with_every_output_off(machine):
