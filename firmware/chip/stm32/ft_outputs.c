@@ -15,10 +15,10 @@
  * writes what the last tick handed over, or neutral if it has not.
  *
  * Direction pins have no preload. The direction of tick k is kept and put on
- * the pins by the first instructions of tick k+1, some 100 cycles after the
+ * the pins by the first instructions of tick k+1, some 150 cycles after the
  * update (or FT_TICK_AHEAD before it), while the PWM is low: the old sign
- * never meets the new magnitude below a duty of about 1 - 100 cycles / half a
- * PWM period (97 % at 20 kHz; 95 % where it comes before the update), and
+ * never meets the new magnitude below a duty of about 1 - 150 cycles / half a
+ * PWM period (96 % at 20 kHz; 95 % where it comes before the update), and
  * above it for half a microsecond at a change of sign.
  *
  * A break input is active low on a normally closed loop: an open loop or a
