@@ -27,11 +27,11 @@ def closed_loops(short: bool) -> Finding:
     numbers = []
     for p in played:
         ideal = float(np.min(p.ideal["PD"] / p.ideal["PD + lambda"]))
-        board = float(np.min(p.board["PD"].tracking_rms / p.board["PD + lambda"].tracking_rms))
+        board = float(np.min(p.rms("PD") / p.rms("PD + lambda")))
         numbers += [
             Number(f"{p.name}: the motion is played under all three laws",
                    ", ".join(p.board[law].ended for law in LAWS), "done",
-                   all(p.board[law].ended == "done" and not p.board[law].faults for law in LAWS)),
+                   all(r.ended == "done" and not r.faults for r in (*p.board.values(), *p.again))),
             Number(f"{p.name}, ideal board: PD + lambda better than PD, worst joint", f"{ideal:.0f} times",
                    f"at least {IDEAL_BETTER:g}", ideal >= IDEAL_BETTER),
             Number(f"{p.name}, virtual board: PD + lambda better than PD, worst joint", f"{board:.3g} times",
@@ -43,7 +43,7 @@ def closed_loops(short: bool) -> Finding:
                           "above 1: the partition, cut here, is worse than nothing", worse > 1.0))
     table = Table("rms tracking error on the virtual board, friction and encoders on, 1 kHz; rad per joint",
                   ("mechanism", *LAWS), tuple(
-                      (p.name, *(", ".join(f"{x:.1e}" for x in p.board[law].tracking_rms) for law in LAWS))
+                      (p.name, *(", ".join(f"{x:.1e}" for x in p.rms(law)) for law in LAWS))
                       for p in played))
     return Finding(tuple(numbers), (_picture(played[0]),), (table,))
 

@@ -151,7 +151,7 @@ class Witness:
 
 def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = True, fault: str | None = None,
         plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
-        on_progress: Callable[[Progress], None] | None = None, watch: Watch | None = None) -> Result:
+        on_progress: Callable[[Progress], None] | None = None, watch: Watch | None = None, wait: float = 0.0) -> Result:
     """Build, boot, home, arm, play, disarm. fault: a name of hil.board.faults.FAULTS that strikes in mid-motion.
 
     out: the folder the image is built in. log: RUN.mcap, what the host saw of it, as `stream` writes it. watch: around
@@ -167,7 +167,7 @@ def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = Tru
     with VirtualBoard(built.elf, mechanism, plant) as board:
         board.brakes = True
         return play(board, mechanism, knots(trajectory, mechanism), feedforward, fault, resume, on_progress, log=log,
-                    source=trajectory.source, watch=watch)
+                    source=trajectory.source, watch=watch, wait=wait)
 
 
 def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], until: Callable[[], bool], *,
@@ -198,8 +198,10 @@ def folder(mechanism: Mechanism, feedforward: bool, pil: bool = False) -> Path:
 
 def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: bool, fault: str | None = None,
          resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False,
-         log: Path | None = None, source: Path | None = None, watch: Watch | None = None) -> Result:
-    """The host's part, from connecting to disarming, and the figures of it. pil: of a real board, by hil.play.pil."""
+         log: Path | None = None, source: Path | None = None, watch: Watch | None = None,
+         wait: float = 0.0) -> Result:
+    """The host's part, from connecting to disarming, and the figures of it. pil: of a real board, by hil.play.pil.
+    wait: s, armed, before the motion."""
     witness, clock = Witness(board), VirtualClock(board)
     configuration = Configuration.of(mechanism, feedforward, pil)
     session, outcome, ended = session_with(board, configuration, clock), None, "done"
@@ -220,6 +222,8 @@ def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: b
             session.arm()
             if fault and not early:
                 inject(fault, board, clock, FILLING + 0.5 * (len(motion) - 1) / mechanism.control.knot_hz)
+            if wait:
+                clock.sleep(wait)
             outcome = stream(session, motion, on_progress=on_progress, resume=resume)
             ended = outcome.ended
             session.disarm()
