@@ -1,7 +1,8 @@
 """How much of a bus its drives take at a rate, and the fastest rate that it bears.
 
-A tick sends one command to each drive and hears one reply. Frames are counted bit by bit over random contents: the
-worst of so many is what is planned with, and a tenth of the bus is kept free for what is repeated after an error.
+A tick sends one frame to each drive, a command or a question, and hears one reply. Frames are counted bit by bit over
+random contents: a tenth of the bus is kept free beside the longest of so many, for what is repeated after an error. No
+contents at all take longer than the bound that every fourth bit is a stuffed one, and that must fit into a tick too.
 """
 
 from __future__ import annotations
@@ -29,18 +30,21 @@ class Wire:
 
 @dataclass(frozen=True)
 class Load:
-    """On one bus: s that one round of all drives takes, on average and at worst, and how often a second it goes."""
+    """On one bus: s that one round of all drives takes, on average, as it is planned with, and at worst: a bound that
+    no round without errors exceeds, with the pauses between frames. The tick that switches drives off sends to each
+    twice: what has not gone by the next one is dropped."""
 
     mean: float
+    planned: float
     worst: float
 
     @property
     def fastest(self) -> float:
         """Rounds per second."""
-        return USABLE / self.worst
+        return min(USABLE / self.planned, 1.0 / self.worst)
 
     def share(self, rate: float) -> float:
-        """Of the bus, at `rate` rounds per second."""
+        """Of the bus, at `rate` rounds per second, at worst."""
         return rate * self.worst
 
 
@@ -50,7 +54,8 @@ def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
         return servo_load(wire, [id for id, _ in drives])
     chance = random.Random(0)
     pairs = [[_pair(wire, id, drive, chance) for _ in range(TRIALS)] for id, drive in drives]
-    return Load(sum(sum(p) / TRIALS for p in pairs), sum(max(p) for p in pairs))
+    return Load(sum(sum(p) / TRIALS for p in pairs), sum(max(p) for p in pairs),
+                sum(_longest(wire, drive) for _, drive in drives))
 
 
 def servo_load(wire: Wire, ids: Sequence[int]) -> Load:
@@ -61,13 +66,19 @@ def servo_load(wire: Wire, ids: Sequence[int]) -> Load:
     guard = _asked(1)
     more = max(len(feetech.torques(dict.fromkeys(ids, False))), *(_asked(r.size) for r in feetech.REGISTERS.values()))
     gaps = (len(ids) + 1) * SERVO_DELAY
-    return Load(feetech.seconds(always + guard, wire.bitrate) + gaps,
-                feetech.seconds(always + more, wire.bitrate) + gaps)
+    worst = feetech.seconds(always + more, wire.bitrate) + gaps
+    return Load(feetech.seconds(always + guard, wire.bitrate) + gaps, worst, worst)
 
 
 def _asked(size: int) -> int:
     """Bytes of a question about a register and its answer."""
     return len(feetech.read(1, 0, size)) + len(feetech.packet(0, 0, bytes(size)))
+
+
+def _longest(wire: Wire, drive: DriveType) -> float:
+    """A command and a reply, or a question and its answer, whatever is in them: all are of eight bytes at most."""
+    most = can.most_bits(8, drive.family == "robstride", wire.kind == "can-fd")
+    return 2.0 * most.seconds(wire.bitrate, wire.data_bitrate)
 
 
 def _pair(wire: Wire, id: int, drive: DriveType, chance: random.Random) -> float:

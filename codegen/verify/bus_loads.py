@@ -20,7 +20,8 @@ class BusLoad:
     @property
     def data(self) -> dict[str, object]:
         return {"name": self.bus.name, "kind": self.bus.kind, "joints": [j.name for j in self.joints],
-                "mean_s": self.load.mean, "worst_s": self.load.worst, "fastest_hz": self.load.fastest}
+                "mean_s": self.load.mean, "planned_s": self.load.planned, "worst_s": self.load.worst,
+                "fastest_hz": self.load.fastest}
 
 
 def bus_loads(mechanism: Mechanism) -> tuple[BusLoad, ...]:
@@ -38,10 +39,11 @@ def bus_loads(mechanism: Mechanism) -> tuple[BusLoad, ...]:
 
 def _bears(mechanism: Mechanism, one: BusLoad) -> None:
     rate = mechanism.control.rate_hz
-    if one.load.share(rate) > USABLE:
+    if rate > one.load.fastest:
         faster = "" if one.bus.kind == "can-fd" or not all(j.drive and j.drive.type.fd for j in one.joints) else (
             ', kind = "can-fd"')
         refuse(mechanism, "control.rate_hz", rate,
-               f"bus {one.bus.name!r} would be busy for {one.load.share(rate):.0%} of the time with "
-               f"{len(one.joints)} drives, and {USABLE:.0%} is what it bears",
+               f"bus {one.bus.name!r} would be busy for {rate * one.load.planned:.0%} of the time with "
+               f"{len(one.joints)} drives, {one.load.share(rate):.0%} at worst, and {USABLE:.0%} is what it bears, "
+               "100% at worst",
                f"at most {int(one.load.fastest)} Hz, or another bus{faster}")

@@ -105,7 +105,7 @@ def _drive_table(report: Report) -> Table:
 
 
 def _bus_table(report: Report) -> Table:
-    table = _table("buses", "bus", "kind", "drives", "one round, mean and worst", "busy at this rate", "fastest")
+    table = _table("buses", "bus", "kind", "drives", "one round, mean and worst", "at worst busy", "fastest")
     rate = report.mechanism.control.rate_hz
     for one in report.buses:
         bitrate = f"{one.bus.bitrate / 1e6:g}" + (f" / {one.bus.data_bitrate / 1e6:g}" if one.bus.data_bitrate else "")
