@@ -29,8 +29,8 @@ is not proved. Interrupts between two statements are looked at only where a theo
 proof can be reached is checked with it, so none holds for want of values. Each result is kept with a digest of the
 sources that it is of; `make test` says which have changed since.
 
-What is not proved is tested, fuzzed and mutated only: the emitted step, drives on a bus, the files of the chips with
-their current loops, what a path's samples are (`ft_path.c`, `ft_segment.c`), and loops that are closed.
+What is not proved is tested, fuzzed and mutated only: the emitted step, the files of the chips with their current
+loops, what a path's samples are (`ft_path.c`, `ft_segment.c`), and loops that are closed.
 
 """
 

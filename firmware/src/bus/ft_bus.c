@@ -6,7 +6,7 @@
 #include "ft_chip.h"     /* ft_chip_bus_send, ft_chip_bus_take */
 #include "ft_dialect.h"  /* ft_dialect_... */
 #include "ft_events.h"   /* FT_DRIVE_PATH */
-#include "ft_field.h"    /* ft_field_decode */
+#include "ft_field.h"    /* FT_FIELD_16 */
 #include "ft_position.h" /* ft_position_difference */
 
 #include <string.h> /* memcpy */
@@ -20,12 +20,13 @@
 
 /* ---- places ------------------------------------------------------------ */
 
-/* Return where a drive is by its own word, rad at its output. */
+/* Return where a drive is by its own word, rad at its output. One that is taken
+ * to move on may be beyond its field. */
 static float place(uint32_t i, int32_t position)
 {
-    const ft_field_range r = ft_field_about(ft_drive[i].position, FT_FIELD_16);
+    const float most = ft_drive[i].position;
 
-    return ft_field_decode(&r, (uint32_t)position);
+    return (float)position * (2.0f * most / (float)FT_FIELD_16) - most;
 }
 
 /* Let the observer begin where the drive says that it is, within half a turn
@@ -162,17 +163,25 @@ static void meet(ft_bus_drive *d, uint32_t i, ft_observer *seen,
     homed[ft_drive[i].joint] = true;
 }
 
+/* Return the counts that a joint moves in a tick at the velocity that is seen;
+ * none at one that it cannot have. */
+static int32_t guess(const ft_observer *seen, uint32_t j)
+{
+    const ft_real counts = FT_C(2.0) * seen->u[j] / ft_joint[j].count;
+
+    return ft_size(counts) <= (ft_real)ft_joint[j].counts ? (int32_t)counts : 0;
+}
+
 /* Return the counts that a drive's joint has moved. Where an answer is missing
  * it is taken to go on as it did; the next one puts that right. */
 static int32_t moved(ft_bus_drive *d, uint32_t i, const ft_observer *seen)
 {
-    const uint32_t j = ft_drive[i].joint;
-    int32_t counts = (int32_t)d->position - d->fed;
+    int32_t counts;
 
     if (!d->held)
         return 0;
-    if (!d->answered)
-        counts = (int32_t)(FT_C(2.0) * seen->u[j] / ft_joint[j].count);
+    counts = d->answered ? (int32_t)d->position - d->fed
+                         : guess(seen, ft_drive[i].joint);
     d->fed += counts;
     return counts;
 }

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from codegen.board import reader as boards
 from codegen.common.firmware import FIRMWARE
+from codegen.drive.catalogue import DRIVES
 from codegen.emit import sources as emit
 from codegen.mechanism.description import Brake, Home, Mechanism
 from codegen.mechanism.reader import load_mechanism
@@ -19,8 +20,8 @@ MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 
 def mechanism(name: str) -> Mechanism:
     """One of mechanisms/; `braked`: three links with all that they may have besides; `warm`: with motors that are;
-    `BOARD:DRIVE`: on that board, with that drive of every motor."""
-    own = {"braked": _braked, "warm": _warm}
+    `drives`: an arm of two families of drives; `BOARD:DRIVE`: on that board, with that drive of every motor."""
+    own = {"braked": _braked, "warm": _warm, "drives": _drives}
     if ":" in name:
         return _on_board(name)
     return own[name]() if name in own else load_mechanism(MECHANISMS / f"{name}.toml")
@@ -42,6 +43,16 @@ def _warm() -> Mechanism:
     joints = tuple(replace(joint, motor=joint.motor and replace(joint.motor, continuous=2.0, thermal_s=30.0))
                    for joint in it.joints)
     return replace(it, joints=joints)
+
+
+def _drives() -> Mechanism:
+    """Three drives of two families, one of which leaves its loop to the board."""
+    it = load_mechanism(MECHANISMS / "damiao_arm.toml")
+    shoulder, elbow, wrist = (joint.drive for joint in it.joints)
+    assert shoulder and elbow
+    other = replace(elbow, type=DRIVES["robstride-03"], reply=None, pd="drive")
+    drives = (replace(shoulder, pd="drive"), other, wrist)
+    return replace(it, joints=tuple(map(lambda joint, drive: replace(joint, drive=drive), it.joints, drives)))
 
 
 def _on_board(name: str) -> Mechanism:

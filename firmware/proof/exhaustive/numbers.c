@@ -1,0 +1,111 @@
+/* Quantities as numbers in the fields of a drive's frames, bus/ft_field.h. */
+#include "exhaust.h"
+
+#include "ft_config.c"
+#include "ft_field.h"
+
+static double worst; /* of an error, in steps */
+
+/* Return the place of a float in the order of all: the next one has the next
+ * place. */
+static int64_t order_of(float x)
+{
+    const uint32_t bits = bits_of(x);
+
+    return bits >> 31 != 0u ? -(int64_t)(bits & 0x7FFFFFFFu) : (int64_t)bits;
+}
+
+static float at_order(int64_t order)
+{
+    return order < 0 ? of_bits((uint32_t)-order | 0x80000000u)
+                     : of_bits((uint32_t)order);
+}
+
+/* Return the place in the order of the first float of the range that becomes
+ * this number or a larger one. */
+static int64_t first_of(const ft_field_range *r, uint32_t number)
+{
+    int64_t below = order_of(r->low), above = order_of(r->high);
+
+    while (below < above) {
+        const int64_t middle = below + (above - below) / 2;
+
+        if (ft_field_encode(r, at_order(middle)) >= number)
+            above = middle;
+        else
+            below = middle + 1;
+    }
+    return above;
+}
+
+/* Claim how far from what a number stands for one is that becomes it. */
+static void near(const ft_field_range *r, uint32_t number, int64_t order)
+{
+    const double step = ((double)r->high - (double)r->low) / (double)r->top;
+    const double meant = (double)r->low + step * (double)number;
+    const double error = fabs((double)at_order(order) - meant) / step;
+
+    CLAIM(ft_field_encode(r, at_order(order)) == number);
+    CLAIM(error < 0.51);
+    worst = error > worst ? error : worst;
+}
+
+/* Look at the first and the last float that becomes each number. */
+static void every_number(const ft_field_range *r)
+{
+    uint32_t n;
+
+    for (n = 0; n <= r->top; n++) {
+        near(r, n, first_of(r, n));
+        near(r, n, n < r->top ? first_of(r, n + 1u) - 1 : order_of(r->high));
+        CLAIM(ft_field_encode(r, ft_field_decode(r, n)) == n);
+    }
+}
+
+/* Look at what lies beyond the range, and at what is no number. */
+static void beyond(const ft_field_range *r)
+{
+    const float past = at_order(order_of(r->high) + 1);
+    const float before = at_order(order_of(r->low) - 1);
+
+    CLAIM(ft_field_encode(r, past) == r->top);
+    CLAIM(ft_field_encode(r, HUGE_VALF) == r->top);
+    CLAIM(ft_field_encode(r, before) == 0u);
+    CLAIM(ft_field_encode(r, -HUGE_VALF) == 0u);
+    CLAIM(ft_field_encode(r, of_bits(0x7FC00000u)) == ft_field_encode(r, 0.0f));
+    CLAIM(ft_field_encode(r, of_bits(0xFFC00000u)) == ft_field_encode(r, 0.0f));
+}
+
+static void look_at(ft_field_range r)
+{
+    every_number(&r);
+    beyond(&r);
+}
+
+/* Every float, those beyond the range and those that are no number among them,
+ * becomes a number that its field holds, and never wraps: the nearest one to it, or
+ * the last one of the range, or the one nearest to zero; what that stands for is
+ * less than 0.51 of a step away. Every number that a field holds, decoded and
+ * encoded, is itself. For every field of every drive: of each number the first
+ * and the last float that becomes it are looked at, and those between lie
+ * between.
+ * Assumes: a rounded sum or product never falls where what it is of rises.
+ * Run: exhaust quick mechanisms=drives,openarm_like */
+void prove_fields_numbers(void)
+{
+    uint32_t i;
+
+    for (i = 0; i < FT_BUS_DRIVES; i++) {
+        const ft_drive_config *c = &ft_drive[i];
+        const uint32_t top = c->family == (uint32_t)FT_FAMILY_DAMIAO
+                                 ? FT_FIELD_12 : FT_FIELD_16;
+
+        look_at(ft_field_about(c->position, FT_FIELD_16));
+        look_at(ft_field_about(c->velocity, top));
+        look_at(ft_field_upto(c->kp, top));
+        look_at(ft_field_upto(c->kd, top));
+        look_at(ft_field_about(c->torque, top));
+    }
+    NOTE("worst error %.4f of a step", worst);
+    END;
+}

@@ -1,0 +1,62 @@
+"""Numbers at the ends of their types: no run-time error where they are taken, under the compiler's sanitizers."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from codegen.toolchain import host_compiler
+from tests.firmware.app import HERE, Patch, replace, sources
+from tests.firmware.proofs import mechanisms
+
+SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all")
+SILENT_NAN, SILENT_FAST, OUTSIDE, FAR, FARTHEST, BELOW, ABOVE = range(7)
+CASES = {SILENT_NAN: "velocity that is no number", SILENT_FAST: "velocity beyond any count",
+         OUTSIDE: "before the field", FAR: "counts beyond the largest", FARTHEST: "smallest count",
+         BELOW: "below all places", ABOVE: "above all places"}
+
+GUESS = ("ft_size(counts) <= (ft_real)ft_joint[j].counts ? (int32_t)counts : 0", "(int32_t)counts")
+SIGN = ("displacement >> 31 != 0u ? 0u - displacement : displacement",
+        "(uint32_t)(lab->travelled < 0 ? -lab->travelled : lab->travelled)")
+SUM = ("(uint32_t)lab->travelled\n                            + (uint32_t)in->counts[lab->joint]",
+       "(uint32_t)(lab->travelled + in->counts[lab->joint])")
+
+
+def built(folder: Path, patches: Patch | None = None) -> Path:
+    """The cases as a program in the folder, with sanitizers. Two modules are part of the file of cases."""
+    files = sources(mechanisms.mechanism("drives"), patches)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    (folder / "extremes.c").write_text((HERE / "extremes.c").read_text())
+    names = [*sorted(n for n in files if n.endswith(".c") and n not in ("ft_bus.c", "ft_lab.c")), "extremes.c"]
+    flags = (*SANITIZE, *host_compiler.ARITHMETIC, *host_compiler.WARNINGS)
+    done = subprocess.run([host_compiler.compiler(), *flags, "-I.", *names, "-lm", "-o", "extremes"], cwd=folder,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "extremes"
+
+
+def run(program: Path, case: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([program, str(case)], capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory) -> Path:
+    return built(tmp_path_factory.mktemp("extremes"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=CASES.values())
+def test_that_numbers_at_the_ends_of_their_types_are_no_run_time_errors(program, case):
+    done = run(program, case)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_that_each_check_at_the_ends_of_types_can_fail(tmp_path):
+    def unguarded(text: str) -> str:
+        return text.replace(*SIGN).replace(*SUM)
+
+    program = built(tmp_path, {"ft_bus.c": replace(*GUESS), "ft_lab.c": unguarded})
+    for case in (SILENT_NAN, SILENT_FAST, FAR, FARTHEST):
+        assert run(program, case).returncode != 0, CASES[case]
