@@ -14,11 +14,13 @@ static uint32_t carried_on(const ft_field_range *r, float value, float *carried)
 #define ft_field_encode(r, value) numbered(r, value)
 #define ft_field_carry(r, value, carried) carried_on(r, value, carried)
 #include "ft_bus.c"
+#include "ft_cheetah.c"
 #include "ft_damiao.c"
 #undef READ
 #undef WRITE
 #include "ft_dialect.c"
 #include "ft_mit.c"
+#include "ft_travel.c"
 #define begin(f, a, kind, beside) begin_frame(f, a, kind, beside)
 #define put(f, at, number) put_field(f, at, number)
 #define setting(f, said) setting_of(f, said)
@@ -140,7 +142,7 @@ ft_gains ft_law_gains(const ft_law *l, uint32_t joint)
 static float torque_step(uint32_t i)
 {
     return 2.0f * ft_drive[i].torque
-           / (float)(IS_DAMIAO(i) ? FT_FIELD_12 : FT_FIELD_16);
+           / (float)(IS_ROBSTRIDE(i) ? FT_FIELD_16 : FT_FIELD_12);
 }
 
 /* Return whether what the observer was given is a place of the field, or beyond
@@ -157,6 +159,7 @@ static bool drive_well(const ft_bus_drive *d, uint32_t i)
     return d->state <= (uint8_t)FT_BUS_FAULTED
            && d->asked <= ft_dialect_steps(i) && d->position <= FT_FIELD_16
            && d->age <= FT_SILENT_TICKS
+           && (!d->travel.begun || d->travel.position <= FT_FIELD_16)
            && __builtin_fabsf(d->carried) <= torque_step(i)
            && (!d->held || near(d, ft_drive[i].joint));
 }
@@ -202,6 +205,7 @@ static void any_frames(void)
         d->waited = was.waited;
         d->fed = was.fed;
         d->carried = was.carried;
+        d->travel = was.travel;
         GIVEN(d->answered || (!was.answered && d->position == was.position
                               && d->state == was.state));
     }
@@ -217,7 +221,8 @@ static bool kept(const ft_bus_drive *d, const ft_bus_drive *was)
     return d->held == was->held && d->questions == was->questions
            && d->enabled == was->enabled && d->age == was->age
            && d->lost == was->lost && d->waited == was->waited
-           && d->fed == was->fed && (!was->answered || d->answered)
+           && d->fed == was->fed && d->travel.begun == was->travel.begun
+           && d->travel.position == was->travel.position && (!was->answered || d->answered)
            && (d->answered || (d->position == was->position
                                && d->state == was->state));
 }
@@ -332,6 +337,7 @@ void prove_bus_arming(void)
               || bus.drive[i].state == (uint8_t)FT_BUS_ENABLED);
         CLAIM(!bus.off[ft_drive[i].bus]);
         CLAIM(bus.drive[i].asked == ft_dialect_steps(i));
+        CLAIM(!bus.drive[i].travel.wrong);
     }
     END;
 }
@@ -356,25 +362,26 @@ static uint32_t kind(const ft_frame *f)
 
 static bool disables(const ft_frame *f, uint32_t i)
 {
-    if (IS_DAMIAO(i))
+    if (!IS_ROBSTRIDE(i))
         return f->id == ft_drive[i].id && everywhere_ones(f)
-               && (f->data[7] == 0xFDu || f->data[7] == 0xFBu);
+               && (f->data[7] == 0xFDu
+                   || (f->data[7] == 0xFBu && IS_DAMIAO(i)));
     return kind(f) == 4u && (f->id & 255u) == ft_drive[i].id;
 }
 
-static bool asks(const ft_frame *f, uint32_t i)
+static bool questions(const ft_frame *f, uint32_t i)
 {
     if (IS_DAMIAO(i))
         return f->id == 0x7FFu && f->data[0] == (ft_drive[i].id & 255u)
                && f->data[1] == ft_drive[i].id >> 8
                && (f->data[2] == 0x33u || f->data[2] == 0x55u);
-    return (kind(f) == 0x11u || kind(f) == 0x12u)
+    return IS_ROBSTRIDE(i) && (kind(f) == 0x11u || kind(f) == 0x12u)
            && (f->id & 255u) == ft_drive[i].id;
 }
 
 static bool enables(const ft_frame *f, uint32_t i)
 {
-    if (IS_DAMIAO(i))
+    if (!IS_ROBSTRIDE(i))
         return f->id == ft_drive[i].id && everywhere_ones(f)
                && f->data[7] == 0xFCu;
     return kind(f) == 3u && (f->id & 255u) == ft_drive[i].id;
@@ -382,7 +389,7 @@ static bool enables(const ft_frame *f, uint32_t i)
 
 static bool commands(const ft_frame *f, uint32_t i)
 {
-    if (IS_DAMIAO(i))
+    if (!IS_ROBSTRIDE(i))
         return f->id == ft_drive[i].id;
     return kind(f) == 1u && (f->id & 255u) == ft_drive[i].id;
 }
@@ -405,7 +412,7 @@ void prove_bus_rests(void)
     CLAIM(well() && !bus.on && !bus.drive[i].enabled);
     CLAIM(disables(&bus.frame[i], i)
           || (bus.drive[i].state == (uint8_t)FT_BUS_SEEN
-              && asks(&bus.frame[i], i)));
+              && questions(&bus.frame[i], i)));
     CLAIM(bus.frame[i].size == 8u);
     CLAIM(!falls || (sent[ft_drive[i].bus] && frames_sent == FT_BUS_DRIVES));
     END;
@@ -438,34 +445,34 @@ static uint32_t position_of(const ft_frame *f)
     return (uint32_t)f->data[0] << 8 | f->data[1];
 }
 
-static uint32_t velocity_of(const ft_frame *f, bool damiao)
+static uint32_t velocity_of(const ft_frame *f, bool mit)
 {
-    return damiao ? (uint32_t)f->data[2] << 4 | f->data[3] >> 4
+    return mit ? (uint32_t)f->data[2] << 4 | f->data[3] >> 4
                   : (uint32_t)f->data[2] << 8 | f->data[3];
 }
 
-static uint32_t kp_of(const ft_frame *f, bool damiao)
+static uint32_t kp_of(const ft_frame *f, bool mit)
 {
-    return damiao ? (f->data[3] & 15u) << 8 | f->data[4]
+    return mit ? (f->data[3] & 15u) << 8 | f->data[4]
                   : (uint32_t)f->data[4] << 8 | f->data[5];
 }
 
-static uint32_t kd_of(const ft_frame *f, bool damiao)
+static uint32_t kd_of(const ft_frame *f, bool mit)
 {
-    return damiao ? (uint32_t)f->data[5] << 4 | f->data[6] >> 4
+    return mit ? (uint32_t)f->data[5] << 4 | f->data[6] >> 4
                   : (uint32_t)f->data[6] << 8 | f->data[7];
 }
 
-static uint32_t torque_of(const ft_frame *f, bool damiao)
+static uint32_t torque_of(const ft_frame *f, bool mit)
 {
-    return damiao ? (f->data[6] & 15u) << 8 | f->data[7]
+    return mit ? (f->data[6] & 15u) << 8 | f->data[7]
                   : f->id >> 8 & 0xFFFFu;
 }
 
 /* Return whether a frame asks a drive for this, by the ranges of its file. */
 static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t)
 {
-    const bool d = IS_DAMIAO(i);
+    const bool d = !IS_ROBSTRIDE(i);
     const uint32_t top = d ? 4095u : 65535u;
     const ft_drive_config *c = &ft_drive[i];
 

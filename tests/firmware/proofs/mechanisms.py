@@ -20,7 +20,7 @@ MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 
 def mechanism(name: str) -> Mechanism:
     """One of mechanisms/; `braked`: three links with all that they may have besides; `warm`: with motors that are;
-    `drives`: an arm of two families of drives; `BOARD:DRIVE`: on that board, with that drive of every motor."""
+    `drives`: an arm of three families of drives; `BOARD:DRIVE`: on that board, with that drive of every motor."""
     own = {"braked": _braked, "warm": _warm, "drives": _drives}
     if ":" in name:
         return _on_board(name)
@@ -46,12 +46,12 @@ def _warm() -> Mechanism:
 
 
 def _drives() -> Mechanism:
-    """Three drives of two families, one of which leaves its loop to the board."""
+    """Three drives of three families, one of which leaves its loop to the board."""
     it = load_mechanism(MECHANISMS / "damiao_arm.toml")
     shoulder, elbow, wrist = (joint.drive for joint in it.joints)
-    assert shoulder and elbow
-    other = replace(elbow, type=DRIVES["robstride-03"], reply=None, pd="drive")
-    drives = (replace(shoulder, pd="drive"), other, wrist)
+    assert shoulder and elbow and wrist
+    drives = (replace(shoulder, pd="drive"), replace(elbow, type=DRIVES["robstride-03"], reply=None, pd="drive"),
+              replace(wrist, type=DRIVES["cubemars-ak10-9"], reply=wrist.id))
     return replace(it, joints=tuple(map(lambda joint, drive: replace(joint, drive=drive), it.joints, drives)))
 
 
