@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from codegen.common.errors import BadInput, Refused
 from codegen.common.extras import installing
+from codegen.common.nearest import hint
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.mjcf import mjcf
 from codegen.model.bodies import Model
@@ -75,6 +76,13 @@ class Plant(Driven):
             self._mujoco.mj_contactForce(self.model, self.data, number, force)
             total += float(force[0])
         return total
+
+    def place(self, body: str) -> Array:
+        """Where a body of the scene is (3,), m. Raises BadInput where there is none of that name."""
+        names = [self.model.body(number).name for number in range(self.model.nbody)]
+        if body not in names:
+            raise BadInput("scene", "body", body, "no such body", hint(body, names, "bodies"))
+        return np.array(self.data.body(body).xpos)
 
     def counts(self) -> NDArray[np.int64]:
         """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""

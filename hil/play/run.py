@@ -56,7 +56,8 @@ class Result:
     virtual one. frames: to the board. bit_identical: whether the image's feed-forward torques of the whole motion equal
     the host's float32, bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at the
     very end. switched: (seconds since power-on, mode, why the plant did not follow into it or ""); modes: numbers of
-    those that STATUS has told of, one after the other. still: whether every joint stands at the very end.
+    those that STATUS has told of, one after the other. still: whether every joint stands at the very end. pushed: m
+    that the arm has moved a thing in its scene, if it was to.
     """
 
     mechanism: Mechanism
@@ -84,6 +85,7 @@ class Result:
     switched: tuple[tuple[float, str, str], ...] = ()
     modes: tuple[int, ...] = ()
     still: bool = False
+    pushed: float | None = None
 
     @property
     def good(self) -> bool:

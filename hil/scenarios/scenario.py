@@ -4,7 +4,7 @@ A scenario names a mechanism and a motion. Its [[run]]s are played on the virtua
 which may be changed on purpose or have things go wrong; each says what it must show. [[solid]]s replace links by the
 bodies that a form with a density encloses. [design] chooses motors, gears and gains (hil/scenarios/design.py). [servo]
 lets the plant's own servo turn it, without any board (hil/scenarios/servo_arm.py). [contact] takes the tip along a wall
-(hil/scenarios/wall_arm.py).
+(hil/scenarios/wall_arm.py). [scene] puts what an MJCF file holds where the arm touches it, and lets MuJoCo move all.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from codegen.mechanism.reader import load_mechanism
 from codegen.mechanism.schema import Positive, Table, Three
 from codegen.motion.trajectory import Trajectory, from_rows
 from hil.board.faults import FAULTS
+from hil.plant import mujoco
 from hil.plant.articulated import shapes
 from hil.plant.articulated.plant import Plant
 from hil.play.run import BUILD, Result, run, wrapped
@@ -50,7 +51,7 @@ class PlannedRun(Table):
 
     compared_with, at_most: rms error at every joint, over that of another run. predicted_from: the run with the plant
     as believed, from which this one differs as hil/scenarios/sensitivity.py says. ends, faults: the board's last state.
-    brief: whether the short form of the scenario has it.
+    scene: whether what [scene] holds is there. brief: whether the short form of the scenario has it.
     """
 
     name: str
@@ -64,6 +65,7 @@ class PlannedRun(Table):
     at_most: Positive | None = None
     predicted_from: str | None = None
     design: bool = False
+    scene: bool = True
     brief: bool = True
 
     @property
@@ -95,6 +97,14 @@ class Solid(Table):
     outer: Positive | None = None
     file: str | None = None
     scale: Positive = 1.0
+
+
+class Scene(Table):
+    """An MJCF file with what the arm may touch; and a body in it that every run moves by `moved` m at least."""
+
+    file: str
+    body: str
+    moved: Positive
 
 
 class Design(Table):
@@ -169,6 +179,7 @@ class File(Table):
     design: Design | None = None
     servo: ServoTest | None = None
     contact: Contact | None = None
+    scene: Scene | None = None
 
 
 @dataclass(frozen=True)
@@ -229,6 +240,8 @@ def _check(path: Path, scenario: Scenario) -> None:
             _check_reference(path, f"run.{r.name}.{key}", name, r.brief, known)
         if r.design and scenario.file.design is None:
             raise BadInput(path, f"run.{r.name}.design", True, "needs a table [design]")
+        if scenario.file.scene is not None and (r.mass_scale, r.friction_scale) != (1.0, 1.0):
+            raise BadInput(path, f"run.{r.name}", None, "changes the plant, which MuJoCo's cannot be in a [scene]")
         if (r.compared_with is None) != (r.at_most is None):
             raise BadInput(path, f"run.{r.name}", None, "compared_with and at_most belong together")
         known[r.name] = r.brief
@@ -320,9 +333,23 @@ def play(scenario: Scenario, case: PlannedRun, *, short: bool = False, fault: st
     plant: one to look at afterwards, by default `plant_of` the run.
     """
     mechanism = chosen if case.design and chosen is not None else scenario.mechanism
+    if scenario.file.scene is not None:
+        return _among_things(scenario, scenario.file.scene, case, short, fault or case.fault, runner)
     plant = plant or plant_of(mechanism, case, short)
     return runner(mechanism, scenario.trajectory(short), feedforward=case.feedforward, fault=fault or case.fault,
                   plant=plant, out=_image(mechanism, case))
+
+
+def _among_things(scenario: Scenario, scene: Scene, case: PlannedRun, short: bool, fault: str | None,
+                  runner: Runner) -> Result:
+    """One run in MuJoCo, with the scene or in the same world without it."""
+    path = FOLDER / scene.file if case.scene else None
+    plant = mujoco.Plant(scenario.mechanism, path)
+    before = plant.place(scene.body) if case.scene else None
+    result = runner(scenario.mechanism, scenario.trajectory(short), feedforward=case.feedforward, fault=fault,
+                    plant=plant, out=_image(scenario.mechanism, case))
+    return result if before is None else replace(
+        result, pushed=float(np.linalg.norm(plant.place(scene.body) - before)))
 
 
 def plant_of(mechanism: Mechanism, case: PlannedRun, short: bool = False) -> Plant:
@@ -364,6 +391,10 @@ def checks(scenario: Scenario, results: Mapping[str, Result], short: bool = Fals
             found.append(Check(f"{case.name} ({FAULTS[case.fault].doc})",
                                f"{state}, outputs {'safe' if result.outputs_safe else 'holding' if held else 'LIVE'}",
                                f"{', '.join([case.ends or 'any', *case.faults])}, outputs safe or holding", good))
+        if scenario.file.scene is not None and result.pushed is not None:
+            found.append(Check(f"{case.name}: {scenario.file.scene.body} is moved by", f"{1e3 * result.pushed:.0f} mm",
+                               f"at least {1e3 * scenario.file.scene.moved:g} mm",
+                               result.pushed >= scenario.file.scene.moved))
         if case.compared_with is not None and case.compared_with in results:
             assert case.at_most is not None
             ratio = result.tracking_rms / results[case.compared_with].tracking_rms

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from codegen.toolchain import platformio as build
@@ -57,3 +58,11 @@ def test_a_scenario_is_played_on_a_real_board(name, run):
         board.recording = False
         shown = perform(name, run, short=True, board=board.url, wall=VirtualClock(board))
     assert shown.good and shown.checks
+
+
+def test_feed_forward_wins_most_where_nothing_is_in_the_way():
+    shown = perform("push")
+    assert shown.good and len(shown.checks) == 8
+    free, pushing = (shown.results[name].tracking_rms / shown.results[against].tracking_rms for name, against in (
+        ("nothing in the way, feed-forward + PD", "nothing in the way, PD"), ("feed-forward + PD", "PD")))
+    assert np.all(10.0 * free < pushing)

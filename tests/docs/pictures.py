@@ -19,14 +19,19 @@ from contextlib import chdir, contextmanager
 from itertools import count
 from pathlib import Path
 
+import numpy as np
+from matplotlib.figure import Figure
 from PIL import Image
 
+from codegen.common import colours
 from codegen.common.firmware import MECHANISMS
 from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import Trajectory
 from hil.papers import closed
 from hil.play.run import run as play
+from hil.play.run import wrapped
 from hil.scenarios import demo, seven_drives
+from hil.scenarios.performance import perform
 from host.link.session import Session
 from host.record.log import Truth
 from host.scene.description import scene
@@ -114,12 +119,32 @@ def three_link() -> None:
     shutil.copy(demo.FIGURE, HERE / "three_link.png")
 
 
+def push() -> None:
+    """A box in the arm's way: the error of every joint, by the scenario's own runs."""
+    shown = perform("push")
+    assert shown.good
+    figure = Figure((9.0, 6.0), layout="constrained")
+    for axes, joint, k in zip(figure.subplots(3, 1, sharex=True), shown.scenario.mechanism.streamed, count()):
+        for name, result in shown.results.items():
+            error = 1e3 * wrapped(result.target_positions - result.record.q, result.mechanism)[:, k]
+            t = (np.arange(len(error)) - result.moving.start) / result.mechanism.control.rate_hz
+            axes.plot(t, error, label=name,
+                      color=colours.FEED_FORWARD if result.feedforward else colours.FEEDBACK,
+                      linestyle=":" if name.startswith("nothing") else "-")
+        axes.set_ylabel(f"{joint.name}, error, mrad")
+        axes.set_xlim(0.0, shown.scenario.trajectory(False).duration)
+        axes.grid(alpha=0.3)
+    axes.set_xlabel("time, s")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    figure.savefig(HERE / "push.png", dpi=110)
+
+
 def drives() -> None:
     """The arm of seven drives, of `make bench`."""
     seven_drives.draw(seven_drives.compare(), HERE / "drives.png")
 
 
-ALL = {make.__name__: make for make in (plan, run_page, monitor, closed_loops, three_link, drives)}
+ALL = {make.__name__: make for make in (plan, run_page, monitor, closed_loops, three_link, push, drives)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or list(ALL):

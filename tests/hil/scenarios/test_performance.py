@@ -43,7 +43,8 @@ def test_runs_that_a_board_cannot_play_are_named_with_the_reason():
 
 @pytest.mark.parametrize(("arguments", "said"), [
     (["--scenario", "three_lnk"], "did you mean 'three_link'"),
-    (["--scenario", "???"], "known: flexible_arm, four_bar, industrial_robot, three_axis, three_link, wall_contact"),
+    (["--scenario", "???"],
+     "known: flexible_arm, four_bar, industrial_robot, push, three_axis, three_link, wall_contact"),
     (["--scenario", "three_link", "--run", "PID"], "no such run of three_link"),
     (["mechanisms/three_link.toml", "--scenario", "three_link"], "takes neither MECH nor TRAJ"),
     (["--scenario", "wall_contact"], "has nothing that can be played"),

@@ -35,7 +35,7 @@ def holds(checks: list[scenario.Check]) -> None:
 
 def test_every_scenario_is_run_under_its_name_somewhere():
     here = Path(__file__).read_text() + (Path(__file__).parent / "test_scenarios_arms.py").read_text()
-    assert scenario.names() == ["flexible_arm", "four_bar", "industrial_robot", "three_axis",
+    assert scenario.names() == ["flexible_arm", "four_bar", "industrial_robot", "push", "three_axis",
                                 "three_link", "wall_contact"]
     assert all(f"\ndef test_{name}(" in here for name in scenario.names())
 
@@ -52,6 +52,28 @@ def test_four_bar():
                              {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}, short=True)
     assert len(checks) == 3
     holds(checks)
+
+
+def test_push():
+    """In its short form without the runs that meet nothing; what they show is in the long one, of `make bench`."""
+    s = scenario.load("push")
+    results = {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}
+    checks = scenario.checks(s, results, short=True)
+    assert len(checks) == 5
+    holds(checks)
+    errors = [results[name].tracking_max[2] for name in ("PD", "feed-forward + PD")]
+    assert min(errors) > 2e-3, "what touches is felt in both"
+
+
+def test_a_scene_is_refused_by_name_where_it_cannot_be_as_its_file_says(tmp_path):
+    text = (FOLDER / "push.toml").read_text().replace("../../mechanisms", str(FOLDER.parents[1] / "mechanisms"))
+    shutil.copytree(FOLDER / "plants", tmp_path / "plants")
+    (tmp_path / "other.toml").write_text(text.replace('name = "PD"\n', 'name = "PD"\nmass_scale = 1.1\n'))
+    with pytest.raises(BadInput, match="run.PD: changes the plant"):
+        scenario.load(tmp_path / "other.toml")
+    (tmp_path / "other.toml").write_text(text.replace('body = "box"', 'body = "bux"'))
+    with pytest.raises(BadInput, match="body = 'bux': no such body; did you mean 'box'"):
+        scenario.play(found := scenario.load(tmp_path / "other.toml"), found.run("PD"))
 
 
 def test_wall_contact():
