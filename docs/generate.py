@@ -183,8 +183,8 @@ last duty until its supply is cut or its own overload protection lets go. The lo
     text += table(("type", "V", "velocity, rad/s", "torque, N m", "R, ohm", "K gear, N m/A", "gear", "rotor, kg m²",
                    "friction, N m s/rad, N m", "sources"), rows)
     text += """
-A tick sends all duties in one packet, asks all servos for position, speed, load, voltage and temperature in another
-and one servo for one setting more; each answer brings the servo's error bits. Bytes at 1 Mbit/s, and 40 us that a
+A tick sends all duties in one packet, and asks all servos for position, speed, load, voltage and temperature in
+another; each answer brings the servo's error bits. Bytes at 1 Mbit/s, and 40 us that a
 servo is taken to need before each answer (an estimate: measure yours), a tenth of the wire kept free:
 
 """

@@ -10,14 +10,11 @@ from codegen.board.description import Board, CanPins, HalfDuplex
 from codegen.common.errors import BadInput
 from codegen.common.nearest import hint
 from codegen.drive.bit_timing import BitTiming, timings
+from codegen.drive.feetech import BITS_A_BYTE
 from codegen.mechanism.description import Bus, Drive, Joint, Mechanism
 
-SPOKEN = ("damiao", "robstride", "cubemars", "mini-cheetah")  # families, in the order of FT_FAMILY_
+FAMILIES = ("damiao", "robstride", "cubemars", "mini-cheetah", "feetech")  # in the order of FT_FAMILY_
 LINE_ERROR = 0.005  # of a wire's bit rate, as of the host link's
-NOT_YET = "no firmware here speaks to them yet"
-UNSPOKEN = {
-    "feetech": "Feetech's servos are on a wire of their own",
-}
 # of families that have no time limit without commands that the board can set; bgkatz/motorcontrol stm32f4xx_it.c;
 # CubeMars' manual V1.0.8, which names none
 LEFT_ALONE = {
@@ -27,6 +24,9 @@ LEFT_ALONE = {
     "mini-cheetah": "when the board falls silent a mini-cheetah's drive lets go after CAN_TIMEOUT of its own settings, "
                     "as it comes 25 ms, never if that is 0, and takes the next command without having told; nor can it "
                     "be asked for its ranges",
+    "feetech": "Feetech's servos have no time limit: when the board dies they keep their duty until its watchdog has "
+               "reset it, when their wire is cut until their own protection lets go, so the e-stop loop must cut their "
+               "supply",
 }
 
 
@@ -71,8 +71,7 @@ def used_buses(mechanism: Mechanism) -> dict[str, Bus]:
 
 
 def wired(mechanism: Mechanism, board: Board) -> tuple[Wired, ...]:
-    """Every bus of CAN that has drives. Raises BadInput where the board has no such bus, or nothing here speaks to a
-    drive."""
+    """Every bus of CAN that has drives. Raises BadInput where the board has no such bus, or a joint has no end."""
     return tuple(_wired(mechanism, board, bus, _own(mechanism, bus))
                  for bus in used_buses(mechanism).values() if bus.kind != "sts")
 
@@ -84,10 +83,10 @@ def lines(mechanism: Mechanism, board: Board) -> tuple[Line, ...]:
 
 
 def _own(mechanism: Mechanism, bus: Bus) -> tuple[tuple[int, Joint, Drive], ...]:
-    """The drives on one bus, all of which can be spoken to."""
+    """The drives on one bus."""
     own = tuple(d for d in drives(mechanism) if d[2].bus == bus.name)
-    for _, joint, drive in own:
-        _spoken(mechanism, joint, drive)
+    for _, joint, _ in own:
+        _ends(mechanism, joint)
     return own
 
 
@@ -151,18 +150,29 @@ def left_alone(mechanism: Mechanism) -> list[str]:
     return [f"{', '.join(names)}: {LEFT_ALONE[family]}" for family, names in kinds.items()]
 
 
-def unspoken(mechanism: Mechanism) -> str:
-    """Which drives nothing here speaks to, and why; empty: none."""
-    found = [(j.name, d.type) for _, j, d in drives(mechanism) if d.type.family not in SPOKEN]
-    return f"{', '.join(name for name, _ in found)}: {UNSPOKEN[found[0][1].family]}: {NOT_YET}" if found else ""
+def wires(mechanism: Mechanism) -> list[Bus]:
+    """The half-duplex wires that have servos."""
+    return [bus for bus in used_buses(mechanism).values() if bus.kind == "sts"]
 
 
-def _spoken(mechanism: Mechanism, joint: Joint, drive: Drive) -> None:
-    """What this firmware cannot do is refused by name."""
+def wire_most(mechanism: Mechanism) -> int:
+    """Servos on one wire, at most."""
+    return max((sum(d.bus == bus.name for _, _, d in drives(mechanism)) for bus in wires(mechanism)), default=0)
+
+
+def wire_out(line: Line) -> int:
+    """Bytes of a tick's packets, at most: duties, switches or settings, a question."""
+    return 24 + 7 * len(line.drives)
+
+
+def wire_in(line: Line, rate_hz: int) -> int:
+    """Bytes that are kept of a wire: more than can come in a tick, a power of two."""
+    return 1 << math.ceil(math.log2(1.1 * line.bus.bitrate / BITS_A_BYTE / rate_hz + wire_out(line)))
+
+
+def _ends(mechanism: Mechanism, joint: Joint) -> None:
+    """A position that is told ends at its range."""
     file, key = mechanism.source or mechanism.name, f"joint.{joint.name}"
-    if drive.type.family not in SPOKEN:
-        raise BadInput(file, f"{key}.drive.type", drive.type.name, f"{UNSPOKEN[drive.type.family]}: {NOT_YET}",
-                       f"families that are spoken: {', '.join(SPOKEN)}")
     if joint.type == "continuous" or not math.isfinite(joint.limits.upper - joint.limits.lower):
         raise BadInput(file, f"{key}.limits", None, "a drive's position ends at its range: the joint needs limits",
                        "give limits.lower and limits.upper")

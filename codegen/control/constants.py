@@ -16,7 +16,7 @@ from typing import Any
 from codegen.board import channels
 from codegen.board import reader as boards
 from codegen.board.description import Board
-from codegen.board.fieldbus import used_buses
+from codegen.board.fieldbus import used_buses, wire_most, wires
 from codegen.common.errors import BadInput
 from codegen.common.templating import template
 from codegen.control import drives, heat
@@ -81,7 +81,7 @@ class JointConstants:
 
 STRUCTS: dict[type, str] = {
     JointConstants: "ft_joint_config", LabConstants: "ft_lab_config", heat.Heat: "ft_heat_config",
-    drives.DriveConstants: "ft_drive_config"}
+    drives.DriveConstants: "ft_drive_config", drives.ServoConstants: "ft_servo_config"}
 
 
 def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
@@ -295,7 +295,10 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
 def _drives(mechanism: Mechanism) -> dict[str, Any]:
     """Of drives on buses; nothing of it is in an image without."""
     rows = drives.drive_rows(mechanism)
-    return {"buses": len(used_buses(mechanism)), "families": drives.family_flags(mechanism),
+    servos = drives.servo_rows(mechanism)
+    return {"buses": len(used_buses(mechanism)), "wires": len(wires(mechanism)), "wire_most": wire_most(mechanism),
+            "servos": [c_row(row) for row in servos], "servos_crc": crc(servos),
+            "families": drives.family_flags(mechanism),
             "drives": [c_row(row) for row in rows], "drives_crc": crc(rows),
             "silent_ticks": drives.silent_ticks(mechanism)}
 

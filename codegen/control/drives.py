@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from codegen.board.fieldbus import SPOKEN, drives, used_buses
+from codegen.board.fieldbus import FAMILIES, drives, used_buses
 from codegen.control.table import FLOAT, UINT32, member
 from codegen.drive.damiao import TIMEOUT_UNIT
-from codegen.drive.feetech import TURN
+from codegen.drive.feetech import FULL, OFFSET_SIGN, TURN
 from codegen.mechanism.description import Drive, Joint, Mechanism
 
 SILENT_S = 5e-3  # without an answer a drive is silent
@@ -42,6 +42,37 @@ class DriveConstants:
     damping: float = member(FLOAT, "N m s/rad, while the motors brake")
 
 
+@dataclass(frozen=True)
+class ServoConstants:
+    """A servo's row of ft_servo, beside that of ft_drive; of another drive all zeros."""
+
+    zero: int = member(UINT32, "count at the joint's zero")
+    model: int = member(UINT32, "as its register tells it")
+    offset: int = member(UINT32, "that it is to have stored")
+    least: int = member(UINT32, "its own limits must leave from here")
+    most: int = member(UINT32, "to here")
+    steps: int = member(UINT32, "0.1 %: its torque limit")
+    limit: float = member(FLOAT, "the same, of its supply")
+
+
+def servo_rows(mechanism: Mechanism) -> list[ServoConstants]:
+    """One a drive, as drive_rows."""
+    return [_servo_row(joint, drive) for _, joint, drive in drives(mechanism)]
+
+
+def _servo_row(joint: Joint, drive: Drive) -> ServoConstants:
+    """Its limits are its own counts, which end where its turn does."""
+    setting, servo = drive.servo, drive.type.servo
+    if setting is None or servo is None:
+        return ServoConstants(0, 0, 0, 0, 0, 0, 0.0)
+    ends = [setting.zero + drive.sign * at * TURN / math.tau for at in (joint.limits.lower, joint.limits.upper)]
+    return ServoConstants(
+        zero=setting.zero, model=servo.model,
+        offset=abs(setting.offset) | (OFFSET_SIGN if setting.offset < 0 else 0),
+        least=max(math.floor(min(ends)), 0), most=min(math.ceil(max(ends)), TURN - 1),
+        steps=round(setting.limit * FULL), limit=setting.limit)
+
+
 def drive_rows(mechanism: Mechanism) -> list[DriveConstants]:
     """One a drive, in the order of joints."""
     used = list(used_buses(mechanism))
@@ -69,7 +100,7 @@ def _row(mechanism: Mechanism, index: int, bus: int, joint: Joint, drive: Drive)
     unit = ROBSTRIDE_UNIT if drive.type.family == "robstride" else TIMEOUT_UNIT
     limits, kind = joint.limits, drive.type
     return DriveConstants(
-        joint=index, bus=bus, family=SPOKEN.index(kind.family), id=drive.id,
+        joint=index, bus=bus, family=FAMILIES.index(kind.family), id=drive.id,
         reply=drive.reply if drive.reply is not None else 0,
         watchdog=round(watchdog_s(mechanism) / unit),
         closes=int(drive.pd == "drive"),
@@ -82,4 +113,4 @@ def _row(mechanism: Mechanism, index: int, bus: int, joint: Joint, drive: Drive)
 def family_flags(mechanism: Mechanism) -> dict[str, int]:
     """FT_DRIVE_<family>: whether one of the drives is of it."""
     own = {drive.type.family for _, _, drive in drives(mechanism)}
-    return {family.replace("-", "_"): int(family in own) for family in SPOKEN}
+    return {family.replace("-", "_"): int(family in own) for family in FAMILIES}

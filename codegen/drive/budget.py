@@ -59,20 +59,13 @@ def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
 
 
 def servo_load(wire: Wire, ids: Sequence[int]) -> Load:
-    """Of Feetech's servos: all duties in one packet, a question that all answer with their state, and one more to one
-    of them. The worst is a tick that switches their motors too, or the longest question."""
+    """Of Feetech's servos: all duties in one packet, a question that all answer with their state. The worst is a tick
+    that switches their motors too."""
     answers = len(ids) * len(feetech.packet(0, 0, bytes(feetech.STATE)))
     always = len(feetech.duties(dict.fromkeys(ids, 0.0))) + len(feetech.ask(ids)) + answers
-    guard = _asked(1)
-    more = max(len(feetech.torques(dict.fromkeys(ids, False))), *(_asked(r.size) for r in feetech.REGISTERS.values()))
-    gaps = (len(ids) + 1) * SERVO_DELAY
-    worst = feetech.seconds(always + more, wire.bitrate) + gaps
-    return Load(feetech.seconds(always + guard, wire.bitrate) + gaps, worst, worst)
-
-
-def _asked(size: int) -> int:
-    """Bytes of a question about a register and its answer."""
-    return len(feetech.read(1, 0, size)) + len(feetech.packet(0, 0, bytes(size)))
+    switches, gaps = len(feetech.torques(dict.fromkeys(ids, False))), len(ids) * SERVO_DELAY
+    worst = feetech.seconds(always + switches, wire.bitrate) + gaps
+    return Load(feetech.seconds(always, wire.bitrate) + gaps, worst, worst)
 
 
 def _longest(wire: Wire, drive: DriveType) -> float:

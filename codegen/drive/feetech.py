@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 HEAD, EVERYBODY = b"\xff\xff", 0xFE
-PING, READ, WRITE, SYNC_READ, SYNC_WRITE = 0x01, 0x02, 0x03, 0x82, 0x83
+SYNC_READ, SYNC_WRITE = 0x82, 0x83
 TORQUE_ENABLE, DUTY, POSITION = 40, 44, 56  # registers
 PWM_MODE = 2
 STATE = 8  # bytes of one: position, velocity, load, voltage, temperature
 FULL, BACKWARDS = 1000, 1 << 10  # of the duty
 TURN = 4096  # counts
+OFFSET_SIGN = 1 << 11  # of the position offset
 BITS_A_BYTE = 10  # start, eight, stop
 
 
@@ -65,12 +66,10 @@ def ask(ids: Sequence[int], register: int = POSITION, size: int = STATE) -> byte
     return packet(EVERYBODY, SYNC_READ, bytes([register, size]) + bytes(ids))
 
 
-def read(id: int, register: int, size: int) -> bytes:
-    return packet(id, READ, bytes([register, size]))
-
-
-def write(id: int, register: int, value: int, size: int) -> bytes:
-    return packet(id, WRITE, bytes([register]) + value.to_bytes(size, "little"))
+def settings(values: Mapping[int, int], register: int, size: int) -> bytes:
+    """One packet that gives a register of some servos its values."""
+    each = b"".join(bytes([id]) + value.to_bytes(size, "little") for id, value in values.items())
+    return packet(EVERYBODY, SYNC_WRITE, bytes([register, size]) + each)
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,10 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
         "bus_most": max((len(w.drives) for w in wired), default=0),
         "bus_rows": board_rows.buses(wired),
         "bus_interrupts": ", ".join(str(n) for w in wired for n in w.controller.interrupts),
+        "wire_count": len(lines),
+        "wire_out": max((fieldbus.wire_out(line) for line in lines), default=0),
+        "wire_in": max((fieldbus.wire_in(line, rate_hz) for line in lines), default=0),
+        "wire_rows": board_rows.wires(chip, lines),
         "vectors": board_rows.table(_vectors(board, not pil and has_current_loops(joints), wired), ","),
         "dma": {side: _stream(board, side) for side in ("tx", "rx")},
         "send_size": max(SEND_MIN, 1 << (longest_on_the_wire("host", len(joints)) - 1).bit_length()),
@@ -209,7 +213,7 @@ def _clocks(board: Board, used: list[Use]) -> dict[str, str]:
 
 
 def _stream(board: Board, side: str) -> dict[str, Any]:
-    """Unit, index within it and request of a DMA stream; channels are numbered from 1, streams from 0."""
+    """Unit, index within it and request of a DMA stream of the link."""
     name = getattr(board.link, side).dma
-    number = int(name[-1]) - ("Channel" in name)
-    return {"unit": name[:4], "stream": number, "request": board.chip.usarts[board.link.usart].dma[side][name]}
+    unit, number = board_rows.stream(name)
+    return {"unit": unit, "stream": number, "request": board.chip.usarts[board.link.usart].dma[side][name]}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from codegen.board.chip import Chip
 from codegen.board.description import Channel, GateDriver, Outputs
-from codegen.board.fieldbus import Wired
+from codegen.board.fieldbus import Line, Wired
 from codegen.drive.bit_timing import BitTiming
 from codegen.emit.pwm import CurrentLoop, Drive, PwmTimer
 from codegen.mechanism.description import Joint
@@ -79,6 +79,22 @@ def buses(wired: Iterable[Wired]) -> str:
     return table("FT_BUS({}, {}) /* {} */".format(
         w.pins.controller, ", ".join(f"{n}u" for t in both for n in (t.prescaler, t.before, t.behind, t.jump)),
         w.bus.name) for w, both in rows)
+
+
+def stream(name: str) -> tuple[str, int]:
+    """Unit and index within it of a DMA stream; channels are numbered from 1, streams from 0."""
+    return name[:4], int(name[-1]) - ("Channel" in name)
+
+
+def wires(chip: Chip, lines: Iterable[Line]) -> str:
+    rows = []
+    for line in lines:
+        sides = [(*stream(name), chip.usarts[line.wire.usart].dma[side][name])
+                 for side, name in (("tx", line.wire.tx), ("rx", line.wire.rx))]
+        rows.append(f"FT_WIRE({line.wire.usart}, {line.divider}u, {line.divider_hsi}u, "
+                    + ", ".join(f"{unit}, {number}u, {request}u" for unit, number, request in sides)
+                    + f") /* {line.bus.name} */")
+    return table(rows)
 
 
 def _boolean(value: bool) -> str:

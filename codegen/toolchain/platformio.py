@@ -97,10 +97,12 @@ def _folder(source: Path, target: str) -> dict[str, bytes]:
     return {f"{target}/{p.relative_to(source).as_posix()}": p.read_bytes() for p in paths}
 
 
-_OF_BUSES = ("src/application/ft_bus.c", "src/application/ft_dialect.c", "src/application/ft_travel.c",
-              "src/chip/ft_buses.c", "src/chip/ft_can.c")
+_OF_BUSES = ("src/application/ft_bus.c", "src/application/ft_dialect.c", "src/application/ft_travel.c")
 _OF_FAMILY = {"damiao": ("ft_damiao.c", "ft_mit.c"), "robstride": ("ft_robstride.c",),
-              "cubemars": ("ft_cheetah.c", "ft_mit.c"), "mini-cheetah": ("ft_cheetah.c", "ft_mit.c")}
+              "cubemars": ("ft_cheetah.c", "ft_mit.c"), "mini-cheetah": ("ft_cheetah.c", "ft_mit.c"),
+              "feetech": ("ft_feetech.c", "ft_sts.c")}
+_OF_CAN = ("src/chip/ft_buses.c", "src/chip/ft_can.c")
+_OF_WIRES = ("src/chip/ft_wires.c", "src/chip/ft_half_duplex.c")
 
 
 def _unused(mechanism: Mechanism) -> list[str]:
@@ -108,6 +110,8 @@ def _unused(mechanism: Mechanism) -> list[str]:
     own = {drive.type.family for _, _, drive in fieldbus.drives(mechanism)}
     spoken = {name for family in own for name in _OF_FAMILY[family]}
     files = [f"src/application/{name}" for name in sorted({n for names in _OF_FAMILY.values() for n in names} - spoken)]
+    files += () if own - {"feetech"} else _OF_CAN
+    files += () if "feetech" in own else _OF_WIRES
     return files if own else [*files, *_OF_BUSES]
 
 

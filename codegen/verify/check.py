@@ -158,7 +158,6 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     if mechanism.flexible:
         _bending(models[0][1], warnings)
         _whirling(models[0][1], warnings)
-    _servos(mechanism, warnings)
     joint_springs(models[0][1])  # refuses a C_mot whose hinge has no stiffness to scale
     _drives(mechanism, warnings)
     stability: Stability | None = None
@@ -230,14 +229,6 @@ def _motion(mechanism: Mechanism, trajectory: Trajectory, warnings: list[str]) -
 # ---- findings
 
 
-def _servos(mechanism: Mechanism, warnings: list[str]) -> None:
-    """What servos do not do by themselves."""
-    names = [j.name for j in mechanism.streamed if j.drive is not None and j.drive.servo is not None]
-    if names:
-        warnings.append(f"{', '.join(names)}: these servos have no time limit: a board that dies leaves each with its "
-                        "last duty until its watchdog has reset it; a cut wire until the servos' supply is cut")
-
-
 def _board(mechanism: Mechanism, warnings: list[str]) -> int:
     """The board's lead in ticks. What it cannot do is refused; motors that are still missing are not."""
     if mechanism.board is None:
@@ -247,9 +238,6 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
     lacking = [f"joint.{j.name}.{part}" for part in ("motor", "encoder") for j in driven
                if j.drive is None and getattr(j, part) is None]
     warnings += fieldbus.left_alone(mechanism)
-    if board.outputs and (unspoken := fieldbus.unspoken(mechanism)):
-        warnings.append(unspoken)
-        return board.lead
     if board.outputs and lacking:
         warnings.append(f"board {board.name} cannot drive it yet: {', '.join(lacking[:6])} "
                         f"{'is' if len(lacking) == 1 else 'are'} missing")

@@ -119,8 +119,12 @@ static void law(ft_control *c, uint32_t drive, const int32_t counts[FT_JOINTS],
 
 /* Send what the last tick has formed, and hear what drives say. */
 static void hear(ft_bus *b, ft_control *c, ft_safety *s,
-                 int32_t counts[FT_JOINTS])
+                 const ft_sensors *sensors, int32_t counts[FT_JOINTS])
 {
+    (void)sensors;
+#if FT_WIRES > 0
+    b->supply = (float)sensors->bus_voltage;
+#endif
     ft_bus_begin(b);
     ft_bus_hear(b, &c->seen, s->homed, counts);
     ft_safety_met(s);
@@ -161,7 +165,7 @@ void ft_app_tick(void)
 
     sample(counts, &ft.sensors);
 #if FT_BUS_DRIVES > 0
-    hear(&ft.bus, &ft.control, &ft.safety, counts);
+    hear(&ft.bus, &ft.control, &ft.safety, &ft.sensors, counts);
 #endif
     observe(&ft.control, counts, ft.time.tick, &ft.found);
 #if FT_BUS_DRIVES > 0

@@ -127,6 +127,13 @@ typedef struct {
 } ft_bus_health;
 void ft_chip_bus_health(uint32_t bus, ft_bus_health *h);
 
+/* Half-duplex wires of servos. What is sent comes back, before what others
+ * answer. Only the counts of stale packets, errors and overruns are theirs. */
+bool ft_chip_wires_start(void);
+void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size);
+uint32_t ft_chip_wire_take(uint32_t wire, uint8_t *bytes, uint32_t most);
+void ft_chip_wire_health(uint32_t wire, ft_bus_health *h);
+
 /* Which chip this is, and what has happened to it since power-on. */
 typedef struct {
     uint8_t unique[12];  /* no other chip has these */

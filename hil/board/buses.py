@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -9,39 +10,52 @@ from numpy.typing import NDArray
 
 from codegen.board import description
 from codegen.drive.catalogue import DRIVES
-from codegen.mechanism.description import Bus, Drive, Mechanism
+from codegen.mechanism.description import Bus, Drive, Mechanism, ServoSetting
 from hil.board.bridges import Served, pin_of
+from hil.bus.half_duplex import OneWire
 from hil.bus.wire import Wire
 from hil.chip.stm32.chip import Stm32
+from hil.chip.stm32.serial import FE
 from hil.drives import catalogue
 from hil.drives.drive import Drive as VirtualDrive
 from hil.drives.fields import Ranges
+from hil.drives.sts import LEAST_SUPPLY as LEAST_OF_SERVOS
+from hil.drives.sts import OFFSET, TORQUE, TURN, Sts3215
 from hil.plant.choose import Driven
 
 Array = NDArray[np.float64]
 
 # of the pins: DS8626 table 9 (CAN1, CAN2), DS12288 table 13 (FDCAN1 to FDCAN3)
 CAN_FUNCTION = {"CAN1": 9, "CAN2": 9, "FDCAN1": 9, "FDCAN2": 9, "FDCAN3": 11}
+USART_FUNCTION = 7  # of USART1 to USART3: DS8626 table 9, DS12288 table 13
 STEP = 100e-6  # s for which joints go on between two looks at their drives, which loop within it
 LEAST_SUPPLY = 10.0  # V: below it a drive is off; Damiao's register UV_Value is above
 
 
 class Buses:
-    """wires by the names of the buses; drives by the number of their joint."""
+    """wires, lines by the names of the buses; drives, servos by the number of their joint."""
 
     def __init__(self, board: description.Board, chip: Stm32, mechanism: Mechanism, joints: Served,
                  plant: Driven, supply: Callable[[], float]) -> None:
         self._plant, self._supply = plant, supply
         self.wires: dict[str, Wire] = {}
         self.drives: dict[int, VirtualDrive] = {}
+        self.lines: dict[str, OneWire] = {}
+        self.servos: dict[int, Sts3215] = {}
         used = {joint.drive.bus for joint, _ in joints if joint.drive}
         buses = {bus.name: bus for bus in mechanism.buses if bus.name in used}
-        for number, name in enumerate(buses):
-            self.wires[name] = Wire(chip.clock(), seed=number)
-            self._plug(board.can[name], chip, self.wires[name])
+        for number, (name, bus) in enumerate(buses.items()):
+            if bus.kind == "sts":
+                self.lines[name] = OneWire(chip.clock(), bus.bitrate, seed=number)
+                self._plug_line(board.half_duplex[name], chip, self.lines[name])
+            else:
+                self.wires[name] = Wire(chip.clock(), seed=number)
+                self._plug(board.can[name], chip, self.wires[name])
         self._signs = np.array([joint.drive.sign if joint.drive else 1 for joint, _ in joints], float)
         for j, (joint, _) in enumerate(joints):
-            if joint.drive:
+            if joint.drive and joint.drive.servo:
+                self.servos[j] = self._servo(chip, j, joint.drive, joint.drive.servo)
+            elif joint.drive:
                 self.drives[j] = made(joint.drive, buses[joint.drive.bus], self.wires[joint.drive.bus])
                 self.drives[j].power_up(self._angle(j))
 
@@ -50,26 +64,66 @@ class Buses:
         function = CAN_FUNCTION[pins.controller]
         chip.cans[pins.controller].plug(wire, lambda: all(port.alternate(pin) == function for port, pin in places))
 
+    def _plug_line(self, wire: description.HalfDuplex, chip: Stm32, line: OneWire) -> None:
+        port, pin = pin_of(chip, wire.pin)
+        usart = chip.usarts[wire.usart]
+        usart.wire = line
+        line.arrive = lambda data, disturbed: usart.line_in(data, FE if disturbed else 0)
+        line.on_pin = lambda: port.alternate(pin) == USART_FUNCTION and port.open_drain(pin)
+
+    def _servo(self, chip: Stm32, j: int, drive: Drive, setting: ServoSetting) -> Sts3215:
+        """As it comes, but for what its owner has stored. Its output is mounted so that it tells the zero there."""
+        kind = drive.type.servo
+        assert kind is not None
+        line = self.lines[drive.bus]
+        away = (setting.zero + setting.offset - TURN // 2) * math.tau / TURN
+        servo = Sts3215(chip.clock(), drive.id, kind.volts, -away, self._supply)
+        offset = abs(setting.offset) | (0x800 if setting.offset < 0 else 0)
+        servo.stored[OFFSET:OFFSET + 2] = offset.to_bytes(2, "little")
+        servo.stored[TORQUE:TORQUE + 2] = round(1000 * setting.limit).to_bytes(2, "little")
+        servo.power_up(self._angle(j))
+        line.servos.append(servo)
+        return servo
+
     def _angle(self, j: int) -> float:
         """Of a drive's output."""
         return float(self._signs[j] * self._plant.q[j])
 
     @property
+    def all(self) -> list[VirtualDrive | Sts3215]:
+        return [*self.drives.values(), *self.servos.values()]
+
+    @property
     def driving(self) -> bool:
-        return any(drive.driving for drive in self.drives.values())
+        return any(drive.driving for drive in self.all)
 
     @property
     def safe(self) -> bool:
         """Whether none of them drives its joint: off, or braking."""
         commands = [drive.motor.command for drive in self.drives.values() if drive.driving]
-        return all(command.kp == command.torque == 0.0 for command in commands)
+        return all(command.kp == command.torque == 0.0 for command in commands) and not any(
+            servo.turning for servo in self.servos.values())
 
     def move(self, since: float, until: float, voltage: Array) -> None:
         """Let the plant go on from one time to another, s, with voltages (J,) at its motors and its drives at work."""
         count = max(1, round((until - since) / STEP))
         h = (until - since) / count
         for i in range(count):
-            self._plant.move(h, voltage, self._torques(h, since + i * h))
+            self._plant.move(h, self._voltages(since + i * h, voltage), self._torques(h, since + i * h))
+
+    def _voltages(self, now: float, voltage: Array) -> Array:
+        """Those at the bridges, and at the servos' motors."""
+        if not self.servos:
+            return voltage
+        volts, q, v = np.array(voltage, float), self._plant.q, self._plant.v
+        supplied = self._supply() > LEAST_OF_SERVOS
+        for j, servo in self.servos.items():
+            sign = self._signs[j]
+            angle = float(sign * q[j])
+            if (on := supplied and servo.supplied) != servo.powered:
+                servo.power_up(angle) if on else servo.power_off()
+            volts[j] = sign * servo.terminal(now, angle, float(sign * v[j]))
+        return volts
 
     def _torques(self, h: float, now: float) -> Array:
         torques, q, v = np.zeros(len(self._signs)), self._plant.q, self._plant.v

@@ -11,10 +11,12 @@ from codegen.common.errors import BadInput
 from hil.board.drv8301 import FETHA_OC, FETLB_OC
 from hil.board.virtual import PlayedBoard, VirtualBoard, VirtualClock
 from hil.bus.frame import Frame
+from hil.bus.half_duplex import OneWire
 from hil.bus.intruder import Intruder
 from hil.chip.stm32.chip import SRAM_START
 from hil.chip.stm32.supply import NOMINAL
 from hil.drives.drive import Drive
+from hil.drives.sts import Sts3215
 
 Strike = Callable[[PlayedBoard, VirtualClock], None]
 
@@ -44,9 +46,11 @@ NEEDS: dict[str, Callable[[PlayedBoard], bool]] = {
     "gate drivers that are told things": lambda board: board.board.gate_driver is not None,
     "a first joint whose motor has continuous and thermal_s": _rated,
     "a drive on a bus": lambda board: any(joint.drive is not None for joint, _ in board.joints),
+    "a drive on CAN": lambda board: any(joint.drive is not None and joint.drive.servo is None
+                                       for joint, _ in board.joints),
     "an encoder of its own at the first joint": lambda board: board.joints[0][0].encoder is not None,
 }
-_LOOP, _DRIVERS, _RATED, _BUS, _ENCODER = NEEDS
+_LOOP, _DRIVERS, _RATED, _BUS, _CAN, _ENCODER = NEEDS
 
 
 def _noise(board: PlayedBoard, clock: VirtualClock) -> None:
@@ -136,9 +140,20 @@ def _cable(ohm: float, henry: float) -> Callable[[VirtualBoard], None]:
     return lambda board: board.plant.motors.rewind(0, ohm, henry, 1e-9)  # type: ignore[attr-defined]
 
 
-def _first(board: VirtualBoard) -> Drive:
+def _first(board: VirtualBoard) -> Drive | Sts3215:
     """The first drive on a bus."""
+    buses = board.wiring.buses
+    return next(iter((buses.drives | buses.servos).values()))
+
+
+def _first_on_can(board: VirtualBoard) -> Drive:
     return next(iter(board.wiring.buses.drives.values()))
+
+
+def _line(board: VirtualBoard) -> OneWire | None:
+    """The first half-duplex wire, where there is no other bus."""
+    buses = board.wiring.buses
+    return None if buses.wires else next(iter(buses.lines.values()))
 
 
 def _off_the_bus(board: VirtualBoard) -> None:
@@ -150,23 +165,29 @@ def _late(board: VirtualBoard) -> None:
 
 
 def _intrude(board: VirtualBoard, frame: Frame, period: float) -> None:
-    drive = _first(board)
+    drive = _first_on_can(board)
     Intruder(drive.wire, frame, period, drive.timing, drive.fast)
 
 
 def _babble(board: VirtualBoard) -> None:
-    """With the identifier that goes before all others."""
+    """With the identifier that goes before all others; on one wire without a pause."""
+    if (line := _line(board)) is not None:
+        line.babbles = True
+        return
     _intrude(board, Frame(0, bytes(8)), 0.0)
 
 
 def _foreign(board: VirtualBoard) -> None:
-    """Its position and all else at the lower end of their ranges."""
-    drive = _first(board)
+    """Its position and all else at the lower end of their ranges; on one wire a second servo of its number."""
+    if (line := _line(board)) is not None:
+        line.servos.append(Sts3215(line.clock, line.servos[0].id, 12.0, 0.0, lambda: 12.0))
+        return
+    drive = _first_on_can(board)
     _intrude(board, drive.told(bytes(7)), 2.3e-3)
 
 
 def _rescale(board: VirtualBoard) -> None:
-    _first(board).rescale(0.8)
+    _first_on_can(board).rescale(0.8)
 
 
 def _ail(board: VirtualBoard) -> None:
@@ -175,13 +196,13 @@ def _ail(board: VirtualBoard) -> None:
 
 
 def _short(board: VirtualBoard) -> None:
-    wire = _first(board).wire
+    wire = _line(board) or _first_on_can(board).wire
     wire.shorted = True
     board.at(board.seconds + 0.05, lambda: setattr(wire, "shorted", False))
 
 
 def _unplug_terminator(board: VirtualBoard) -> None:
-    _first(board).wire.terminators = 1
+    _first_on_can(board).wire.terminators = 1
 
 
 def _drive_restarts(board: VirtualBoard) -> None:
@@ -231,7 +252,7 @@ FAULTS = {
     "drive-silent": Fault("the first drive's cable comes off the bus", _on_chip(_off_the_bus), chip=True, needs=_BUS),
     "drive-late": Fault("the first drive answers 1.5 ms late", _on_chip(_late), chip=True, needs=_BUS),
     "drive-rescaled": Fault("the first drive is set to 0.8 of the range of velocity", _on_chip(_rescale), early=True,
-                            chip=True, needs=_BUS),
+                            chip=True, needs=_CAN),
     "drive-ails": Fault("the first drive gets too hot and tells so", _on_chip(_ail), chip=True, needs=_BUS),
     "drive-restarts": Fault("the first drive is without supply for 0.2 s", _on_chip(_drive_restarts), chip=True,
                             needs=_BUS),
@@ -240,7 +261,7 @@ FAULTS = {
                          needs=_BUS),
     "bus-short": Fault("the wires of the first bus touch for 50 ms", _on_chip(_short), chip=True, needs=_BUS),
     "bus-open-end": Fault("a terminator of the first bus is unplugged", _on_chip(_unplug_terminator), chip=True,
-                          needs=_BUS),
+                          needs=_CAN),
     "overload": Fault("somebody leans on the first joint for longer than its motor can bear", _leaned_on, chip=True,
                       settle=_HOST_LOST, needs=_RATED),
 }

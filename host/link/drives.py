@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from codegen.drive import damiao, mit, robstride
+from codegen.drive import damiao, feetech, mit, robstride
 from codegen.mechanism.description import Drive, Joint
 from codegen.wire import messages
 
@@ -23,6 +23,9 @@ def error(drive: Drive, code: int) -> str:
     """Its own error in words; empty for none."""
     if drive.type.family == "robstride":
         return ", ".join(name for k, name in enumerate(robstride.FAULTS) if code >> k & 1)
+    if drive.type.family == "feetech":
+        return ", ".join(name for k, name in enumerate(feetech.ERRORS) if code >> k & 1) or (
+            f"error {code}" if code else "")
     return mit.ERRORS[drive.type.family].get(code, f"error {code}") if code else ""
 
 
@@ -35,6 +38,8 @@ def setting(drive: Drive, number: int, bits: int) -> str:
         value = struct.unpack("<f", bits.to_bytes(4, "little"))[0]
         return (f"by how it moves, its velocities have a range of about {value:.3g} rad/s, and it must be "
                 f"{t.velocity:g}")
+    if drive.servo is not None:
+        return servo_setting(drive, number, bits)
     if t.family == "robstride":
         found = next(((p.name, p.format) for p in robstride.PARAMETERS.values() if p.index == number), ("", "I"))
         wanted = {"run_mode": "0", "mech_pos": "where its states have it: position range"}.get(found[0], "the file's")
@@ -45,6 +50,20 @@ def setting(drive: Drive, number: int, bits: int) -> str:
     name, form = found
     value = struct.unpack("<f", bits.to_bytes(4, "little"))[0] if form == "f" else bits & (0xFF if form == "B" else ~0)
     return f"its {name or f'setting {number}'} is {value:.6g}, and must be {wanted}"
+
+
+def servo_setting(drive: Drive, number: int, bits: int) -> str:
+    """The same of a servo's register."""
+    setting, servo = drive.servo, drive.type.servo
+    assert setting is not None and servo is not None
+    wanted = {"model": str(servo.model), "lock": "1", "return delay": "0", "mode": str(feetech.PWM_MODE),
+              "least position": "no more than the joint's lower end", "position offset": str(setting.offset),
+              "largest position": "no less than the joint's upper end",
+              "torque limit": f"{feetech.FULL * setting.limit:g}"}
+    name = next((r.name for r in feetech.REGISTERS.values() if r.number == number), "")
+    if name == "position offset" and bits & feetech.OFFSET_SIGN:
+        bits = -(bits & ~feetech.OFFSET_SIGN)
+    return f"its {name or f'register {number}'} is {bits}, and must be {wanted.get(name, 'another')}"
 
 
 def words(told: Any, joints: Sequence[Joint], joint: int) -> str:

@@ -93,6 +93,11 @@ void fake_bus_bring(uint32_t bus, const ft_frame *frame);
 void fake_bus_off(uint32_t bus, uint32_t off);
 """
 
+WIRE_CDEF = """
+uint32_t fake_wire_sent(uint32_t wire, uint8_t *bytes);
+void fake_wire_bring(uint32_t wire, const uint8_t *bytes, uint32_t size, uint32_t alone);
+"""
+
 _emitted: dict[tuple[str, bool], dict[str, str]] = {}
 
 
@@ -132,7 +137,9 @@ class App:
         self.joints = self.mechanism.streamed
         self.J = len(self.joints)
         files = sources(self.mechanism, patches, feedforward)
-        self.ffi, self.lib = load(files, CDEF.format(J=self.J) + BUS_CDEF * bool(self.mechanism.buses))
+        wires = any(bus.kind == "sts" for bus in self.mechanism.buses)
+        self.ffi, self.lib = load(files, CDEF.format(J=self.J) + BUS_CDEF * bool(self.mechanism.buses)
+                                  + WIRE_CDEF * wires)
         text = files["ft_digest.h"]
         self.tag = int(text.split("#define FT_TAG 0x")[1][:4], 16)
         self.codec = Codec(self.J)

@@ -245,6 +245,59 @@ void ft_chip_bus_health(uint32_t bus, ft_bus_health *h)
     *h = bus_of[bus].health;
 }
 
+#if FT_WIRES > 0
+
+#define CARRIED 512u
+
+static struct {
+    uint8_t sent[CARRIED], brought[CARRIED];
+    uint32_t size, came;
+    ft_bus_health health;
+} wire_of[FT_WIRES];
+
+bool ft_chip_wires_start(void) { return true; }
+
+/* What is sent comes back. */
+void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
+{
+    memcpy(wire_of[wire].sent, bytes, size);
+    memcpy(wire_of[wire].brought, bytes, size);
+    wire_of[wire].size = wire_of[wire].came = size;
+}
+
+uint32_t ft_chip_wire_take(uint32_t wire, uint8_t *bytes, uint32_t most)
+{
+    uint32_t came = wire_of[wire].came < most ? wire_of[wire].came : most;
+
+    memcpy(bytes, wire_of[wire].brought, came);
+    wire_of[wire].came = 0;
+    return came;
+}
+
+void ft_chip_wire_health(uint32_t wire, ft_bus_health *h)
+{
+    *h = wire_of[wire].health;
+}
+
+/* What was sent last. */
+uint32_t fake_wire_sent(uint32_t wire, uint8_t *bytes)
+{
+    memcpy(bytes, wire_of[wire].sent, wire_of[wire].size);
+    return wire_of[wire].size;
+}
+
+/* More that comes, or, alone, instead of what was sent. */
+void fake_wire_bring(uint32_t wire, const uint8_t *bytes, uint32_t size,
+                     uint32_t alone)
+{
+    if (alone != 0u)
+        wire_of[wire].came = 0;
+    memcpy(wire_of[wire].brought + wire_of[wire].came, bytes, size);
+    wire_of[wire].came += size;
+}
+
+#endif
+
 /* All that was sent since last asked. */
 uint32_t fake_bus_sent(uint32_t bus, ft_frame *frames)
 {

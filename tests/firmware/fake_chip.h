@@ -45,6 +45,11 @@ void fake_shift(uint32_t joint, int32_t wire);
 uint32_t fake_bus_sent(uint32_t bus, ft_frame *frames);
 void fake_bus_bring(uint32_t bus, const ft_frame *frame);
 void fake_bus_off(uint32_t bus, uint32_t off);
+#if FT_WIRES > 0
+uint32_t fake_wire_sent(uint32_t wire, uint8_t *bytes);
+void fake_wire_bring(uint32_t wire, const uint8_t *bytes, uint32_t size,
+                     uint32_t alone);
+#endif
 #endif
 extern fake_chip_t fake;
 

@@ -58,7 +58,8 @@ void ft_app_idle(void)
 """
 
 
-OF_BUSES = {"ft_buses.c", "ft_can.c"}  # are built with mechanisms that have drives on buses alone
+# are built with mechanisms that have drives on buses alone
+OF_BUSES = {"ft_buses.c", "ft_can.c", "ft_wires.c", "ft_half_duplex.c"}
 
 
 _OBJECTS = tempfile.TemporaryDirectory(prefix="chip-")

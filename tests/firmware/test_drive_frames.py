@@ -21,8 +21,8 @@ CDEF = """
 typedef struct { uint32_t id, size; uint8_t data[8]; } ft_frame;
 typedef struct { float position, velocity, torque, kp, kd; } ft_drive_ranges;
 typedef struct { uint32_t id, reply; } ft_drive_address;
-typedef struct { float position, velocity, kp, kd, torque; } ft_drive_target;
-typedef struct { uint32_t position; float velocity, torque; _Bool enabled; uint8_t error, warmth;
+typedef struct { float position, velocity, kp, kd, torque, share; } ft_drive_target;
+typedef struct { uint32_t position; float velocity, torque; _Bool enabled; uint8_t error, warmth, volts;
     uint32_t setting, value; } ft_drive_said;
 void ft_damiao_command(ft_frame *, const ft_drive_address *, const ft_drive_ranges *, const ft_drive_target *, float *);
 void ft_damiao_special(ft_frame *, const ft_drive_address *, uint8_t);

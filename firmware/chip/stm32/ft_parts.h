@@ -93,6 +93,17 @@ bool ft_can_off(uint32_t bus);          /* it takes no part in the bus */
 void ft_can_recover(uint32_t bus);      /* so that it does again */
 uint32_t ft_can_errors(uint32_t bus);   /* sending, receiving << 8 */
 
+/* USARTs on one wire, one family's. wire: its number. What comes goes to a
+ * buffer round and round. */
+void ft_half_duplex_start(uint32_t wire);
+void ft_half_duplex_listen(uint32_t wire, volatile uint8_t *buffer,
+                           uint32_t size);
+bool ft_half_duplex_listens(uint32_t wire);
+uint32_t ft_half_duplex_left(uint32_t wire); /* until the buffer's end */
+bool ft_half_duplex_sends(uint32_t wire);
+void ft_half_duplex_send(uint32_t wire, const uint8_t *bytes, uint32_t size);
+bool ft_half_duplex_errors(uint32_t wire); /* since last asked */
+
 /* Handlers in the vector table. */
 void ft_bus_0_interrupt(void);
 void ft_bus_1_interrupt(void);

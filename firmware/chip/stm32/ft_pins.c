@@ -3,9 +3,10 @@
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-/* MODER; an output that starts high is told by a bit above it. */
+/* MODER; an output that starts high, and an alternate function that pulls low
+ * only, are told by a bit above it. */
 typedef enum { FT_INPUT, FT_OUTPUT, FT_ALTERNATE, FT_ANALOGUE,
-               FT_OUTPUT_HIGH = 5 } ft_pin_mode;
+               FT_OUTPUT_HIGH = 5, FT_OPEN_DRAIN = 6 } ft_pin_mode;
 typedef enum { FT_FLOAT, FT_UP, FT_DOWN } ft_pin_pull; /* PUPDR */
 
 typedef struct {
@@ -35,6 +36,7 @@ static void ft_pin_start(const ft_pin *p)
     (void)FT_PORT_ENR; /* erratum: two cycles until the port listens */
     ft_pin_put(p->port, p->pin, p->mode == FT_OUTPUT_HIGH);
     ft_field(&gpio->PUPDR, p->pin, 2, p->pull);
+    ft_field(&gpio->OTYPER, p->pin, 1, p->mode == FT_OPEN_DRAIN);
     ft_field(&gpio->OSPEEDR, p->pin, 2,
              p->mode == FT_ALTERNATE ? FT_FAST_SPEED : FT_SLOW_SPEED);
     ft_field(&gpio->AFR[p->pin / 8u], p->pin % 8u, 4, p->function);

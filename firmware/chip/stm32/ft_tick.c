@@ -126,6 +126,10 @@ uint32_t ft_chip_start(void)
     if (!ft_chip_buses_start())
         errors |= FT_CHIP_PORT;
 #endif
+#ifdef FT_WIRE_COUNT
+    if (!ft_chip_wires_start())
+        errors |= FT_CHIP_PORT;
+#endif
     if (!ft_sense_start() || !ft_currents_start())
         errors |= FT_CHIP_SENSE;
     if (!FT_TOLERANT && !ft_outputs_update_at_top())

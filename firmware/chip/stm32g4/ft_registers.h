@@ -212,6 +212,7 @@ typedef struct {
 #define USART_CR1_TE (1u << 3)
 #define USART_CR1_IDLEIE (1u << 4)
 #define USART_CR3_EIE (1u << 0)
+#define USART_CR3_HDSEL (1u << 3)
 #define USART_CR3_DMAR (1u << 6)
 #define USART_CR3_DMAT (1u << 7)
 /* ISR and, at the same places, ICR, which clears. */

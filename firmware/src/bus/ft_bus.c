@@ -16,6 +16,9 @@
 #define ANSWERED_NOW 2u /* of questions: what the tick before the last formed */
 #define AGAIN_TICKS (FT_TICK_HZ / 4u) /* between looks at what motion shows */
 #define ENABLES 4u /* frames after which a drive that tells nothing is on */
+#define TENTH 0.1f
+#define LOW 0.7f  /* of the board's voltage, a servo's own */
+#define HIGH 1.3f
 #define ENABLE_TICKS (FT_TICK_HZ / 20u + 4u) /* that enabling may take */
 
 /* ---- places ------------------------------------------------------------ */
@@ -35,7 +38,7 @@ static float place(uint32_t i, int32_t position)
 static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
 {
     const uint32_t j = ft_drive[i].joint;
-    const int64_t halves = 2 * (int64_t)d->position - (int64_t)FT_FIELD_16;
+    const int64_t halves = ft_dialect_halves(i, d->position);
     const int64_t wire = halves * ft_joint[j].step / ((int64_t)2 << FT_FINE);
 
     ft_observer_place(seen, j, (int64_t)(int32_t)(uint32_t)(uint64_t)wire);
@@ -63,6 +66,9 @@ static void take_state(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
     d->velocity = said->velocity;
     d->error = said->error;
     d->warmth = said->warmth;
+#if FT_WIRES > 0
+    d->volts = said->volts;
+#endif
     if (said->error != 0u)
         d->state = FT_BUS_FAULTED;
     else
@@ -109,10 +115,46 @@ static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
             take_state(&b->drive[i], i, &said);
         if (heard == FT_HEARD_SETTING)
             take_setting(&b->drive[i], i, &said);
+        b->drive[i].spoke |= heard == FT_HEARD_SETTING;
         if (heard != FT_HEARD_NOTHING)
             return;
     }
     b->foreign++;
+}
+
+#define FIRST_WIRE (FT_BUSES - FT_WIRES) /* buses of CAN come first */
+#define IS_WIRE(bus) ((bus) + 1u > FIRST_WIRE) /* of none no comparison */
+
+/* Take the next frame that a bus has brought. */
+static bool next(ft_bus *b, uint32_t bus, ft_frame *f)
+{
+    (void)b;
+#if FT_WIRES > 0
+    if (IS_WIRE(bus))
+        return ft_sts_next(&b->wire[bus - FIRST_WIRE], f);
+#endif
+#if FT_BUSES > FT_WIRES
+    return ft_chip_bus_take(bus, f);
+#else
+    return false;
+#endif
+}
+
+void ft_bus_tell(const ft_bus *b, uint32_t bus, ft_bus_health *h)
+{
+    (void)b;
+#if FT_WIRES > 0
+    if (IS_WIRE(bus)) {
+        const ft_sts *w = &b->wire[bus - FIRST_WIRE];
+
+        ft_chip_wire_health(bus - FIRST_WIRE, h);
+        h->sending = (uint8_t)(w->echoes < UINT8_MAX ? w->echoes : UINT8_MAX);
+        return;
+    }
+#endif
+#if FT_BUSES > FT_WIRES
+    ft_chip_bus_health(bus, h);
+#endif
 }
 
 /* Take in what a bus has brought, a bounded part of it. */
@@ -122,9 +164,9 @@ static void listen(ft_bus *b, uint32_t bus)
     ft_frame f;
     uint32_t n;
 
-    for (n = 0; n < FRAMES_A_TICK && ft_chip_bus_take(bus, &f); n++)
+    for (n = 0; n < FRAMES_A_TICK && next(b, bus, &f); n++)
         take(b, bus, &f);
-    ft_chip_bus_health(bus, &health);
+    ft_bus_tell(b, bus, &health);
     b->off[bus] = health.off;
 }
 
@@ -134,7 +176,7 @@ static void listen(ft_bus *b, uint32_t bus)
  * same one after a pause without power, which costs it its turns. */
 static void miss(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 {
-    if ((d->questions & ANSWERED_NOW) == 0u)
+    if ((d->questions & ANSWERED_NOW) == 0u && !d->spoke)
         d->lost++;
     if (d->age < FT_SILENT_TICKS) {
         d->age++;
@@ -180,7 +222,7 @@ static int32_t moved(ft_bus_drive *d, uint32_t i, const ft_observer *seen)
 
     if (!d->held)
         return 0;
-    counts = d->answered ? (int32_t)d->position - d->fed
+    counts = d->answered ? ft_dialect_went(i, d->fed, d->position)
                          : guess(seen, ft_drive[i].joint);
     d->fed += counts;
     return counts;
@@ -205,7 +247,7 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
     uint32_t bus, i;
 
     for (i = 0; i < FT_BUS_DRIVES; i++)
-        b->drive[i].answered = false;
+        b->drive[i].answered = b->drive[i].spoke = false;
     for (bus = 0; bus < FT_BUSES; bus++)
         listen(b, bus);
     for (i = 0; i < FT_BUS_DRIVES; i++) {
@@ -278,8 +320,11 @@ static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
             ft_dialect_ask(i, step_of(d, i), f);
         d->writes = false;
         d->questions |= 1u;
-    } else
+    } else {
         ft_dialect_disable(i, false, f);
+        if (d->state == FT_BUS_SILENT)
+            ft_dialect_wake(i, tick % CLEAR_TICKS, f);
+    }
 }
 
 /* Let the drive close the loop about the middle of the interval in which it
@@ -315,14 +360,34 @@ static bool inside(const ft_control *c, uint32_t j)
            <= ft_joint[j].room;
 }
 
+#if FT_WIRES > 0
+
+/* Return the share of a servo's own supply that makes the voltage of a duty,
+ * which is a share of what the board measures. A servo that tells something
+ * else altogether is not believed. */
+static float share(const ft_bus *b, const ft_bus_drive *d, float duty)
+{
+    const float told = TENTH * (float)d->volts;
+
+    if (!(told > LOW * b->supply && told < HIGH * b->supply))
+        return duty;
+    return duty * b->supply / told;
+}
+
+#endif
+
 /* Form the frame of a drive whose outputs are on. Without a law the motors
  * brake: the drives damp. */
-static void command(ft_bus_drive *d, uint32_t i, const ft_control *c,
+static void command(ft_bus *b, uint32_t i, const ft_control *c,
                     uint32_t drive, ft_frame *f)
 {
+    ft_bus_drive *d = &b->drive[i];
     const uint32_t j = ft_drive[i].joint;
-    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
+    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
 
+#if FT_WIRES > 0
+    t.share = ft_drive[i].sign * share(b, d, c->law.duty[j]);
+#endif
     if (drive == (uint32_t)FT_DRIVE_OFF)
         t.kd = ft_drive[i].damping;
     else if (ft_drive[i].closes != 0u && drive != (uint32_t)FT_DRIVE_LAB
@@ -333,8 +398,50 @@ static void command(ft_bus_drive *d, uint32_t i, const ft_control *c,
     ft_dialect_command(i, &t, &d->carried, f);
 }
 
+/* Gather the frames to the drives of a bus. Return how many there are. */
+static uint32_t gather(const ft_bus *b, uint32_t bus, ft_frame *frames)
+{
+    uint32_t i, count = 0;
+
+    for (i = 0; i < FT_BUS_DRIVES; i++)
+        if (ft_drive[i].bus == bus && b->frame[i].size != 0u)
+            frames[count++] = b->frame[i];
+    return count;
+}
+
+/* Send what was formed, on every bus on which others may talk meanwhile. */
+static void send_at_once(ft_bus *b)
+{
+    (void)b;
+#if FT_BUSES > FT_WIRES
+    ft_frame frames[FT_BUS_DRIVES];
+    uint32_t bus;
+
+    for (bus = 0; bus < FIRST_WIRE; bus++)
+        ft_chip_bus_send(bus, frames, gather(b, bus, frames));
+#endif
+}
+
+#if FT_WIRES > 0
+
+/* Take in what has come, and send what was formed. */
+static void begin_wire(ft_bus *b, uint32_t wire)
+{
+    ft_sts *w = &b->wire[wire];
+    ft_frame frames[FT_BUS_DRIVES];
+    const uint32_t count = gather(b, FIRST_WIRE + wire, frames);
+
+    ft_sts_came(w, ft_chip_wire_take(wire, w->in, FT_STS_IN));
+    if (count == 0u)
+        return;
+    ft_sts_pack(w, frames, count);
+    ft_chip_wire_send(wire, w->out, w->size);
+}
+
+#endif
+
 /* Form the next frame of every drive. What switches them off does not wait
- * for the next tick. */
+ * for the next tick, but on a wire, where servos are still answering. */
 void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
                  uint32_t tick)
 {
@@ -354,26 +461,27 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
         } else {
             d->waited = 0;
             d->enabled = true;
-            command(d, i, c, drive, &b->frame[i]);
+            command(b, i, c, drive, &b->frame[i]);
         }
+        if (on)
+            ft_dialect_look(i, tick, d->state == FT_BUS_ENABLED,
+                            &b->frame[i]);
     }
     if (falls)
-        ft_bus_begin(b);
+        send_at_once(b);
 }
 
-/* Send what the last tick has formed. */
+/* Take in what a wire has brought, which depends on what was sent; then send
+ * what the last tick has formed. */
 void ft_bus_begin(ft_bus *b)
 {
-    ft_frame frames[FT_BUS_DRIVES];
-    uint32_t bus, i, count;
+#if FT_WIRES > 0
+    uint32_t wire;
 
-    for (bus = 0; bus < FT_BUSES; bus++) {
-        count = 0;
-        for (i = 0; i < FT_BUS_DRIVES; i++)
-            if (ft_drive[i].bus == bus && b->frame[i].size != 0u)
-                frames[count++] = b->frame[i];
-        ft_chip_bus_send(bus, frames, count);
-    }
+    for (wire = 0; wire < FT_WIRES; wire++)
+        begin_wire(b, wire);
+#endif
+    send_at_once(b);
 }
 
 /* ---- before they are armed --------------------------------------------- */

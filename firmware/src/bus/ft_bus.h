@@ -19,9 +19,11 @@
 
 #if FT_BUS_DRIVES > 0
 
+#include "ft_chip.h"     /* ft_bus_health */
 #include "ft_control.h"  /* ft_control */
 #include "ft_findings.h" /* ft_findings */
 #include "ft_frame.h"    /* ft_frame */
+#include "ft_sts.h"      /* ft_sts */
 #include "ft_travel.h"   /* ft_travel */
 
 #include <stdbool.h>
@@ -38,8 +40,10 @@ typedef enum {
 typedef struct {
     uint8_t state;
     uint8_t error, warmth; /* as it says: its own code; deg C */
+    uint8_t volts;         /* 0.1 V, of a servo's supply */
     uint8_t asked;         /* settings that are as they must be */
     bool answered;         /* since the last tick */
+    bool spoke;            /* of a setting, since the last tick */
     bool held;             /* fed follows its position */
     uint8_t questions;     /* of the last ticks, as bits, the latest lowest */
     bool writes;           /* the setting asked for is to be written */
@@ -63,6 +67,10 @@ typedef struct {
     uint32_t foreign;          /* frames of nobody known, wraps */
     bool on;                   /* outputs are */
     bool off[FT_BUSES];        /* of which the controller takes no part */
+#if FT_WIRES > 0
+    ft_sts wire[FT_WIRES];
+    float supply;              /* V, as the board measures it */
+#endif
 } ft_bus;
 
 void ft_bus_begin(ft_bus *b);
@@ -71,6 +79,9 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
 void ft_bus_find(const ft_bus *b, ft_findings *found);
 void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
                  uint32_t tick);
+
+/* Say how a bus is. */
+void ft_bus_tell(const ft_bus *b, uint32_t bus, ft_bus_health *h);
 
 /* Return the first joint whose drive is not so, or FT_GOOD. */
 uint32_t ft_bus_heard_of(const ft_bus *b);

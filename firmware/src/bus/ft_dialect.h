@@ -50,5 +50,19 @@ void ft_dialect_write(uint32_t i, uint32_t step, ft_frame *f);
 ft_answer ft_dialect_judge(uint32_t i, uint32_t step,
                            const ft_drive_said *said, float place);
 
+/* Return how far a number for a position is from the drive's zero, in halves
+ * of a step; and how far it went from another one, in steps. */
+int32_t ft_dialect_halves(uint32_t i, uint32_t position);
+int32_t ft_dialect_went(uint32_t i, int32_t from, uint32_t to);
+
+/* Let the frame to a silent drive that is off make it answer in time, if it
+ * is one that may have been set to answer late. phase: ticks since the last
+ * such try. */
+void ft_dialect_wake(uint32_t i, uint32_t phase, ft_frame *f);
+
+/* Let a command now and then ask whether the drive is enabled, where its
+ * states do not tell. */
+void ft_dialect_look(uint32_t i, uint32_t tick, bool enabled, ft_frame *f);
+
 #endif
 #endif

@@ -26,6 +26,7 @@ typedef struct {
 /* What a drive is asked for, in the same units. */
 typedef struct {
     float position, velocity, kp, kd, torque;
+    float share; /* of its supply, where it takes no torque */
 } ft_drive_target;
 
 /* The kinds of frames that drives send. */
@@ -44,6 +45,7 @@ typedef struct {
     bool enabled;      /* false where it does not tell */
     uint8_t error;     /* in its own code; 0: none */
     uint8_t warmth;    /* deg C */
+    uint8_t volts;     /* 0.1 V, of its supply, where it tells */
     uint32_t setting;  /* its own number for it */
     uint32_t value;    /* bits of a float or a whole number */
 } ft_drive_said;

@@ -223,7 +223,7 @@ void ft_report_drives(ft_msg_drives *m, const ft_view *v)
     for (i = 0; i < FT_BUS_DRIVES; i++)
         copy_drive(m, ft_drive[i].joint, &v->bus->drive[i]);
     for (i = 0; i < FT_BUSES; i++) {
-        ft_chip_bus_health(i, &h);
+        ft_bus_tell(v->bus, i, &h);
         m->off[i] = h.off ? 1u : 0u;
         m->offs[i] = h.offs;
         m->sending[i] = h.sending;

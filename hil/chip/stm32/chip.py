@@ -169,6 +169,7 @@ class Stm32(ABC):
         for reader in (*self.timers.values(), *self.converters):
             reader.before_read = lambda: self.before_read()
         for name, usart in self.usarts.items():
+            usart.clock_hz = lambda: self.rcc.hclk
             usart.request = self._line(self.FAMILY.usarts[name].interrupt)
         self.rcc.on_clock = self._clock_changed
         self.rcc.on_tree = self._tree_changed

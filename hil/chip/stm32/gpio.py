@@ -45,6 +45,10 @@ class Gpio(Peripheral):
             return None
         return self.value["AFRH" if pin > 7 else "AFRL"] >> 4 * (pin % 8) & 15
 
+    def open_drain(self, pin: int) -> bool:
+        """Whether an output pulls low only."""
+        return bool(self.value["OTYPER"] >> pin & 1)
+
     def level(self, pin: int) -> bool:
         """The level on a pin, as its input register sees it."""
         if self.mode(pin) == 1:

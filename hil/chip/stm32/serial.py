@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from hil.chip.events import Event, Events
 from hil.chip.registers import Peripheral, Unmodelled
@@ -17,8 +17,21 @@ from hil.chip.registers import Peripheral, Unmodelled
 TE, RE, IDLEIE = 1 << 3, 1 << 2, 1 << 4
 PE, FE, NE, ORE, IDLE, RXNE, TC, TXE = (1 << bit for bit in range(8))
 ERRORS = PE | FE | NE | ORE
-EIE, DMAR, DMAT = 1 << 0, 1 << 6, 1 << 7
+EIE, HDSEL, DMAR, DMAT = 1 << 0, 1 << 3, 1 << 6, 1 << 7
 _BITS = 10  # start, eight data, stop
+
+
+class HalfDuplex(Protocol):
+    """A wire on which both sides talk. connected: whether the USART's pin is on it."""
+
+    @property
+    def connected(self) -> bool: ...
+
+    def sent(self, data: bytes, seconds: float) -> None:
+        """The USART puts bytes on it from now on, each of so many seconds."""
+
+    def echo(self, data: bytes) -> bytes:
+        """What of these the wire carries."""
 
 
 class Serial(Peripheral):
@@ -28,6 +41,7 @@ class Serial(Peripheral):
     DMA takes it: some cycles, more while others have the bus (AN4031, total transfer time). 0 unless a test asks.
     """
 
+    clock_hz: Callable[[], float]  # of the processor, whose cycles times are in
     UE: ClassVar[int]
     STEPS: ClassVar[int] = 1
     LEAST: ClassVar[int] = 16
@@ -42,6 +56,7 @@ class Serial(Peripheral):
         self._out = bytearray()
         self._quiet: Event | None = None
         self.dma_cycles = 0
+        self.wire: HalfDuplex | None = None
         super().__init__(name, base)
         self.reset()
 
@@ -79,6 +94,27 @@ class Serial(Peripheral):
         if self._quiet:
             self._quiet.cancel()
         self._quiet = self.events.at(round(at + spacing), self._line_idle) if data else None
+
+    def sending(self, stream: Stream) -> None:
+        """DMA begins to hand over bytes. In half duplex (RM0090 30.3.10, RM0440 37.5.16) the receiver is at the
+        transmitter's pin: it hears them too, and what others put on the wire meanwhile spoils them."""
+        if not self.value["CR3"] & HDSEL:
+            return
+        data = stream.ahead
+        self.catch_up()
+        spacing, now = self.byte_cycles, float(self.events.now)
+        others = [entry for entry in self._line_in if entry[0] > now]
+        self._line_in = deque(entry for entry in self._line_in if entry[0] <= now)
+        if self.wire is None or not self.wire.connected:
+            return
+        for k, byte in enumerate(self.wire.echo(data)):
+            begins, ends = now + k * spacing, now + (k + 1) * spacing
+            spoilt = [other for at, other, _ in others if begins < at < ends + spacing]
+            for other in spoilt:
+                byte &= other
+            self._line_in.append((ends, byte, FE | NE if spoilt else 0))
+        self._line_free = now + len(data) * spacing
+        self.wire.sent(b"" if others else data, spacing / self.clock_hz())
 
     def _line_idle(self) -> None:
         """A character's time has passed without one."""
@@ -227,6 +263,11 @@ class Stream:
     @property
     def enabled(self) -> bool:
         return bool(self.control & 1)
+
+    @property
+    def ahead(self) -> bytes:
+        """What it will hand over, from memory as it is."""
+        return self._fetch(self.memory, self.left)
 
     def ended(self) -> None:
         """All bytes have been moved, and it does not go round."""

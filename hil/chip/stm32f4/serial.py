@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from hil.chip.registers import Peripheral, Register, Unmodelled
-from hil.chip.stm32.serial import DMAR, DMAT, EIE, ERRORS, IDLE, IDLEIE, RE, RXNE, TC, TE, TXE, Serial, Stream
+from hil.chip.stm32.serial import DMAR, DMAT, EIE, ERRORS, HDSEL, IDLE, IDLEIE, RE, RXNE, TC, TE, TXE, Serial, Stream
 
 
 class Usart(Serial):
@@ -16,7 +16,7 @@ class Usart(Serial):
     REGISTERS = {
         0x00: Register("SR", TXE | TC, 0x3FF), 0x04: Register("DR", 0, 0x1FF), 0x08: Register("BRR", 0, 0xFFFF),
         0x0C: Register("CR1", 0, UE | TE | RE | IDLEIE), 0x10: Register("CR2", 0, 0),
-        0x14: Register("CR3", 0, DMAR | DMAT | EIE),
+        0x14: Register("CR3", 0, DMAR | DMAT | EIE | HDSEL),
     }
     _seen = 0  # flags that a read of SR has shown
 
@@ -127,6 +127,8 @@ class Dma(Peripheral):
         if (side == "transmit") != bool(value & 0x40) or stream.peripheral != getattr(usart, f"{side}_address"):
             raise Unmodelled(f"{self.name} stream {number} does not fit {usart.name} {side}")
         stream.reload = stream.left
+        if side == "transmit":
+            usart.sending(stream)
         setattr(usart, f"{side}_stream", stream)
         usart.catch_up()
 

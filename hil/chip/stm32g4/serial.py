@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hil.chip.registers import Peripheral, Register, Unmodelled
-from hil.chip.stm32.serial import DMAR, DMAT, EIE, ERRORS, IDLE, IDLEIE, RE, TC, TE, TXE, Serial, Stream
+from hil.chip.stm32.serial import DMAR, DMAT, EIE, ERRORS, HDSEL, IDLE, IDLEIE, RE, TC, TE, TXE, Serial, Stream
 
 
 class Usart(Serial):
@@ -14,7 +14,7 @@ class Usart(Serial):
     UE = 1 << 0
     REGISTERS = {
         0x00: Register("CR1", 0, UE | TE | RE | IDLEIE), 0x04: Register("CR2", 0, 0),
-        0x08: Register("CR3", 0, DMAR | DMAT | EIE), 0x0C: Register("BRR", 0, 0xFFFF),
+        0x08: Register("CR3", 0, DMAR | DMAT | EIE | HDSEL), 0x0C: Register("BRR", 0, 0xFFFF),
         0x1C: Register("ISR", TXE | TC, 0), 0x20: Register("ICR", 0, ERRORS | IDLE | TC),
         0x24: Register("RDR", 0, 0), 0x28: Register("TDR", 0, 0x1FF),
     }
@@ -138,6 +138,8 @@ class Dma(Peripheral):
         if (side == "transmit") != bool(value & 0x10) or channel.peripheral != getattr(usart, f"{side}_address"):
             raise Unmodelled(f"{self.name} channel {number + 1} does not fit {usart.name} {side}")
         channel.reload = channel.left
+        if side == "transmit":
+            usart.sending(channel)
         setattr(usart, f"{side}_stream", channel)
         usart.catch_up()
 

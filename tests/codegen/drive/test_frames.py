@@ -150,15 +150,17 @@ def test_servo_packets_are_those_of_the_published_sdk():
     assert asked.sent == feetech.ask([1, 2, 3])
 
 
-def test_what_one_servo_is_asked_and_told_is_as_the_published_library_has_it():
+def test_what_servos_are_asked_and_told_to_be_set_to_is_as_the_published_library_has_it():
     handler = protocol_packet_handler()
     for register in feetech.REGISTERS.values():
-        port = Port()
-        handler.readTx(port, 5, register.number, register.size)
-        assert port.sent == feetech.read(5, register.number, register.size)
-        told = Port()
-        handler.writeTxOnly(told, 5, register.number, register.size, [0x34, 0x12][:register.size])
-        assert told.sent == feetech.write(5, register.number, 0x1234 & (1 << 8 * register.size) - 1, register.size)
+        asked, told = Port(), Port()
+        handler.syncReadTx(asked, register.number, register.size, [5, 253], 2)
+        assert asked.sent == feetech.ask([5, 253], register.number, register.size)
+        group = GroupSyncWrite(told, handler, register.number, register.size)
+        value = 0x1234 & (1 << 8 * register.size) - 1
+        group.addParam(5, [0x34, 0x12][:register.size])
+        group.txPacket()
+        assert told.sent == feetech.settings({5: value}, register.number, register.size)
     switched = Port()
     group = GroupSyncWrite(switched, handler, feetech.TORQUE_ENABLE, 1)
     for id, on in ((1, True), (2, False), (253, True)):

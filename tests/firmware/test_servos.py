@@ -1,0 +1,260 @@
+"""Servos on a wire: what they are sent in each state, what their answers lead to."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scservo_sdk import GroupSyncWrite, protocol_packet_handler
+
+from codegen.drive import feetech
+from codegen.mechanism.description import Safety
+from hil.drives import sts
+from host.link import drives
+from tests.support.servos import Served, so101
+
+PAN, LIFT, ELBOW = range(3)
+IDS = range(1, 7)
+COUNT = math.tau / 4096
+
+
+def arm(**changes):
+    """changes: of the first joint's drive."""
+    mechanism = so101()
+    first = mechanism.joints[0]
+    drive = dataclasses.replace(first.drive, **changes)
+    return dataclasses.replace(mechanism, joints=(dataclasses.replace(first, drive=drive), *mechanism.joints[1:]),
+                               safety=Safety(host="coast"))
+
+
+@pytest.fixture
+def board() -> Served:
+    app = Served(arm())
+    app.run(160)
+    return app
+
+
+def held(**changes) -> Served:
+    app = Served(arm(**changes))
+    app.run(160)
+    assert app.command("ARM") == "NONE"
+    app.run(30)
+    assert app.state == "HOLD"
+    return app
+
+
+class Port:
+    """What the published library writes to."""
+
+    def __init__(self) -> None:
+        self.sent, self.is_using = b"", False
+
+    def clearPort(self) -> None: ...
+
+    def setPacketTimeout(self, size: int) -> None: ...
+
+    def writePort(self, packet) -> int:
+        self.sent += bytes(packet)
+        return len(packet)
+
+
+def published(register: int, size: int, values: dict[int, int]) -> bytes:
+    """A SYNC WRITE of the published library."""
+    port = Port()
+    group = GroupSyncWrite(port, protocol_packet_handler(), register, size)
+    for id, value in values.items():
+        group.addParam(id, list(value.to_bytes(size, "little")))
+    group.txPacket()
+    return port.sent
+
+
+def question(register: int, size: int) -> bytes:
+    port = Port()
+    protocol_packet_handler().syncReadTx(port, register, size, list(IDS), len(IDS))
+    return port.sent
+
+
+def test_that_servos_as_they_come_are_set_up_and_nothing_is_stored_in_them(board):
+    """They come with 0.5 ms before each answer, in position mode, open to be stored in."""
+    for servo in board.servos.values():
+        assert [servo.get(at) for at in (sts.LOCK, sts.MODE, sts.DELAY)] == [1, 2, 0]
+        assert (servo.stored[sts.MODE], servo.stored[sts.DELAY]) == (0, 250)
+    assert board.command("ARM") == "NONE"
+
+
+def test_that_with_the_outputs_off_motors_are_off_in_every_tick(board):
+    off = published(44, 2, dict.fromkeys(IDS, 0)) + published(40, 1, dict.fromkeys(IDS, 0)) + question(56, 8)
+    for _ in range(90):
+        board.run(1)
+        assert board.sent == off
+
+
+def test_that_a_tick_in_motion_is_the_duties_and_a_question_as_the_published_library_packs_them():
+    app = held()
+    asked = []
+    for _ in range(32):
+        app.run(1)
+        told = {servo.id: servo.get(44, 2) for servo in app.servos.values()}
+        duties = published(44, 2, told)
+        assert app.sent.startswith(duties)
+        asked.append(app.sent[len(duties):])
+    assert set(asked) == {question(56, 8), question(40, 1)} and asked.count(question(40, 1)) == 4
+
+
+def test_that_motors_are_switched_on_with_no_duty_and_get_one_when_they_say_so():
+    app = Served(arm())
+    app.angle["shoulder_lift"] = 0.4
+    app.run(160)
+    app.packets.clear()
+    assert app.command("ARM") == "NONE"
+    app.run(30)
+    told = [p for p in app.packets if p[4] == 0x83]
+    on = published(40, 1, dict.fromkeys(IDS, 1))
+    first = told.index(on)
+    assert told[first - 1] == published(44, 2, dict.fromkeys(IDS, 0))
+    assert all(servo.driving for servo in app.servos.values())
+    assert abs(app.duty("shoulder_lift")) > 0.02
+
+
+def test_that_a_servo_tells_where_its_joint_is_round_the_end_of_its_turn():
+    app = Served(arm(servo=dataclasses.replace(so101().joints[0].drive.servo, zero=4090)))
+    app.place("shoulder_pan", 4090)
+    app.run(160)
+    assert "HOMED" in app.flags and app.found[PAN] == pytest.approx(0.0, abs=COUNT)
+    for counts in (4080, 4095, 4096, 4110, 4200, 4100, 4094, 4000):
+        app.place("shoulder_pan", counts)
+        app.run(4)
+        assert app.found[PAN] == pytest.approx((counts - 4090) * COUNT, abs=COUNT)
+
+
+def test_that_the_other_way_round_is_the_other_way_round():
+    app = held(sign=-1)
+    app.angle["shoulder_pan"] = 0.02
+    app.run(10)
+    assert app.found[PAN] == pytest.approx(-0.02, abs=COUNT)
+    assert app.duty("shoulder_pan") < 0.0  # the joint is pulled up, the servo's output down
+
+
+@pytest.mark.parametrize("volts", [10.0, 12.0, 14.0])
+def test_that_a_duty_is_a_share_of_the_servos_own_supply(volts):
+    app = held()
+    app.volts = volts
+    app.run(10)
+    shares = []
+    for _ in range(64):
+        app.run(1)
+        shares.append(app.duty("shoulder_lift"))
+    law = app.run(1)["duty"][-1][LIFT]
+    assert np.mean(shares) * volts == pytest.approx(law * 12.0, rel=5e-3)
+
+
+def test_that_a_duty_stays_within_the_torque_limit():
+    app = Served(arm())
+    app.run(160)
+    assert app.command("ARM") == "NONE"
+    app.run(30)
+    app.lib.fake_shift(5, 2**28)  # the gripper seems to be far away: as much as it may
+    for _ in range(3):
+        app.run(1)
+        assert abs(app.duty("gripper")) <= 0.5
+
+
+@pytest.mark.parametrize(("register", "size", "value", "said"), [
+    (sts.MODEL, 2, 2825, "its model is 2825, and must be 777"),
+    (sts.OFFSET, 2, 0x800 | 100, "its position offset is -100, and must be 0"),
+    (sts.TORQUE, 2, 600, "its torque limit is 600, and must be 1000"),
+    (sts.LEAST, 2, 1500, "its least position is 1500, and must be no more than the joint's lower end"),
+    (sts.MOST, 2, 3000, "its largest position is 3000, and must be no less than the joint's upper end"),
+])
+def test_that_a_servo_that_is_set_otherwise_is_not_armed(register, size, value, said):
+    app = Served(arm())
+    servo = app.servos["shoulder_pan"]
+    servo.stored[register:register + size] = value.to_bytes(size, "little")
+    servo.power_up(0.0)
+    app.run(160)
+    assert app.command("ARM") == "DRIVE_SETTING"
+    assert drives.words(app.told, app.joints, PAN) == said
+
+
+def test_that_limits_of_its_own_that_leave_the_joint_room_are_none():
+    app = Served(arm())
+    servo = app.servos["shoulder_pan"]
+    servo.stored[sts.LEAST:sts.MOST + 2] = (700).to_bytes(2, "little") + (3400).to_bytes(2, "little")
+    servo.power_up(0.0)
+    app.run(160)
+    assert app.command("ARM") == "NONE"
+
+
+def cut(app):
+    app.servos["elbow_flex"].cut = True
+
+
+def hot(app):
+    app.servos["elbow_flex"].temperature = 75.0
+
+
+def loose(app):
+    app.servos["elbow_flex"].put(sts.ENABLE, 0)
+
+
+def restarted(app):
+    app.servos["elbow_flex"].power_up(0.0)
+
+
+@pytest.mark.parametrize(("happens", "fault", "words"), [
+    (cut, "DRIVE_SILENT", ""), (hot, "DRIVE_FAULT", "over temperature"), (loose, "DRIVE_FAULT", ""),
+    (restarted, "DRIVE_FAULT", "")])
+def test_that_what_servos_suffer_is_a_fault_that_takes_all_duties_away(happens, fault, words):
+    app = held()
+    happens(app)
+    app.run(20)
+    assert app.fault == (fault, ELBOW)
+    assert words in drives.words(app.told, app.joints, ELBOW)
+    others = [servo for name, servo in app.servos.items() if name != "elbow_flex"]
+    assert all(not servo.driving and servo.get(44, 2) == 0 for servo in others)
+
+
+def test_that_packets_with_a_wrong_check_sum_are_lost_and_some_lost_ones_are_borne():
+    app = held()
+    app.line.error_rate = 0.02
+    app.run(800)
+    assert app.state == "HOLD"
+    app.see()
+    assert 0 < sum(app.told.lost[:6]) < 0.06 * 6 * 800
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda data: bytes(len(data)), lambda data: data[:3] + bytes([data[3] ^ 1]) + data[4:], lambda data: b""],
+    ids=["shorted", "disturbed", "nothing"])
+def test_that_nothing_is_believed_where_something_else_comes_back_than_was_sent(spoil):
+    app = held()
+    app.spoil = spoil
+    app.run(20)
+    assert app.fault[0] == "DRIVE_SILENT"
+    app.run(400)
+    assert app.told.sending[0] > 0
+
+
+def test_that_answers_are_taken_where_nothing_comes_back_of_what_was_sent():
+    app = Served(arm())
+    app.spoil = lambda data: data[len(app.sent):]
+    app.run(160)
+    assert app.command("ARM") == "NONE"
+
+
+def test_that_the_stop_is_the_next_ticks_first_packet():
+    app = held()
+    app.angle["shoulder_lift"] = 0.02
+    app.run(5)
+    assert abs(app.duty("shoulder_lift")) > 0.01
+    app.chip.estop = True
+    app.run(2)
+    assert app.sent.startswith(published(44, 2, dict.fromkeys(IDS, 0)) + published(40, 1, dict.fromkeys(IDS, 0)))
+
+
+def test_that_the_packets_of_a_tick_are_what_the_bus_load_counts():
+    app = held()
+    app.run(1)
+    assert len(app.sent) == len(feetech.duties(dict.fromkeys(IDS, 0.0))) + len(feetech.ask(list(IDS)))

@@ -1,0 +1,174 @@
+"""The SO-101 on its servos, as a whole: flash image, the virtual chip's USART on one wire, servos, plant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from codegen.common.firmware import MECHANISMS, application
+from codegen.drive.budget import Wire, load
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import Trajectory, knots
+from codegen.toolchain import platformio as build
+from codegen.toolchain.host_compiler import build as build_c
+from hil.board.virtual import VirtualBoard
+from hil.drives import sts
+from hil.drives.sts import Sts3215
+from hil.plant.choose import plant_of
+from hil.play.connect import session_with
+from hil.play.run import Result, play
+from host.link.session import Session
+from tests.support import rig
+from tests.support.boards import IMAGES
+
+JOINTS = 6
+
+
+@cache
+def arm(board: str = "f405rg-6", feedforward: bool = True):
+    m = load_mechanism(MECHANISMS / "so101_sts.toml")
+    m = replace(m, board=replace(m.board, use=board))
+    place = IMAGES / f"so101_sts_{board}_{'' if feedforward else 'pd'}"
+    return m, build.build(m, place, feedforward=feedforward).elf
+
+
+@contextmanager
+def board(name: str = "f405rg-6", feedforward: bool = True) -> Iterator[VirtualBoard]:
+    m, elf = arm(name, feedforward)
+    with VirtualBoard(elf, m, plant_of(m)) as made:
+        made.brakes = True
+        yield made
+
+
+def servos(on: VirtualBoard) -> list[Sts3215]:
+    return list(on.wiring.buses.servos.values())
+
+
+def moved(on: VirtualBoard, fault: str | None = None, feedforward: bool = True) -> Result:
+    motion = Trajectory.load(MECHANISMS / "so101_sts.csv", on.mechanism)
+    return play(on, on.mechanism, knots(motion, on.mechanism), feedforward=feedforward, fault=fault)
+
+
+def armed(on: VirtualBoard) -> Session:
+    session = session_with(on)
+    session.connect()
+    rig.pump(on, session, 60)
+    rig.arm(on, session)
+    return session
+
+
+def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alone():
+    """Within 1.3 counts of its encoders on average, a tenth of what PD alone leaves."""
+    with board() as on:
+        result = moved(on)
+        assert (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
+        assert result.bit_identical is True and result.outputs_safe
+        assert not any(servo.driving for servo in servos(on))
+    with board(feedforward=False) as on:
+        alone = moved(on, feedforward=False)
+    assert alone.ended == "done"
+    assert np.all(result.tracking_rms < 2e-3) and np.all(result.tracking_max < 4e-3)
+    assert np.linalg.norm(result.tracking_rms) < 0.1 * np.linalg.norm(alone.tracking_rms)
+
+
+@pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
+def test_every_board_with_such_a_wire_moves_it(name):
+    with board(name) as on:
+        result = moved(on)
+        assert (result.ended, result.faults, result.bit_identical) == ("done", (), True)
+        assert np.all(result.tracking_rms < 2e-3)
+
+
+def test_the_duties_on_the_wire_are_bit_for_bit_those_of_the_host(monkeypatch):
+    """The host packs what the image's law gave. A servo whose voltage is no number of volts is given the law's duty."""
+    measure = Sts3215._measure
+    monkeypatch.setattr(Sts3215, "_measure", lambda self: (measure(self), self.put(sts.VOLTAGE, 0)))
+    with board() as on:
+        told: list[bytes] = []
+        on.wiring.buses.lines["servos"].log = lambda seconds, packet: told.append(packet)
+        result = moved(on)
+    names = {name: application()[name].read_text() for name in ("ft_feetech.c", "ft_feetech.h", "ft_sts.h",
+                                                                "ft_drive.h", "ft_frame.h")}
+    ffi, lib = build_c(names | {"ft_config.h": "#define FT_WIRES 1\n#define FT_WIRE_MOST 6u\n"}, CDEF)
+    sent = [p[7:-1] for p in told if p[4] == 0x83 and p[5] == sts.DUTY and any(p[8:-1:3]) | any(p[9:-1:3])]
+    duty, limits = result.record.duty, [joint.drive.servo.limit for joint in on.mechanism.streamed]
+    begins = int(np.flatnonzero(duty.any(axis=1))[0])  # the law's; the servos' some ticks later, once they are on
+    count = len(sent) - 1
+    assert count > 400
+    assert any(packs(ffi, lib, duty[k:k + count], limits) == sent[:count] for k in range(begins, begins + 60))
+
+
+CDEF = """
+typedef struct { uint32_t id, size; uint8_t data[8]; } ft_frame;
+typedef struct { uint32_t id, reply; } ft_drive_address;
+void ft_feetech_run(ft_frame *, const ft_drive_address *, float, float, float *);
+"""
+
+
+def packs(ffi, lib, duty, limits) -> list[bytes]:
+    """Of every tick the parameters of the packet of duties; what rounding leaves over is carried on."""
+    frame, carried = ffi.new("ft_frame *"), ffi.new("float[6]")
+    packets = []
+    for row in duty:
+        packet = b""
+        for k in range(JOINTS):
+            lib.ft_feetech_run(frame, ffi.new("ft_drive_address *", (k + 1, 0)), row[k], limits[k], carried + k)
+            packet += bytes([k + 1]) + bytes(frame.data)[:2]
+        packets.append(packet)
+    return packets
+
+
+def test_a_tick_takes_of_the_wire_what_check_says():
+    """But for the time that servos need before each answer, which is an estimate there."""
+    with board() as on:
+        line = on.wiring.buses.lines["servos"]
+        session = armed(on)
+        times: list[tuple[float, int]] = []
+        line.log = lambda seconds, packet: times.append((seconds, len(packet)))
+        rig.pump(on, session, 10)
+        ticks = 0.1 * on.mechanism.control.rate_hz
+        taken = sum(size for _, size in times) * 1e-5 / ticks
+        bus = load(Wire("sts", 1e6), [(j.drive.id, j.drive.type) for j in on.mechanism.streamed])
+        assert taken == pytest.approx(bus.mean - JOINTS * 40e-6, rel=0.06)
+
+
+@pytest.mark.parametrize(("fault", "named"), [
+    ("drive-silent", "DRIVE_SILENT"), ("drive-late", "DRIVE_SILENT"), ("drive-ails", "DRIVE_FAULT"),
+    ("drive-restarts", "DRIVE_SILENT"), ("bus-foreign", "DRIVE_SILENT"), ("bus-short", "DRIVE_SILENT"),
+    ("estop", "ESTOP"), ("supply-off", "UNDER_VOLTAGE"), ("reset", "")])
+def test_what_goes_wrong_ends_with_every_servo_that_hears_let_go(fault, named):
+    with board() as on:
+        result = moved(on, fault)
+        assert result.ended != "done"
+        assert named in result.ended or named in result.state, (result.ended, result.state)
+        hears = [servo for servo in servos(on) if servo.powered and not servo.cut]
+        assert not any(servo.driving or servo.turning for servo in hears)
+
+
+def test_that_on_a_wire_that_somebody_floods_servos_keep_their_duty_until_their_supply_is_cut():
+    """There is no other way to stop them, as `check` says."""
+    with board() as on:
+        result = moved(on, "bus-babble")
+        assert "DRIVE_SILENT" in result.ended and any(servo.driving for servo in servos(on))
+        on.bus_voltage = 0.0
+        on.run(0.01)
+        assert not any(servo.driving for servo in servos(on))
+
+
+def test_that_servos_of_a_board_that_dies_are_let_go_by_its_next_start():
+    """Its watchdog bites after 0.1 s at most; a first packet follows a moment later."""
+    with board() as on:
+        armed(on)
+        assert all(servo.driving for servo in servos(on))
+        on.chip.halt()
+        on.run(0.02)
+        assert all(servo.driving for servo in servos(on))
+        on.chip.resume()
+        on.reset("pin")
+        on.run(0.05)
+        assert not any(servo.driving for servo in servos(on))

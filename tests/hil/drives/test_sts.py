@@ -1,0 +1,172 @@
+"""The virtual servo with a published client, and what it does to its motor."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scservo_sdk import COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, protocol_packet_handler
+
+from hil.bus.clock import OwnClock
+from hil.bus.half_duplex import OneWire
+from hil.drives import sts
+from hil.drives.sts import Sts3215
+
+
+class Bench:
+    """Servos on a wire that a client of the published library has for its port; each write is the wire's time."""
+
+    is_using = False
+
+    def __init__(self, count: int = 2) -> None:
+        self.clock = OwnClock()
+        self.line = OneWire(self.clock, 1e6)
+        self.volts = 12.0
+        self.servos = [Sts3215(self.clock, k, 12.0, 0.0, lambda: self.volts) for k in range(1, count + 1)]
+        self.line.servos += self.servos
+        self.came = b""
+        self.line.arrive = lambda data, disturbed: setattr(self, "came", self.came + data)
+        self.handler = protocol_packet_handler()
+
+    # -- the library's port
+    def clearPort(self) -> None:
+        self.came = b""
+
+    def setPacketTimeout(self, size: int) -> None: ...
+
+    def isPacketTimeout(self) -> bool:
+        return not self.came
+
+    def writePort(self, packet) -> int:
+        self.line.sent(bytes(packet), 1e-5)
+        self.clock.run(0.01)
+        return len(packet)
+
+    def readPort(self, size: int) -> bytes:
+        data, self.came = self.came[:size], self.came[size:]
+        return data
+
+    # -- a client
+    def write(self, register: int, size: int, value: int) -> None:
+        group = GroupSyncWrite(self, self.handler, register, size)
+        for servo in self.servos:
+            group.addParam(servo.id, list(value.to_bytes(size, "little")))
+        assert group.txPacket() == COMM_SUCCESS
+
+    def read(self, register: int, size: int) -> dict[int, int] | None:
+        group = GroupSyncRead(self, self.handler, register, size)
+        for servo in self.servos:
+            group.addParam(servo.id)
+        if group.txRxPacket() != COMM_SUCCESS:
+            return None
+        return {servo.id: group.getData(servo.id, register, size) for servo in self.servos}
+
+    def turns_with(self, duty: int, velocity: float = 0.0) -> list[float]:
+        """V at the motors a while after a duty was told."""
+        self.write(sts.DUTY, 2, duty)
+        self.clock.run(0.005)
+        return [servo.terminal(self.clock.seconds, 0.0, velocity) for servo in self.servos]
+
+
+@pytest.fixture
+def running() -> Bench:
+    bench = Bench()
+    for register, value in ((sts.LOCK, 1), (sts.MODE, 2), (sts.ENABLE, 1)):
+        bench.write(register, 1, value)
+    return bench
+
+
+def test_that_the_published_library_reads_what_servos_are():
+    bench = Bench()
+    assert bench.read(sts.MODEL, 2) == {1: 777, 2: 777}
+    assert bench.read(sts.MODE, 1) == {1: 0, 2: 0} and bench.read(sts.DELAY, 1) == {1: 250, 2: 250}
+    assert bench.read(sts.POSITION, 2) == {1: 2048, 2: 2048}
+    assert bench.read(sts.VOLTAGE, 1) == {1: 120, 2: 120}
+
+
+def test_that_a_servo_that_is_not_there_is_waited_for_and_the_next_one_answers():
+    bench = Bench(3)
+    bench.servos[0].cut = True
+    bench.line.sent(bytes.fromhex("fffffe07823801010203") + bytes([~(0xFE + 7 + 0x82 + 0x38 + 1 + 6) & 0xFF]), 1e-5)
+    bench.clock.run(0.01)
+    assert [bench.came[k + 2] for k in range(0, len(bench.came), 7)] == [2, 3]
+
+
+def test_that_what_is_told_while_the_lock_is_open_is_stored():
+    bench = Bench()
+    bench.write(sts.LOCK, 1, 1)
+    bench.write(sts.MODE, 1, 2)
+    bench.servos[0].power_up(0.0)
+    assert bench.read(sts.MODE, 1) == {1: 0, 2: 2}
+    bench.write(sts.LOCK, 1, 0)
+    bench.write(sts.MODE, 1, 2)
+    bench.servos[0].power_up(0.0)
+    assert bench.read(sts.MODE, 1) == {1: 2, 2: 2}
+
+
+@pytest.mark.parametrize(("duty", "volts"), [
+    (0, 0.0), (500, 6.0), (0x400 | 500, -6.0), (1000, 12.0), (10, 0.0), (0x800 | 300, 12.0)],
+    ids=["none", "forwards", "backwards", "full", "too small", "bit 11"])
+def test_that_a_duty_is_a_share_of_the_supply_with_its_direction_in_bit_10(running, duty, volts):
+    """Bit 11 is no direction: it makes the duty larger."""
+    assert running.turns_with(duty) == pytest.approx([volts, volts])
+
+
+def test_that_a_motor_floats_while_it_is_off_or_has_no_supply(running):
+    running.write(sts.ENABLE, 1, 0)
+    assert all(map(math.isnan, running.turns_with(500)))
+    running.write(sts.ENABLE, 1, 1)
+    running.servos[0].power_off()
+    assert [math.isnan(v) for v in running.turns_with(500)] == [True, False]
+
+
+def test_that_the_last_duty_stands_when_nobody_says_anything_more(running):
+    running.turns_with(300)
+    running.clock.run(10.0)
+    assert running.servos[0].terminal(running.clock.seconds, 0.0, 1.0) == pytest.approx(3.6)
+
+
+def test_that_a_duty_is_taken_over_at_the_servos_own_time(running):
+    running.clock.run(0.01)
+    running.line.sent(bytes.fromhex("fffffe07832c0201f40153"), 1e-5)  # 500 to servo 1
+    taken = None
+    for _ in range(300):
+        running.clock.run(1e-5)
+        if taken is None and running.servos[0].terminal(running.clock.seconds, 0.0, 0.0) > 0.0:
+            taken = running.clock.seconds
+    assert taken is not None and (taken - running.servos[0].phase) % 1e-3 == pytest.approx(0.0, abs=2e-5)
+
+
+@pytest.mark.parametrize(("counts", "offset", "told"), [(0.0, 0, 2048), (2047.0, 0, 4095), (2048.0, 0, 0),
+                                                        (-2100.0, 0, 4044), (10.0, 100, 1958), (0.0, 0x800 | 5, 2053)])
+def test_that_a_position_is_within_a_turn_and_its_offset_taken_off(counts, offset, told):
+    bench = Bench(1)
+    servo = bench.servos[0]
+    servo.stored[sts.OFFSET:sts.OFFSET + 2] = offset.to_bytes(2, "little")
+    servo.power_up(counts * math.tau / 4096)
+    assert bench.read(sts.POSITION, 2) == {1: told}
+
+
+def test_that_a_servo_guards_itself(running):
+    """Its error bits are in every answer; too much load for long leaves it a fifth of its duty."""
+    first = running.servos[0]
+    running.volts = 15.0
+    running.turns_with(0)
+    assert first.errors == sts.ERRORS["voltage"]
+    running.volts = 12.0
+    for _ in range(450):
+        volts = running.turns_with(900)[0]
+    assert first.errors == sts.ERRORS["overload"] and volts == pytest.approx(12.0 * 0.2)
+    first.temperature = 71.0
+    assert math.isnan(running.turns_with(900)[0]) or not first.driving
+    assert first.errors & sts.ERRORS["over temperature"]
+
+
+def test_that_two_servos_of_one_number_spoil_each_others_answers():
+    bench = Bench(2)
+    bench.servos[1].put(sts.ID, 1)
+    bench.servos[1].power_up(1.0)
+    bench.servos[1].put(sts.ID, 1)
+    group = GroupSyncRead(bench, bench.handler, sts.POSITION, 2)
+    group.addParam(1)
+    assert group.txRxPacket() != COMM_SUCCESS

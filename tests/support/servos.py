@@ -1,0 +1,90 @@
+"""Servos on the wire of the application over a chip of variables: the virtual ones, in time of their own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from codegen.common.firmware import MECHANISMS
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
+from codegen.wire.codec import Drives
+from hil.bus.clock import OwnClock
+from hil.bus.half_duplex import OneWire
+from hil.drives.sts import TURN, Sts3215
+from tests.firmware.app import App
+
+BYTE = 1e-5  # s
+SUPPLY = 12.0
+
+
+def so101() -> Mechanism:
+    return load_mechanism(MECHANISMS / "so101_sts.toml")
+
+
+class Served(App):
+    """The application with its servos, tick by tick. angle: rad, of each servo's output, obeyed by nothing.
+    spoil: changes what comes back in a tick. packets: that servos heard, all of them."""
+
+    def __init__(self, mechanism: Mechanism | None = None, **how: Any) -> None:
+        mechanism = mechanism or so101()
+        self.told: Any = None  # the last DRIVES
+        self.clock = OwnClock()
+        self.line = OneWire(self.clock, 1e6)
+        self.volts = SUPPLY
+        self.packets: list[bytes] = []
+        self.line.log = lambda seconds, packet: self.packets.append(packet)
+        self.came = b""
+        self.spoil = lambda data: data
+        self.line.arrive = lambda data, disturbed: setattr(self, "came", self.came + data)
+        self.servos: dict[str, Sts3215] = {}
+        self.angle: dict[str, float] = {}
+        for joint in mechanism.streamed:
+            assert joint.drive is not None and joint.drive.servo is not None
+            servo = Sts3215(self.clock, joint.drive.id, SUPPLY, 0.0, lambda: self.volts)
+            servo.stored[16:18] = round(1000 * joint.drive.servo.limit).to_bytes(2, "little")
+            self.servos[joint.name], self.angle[joint.name] = servo, joint.drive.sign * joint.start
+            servo.power_up(self.angle[joint.name])
+            self.line.servos.append(servo)
+        self.sent = b""
+        super().__init__(mechanism, **how)
+        self.buffer = self.ffi.new("uint8_t[512]")
+
+    def run(self, ticks: int, **how: Any) -> Any:
+        record = None
+        for _ in range(ticks):
+            record = super().run(1, follow=False, **{k: v for k, v in how.items() if k != "follow"})
+            self._pass_a_tick()
+        return record
+
+    def _pass_a_tick(self) -> None:
+        """What has not come by its end spoils what is sent next; here it is just lost."""
+        size = self.lib.fake_wire_sent(0, self.buffer)
+        self.sent, self.came = bytes(self.buffer)[:size], b""
+        self.line.sent(self.sent, BYTE)
+        self.clock.run(1.0 / self.mechanism.control.rate_hz - 1e-9)
+        for name, servo in self.servos.items():
+            servo.terminal(self.clock.seconds, self.angle[name], 0.0)
+        whole = self.spoil(self.line.echo(self.sent) + self.came)
+        self.lib.fake_wire_bring(0, whole, len(whole), 1)
+
+    def take(self) -> list[Any]:
+        found = super().take()
+        self.told = next((m for m in found if isinstance(m, Drives)), self.told)
+        return found
+
+    def duty(self, name: str) -> float:
+        """Signed share that a servo was told last."""
+        told = self.servos[name].get(44, 2)
+        return (told & 0x3FF) / (-1000.0 if told & 0x400 else 1000.0)
+
+    @property
+    def found(self) -> np.ndarray:
+        """Where the board has the joints, rad."""
+        return np.array(self.see().position) / 2.0**32 * math.tau
+
+    def place(self, name: str, counts: float) -> None:
+        """Turn an output to a count, 2048 in the middle."""
+        self.angle[name] = (counts - TURN // 2) * math.tau / TURN
