@@ -12,9 +12,10 @@ import pytest
 from codegen.common.firmware import MECHANISMS, application
 from codegen.drive.can import Frame
 from codegen.drive.catalogue import DRIVES
-from codegen.mechanism.description import Mechanism, Safety
+from codegen.mechanism.description import Bus, Home, Mechanism, Safety
 from codegen.mechanism.reader import load_mechanism
 from codegen.wire import messages
+from codegen.wire.codec import Probe, Seek
 from host.link import drives
 from tests.support.drives import Bussed, FakeDrive
 
@@ -290,6 +291,51 @@ def test_that_an_error_that_persists_is_not_armed():
     assert app.command("ARM") == "DRIVE_FAULT" and app.status.refusal_joint == WRIST
     app.run(110)
     assert drive.error == 0 and app.command("ARM") == "NONE"
+
+
+def mixed() -> Mechanism:
+    """Motors, one of which seeks its zero, and a drive in the last joint."""
+    m = load_mechanism(MECHANISMS / "three_link.toml")
+    drive = load_mechanism(MECHANISMS / "damiao_arm.toml").joints[2].drive
+    joints = [dataclasses.replace(j, motor=None, encoder=None, drive=drive) if j.name == "wrist" else
+              dataclasses.replace(j, encoder=dataclasses.replace(j.encoder, zero="stop"), home=Home(j.limits.upper))
+              for j in m.joints]
+    return dataclasses.replace(m, joints=tuple(joints), buses=(Bus("can1"),))
+
+
+ASKED = {"SEEK": lambda app: app.ask(Seek(app.token % 255 + 1, 0)),
+         "PROBE": lambda app: app.ask(Probe(app.token % 255 + 1, WRIST, 0.0))}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize(("happens", "refused"), [
+    (lambda app, d: None, "NONE"),
+    (lambda app, d: setattr(d, "deaf", True), "DRIVE_SILENT"),
+    (lambda app, d: app.lib.fake_bus_off(0, 1), "DRIVE_SILENT"),
+    (lambda app, d: setattr(d, "error", 9), "DRIVE_FAULT"),
+    (lambda app, d: d.registers.__setitem__(23, 27.0), "DRIVE_SETTING"),
+], ids=["well", "deaf", "bus off", "error", "setting"])
+def test_that_what_keeps_drives_from_being_armed_keeps_joints_from_being_sought_and_probed(asked, happens, refused):
+    app = Bussed(mixed())
+    happens(app, app.drives["wrist"])
+    app.run(60)
+    assert ASKED[asked](app) == refused
+    if refused == "NONE":
+        assert app.state == {"SEEK": "HOMING", "PROBE": "PROBE"}[asked]
+    else:
+        assert app.status.refusal_joint == WRIST and app.state == "DISARMED" and not app.drives["wrist"].enabled
+
+
+def test_that_a_probe_gives_a_drive_its_torque_and_no_other():
+    app = Bussed(arm())
+    app.run(60)
+    assert app.ask(Probe(app.token % 255 + 1, ELBOW, 0.0)) == "NONE"
+    assert app.ask(Probe(app.token % 255 + 1, ELBOW, 0.5)) == "NONE"
+    told = []
+    for _ in range(60):
+        app.run(1)
+        told.append([app.drives[j.name].target.torque if app.drives[j.name].target else 0.0 for j in app.joints])
+    assert np.mean(told[10:], axis=0) == pytest.approx([0.0, 0.5, 0.0], abs=0.02)
 
 
 def test_that_a_drive_that_comes_back_is_asked_and_placed_again():

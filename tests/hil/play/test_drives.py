@@ -28,6 +28,13 @@ def mixed() -> Mechanism:
     return replace(m, name="mixed", joints=tuple(joints), buses=(Bus("can1"),))
 
 
+def mixed_with_current_loops() -> Mechanism:
+    """The same with current loops in the other two, at the rate of the PWM."""
+    m = mixed()
+    joints = tuple(replace(j, motor=replace(j.motor, drive="current")) if j.motor else j for j in m.joints)
+    return replace(m, name="mixed_current", joints=joints)
+
+
 def seven() -> Mechanism:
     return load_mechanism(MECHANISMS / "openarm_like.toml")
 
@@ -48,7 +55,7 @@ def played(m: Mechanism) -> tuple[Result, float]:
         return result, board.wiring.buses.wires["can1"].busy_seconds / board.seconds
 
 
-@pytest.mark.parametrize(("arm", "nearest", "busy"), [(mixed, 1e-3, 0.3), (seven, 4e-3, 0.75), (on_can_fd, 1e-3, 0.35)])
+@pytest.mark.parametrize(("arm", "nearest", "busy"), [(mixed, 1e-3, 0.3), (mixed_with_current_loops, 2e-3, 0.3), (seven, 4e-3, 0.75), (on_can_fd, 1e-3, 0.35)])
 def test_an_arm_with_drives_moves_as_the_host_computes_it(arm, nearest, busy):
     result, share = played(arm())
     assert (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
