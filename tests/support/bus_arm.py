@@ -22,8 +22,8 @@ OTHERS = {"robstride": ("robstride-02", "robstride-00"), "cubemars": ("cubemars-
 @cache
 def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
     """The mechanism and its image. A family: the same arm with other drives, which close their loops themselves; fd:
-    on another chip, with CAN FD; robomaster, three: on boards that have buses alone, a drive on each of
-    three."""
+    on another chip, with CAN FD; robomaster, three: on boards that have buses alone, on each of which there
+    are drives."""
     file = ARM
     if kind in OTHERS:
         PLACE.mkdir(parents=True, exist_ok=True)
@@ -37,7 +37,11 @@ def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
         file.write_text(text, encoding="utf-8")
     mechanism = load_mechanism(file)
     if kind == "robomaster":
-        mechanism = replace(mechanism, name="damiao_c", board=replace(mechanism.board, use="robomaster-c"))
+        buses = (mechanism.buses[0], replace(mechanism.buses[0], name="can2"))
+        joints = tuple(replace(j, drive=replace(j.drive, bus="can2")) if j.drive and j.name == "wrist" else j
+                       for j in mechanism.joints)
+        mechanism = replace(mechanism, name="damiao_c", board=replace(mechanism.board, use="robomaster-c"), buses=buses,
+                            joints=joints)
     if kind == "three":
         buses = tuple(replace(mechanism.buses[0], name=f"can{k}", kind="can-fd", data_bitrate=5_000_000)
                       for k in (1, 2, 3))
