@@ -122,6 +122,11 @@ follows at 1 kHz; positions of one turn; own time limits, faults and heat. What 
 `bus-short`, `bus-open-end`. Of the drives' current loops and rotors little is published: what was chosen is marked in
 `hil/drives/`. No drive has been on a real bus with this firmware.
 
+`femtorque hil MECH --buses PORT` runs the drives and what they turn alone, without a board, in real time: each bus is a
+serial adapter for CAN at a TCP port (slcan), which python-can opens with `interface="slcan"` and
+`channel="socket://127.0.0.1:PORT"`. Other people's programs can be tried on them so, before they are on an arm;
+`damiao-motor` in a process of its own is, in `tests/hil/board/test_drives_alone.py`.
+
 Ranges are settings of the drive, not only of its kind, and published tables disagree. With a wrong one every torque and
 every damping is wrong by the same factor. Read them out of your own drive; `drive.velocity`, say, overrides the
 catalogue.

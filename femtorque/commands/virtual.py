@@ -40,6 +40,9 @@ def hil(
                                              help="log to write, as `stream` does")] = None,
     serve: Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, show_default=False,
                                               help="only run the board, at this TCP port (0: any)")] = None,
+    buses: Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, show_default=False,
+                                              help="only run the drives on buses, without a board: their first bus at "
+                                              "this TCP port (0: any), as a serial adapter for CAN (slcan)")] = None,
     board: Annotated[str | None, typer.Option("--board", "-b", metavar="PORT", show_default=False,
                                               help="a real board with the pil image in the place of the virtual one: "
                                               "serial device, or socket://host:port")] = None,
@@ -63,8 +66,9 @@ def hil(
     The exact flash image, a plant and this host together.
 
     With --board the plant moves a real board's image (`femtorque build --pil`), and nothing else. With --serve the
-    board waits for `femtorque stream --port socket://...` instead. With --scenario the runs of an experiment are played
-    and judged.
+    board waits for `femtorque stream --port socket://...` instead. With --buses other people's programs talk to the
+    drives alone: in python-can interface="slcan", channel="socket://...". With --scenario the runs of an experiment
+    are played and judged.
     """
     from codegen.mechanism.reader import load_mechanism
     from codegen.motion.trajectory import Trajectory
@@ -91,6 +95,10 @@ def hil(
     mechanism = load_mechanism(mech)
     if serve is not None and (board or traj):
         raise BadInput("command line", "--serve", serve, "takes neither TRAJ nor --board")
+    if buses is not None:
+        if serve is not None or board or traj or fault:
+            raise BadInput("command line", "--buses", buses, "takes neither TRAJ nor --serve, --board or --fault")
+        return _drives_alone(mechanism, buses)
     if serve is not None:
         with Interrupts().on_ctrl_c() as interrupts:
             ticks = virtual.serve(mechanism, serve, partial(print, file=sys.stderr, flush=True),
@@ -114,6 +122,24 @@ def hil(
     table = tracking_table(title, mechanism.streamed, result.measured_rms, result.measured_max,
                            (result.tracking_rms, result.tracking_max))
     return Answer(result.report() | {"open_loop": unmeasured}, table, good=result.good)
+
+
+def _drives_alone(mechanism: Mechanism, port: int) -> Answer:
+    """Until Ctrl-C, in real time."""
+    from hil.board.drives_alone import DrivesAlone
+    from hil.plant.choose import plant_of
+    from host.stream.stream import Interrupts
+
+    try:
+        served = DrivesAlone(mechanism, plant_of(mechanism), port)
+    except OSError as error:
+        raise BadInput("command line", "--buses", port, f"cannot be listened at: {error.strerror}",
+                       "0 takes any") from error
+    with served, Interrupts().on_ctrl_c() as interrupts:
+        for name, url in served.urls.items():
+            print(f"{name}: {url}", file=sys.stderr, flush=True)
+        served.serve(lambda: interrupts.count > 0)
+        return Answer({"seconds": served.clock.seconds, "buses": served.urls}, f"{served.clock.seconds:.3f} s")
 
 
 def _page(mechanism: Mechanism, web: int) -> Watch:

@@ -12,6 +12,7 @@ from codegen.board import description
 from codegen.drive.catalogue import DRIVES
 from codegen.mechanism.description import Bus, Drive, Mechanism, ServoSetting
 from hil.board.bridges import Served, pin_of
+from hil.bus.clock import Clock
 from hil.bus.half_duplex import OneWire
 from hil.bus.wire import Wire
 from hil.chip.stm32.chip import Stm32
@@ -32,11 +33,40 @@ STEP = 100e-6  # s for which joints go on between two looks at their drives, whi
 LEAST_SUPPLY = 10.0  # V: below it a drive is off; Damiao's register UV_Value is above
 
 
-class Buses:
-    """wires, lines by the names of the buses; drives, servos by the number of their joint."""
+Plug = Callable[[str, Wire | OneWire], None]
 
-    def __init__(self, board: description.Board, chip: Stm32, mechanism: Mechanism, joints: Served,
-                 plant: Driven, supply: Callable[[], float]) -> None:
+
+def plugs(board: description.Board, chip: Stm32) -> Plug:
+    """What puts a chip on the wire of a bus."""
+    def plug(name: str, wire: Wire | OneWire) -> None:
+        if isinstance(wire, Wire):
+            _plug(board.can[name], chip, wire)
+        else:
+            _plug_line(board.half_duplex[name], chip, wire)
+
+    return plug
+
+
+def _plug(pins: description.CanPins, chip: Stm32, wire: Wire) -> None:
+    places = [pin_of(chip, pin) for pin in (pins.tx, pins.rx)]
+    function = CAN_FUNCTION[pins.controller]
+    chip.cans[pins.controller].plug(wire, lambda: all(port.alternate(pin) == function for port, pin in places))
+
+
+def _plug_line(wire: description.HalfDuplex, chip: Stm32, line: OneWire) -> None:
+    port, pin = pin_of(chip, wire.pin)
+    usart = chip.usarts[wire.usart]
+    usart.wire = line
+    line.arrive = lambda data, disturbed: usart.line_in(data, FE if disturbed else 0)
+    line.on_pin = lambda: port.alternate(pin) == USART_FUNCTION and port.open_drain(pin)
+
+
+class Buses:
+    """wires, lines by the names of the buses; drives, servos by the number of their joint. clock: makes that of a wire;
+    plug: puts what else there is on it, by the name of the bus."""
+
+    def __init__(self, clock: Callable[[], Clock], mechanism: Mechanism, joints: Served, plant: Driven,
+                 supply: Callable[[], float], plug: Plug) -> None:
         self._plant, self._supply = plant, supply
         self.wires: dict[str, Wire] = {}
         self.drives: dict[int, VirtualDrive] = {}
@@ -46,38 +76,26 @@ class Buses:
         buses = {bus.name: bus for bus in mechanism.buses if bus.name in used}
         for number, (name, bus) in enumerate(buses.items()):
             if bus.kind == "sts":
-                self.lines[name] = OneWire(chip.clock(), bus.bitrate, seed=number)
-                self._plug_line(board.half_duplex[name], chip, self.lines[name])
+                self.lines[name] = OneWire(clock(), bus.bitrate, seed=number)
+                plug(name, self.lines[name])
             else:
-                self.wires[name] = Wire(chip.clock(), seed=number)
-                self._plug(board.can[name], chip, self.wires[name])
+                self.wires[name] = Wire(clock(), seed=number)
+                plug(name, self.wires[name])
         self._signs = np.array([joint.drive.sign if joint.drive else 1 for joint, _ in joints], float)
         for j, (joint, _) in enumerate(joints):
             if joint.drive and joint.drive.servo:
-                self.servos[j] = self._servo(chip, j, joint.drive, joint.drive.servo)
+                self.servos[j] = self._servo(clock(), j, joint.drive, joint.drive.servo)
             elif joint.drive:
                 self.drives[j] = made(joint.drive, buses[joint.drive.bus], self.wires[joint.drive.bus])
                 self.drives[j].power_up(self._angle(j))
 
-    def _plug(self, pins: description.CanPins, chip: Stm32, wire: Wire) -> None:
-        places = [pin_of(chip, pin) for pin in (pins.tx, pins.rx)]
-        function = CAN_FUNCTION[pins.controller]
-        chip.cans[pins.controller].plug(wire, lambda: all(port.alternate(pin) == function for port, pin in places))
-
-    def _plug_line(self, wire: description.HalfDuplex, chip: Stm32, line: OneWire) -> None:
-        port, pin = pin_of(chip, wire.pin)
-        usart = chip.usarts[wire.usart]
-        usart.wire = line
-        line.arrive = lambda data, disturbed: usart.line_in(data, FE if disturbed else 0)
-        line.on_pin = lambda: port.alternate(pin) == USART_FUNCTION and port.open_drain(pin)
-
-    def _servo(self, chip: Stm32, j: int, drive: Drive, setting: ServoSetting) -> Sts3215:
+    def _servo(self, clock: Clock, j: int, drive: Drive, setting: ServoSetting) -> Sts3215:
         """As it comes, but for what its owner has stored. Its output is mounted so that it tells the zero there."""
         kind = drive.type.servo
         assert kind is not None
         line = self.lines[drive.bus]
         away = (setting.zero + setting.offset - TURN // 2) * math.tau / TURN
-        servo = Sts3215(chip.clock(), drive.id, kind.volts, -away, self._supply)
+        servo = Sts3215(clock, drive.id, kind.volts, -away, self._supply)
         offset = abs(setting.offset) | (0x800 if setting.offset < 0 else 0)
         servo.stored[OFFSET:OFFSET + 2] = offset.to_bytes(2, "little")
         servo.stored[TORQUE:TORQUE + 2] = round(1000 * setting.limit).to_bytes(2, "little")

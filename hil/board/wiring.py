@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from codegen.board import channels, description
 from codegen.mechanism.description import Mechanism
-from hil.board.buses import Buses
+from hil.board.buses import Buses, plugs
 from hil.board.encoders import Encoders
 from hil.board.holding_brakes import HoldingBrakes
 from hil.board.power_stage import PowerStage
@@ -28,5 +28,6 @@ class Wiring:
         self.power = PowerStage(board, chip, self.joints, mechanism.board.bus_voltage)
         self.encoders = Encoders(board, chip, self.joints, plant)
         self.senses = Senses(board, chip, self.joints, plant, self.power)
-        self.buses = Buses(board, chip, mechanism, self.joints, plant, lambda: self.power.bus_voltage)
+        self.buses = Buses(chip.clock, mechanism, self.joints, plant, lambda: self.power.bus_voltage,
+                           plugs(board, chip))
         self.brakes = HoldingBrakes(board, chip, mechanism)

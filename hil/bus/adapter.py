@@ -5,27 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hil.bus.frame import Frame
-from hil.bus.node import BitTiming, Node
+from hil.bus.node import BitTiming, TimedNode
 from hil.bus.wire import Wire
 
 
-class Adapter(Node):
+class Adapter(TimedNode):
     """timing, fast: its bits. take: is given every frame of others."""
 
     def __init__(self, wire: Wire, timing: BitTiming, fast: BitTiming | None = None) -> None:
-        super().__init__()
-        self.wire, self._timing, self._fast = wire, timing, fast
+        super().__init__(timing, fast)
+        self.wire = wire
         self._queue: list[Frame] = []
         self.take: Callable[[Frame], None] = lambda frame: None
         wire.attach(self)
-
-    @property
-    def timing(self) -> BitTiming:
-        return self._timing
-
-    @property
-    def fast(self) -> BitTiming | None:
-        return self._fast
 
     @property
     def listening(self) -> bool:

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from hil.bus.frame import Frame
-from hil.bus.node import BitTiming, Node
+from hil.bus.node import BitTiming, TimedNode
 from hil.bus.wire import Wire
 
 
-class Intruder(Node):
+class Intruder(TimedNode):
     """period: s between its frames; 0: as fast as the wire takes them. timing, fast: its bits."""
 
     def __init__(self, wire: Wire, frame: Frame, period: float, timing: BitTiming,
                  fast: BitTiming | None = None) -> None:
-        super().__init__()
+        super().__init__(timing, fast)
         self.wire, self.frame, self.period = wire, frame, period
-        self._timing, self._fast = timing, fast
         self._ready = True
         wire.attach(self)
         wire.ask(self)
-
-    @property
-    def timing(self) -> BitTiming:
-        return self._timing
-
-    @property
-    def fast(self) -> BitTiming | None:
-        return self._fast
 
     @property
     def listening(self) -> bool:

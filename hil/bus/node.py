@@ -143,3 +143,19 @@ class Node(ABC):
         if self.fast is None:
             return False
         return not frame.fast or sender.fast is not None and self.fast.agrees(sender.fast)
+
+
+class TimedNode(Node):
+    """A node whose bits are given."""
+
+    def __init__(self, timing: BitTiming, fast: BitTiming | None = None) -> None:
+        super().__init__()
+        self._timing, self._fast = timing, fast
+
+    @property
+    def timing(self) -> BitTiming:
+        return self._timing
+
+    @property
+    def fast(self) -> BitTiming | None:
+        return self._fast

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hil.bus.frame import Frame
-from hil.bus.node import BitTiming, Error, Node
+from hil.bus.node import BitTiming, Error, TimedNode
 from hil.bus.wire import Wire
 from hil.drives.fields import Ranges
 from hil.drives.motor import Command, Motor
@@ -24,28 +24,19 @@ def timing(bitrate: float, sample: float = 0.75) -> BitTiming:
     return BitTiming(1.0 / (20 * bitrate), before, 20 - before, min(20 - before, 4))
 
 
-class Drive(Node):
+class Drive(TimedNode):
     """ranges: of its fields. catch_up: brings the plant, and with it the motor, to now. late: s that answers take more.
     cut: its cable to the bus is off, its supply is not. supplied: its own branch of the supply is whole."""
 
     def __init__(self, wire: Wire, number: int, motor: Motor, ranges: Ranges, bitrate: float = 1e6,
                  data_bitrate: float | None = None) -> None:
-        super().__init__()
+        super().__init__(timing(bitrate), timing(data_bitrate) if data_bitrate else None)
         self.wire, self.id, self.motor, self.ranges = wire, number, motor, ranges
-        self._timing, self._fast = timing(bitrate), timing(data_bitrate) if data_bitrate else None
         self.catch_up: Callable[[], None] = lambda: None
         self.late, self.cut, self.powered, self.supplied = 0.0, False, True, True
         self.commanded: float | None = None  # s, when a command last came
         self._queue: list[Frame] = []
         wire.attach(self)
-
-    @property
-    def timing(self) -> BitTiming:
-        return self._timing
-
-    @property
-    def fast(self) -> BitTiming | None:
-        return self._fast
 
     # -- what a dialect brings ----------------------------------------------
 

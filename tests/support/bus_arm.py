@@ -19,6 +19,11 @@ OTHERS = {"robstride": ("robstride-02", "robstride-00"), "cubemars": ("cubemars-
           "mini-cheetah": ("mini-cheetah", "mini-cheetah")}  # for shoulder and elbow, for the wrist
 
 
+def file_of() -> Mechanism:
+    """Of Damiaos on classic CAN, as its file says."""
+    return load_mechanism(ARM)
+
+
 @cache
 def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
     """The mechanism and its image. A family: the same arm with other drives, which close their loops themselves; fd:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 
 from hil.bus.node import Node
@@ -13,6 +14,7 @@ class CanController(Peripheral, Node):
     """wire: what its transceiver is on. connected: whether its pins are those of the transceiver."""
 
     wire: Wire | None
+    _off: bool
     connected: Callable[[], bool]
 
     def __init__(self, name: str, base: int) -> None:
@@ -23,6 +25,28 @@ class CanController(Peripheral, Node):
     def plug(self, wire: Wire, connected: Callable[[], bool]) -> None:
         self.wire, self.connected = wire, connected
         wire.attach(self)
+
+    @abstractmethod
+    def _synchronised(self) -> None:
+        """It has seen what it waits for on the bus."""
+
+    @abstractmethod
+    def _note_errors(self) -> None:
+        """Flags of the error state, and what comes with a new one."""
+
+    def _join(self) -> None:
+        """In step with the bus; after bus off with new counters."""
+        self._synchronised()
+        if self._off:
+            self._off = False
+            self.counters.clear()
+        self._note_errors()
+        self._wake()
+
+    def _wake(self) -> None:
+        """What waits may go."""
+        if self.wire and self.offer() is not None:
+            self.wire.ask(self)
 
     def _offset(self, key: str) -> int:
         """Of a register."""

@@ -181,18 +181,8 @@ class BxCan(CanController):
             self._flags |= SLAKI
         self._ask()
 
-    def _join(self) -> None:
-        """In step with the bus; after bus off with new counters."""
+    def _synchronised(self) -> None:
         self._enter("normal")
-        if self._off:
-            self._off = False
-            self.counters.clear()
-        self._note_errors()
-        self._wake()
-
-    def _wake(self) -> None:
-        if self.wire and self.offer() is not None:
-            self.wire.ask(self)
 
     def read_MSR(self) -> int:
         busy = self.listening and self.wire is not None and not self.wire.idle

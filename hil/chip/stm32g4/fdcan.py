@@ -182,18 +182,8 @@ class Fdcan(CanController):
                 raise Unmodelled(f"{self.name}.DBTP: delay compensation with a prescaler above 2")
             self._pending = self.wire.after_recessive(self, RECOVERY if self._off else 1, self._join)
 
-    def _join(self) -> None:
-        """In step with the bus; after bus off with new counters."""
+    def _synchronised(self) -> None:
         self._pending, self._joined = None, True
-        if self._off:
-            self._off = False
-            self.counters.clear()
-        self._note_errors()
-        self._wake()
-
-    def _wake(self) -> None:
-        if self.wire and self.offer() is not None:
-            self.wire.ask(self)
 
     # -- the node -----------------------------------------------------------
 

@@ -1,0 +1,93 @@
+"""The drives of a mechanism on their buses, with the joints that they turn and without a board: for other people's
+programs, each bus at a TCP port, as a serial adapter for CAN would be (hil.bus.gateway).
+
+python-can opens one with interface="slcan", channel="socket://127.0.0.1:PORT".
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Bus, Mechanism
+from hil.board.buses import Buses
+from hil.board.tcp_port import TcpPort
+from hil.bus.adapter import Adapter
+from hil.bus.clock import OwnClock
+from hil.bus.gateway import Gateway
+from hil.bus.half_duplex import OneWire
+from hil.bus.wire import Wire
+from hil.drives.drive import timing
+from hil.plant.choose import Driven
+
+PACE = 1e-3  # s, between two looks at the ports
+LONGEST = 0.05  # s of simulated time at once: a computer that is too slow lets the joints lag behind
+
+
+class DrivesAlone:
+    """urls: of the buses, by name. port: of the first, the others follow; 0: any."""
+
+    def __init__(self, mechanism: Mechanism, plant: Driven, port: int = 0) -> None:
+        file = mechanism.source or mechanism.name
+        if not any(joint.drive and joint.drive.servo is None for joint in mechanism.streamed):
+            raise BadInput(file, "bus", None, "no joint has a drive on a bus of CAN")
+        if mechanism.board is None:
+            raise BadInput(file, "board", None, "tells the drives' supply, and is missing")
+        self.clock, self._plant = OwnClock(), plant
+        self._by_name = {bus.name: bus for bus in mechanism.buses}
+        self.ports: dict[str, TcpPort] = {}
+        self._gateways: dict[str, Gateway] = {}
+        self._port, supply = port, mechanism.board.bus_voltage
+        self.buses = Buses(lambda: self.clock, mechanism, [(joint, None) for joint in mechanism.streamed], plant,
+                           lambda: supply, self._plug)
+        self._at, self._still = 0.0, np.zeros(len(mechanism.streamed))
+        for drive in self.buses.drives.values():
+            drive.catch_up = self._catch_up
+
+    def __enter__(self) -> DrivesAlone:
+        return self
+
+    def __exit__(self, *how: object) -> None:
+        for port in self.ports.values():
+            port.close()
+
+    @property
+    def urls(self) -> dict[str, str]:
+        return {name: port.url for name, port in self.ports.items()}
+
+    def _plug(self, name: str, wire: Wire | OneWire) -> None:
+        """Wires of servos have nobody else on them."""
+        if isinstance(wire, OneWire):
+            return
+        bus: Bus = self._by_name[name]
+        fast = timing(bus.data_bitrate) if bus.data_bitrate else None
+        port = self.ports[name] = TcpPort(self._port + len(self.ports) if self._port else 0)
+        self._gateways[name] = Gateway(Adapter(wire, timing(bus.bitrate), fast), port.send)
+
+    def _catch_up(self) -> None:
+        """The joints go on to now."""
+        if self.clock.seconds - self._at > 1e-9:
+            since, self._at = self._at, self.clock.seconds
+            self.buses.move(since, self._at, self._still)
+
+    def look(self) -> int:
+        """Take in what programs have sent. Returns how many frames."""
+        return sum(self._gateways[name].take(data) for name, port in self.ports.items() if (data := port.receive()))
+
+    def run(self, seconds: float) -> None:
+        """Let that much time pass."""
+        self.clock.run(seconds)
+        self._catch_up()
+
+    def serve(self, until: Callable[[], bool]) -> None:
+        """In real time."""
+        last = time.monotonic()
+        while not until():
+            time.sleep(PACE)
+            self.look()
+            now = time.monotonic()
+            self.run(min(now - last, LONGEST))
+            last = now

@@ -1,0 +1,75 @@
+"""Virtual drives without a board, spoken to by other people's programs in another process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from codegen.common.errors import BadInput
+from hil.board.drives_alone import DrivesAlone
+from hil.bus.frame import Frame
+from hil.bus.gateway import frame_of, line_of
+from hil.plant.choose import plant_of
+from tests.support import rig
+from tests.support.bus_arm import file_of
+
+# damiao-motor on python-can's bus for serial adapters: registers, then a spring to where it is.
+CLIENT = """
+import sys
+import can
+from damiao_motor.core import motor as damiao
+
+with can.Bus(interface="slcan", channel=sys.argv[1], sleep_after_open=0.0) as bus:
+    drive = damiao.DaMiaoMotor(2, 0x12, bus, motor_type="4340")
+    drive.request_register_reading(23)
+    told = bus.recv(20.0)
+    print(damiao.is_register_reply(told.data), int.from_bytes(told.data[4:], "little"))
+    drive.enable()
+    bus.recv(20.0)
+    for k in range(300):
+        drive.send_cmd_mit(target_position=0.4, target_velocity=0.0, stiffness=60.0, damping=4.0,
+                           feedforward_torque=0.0)
+        state = drive.decode_sensor_feedback(bytes(bus.recv(20.0).data))
+    print(state["status"], state["can_id"], round(state["pos"], 2))
+"""
+
+
+def test_damiao_motor_in_another_process_turns_a_joint_over_python_can():
+    """A millisecond passes with each frame: nothing here is about the computer's time. The elbow sags by what its
+    links weigh."""
+    mechanism = replace(file_of(), gravity=(0.0, 0.0, 0.0))
+    with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
+        client = subprocess.Popen([sys.executable, "-c", CLIENT, drives.urls["can1"]], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        while client.poll() is None:
+            if drives.look():
+                drives.run(1e-3)
+        out, err = client.communicate()
+        assert client.returncode == 0, err
+        told, state = out.splitlines()
+        assert told == f"True {0x41E00000}"  # 28 N m
+        assert state.startswith("ENABLED 2 ")
+        assert float(state.split()[2]) == pytest.approx(0.4, abs=0.02)
+        assert drives.buses.drives[1].driving and not drives.buses.drives[0].driving
+
+
+@pytest.mark.parametrize(("frame", "line"), [
+    (Frame(0x123, bytes([1, 0xAB])), b"t123201AB\r"), (Frame(0x123, b"", extended=True), b"T000001230\r"),
+    (Frame(0x7FF, bytes(12), fd=True), b"d7FF9" + b"00" * 12 + b"\r"),
+    (Frame(1, bytes(8), fd=True, fast=True), b"b0018" + b"00" * 8 + b"\r")])
+def test_frames_are_lines_as_serial_adapters_have_them(frame, line):
+    assert line_of(frame) == line and frame_of(line[:-1].decode()) == frame
+
+
+@pytest.mark.parametrize("line", ["t12", "t1238FF", "tFFF0", "t1239" + "00" * 12, "T2000000000"])
+def test_lines_that_are_no_frames_are_refused(line):
+    with pytest.raises((ValueError, IndexError)):
+        frame_of(line)
+
+
+def test_an_arm_without_drives_has_nothing_to_serve():
+    with pytest.raises(BadInput, match="no joint has a drive on a bus of CAN"):
+        DrivesAlone(rig.three_link(), plant_of(rig.three_link()))
