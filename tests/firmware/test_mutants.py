@@ -43,7 +43,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "command: event > FT_EVENT_GAINS: never": "the link posts no such number",
         "at_rest: s->state != TRACK: always": "a motion is not settled from its first tick on",
         "at_rest: s->state != JOG: always": "a jog that stands is at rest: its fault comes a tick sooner",
-        "look_for_faults: (f->where & kinds) == 0u: never": "looks at what could not be found",
         "look_for_faults: kinds == 0u: never": "looks at what could not be found",
         "listen_for_host: silent <= FT_HOST_LOST: always":
             "armed, it is FAULT long before the count wraps; not armed, nobody asks",
@@ -57,6 +56,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "knots_good: bad: always": "looked at only when it is so",
         "ft_conditions: { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released }: left out":
             "the state is ESTOP before the request is looked at",
+        "ft_counting: ft_safety_powered(s): always": "it is asked once a fault is latched: where that has switched the "
+                                                     "outputs off, no other one can take more away",
         "alarms: (a->set.of[FT_ALARM_MISSED] | a->set.of[FT_ALARM_BOARD] | a->set.of[FT_ALARM_MEMORY]) != 0: always":
             "looks at what is not found",
         "alarms: a->set.of[FT_ALARM_KNOT] != 0u && v->safety->coming == FT_FAULT_NONE: always":

@@ -314,7 +314,7 @@ def flipped(name):
     return flip
 
 
-@pytest.mark.parametrize("name", ["lower", "seek_ticks"])
+@pytest.mark.parametrize("name", ["lower", "seek_ticks", "per_torque"])
 def test_that_a_flipped_bit_in_the_constants_is_a_fault(name):
     app = App(patches={"ft_config.c": flipped(name)})
     assert app.fault[0] == "CONFIGURATION"
