@@ -451,6 +451,43 @@ def test_the_zero_is_not_taken_from_a_current_that_dies_away(inline):
     assert coil.on().ask(2.0).run(0.02).settled(5e-3) == pytest.approx(2.0, abs=0.02)
 
 
+BREAKS: dict[str, Callable[[Bench], object]] = {
+    "cable shorted": lambda coil: coil.windings.__setitem__(0, SHORTED_CABLE),
+    "winding partly shorted": lambda coil: coil.windings.__setitem__(0, SHORTED_WINDING),
+    "sensor turned round": lambda coil: setattr(coil.sensor, "backwards", True),
+    "sensor at the end of its range": lambda coil: setattr(coil.sensor, "stuck", 3.3),
+    "sensor reads its zero": lambda coil: setattr(coil.sensor, "stuck", 1.65),
+    "cable off": lambda coil: coil.windings.__setitem__(0, OPEN),
+}
+
+
+def how_soon(bench: Callable[..., Bench], breaks: Callable[[Bench], object], amperes: float) -> str:
+    """The most of five moments in the noise: PWM periods until the drive is ended, and A from then on."""
+    periods, worst = 0.0, 0.0
+    for moment in range(5):
+        coil = bench()
+        coil.sensor.noise = 4e-3
+        coil.on().ask(amperes).run(0.01 + moment * PERIOD)
+        coil.worst = 0.0
+        breaks(coil)
+        since = coil.machine.chip.seconds
+        while coil.driving and coil.machine.chip.seconds - since < 0.02:
+            coil.run(PERIOD / 10)
+        periods = max(periods, math.inf if coil.driving else (coil.machine.chip.seconds - since) / PERIOD)
+        worst = max(worst, coil.run(5e-3).worst)
+    told, flows = (f"{x:.{0 if x >= 10 else 1}f}" for x in (periods, worst))
+    return "not seen" if periods == math.inf else f"{told}, {flows} A"
+
+
+@pytest.mark.bench
+def test_the_page_says_how_soon_the_loops_are_ended(bench):
+    page = (Path(__file__).resolve().parents[2] / "firmware" / "README.md").read_text(encoding="utf-8")
+    rows = [f"| {what} | {' | '.join(how_soon(bench, breaks, a) for a in (0.0, 1.0, 5.0, 10.0))} |"
+            for what, breaks in BREAKS.items()]
+    print("", *rows, sep="\n")
+    assert [row for row in rows if row not in page] == []
+
+
 # ---------------------------------------------------------------- on the whole image
 
 
