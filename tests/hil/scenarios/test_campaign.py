@@ -109,9 +109,10 @@ def said(outcome):
 
 @pytest.mark.bench
 def test_that_whatever_goes_wrong_on_any_board_ends_where_it_must(tmp_path):
-    of_board = {name: everything(name, tmp_path) for name in boards.DRIVING}
-    for name, outcomes in of_board.items():
-        print(f"\n{name}\n{campaign.table(outcomes)}")
+    of_board = {}
+    for name in boards.DRIVING:
+        of_board[name] = everything(name, tmp_path)
+        print(f"\n{name}\n{campaign.table(of_board[name])}", flush=True)
     print(f"\n{campaign.totals(of_board)}")
     every = [o for outcomes in of_board.values() for o in outcomes]
     assert [(o.injection.kind, o.injection.name, o.state, o.fault, o.why) for o in every if not o.good] == []
