@@ -6,12 +6,16 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from codegen.mechanism.description import Mechanism
+from codegen.mechanism.reader import load_mechanism
 from codegen.toolchain import platformio as build
-from tests.support.boards import three_link
+from tests.support.boards import driven, three_link
+from tests.support.bus_arm import arm
 
 pytestmark = pytest.mark.bench
 LISTED = Path(__file__).resolve().parents[2] / "firmware" / "MISRA.md"
@@ -32,13 +36,21 @@ def test_the_listed_language_extensions_are_those_that_the_sources_use():
     assert used | {"__attribute__"} == {name for name in re.findall(r"`(\w+)", paragraph) if name != "firmware"}
 
 
+def images(folder: Path) -> Iterator[Mechanism]:
+    """Of both families, with and without current loops, gate drivers, and drives on each kind of bus."""
+    yield three_link("f405rg-6", folder)
+    for name in ("f405rg-4", "nucleo-g474re-6", "odrive-v3.6"):
+        yield driven(three_link(name, folder), "current")
+    yield from (arm(kind)[0] for kind in ("damiao", "fd"))
+    yield load_mechanism(LISTED.parents[1] / "mechanisms" / "so101_sts.toml")
+
+
 def test_the_listed_deviations_are_those_that_cppcheck_finds(tmp_path):
     tool = shutil.which("cppcheck")
     assert tool, "cppcheck is missing: apt install cppcheck"
     found: set[str] = set()
-    for name in ("f405rg-4", "nucleo-g474re-6", "odrive-v3.6"):
-        (tmp_path / name).mkdir()
-        folder = build.assemble(three_link(name, tmp_path), tmp_path / name)
+    for number, mechanism in enumerate(images(tmp_path)):
+        folder = build.assemble(mechanism, tmp_path / str(number))
         done = subprocess.run(
             [tool, "--std=c99", "--addon=misra", "--quiet", "--platform=unix32", "-UFT_REAL", "-UFT_REAL_IS_DOUBLE",
              "-Isrc/application", "-Isrc/chip", "-Isrc/emitted", "src"], cwd=folder, capture_output=True, text=True)

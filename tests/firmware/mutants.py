@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 
 TOKEN = re.compile(r"""
-    (?P<skip> \s+ | ^\#if\ (?:FT_PIL|FT_BUS_DRIVES\ >\ 0)\n.*?^\#endif
+    (?P<skip> \s+ | ^\#if\ (?:FT_PIL|FT_BUS_DRIVES\ >\ 0)\n(?:^\#if\ .*?^\#endif | (?!^\#if\ ).)*?^\#endif
       | ^\#ifdef\ FT_REAL_IS_DOUBLE\n.*?^\#(?:else|endif)
       | /\*.*?\*/ | //[^\n]* | ^[ \t]*\#(?:\\\n|[^\n])* )
   | (?P<name> [A-Za-z_]\w* )
