@@ -97,6 +97,12 @@ def test_a_motion_is_played_as_it_was_planned(browser, open_page):
     assert browser.run("return document.getElementById('player').hidden") is False
 
 
+def test_tables_beside_the_arm_are_whole_on_a_wide_screen(browser, open_page):
+    open_page(load_mechanism(MECHANISMS / "two_arm_grasp.toml"))
+    widths = browser.run("return [...document.querySelectorAll('.wide')].map(x => [x.scrollWidth, x.clientWidth])")
+    assert len(widths) == 2 and all(content <= box for content, box in widths), widths
+
+
 def test_nothing_is_fetched_and_everything_has_a_label(browser, open_page):
     open_page(load_mechanism(MECHANISMS / "six_axis.toml"))
     assert browser.run("return performance.getEntriesByType('resource').length") == 0
