@@ -11,9 +11,11 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from codegen.common.errors import BadInput, Refused
 from codegen.common.extras import EXTRAS, installing
@@ -23,8 +25,35 @@ from femtorque.commands.answer import Answer, only_json, show
 
 UsageError: Any = typer.BadParameter.__mro__[1]  # click's own or the one that newer versions of typer carry
 
+
+def _unchecked_where_unused(params: list[Any]) -> list[Any]:
+    """Newer versions of typer have values checked by pydantic, whose import takes longer than all of --help or of
+    completion: so flags that are not given are false, not unknown, and completion leaves values as they are typed."""
+    for param in params:
+        if getattr(param, "is_flag", False) and param.default is None:
+            param.default = False
+        if "process_value" not in vars(param):
+            param.process_value = partial(_process, param.process_value)
+    return params
+
+
+def _process(checked: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
+    return value if ctx.resilient_parsing else checked(ctx, value)
+
+
+class Verbs(TyperGroup):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _unchecked_where_unused(super().get_params(ctx))
+
+
+class Verb(TyperCommand):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _unchecked_where_unused(super().get_params(ctx))
+
+
 app = typer.Typer(
-    pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]},
+    cls=Verbs, pretty_exceptions_enable=False, rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -84,7 +113,8 @@ EXAMPLES = {
 }
 
 for _name, _verb in VERBS.items():
-    app.command(_name, epilog="\b\nExamples:\n" + "\n".join(f"  femtorque {line}" for line in EXAMPLES[_name]))(_verb)
+    app.command(_name, cls=Verb, epilog="\b\nExamples:\n" + "\n".join(f"  femtorque {line}" for line in EXAMPLES[_name])
+                )(_verb)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -13,7 +13,7 @@ from codegen.common.firmware import FIRMWARE, ROOT
 
 def ports(incomplete: str) -> list[str]:
     """Of --port."""
-    from host.link.ports import candidates
+    from host.link.plugged import candidates
 
     return _beginning(incomplete, ["auto", *(device for device, _ in candidates())])
 

@@ -11,11 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from serial.tools import list_ports
-
 from codegen.common.errors import BadInput, Refused
 from host.link.configuration import Configuration
 from host.link.link import BAUD, Link
+from host.link.plugged import candidates
 from host.link.session import Session
 
 AUTO = "auto"
@@ -50,11 +49,6 @@ class Answer:
         who = self.identity
         return (f"{self.port}: {who['name']} on {who['board']}, digest {who['digest'][:8]}, chip {who['unique']}, "
                 f"femtorque {who['version']}")
-
-
-def candidates() -> list[tuple[str, str]]:
-    """(device, what the system calls it) of every USB serial port."""
-    return sorted((port.device, port.description or "") for port in list_ports.comports() if port.vid is not None)
 
 
 def ask(port: str, what: str = "", baud: int = BAUD) -> Answer:

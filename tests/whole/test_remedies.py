@@ -180,7 +180,7 @@ def test_the_speed_that_is_said_to_be_slow_enough_is():
     assert preflight.examine(motion.faster(speed), weak).heaviest.share <= 1.001
 
 
-HEAVY = ("numpy", "scipy", "matplotlib", "unicorn", "mcap", "serial.serialposix")
+HEAVY = ("numpy", "scipy", "matplotlib", "unicorn", "mcap", "serial.serialposix", "pydantic")
 
 
 @pytest.mark.parametrize("line, words", [
@@ -217,6 +217,13 @@ def test_help_of_every_verb_imports_no_more_than_the_command_line():
     assert not imported & {*HEAVY, "rich", "jinja2", "cffi", "yourdfpy", "ruckig"}
     ours = {name for name in imported if name.partition(".")[0] in ("codegen", "host", "hil")}
     assert {".".join(name.split(".")[:2]) for name in ours} <= {"codegen", "codegen.common"}
+
+
+def test_completing_a_port_imports_what_lists_ports_alone():
+    code = "from femtorque.commands import completion; import sys; completion.ports(''); print(*sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    imported = set(shown.stdout.split())
+    assert "serial.tools.list_ports" in imported and not imported & ({*HEAVY, "codegen.board"} - {"serial.serialposix"})
 
 
 def test_completion_reads_the_names_that_the_verbs_know():

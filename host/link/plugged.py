@@ -1,0 +1,10 @@
+"""The serial ports that a computer has, without asking anybody at them."""
+
+from __future__ import annotations
+
+from serial.tools import list_ports
+
+
+def candidates() -> list[tuple[str, str]]:
+    """(device, what the system calls it) of every USB serial port."""
+    return sorted((port.device, port.description or "") for port in list_ports.comports() if port.vid is not None)
