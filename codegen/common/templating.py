@@ -1,10 +1,15 @@
-"""Jinja2 as it is used here: a name that is not given is an error, and a block leaves no line of its own."""
+"""Jinja2 as it is used here: a name that is not given is an error, and a block leaves no line of its own.
+
+It is imported once a template is wanted: an image that is known needs none.
+"""
 
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
 
 
 def template(name: str, package: str = "codegen.emit", *, page: bool = False, trim: bool = True) -> Template:
@@ -14,5 +19,7 @@ def template(name: str, package: str = "codegen.emit", *, page: bool = False, tr
 
 @cache
 def _environment(package: str, page: bool, trim: bool) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
+
     return Environment(loader=PackageLoader(package), undefined=StrictUndefined, autoescape=page, trim_blocks=trim,
                        lstrip_blocks=trim, keep_trailing_newline=not page)
