@@ -184,7 +184,8 @@ HEAVY = ("numpy", "scipy", "matplotlib", "unicorn", "mcap", "serial.serialposix"
 
 
 @pytest.mark.parametrize("line, words", [
-    ("init arm --board nucleo", {"nucleo-g474re-6"}), ("hil --scenario three", {"three_axis", "three_link"}),
+    ("init arm --board nucleo", {"nucleo-g474re-6", "nucleo-g474-can"}),
+    ("hil --scenario three", {"three_axis", "three_link"}),
     ("hil arm.toml --fault encoder-", {"encoder-stuck", "encoder-jump", "encoder-reversed"}),
     ("reproduce isobe-eq", {"isobe-eq-16", "isobe-eq-16-modes"}),
     ("reproduce tsu",
