@@ -21,6 +21,7 @@ from tests.firmware.register_map import Accesses, lost_reset_bits, violations
 from tests.firmware.test_chip import ARMED, CHIP, CRASHING, Machine
 from tests.support.boards import DRIVING, image
 from tests.support.bus_arm import arm
+from tests.support.servos import arm as servo_arm
 
 MAPS = {"stm32f4": register_map.stm32f405, "stm32g4": register_map.stm32g474}
 
@@ -68,6 +69,28 @@ def test_every_access_to_a_controller_of_drives_is_one_that_the_vendor_describes
     registers = MAPS[family]()
     assert violations(seen, registers, family) == []
     assert len({a for a in seen.writes if "CAN" in registers[a].name}) > 12
+    lost = lost_reset_bits(seen, registers, after_reset(family))
+    assert lost and {name: hex(bits) for name, bits in lost.items() if bits & ~may_clear(name)} == {}
+
+
+@pytest.mark.parametrize("name", ["f405rg-4", "f405rg-6", "nucleo-g474re-6"])
+def test_every_access_to_a_wire_of_servos_is_one_that_the_vendor_describes(name):
+    """Through a motion that a short of the wire ends, and a dying crystal."""
+    mechanism, elf = servo_arm(name)
+    seen = Accesses()
+    with VirtualBoard(elf, mechanism, Plant(mechanism)) as board:
+        board.brakes = True
+        board.chip.bus.watch = seen.note
+        board.chip.reset("power")
+        result = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True, fault="bus-short")
+        assert result.faults == ("DRIVE_SILENT",)
+        board.kill_crystal()
+        board.run(0.3)
+    family = board.board.chip.name
+    registers = MAPS[family]()
+    assert violations(seen, registers, family) == []
+    usart = board.board.half_duplex["servos"].usart
+    assert len({a for a in seen.writes if registers[a].name.startswith(usart)}) >= 3
     lost = lost_reset_bits(seen, registers, after_reset(family))
     assert lost and {name: hex(bits) for name, bits in lost.items() if bits & ~may_clear(name)} == {}
 

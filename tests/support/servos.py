@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,11 +13,13 @@ import numpy as np
 from codegen.common.firmware import MECHANISMS
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
+from codegen.toolchain import platformio as build
 from codegen.wire.codec import Drives
 from hil.bus.clock import OwnClock
 from hil.bus.half_duplex import OneWire
 from hil.drives.sts import TURN, Sts3215
 from tests.firmware.app import App
+from tests.support.boards import IMAGES
 
 BYTE = 1e-5  # s
 SUPPLY = 12.0
@@ -22,6 +27,16 @@ SUPPLY = 12.0
 
 def so101() -> Mechanism:
     return load_mechanism(MECHANISMS / "so101_sts.toml")
+
+
+@cache
+def arm(board: str = "f405rg-6", feedforward: bool = True) -> tuple[Mechanism, Path]:
+    """The arm on a board, and its image."""
+    m = so101()
+    assert m.board is not None
+    m = replace(m, board=replace(m.board, use=board))
+    place = IMAGES / f"so101_sts_{board}{'' if feedforward else '_pd'}"
+    return m, build.build(m, place, feedforward=feedforward).elf
 
 
 class Served(App):

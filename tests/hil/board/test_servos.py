@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
 
 from codegen.common.firmware import MECHANISMS, application
 from codegen.drive.budget import Wire, load
-from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import Trajectory, knots
-from codegen.toolchain import platformio as build
 from codegen.toolchain.host_compiler import build as build_c
 from hil.board.virtual import VirtualBoard
 from hil.drives import sts
@@ -24,17 +20,9 @@ from hil.play.connect import session_with
 from hil.play.run import Result, play
 from host.link.session import Session
 from tests.support import rig
-from tests.support.boards import IMAGES
+from tests.support.servos import arm
 
 JOINTS = 6
-
-
-@cache
-def arm(board: str = "f405rg-6", feedforward: bool = True):
-    m = load_mechanism(MECHANISMS / "so101_sts.toml")
-    m = replace(m, board=replace(m.board, use=board))
-    place = IMAGES / f"so101_sts_{board}_{'' if feedforward else 'pd'}"
-    return m, build.build(m, place, feedforward=feedforward).elf
 
 
 @contextmanager
