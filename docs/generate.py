@@ -52,7 +52,8 @@ def drives() -> str:
     text = GENERATED + """# Drives on a bus
 
 Arms are built today with drives that close `kp (q_d - q) + kd (q_d' - q') + torque` themselves and are told these five
-over CAN. A joint of a [mechanism file](mechanism-files.md) names one:
+over CAN. (Feetech's servos are [at the end](#servos-on-one-wire).) A joint of a
+[mechanism file](mechanism-files.md) names one:
 
 ```toml
 [[bus]]
@@ -175,6 +176,23 @@ drive = { type = "feetech-sts3215-12v", bus = "servos", id = 3 }
 `zero` is the count that the servo tells at the joint's zero, `offset` the position offset that is stored in it (a
 calibration by other tools stores one), `limit` the torque limit that it is set to. A joint must stay within half a turn
 of its zero. A table `motor` beside `drive` stands for the catalogue's motor: measure yours (`femtorque identify`).
+
+Servos are set up by the board as they come, until their power is gone: it closes the lock, so that nothing is stored,
+lets them answer at once and puts them into PWM mode. What is their owner's it only reads: model, position limits, which
+must leave the joint its room, position offset, torque limit. One that is set otherwise is not armed (`DRIVE_SETTING`,
+with both values). A duty is made of the law's voltage and the voltage that the servo tells; what rounding to a
+thousandth leaves over is carried on. While the outputs are off every tick brings no duty and switches the motors off;
+they are switched on with no duty and get one once they have said that they are on, which they are asked again every
+eighth tick, then without a position. What switches them off waits for the next tick's first packet, at most.
+
+What the board sends comes back to its receiver. Where something else does, nothing that came in the tick is believed:
+somebody else talks, or the wire is shorted. Faults: `DRIVE_SILENT` as above; `DRIVE_FAULT` for the error bits of an
+answer (voltage, encoder, over temperature, over current, angle, overload) and for a motor that is not on any more. A
+servo's own protections (registers 13 to 16, 28, 34 to 38) stay as they are.
+
+On the virtual board servos come with 0.5 ms before each answer, in position mode, open to be stored in; they look at
+encoder and registers once a millisecond, turn nothing below 1.6 % of duty, and short the motor at none: what is not
+published and was chosen is named in `hil/drives/sts.py`. Backlash, a degree or so, is left out.
 
 The wire is one pin of the board (`[half_duplex]` of [boards](boards.md)), open drain, with a pull-up of 1 to 2 kOhm to
 3.3 V; servos and board need a common ground. A servo has no time limit without commands. When the board dies, its

@@ -47,11 +47,11 @@ def section(title):
 # Every command of the README belongs to one of these, and to the test below that executes it.
 MAKE = typed(README.split("## Ten minutes")[0])
 CLONE, INSTALL, FETCH, *TOUR = typed(section("Ten minutes"))
-FAULT = TOUR.pop()
+SERVOS, FAULT = TOUR.pop(), TOUR.pop()
 BOARD = [line for line in typed(section("A real board")) if "so101" in line or line == "femtorque ports"]
 LONG = [line for line in BOARD if line.split()[1] in ("bringup", "identify")]
 DESK = [line for line in typed(section("A real board")) if line not in BOARD]
-REST = [FAULT, *typed(section("More")), *typed(section("Closed and changing mechanisms"))]
+REST = [FAULT, SERVOS, *typed(section("More")), *typed(section("Closed and changing mechanisms"))]
 
 
 def test_every_command_is_executed_by_a_test():
@@ -65,6 +65,7 @@ def test_every_command_is_executed_by_a_test():
                                                    "home", "float",
                                                     "identify"]
     assert [line.split()[1] for line in DESK] == ["build", "hil"] and "--fault" in FAULT
+    assert SERVOS.split()[1:3] == ["hil", "mechanisms/so101_sts.toml"]
     assert all(line.startswith("femtorque ") for line in REST)
 
 
