@@ -231,7 +231,7 @@ static bool kept(const ft_bus_drive *d, const ft_bus_drive *was)
  * taken in without a run-time error, changes at most one drive, one on that
  * bus, and leaves its state within the invariant. A drive that says that
  * something ails it is FAULTED, whatever it was.
- * Run: unwind=10 floats mechanisms=damiao_arm,drives,openarm_like */
+ * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_frame(void)
 {
     const uint32_t which = nondet_u32(), i = nondet_u32(), k = nondet_u32();
@@ -259,7 +259,7 @@ void prove_bus_frame(void)
  * says, or than it can. A drive that has not answered for FT_SILENT_TICKS ticks is
  * SILENT in the next: its joint's zero is forgotten, and all that was asked of
  * it.
- * Run: unwind=10 floats mechanisms=damiao_arm,drives,openarm_like */
+ * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_hear(void)
 {
     const uint32_t i = nondet_u32();
@@ -399,7 +399,7 @@ static bool commands(const ft_frame *f, uint32_t i)
  * say: never one that enables it or asks for torque, whatever state the drive, the
  * motion and the law are in. In the tick in which the outputs go off these are
  * sent at once, to every drive.
- * Run: unwind=10 floats mechanisms=damiao_arm,drives,openarm_like */
+ * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_rests(void)
 {
     const uint32_t i = nondet_u32();
@@ -421,7 +421,7 @@ void prove_bus_rests(void)
 /* With the outputs on a drive that does not say that it is enabled is asked to
  * be, and is not commanded; one that does is commanded: whatever law and motion
  * ask for, numbers or not, without a run-time error.
- * Run: unwind=10 floats mechanisms=damiao_arm,drives,openarm_like */
+ * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_commands(void)
 {
     const uint32_t i = nondet_u32();

@@ -20,8 +20,8 @@ class Run:
     """How a proof is run.
 
     unwind: how often a loop may go round; more is an error. contracts: loops have invariants. exhaust: by going through
-    every value, compiled for this computer. seconds: processor time it may take. quick: part of `make test`. floats:
-    conversions of reals are looked at.
+    every value, compiled for this computer. slice: what no claim rests on is left out. seconds: processor time it may
+    take. quick: part of `make test`. floats: conversions of reals are looked at.
     """
 
     unwind: int = 10
@@ -29,6 +29,7 @@ class Run:
     quick: bool = False
     floats: bool = False
     kissat: bool = False
+    slice: bool = False
     exhaust: bool = False
     seconds: int = 300
     define: tuple[str, ...] = ()
@@ -95,7 +96,7 @@ def _plain(comment: str) -> str:
 
 def _run(words: list[str]) -> Run:
     values = dict(word.partition("=")[::2] for word in words)
-    flags = {name: name in values for name in ("contracts", "quick", "floats", "kissat", "exhaust")}
+    flags = {name: name in values for name in ("contracts", "quick", "floats", "kissat", "slice", "exhaust")}
     numbers = {name: int(values[name]) for name in ("unwind", "seconds") if name in values}
     lists = {name: tuple(values[name].split(",")) for name in ("define", "mechanisms") if name in values}
     if unknown := set(values) - set(flags) - {"unwind", "seconds", "define", "mechanisms"}:

@@ -165,6 +165,8 @@ def _options(run: Run, programs: dict[str, tuple[str, ...]]) -> Iterator[str]:
     yield from ("--unwind", str(run.unwind), "--drop-unused-functions", *CHECKS)
     if run.floats:
         yield "--conversion-check"
+    if run.slice:
+        yield "--slice-formula"
     if run.kissat:
         script = Path(tempfile.gettempdir()) / f"femtorque-kissat-{os.getuid()}"
         script.write_text(f"#!/bin/sh\nexec {' '.join(programs['kissat'])} -q \"$@\"\n")
