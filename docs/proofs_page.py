@@ -21,16 +21,19 @@ HEAD = """<!-- made from firmware/proof by docs/proofs_page.py; change the harne
 `make prove` proves theorems about the C sources that boards run: not of runs that were tried, but of every value that
 what is called "any" may have. Each harness in `firmware/proof/` includes one module as it is and calls it; CBMC, a
 model checker, either shows that no values break a claim, or names values that do. It works on bits, with sizes,
-rounding and conversions of the chip. Beside the claims of a theorem it looks for run-time errors on every way through
-the code: reads and writes out of bounds, pointers that point to nothing, signed overflow, division by zero, shifts
-out of range, and where a proof says so reals converted to integers that cannot hold them. A theorem holds under what
-it assumes, for the mechanisms that are named with it, and for the C source: that the compiler translates it rightly
-is not proved. Interrupts between two statements are looked at only where a theorem says so. That the end of every
-proof can be reached is checked with it, so none holds for want of values. Each result is kept with a digest of the
-sources that it is of; `make test` says which have changed since.
+rounding and conversions of the chip. Where 2^32 values or fewer are all there are, a program goes through them;
+chains of real numbers that are too long for both are bounded by arithmetic of intervals, with the chip's rounding.
+Beside the claims of a theorem it looks for run-time errors on every way through the code: reads and writes out of
+bounds, pointers that point to nothing, signed overflow, division by zero, shifts out of range, and where a proof says
+so reals converted to integers that cannot hold them. A theorem holds under what it assumes, for the mechanisms that
+are named with it, and for the C source: that the compiler translates it rightly is not proved. Interrupts between two
+statements are looked at only where a theorem says so. That the end of every proof can be reached is checked with it,
+so none holds for want of values. Each result is kept with a digest of the sources that it is of; `make test` says
+which have changed since.
 
-What is not proved is tested, fuzzed and mutated only: the emitted step, the files of the chips with their current
-loops, what a path's samples are (`ft_path.c`, `ft_segment.c`), and loops that are closed.
+What is not proved is tested, fuzzed and mutated only: what torques the emitted step asks for, but that they are bounded
+for open chains of rigid links; conversions of reals where loops are closed; the files of the chips with their current
+loops; and what a path's samples are (`ft_path.c`, `ft_segment.c`).
 
 """
 

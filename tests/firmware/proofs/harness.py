@@ -20,8 +20,9 @@ class Run:
     """How a proof is run.
 
     unwind: how often a loop may go round; more is an error. contracts: loops have invariants. exhaust: by going through
-    every value, compiled for this computer. slice: what no claim rests on is left out. seconds: processor time it may
-    take. quick: part of `make test`. floats: conversions of reals are looked at.
+    every value, compiled for this computer. intervals: by arithmetic of intervals. slice: what no claim rests on is
+    left out. seconds: processor time it may take. quick: part of `make test`. floats: conversions of reals are looked
+    at.
     """
 
     unwind: int = 10
@@ -29,8 +30,9 @@ class Run:
     quick: bool = False
     floats: bool = False
     kissat: bool = False
-    slice: bool = False
+    slice: bool = field(default=False, repr=False)  # no other result, only sooner
     exhaust: bool = False
+    intervals: bool = field(default=False, repr=False)  # told apart by what proves it
     seconds: int = 300
     define: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = (DEFAULT_MECHANISM,)
@@ -96,7 +98,8 @@ def _plain(comment: str) -> str:
 
 def _run(words: list[str]) -> Run:
     values = dict(word.partition("=")[::2] for word in words)
-    flags = {name: name in values for name in ("contracts", "quick", "floats", "kissat", "slice", "exhaust")}
+    words_alone = ("contracts", "quick", "floats", "kissat", "slice", "exhaust", "intervals")
+    flags = {name: name in values for name in words_alone}
     numbers = {name: int(values[name]) for name in ("unwind", "seconds") if name in values}
     lists = {name: tuple(values[name].split(",")) for name in ("define", "mechanisms") if name in values}
     if unknown := set(values) - set(flags) - {"unwind", "seconds", "define", "mechanisms"}:

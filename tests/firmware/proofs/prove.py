@@ -14,6 +14,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -23,7 +24,7 @@ from codegen.common.cache import entry_of, kept, key_of
 from codegen.common.errors import Refused
 from codegen.common.firmware import application
 from codegen.toolchain import host_compiler
-from tests.firmware.proofs import mechanisms, prover
+from tests.firmware.proofs import intervals, mechanisms, prover
 from tests.firmware.proofs.harness import FOLDER, Run, Theorem, every
 
 RESULTS = FOLDER / "results.json"
@@ -63,11 +64,11 @@ def prove(theorem: Theorem, mechanism: str, patches: Patch | None = None, fresh:
     with tempfile.TemporaryDirectory(prefix="femtorque-proof-") as name:
         folder = Path(name)
         text = _preprocessed(theorem, mechanism, patches or {}, folder)
-        key = key_of(FORMAT, str(prover.PINNED), str(CHECKS), theorem.name, repr(theorem.run),
+        key = key_of(FORMAT, *_tool(theorem), theorem.name, repr(theorem.run),
                      re.sub(r"^#.*\n", "", text, flags=re.MULTILINE))
         if fresh and (old := entry_of(key) / "result.json").exists():
             old.unlink()
-        how = _exhausted if theorem.run.exhaust else _proved
+        how = _exhausted if theorem.run.exhaust else _enclosed if theorem.run.intervals else _proved
         entry = kept(key, lambda made: _write(made, how(theorem, mechanism, folder)),
                      lambda entry: (entry / "result.json").exists())
         known = json.loads((entry / "result.json").read_text(encoding="utf-8"))
@@ -89,7 +90,14 @@ def digest(theorem: Theorem, mechanism: str) -> str:
             read[name] = _COMMENT.sub(" ", texts[name])
             ahead += _INCLUDE.findall(read[name])
     words = [part for name in sorted(read) for part in (name, " ".join(read[name].split()))]
-    return key_of(FORMAT, str(prover.PINNED), str(CHECKS), theorem.name, repr(theorem.run), *words)
+    return key_of(FORMAT, *_tool(theorem), theorem.name, repr(theorem.run), *words)
+
+
+def _tool(theorem: Theorem) -> tuple[str, ...]:
+    """What proves it: the prover and what it looks for, or the arithmetic itself."""
+    if theorem.run.intervals:
+        return (Path(intervals.__file__).read_text(encoding="utf-8"),)
+    return str(prover.PINNED), str(CHECKS)
 
 
 def _guard(name: str) -> str:
@@ -115,12 +123,21 @@ def _preprocessed(theorem: Theorem, mechanism: str, patches: Patch, folder: Path
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     defines = [f"-D{define}" for define in theorem.run.define]
-    compiler = [host_compiler.compiler()] if theorem.run.exhaust else [COMPILER, *CHIP]
+    compiler = _compiler(theorem.run, folder)
     done = subprocess.run([*compiler, "-std=c99", *defines, "-I.", "-E", "harness.c", "-o", "it.i"],
                           cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise Refused(f"{theorem.harness.name}: {done.stderr.strip().splitlines()[0]}")
     return (folder / "it.i").read_text(encoding="utf-8")
+
+
+def _compiler(run: Run, folder: Path) -> list[str]:
+    """Whose preprocessor. The arithmetic of intervals reads plain C, with plain headers."""
+    if run.intervals:
+        for name, text in intervals.HEADERS.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        return [host_compiler.compiler(), "-nostdinc", "-U__GNUC__", "-P"]
+    return [host_compiler.compiler()] if run.exhaust else [COMPILER, *CHIP]
 
 
 # -- one proof --------------------------------------------------------------------------------------------------------
@@ -159,6 +176,20 @@ def _exhausted(theorem: Theorem, mechanism: str, folder: Path) -> Result:
     failed = () if outcome == "proved" else (figures.get("refuted") or _why(code, said),)
     note = figures.get("note", "")
     return Result(theorem.name, mechanism, outcome, checks, seconds, used.ru_maxrss // 1024, failed, note)
+
+
+def _enclosed(theorem: Theorem, mechanism: str, folder: Path) -> Result:
+    """Bound every number by intervals. What has no bounds is open: that is no proof of an error."""
+    since = time.process_time()
+    torque, checks, failed = list[float](), 0, tuple[str, ...]()
+    try:
+        torque, checks = intervals.bounds((folder / "it.i").read_text(encoding="utf-8"))
+    except intervals.Unbounded as why:
+        failed = (str(why),)
+    seconds, used = round(time.process_time() - since, 1), resource.getrusage(resource.RUSAGE_SELF)
+    note = "" if failed else f"torques below {', '.join(f'{x:.3g}' for x in torque)} N m (N)"
+    return Result(theorem.name, mechanism, "open" if failed else "proved", checks, seconds, used.ru_maxrss // 1024,
+                  failed, note)
 
 
 def _options(run: Run, programs: dict[str, tuple[str, ...]]) -> Iterator[str]:

@@ -1,0 +1,74 @@
+"""Arithmetic of intervals over C: it holds what is run, and says what it cannot bound."""
+
+import random
+
+import numpy as np
+import pytest
+
+from tests.firmware.app import replace
+from tests.firmware.proofs.harness import every
+from tests.firmware.proofs.intervals import Interval, Program, Unbounded, about
+from tests.firmware.proofs.prove import prove
+
+TORQUES = next(theorem for theorem in every() if theorem.name == "torques_finite")
+TURN = """
+typedef float ft_real;
+typedef struct { ft_real c, s; } ft_pair;
+static ft_pair turned(const ft_pair *p, ft_real w)
+{
+    ft_pair next = *p;
+    unsigned int i;
+
+    for (i = 0; i < 3u; i++) {
+        next.s = next.s + w * next.c;
+        next.c = next.c - w * next.s / 3.0f;
+    }
+    return next;
+}
+"""
+
+
+def _turned(c: np.float32, s: np.float32, w: np.float32) -> tuple[np.float32, np.float32]:
+    for _ in range(3):
+        s = s + w * c
+        c = c - w * s / np.float32(3.0)
+    return c, s
+
+
+def test_that_intervals_hold_what_single_precision_makes_of_every_number_in_them():
+    rng = random.Random(1)
+    given = [Interval(-1.0, 0.5), Interval(0.25, 2.0), Interval(-0.125, 0.375)]
+    bounds = Program(TURN).call("turned", {"c": given[0], "s": given[1]}, given[2])
+    for _ in range(2000):
+        c, s = _turned(*(np.float32(rng.uniform(x.low, x.high)) for x in given))
+        assert bounds["c"].low <= c <= bounds["c"].high
+        assert bounds["s"].low <= s <= bounds["s"].high
+
+
+def test_that_an_interval_of_one_number_becomes_the_number_that_the_chip_makes():
+    c, s, w = (np.float32(x) for x in (0.8, -0.3, 0.0123))
+    points = [Interval(float(x), float(x)) for x in (c, s, w)]
+    found = Program(TURN).call("turned", {"c": points[0], "s": points[1]}, points[2])
+    assert [found[name] for name in "cs"] == [Interval(float(x), float(x)) for x in _turned(c, s, w)]
+
+
+@pytest.mark.parametrize("body, why", [
+    ("return 1.0f / x;", "divisor may be nothing"),
+    ("return x * 3e38f * 10.0f;", "may be too large"),
+    ("float y; return x + y;", "read before it has a value"),
+    ("if (x > 0.0f) return x; return -x;", "compared"),
+    ("return (float)(int)x;", "converted to a whole number"),
+    ("float y[2]; y[0] = x; return y[1];", "read before it has a value"),
+], ids=["division", "overflow", "no value", "comparison", "conversion", "entry without value"])
+def test_that_what_cannot_be_bounded_is_said(body, why):
+    with pytest.raises(Unbounded, match=why):
+        Program(f"float f(float x) {{ {body} }}").call("f", about(1.0))
+
+
+@pytest.mark.parametrize("file, old, new", [
+    ("ft_step.c", "    ft_make_next_exact(s, q_next);\n", ""),
+    ("ft_trig.h", "const ft_real dx = fall + fall;", "const ft_real dx = fall / link->dx;"),
+], ids=["frames never exact", "division by an increment"])
+def test_that_a_step_without_bounds_is_not_proved(file, old, new):
+    result = prove(TORQUES, "three_link", {file: replace(old, new)})
+    assert result.outcome == "open" and result.failed
