@@ -18,7 +18,7 @@ from hil.chip.cpu import CortexM4, Handled
 from hil.chip.elf import Image
 from hil.chip.nvic import SYSTICK
 from hil.plant.choose import Driven
-from hil.plant.tips import tips_of
+from hil.plant.tips import shapes_of, tips_of
 
 Array = NDArray[np.float64]
 
@@ -110,7 +110,7 @@ class TickRecorder:
         self._resting: deque[tuple[int, bytes]] = deque(maxlen=STEPS)
         self._samples: list[tuple[bytes, Array, Array, float, int, int, int]] = []
         self._bends = any(link.beam for link in mechanism.links)
-        self._tips: deque[tuple[bytes, dict[str, float]]] = deque(maxlen=LATE)
+        self._tips: deque[tuple[bytes, dict[str, tuple[float, ...]]]] = deque(maxlen=LATE)
         self._handled = Handled()
         self._cost = (0, 0, 0)  # of the last tick: instructions, cycles, instructions of its step
         self._step_blocks: list[Any] = []
@@ -132,7 +132,8 @@ class TickRecorder:
             self._keep_step(left)
         self._samples.append((left, plant.q, plant.v, seconds, *self._cost))
         if self._bends:
-            self._tips.append((left[-4:], tips_of(plant)))
+            shapes = shapes_of(plant)
+            self._tips.append((left[-4:], {link: (bent, *shapes[link]) for link, bent in tips_of(plant).items()}))
 
     def _keep_step(self, left: bytes) -> None:
         """Of the ticks before a motion keep what their steps have left: where dependent joints are comes from
@@ -171,8 +172,9 @@ class TickRecorder:
         nothing = np.full(self._joints, np.nan)
         return (nothing, nothing) if found is None else (found[1], found[2])
 
-    def tips(self, tick: int) -> dict[str, float]:
-        """How far flexible links were bent when a tick of late began, m; empty where it was not kept."""
+    def tips(self, tick: int) -> dict[str, tuple[float, ...]]:
+        """How flexible links were bent when a tick of late began, as `tips_of` and `shapes_of` say; empty where it was
+        not kept."""
         number = (tick & 0xFFFFFFFF).to_bytes(4, "little")
         return next((bent for left, bent in reversed(self._tips) if left == number), {})
 

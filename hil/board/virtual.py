@@ -234,8 +234,8 @@ class VirtualBoard:
         """Positions and rates (J,) of the plant when a tick of late began; nan where it was not recorded."""
         return self._recorder.truth(tick)
 
-    def tips(self, tick: int) -> dict[str, float]:
-        """How far the plant's flexible links were bent when a tick of late began, m, by link."""
+    def tips(self, tick: int) -> dict[str, tuple[float, ...]]:
+        """How the plant's flexible links were bent when a tick of late began, by link: how far, m, then the shape."""
         return self._recorder.tips(tick)
 
     def target_positions(self, record: Record) -> Array:

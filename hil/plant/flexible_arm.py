@@ -104,6 +104,7 @@ class FlexiblePlant:
         self._shorten(elements, beam.EI[1], np.append(beyond, reach), slope, kept, frame == "root")
         self.N, self.K, self.C = np.vstack([N, row]) @ kept, kept.T @ K @ kept, kept.T @ C @ kept
         self.tip_N, self.hub_N, self.spring = tip_N @ kept, hub_N @ kept, spring @ kept
+        self.end_N, self.slope_N = kept[tip], kept[tip + 1]  # of the beam's own end
 
     def _beam(self, elements: int, mass: float, EI: float, GA_s: float, size: int) -> tuple[Array, Array]:
         """Gauss points of the beam, mass (P,), x (P,); deflection there w = N U, N (P, size), and K (size, size).

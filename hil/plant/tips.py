@@ -26,6 +26,34 @@ def tips_of(plant: Driven) -> dict[str, float]:
     return {}
 
 
+def shapes_of(plant: Driven) -> dict[str, tuple[float, float, float, float]]:
+    """{flexible link: deflection of its end and slope there in y, then in z of its root, m and rad}; as `tips_of`."""
+    whole = plant.plant if isinstance(plant, Wired) else plant
+    if isinstance(whole, FlexibleArmPlant):
+        link, bent = next(link.name for link in whole.mechanism.links if link.beam), whole.x[whole.n:]
+        return {link: (float(whole.arm.end_N @ bent), float(whole.arm.slope_N @ bent), 0.0, 0.0)}
+    if isinstance(whole, articulated.Plant):
+        return {link.name: _shape(whole, link.name) for link in whole.mechanism.links if link.beam}
+    return {}
+
+
+def _shape(plant: articulated.Plant, link: str) -> tuple[float, float, float, float]:
+    """Seen from the axes of the first element's root."""
+    assert plant.loads.beams is not None
+    own = [element for element in plant.loads.beams.elements if element.name.startswith(f"{link}[")]
+    first, last = own[0].a, own[-1].b
+
+    def place(solid: int, point: Array) -> Array:
+        at: Array = plant.system.solids[solid].at(point) @ plant.cycle.equations.x.reshape(-1, 4, 3)[solid]
+        return at
+
+    root, end = (place(node.solid, node.origin) for node in (first, last))
+    axes = np.array([place(first.solid, first.origin + axis) - root for axis in first.axes.T])
+    along = axes @ (place(last.solid, last.origin + last.axes[:, 0]) - end)
+    _, y, z = axes @ (end - root)
+    return float(y), float(along[1] / along[0]), float(z), float(along[2] / along[0])
+
+
 def _bent(plant: articulated.Plant, link: str, length: float) -> float:
     """From the elements between the link's nodes: root of the first, end of the last."""
     assert plant.loads.beams is not None

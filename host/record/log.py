@@ -49,7 +49,8 @@ Array = NDArray[np.float64]
 
 MEASURED, DESIRED, TORQUE, STATUS = "/joint_states", "/joint_states/desired", "/torque", "/status"
 TRUE = "/joint_states/true"
-TIPS = "/tips/true"  # of flexible links: how far they are bent
+TIPS = "/tips/true"  # of flexible links: how far they are bent, and the shape
+SHAPE = (".y", ".slope_y", ".z", ".slope_z")  # behind a link's name: of its end, seen from its root, m and rad
 METADATA = "femtorque"
 ARM = "arm.json.gz"  # the attachment: host.scene.description
 
@@ -88,7 +89,8 @@ class Log:
 
     def __init__(self, path: Path, configuration: Configuration, notes: dict[str, Any] | None = None,
                  truth: Truth | None = None, wall: Callable[[], int] = time.time_ns,
-                 mechanism: Mechanism | None = None, tips: Callable[[int], dict[str, float]] | None = None) -> None:
+                 mechanism: Mechanism | None = None,
+                 tips: Callable[[int], dict[str, tuple[float, ...]]] | None = None) -> None:
         """path: RUN.mcap; notes: anything JSON can hold, kept in the MCAP's metadata. truth: of a simulated plant.
         wall: ns since 1970. mechanism: what is shown of the arm. Raises BadInput.
 
@@ -150,7 +152,8 @@ class Log:
             true, rate = self._truth(status.tick)
             put(TRUE, name=names, position=true.tolist(), velocity=rate.tolist(), effort=[])
         if bent := self._tips and self._tips(status.tick):
-            put(TIPS, name=list(bent), position=list(bent.values()), velocity=[], effort=[])
+            put(TIPS, name=[link + part for link in bent for part in ("", *SHAPE)],
+                position=[x for values in bent.values() for x in values], velocity=[], effort=[])
         put(TORQUE, name=names, feedforward=list(status.torque_ff), total=list(status.torque), duty=list(status.duty))
         put(STATUS, state_name=state_name(status), **{f.name: getattr(status, f.name) for f in _SCALARS})
         self._file.flush()
@@ -317,6 +320,7 @@ class Run:
     begun: str = ""
     arm: dict[str, Any] | None = None  # what a page draws of it (host.scene.description)
     tips: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # by flexible link: s since reset, m bent
+    shapes: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # the same, and its SHAPE (T, 4)
 
     @property
     def error(self) -> Array:
@@ -388,6 +392,16 @@ def _drawn(data: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def _bent(tips: list[Any]) -> tuple[dict[str, tuple[Array, Array]], dict[str, tuple[Array, Array]]]:
+    """How far flexible links were bent, and in which shape; a log of before has no shapes."""
+    names = list(tips[0][1].name) if tips else []
+    t, rows = np.array([at for at, _ in tips], float) / 1e9, np.array([m.position for _, m in tips], float)
+    links = [name for name in names if not any(name == link + part for link in names for part in SHAPE)]
+    return ({link: (t, rows[:, names.index(link)]) for link in links},
+            {link: (t, rows[:, [names.index(link + part) for part in SHAPE]]) for link in links
+             if all(link + part in names for part in SHAPE)})
+
+
 def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, arm: dict[str, Any] | None,
          tips: list[Any]) -> Run:
     def column(topic: str, name: str) -> Array:
@@ -407,6 +421,5 @@ def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, 
         dict(zip(FACTS, facts.T, strict=True)), json.loads(about.get("budget", "null")),
         column(TRUE, "position") if TRUE in topics else None, unix_time if about.get("begun") else None,
         about.get("begun", ""), arm,
-        {link: (np.array([at for at, _ in tips], float) / 1e9, np.array([m.position[k] for _, m in tips], float))
-         for k, link in enumerate(tips[0][1].name if tips else ())},
+        *_bent(tips),
     )

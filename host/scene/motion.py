@@ -38,7 +38,8 @@ class Motion:
     """t (T,), s; rows (T, n) of `joints`: desired, and where known measured, true, and shares of the torque's limit.
 
     modes: (s, name) of the first mode and of every switch. bends: of flexible links, deflection and slope of the tip in
-    y, then in z (T, 4), m and rad. waypoints: (s, name). path (T, 3): of the tip, m, in the frame of the base.
+    y, then in z (T, 4), m and rad; true_bends: those of a simulated arm. waypoints: (s, name). path (T, 3): of the tip,
+    m, in the frame of the base.
     """
 
     joints: tuple[str, ...]
@@ -50,6 +51,7 @@ class Motion:
     modes: Sequence[tuple[float, str]] = ()
     marks: Sequence[Mark] = ()
     bends: dict[str, Array] = field(default_factory=dict)
+    true_bends: dict[str, Array] = field(default_factory=dict)
     waypoints: Sequence[tuple[float, str]] = ()
     path: Array | None = None
 
@@ -58,8 +60,10 @@ class Motion:
         keep, begin = self._kept(), float(self.t[0])
         rows = {name: None if (values := getattr(self, name)) is None else rounded(values[keep])
                 for name in ("desired", "measured", "true", "shares", "path")}
-        bends = {name: rounded(values[keep], 8) for name, values in self.bends.items()}
+        bends, truly = ({name: rounded(values[keep], 8) for name, values in of.items()}
+                        for of in (self.bends, self.true_bends))
         return {"joints": list(self.joints), "t": rounded(self.t[keep] - begin), **rows, "bends": bends,
+                "true_bends": truly,
                 "larger": self._larger(lengths or {}),
                 "modes": [[max(t - begin, 0.0), name] for t, name in self.modes],
                 "waypoints": [[t - begin, name] for t, name in self.waypoints],
@@ -76,7 +80,8 @@ class Motion:
 
     def _larger(self, lengths: dict[str, float]) -> int:
         """How many times as large deflections are drawn: the most of LARGER that bends nothing by more than DRAWN."""
-        most = max((np.abs(values[:, (0, 2)]).max() / lengths[name] for name, values in self.bends.items()
+        bends = self.bends | self.true_bends
+        most = max((np.abs(values[:, (0, 2)]).max() / lengths[name] for name, values in bends.items()
                     if name in lengths), default=0.0)
         return max((n for n in LARGER if n * most <= DRAWN), default=1) if most > 0.0 else 1
 

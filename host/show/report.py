@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,7 @@ def page(run: Run) -> str:
              f"{t.counts:.1f}" if np.isfinite(t.counts) else "-", *true.get(t.joint, ()),
              *(measure(s[name], found.effort_unit(j)) for name in ("feed-forward", "feedback", "friction, rotor")))
             for j, (t, s) in enumerate(zip(found.tracking, found.shares, strict=False))]
-    scene = None if run.arm is None or len(run.t) < 2 else run.arm | {"motion": moved(found).data()}
+    scene = None if run.arm is None or len(run.t) < 2 else run.arm | {"motion": moved(found).data(_lengths(run.arm))}
     sections = _sections(found)
     if scene is not None:
         plots = iter(fitting([plot for section in sections for plot in section.plots], POINTS))
@@ -62,13 +63,25 @@ def page(run: Run) -> str:
     )
 
 
+def _lengths(arm: dict[str, Any]) -> dict[str, float]:
+    """Of flexible links, m."""
+    return {link["name"]: link["beam"] for link in arm["links"] if link["beam"]}
+
+
 def moved(found: Findings) -> Motion:
     """The run as the arm beside the curves shows it."""
     run = found.run
     limits = np.where(run.facts["effort"] > 0.0, run.facts["effort"], np.nan)
     return Motion(run.joints, found.t, run.target, run.target - run.error,
                   None if run.true is None else run.target - run.true_error,
-                  run.torque / limits if np.isfinite(limits).any() else None, _modes(run, found.t), _marks(found))
+                  run.torque / limits if np.isfinite(limits).any() else None, _modes(run, found.t), _marks(found),
+                  true_bends={} if run.true is None else _true_bends(run))
+
+
+def _true_bends(run: Run) -> dict[str, Array]:
+    """Shapes of the simulated arm's flexible links (T, 4) at the samples."""
+    return {link: np.column_stack([np.interp(run.t, t, column) for column in rows.T])
+            for link, (t, rows) in run.shapes.items()}
 
 
 def _modes(run: Run, t: Array) -> list[tuple[float, str]]:

@@ -63,6 +63,7 @@ class Player {
     this.rows = Object.fromEntries(["desired", "measured", "true", "shares"].filter((kind) => motion[kind])
       .map((kind) => [kind, new Rows(motion.t, motion[kind])]));
     this.bends = Object.fromEntries(Object.entries(motion.bends).map(([name, rows]) => [name, new Rows(motion.t, rows)]));
+    this.trueBends = Object.fromEntries(Object.entries(motion.true_bends).map(([name, rows]) => [name, new Rows(motion.t, rows)]));
     this.slider = element("time");
     this.button = element("play");
     element("player").hidden = false;
@@ -104,7 +105,7 @@ class Player {
     this.enter();
     this.put(view.arm, this.rows.measured ? this.apart(this.named("measured", this.time), desired) : desired);
     if (this.rows.measured) this.put(view.other("ghost"), desired);
-    if (this.rows.true) this.put(view.other("true"), this.apart(this.named("true", this.time), desired));
+    if (this.rows.true) this.put(view.other("true"), this.apart(this.named("true", this.time), desired), this.trueBends);
     if (this.rows.shares) view.colour(this.named("shares", this.time));
     this.tell(motion.marks.filter(([from, until]) => from <= this.time && this.time <= until));
     view.draw();
@@ -116,8 +117,8 @@ class Player {
     document.dispatchEvent(new CustomEvent("moment", { detail: { time: this.time, write } }));
   }
 
-  put(arm, q) {
-    for (const [name, rows] of Object.entries(this.bends)) arm.bend(name, rows.at(this.time).map((x) => this.motion.larger * x));
+  put(arm, q, bends = this.bends) {
+    for (const [name, rows] of Object.entries(bends)) arm.bend(name, rows.at(this.time).map((x) => this.motion.larger * x));
     arm.pose(q);
     arm.close();
   }

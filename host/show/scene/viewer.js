@@ -22,6 +22,7 @@ class Arm {
     this.links = { base: this.root };
     this.tips = {};  // of flexible links: what stands at their ends
     this.beams = {};
+    this.bent = {};  // m, by flexible link
     this.joints = {};
     this.solids = [];
     this.loads = {};
@@ -134,6 +135,7 @@ class Arm {
 
   // A flexible link by deflection, m, and slope of its tip in y and in z, as they are drawn.
   bend(name, [y, sy, z, sz]) {
+    this.bent[name] = Math.hypot(y, z);
     const L = this.bodies[name].beam, beam = this.beams[name], points = beam.geometry.getAttribute("position"), { straight } = beam.geometry.userData;
     for (let i = 0; i < points.count; i++) {
       const x = straight[3 * i], s = Math.min(Math.max(x / L, 0), 1), a = s * s * (3 - 2 * s), b = L * s * s * (s - 1);
@@ -536,7 +538,8 @@ class View {
 
   // Whether another copy is drawn: where it stands in the same place, nothing of it could be seen.
   apart(look) {
-    const { q } = this.other(look), away = Object.entries(q).some(([name, x]) => Math.abs(x - this.arm.q[name]) > SAME);
+    const { q, bent } = this.other(look), away = Object.entries(q).some(([name, x]) => Math.abs(x - this.arm.q[name]) > SAME)
+      || Object.entries(bent).some(([name, x]) => Math.abs(x - (this.arm.bent[name] ?? 0)) > SAME);
     this.others[look].root.visible = away && !this.hidden.has(look);
   }
 

@@ -9,7 +9,7 @@ from hil.plant.articulated import plant as articulated
 from hil.plant.choose import FINER, refined
 from hil.plant.flexible import FlexibleArmPlant
 from hil.plant.rigid import Plant
-from hil.plant.tips import tips_of
+from hil.plant.tips import shapes_of, tips_of
 
 
 def test_a_link_at_rest_hangs_as_a_cantilever_does(tmp_path):
@@ -20,6 +20,8 @@ def test_a_link_at_rest_hangs_as_a_cantilever_does(tmp_path):
     plant = FlexibleArmPlant(load_mechanism(tmp_path / "link.toml"), 6)
     sag = 9.81 * 0.4**3 * (0.24 / 8.0 + 0.05 / 3.0) / 55.0
     assert tips_of(plant)["beam"] == pytest.approx(-sag, rel=2e-3)
+    slope = 9.81 * 0.4**2 * (0.24 / 6.0 + 0.05 / 2.0) / 55.0  # g l^2 (m / 6 + M / 2) / EI
+    assert shapes_of(plant)["beam"] == pytest.approx((-sag, -slope, 0.0, 0.0), rel=2e-3)
 
 
 def test_plants_that_share_no_equations_bend_alike():
@@ -32,7 +34,11 @@ def test_plants_that_share_no_equations_bend_alike():
     bent = tips_of(planar)["fore"]
     assert abs(bent) > 2e-3
     assert tips_of(spatial)["fore"] == pytest.approx(abs(bent), rel=0.05)
+    flat, round_about = shapes_of(planar)["fore"], shapes_of(spatial)["fore"]
+    assert abs(flat[1]) > 2e-3 and round_about[:2] == pytest.approx(flat[:2], rel=0.05)
+    assert flat[2:] == (0.0, 0.0) and round_about[2:] == pytest.approx((0.0, 0.0), abs=1e-9)
 
 
 def test_a_rigid_plant_has_none():
-    assert tips_of(Plant(load_mechanism(MECHANISMS / "three_link.toml"))) == {}
+    rigid = Plant(load_mechanism(MECHANISMS / "three_link.toml"))
+    assert tips_of(rigid) == shapes_of(rigid) == {}

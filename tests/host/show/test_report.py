@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -333,6 +334,17 @@ def test_how_far_a_tip_bent_and_went_on_swinging_is_said():
     assert "tip" not in " ".join(Findings(run).sentences)
 
 
+def test_a_log_without_shapes_still_tells_how_far_tips_were_bent():
+    def message(names, values):
+        return SimpleNamespace(name=names, position=values)
+
+    tips, shapes = logs._bent([(10**9, message(["fore"], [2e-3])), (2 * 10**9, message(["fore"], [3e-3]))])
+    assert not shapes and np.array_equal(tips["fore"], [[1.0, 2.0], [2e-3, 3e-3]])
+    names = ["a", *("a" + part for part in logs.SHAPE)]
+    tips, shapes = logs._bent([(10**9, message(names, [5e-3, 1e-3, 2e-3, 3e-3, 4e-3]))])
+    assert list(tips) == ["a"] and shapes["a"][1].tolist() == [[1e-3, 2e-3, 3e-3, 4e-3]]
+
+
 def test_a_run_of_a_flexible_arm_tells_of_its_tip(tmp_path):
     """On the virtual board: what the log holds is what the plant knew."""
     from codegen.motion.trajectory import Trajectory
@@ -344,3 +356,15 @@ def test_a_run_of_a_flexible_arm_tells_of_its_tip(tmp_path):
     seconds, bent = run.tips["fore"]
     assert len(seconds) > 50 and 1e-3 < np.abs(bent).max() < 1e-2 and np.all(np.isin(seconds, run.t + 0.0))
     assert "The tip of fore bent by up to " in " ".join(Findings(run).sentences)
+    at, shape = run.shapes["fore"]
+    assert np.array_equal(at, seconds) and 1e-3 < np.abs(shape[:, 0]).max() < 1e-2 and not np.any(shape[:, 2:])
+    (tmp_path / "run.html").write_text(report.page(run))
+    with chromium() as browser:
+        browser.open(tmp_path / "run.html")
+        larger = browser.run("return SCENE.motion.larger")
+        assert f"bend as they did, drawn {larger} times as large" in browser.run("return document.body.textContent")
+        k = int(np.argmax(np.abs(shape[:, 0])))
+        browser.run(f"femtorque.seek({seconds[k] - run.t[0]})")
+        drawn, seen = browser.run("const a = femtorque.view.others.true; return [a.bent.fore, a.root.visible]")
+        assert drawn == pytest.approx(larger * abs(shape[k, 0]), rel=0.05) and seen
+        assert browser.run("return [femtorque.view.arm.bent, femtorque.view.others.ghost.bent]") == [{}, {}]
