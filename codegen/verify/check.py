@@ -87,6 +87,7 @@ class Report:
     safety: Safety
     falls: tuple[str, ...]
     halt: tuple[str, ...]
+    silence: tuple[str, ...]
     loads: tuple[str, ...]
     buses: tuple[BusLoad, ...] = ()
     beams: tuple[BeamMode, ...] = ()
@@ -124,6 +125,7 @@ class Report:
             "safety": asdict(self.safety),
             "falls": list(self.falls),
             "halt": list(self.halt),
+            "silence": list(self.silence),
             "loads": list(self.loads),
             "buses": [bus.data for bus in self.buses],
             "beam_modes": [asdict(mode) for mode in self.beams],
@@ -177,7 +179,8 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
         _homing(models[0][1], warnings)
     loads = tuple(_loads(mechanism, warnings))
     return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
-                  resolved(mechanism), tuple(falls(mechanism)), tuple(_halt(mechanism)), loads, buses,
+                  resolved(mechanism), tuple(falls(mechanism)), tuple(_halt(mechanism)),
+                  tuple(fieldbus.left_alone(mechanism)), loads, buses,
                   tuple(_beam_modes(models[0][1])))
 
 
@@ -237,7 +240,6 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
     driven = [j for j in mechanism.streamed if j.actuated]
     lacking = [f"joint.{j.name}.{part}" for part in ("motor", "encoder") for j in driven
                if j.drive is None and getattr(j, part) is None]
-    warnings += fieldbus.left_alone(mechanism)
     if board.outputs and lacking:
         warnings.append(f"board {board.name} cannot drive it yet: {', '.join(lacking[:6])} "
                         f"{'is' if len(lacking) == 1 else 'are'} missing")

@@ -94,7 +94,7 @@ def test_check_says_what_drives_do_whose_time_limit_is_not_the_boards_to_set(tmp
     text = arm(tmp_path, change=lambda text: text.replace("damiao-4340", kind, 2).replace("effort = 20.0",
                                                                                           "effort = 15.0"))
     text.write_text(text.read_text() + '[board]\nuse = "f405rg-4"\nbus_voltage = 24.0\n')
-    (told,) = [w for w in examine(load_mechanism(text)).warnings if said in w]
+    (told,) = [w for w in examine(load_mechanism(text)).silence if said in w]
     assert told.startswith("j0, j1: ") and "it be asked for its ranges" in told or "can they be asked" in told
 
 

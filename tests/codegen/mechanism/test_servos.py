@@ -92,8 +92,9 @@ def test_what_a_tick_takes_of_the_wire_byte_by_byte():
 
 
 def test_check_says_that_servos_have_no_time_limit():
-    warnings = examine(load_mechanism(SO101)).warnings
-    assert any("servos have no time limit" in w and "gripper" in w for w in warnings)
+    report = examine(load_mechanism(SO101))
+    assert any("servos have no time limit" in line and "gripper" in line for line in report.silence)
+    assert report.data()["silence"] == list(report.silence)
 
 
 @pytest.mark.parametrize(("board", "usart", "dividers"), [
