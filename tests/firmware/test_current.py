@@ -265,8 +265,19 @@ def test_a_direction_is_switched_while_nothing_is_driven(inline):
     assert len({direction for direction, _ in seen}) == 2
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_loop_asks_a_bridge_on_bootstrap_capacitors_for_no_more_than_the_board_says(inline, monkeypatch, sign):
+    """12 A would need 0.8 of the bus voltage."""
+    load = boards.load
+    monkeypatch.setattr(boards, "load", lambda name: replace(
+        load(name), outputs=load(name).outputs.model_copy(update={"duty_max": 0.6})))
+    coil = inline().on().ask(sign * 12.0).run(0.02)
+    assert coil.driving and coil.bridges[0].share == pytest.approx(sign * 0.6, abs=5e-4)
+    assert coil.settled(5e-3) == pytest.approx(sign * 0.6 * BUS / SHOULDER[0], rel=0.01)
+
+
 def test_a_bridge_on_bootstrap_capacitors_is_never_asked_for_more_than_the_board_says(bench, tmp_path):
-    """Neither by a loop nor by a duty that is a voltage, and the law knows."""
+    """By a duty that is a voltage, and the law knows."""
     assert boards.load("odrive-v3.6").outputs.duty_max == 0.95
     coil = Bench(tmp_path, "odrive-v3.6", drive="voltage").run(0.08).on()
     for share, held in ((1.0, 0.95), (-1.0, -0.95), (0.5, 0.5)):
