@@ -35,6 +35,7 @@ FIRST = 0  # the drive that suffers
 NO_TORQUE = 1e-3  # of a drive's largest torque
 NEAR = 0.06  # rad from where it should be, of an arm that goes on in spite of all
 ARMED = 2.0  # s after power-on, at most
+AGAIN = 4e-4  # s after which what ails a drive for good is there again, whatever cleared it: within every tick
 RETURNS = 5e-3  # s after which an intruder that has left the bus is back on it, at most
 BOOT = 0.4  # s, at most, until a board that was reset is heard again
 SECONDS = 1.6  # after which a motion that goes on has ended
@@ -276,14 +277,15 @@ def injections(name: str) -> Iterator[Injection]:
             yield Injection("drive late", f"{1e3 * late:g} ms", moment, _late(late), "rides")
     yield from each("bus babbles", "lowest identifier", _intruder(0, 0.0), ailing["silent"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
-    yield from each("foreign frame", "in the drive's name", _intruder(None, 2.3e-3), ("ENCODER", "DRIVE_FAULT"), told)
+    yield from each("foreign frame", "in the drive's name", _intruder(None, 2.3e-3), ("ENCODER", "DRIVE_FAULT"),
+                    1.5 * told)  # with the same identifier it collides with what disables the drive
     for moment in RESTING:
         yield Injection("foreign frame", "in the drive's name", moment, _intruder(None, 2.3e-3), "refused",
                         ("DRIVE_SETTING", "ENCODER", "NOT_HOMED", "MOVING"))
     for word, code in kind.codes.items():
         yield from each("drive's own fault", word, _fails(code), ailing["ails"], told,
                         moments=("TRACK",) if code != hot else DRIVEN,
-                        resting=_fails(code, 0.01), refusals=("DRIVE_FAULT",) if code == hot else ())
+                        resting=_fails(code, AGAIN), refusals=("DRIVE_FAULT",) if code == hot else ())
     yield from each("bus off", "shorted for 50 ms", _short(0.05), ailing["bus"], own, unreached=True)
     yield from each("bus off", "shorted for 1 s", _short(1.0), ailing["bus"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
@@ -334,7 +336,7 @@ def _settings(name: str) -> Iterator[Injection]:
 class Outcome:
     """unsafe: what torque or motion there was that may not be, or nothing. bad: what else is wrong. seconds: until no
     drive gave torque any more, from the strike on. fastest: share of a joint's largest speed. left: drives that nobody
-    reached and that have no limit of their own went on until their supply was cut."""
+    reached and that have no limit of their own went on until the board reached them again, or their supply was cut."""
 
     injection: Injection
     state: str
@@ -399,6 +401,8 @@ def play(injection: Injection, mechanism: Mechanism, elf: Path, unlimited: bool 
         seconds = max(judge.last - struck, 0.0)
         if unlimited and not scene.board.wiring.buses.safe:
             return _cut_off(scene, judge, injection)
+        if unlimited and injection.unreached and seconds > injection.within:  # the board has come back to them
+            return replace(_judged(scene, judge, injection, 0.0), seconds=seconds, left=True)
         return _judged(scene, judge, injection, seconds)
     finally:
         scene.close()

@@ -80,6 +80,8 @@ static int on_path(void)
     return target_is(++soak.at);
 }
 
+void (*soak_after)(void);
+
 void soak_begin(const void *path, uint32_t count)
 {
     memset(&soak, 0, sizeof soak);
@@ -107,6 +109,8 @@ uint64_t soak_run(uint64_t ticks)
             (void)fake_take(out);
         }
         fake_run(1, 1, 0);
+        if (soak_after)
+            soak_after();
         if (!on_path() || (soak.moving && ft.safety.state != FT_STATE_TRACK))
             return i;
     }

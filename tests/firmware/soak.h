@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+extern void (*soak_after)(void); /* what else happens after each tick */
 void soak_begin(const void *path, uint32_t count);
 uint64_t soak_fill(void);
 uint64_t soak_run(uint64_t ticks);

@@ -29,10 +29,11 @@ uint32_t soak_tick(void);
 """
 
 
-def path():
+def path(mechanism=None):
     """One period of a motion of all joints that returns to where it began, at rest there: structs of ft_msg_knot."""
-    joints = three_link().moving
-    t = np.arange(round(PERIOD_S * 250)) / 250.0
+    mechanism = mechanism or three_link()
+    joints, hz = mechanism.moving, mechanism.control.knot_hz
+    t = np.arange(round(PERIOD_S * hz)) / hz
     w = 2.0 * np.pi / PERIOD_S
     start = np.array([j.start for j in joints])
     wide, harmonic = np.array([0.6, -0.5, 0.4]), np.array([1, 2, 3])
