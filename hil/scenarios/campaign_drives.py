@@ -50,8 +50,10 @@ DRIVEN = ("ARM", "HOLD", "TRACK", "FLOAT")
 @dataclass(frozen=True)
 class Kind:
     """board: that drives the arm. types: of its drives, from the shoulder on. fd: on CAN FD. pd: who closes the loop.
-    codes: of its own faults. tells: whether it says that it is enabled. timeout: s after which it stops by itself
-    without commands, at most; None: it never does, and what the board cannot reach goes on until its supply is cut."""
+    codes: of its own faults. tells: whether it says that it is enabled. shared: whether all answer with the same
+    identifier: two answers at once disturb each other until their drives leave the bus. timeout: s after which it stops
+    by itself without commands, at most; None: it never does, and what the board cannot reach goes on until its supply
+    is cut."""
 
     types: tuple[str, str, str]
     codes: dict[str, int]
@@ -59,6 +61,7 @@ class Kind:
     fd: bool = False
     pd: str = "board"
     tells: bool = True
+    shared: bool = False
     timeout: float | None = 0.021
 
 
@@ -69,7 +72,8 @@ KINDS = {
     "robstride": Kind(("robstride-02", "robstride-02", "robstride-00"), robstride.FAULTS, pd="drive"),
     "cubemars": Kind(("cubemars-ak10-9", "cubemars-ak10-9", "cubemars-ak80-9"), AK_FAULTS, pd="drive", tells=False,
                      timeout=None),
-    "mini-cheetah": Kind(("mini-cheetah",) * 3, {}, pd="drive", tells=False, timeout=0.026),
+    "mini-cheetah": Kind(("mini-cheetah",) * 3, {}, pd="drive", tells=False, shared=True,
+                         timeout=0.026),
 }
 
 EFFORT = 0.9  # of what a drive gives, at most
@@ -277,8 +281,8 @@ def injections(name: str) -> Iterator[Injection]:
             yield Injection("drive late", f"{1e3 * late:g} ms", moment, _late(late), "rides")
     yield from each("bus babbles", "lowest identifier", _intruder(0, 0.0), ailing["silent"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
-    yield from each("foreign frame", "in the drive's name", _intruder(None, 2.3e-3), ("ENCODER", "DRIVE_FAULT"),
-                    1.5 * told)  # with the same identifier it collides with what disables the drive
+    yield from each("foreign frame", "in the drive's name", _intruder(None, 2.3e-3),
+                    ("ENCODER", "DRIVE_FAULT", "DRIVE_SILENT"), 1.5 * told)  # it may collide with what disables the drive
     for moment in RESTING:
         yield Injection("foreign frame", "in the drive's name", moment, _intruder(None, 2.3e-3), "refused",
                         ("DRIVE_SETTING", "ENCODER", "NOT_HOMED", "MOVING"))
@@ -294,14 +298,16 @@ def injections(name: str) -> Iterator[Injection]:
     for moment in ("HOLD", "TRACK"):
         yield Injection("terminator unplugged", "one", moment, _ends_off(1), "either", ailing["bus"], own,
                         unreached=True)
-        yield Injection("frames disturbed", "1 %", moment, _noisy(0.01), "rides")
+        yield Injection("frames disturbed", "1 %", moment, _noisy(0.01), "either" if kind.shared else "rides",
+                        ("DRIVE_SILENT",) if kind.shared else (), own, unreached=kind.shared)
     yield from each("terminator unplugged", "both", _ends_off(0), ailing["bus"], own, refusals=("DRIVE_SILENT",),
                     unreached=True)
     for seconds in (0.02, 0.3):
         yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", _without_supply(seconds),
                         (*ailing["silent"], *ailing["ails"]), told + 6e-3)
     if kind.tells:
-        yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), ailing["ails"], told)
+        yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), ailing["ails"], told,
+                        moments=DRIVEN[1:])  # while it is being enabled it is one that is slow to be
     else:  # it comes back, lets go and does not tell: its joint stays behind
         behind = ("FOLLOWING", "OVERSPEED", "POSITION", "ENCODER")
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), behind, 1.5, moments=("HOLD", "TRACK"))

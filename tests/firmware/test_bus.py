@@ -353,6 +353,21 @@ def test_that_a_drive_that_comes_back_is_asked_and_placed_again():
     assert app.see().position[ELBOW] / 2.0**32 * 2.0 * math.pi == pytest.approx(0.9, abs=3e-4)
 
 
+def test_that_a_drive_that_restarts_sooner_than_it_is_missed_is_asked_and_placed_again():
+    """It has lost its turns and its own time limit; nothing but its not being enabled any more tells so."""
+    app = held()
+    d, turn = app.drives["elbow"], 2.0 * math.pi
+    d.enabled, d.registers[9] = False, 0
+    d.position -= turn
+    d.heard.clear()
+    app.run(12)
+    assert app.fault == ("DRIVE_FAULT", ELBOW)
+    app.run(60)
+    assert "write 9" in d.heard and d.registers[9] == 400
+    assert app.see().position[ELBOW] / 2.0**32 * turn == pytest.approx(0.0, abs=3e-4)  # where it stands, a turn on
+    assert app.command("CLEAR") == app.command("ARM") == "NONE"
+
+
 @pytest.mark.parametrize("turns", [-1, 1])
 def test_that_a_drive_may_find_itself_in_another_turn(turns):
     """Those whose turn begins at zero tell 5.8 rad of a joint at -0.5."""

@@ -172,8 +172,17 @@ static void listen(ft_bus *b, uint32_t bus)
 
 /* ---- what becomes of it ------------------------------------------------ */
 
-/* Forget a drive that does not answer: another one may be there next, or the
- * same one after a pause without power, which costs it its turns. */
+/* Forget a drive: another one may be there next, or the same one after a pause
+ * without power, which costs it its turns and what was set in it. */
+static void forget(ft_bus_drive *d)
+{
+    d->held = false;
+    d->asked = 0;
+    d->differs = 0;
+    ft_travel_forget(&d->travel);
+}
+
+/* Count a missing answer. After too many the drive is silent. */
 static void miss(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 {
     if ((d->questions & ANSWERED_NOW) == 0u && !d->spoke)
@@ -185,11 +194,25 @@ static void miss(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
     if (d->state != FT_BUS_SILENT)
         homed[joint] = false;
     d->state = FT_BUS_SILENT;
-    d->held = false;
-    d->asked = 0;
-    d->differs = 0;
     d->error = 0;
-    ft_travel_forget(&d->travel);
+    forget(d);
+}
+
+/* Return whether a drive has been switched on anew: it was enabled and nobody
+ * has disabled it, and it says that it is not. */
+static bool restarted(const ft_bus_drive *d)
+{
+    return d->enabled && d->state == FT_BUS_SEEN;
+}
+
+/* Take in that a drive has answered. */
+static void note(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
+{
+    d->age = 0;
+    if (restarted(d)) {
+        homed[joint] = false;
+        forget(d);
+    }
 }
 
 /* Begin with a drive that answers. One that cannot be more than half a turn
@@ -256,7 +279,7 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
         if (!d->answered)
             miss(d, homed, ft_drive[i].joint);
         else
-            d->age = 0;
+            note(d, homed, ft_drive[i].joint);
         if (d->answered && !d->held)
             meet(d, i, seen, homed);
         counts[ft_drive[i].joint] = moved(d, i, seen);
