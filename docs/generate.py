@@ -106,12 +106,35 @@ drives do not stop by themselves: the e-stop loop must cut their supply, not onl
 
 Drives keep no turns without power: one reads within half a turn of its zero when it comes up. A joint whose limits are
 within half a turn of zero has its zero thereby; any other one is told where it is (`home`), as after its drive
-was silent.
+was silent, or was switched on anew, which shows in its not being enabled any more: then it is asked for all its
+settings again, too, since its time limit is not stored in it.
 
 Faults: `DRIVE_SILENT` after 5 ms without an answer (5 ticks at least), `DRIVE_FAULT` for its own error or when it is
 not enabled any more, `BUS_OFF`. Each disables all drives. With the reaction `brake` the others damp, by `kv` as far as
 they can. An e-stop is seen by the tick, by software, and disables them with frames: where that is not enough the loop
 must cut their supply. When the board itself dies a drive stops by its own time limit, if it has one (see the table).
+
+## What it is worth
+
+![The same motion by PD of the drives, by a PC at 125 Hz, and by this firmware](drives.png)
+
+The arm of `mechanisms/openarm_like.toml`, seven Damiao drives on one bus of CAN FD, plays the same motion with the same
+gains on the virtual board: with the drives' PD alone (the image without feed-forward, at 1 kHz), by a PC that asks the
+drives at 125 Hz where they are, adds the arm's weight and sends all of it over the bus, and by the image. The PC's loop
+wakes late by 0.5 ms in the mean, needs 2 ms, and is held up for 10 ms once in a hundred rounds: chosen, not measured.
+
+| | rms error in motion, mrad, joint by joint | at rest, mrad, worst joint | host does nothing for 0.4 s: off the path, rad; fastest, rad/s |
+| --- | --- | --- | --- |
+| PD of the drives | 3.4, 41.6, 20.5, 19.4, 5.3, 10.1, 7.0 | 21.0 | |
+| PC at 125 Hz with gravity | 5.9, 5.5, 6.6, 10.9, 6.5, 4.7, 5.6 | 0.72 | 0.33; 15.5 |
+| this firmware | 0.20, 0.25, 0.30, 0.14, 0.22, 0.22, 0.33 | 0.21 | 0.0013; 2.1 |
+| a board without delay that knows the arm exactly | 0.05, 0.07, 0.05, 0.06, 0.06, 0.05, 0.05 | 0.38 | |
+
+The last row is told in the drives' fields, whose steps of position are 0.38 mrad: less cannot be held at rest. Planned
+are at most 2.2 rad/s: the drives keep the PC's last command while it does nothing, and leap after it; the board stops
+on its path and goes on from there (`--resume`). Arm and model are the same here, without friction or an unknown
+load: what real arms keep of this is not known. The whole tick takes 5091 instructions in the mean, the bus is busy for
+70 % of the time. `make bench` measures all of it.
 
 ## Drives on the virtual board
 

@@ -282,7 +282,7 @@ def injections(name: str) -> Iterator[Injection]:
     yield from each("bus babbles", "lowest identifier", _intruder(0, 0.0), ailing["silent"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
     yield from each("foreign frame", "in the drive's name", _intruder(None, 2.3e-3),
-                    ("ENCODER", "DRIVE_FAULT", "DRIVE_SILENT"), 1.5 * told)  # it may collide with what disables the drive
+                    ("ENCODER", "DRIVE_FAULT", "DRIVE_SILENT"), 1.5 * told)  # it may collide with what disables it
     for moment in RESTING:
         yield Injection("foreign frame", "in the drive's name", moment, _intruder(None, 2.3e-3), "refused",
                         ("DRIVE_SETTING", "ENCODER", "NOT_HOMED", "MOVING"))
