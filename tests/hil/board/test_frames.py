@@ -1,0 +1,151 @@
+"""Every frame that an image sends to drives in a run, against what the same C computes on this computer, in single
+precision, from the same answers: bit for bit, for every family, whoever closes the loop."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.drive.can import Frame
+from codegen.mechanism.description import Mechanism
+from codegen.motion.trajectory import knots
+from codegen.toolchain import platformio as build
+from codegen.wire.codec import Home
+from codegen.wire.units import to_wire
+from hil.board.virtual import VirtualBoard
+from hil.cost.measure import short_motion
+from hil.drives.drive import Drive
+from hil.plant.choose import plant_of
+from hil.play.run import play
+from tests.support.boards import IMAGES
+from tests.support.bus_arm import arm
+from tests.support.drives import Bussed
+
+WARM = 40  # ticks that are to pass before what is asked of the board, at least
+
+
+@dataclass
+class Traffic:
+    """By tick: what the board has sent, and what the drives have answered since. moves: the first tick whose target has
+    a rate. ends: the last one."""
+
+    sent: dict[int, list[Frame]] = field(default_factory=lambda: defaultdict(list))
+    answers: dict[int, list[Frame]] = field(default_factory=lambda: defaultdict(list))
+    moves: int = 0
+    ends: int = 0
+
+
+def watched(on: VirtualBoard) -> Traffic:
+    """Look at all that passes. A frame of a tick is through after the tick is done."""
+    traffic, told = Traffic(), []
+
+    def listen(drive: Drive) -> None:
+        sent = drive.sent
+
+        def noted() -> None:
+            told.append(drive.offer())
+            sent()
+
+        drive.sent = noted  # type: ignore[method-assign]
+
+    for drive in on.wiring.buses.drives.values():
+        listen(drive)
+    wire, = on.wiring.buses.wires.values()
+
+    def passed(what) -> None:
+        frame = Frame(what.frame.id, what.frame.data, extended=what.frame.extended)
+        assert what.error is None
+        (traffic.answers if told else traffic.sent)[on.ticks - 1].append(frame)
+        told.clear()
+
+    wire.log = passed
+    return traffic
+
+
+@cache
+def mechanism_of(kind: str) -> tuple[Mechanism, Path]:
+    """As tests.support.bus_arm has them; fd-drive: the drives on CAN FD close their loops themselves."""
+    if kind != "fd-drive":
+        return arm(kind)
+    m, _ = arm("fd")
+    joints = tuple(replace(j, drive=replace(j.drive, pd="drive")) for j in m.joints)
+    m = replace(m, name="damiao_fd_drive", joints=joints)
+    return m, build.build(m, IMAGES / m.name).elf
+
+
+def image(kind: str) -> tuple[Mechanism, Traffic]:
+    """A short motion of the arm."""
+    m, elf = mechanism_of(kind)
+    with VirtualBoard(elf, m, plant_of(m)) as on:
+        on.brakes = True
+        traffic = watched(on)
+        result = play(on, m, knots(short_motion(m), m), feedforward=True)
+        assert result.ended == "done" and result.bit_identical is True
+        moving = np.flatnonzero(np.any(result.record.target_rate != 0.0, axis=1))
+        traffic.moves, traffic.ends = (int(result.record.tick[i]) for i in (moving[0], moving[-1]))
+    return m, traffic
+
+
+def first(traffic: Traffic) -> int:
+    """The tick of the first frame that is none of those before: of the first enabling one."""
+    ticks = sorted(traffic.sent)
+    rest = {(f.id, f.data) for t in ticks[:traffic.moves // 3] for f in traffic.sent[t]}
+    return next(t for t in ticks if any((f.id, f.data) not in rest for f in traffic.sent[t]))
+
+
+def replayed(m: Mechanism, traffic: Traffic, start: int) -> tuple[dict[int, list[Frame]], int]:
+    """What the application on this computer sends, by tick, START being given before tick `start`; and when its target
+    moves."""
+    app, motion = Bussed(m), knots(short_motion(m), m)
+    for d in app.drives.values():
+        d.deaf = True  # the image's drives answer in their place
+    arming, sent, moves = first(traffic) - 2, {}, 0
+    for tick in range(traffic.ends + 1):
+        if tick == arming - WARM:
+            app.send(Home(app._next(), to_wire([j.start for j in m.streamed], m.streamed).tolist()))
+        elif tick == arming:
+            app.post("ARM")
+        elif tick == start - WARM // 2:
+            app.stream(motion, first=0)
+        elif tick == start:
+            app.post("START")
+        record = app.run(1)
+        sent[tick] = app.sent
+        moves = moves or (tick if np.any(record["target_rate"]) else 0)
+        for answer in traffic.answers[tick]:
+            app.bring(answer)
+    return sent, moves
+
+
+def differing(m: Mechanism, traffic: Traffic) -> tuple[int, int]:
+    """How many frames of the image were compared, and how many this computer has not sent in that tick."""
+    _, moves = replayed(m, traffic, traffic.moves - 2)
+    start = traffic.moves - 2 + traffic.moves - moves  # so that both begin in the same tick
+    sent, moves = replayed(m, traffic, start)
+    assert moves == traffic.moves
+    ticks = range(min(traffic.sent) + 1, traffic.ends + 1)
+    found = [frame in sent[tick] for tick in ticks for frame in traffic.sent[tick]]
+    return len(found), found.count(False)
+
+
+@pytest.mark.parametrize("kind", ["damiao", "fd", "fd-drive", "robstride", "cubemars", "mini-cheetah"])
+def test_that_every_frame_on_the_wire_is_what_this_computer_computes_from_the_same_answers(kind):
+    m, traffic = image(kind)
+    compared, others = differing(m, traffic)
+    assert others == 0
+    assert compared == pytest.approx(3 * (traffic.ends - min(traffic.sent)), abs=3)
+    assert traffic.ends - traffic.moves > 150
+
+
+def test_that_an_answer_that_differs_in_its_last_bit_shows_in_the_frames():
+    m, traffic = image("damiao")
+    tick = traffic.moves + 50
+    frame = traffic.answers[tick][0]
+    data = bytes([*frame.data[:2], frame.data[2] ^ 1, *frame.data[3:]])  # of its position
+    traffic.answers[tick][0] = Frame(frame.id, data)
+    assert 0 < differing(m, traffic)[1] < 200
