@@ -123,7 +123,7 @@ gains on the virtual board: with the drives' PD alone (the image without feed-fo
 drives at 125 Hz where they are, adds the arm's weight and sends all of it over the bus, and by the image. The PC's loop
 wakes late by 0.5 ms in the mean, needs 2 ms, and is held up for 10 ms once in a hundred rounds: chosen, not measured.
 
-| | rms error in motion, mrad, joint by joint | at rest, mrad, worst joint | host does nothing for 0.4 s: off the path, rad; fastest, rad/s |
+| | rms error in motion, mrad | at rest, worst, mrad | no host for 0.4 s: off the path, rad; fastest, rad/s |
 | --- | --- | --- | --- |
 | PD of the drives | 3.4, 41.6, 20.5, 19.4, 5.3, 10.1, 7.0 | 21.0 | |
 | PC at 125 Hz with gravity | 5.9, 5.5, 6.6, 10.9, 6.5, 4.7, 5.6 | 0.72 | 0.33; 15.5 |
