@@ -16,7 +16,8 @@ from codegen.toolchain import host_compiler
 from hil.chip.timing import FLASH_CDEF, FLASH_SOURCES
 
 EXCEPTIONS = 144
-_PARTS = ("core", "exceptions", "nvic", "block_counter")
+PLACES = 1024  # of registers
+_PARTS = ("core", "exceptions", "nvic", "bus", "block_counter")
 _CDEF = FLASH_CDEF + """
 typedef struct {
     uint64_t address; uint32_t size, instructions, cycles, refill; uint64_t runs, taken, fell; const instruction *code;
@@ -57,6 +58,17 @@ typedef struct {
 enum { WAKE, ATTEND, UNKNOWN_BLOCK, REFUSED, FAILED, INTERRUPTED, ENDED };
 int32_t core_run(core *c, int64_t wake);
 void core_interrupted(void *engine, uint32_t number, void *user);
+enum { ASK, HELD, CYCLES, PINS };
+typedef struct { uint32_t address, kind, value; int64_t until; } place_of_register;
+typedef struct {
+    core *core; uint32_t start; uint64_t (*read)(void *, uint64_t, unsigned, void *);
+    void (*write)(void *, uint64_t, unsigned, uint64_t, void *); void (*note)(uint32_t, unsigned, int64_t);
+    place_of_register *places; int32_t *listening;
+} bus;
+place_of_register *bus_place(place_of_register *places, uint32_t address);
+uint64_t bus_read(void *engine, uint64_t offset, unsigned size, void *user);
+void bus_write(void *engine, uint64_t offset, unsigned size, uint64_t value, void *user);
+
 int32_t exceptions_level(core *c);
 void exceptions_enter(core *c, int32_t number);
 """

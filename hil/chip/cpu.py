@@ -27,7 +27,7 @@ from hil.chip.registers import WORD, Bus, Unmodelled
 from hil.chip.scs import BASE as SCS_BASE
 from hil.chip.scs import Dwt, SystemControl
 from hil.chip.timing import FlashFetch
-from hil.chip.unicorn_calls import Read, Write, hook, map_memory, map_peripherals
+from hil.chip.unicorn_calls import hook, map_memory, map_peripherals
 
 _TO_PERIPHERALS = ((0x40000000, 0x20000000), (0xE0000000, 0x00100000))
 
@@ -85,8 +85,7 @@ class CortexM4:
         bus.attach(self.scs, 0x1000)
         bus.attach(self.dwt, 0x1000)
         for start, size in _TO_PERIPHERALS:
-            self._held.append(map_peripherals(self.uc, start, size, self._reader(start), self._writer(start),
-                                              self._refuse))
+            map_peripherals(self.uc, start, size, self._in_c.bus_read, self._in_c.bus_write, self._bus_in_c(start))
         self.hear()
         self.reset_requested = False
         self.reset()
@@ -278,34 +277,47 @@ class CortexM4:
 
     # -- memory-mapped registers --------------------------------------------
 
-    def _reader(self, base: int) -> Read:
+    def _bus_in_c(self, base: int) -> Any:
+        """A stretch of addresses that peripherals have, with what asks their models."""
+        (ffi, _), bus = library(), self.bus
+        failed = {"error": 0, "onerror": self._refuse}
+        calls = {
+            "read": ffi.callback("uint64_t(void *, uint64_t, unsigned, void *)", self._reader(base), **failed),
+            "write": ffi.callback("void(void *, uint64_t, unsigned, uint64_t, void *)", self._writer(base),
+                                  onerror=self._refuse),
+            "note": ffi.callback("void(uint32_t, unsigned, int64_t)", self._note, onerror=self._refuse)}
+        in_c = ffi.new("bus *", {"core": self._core, "start": base, **calls, "places": bus.places,
+                                 "listening": bus.listening})
+        self._held += [calls, in_c]
+        return in_c
+
+    def _note(self, address: int, size: int, value: int) -> None:
+        self.events.now, self.events.done = self._count.now, self._count.began
+        assert self.bus.watch is not None
+        self.bus.watch(address, size, None if value < 0 else value)
+
+    def _reader(self, base: int) -> Callable[[object, int, int, object], int]:
         events, bus, count, core = self.events, self.bus, self._count, self._core
 
         def read(engine: object, offset: int, size: int, user: object) -> int:
             events.now, events.done = count.now, count.began
             before = events.deadline = count.deadline
-            address = base + offset
-            if bus.watch:
-                bus.watch(address, size, None)
-            peripheral = bus.find(address)
-            value = peripheral.read(address - peripheral.base, size)
+            peripheral = bus.find(base + offset)
+            value = peripheral.read(base + offset - peripheral.base, size)
             if events.deadline != before:
                 count.deadline, core.attend = events.deadline, True
             return value
 
         return read
 
-    def _writer(self, base: int) -> Write:
+    def _writer(self, base: int) -> Callable[[object, int, int, int, object], None]:
         events, bus, count, core = self.events, self.bus, self._count, self._core
 
         def write(engine: object, offset: int, size: int, value: int, user: object) -> None:
             events.now, events.done = count.now, count.began
             before = events.deadline = count.deadline
-            address = base + offset
-            if bus.watch:
-                bus.watch(address, size, value)
-            peripheral = bus.find(address)
-            peripheral.write(address - peripheral.base, size, value)
+            peripheral = bus.find(base + offset)
+            peripheral.write(base + offset - peripheral.base, size, value)
             if events.deadline != before:
                 count.deadline, core.attend = events.deadline, True
 

@@ -1,5 +1,8 @@
 """Memory-mapped peripherals: blocks of 32-bit registers, and the bus that finds them.
 
+What a model says beforehand of a register, `say` and its like, is answered in C (bus.c) without asking it; it says so
+again whenever it is asked, and forgets it at every write and whenever else it may change.
+
 A model knows the registers and bits it gives a meaning to and refuses every other access with address, register and
 program counter: an image that touches hardware the virtual board does not have must fail loudly, not run on zeros.
 """
@@ -8,6 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from hil.chip.core_library import PLACES, library
+from hil.chip.events import NEVER
 
 PAGE = 8  # log2 of the granularity at which peripherals are placed, bytes
 WORD = 0xFFFFFFFF
@@ -36,11 +43,15 @@ class Peripheral:
     """
 
     REGISTERS: dict[int, Register] = {}
+    UNTOUCHED: ClassVar[frozenset[str]] = frozenset()  # registers that no write of another changes unseen
     SIZE = 1 << 10  # bytes of addresses
 
     def __init__(self, name: str, base: int) -> None:
         self.name, self.base = name, base
-        self.clocked = True  # the clock controller switches this for peripherals behind a gate
+        self._bus: Bus | None = None
+        self._said: dict[str, Any] = {}  # places of registers of which something is said beforehand
+        self._offsets = {register.name: offset for offset, register in self.REGISTERS.items()}
+        self.clocked = True
         self.changes = 0
         self.resets: dict[str, int] = {}
         self.value: dict[str, int] = {}
@@ -56,8 +67,49 @@ class Peripheral:
     def _store(self, key: str, value: int) -> None:
         self.value[key] = value
 
+    @property
+    def clocked(self) -> bool:
+        """Whether it has a clock: the clock controller switches that of peripherals behind a gate."""
+        return self._clocked
+
+    @clocked.setter
+    def clocked(self, clocked: bool) -> None:
+        self._clocked = clocked
+        self.forget()
+
+    # -- what is said beforehand --------------------------------------------
+
+    def say(self, key: str, value: int, until: int = NEVER) -> None:
+        """A read of a register gives this value, and does nothing, before that cycle, or until `forget`."""
+        self._say(key, "HELD", value, until)
+
+    def say_cycles(self, key: str, since: int) -> None:
+        """A read of a register gives the cycles since then, until `forget`."""
+        self._say(key, "CYCLES", since & WORD, NEVER)
+
+    def say_pins(self, key: str, levels: int) -> None:
+        """A write that sets and clears pins does nothing where it leaves these levels, until `forget`."""
+        self._say(key, "PINS", levels, NEVER)
+
+    def _say(self, key: str, kind: str, value: int, until: int) -> None:
+        if self._bus is not None and self._bus.answers:
+            place = self._bus.place(self.base + self._offsets[key])
+            place.kind, place.value, place.until = getattr(self._bus.kinds, kind), value, until
+            self._said[key] = place
+
+    def forget(self, *keys: str) -> None:
+        """From here on the model is asked again: of these registers, or of all."""
+        for key in keys or tuple(self._said):
+            if place := self._said.pop(key, None):
+                place.kind = 0
+
+    def _forget_at(self, written: str) -> None:
+        """A register is written: it and all that is not UNTOUCHED may change."""
+        self.forget(*(key for key in tuple(self._said) if key == written or key not in self.UNTOUCHED), written)
+
     def clear(self) -> None:
         """All registers to their reset values."""
+        self.forget()
         self.value = {register.name: register.reset for register in self.REGISTERS.values()} | self.resets
 
     def reset(self) -> None:
@@ -82,6 +134,8 @@ class Peripheral:
         alien = value & ~writable & ~self.value[self.REGISTERS[word].name] & WORD
         if alien:
             raise Unmodelled(f"bits 0x{alien:X} written to {self._where(offset)}")
+        if self._said:
+            self._forget_at(self.REGISTERS[word].name)
         writer(value)
         self.changes += 1
 
@@ -93,16 +147,42 @@ class Peripheral:
 
 class Bus:
     """Peripherals by address. watch(address, bytes, value) is told of every access, value None for a read. resets:
-    address to value of the registers that do not come up as zero."""
+    address to value of the registers that do not come up as zero. answers: whether what models say beforehand is
+    answered in C; tests hold that against their models. places, listening: of the C's bus; kinds: its numbers."""
+
+    answers: ClassVar[bool] = True
 
     def __init__(self, resets: Mapping[int, int] | None = None) -> None:
+        ffi, self.kinds = library()
         self.resets = resets or {}
-        self.watch: Callable[[int, int, int | None], None] | None = None
+        self.places = ffi.new("place_of_register[]", PLACES)
+        self.listening = ffi.new("int32_t *")
+        self._placed: dict[int, Any] = {}
+        self._watch: Callable[[int, int, int | None], None] | None = None
         self._pages: dict[int, Peripheral] = {}
+
+    @property
+    def watch(self) -> Callable[[int, int, int | None], None] | None:
+        return self._watch
+
+    @watch.setter
+    def watch(self, watch: Callable[[int, int, int | None], None] | None) -> None:
+        self._watch = watch
+        self.listening[0] = watch is not None
+
+    def place(self, address: int) -> Any:
+        """Of a register, in the C."""
+        if address not in self._placed:
+            if len(self._placed) >= PLACES // 2:
+                raise MemoryError("more registers than the bus has places for")
+            self._placed[address] = self.kinds.bus_place(self.places, address)
+            self._placed[address].address = address
+        return self._placed[address]
 
     def attach(self, peripheral: Peripheral, size: int | None = None) -> None:
         for page in range(peripheral.base >> PAGE, (peripheral.base + (size or peripheral.SIZE) - 1 >> PAGE) + 1):
             self._pages[page] = peripheral
+        peripheral._bus = self
         peripheral.resets = {register.name: self.resets[peripheral.base + offset]
                              for offset,
                              register in peripheral.REGISTERS.items() if peripheral.base + offset in self.resets}

@@ -175,6 +175,7 @@ class SystemControl(Peripheral):
     def write_DEMCR(self, value: int) -> None:
         self.value["DEMCR"] = value
         self.core.dwt.traced = value != 0
+        self.core.dwt.forget()
 
 
 class _SysTick:
@@ -266,6 +267,7 @@ class Dwt(Peripheral):
 
     def hold(self, held: bool) -> None:
         """The processor is halted, or goes on."""
+        self.forget()
         if held:
             self._held = self.read_CYCCNT()
         else:
@@ -277,7 +279,10 @@ class Dwt(Peripheral):
         self.write_CYCCNT(count)
 
     def read_CYCCNT(self) -> int:
-        return (self.core.events.now - self._base if self._counting() else self.value["CYCCNT"]) & WORD
+        if not self._counting():
+            return self.value["CYCCNT"] & WORD
+        self.say_cycles("CYCCNT", self._base)
+        return self.core.events.now - self._base & WORD
 
     def write_CYCCNT(self, value: int) -> None:
         self.value["CYCCNT"] = value

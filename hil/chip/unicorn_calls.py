@@ -1,20 +1,14 @@
-"""The calls to and from Unicorn that a control tick makes by the dozen, without the layers of its Python binding."""
+"""The calls to Unicorn that hand it C functions and memory, which its Python binding does not."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import cffi
 from unicorn import Uc, UcError
 from unicorn.unicorn_py3.unicorn import uclib
 
-Read = Callable[[Any, int, int, Any], int]  # (engine, offset, size, user) -> value
-Write = Callable[[Any, int, int, int, Any], None]  # (engine, offset, size, value, user)
-Failed = Callable[[type[BaseException], BaseException, Any], None]
-
-_READ, _WRITE = "uint64_t(void *, uint64_t, unsigned, void *)", "void(void *, uint64_t, unsigned, uint64_t, void *)"
 _FFI = cffi.FFI()
 _FFI.cdef("""
 int uc_mmio_map(void *engine, uint64_t start, uint64_t size, void *read, void *user, void *write, void *user2);
@@ -42,14 +36,10 @@ def hook(uc: Uc, kind: int, function: Any, user: Any, start: int = 1, end: int =
     _check(status)
 
 
-def map_peripherals(uc: Uc, start: int, size: int, read: Read, write: Write, failed: Failed) -> Sequence[Any]:
-    """Let accesses to addresses [start, start + size) call `read` and `write`; what these raise goes to `failed`.
-
-    What is returned must live as long as `uc`.
-    """
-    calls = _FFI.callback(_READ, read, error=0, onerror=failed), _FFI.callback(_WRITE, write, onerror=failed)
-    _check(_LIB.uc_mmio_map(_engine(uc), start, size, calls[0], _FFI.NULL, calls[1], _FFI.NULL))
-    return calls
+def map_peripherals(uc: Uc, start: int, size: int, read: Any, write: Any, user: Any) -> None:
+    """Let accesses to addresses [start, start + size) call C functions with a C pointer."""
+    pointers = [_FFI.cast("void *", int(_FFI.cast("uintptr_t", pointer))) for pointer in (read, user, write, user)]
+    _check(_LIB.uc_mmio_map(_engine(uc), start, size, *pointers))
 
 
 def map_memory(uc: Uc, start: int, memory: Any, rights: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hil.chip.events import Events
+from hil.chip.events import NEVER, Events
 from hil.chip.registers import Peripheral, Register, Unmodelled
 
 _EDGES = 8  # from one capture to the next
@@ -34,6 +34,13 @@ class LsiCapture:
     @property
     def flag(self) -> bool:
         return self._edges > self._seen
+
+    @property
+    def settled_until(self) -> int:
+        """Cycle before which the flag stays as it is unless it is cleared; a little early, for rounding."""
+        if self.since is None or self.flag:
+            return NEVER
+        return int(self.since + (self._edges + 1) * _EDGES * self._period()) - 2
 
     def clear(self) -> None:
         self._seen = self._edges
@@ -75,11 +82,14 @@ class CaptureTimer(Peripheral):
         self.lsi.start()
 
     def read_SR(self) -> int:
-        return self.lsi.flag << 1
+        value = self.lsi.flag << 1
+        self.say("SR", value, self.lsi.settled_until)
+        return value
 
     def write_SR(self, value: int) -> None:
         if not value & 2:
             self.lsi.clear()
 
     def read_CCR1(self) -> int:
+        self.forget()
         return self.lsi.taken(self._began) & 0xFFFF

@@ -207,6 +207,8 @@ class Stm32(ABC):
         self._cycles_then = self.core.now
 
     def _tree_changed(self) -> None:
+        for peripheral in self.bus.peripherals:
+            peripheral.forget()
         for timer in self.timers.values():
             timer.clock_changed()
 

@@ -102,6 +102,10 @@ class ClockController(Peripheral):
         self.on_tree()
 
     # oscillators
+    def read_CR(self) -> int:
+        self.say("CR", self.value["CR"])
+        return self.value["CR"]
+
     def write_CR(self, value: int) -> None:
         old = self.value["CR"]
         ready = old & (self.HSIRDY | HSERDY | PLLRDY)
@@ -125,6 +129,7 @@ class ClockController(Peripheral):
                 self._starting.append(self.events.after(round(delay_s * self.hclk), lambda: self._come_up(on, ready)))
 
     def _come_up(self, on: int, ready: int) -> None:
+        self.forget()
         if self.value["CR"] & on:
             self.value["CR"] |= ready
 
@@ -144,6 +149,7 @@ class ClockController(Peripheral):
     def fail_hse(self) -> None:
         """The crystal stops. With the clock security system on: break, NMI, and on with HSI."""
         self.hse_alive = False
+        self.forget()
         control = self.value["CR"]
         self.value["CR"] = control & ~(HSERDY | (PLLRDY if self._pll_uses_hse() else 0))
         ready = self.SOURCES[self.value["CFGR"] >> 2 & 3]

@@ -82,6 +82,7 @@ class Gpio(Peripheral):
 
     def write_BSRR(self, value: int) -> None:
         self._output(self.value["ODR"] & ~(value >> 16) | value & 0xFFFF)
+        self.say_pins("BSRR", self.value["ODR"])
 
     def read_BSRR(self) -> int:
         return 0

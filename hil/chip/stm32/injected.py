@@ -11,6 +11,7 @@ from hil.chip.events import Event, Events
 from hil.chip.registers import Peripheral, Unmodelled
 
 COUNTS, REFERENCE_V = 4096, 3.3
+_RESULTS = ("JDR1", "JDR2", "JDR3", "JDR4")
 
 
 class Injected(Peripheral):
@@ -18,6 +19,7 @@ class Injected(Peripheral):
     called before it is looked at. request: drives its interrupt. dead: it converts no more."""
 
     SIZE = 1 << 8
+    UNTOUCHED = frozenset(_RESULTS)
 
     def __init__(self, name: str, base: int, events: Events) -> None:
         self.events = events
@@ -87,5 +89,7 @@ class Injected(Peripheral):
         for i, (channel, since, until) in enumerate(self._sequence):
             self.window = (since, until)
             counts = round(self.volts(channel) / REFERENCE_V * COUNTS)
-            self.value[f"JDR{i + 1}"] = min(max(counts, 0), COUNTS - 1)
+            self.value[_RESULTS[i]] = min(max(counts, 0), COUNTS - 1)
         self._ended()
+        for key, _ in zip(_RESULTS, self._sequence, strict=False):
+            self.say(key, self.value[key])

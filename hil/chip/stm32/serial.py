@@ -6,12 +6,13 @@ asks, byte by byte with each byte's own time. Interrupts come on an idle line an
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar, Protocol
 
-from hil.chip.events import Event, Events
+from hil.chip.events import NEVER, Event, Events
 from hil.chip.registers import Peripheral, Unmodelled
 
 TE, RE, IDLEIE = 1 << 3, 1 << 2, 1 << 4
@@ -57,6 +58,7 @@ class Serial(Peripheral):
         self._quiet: Event | None = None
         self.dma_cycles = 0
         self.wire: HalfDuplex | None = None
+        self.watchers: list[Callable[[], None]] = []  # called when more may change than time has it
         super().__init__(name, base)
         self.reset()
 
@@ -68,6 +70,21 @@ class Serial(Peripheral):
         self._shifting: tuple[float, int] | None = None  # (cycle at which it is out, byte)
         self.receive_stream = self.transmit_stream = None
         self.request(False)
+        self._tell()
+
+    def _tell(self) -> None:
+        for watcher in self.watchers:
+            watcher()
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        super().write(offset, size, value)
+        self._tell()
+
+    @property
+    def settled_until(self) -> int:
+        """Cycle before which nothing comes or goes, once it has caught up."""
+        arrival = self._line_in[0][0] if self._line_in else NEVER
+        return math.ceil(min(arrival, self._shifting[0] if self._shifting else NEVER))
 
     @property
     @abstractmethod
@@ -85,6 +102,7 @@ class Serial(Peripheral):
     def line_in(self, data: bytes, errors: int = 0) -> None:
         """Bytes that the other side puts on the wire, one after another from now on; errors: FE, NE of each of them."""
         self.catch_up()
+        self._tell()
         spacing = self.byte_cycles
         at = max(float(self.events.now), self._line_free)
         for byte in data:
@@ -102,6 +120,7 @@ class Serial(Peripheral):
             return
         data = stream.ahead
         self.catch_up()
+        self._tell()
         spacing, now = self.byte_cycles, float(self.events.now)
         others = [entry for entry in self._line_in if entry[0] > now]
         self._line_in = deque(entry for entry in self._line_in if entry[0] <= now)
@@ -219,6 +238,7 @@ class Serial(Peripheral):
 
     def _take_received(self) -> int:
         self.catch_up()
+        self._tell()
         if self._waiting_for_dma:  # which then never gets it
             return self._line_in.popleft()[1]
         self._status &= ~RXNE
@@ -246,6 +266,26 @@ class Serial(Peripheral):
         self.catch_up()
         self.value["CR3"] = value
         self._ask()
+
+
+class Served(Peripheral):
+    """A DMA controller: what serves the links. served: its links."""
+
+    @property
+    @abstractmethod
+    def served(self) -> Iterable[Serial]: ...
+
+    def catch_up(self) -> None:
+        for link in self.served:
+            link.catch_up()
+
+    def told(self, key: str, value: int) -> int:
+        """What a register tells, which stays so until a link moves something; it has caught up."""
+        for link in self.served:
+            if self.forget not in link.watchers:
+                link.watchers.append(self.forget)
+        self.say(key, value, min((link.settled_until for link in self.served), default=NEVER))
+        return value
 
 
 class Stream:

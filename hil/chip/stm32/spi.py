@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
-from hil.chip.events import Events
+from hil.chip.events import NEVER, Events
 from hil.chip.registers import Peripheral, Register, Unmodelled
 
 MSTR, SPE, SSI, SSM, DFF = 1 << 2, 1 << 6, 1 << 8, 1 << 9, 1 << 11
@@ -30,7 +31,9 @@ class Spi(Peripheral):
 
     def read_SR(self) -> int:
         busy = self.events.now < self._done
-        return TXE | (BSY if busy else 0) | (RXNE if self._unread and not busy else 0)
+        value = TXE | (BSY if busy else 0) | (RXNE if self._unread and not busy else 0)
+        self.say("SR", value, math.ceil(self._done) if busy else NEVER)
+        return value
 
     def write_DR(self, value: int) -> None:
         control = self.value["CR1"]
@@ -42,5 +45,6 @@ class Spi(Peripheral):
         self._unread = True
 
     def read_DR(self) -> int:
+        self.forget()
         self._unread = False
         return self._received

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from codegen.board.chip import Timer as TimerKind
-from hil.chip.events import Event, Events
+from hil.chip.events import NEVER, Event, Events
 from hil.chip.registers import WORD, Peripheral, Register, Unmodelled
 
 CEN, DIR, CMS, ARPE = 1 << 0, 1 << 4, 3 << 5, 1 << 7
 MMS, MMS_UPDATE = 7 << 4, 2 << 4
 UIF, BIF = 1 << 0, 1 << 7
 BKE, BKP, AOE, MOE = 1 << 12, 1 << 13, 1 << 14, 1 << 15
+_COMPARE = {0x34: 1, 0x38: 2, 0x3C: 3, 0x40: 4}  # offset: channel
 _FORCED_LOW, _PWM1, _PWM2 = 4, 6, 7
 
 
@@ -37,6 +38,7 @@ class Timer(Peripheral):
         0x30: Register("RCR", 0, 0xFFFF), 0x34: Register("CCR1"), 0x38: Register("CCR2"), 0x3C: Register("CCR3"),
         0x40: Register("CCR4"), 0x44: Register("BDTR", 0, 0xFF7F),
     }
+    UNTOUCHED = frozenset({"BDTR"})
     LOCKED = {0: 0, 1: 0x73FF, 2: 0x7FFF, 3: 0x7FFF}  # bits of BDTR that each LOCK level freezes
 
     def __init__(self, name: str, base: int, events: Events, kind: TimerKind,
@@ -104,12 +106,22 @@ class Timer(Peripheral):
         return super().read(offset, size)
 
     def write(self, offset: int, size: int, value: int) -> None:
+        if self._event and size == 4 and self._waits(offset):
+            self.value[self.REGISTERS[offset].name] = value & self._full
+            self.changes += 1
+            return
         self._settle()
         super().write(offset, size, value)
         self._schedule()
 
+    def _waits(self, offset: int) -> bool:
+        """Whether a write to that register waits for the update that is coming, and is nothing until then."""
+        channel = _COMPARE.get(offset)
+        return channel is not None and self.clocked and bool(self._output_mode(channel) & 8)
+
     def clock_changed(self) -> None:
         """The cycles of a clock may have changed."""
+        self.forget()
         self._settle()
         self._schedule()
 
@@ -118,6 +130,7 @@ class Timer(Peripheral):
         if frozen == (self._frozen_at is not None):
             return
         self.before_change()
+        self.forget()
         self._settle()
         if self._frozen_at is None:
             self._frozen_at = self.events.now
@@ -134,6 +147,11 @@ class Timer(Peripheral):
         if passed > 0:
             self._pass(passed)
             self.value["SR"] |= UIF
+
+    @property
+    def settled_until(self) -> int:
+        """Cycle before which no update passes without an event; at events it is forgotten what was said."""
+        return int(self._phase + self._period) if self._period and not self._event else NEVER
 
     def _pass(self, updates: float) -> None:
         """Move on by whole periods."""
@@ -180,6 +198,7 @@ class Timer(Peripheral):
 
     def _update(self) -> None:
         """The update event: preloaded values are taken over together."""
+        self.forget("SR")
         taken = {key: self.value[key] for key in self._shadow}
         if taken != self._shadow:  # outputs need a look only then
             self.before_change()
@@ -244,6 +263,10 @@ class Timer(Peripheral):
                 raise Unmodelled(f"{self.name}.ARR changed without preload while the timer runs")
             self._shadow["ARR"] = value
 
+    def read_SR(self) -> int:
+        self.say("SR", self.value["SR"], self.settled_until)
+        return self.value["SR"]
+
     def write_SR(self, value: int) -> None:
         self.value["SR"] &= value  # rc_w0
         self._ask()
@@ -252,6 +275,7 @@ class Timer(Peripheral):
     def _sense_break(self) -> None:
         """The break input acts by level: MOE stays low and BIF high while it is active."""
         if self.break_active:
+            self.forget()
             self.value["SR"] |= BIF
             if self.value["BDTR"] & MOE:
                 self.before_change()
@@ -370,8 +394,13 @@ class Timer(Peripheral):
         """The clock security system acts on the break input too."""
         if self.advanced and self.value["BDTR"] & BKE:
             self.before_change()
+            self.forget()
             self.value["SR"] |= BIF
             self.value["BDTR"] &= ~MOE
+
+    def read_BDTR(self) -> int:
+        self.say("BDTR", self.value["BDTR"])
+        return self.value["BDTR"]
 
     def write_BDTR(self, value: int) -> None:
         if not self.advanced:

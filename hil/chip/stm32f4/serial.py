@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
-from hil.chip.registers import Peripheral, Register, Unmodelled
+from hil.chip.registers import Register, Unmodelled
+from hil.chip.stm32 import serial
 from hil.chip.stm32.serial import DMAR, DMAT, EIE, ERRORS, HDSEL, IDLE, IDLEIE, RE, RXNE, TC, TE, TXE, Serial, Stream
 
 
@@ -64,7 +65,7 @@ def _dma_registers() -> dict[int, Register]:
     return table
 
 
-class Dma(Peripheral):
+class Dma(serial.Served):
     """One DMA controller. `requests` maps (stream, channel) to (USART, 'receive' or 'transmit')."""
 
     REGISTERS = _dma_registers()
@@ -91,12 +92,12 @@ class Dma(Peripheral):
             return write
 
         def left() -> int:
-            self._catch_up()
-            return stream.left
+            self.catch_up()
+            return self.told(f"S{number}NDTR", stream.left)
 
         def control() -> int:
-            self._catch_up()
-            return stream.control
+            self.catch_up()
+            return self.told(f"S{number}CR", stream.control)
 
         self._read[at], self._write[at] = control, (lambda v: self._control(number, stream, v), _CONTROL_BITS)
         self._read[at + 4], self._write[at + 4] = left, (setter("left"), 0xFFFF)
@@ -104,12 +105,12 @@ class Dma(Peripheral):
             self._read[at + offset] = partial(getattr, stream, key)
             self._write[at + offset] = (setter(key), self._write[at + offset][1])
 
-    def _catch_up(self) -> None:
-        for usart in dict.fromkeys([usart for usart, _ in self.requests.values()]):
-            usart.catch_up()
+    @property
+    def served(self) -> Iterable[Serial]:
+        return dict.fromkeys([usart for usart, _ in self.requests.values()])
 
     def _control(self, number: int, stream: Stream, value: int) -> None:
-        self._catch_up()
+        self.catch_up()
         starts = value & 1 and not stream.enabled
         if stream.enabled and value & 1 and value != stream.control:
             raise Unmodelled(f"{self.name} stream {number}: control changed while the stream runs")
@@ -133,12 +134,12 @@ class Dma(Peripheral):
         usart.catch_up()
 
     def _flags(self, first: int) -> int:
-        self._catch_up()
+        self.catch_up()
         streams = self.streams[first:first + 4]
         return sum((s.half << 4 | s.complete << 5) << _FLAG_SHIFT[i] for i, s in enumerate(streams))
 
     def _clear_flags(self, first: int, value: int) -> None:
-        self._catch_up()
+        self.catch_up()
         for i in range(4):
             stream, cleared = self.streams[first + i], value >> _FLAG_SHIFT[i]
             stream.half &= not cleared & 0x10

@@ -39,7 +39,9 @@ class Timer5(Timer):
 
     def read_SR(self) -> int:
         assert self.lsi is not None
-        return self.value["SR"] | self.lsi.flag << 4
+        value = self.value["SR"] | self.lsi.flag << 4
+        self.say("SR", value, min(self.lsi.settled_until, self.settled_until))
+        return value
 
     def write_SR(self, value: int) -> None:
         super().write_SR(value)
@@ -48,4 +50,5 @@ class Timer5(Timer):
 
     def read_CCR4(self) -> int:
         assert self.lsi is not None
+        self.forget()
         return self.value["CCR4"] if self.lsi.since is None else self.lsi.taken(self._began)

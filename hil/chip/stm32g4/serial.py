@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from hil.chip.registers import Peripheral, Register, Unmodelled
-from hil.chip.stm32.serial import DMAR, DMAT, EIE, ERRORS, HDSEL, IDLE, IDLEIE, RE, TC, TE, TXE, Serial, Stream
+from hil.chip.stm32.serial import DMAR, DMAT, EIE, ERRORS, HDSEL, IDLE, IDLEIE, RE, TC, TE, TXE, Serial, Served, Stream
 
 
 class Usart(Serial):
@@ -78,7 +78,10 @@ def _registers() -> dict[int, Register]:
     return table
 
 
-class Dma(Peripheral):
+_OFFSETS = {"control": 0, "left": 4, "peripheral": 8, "memory": 0xC}  # of a channel's registers
+
+
+class Dma(Served):
     """One DMA controller, the multiplexer's channels from `first`. `requests` maps a request's number to (USART,
     'receive' or 'transmit')."""
 
@@ -107,24 +110,26 @@ class Dma(Peripheral):
             return write
 
         def current(key: str) -> Callable[[], int]:
+            name = self.REGISTERS[at + _OFFSETS[key]].name
+
             def read() -> int:
-                self._catch_up()
-                return getattr(channel, key)
+                self.catch_up()
+                return self.told(name, getattr(channel, key))
             return read
 
         self._read[at] = current("control")
         self._write[at] = (lambda value: self._control(number, channel, value), _CONTROL_BITS)
         self._read[at + 4], self._write[at + 4] = current("left"), (setter("left"), 0xFFFF)
-        for offset, key in ((8, "peripheral"), (0xC, "memory")):
+        for offset, key in ((_OFFSETS[key], key) for key in ("peripheral", "memory")):
             self._read[at + offset] = current(key)
             self._write[at + offset] = (setter(key), self._write[at + offset][1])
 
-    def _catch_up(self) -> None:
-        for usart in dict.fromkeys([usart for usart, _ in self.requests.values()]):
-            usart.catch_up()
+    @property
+    def served(self) -> Iterable[Serial]:
+        return dict.fromkeys([usart for usart, _ in self.requests.values()])
 
     def _control(self, number: int, channel: Channel, value: int) -> None:
-        self._catch_up()
+        self.catch_up()
         starts = value & 1 and not channel.enabled
         if channel.enabled and value & 1 and value != channel.control:
             raise Unmodelled(f"{self.name} channel {number + 1}: control changed while the channel is enabled")
@@ -144,7 +149,7 @@ class Dma(Peripheral):
         usart.catch_up()
 
     def read_ISR(self) -> int:
-        self._catch_up()
+        self.catch_up()
         return sum((c.complete << 1 | c.half << 2 | (c.half or c.complete)) << 4 * i
                    for i, c in enumerate(self.channels))
 
@@ -152,7 +157,7 @@ class Dma(Peripheral):
         return 0
 
     def write_IFCR(self, value: int) -> None:
-        self._catch_up()
+        self.catch_up()
         for i, channel in enumerate(self.channels):
             cleared = value >> 4 * i
             channel.complete &= not cleared & 3

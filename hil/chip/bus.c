@@ -1,0 +1,51 @@
+/* In C because most of what a tick reads has not changed since it was last
+ * read. hil/chip/registers.py says when what is held here is forgotten. */
+#include "bus.h"
+
+#define WORD 4u       /* bytes */
+#define NO_VALUE (-1) /* of a read */
+
+/* Find a register's place, or the empty one where it belongs. */
+place_of_register *bus_place(place_of_register *places, uint32_t address)
+{
+    uint32_t i = (address >> 2) * 2654435761u % PLACES;
+    while (places[i].address != 0 && places[i].address != address)
+        i = (i + 1u) % PLACES;
+    return places + i;
+}
+
+/* Tell who listens of an access. */
+static void note(const bus *b, uint32_t address, unsigned size, int64_t value)
+{
+    if (*b->listening)
+        b->note(address, size, value);
+}
+
+/* Answer a read of a peripheral's register. */
+uint64_t bus_read(void *engine, uint64_t offset, unsigned size, void *user)
+{
+    const bus *b = user;
+    uint32_t address = b->start + (uint32_t)offset;
+    const place_of_register *p = bus_place(b->places, address);
+    int64_t now = b->core->count->now;
+    note(b, address, size, NO_VALUE);
+    if (size == WORD && p->kind == HELD && now < p->until)
+        return p->value;
+    if (size == WORD && p->kind == CYCLES)
+        return (uint32_t)now - p->value;
+    return b->read(engine, offset, size, 0);
+}
+
+/* Take a write to a peripheral's register. */
+void bus_write(void *engine, uint64_t offset, unsigned size, uint64_t value,
+               void *user)
+{
+    const bus *b = user;
+    uint32_t address = b->start + (uint32_t)offset;
+    const place_of_register *p = bus_place(b->places, address);
+    uint32_t cleared = (uint32_t)value >> 16, set = (uint32_t)value & 0xFFFFu;
+    note(b, address, size, (int64_t)value);
+    if (size != WORD || p->kind != PINS ||
+        ((p->value & ~cleared) | set) != p->value)
+        b->write(engine, offset, size, value, 0);
+}

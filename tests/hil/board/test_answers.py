@@ -1,0 +1,83 @@
+"""What models of registers say beforehand and C answers (hil/chip/bus.c) against the models asked every time: runs of
+whole boards with the same accesses at the same cycles, the same telemetry, torques and motions, bit for bit."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import fields
+
+import pytest
+
+from codegen.motion.trajectory import knots
+from hil.board.virtual import VirtualBoard
+from hil.chip.registers import Bus, Peripheral
+from hil.cost.measure import short_motion
+from hil.plant.rigid import Plant
+from hil.play.run import play
+from tests.support.boards import image
+
+IMAGES = [("f405rg-4", "voltage"), ("f405rg-4", "current"), ("f405rg-6", "voltage"), ("nucleo-g474re-6", "voltage"),
+          ("nucleo-g474re-6", "current"), ("odrive-v3.6", "voltage"), ("odrive-v3.6", "current")]
+FEW = [("f405rg-4", "voltage", None), ("nucleo-g474re-6", "current", "estop"), ("f405rg-6", "voltage", "crystal")]
+STRIKING = (None, "estop", "noise", "crystal", "reset", "brown-out")
+ALL = [(*each, fault) for each in IMAGES for fault in STRIKING]
+
+
+def record(name: str, drive: str, fault: str | None, answers: bool) -> tuple[str, dict[str, bytes], int]:
+    """Digest of all accesses with their cycles, the record of the ticks, and how often models were asked."""
+    mechanism, built = image(name, drive)
+    accesses, asked = hashlib.sha256(), 0
+    ask = Peripheral.read
+
+    def read(self: Peripheral, offset: int, size: int) -> int:
+        nonlocal asked
+        asked += 1
+        return ask(self, offset, size)
+
+    with pytest.MonkeyPatch.context() as patch, VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        patch.setattr(Bus, "answers", answers)
+        patch.setattr(Peripheral, "read", read)
+        core = board.chip.core
+
+        def note(address: int, size: int, value: int | None) -> None:
+            accesses.update(b"%d %d %d %d;" % (core.now, address, size, -1 if value is None else value))
+
+        board.chip.bus.watch = note
+        board.chip.reset("power")
+        play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True, fault=fault)
+        result = board.record()
+    kept = {field.name: getattr(result, field.name).tobytes() for field in fields(result) if field.name != "steps"}
+    return accesses.hexdigest(), kept, asked
+
+
+def compare(name: str, drive: str, fault: str | None) -> None:
+    accesses, ticks, asked = record(name, drive, fault, True)
+    reference, expected, always = record(name, drive, fault, False)
+    assert asked < 0.7 * always  # C did answer
+    assert accesses == reference
+    assert [key for key in ticks if ticks[key] != expected[key]] == []
+
+
+@pytest.mark.parametrize(("name", "drive", "fault"), FEW)
+def test_answers_in_c_are_those_of_the_models(name, drive, fault):
+    compare(name, drive, fault)
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize(("name", "drive", "fault"), ALL)
+def test_answers_in_c_are_those_of_the_models_whatever_strikes(name, drive, fault):
+    compare(name, drive, fault)
+
+
+def test_an_answer_that_is_wrong_is_seen(monkeypatch):
+    """A converter's result that is some counts off is another bus voltage, and with it other duties."""
+    say = Peripheral.say
+
+    def wrong(self: Peripheral, key: str, value: int, *rest: int) -> None:
+        say(self, key, value + 16 * (key == "JDR1"), *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Peripheral, "say", wrong)
+        accesses, ticks, _ = record("f405rg-4", "voltage", None, True)
+    reference, expected, _ = record("f405rg-4", "voltage", None, False)
+    assert accesses != reference and ticks["duty"] != expected["duty"]
