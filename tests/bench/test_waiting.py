@@ -19,8 +19,11 @@ from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import knots
 from codegen.toolchain import platformio as build
 from hil.board.virtual import VirtualBoard
+from hil.chip.registers import Bus
 from hil.cost.measure import short_motion
+from hil.plant import rigid
 from hil.plant.choose import plant_of
+from hil.play.connect import session_with
 from hil.play.run import Result, play
 from tests.bench import table
 from tests.conftest import ROOT
@@ -37,6 +40,9 @@ TYPED = "femtorque jog mechanisms/three_link.toml "  # what completion is asked 
 AIM = {"three_link": 900, "six_axis": 1850}
 MOVING = {"three_link": 1000, "six_axis": 2050}
 WORST = {"three_link": 1090, "six_axis": 2200}
+REAL_TIME = {"three_link": 2.0, "six_axis": 1.5, "three_link, current": 0.3, "five_bar": 0.4}  # at least, at rest
+RIGID = ("three_link", "six_axis", "three_link, current")
+SIMULATED = 0.5  # s
 LINK_TIME = 0.95  # at most, of what ticks take whose sources are compiled apart
 
 
@@ -61,11 +67,34 @@ def played(mechanism: Mechanism, elf: Path) -> tuple[Result, float]:
         return result, board.seconds / (time.process_time() - began)
 
 
+def armed(mechanism: Mechanism, elf: Path, answers: bool, compiled: bool) -> float:
+    """Simulated time over processor time of board and plant under power, nobody talking to it. answers: what models of
+    registers say beforehand is answered in C; compiled: rigid plants are stepped in C."""
+    plant = plant_of(mechanism)
+    if isinstance(plant, rigid.Plant):
+        plant = rigid.Plant(mechanism, compiled=compiled)
+    with pytest.MonkeyPatch.context() as patch, VirtualBoard(elf, mechanism, plant) as board:
+        patch.setattr(Bus, "answers", answers)
+        board.brakes = True
+        session = session_with(board)
+        session.connect()
+        session.home([joint.start for joint in mechanism.streamed])
+        session.arm()
+        factors = []
+        for _ in range(5):
+            began = time.process_time()
+            board.run(SIMULATED / 5)
+            factors.append(SIMULATED / 5 / (time.process_time() - began))
+        session.link.close()
+    return max(factors)
+
+
 def on_their_boards() -> dict[str, Mechanism]:
     three, six = (load_mechanism(ROOT / "mechanisms" / f"{name}.toml") for name in ("three_link", "six_axis"))
     assert six.board is not None
     return {"three_link": three, "six_axis": replace(six, board=replace(six.board, use="f405rg-6")),
-            "three_link, current": driven(three, "current")}
+            "three_link, current": driven(three, "current"),
+            "five_bar": load_mechanism(ROOT / "mechanisms" / "five_bar.toml")}
 
 
 def apart(mechanism: Mechanism, folder: Path, monkeypatch) -> Path:
@@ -99,7 +128,8 @@ def test_what_is_waited_for(tmp_path, monkeypatch):
              for name, took in figures["commands"].items()]
     for name, mechanism in on_their_boards().items():
         folder = tmp_path / name
-        whole, factor = played(mechanism, build.build(mechanism, folder / "whole").elf)
+        elf = build.build(mechanism, folder / "whole").elf
+        whole, factor = played(mechanism, elf)
         parts, _ = played(mechanism, apart(mechanism, folder / "apart", monkeypatch))
         figures["virtual_board"][name] = round(factor, 2)
         for what, result in (("", whole), (", compiled apart", parts)):
@@ -114,9 +144,16 @@ def test_what_is_waited_for(tmp_path, monkeypatch):
                      ("worst", whole.record.instructions.max(), parts.record.instructions.max()),
                      ("worst that moves", whole.instructions_tick, parts.instructions_tick),
                      ("mean", whole.instructions_tick_mean, parts.instructions_tick_mean))]
+        in_c, in_python = armed(mechanism, elf, True, True), armed(mechanism, elf, False, False)
+        figures["virtual_board"] |= {f"{name}, armed": round(in_c, 2), f"{name}, armed, Python": round(in_python, 2)}
+        rows.append([f"virtual board, {name}, armed without a host", f"{in_c:.2f} of real time",
+                     f"{in_python:.2f}: models asked every time, plant in NumPy"])
     table.keep("bench-waiting.md", table.show("What is waited for", ("what", "takes", "beside"), rows))
     table.note("waiting", figures)
     assert all(figures["commands"][name] <= most for name, most in MOST.items()), figures["commands"]
     assert all(figures["tick"][name] <= most for name, most in WORST.items()), figures["tick"]
     assert all(figures["tick"][f"{name}, moving"] <= most for name, most in MOVING.items()), figures["tick"]
+    board = figures["virtual_board"]
+    assert all(board[f"{name}, armed"] >= least for name, least in REAL_TIME.items()), board
+    assert all(board[f"{name}, armed"] >= board[f"{name}, armed, Python"] for name in RIGID), board
     assert all(figures["tick"][name] <= LINK_TIME * figures["tick"][f"{name}, compiled apart"] for name in WORST)

@@ -18,7 +18,7 @@ from tests.support.boards import image
 
 IMAGES = [("f405rg-4", "voltage"), ("f405rg-4", "current"), ("f405rg-6", "voltage"), ("nucleo-g474re-6", "voltage"),
           ("nucleo-g474re-6", "current"), ("odrive-v3.6", "voltage"), ("odrive-v3.6", "current")]
-FEW = [("f405rg-4", "voltage", None), ("nucleo-g474re-6", "current", "estop"), ("f405rg-6", "voltage", "crystal")]
+FEW = [("f405rg-4", "voltage", None), ("nucleo-g474re-6", "voltage", "estop"), ("f405rg-6", "voltage", "noise")]
 STRIKING = (None, "estop", "noise", "crystal", "reset", "brown-out")
 ALL = [(*each, fault) for each in IMAGES for fault in STRIKING]
 
