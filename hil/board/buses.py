@@ -81,7 +81,7 @@ class Buses:
             else:
                 self.wires[name] = Wire(clock(), seed=number)
                 plug(name, self.wires[name])
-        self._signs = np.array([joint.drive.sign if joint.drive else 1 for joint, _ in joints], float)
+        self.signs = np.array([joint.drive.sign if joint.drive else 1 for joint, _ in joints], float)
         for j, (joint, _) in enumerate(joints):
             if joint.drive and joint.drive.servo:
                 self.servos[j] = self._servo(clock(), j, joint.drive, joint.drive.servo)
@@ -105,7 +105,7 @@ class Buses:
 
     def _angle(self, j: int) -> float:
         """Of a drive's output."""
-        return float(self._signs[j] * self._plant.q[j])
+        return float(self.signs[j] * self._plant.q[j])
 
     @property
     def all(self) -> list[VirtualDrive | Sts3215]:
@@ -136,7 +136,7 @@ class Buses:
         volts, q, v = np.array(voltage, float), self._plant.q, self._plant.v
         supplied = self._supply() > LEAST_OF_SERVOS
         for j, servo in self.servos.items():
-            sign = self._signs[j]
+            sign = self.signs[j]
             angle = float(sign * q[j])
             if (on := supplied and servo.supplied) != servo.powered:
                 servo.power_up(angle) if on else servo.power_off()
@@ -144,10 +144,10 @@ class Buses:
         return volts
 
     def _torques(self, h: float, now: float) -> Array:
-        torques, q, v = np.zeros(len(self._signs)), self._plant.q, self._plant.v
+        torques, q, v = np.zeros(len(self.signs)), self._plant.q, self._plant.v
         supplied = self._supply() > LEAST_SUPPLY
         for j, drive in self.drives.items():
-            sign = self._signs[j]
+            sign = self.signs[j]
             angle = float(sign * q[j])
             if (on := supplied and drive.supplied) != drive.powered:
                 drive.power_up(angle) if on else drive.power_off()

@@ -5,7 +5,8 @@ Two looks at each joint. The probe: the board gives it alone a small torque, ope
 relies on its encoder. On current loops every motor is given a pulse of a few per cent of the voltage before, no loop
 closed: a current sensor of the wrong sign ends the looks there, with what to do. The hand: with no power at all,
 somebody turns it by a known angle in its positive direction. The hand tells the encoder's sign and counts; both
-together tell the motor's sign.
+together tell the motor's sign. A drive on a bus turns and counts the same way, or it is not set up: the hand tells
+its sign, and what it cannot be asked for is told in words.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from codegen.control.constants import joint_constants
 from codegen.mechanism.description import Joint, Mechanism
 from codegen.mechanism.edit import set_joint
 from codegen.wire.codec import Probe
+from host.link import drives
 from host.link.requests import ASK
 from host.link.session import PERIOD, Session
 
@@ -38,17 +40,19 @@ COUNTS_WRONG = 0.05  # a hand is no better than this
 
 @dataclass(frozen=True)
 class Finding:
-    """Of one joint. problem: empty if all is well. values: what to write into the file to mend it."""
+    """Of one joint. problem: empty if all is well. values: what to write into the file to mend it. unknown: what nobody
+    here can know of its drive; empty for none."""
 
     joint: str
     problem: str
     torque: float  # at which it moved, N m or N; 0 if it did not
     ratio: float | None  # counted over told motion of the hand; None if it was not asked for
     values: dict[str, dict[str, int]]
+    unknown: str = ""
 
     def data(self) -> dict[str, Any]:
         return {"joint": self.joint, "problem": self.problem, "torque": self.torque, "ratio": self.ratio,
-                "values": self.values}
+                "values": self.values, "unknown": self.unknown}
 
 
 Hand = Callable[[Joint, float], None]  # ask somebody to turn a joint by that much; returns when it is done
@@ -67,13 +71,54 @@ def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
                        "[safety.brake]")
     findings = []
     for number, joint in enumerate(mechanism.streamed):
-        if joint.motor is None or joint.encoder is None:
+        bussed = joint.drive is not None and joint.drive.servo is None
+        if not bussed and (joint.motor is None or joint.encoder is None):
             continue
         on_joint(joint.name)
         ratio = None if hand is None else _by_hand(session, joint, number, hand)
+        if bussed and (wrong := drives.words(session.drives, mechanism.streamed, number)):
+            findings.append(Finding(joint.name, wrong, 0.0, ratio, {}, _unknown(joint)))
+            continue
         torque, moved = _probe(session, mechanism, number)
-        findings.append(judge(mechanism, number, torque, moved, ratio))
+        findings.append((judge_drive if bussed else judge)(mechanism, number, torque, moved, ratio))
     return findings
+
+
+def judge_drive(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.float64],
+                ratio: float | None) -> Finding:
+    """The same of a joint whose drive is on a bus. Its torque and its position have one sign."""
+    joint = mechanism.streamed[number]
+    drive = joint.drive
+    assert drive is not None
+    values: dict[str, dict[str, int]] = {}
+    problems = []
+    if ratio is not None and abs(ratio) < 0.1:
+        problems.append("its drive's position does not follow when it is turned by hand: is it this joint's id?")
+    elif ratio is not None:
+        if ratio < 0.0:
+            problems.append("its drive counts the wrong way")
+            values["drive"] = {"sign": -drive.sign}
+        if abs(abs(ratio) - 1.0) > COUNTS_WRONG:
+            problems.append(f"its drive tells {abs(ratio):.2g} times the angle: read its range of position, "
+                            f"{drive.type.position:g} rad in the file, out of it; or there is a gear behind it")
+    other = int(np.argmax(np.abs(moved)))
+    if torque == 0.0:
+        problems.append("nothing moves when it is driven: check its supply, and whether it is blocked")
+    elif abs(moved[number]) < MOVES:
+        problems.append(f"joint {mechanism.streamed[other].name!r} moves when it is driven: two drives have each "
+                        "other's id")
+    elif moved[number] < 0.0:
+        problems.append("it turns against its torque: have it calibrated by its maker's tool")
+    return Finding(joint.name, "; ".join(problems), torque, ratio, values, _unknown(joint))
+
+
+def _unknown(joint: Joint) -> str:
+    """What a drive cannot be asked for and does not show when it moves."""
+    drive = joint.drive
+    if drive is None or drive.type.family == "damiao":
+        return ""
+    return (f"whether its range of torque is {drive.type.torque:g} N m: it does not tell; let it carry a weight that "
+            "you know")
 
 
 def judge(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.float64], ratio: float | None) -> Finding:
@@ -176,5 +221,5 @@ def _currents_shown(session: Session) -> None:
 
 
 def summary(findings: list[Finding]) -> Mapping[str, str]:
-    """Joint -> what is wrong with it, or 'good'."""
-    return {f.joint: f.problem or "good" for f in findings}
+    """Joint -> what is wrong with it, or 'good', and what is not known."""
+    return {f.joint: (f.problem or "good") + (f"; not known: {f.unknown}" if f.unknown else "") for f in findings}

@@ -10,7 +10,7 @@ import pytest
 
 from codegen.board import reader as boards
 from codegen.toolchain import platformio as build
-from tests.support.boards import three_link
+from tests.support.boards import arm_for
 
 INCLUDES = ("-Isrc/application", "-Isrc/chip", "-Isrc/emitted")
 CHECKS = ("-*,bugprone-*,clang-analyzer-*,cert-*,misc-*,performance-*,portability-*,"
@@ -28,7 +28,7 @@ def tool(name: str) -> str:
 
 
 def sources(folder: Path, whole: bool) -> list[str]:
-    """The chip folder's, and of one board everything: what is above is the same on all."""
+    """The chip folder's, and of two boards everything, with motors and with buses: what is above is the same on all."""
     parts = ("chip", "application", "emitted") if whole else ("chip",)
     return sorted(p.relative_to(folder).as_posix() for part in parts for p in (folder / "src" / part).glob("*.c"))
 
@@ -37,8 +37,8 @@ def sources(folder: Path, whole: bool) -> list[str]:
 def image(request, tmp_path_factory) -> tuple[Path, list[str]]:
     folder = tmp_path_factory.mktemp("sources")
     (folder / "project").mkdir()
-    project = build.assemble(three_link(request.param, folder), folder / "project")
-    return project, sources(project, whole=request.param == boards.DEFAULT)
+    project = build.assemble(arm_for(request.param, folder), folder / "project")
+    return project, sources(project, whole=request.param in (boards.DEFAULT, "robomaster-c"))
 
 
 def test_cppcheck_finds_nothing(image):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from codegen.board import reader as boards
+from codegen.drive.catalogue import DRIVES
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.toolchain import platformio as build
@@ -28,6 +29,22 @@ def three_link(name: str, folder: Path) -> Mechanism:
     path = folder / "two_of_three_links.toml"
     path.write_text(text.replace("f405rg-4", name), encoding="utf-8")
     return load_mechanism(path)
+
+
+def on_buses(name: str) -> Mechanism:
+    """An arm on a board that has buses alone: drives of three families."""
+    mechanism = load_mechanism(FILE.with_name("damiao_arm.toml"))
+    assert mechanism.board is not None
+    kinds = (("damiao-4340", 0x11), ("robstride-02", None), ("cubemars-ak80-9", 3))
+    joints = tuple(replace(j, drive=replace(j.drive, type=DRIVES[kind], reply=reply)) if j.drive else j
+                   for j, (kind, reply) in zip(mechanism.joints, kinds, strict=True))
+    return replace(mechanism, name="on_buses", board=replace(mechanism.board, use=name), joints=joints)
+
+
+def arm_for(name: str, folder: Path) -> Mechanism:
+    """What a board can move."""
+    board = boards.load(name)
+    return on_buses(name) if board.can and not board.channels else three_link(name, folder)
 
 
 def driven(mechanism: Mechanism, drive: str) -> Mechanism:

@@ -1,0 +1,80 @@
+"""First power-up of an arm whose joints are drives on a bus, mounted or set otherwise than its file says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codegen.mechanism.reader import load_mechanism
+from host.lab.bringup import judge_drive
+from tests.support.bus_arm import file_of
+from tests.support.plugged import Hand, plugged_in
+
+
+class Firm(Hand):
+    """It leaves every joint at rest."""
+
+    def readline(self) -> str:
+        plant = self.board.plant
+        stand = plant.q.copy()
+        stand[self.turned] += self.angle
+        plant.hand = lambda p: 400.0 * (stand - p.q) - 30.0 * p.v
+        self.board.brakes = False
+        self.board.run(1.0)
+        plant.hand, self.board.brakes = None, True
+        self.turned += 1
+        return "\n"
+
+
+@pytest.fixture
+def looked_at(here, monkeypatch, tmp_path):
+    """The command as it is typed, in front of an arm that lies: joint -> problem, what is not known, and the file."""
+    def look(spoil, *options, change=lambda text: text):
+        file = tmp_path / "arm.toml"
+        text = change(Path(file_of().source).read_text().replace("[0.0, -9.81, 0.0]", "[0.0, 0.0, 0.0]"))
+        text = text.replace("gains = {", "friction = { viscous = 0.5, coulomb = 0.05 }\ngains = {")
+        file.write_text(text.replace('"damiao_arm"', f'"lying_{len(text)}"'))
+        with plugged_in(load_mechanism(file)) as board:
+            monkeypatch.setattr(sys, "stdin", Firm(board))
+            spoil(board.wiring.buses)
+            done = here("bringup", file, "--port", "auto", "--json", *options)
+            board.run(0.05)
+            assert board.outputs_safe()
+        assert "joints" in done.stdout, done.stdout
+        told = json.loads(done.stdout)["joints"]
+        return {j["joint"]: j["problem"] for j in told}, {j["joint"]: j["unknown"] for j in told}, load_mechanism(file)
+
+    return look
+
+
+def test_a_drive_that_is_mounted_the_other_way_is_told_and_mended(looked_at):
+    def turn_round(buses):
+        buses.signs[1] *= -1.0
+
+    said, unknown, file = looked_at(turn_round, "--write")
+    assert said == {"shoulder": "", "elbow": "its drive counts the wrong way", "wrist": ""}
+    assert [j.drive.sign for j in file.moving] == [1, -1, -1] and set(unknown.values()) == {""}
+
+
+@pytest.mark.bench
+def test_a_velocity_range_that_no_one_can_ask_for_shows_when_the_joint_is_turned(looked_at):
+    """And that of the torque does not, which is said."""
+    said, unknown, _ = looked_at(lambda buses: buses.drives[0].rescale(0.5), change=lambda text: (
+        text.replace("damiao-4340", "cubemars-ak10-9").replace("damiao-4310", "cubemars-ak80-9")))
+    assert said["shoulder"].startswith("by how it moves, its velocities have a range of about 2")
+    assert said["shoulder"].endswith(" rad/s, and it must be 50") and said["elbow"] == ""
+    assert unknown["elbow"].startswith("whether its range of torque is 65 N m: it does not tell")
+
+
+@pytest.mark.parametrize(("torque", "moved", "ratio", "words"), [
+    (0.5, (0.03, 0.0, 0.0), 1.01, ""), (0.5, (0.03, 0.0, 0.0), 0.5, "its drive tells 0.5 times the angle"),
+    (0.5, (0.03, 0.0, 0.0), 0.0, "is it this joint's id?"), (0.0, (0.0, 0.0, 0.0), 1.0, "nothing moves"),
+    (0.5, (0.0, 0.3, 0.0), None, "joint 'elbow' moves when it is driven"),
+    (0.5, (-0.03, 0.0, 0.0), 1.0, "it turns against its torque")])
+def test_what_two_looks_at_a_drive_mean(torque, moved, ratio, words):
+    found = judge_drive(file_of(), 0, torque, np.array(moved), ratio)
+    assert words in found.problem if words else found.problem == ""
