@@ -78,7 +78,7 @@ def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
         ratio = None if hand is None else _by_hand(session, joint, number, hand)
         if bussed and (wrong := drives.words(session.drives, mechanism.streamed, number)):
             findings.append(Finding(joint.name, wrong, 0.0, ratio, {}, _unknown(joint)))
-            continue
+            break  # the board drives none while one is set otherwise
         torque, moved = _probe(session, mechanism, number)
         findings.append((judge_drive if bussed else judge)(mechanism, number, torque, moved, ratio))
     return findings
