@@ -285,6 +285,8 @@ static inline void drive(ft_law *l, uint32_t j, const ft_law_input *in,
         l->clipped[j] = asked - torque;
     if (FT_MOTORS)
         l->duty[j] = (float)(supply(l, j, volts, in, found) * per_volt);
+    else
+        (void)volts; /* drives take torques */
 }
 
 /* Let the torque that holds the joints at rest be that of the last tick. */

@@ -60,7 +60,7 @@ class Chain(Plant):
     too."""
 
     def __init__(self, mechanism: Mechanism) -> None:
-        super().__init__(segmented(mechanism, 8), max_step=1e-4)
+        super().__init__(segmented(mechanism, 8), max_step=1e-4, compiled=False)  # steps are watched
         self.arm, self.path = mechanism, []
 
     def _step(self, h, torque):
