@@ -29,13 +29,15 @@ from hil.board import drv8301
 from hil.board.virtual import VirtualBoard
 from hil.chip.stm32.chip import unique
 from hil.chip.stm32.probe import Probe
+from hil.drives import sts
+from hil.plant.choose import plant_of
 from hil.plant.rigid import Plant
 from hil.play.connect import session_with
 from hil.scenarios.campaign_currents import SHORTED_CABLE
 from host.link.session import Session
 from tests.conftest import ROOT
 from tests.host.flash.test_flash import OPENOCD, REGISTERS, tool
-from tests.support import rig
+from tests.support import rig, servos
 from tests.support.boards import FILE
 from tests.support.plugged import Hand, ctrl_c, plugged_in
 
@@ -140,7 +142,7 @@ def at(tmp_path, monkeypatch, capfd) -> Iterator[At]:
 
 def test_every_step_and_every_command_of_the_page_is_walked_here():
     walked = {int(number) for name in globals() for number in re.findall(r"^test_step_(\d+)_", name)}
-    assert list(STEPS) == list(range(1, 21)) and walked == set(STEPS)
+    assert list(STEPS) == list(range(1, 22)) and walked == set(STEPS)
     assert {step: len(commands(text)) for step, text in STEPS.items() if commands(text)} == {
         2: 2, 4: 1, 5: 1, 9: 1, 11: 1, 13: 1, 18: 1}
     assert commands(PAGE) == [line for text in STEPS.values() for line in commands(text)] + ["femtorque ports"]
@@ -478,3 +480,26 @@ def test_step_20_an_encoder_that_is_pulled_off_is_found_before_the_joint_runs_aw
     board.at(board.seconds + 1.0, pull)
     bench.types(5, status=1, **{"0": "0.2", "60": "3"})
     assert bench.fault(0.1) in ("FOLLOWING", "ENCODER", "ENCODER_STUCK") and fastest[0] < 2.0 and board.outputs_safe()
+
+
+def test_step_21_servos_are_set_up_until_they_are_switched_off_and_a_pulled_wire_lets_none_go():
+    mechanism, elf = servos.arm("f405rg-6")
+    with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
+        board.brakes = True
+        session, on_wire = session_with(board), list(board.wiring.buses.servos.values())
+        came = [(servo.get(sts.MODE), servo.get(sts.DELAY)) for servo in on_wire]
+        session.connect()
+        rig.pump(board, session, 60)
+        rig.arm(board, session)
+        set_up = [(servo.get(sts.MODE), servo.get(sts.DELAY)) for servo in on_wire]
+        assert all(servo.driving for servo in on_wire) and not set(came) & set(set_up)
+        for servo in on_wire:
+            servo.cut = True
+        rig.pump(board, session, 60)
+        assert session.status.fault == FAULTS["DRIVE_SILENT"][0] and all(servo.driving for servo in on_wire)
+        board.bus_voltage = 0.0
+        board.run(0.05)
+        assert not any(servo.driving for servo in on_wire)
+        board.bus_voltage = 12.0
+        board.run(0.01)
+        assert [(servo.get(sts.MODE), servo.get(sts.DELAY)) for servo in on_wire] == came
