@@ -23,17 +23,16 @@ from tests.support.processor_time import ProcessorTime  # noqa: E402
 ROOT = Path(__file__).resolve().parents[1]
 HANG = 600.0  # s until a test that waits for another process gives up; no result depends on it
 LONG = (  # files of more than 8 s of processor time (--cpu), the longest first
-    "test_chip", "test_current", "test_readme", "test_same_torques", "test_step", "test_scenarios_arms",
-    "test_scenarios",
-    "test_mutants", "test_flexible", "test_static_analysis", "test_discrete_flexible",
-    "test_closed_board", "test_faults",
-    "test_platformio", "test_accesses", "test_command_line", "test_verify", "test_torque",
-    "test_newton_euler", "test_safety",
-    "test_flexible_arm", "test_tip_exact", "test_start", "test_check", "test_closed", "test_step_instructions",
-    "test_loop_assembly", "test_identify", "test_wheel", "test_newmark", "test_trig", "test_robots",
-    "test_boards", "test_pil",
-    "test_motion", "test_tsujita", "test_link", "test_demo", "test_flexible_plan", "test_features",
-    "test_qemu", "test_fuzz")
+    "test_first_power_up", "test_current", "test_accesses", "test_campaign", "test_closed_plan", "test_drives",
+    "test_scenarios", "test_mutants", "test_step", "test_same_torques", "test_falling", "test_static_analysis",
+    "test_faults", "test_readme", "test_chip", "test_rnea", "test_scenarios_arms", "test_platformio",
+    "test_lab_modes", "test_safety", "test_discrete_flexible", "test_web", "test_bringup_drives", "test_proofs",
+    "test_frames", "test_check", "test_closed_board", "test_command_line", "test_flexible_arm", "test_servos",
+    "test_verify", "test_flexible", "test_tip_exact", "test_mimic", "test_wheel", "test_library",
+    "test_newton_euler", "test_loops", "test_turns", "test_flash", "test_link", "test_start", "test_files",
+    "test_torque", "test_tour", "test_tsujita", "test_robots", "test_loop_assembly", "test_qemu",
+    "test_step_instructions", "test_zeros", "test_fuzz", "test_scene", "test_flexible_plan", "test_architecture",
+    "test_stream_command")
 
 
 def pytest_addoption(parser):
