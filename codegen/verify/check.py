@@ -509,7 +509,7 @@ def _homing(model: Model, warnings: list[str]) -> None:
 def _halt(mechanism: Mechanism) -> list[str]:
     """In words, what a debugger does that halts the processor: a line where the board's outputs stay on."""
     board = board_module.load(mechanism.board.use) if mechanism.board else None
-    if board is None or not board.running_on or not any(j.motor for j in mechanism.streamed):
+    if board is None or not board.running_on or not any(j.motor and not j.drive for j in mechanism.streamed):
         return []
     return [f"board {board.name} cannot stop its outputs when a debugger halts the processor: {board.running_on[0]} to "
             f"{board.running_on[-1]} go on at their last duty, and so do the motors; never halt it while they have "

@@ -59,6 +59,7 @@ def test_that_outputs_which_a_debuggers_halt_leaves_on_are_told_in_plain_words(a
     passive = replace(arm, board=replace(arm.board, use="compute"),
                       joints=tuple(replace(j, motor=None, encoder=None) for j in arm.joints))
     assert examine(arm).halt == examine(passive).halt == ()
+    assert examine(load_mechanism(MECHANISMS / "so101_sts.toml")).halt == ()  # nothing hangs on that board's timers
 
 
 @pytest.mark.parametrize("path", sorted(MECHANISMS.glob("*.toml")), ids=lambda p: p.stem)
