@@ -26,6 +26,24 @@ from tests.support.servos import arm as servo_arm
 MAPS = {"stm32f4": register_map.stm32f405, "stm32g4": register_map.stm32g474}
 
 
+def hold_to_the_vendor(seen: Accesses, family: str) -> register_map.Map:
+    """Let no access break a rule and no write lose a reset bit that is not named; the family's registers."""
+    registers = MAPS[family]()
+    assert violations(seen, registers, family) == []
+    lost = lost_reset_bits(seen, registers, after_reset(family))
+    assert lost and {name: hex(bits) for name, bits in lost.items() if bits & ~may_clear(name)} == {}
+    return registers
+
+
+def play_until_a_short(board: VirtualBoard, seen: Accesses) -> tuple[str, ...]:
+    """Power up, arm, and move until the wires of the bus touch; the faults."""
+    board.brakes = True
+    board.chip.bus.watch = seen.note
+    board.chip.reset("power")
+    motion = knots(short_motion(board.mechanism), board.mechanism)
+    return play(board, board.mechanism, motion, feedforward=True, fault="bus-short").faults
+
+
 @pytest.mark.parametrize("name", DRIVING)
 def test_every_access_of_an_image_is_one_that_the_vendor_describes(name):
     """From power-up through homing, a motion, an e-stop, line noise, a dying crystal and the restart without one."""
@@ -44,11 +62,8 @@ def test_every_access_of_an_image_is_one_that_the_vendor_describes(name):
         board.kill_crystal()
         board.run(0.5)
         assert len(board.chip.resets) == 3
-    family = board.board.chip.name
-    assert violations(seen, MAPS[family](), family) == []
+    hold_to_the_vendor(seen, board.board.chip.name)
     assert len(seen.reads | set(seen.writes)) > 60
-    lost = lost_reset_bits(seen, MAPS[family](), after_reset(family))
-    assert lost and {name: hex(bits) for name, bits in lost.items() if bits & ~may_clear(name)} == {}
 
 
 @pytest.mark.parametrize("kind", ["damiao", "fd", "robomaster", "three"])
@@ -57,20 +72,12 @@ def test_every_access_to_a_controller_of_drives_is_one_that_the_vendor_describes
     mechanism, elf = arm(kind)
     seen = Accesses()
     with VirtualBoard(elf, mechanism, Plant(mechanism)) as board:
-        board.brakes = True
-        board.chip.bus.watch = seen.note
-        board.chip.reset("power")
-        result = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True, fault="bus-short")
-        assert result.faults == ("BUS_OFF",)
+        assert play_until_a_short(board, seen) == ("BUS_OFF",)
         board.run(0.5)
         board.kill_crystal()
         board.run(0.3)
-    family = board.board.chip.name
-    registers = MAPS[family]()
-    assert violations(seen, registers, family) == []
+    registers = hold_to_the_vendor(seen, board.board.chip.name)
     assert len({a for a in seen.writes if "CAN" in registers[a].name}) > 12
-    lost = lost_reset_bits(seen, registers, after_reset(family))
-    assert lost and {name: hex(bits) for name, bits in lost.items() if bits & ~may_clear(name)} == {}
 
 
 @pytest.mark.parametrize("name", ["f405rg-4", "f405rg-6", "nucleo-g474re-6"])
@@ -79,20 +86,12 @@ def test_every_access_to_a_wire_of_servos_is_one_that_the_vendor_describes(name)
     mechanism, elf = servo_arm(name)
     seen = Accesses()
     with VirtualBoard(elf, mechanism, Plant(mechanism)) as board:
-        board.brakes = True
-        board.chip.bus.watch = seen.note
-        board.chip.reset("power")
-        result = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True, fault="bus-short")
-        assert result.faults == ("DRIVE_SILENT",)
+        assert play_until_a_short(board, seen) == ("DRIVE_SILENT",)
         board.kill_crystal()
         board.run(0.3)
-    family = board.board.chip.name
-    registers = MAPS[family]()
-    assert violations(seen, registers, family) == []
+    registers = hold_to_the_vendor(seen, board.board.chip.name)
     usart = board.board.half_duplex["servos"].usart
     assert len({a for a in seen.writes if registers[a].name.startswith(usart)}) >= 3
-    lost = lost_reset_bits(seen, registers, after_reset(family))
-    assert lost and {name: hex(bits) for name, bits in lost.items() if bits & ~may_clear(name)} == {}
 
 
 # Bits that are 1 out of reset and that an image clears on purpose: register, bits, why. All others must stay.
