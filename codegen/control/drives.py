@@ -9,15 +9,16 @@ import math
 from dataclasses import dataclass
 
 from codegen.board.fieldbus import FAMILIES, drives, used_buses
-from codegen.control.table import FLOAT, UINT32, member
+from codegen.control.table import FLOAT, INT32, UINT32, member
 from codegen.drive.damiao import TIMEOUT_UNIT
-from codegen.drive.feetech import FULL, OFFSET_SIGN, TURN
+from codegen.drive.feetech import FULL, OFFSET_SIGN, TURN, firmware_word
 from codegen.mechanism.description import Drive, Joint, Mechanism
 
 SILENT_S = 5e-3  # without an answer a drive is silent
 SILENT_TICKS = 5  # and never fewer ticks than this
 WATCHDOG_S = 20e-3  # without a command a drive stops by itself
 WATCHDOG_TICKS = 10  # and never fewer ticks than this
+FIELD = 65535.0  # steps of a position's field
 ROBSTRIDE_UNIT = 1.0 / 20_000.0  # s, of its canTimeout
 
 
@@ -33,6 +34,7 @@ class DriveConstants:
     watchdog: int = member(UINT32, "without a command it stops; its units")
     closes: int = member(UINT32, "1: kp and kd are in the drive")
     placed: int = member(UINT32, "1: its position is known at power-up")
+    zero: int = member(INT32, "its own position at the joint's zero, half steps")
     sign: float = member(FLOAT, "-1: it turns the other way")
     position: float = member(FLOAT, "rad: its field's range")
     velocity: float = member(FLOAT, "rad/s")
@@ -52,7 +54,8 @@ class ServoConstants:
     least: int = member(UINT32, "its own limits must leave from here")
     most: int = member(UINT32, "to here")
     steps: int = member(UINT32, "0.1 %: its torque limit")
-    limit: float = member(FLOAT, "the same, of its supply")
+    firmware: int = member(UINT32, "as registers 0 and 1 tell it; 0: any")
+    limit: float = member(FLOAT, "the same as steps, of its supply")
 
 
 def servo_rows(mechanism: Mechanism) -> list[ServoConstants]:
@@ -64,13 +67,13 @@ def _servo_row(joint: Joint, drive: Drive) -> ServoConstants:
     """Its limits are its own counts, which end where its turn does."""
     setting, servo = drive.servo, drive.type.servo
     if setting is None or servo is None:
-        return ServoConstants(0, 0, 0, 0, 0, 0, 0.0)
+        return ServoConstants(0, 0, 0, 0, 0, 0, 0, 0.0)
     ends = [setting.zero + drive.sign * at * TURN / math.tau for at in (joint.limits.lower, joint.limits.upper)]
     return ServoConstants(
         zero=setting.zero, model=servo.model,
         offset=abs(setting.offset) | (OFFSET_SIGN if setting.offset < 0 else 0),
         least=max(math.floor(min(ends)), 0), most=min(math.ceil(max(ends)), TURN - 1),
-        steps=round(setting.limit * FULL), limit=setting.limit)
+        steps=round(setting.limit * FULL), firmware=firmware_word(setting.firmware), limit=setting.limit)
 
 
 def drive_rows(mechanism: Mechanism) -> list[DriveConstants]:
@@ -93,7 +96,7 @@ def count(drive: Drive) -> float:
     """rad of the joint that one step of the drive's position field stands for, signed."""
     if drive.servo is not None:
         return drive.sign * math.tau / TURN
-    return drive.sign * 2.0 * drive.type.position / 65535.0
+    return drive.sign * 2.0 * drive.type.position / FIELD
 
 
 def _row(mechanism: Mechanism, index: int, bus: int, joint: Joint, drive: Drive) -> DriveConstants:
@@ -106,6 +109,7 @@ def _row(mechanism: Mechanism, index: int, bus: int, joint: Joint, drive: Drive)
         closes=int(drive.pd == "drive"),
         # turns are not kept without power: it reads within half a turn of its zero then
         placed=int(max(-limits.lower, limits.upper) < math.pi),
+        zero=0 if drive.servo is not None else round(drive.zero / kind.position * FIELD),
         sign=float(drive.sign), position=kind.position, velocity=kind.velocity, torque=kind.torque, kp=kind.kp,
         kd=kind.kd, damping=min(joint.gains.kv, kind.kd))
 

@@ -17,6 +17,7 @@ STATE = 8  # bytes of one: position, velocity, load, voltage, temperature
 FULL, BACKWARDS = 1000, 1 << 10  # of the duty
 TURN = 4096  # counts
 OFFSET_SIGN = 1 << 11  # of the position offset
+FIRMWARE = 256  # stands for registers 0 and 1 where 0 would mean none
 BITS_A_BYTE = 10  # start, eight, stop
 
 
@@ -91,11 +92,23 @@ REGISTERS = {r.name: r for r in (
     Register("largest position", 11, 2, "counts; 0: no limit"),
     Register("position offset", 31, 2, "counts that it takes off; sign in bit 11"),
     Register("torque limit", 48, 2, "0.1 % of its supply"),
+    Register("firmware", FIRMWARE, 2, "registers 0 and 1: major and minor version"),
     Register("torque enable", TORQUE_ENABLE, 1, "1: its motor is on"),
 )}
 
 # Bits of the error in every answer, register 65. python-st3215, FTServo's memory table
 ERRORS = ("voltage", "encoder", "over temperature", "over current", "angle", "overload")
+
+
+def firmware_word(version: str) -> int:
+    """Of "3.10", as registers 0 and 1 hold it; 0 of nothing."""
+    major, _, minor = version.partition(".")
+    return int(major) | int(minor) << 8 if version else 0
+
+
+def firmware_text(word: int) -> str:
+    """The other way round."""
+    return f"{word & 0xFF}.{word >> 8 & 0xFF}" if word else ""
 
 
 def seconds(count: int, bitrate: float = 1e6) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from codegen.common.nearest import hint
 from codegen.drive.catalogue import DRIVES, DriveType
+from codegen.drive.feetech import TURN
 from codegen.mechanism.description import Bus, Drive, Joint, Limits, Motor, ServoSetting
 from codegen.mechanism.motors import ELECTRICAL
 from codegen.mechanism.refusal import Fail
@@ -20,7 +21,7 @@ MASTER = 0  # CAN_MASTER, the id of all mini-cheetahs' replies as they come: bgk
 REPLY_BESIDE = 0x10  # from the id of a Damiao's commands to that of its replies, as openarm_can numbers them
 LARGEST_ID = {"robstride": 127, "cubemars": 255, "mini-cheetah": 127, "damiao": 0x7FF, "feetech": 253}
 OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
-OF_SERVOS = ("zero", "offset", "limit")  # keys
+OF_SERVOS = ("offset", "limit", "firmware")  # keys
 NOT_OF_SERVOS = ("reply", "inertia", "position", "kp", "kd")
 STS_BITRATES = (1_000_000, 500_000, 250_000, 128_000, 115_200, 57_600, 38_400, 19_200)  # register 6; LeRobot's table
 
@@ -70,9 +71,13 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     if servo:
         _check_servo(t, kind, table, limits, fail)
     _check_ranges(t, kind, limits, pd, fail)
+    if not servo:
+        _check_zero(t, kind, table, limits, fail)
+        return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, pd, table.inertia, table.zero or 0.0)
     setting = {name: getattr(table, name) for name in OF_SERVOS if getattr(table, name) is not None}
+    zero = ServoSetting.zero if table.zero is None else round(table.zero)
     return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, pd, table.inertia,
-                 ServoSetting(**setting) if servo else None)
+                 servo=ServoSetting(zero, **setting))
 
 
 def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Motor:
@@ -110,11 +115,31 @@ def _check_servo(t: JointTable, kind: DriveType, table: DriveTable, limits: Limi
     """Its encoder is of one turn: what can be half a turn from the zero could be either way."""
     if table.id < 1:
         fail(f"joint.{t.name}.drive.id", table.id, "a servo's is 1 to 253")
+    if table.zero is not None and not (0 <= table.zero < TURN and table.zero == round(table.zero)):
+        fail(f"joint.{t.name}.drive.zero", table.zero, "a servo's is one of its counts", "0 to 4095")
+    if any(int(part) > 255 for part in (table.firmware or "0.0").split(".")):
+        fail(f"joint.{t.name}.drive.firmware", table.firmware, "has parts of 0 to 255", '"3.10"')
     for name, reach in (("lower", -limits.lower), ("upper", limits.upper)):
         if not reach < math.pi:
             fail(f"joint.{t.name}.limits.{name}", getattr(limits, name) if np.isfinite(reach) else None,
                  f"{kind.name} tells one turn: the joint must stay within half a turn of its zero",
                  "at most 3.14 rad to both sides")
+
+
+def _check_zero(t: JointTable, kind: DriveType, table: DriveTable, limits: Limits, fail: Fail) -> None:
+    """A drive comes up within half a turn of its own zero, wherever the joint's is, and goes on from there."""
+    if not table.zero:
+        return
+    key = f"joint.{t.name}.drive.zero"
+    if not abs(table.zero) <= math.pi:
+        fail(key, table.zero, "a drive comes up within half a turn of its own zero", "-3.1415 to 3.1415 rad")
+    if not max(-limits.lower, limits.upper) < math.pi:
+        fail(key, table.zero, "the joint goes further than half a turn from its zero, and is told where it is by home",
+             "remove it")
+    most = math.pi + limits.upper - limits.lower
+    if most > kind.position:
+        fail(key, table.zero, f"with another zero than its own {kind.name} may have to tell {most:.4g} rad, and tells "
+             f"{kind.position:g} at most", "set the zero in the drive by its maker's tool, or give it a larger range")
 
 
 def _reply(kind: DriveType, table: DriveTable) -> int | None:

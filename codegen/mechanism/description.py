@@ -71,11 +71,12 @@ class Motor:
 @dataclass(frozen=True)
 class ServoSetting:
     """zero: count that it tells at the joint's zero. offset: that it is set to take off its own counts. limit: largest
-    share of its supply that it is set to give its motor."""
+    share of its supply that it is set to give its motor. firmware: its version, as "3.10"; empty: any."""
 
     zero: int = 2048
     offset: int = 0
     limit: float = 1.0
+    firmware: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,8 @@ class Drive:
 
     id: of its commands; reply: of what it sends, where it has one of its own. sign: -1 where it turns the other way.
     pd: who closes the loop, the drive with kp and kd in every frame, or the board with torque alone.
-    inertia: of its rotor at the output, kg m^2. servo: how a servo is set; None: it is none.
+    inertia: of its rotor at the output, kg m^2. zero: rad that it tells at the joint's zero; a servo's is in its
+    setting. servo: how a servo is set; None: it is none.
     """
 
     type: DriveType
@@ -94,6 +96,7 @@ class Drive:
     sign: int = 1
     pd: str = "drive"
     inertia: float = 0.0
+    zero: float = 0.0
     servo: ServoSetting | None = None
 
 

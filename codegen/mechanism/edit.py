@@ -16,8 +16,12 @@ from codegen.common.output import write_text
 DIGITS = 4  # significant ones
 
 
-def set_joint(path: Path, joint: str, values: Mapping[str, Mapping[str, float | int]], comment: str = "") -> None:
+Tables = Mapping[str, Mapping[str, float | int]]
+
+
+def set_joint(path: Path, joint: str, values: Tables, comment: str = "", beside: Tables | None = None) -> None:
     """Set keys of a joint's inline tables: {"friction": {"viscous": 1e-3}}. comment: put behind the first table's line.
+    beside: keys that go into a table that is not there yet.
 
     Raises BadInput if the file is no TOML or has no [[joint]] of that name; nothing is written then.
     """
@@ -32,6 +36,7 @@ def set_joint(path: Path, joint: str, values: Mapping[str, Mapping[str, float | 
     for place, (name, changes) in enumerate(values.items()):
         if name not in table:
             table[name] = tomlkit.inline_table()
+            changes = {**(beside or {}).get(name, {}), **changes}
         for key, value in changes.items():
             table[name][key] = _rounded(value)
         if comment and place == 0:

@@ -213,9 +213,11 @@ class DriveTable(Table):
     torque: Positive | None = key("N m, the same", None)
     kp: Positive | None = key("N m/rad, the same", None)
     kd: Positive | None = key("N m s/rad, the same", None)
-    zero: int | None = key("of a servo: count that it tells at the joint's zero; 2048", None, ge=0, le=4095)
+    zero: int | Number | None = key("what it tells at the joint's zero: rad, 0; of a servo a count, 2048", None)
     offset: int | None = key("of a servo: the position offset that is stored in it; 0", None, ge=-2047, le=2047)
     limit: Positive | None = key("of a servo: the torque limit that it is set to, share of its supply; 1", None, le=1.0)
+    firmware: str | None = key("of a servo: the version that it must have, as `3.10`; any", None,
+                               pattern=r"^\d{1,3}\.\d{1,3}$")
 
 
 class EncoderTable(Table):

@@ -184,14 +184,15 @@ MESSAGES = (
             "for other joints. Counters wrap.", (
         Field("tick", "u32", "control ticks since reset, as in STATUS"),
         Field("state", "u8", "one of DRIVE_STATES", J),
-        Field("error", "u8", "what ails it, in its own code; 0: nothing", J),
+        Field("error", "u8", "what ails it, or ailed it last since it was enabled, in its own code; 0: nothing", J),
         Field("warmth", "u8", "deg C, as it says", J),
         Field("age", "u16", "ticks since its last state", J),
         Field("answers", "u32", "states that it has sent", J),
         Field("lost", "u32", "ticks without a state", J),
         Field("late", "u32", "states beyond the first one of a tick", J),
         Field("setting", "u16", "its own number for a setting that is not the file's, 0: none", J),
-        Field("value", "u32", "what it has there: the bits of an f32, or a whole number", J),
+        Field("value", "u32", "what it has there: the bits of an f32, or a whole number; without such a setting, what "
+              "it told last of all: of a servo its firmware, registers 0 and 1", J),
         Field("foreign", "u32", "frames that are no known drive's"),
         Field("off", "u8", "1: the controller takes no part in the bus", BUSES),
         Field("offs", "u16", "times that it left the bus", BUSES),

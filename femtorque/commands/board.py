@@ -71,10 +71,13 @@ def bringup(
     port: Port,
     hand: Annotated[bool, typer.Option("--hand/--no-hand", help="ask for each joint to be turned by hand, which tells "
                                        "counts and which of two signs is wrong")] = True,
-    write: Annotated[bool, typer.Option("--write", help="mend signs and counts in MECH; all else of it stays")] = False,
+    zero: Annotated[bool, typer.Option("--zero", help="ask for each joint with a drive or servo on a bus to be put "
+                                       "where it starts, which teaches its zero")] = False,
+    write: Annotated[bool, typer.Option("--write", help="mend signs, counts, and zeros of drives in MECH; all else "
+                                        "stays")] = False,
     json: Json = False,
 ) -> Answer:
-    """First power-up: find wrong signs, counts and wires.
+    """First power-up: find wrong signs, counts, zeros and wires.
 
     Each joint alone is turned by hand, and then given a small torque.
     """
@@ -88,15 +91,29 @@ def bringup(
               file=sys.stderr)
         sys.stdin.readline()
 
+    def put(joint: Any) -> None:
+        print(f"put {joint.name} by hand where it stands at {joint.start:g} rad, its start, then press Enter",
+              file=sys.stderr)
+        sys.stdin.readline()
+
     mechanism = load_mechanism(mech)
     with Board.connect(port, mechanism) as board:
         board.session.faulted()
-        findings = first.bring_up(board.session, mechanism, turn if hand else None, partial(print, file=sys.stderr))
+        findings = first.bring_up(board.session, mechanism, turn if hand else None, partial(print, file=sys.stderr),
+                                  put if zero else None)
     if write:
         first.write(mech, findings)
-    words = "\n".join(f"{joint}: {what}" for joint, what in first.summary(findings).items())
+    lines = [f"{joint}: {what}" for joint, what in first.summary(findings).items()]
+    words = "\n".join(filter(None, (*lines, first.advice(findings), _mended(mech, write, findings))))
     return Answer({"joints": [f.data() for f in findings], "written": write}, words,
                   good=not any(f.problem for f in findings))
+
+
+def _mended(mech: Path, written: bool, findings: list[Any]) -> str:
+    """What to do next, where the file has been mended, or could be."""
+    if not any(f.values for f in findings):
+        return ""
+    return f"{mech} is mended: flash it anew, then `bringup` once more" if written else "`--write` mends the file"
 
 
 def home(
@@ -232,19 +249,20 @@ def identify(
     from codegen.mechanism.edit import set_joint
     from codegen.mechanism.reader import load_mechanism
     from host.board import Board
+    from host.lab.identify import beside, measured
     from host.lab.identify import identify as measure
     from host.link.requests import joint_number
 
     mechanism = load_mechanism(mech)
-    names = joint or [j.name for j in mechanism.moving if j.motor is not None and j.encoder is not None]
+    names = joint or [j.name for j in mechanism.moving if j.drive or (j.motor is not None and j.encoder is not None)]
     for name in names:
-        joint_number(mechanism, name)
+        measured(mechanism, joint_number(mechanism, name))
     with Board.connect(port, mechanism) as board:
         if home or rezero:
             board.home(rezero=rezero)
         found = [measure(board, mechanism, name, partial(print, f"{name}:", file=sys.stderr)) for name in names]
     for result in found if write else ():
-        set_joint(mech, result.joint, result.values(), result.comment())
+        set_joint(mech, result.joint, result.values(), result.comment(), beside(mechanism, result.joint))
     slides = {j.name for j in mechanism.moving if j.type == "prismatic"}
     words = "\n".join(r.words(r.joint in slides) for r in found)
     return Answer({"joints": [r.data() for r in found], "written": write}, words)

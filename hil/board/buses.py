@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from codegen.board import description
 from codegen.drive.catalogue import DRIVES
-from codegen.mechanism.description import Bus, Drive, Mechanism, ServoSetting
+from codegen.mechanism.description import Bus, Drive, Joint, Mechanism, ServoSetting
 from hil.board.bridges import Served, pin_of
 from hil.bus.clock import Clock
 from hil.bus.half_duplex import OneWire
@@ -81,21 +81,23 @@ class Buses:
             else:
                 self.wires[name] = Wire(clock(), seed=number)
                 plug(name, self.wires[name])
+        self.zeros = np.array([joint.drive.zero if joint.drive else 0.0 for joint, _ in joints])  # rad, drives' own
         self.signs = np.array([joint.drive.sign if joint.drive else 1 for joint, _ in joints], float)
         for j, (joint, _) in enumerate(joints):
             if joint.drive and joint.drive.servo:
-                self.servos[j] = self._servo(clock(), j, joint.drive, joint.drive.servo)
+                self.servos[j] = self._servo(clock(), j, joint, joint.drive, joint.drive.servo)
             elif joint.drive:
                 self.drives[j] = made(joint.drive, buses[joint.drive.bus], self.wires[joint.drive.bus])
                 self.drives[j].power_up(self._angle(j))
 
-    def _servo(self, clock: Clock, j: int, drive: Drive, setting: ServoSetting) -> Sts3215:
+    def _servo(self, clock: Clock, j: int, joint: Joint, drive: Drive, setting: ServoSetting) -> Sts3215:
         """As it comes, but for what its owner has stored. Its output is mounted so that it tells the zero there."""
         kind = drive.type.servo
         assert kind is not None
         line = self.lines[drive.bus]
         away = (setting.zero + setting.offset - TURN // 2) * math.tau / TURN
-        servo = Sts3215(clock, drive.id, kind.volts, -away, self._supply)
+        assert joint.motor is not None
+        servo = Sts3215(clock, drive.id, kind.volts, -away, self._supply, joint.motor.R)
         offset = abs(setting.offset) | (0x800 if setting.offset < 0 else 0)
         servo.stored[OFFSET:OFFSET + 2] = offset.to_bytes(2, "little")
         servo.stored[TORQUE:TORQUE + 2] = round(1000 * setting.limit).to_bytes(2, "little")
@@ -105,7 +107,7 @@ class Buses:
 
     def _angle(self, j: int) -> float:
         """Of a drive's output."""
-        return float(self.signs[j] * self._plant.q[j])
+        return float(self.signs[j] * self._plant.q[j] + self.zeros[j])
 
     @property
     def all(self) -> list[VirtualDrive | Sts3215]:
@@ -133,14 +135,14 @@ class Buses:
         """Those at the bridges, and at the servos' motors."""
         if not self.servos:
             return voltage
-        volts, q, v = np.array(voltage, float), self._plant.q, self._plant.v
+        volts, q, v, current = np.array(voltage, float), self._plant.q, self._plant.v, self._plant.current
         supplied = self._supply() > LEAST_OF_SERVOS
         for j, servo in self.servos.items():
             sign = self.signs[j]
             angle = float(sign * q[j])
             if (on := supplied and servo.supplied) != servo.powered:
                 servo.power_up(angle) if on else servo.power_off()
-            volts[j] = sign * servo.terminal(now, angle, float(sign * v[j]))
+            volts[j] = sign * servo.terminal(now, angle, float(sign * v[j]), float(current[j]))
         return volts
 
     def _torques(self, h: float, now: float) -> Array:
@@ -148,7 +150,7 @@ class Buses:
         supplied = self._supply() > LEAST_SUPPLY
         for j, drive in self.drives.items():
             sign = self.signs[j]
-            angle = float(sign * q[j])
+            angle = float(sign * q[j] + self.zeros[j])
             if (on := supplied and drive.supplied) != drive.powered:
                 drive.power_up(angle) if on else drive.power_off()
             torques[j] = sign * drive.step(h, now, angle, float(sign * v[j]))

@@ -6,11 +6,14 @@ relies on its encoder. On current loops every motor is given a pulse of a few pe
 closed: a current sensor of the wrong sign ends the looks there, with what to do. The hand: with no power at all,
 somebody turns it by a known angle in its positive direction. The hand tells the encoder's sign and counts; both
 together tell the motor's sign. A drive on a bus turns and counts the same way, or it is not set up: the hand tells
-its sign, and what it cannot be asked for is told in words.
+its sign, and what it cannot be asked for is told in words. It has an encoder that knows its place, too: somebody puts
+the joint where it starts, which teaches its zero. All that is taught goes into the file; in the drives nothing is
+stored.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +25,8 @@ from numpy.typing import NDArray
 from codegen.board.channels import file_of
 from codegen.common.errors import BadInput, Refused
 from codegen.control.constants import joint_constants
-from codegen.mechanism.description import Joint, Mechanism
+from codegen.drive import feetech
+from codegen.mechanism.description import Drive, Joint, Mechanism
 from codegen.mechanism.edit import set_joint
 from codegen.wire.codec import Probe
 from host.link import drives
@@ -36,31 +40,49 @@ MOVES = 0.02  # rad or m by which a joint has moved
 OTHER_MOVES = 0.25  # the same of a joint that is not driven: outer ones swing a little when inner ones start
 HAND = 0.5  # rad, or a tenth in m: the angle asked for
 COUNTS_WRONG = 0.05  # a hand is no better than this
+NOT_DRIVEN = "how it turns: no joint is driven while a drive is silent or set otherwise than the file says"
 
 
 @dataclass(frozen=True)
 class Finding:
     """Of one joint. problem: empty if all is well. values: what to write into the file to mend it. unknown: what nobody
-    here can know of its drive; empty for none."""
+    here can know of its drive; empty for none. zero: what its drive tells at the joint's zero, rad or a servo's counts;
+    None if it was not taught. firmware: a servo's."""
 
     joint: str
     problem: str
     torque: float  # at which it moved, N m or N; 0 if it did not
     ratio: float | None  # counted over told motion of the hand; None if it was not asked for
-    values: dict[str, dict[str, int]]
+    values: dict[str, dict[str, float]]
     unknown: str = ""
+    zero: float | None = None
+    firmware: str = ""
 
     def data(self) -> dict[str, Any]:
         return {"joint": self.joint, "problem": self.problem, "torque": self.torque, "ratio": self.ratio,
-                "values": self.values, "unknown": self.unknown}
+                "values": self.values, "unknown": self.unknown, "zero": self.zero, "firmware": self.firmware}
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen of a joint: ratio and place by hand (None: not asked for), torque and moved (J,) by the probe
+    (None: it was not driven). place: rad, where it was found when it stood at its start."""
+
+    ratio: float | None = None
+    place: float | None = None
+    torque: float = 0.0
+    moved: NDArray[np.float64] | None = None
 
 
 Hand = Callable[[Joint, float], None]  # ask somebody to turn a joint by that much; returns when it is done
+Place = Callable[[Joint], None]  # ask somebody to put a joint where it starts
 
 
 def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
-             on_joint: Callable[[str], None] = lambda name: None) -> list[Finding]:
+             on_joint: Callable[[str], None] = lambda name: None, place: Place | None = None) -> list[Finding]:
     """Look at every driven joint. The board is DISARMED before and after. hand: without it, counts are not looked at.
+    place: without it, drives' zeros are not taught. While a drive is silent, or set otherwise than the file says, no
+    joint is driven.
 
     Raises BadInput for an arm whose brakes the board opens, and Refused if the board refuses, finds a current sensor
     wrong, or a joint does not come to rest.
@@ -71,51 +93,102 @@ def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
                        "[safety.brake]")
     findings = []
     for number, joint in enumerate(mechanism.streamed):
-        bussed = joint.drive is not None and joint.drive.servo is None
-        if not bussed and (joint.motor is None or joint.encoder is None):
-            continue
-        on_joint(joint.name)
-        ratio = None if hand is None else _by_hand(session, joint, number, hand)
-        if bussed and (wrong := drives.words(session.drives, mechanism.streamed, number)):
-            findings.append(Finding(joint.name, wrong, 0.0, ratio, {}, _unknown(joint)))
-            break  # the board drives none while one is set otherwise
-        torque, moved = _probe(session, mechanism, number)
-        findings.append((judge_drive if bussed else judge)(mechanism, number, torque, moved, ratio))
+        if joint.drive is not None:
+            findings.append(_look_at_drive(session, mechanism, number, hand, on_joint, place))
+        elif joint.motor is not None and joint.encoder is not None:
+            on_joint(joint.name)
+            ratio = None if hand is None else _by_hand(session, joint, number, hand)
+            torque, moved = _probe(session, mechanism, number)
+            findings.append(judge(mechanism, number, torque, moved, ratio))
     return findings
 
 
-def judge_drive(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.float64],
-                ratio: float | None) -> Finding:
-    """The same of a joint whose drive is on a bus. Its torque and its position have one sign."""
-    joint = mechanism.streamed[number]
+def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Hand | None,
+                   on_joint: Callable[[str], None], place: Place | None) -> Finding:
+    """Of one joint. The board has told how its drives are when all has been at rest for a moment."""
+    joints = mechanism.streamed
+    joint = joints[number]
+    on_joint(joint.name)
+    _rest(session)
+    if drives.state(session.drives, number) == "silent":
+        return judge_drive(mechanism, number, Look(), session.drives)
+    at = None if place is None or not _has_zero(joint) else _place(session, joint, number, place)
+    ratio = None if hand is None else _by_hand(session, joint, number, hand)
+    if not all(drives.ready(session.drives, joints, j) for j in range(len(joints))):
+        return judge_drive(mechanism, number, Look(ratio, at), session.drives)
+    return judge_drive(mechanism, number, Look(ratio, at, *_probe(session, mechanism, number)), session.drives)
+
+
+def _has_zero(joint: Joint) -> bool:
+    """Whether its drive tells it within half a turn of its zero; others are told where they are (`home`)."""
+    return max(-joint.limits.lower, joint.limits.upper) < math.pi
+
+
+def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Any = None) -> Finding:
+    """The same of a joint whose drive is on a bus. Its torque and its position have one sign. told: DRIVES."""
+    joint, ratio = mechanism.streamed[number], look.ratio
     drive = joint.drive
     assert drive is not None
-    values: dict[str, dict[str, int]] = {}
+    if told is not None and drives.state(told, number) == "silent":
+        return Finding(joint.name, drives.silent_words(drive), 0.0, None, {}, NOT_DRIVEN)
+    values: dict[str, float] = {}
     problems = []
+    if not drives.ready(told, mechanism.streamed, number):
+        problems.append(drives.words(told, mechanism.streamed, number))
+        values |= drives.mending(told, drive, number)
     if ratio is not None and abs(ratio) < 0.1:
         problems.append("its drive's position does not follow when it is turned by hand: is it this joint's id?")
     elif ratio is not None:
         if ratio < 0.0:
             problems.append("its drive counts the wrong way")
-            values["drive"] = {"sign": -drive.sign}
+            values["sign"] = -drive.sign
         if abs(abs(ratio) - 1.0) > COUNTS_WRONG:
-            problems.append(f"its drive tells {abs(ratio):.2g} times the angle: read its range of position, "
-                            f"{drive.type.position:g} rad in the file, out of it; or there is a gear behind it")
+            problems.append(_other_ratio(drive, abs(ratio)))
+    zero = None
+    if look.place is not None:
+        zero = values["zero"] = zero_of(joint, look.place, int(values.get("sign", drive.sign)))
+    if look.moved is not None:
+        problems += _driven(mechanism, number, look.torque, look.moved)
+    unknown = filter(None, (_unknown(joint), "" if look.moved is not None else NOT_DRIVEN))
+    return Finding(joint.name, "; ".join(problems), look.torque, ratio, {"drive": values} if values else {},
+                   "; ".join(unknown), zero, drives.firmware(told, mechanism.streamed, number))
+
+
+def _driven(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.float64]) -> list[str]:
+    """What is wrong with how a drive turns its joint."""
     other = int(np.argmax(np.abs(moved)))
     if torque == 0.0:
-        problems.append("nothing moves when it is driven: check its supply, and whether it is blocked")
-    elif abs(moved[number]) < MOVES:
-        problems.append(f"joint {mechanism.streamed[other].name!r} moves when it is driven: two drives have each "
-                        "other's id")
-    elif moved[number] < 0.0:
-        problems.append("it turns against its torque: have it calibrated by its maker's tool")
-    return Finding(joint.name, "; ".join(problems), torque, ratio, values, _unknown(joint))
+        return ["nothing moves when it is driven: check its supply, and whether it is blocked"]
+    if abs(moved[number]) < MOVES:
+        return [f"joint {mechanism.streamed[other].name!r} moves when it is driven: two drives have each other's id"]
+    if moved[number] < 0.0:
+        return ["it turns against its torque: have it calibrated by its maker's tool"]
+    return []
+
+
+def _other_ratio(drive: Drive, ratio: float) -> str:
+    if drive.servo is not None:
+        return (f"its servo tells {ratio:.2g} times the angle: the joint must turn with the servo's own output, "
+                "without a gear behind it")
+    return (f"its drive tells {ratio:.2g} times the angle: read its range of position, "
+            f"{drive.type.position:g} rad in the file, out of it; or there is a gear behind it")
+
+
+def zero_of(joint: Joint, place: float, sign: int) -> float:
+    """What its drive tells at the joint's zero, of a joint at its start that is found at `place`: rad within half a
+    turn, or a servo's counts. sign: how it is mounted, as was found."""
+    drive = joint.drive
+    assert drive is not None
+    away = drive.sign * place - sign * joint.start  # rad of the drive's output, from the zero of the file
+    if drive.servo is None:
+        return math.remainder(drive.zero + away, math.tau)
+    return round(drive.servo.zero + away * feetech.TURN / math.tau) % feetech.TURN
 
 
 def _unknown(joint: Joint) -> str:
     """What a drive cannot be asked for and does not show when it moves."""
     drive = joint.drive
-    if drive is None or drive.type.family == "damiao":
+    if drive is None or drive.type.family in ("damiao", "feetech"):
         return ""
     return (f"whether its range of torque is {drive.type.torque:g} N m: it does not tell; let it carry a weight that "
             "you know")
@@ -125,7 +198,7 @@ def judge(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.fl
     """What two looks mean. torque: positive, at which something moved (0: nothing did); moved (J,) by the probe."""
     joint = mechanism.streamed[number]
     assert joint.motor is not None and joint.encoder is not None
-    values: dict[str, dict[str, int]] = {}
+    values: dict[str, dict[str, float]] = {}
     problems = []
     if ratio is not None and abs(ratio) < 0.1:
         return Finding(joint.name, "its encoder does not count when it is turned by hand: check wiring and supply",
@@ -169,6 +242,13 @@ def _by_hand(session: Session, joint: Joint, number: int, hand: Hand) -> float:
     hand(joint, angle)
     _rest(session)
     return float(session.difference(session.status.position, before)[number] / angle)
+
+
+def _place(session: Session, joint: Joint, number: int, place: Place) -> float:
+    """Where the board finds a joint that stands at its start, rad."""
+    place(joint)
+    _rest(session)
+    return float(session.positions()[number])
 
 
 def _rest(session: Session) -> None:
@@ -221,5 +301,18 @@ def _currents_shown(session: Session) -> None:
 
 
 def summary(findings: list[Finding]) -> Mapping[str, str]:
-    """Joint -> what is wrong with it, or 'good', and what is not known."""
-    return {f.joint: (f.problem or "good") + (f"; not known: {f.unknown}" if f.unknown else "") for f in findings}
+    """Joint -> what is wrong with it, or 'good', its zero, and what is not known."""
+    return {f.joint: (f.problem or "good") + (f"; its zero is at {f.zero:.5g}" if f.zero is not None else "")
+            + (f"; not known: {f.unknown}" if f.unknown else "") for f in findings}
+
+
+def advice(findings: list[Finding]) -> str:
+    """On servos with different firmware; empty where all have the same. LeRobot does not take such an arm."""
+    of_version: dict[str, list[str]] = {}
+    for finding in findings:
+        if finding.firmware:
+            of_version.setdefault(finding.firmware, []).append(finding.joint)
+    if len(of_version) < 2:
+        return ""
+    told = "; ".join(f"{version}: {', '.join(names)}" for version, names in sorted(of_version.items()))
+    return f"servos have different firmware ({told}): bring all to one by Feetech's own tool"

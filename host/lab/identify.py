@@ -9,12 +9,13 @@ and weight ask for, tau_ID of the mechanism file, is taken off. What is left ove
 
     tau - tau_ID = J N^2 qdd + D qd + f_c sgn(qd)          (Isobe's Eq. 19)
 
-a linear regression. Nothing measured is differentiated: every term is weighted with a smooth bump phi(t) of KERNEL_S,
-and the derivatives go over to it by parts, the integral of phi qdd being that of phi'' q (modulating functions,
-Shinbrot, Trans. ASME 79, 1957). Neighbouring bumps share samples: the intervals come from a covariance that is robust
-against dependence within blocks as long as a bump (Liang and Zeger, Biometrika 73, 1986) and Student's t of the
-number of blocks. What no experiment at one joint can see stays
-outside of them: an R, L, K, N or bus voltage, and links, that are not those of the file.
+a linear regression. A drive on a bus that takes torques gives what it was told, which is recorded instead; a servo on a
+wire is a motor with a duty like others, that takes it over a moment later. Nothing measured is differentiated: every
+term is weighted with a smooth bump phi(t) of KERNEL_S, and the derivatives go over to it by parts, the integral of
+phi qdd being that of phi'' q (modulating functions, Shinbrot, Trans. ASME 79, 1957). Neighbouring bumps share samples:
+the intervals come from a covariance that is robust against dependence within blocks as long as a bump (Liang and Zeger,
+Biometrika 73, 1986) and Student's t of the number of blocks. What no experiment at one joint can see stays outside of
+them: an R, L, K, N or bus voltage, and links, that are not those of the file.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from scipy.ndimage import correlate1d
 from scipy.stats import t as student
 
 from codegen.board import reader as boards
-from codegen.common.errors import Refused
+from codegen.board.channels import file_of
+from codegen.common.errors import BadInput, Refused
 from codegen.control.constants import current_range
 from codegen.mechanism.description import Joint, Mechanism
 from codegen.model.bodies import Model
@@ -52,6 +54,8 @@ RAMP_S, LONGEST_S = 0.2, 0.9  # of a take
 REACH = 0.6  # rad or m either way, where limits leave the room
 EFFORT = 0.5  # of limits.effort that an acceleration may ask for
 LEVEL = 0.95  # of the confidence intervals
+ON_BUS = 1  # ticks by which positions on a bus are older than those of encoders
+SERVO_S = 1.5e-3  # s from a duty's packet until the servo gives it, which looks at its registers every ms
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,9 @@ class Estimate:
 class Identified:
     """Of one joint, at the joint: viscous N m s/rad, coulomb N m, rotor (J N^2) and apparent inertia kg m^2.
 
-    apparent: rotor and what it carries, at the pose of the experiment. inertia: the rotor's own, at the motor.
-    rms: N m left unexplained. samples: that were used.
+    apparent: rotor and what it carries, at the pose of the experiment. inertia: the rotor's own, at the motor, or at
+    the output of a drive on a bus; key: where the mechanism file has that. rms: N m left unexplained. samples: that
+    were used.
     """
 
     joint: str
@@ -85,22 +90,24 @@ class Identified:
     inertia: Estimate
     rms: float
     samples: int
+    key: str = "motor"
 
     def values(self) -> dict[str, dict[str, float]]:
         """As the mechanism file has them; nothing negative, which no joint has."""
         return {"friction": {"viscous": max(0.0, self.viscous.value), "coulomb": max(0.0, self.coulomb.value)},
-                "motor": {"inertia": max(0.0, self.inertia.value)}}
+                self.key: {"inertia": max(0.0, self.inertia.value)}}
 
     def words(self, slides: bool = False) -> str:
         """For people, with units."""
         length, force, mass = ("m", "N", "kg") if slides else ("rad", "N m", "kg m^2")
         return (f"{self.joint}: viscous friction {self.viscous} {force} s/{length}, Coulomb friction {self.coulomb} "
-                f"{force}, apparent inertia {self.apparent} {mass}, motor.inertia {self.inertia} kg m^2 "
+                f"{force}, apparent inertia {self.apparent} {mass}, {self.key}.inertia {self.inertia} "
+                f"kg m^2 "
                 f"(+-: 95 % interval); {self.rms:.2g} {force} rms unexplained")
 
     def comment(self) -> str:
         return (f"identified: viscous +- {self.viscous.half:.1g}, coulomb +- {self.coulomb.half:.1g}, "
-                f"motor.inertia +- {self.inertia.half:.1g} (95 %)")
+                f"{self.key}.inertia +- {self.inertia.half:.1g} (95 %)")
 
     def data(self) -> dict[str, Any]:
         names = ("viscous", "coulomb", "apparent", "inertia")
@@ -111,7 +118,7 @@ class Identified:
 @dataclass(frozen=True)
 class Take:
     """One recording, one sample per tick: measured q (S, J), rad or m, constant for joints that were not recorded;
-    duty (S,) commanded of the joint in question; bus_voltage V."""
+    duty (S,) commanded of the joint in question, or torque, N m, where a drive takes that; bus_voltage V."""
 
     q: Array
     duty: Array
@@ -126,7 +133,7 @@ def identify(board: Board, mechanism: Mechanism, joint: str, on_take: Callable[[
         raise Refused(f"{mechanism.name} has {what}: take one apart, or identify its joints on a bench")
     number, model = joint_number(mechanism, joint), Model.of(mechanism)
     board.arm()
-    takes, pose = [], np.array(board.positions)
+    takes, pose = [], board.session.held()
     watched = coupled(model, number, pose)
     for what, motion in experiments(model, number, pose):
         on_take(what)
@@ -134,7 +141,16 @@ def identify(board: Board, mechanism: Mechanism, joint: str, on_take: Callable[[
         if what != "approach":
             takes.append(take)
     assert mechanism.board is not None
-    return fit(model, number, takes, boards.load(mechanism.board.use).lead)
+    return fit(model, number, takes, delay(mechanism, mechanism.streamed[number]))
+
+
+def delay(mechanism: Mechanism, joint: Joint) -> float:
+    """Ticks from the one that computes a duty, or torque, to the one that records the position at which it is there."""
+    assert mechanism.board is not None
+    lead = boards.load(mechanism.board.use).lead
+    if joint.drive is None:
+        return lead
+    return lead + ON_BUS + (SERVO_S * mechanism.control.rate_hz if joint.drive.servo is not None else 0.0)
 
 
 def coupled(model: Model, number: int, pose: Array) -> list[int]:
@@ -144,6 +160,23 @@ def coupled(model: Model, number: int, pose: Array) -> list[int]:
     share[number] = -1.0
     order = [int(j) for j in np.argsort(-share) if j != number]
     return order[:COLUMNS - 2]
+
+
+def measured(mechanism: Mechanism, number: int) -> None:
+    """Raises BadInput for a joint that nothing turns and counts."""
+    joint = mechanism.streamed[number]
+    if joint.drive is None and (joint.motor is None or joint.encoder is None):
+        raise BadInput(file_of(mechanism), f"joint.{joint.name}", None, "has no motor with an encoder, and no drive",
+                       "choose another joint")
+
+
+def beside(mechanism: Mechanism, joint: str) -> dict[str, dict[str, float]]:
+    """What a table that the file does not have must hold beside what was identified: a servo's motor, as the catalogue
+    has it."""
+    motor = next(j.motor for j in mechanism.moving if j.name == joint)
+    if motor is None:
+        return {}
+    return {"motor": {"R": motor.R, "L": motor.L, "K": motor.K, "gear": motor.gear}}
 
 
 # -- experiments ------------------------------------------------------------------------------------------------------
@@ -209,16 +242,15 @@ def _waves(model: Model, number: int, pose: Array, low: float, high: float, hz: 
 def _asked(model: Model, motion: Trajectory, number: int) -> float:
     """Share of the joint's effort that a motion asks for at most."""
     joint = model.mechanism.moving[number]
-    assert joint.motor is not None
-    rotor = joint.motor.inertia * joint.motor.gear**2
     torque = newton_euler(model, motion.positions, motion.velocities,
-                          motion.accelerations)[:, number] + rotor * motion.accelerations[:, number]
+                          motion.accelerations)[:, number] + joint.rotor * motion.accelerations[:, number]
     return float(np.abs(torque).max() / joint.limits.effort)
 
 
 def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int]) -> Take:
     recorder = Recorder(board.session)
-    columns = [Column("duty", number), *(Column("position", j) for j in (number, *watched))]
+    told = "torque" if takes_torque(board.session.configuration.joints[number]) else "duty"
+    columns = [Column(told, number), *(Column("position", j) for j in (number, *watched))]
     recorder.start(columns, 1, "RING")
     board.stream(motion)
     recorder.stop()
@@ -226,16 +258,21 @@ def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int
     q = np.tile(np.asarray(board.positions), (len(seen.tick), 1))
     for j in (number, *watched):
         q[:, j] = np.unwrap(seen.column("position", j))
-    return Take(q, seen.column("duty", number), board.session.status.bus_mv * 1e-3)
+    return Take(q, seen.column(told, number), board.session.status.bus_mv * 1e-3)
+
+
+def takes_torque(joint: Joint) -> bool:
+    """Whether its drive is told a torque, not a duty."""
+    return joint.drive is not None and joint.drive.servo is None
 
 
 # -- the fit ----------------------------------------------------------------------------------------------------------
 
 
-def fit(model: Model, number: int, takes: Sequence[Take], lead: int) -> Identified:
+def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identified:
     """Regress what the recordings show. Raises Refused if they hold too little motion."""
     joint, use, dt = model.mechanism.moving[number], model.mechanism.board, model.dt
-    assert joint.motor is not None and use is not None
+    assert use is not None
     full = current_range(model.mechanism, joint)
     rows, sides = [], []
     blocks: list[NDArray[np.int64]] = []
@@ -251,18 +288,22 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: int) -> Identifi
         own = torque - newton_euler(model, q, rates, accelerations)[:, number]
         inside: NDArray[np.bool_] = share > MOVING
         inside[:width] = inside[-width:] = False
-        rows.append(np.stack([accelerations[:, number], rates[:, number], direction], axis=1)[inside])
+        columns = [accelerations[:, number], rates[:, number], direction]
+        if joint.drive is not None:  # how late its torque is besides: a servo does not tell when it looks
+            columns.append(_weighted(terms[:, :1], width, 1, dt)[:, 0])
+        rows.append(np.stack(columns, axis=1)[inside])
         sides.append(own[inside])
         blocks.append(np.flatnonzero(inside) // width + sum(len(t.q) for t in takes[:len(blocks)]))
     matrix, side, block = np.concatenate(rows), np.concatenate(sides), np.concatenate(blocks)
     if len(np.unique(block)) < 12:
         raise Refused(f"{joint.name} hardly moved: {len(side)} samples are too few to fit")
     value, half, rms = _regress(matrix, side, block)
-    rotor, viscous, coulomb = (Estimate(float(v), float(h)) for v, h in zip(value, half, strict=True))
+    rotor, viscous, coulomb = (Estimate(float(v), float(h)) for v, h in zip(value[:3], half[:3], strict=True))
     carried = float(mass_matrix(model, takes[-1].q[-1:], rotors=False)[0, number, number])
-    square = joint.motor.gear**2
+    square = joint.motor.gear**2 if joint.motor is not None else 1.0
     return Identified(joint.name, viscous, coulomb, rotor, Estimate(rotor.value + carried, rotor.half),
-                      Estimate(rotor.value / square, rotor.half / square), rms, len(side))
+                      Estimate(rotor.value / square, rotor.half / square), rms, len(side),
+                      "motor" if joint.motor is not None else "drive")
 
 
 def _weighted(x: Array, width: int, derivative: int, dt: float) -> Array:
@@ -280,12 +321,20 @@ def _weighted(x: Array, width: int, derivative: int, dt: float) -> Array:
     return correlate1d(x, weights, axis=0, mode="nearest")
 
 
-def _motor_torque(joint: Joint, take: Take, qd: Array, dt: float, lead: int, full: float = 0.0) -> Array:
+def _later(x: Array, ticks: float) -> Array:
+    """(S,) of x (S,), so much later; between ticks as the two beside."""
+    whole = int(ticks)
+    late = [np.concatenate([np.repeat(x[:1], n), x])[:len(x)] for n in (whole, whole + 1)]
+    return (1.0 - ticks + whole) * late[0] + (ticks - whole) * late[1]
+
+
+def _motor_torque(joint: Joint, take: Take, qd: Array, dt: float, lead: float, full: float = 0.0) -> Array:
     """(S,) N m at the joint, at the samples. full: A at a duty of 1 where a current loop drives the motor."""
     motor = joint.motor
-    assert motor is not None
-    constant = motor.K * motor.gear
-    held = motor.sign * np.concatenate([np.repeat(take.duty[:1], lead), take.duty])[:len(take.duty)]
+    held = _later(take.duty, lead)
+    if motor is None:
+        return 0.5 * (held + np.insert(held[:-1], 0, held[0]))
+    constant, held = motor.K * motor.gear, held * motor.sign
     if full:  # a current loop makes the duty a current
         return constant * full * 0.5 * (held + np.insert(held[:-1], 0, held[0]))
     volts = take.bus_voltage * held
@@ -301,7 +350,7 @@ def _motor_torque(joint: Joint, take: Take, qd: Array, dt: float, lead: int, ful
 
 
 def _regress(matrix: Array, side: Array, block: NDArray[np.int64]) -> tuple[Array, Array, float]:
-    """Least squares (3,), halves of the intervals (3,), rms of what is left."""
+    """Least squares (K,) of a matrix (S, K), halves of the intervals (K,), rms of what is left."""
     inverse = np.linalg.inv(matrix.T @ matrix)
     value = inverse @ (matrix.T @ side)
     left = side - matrix @ value

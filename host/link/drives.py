@@ -59,11 +59,46 @@ def servo_setting(drive: Drive, number: int, bits: int) -> str:
     wanted = {"model": str(servo.model), "lock": "1", "return delay": "0", "mode": str(feetech.PWM_MODE),
               "least position": "no more than the joint's lower end", "position offset": str(setting.offset),
               "largest position": "no less than the joint's upper end",
-              "torque limit": f"{feetech.FULL * setting.limit:g}"}
+              "torque limit": f"{feetech.FULL * setting.limit:g}", "firmware": setting.firmware}
     name = next((r.name for r in feetech.REGISTERS.values() if r.number == number), "")
-    if name == "position offset" and bits & feetech.OFFSET_SIGN:
-        bits = -(bits & ~feetech.OFFSET_SIGN)
-    return f"its {name or f'register {number}'} is {bits}, and must be {wanted.get(name, 'another')}"
+    told = offset(bits) if name == "position offset" else feetech.firmware_text(bits) if name == "firmware" else bits
+    return f"its {name or f'register {number}'} is {told}, and must be {wanted.get(name, 'another')}"
+
+
+def mending(told: Any, drive: Drive, joint: int) -> dict[str, float]:
+    """Keys of the file's `drive` that make a setting the one that the drive has, where that is the owner's to choose:
+    a servo's offset and torque limit."""
+    names = {r.number: r.name for r in feetech.REGISTERS.values()}
+    name, bits = names.get(told.setting[joint], ""), told.value[joint]
+    if drive.servo is None or name not in ("position offset", "torque limit"):
+        return {}
+    return {"offset": offset(bits)} if name == "position offset" else {"limit": bits / feetech.FULL}
+
+
+def offset(bits: int) -> int:
+    """A servo's position offset, signed."""
+    return -(bits & ~feetech.OFFSET_SIGN) if bits & feetech.OFFSET_SIGN else bits
+
+
+def ready(told: Any, joints: Sequence[Joint], joint: int) -> bool:
+    """Whether nothing is known of a joint's drive for which it would not be armed."""
+    return joints[joint].drive is None or told is None or (state(told, joint) not in ("silent", "faulted")
+                                                           and not told.setting[joint])
+
+
+def silent_words(drive: Drive) -> str:
+    """Why one may not answer."""
+    other = " (two of one id spoil each other's answers)" if drive.servo is not None else ""
+    return (f"nothing answers as id {drive.id} on bus {drive.bus!r}: check its id{other}, its bit rate, its supply and "
+            "its cable")
+
+
+def firmware(told: Any, joints: Sequence[Joint], joint: int) -> str:
+    """Of a servo that is set as it must be, as it told it last of all; empty where it has not."""
+    drive = joints[joint].drive
+    if told is None or drive is None or drive.servo is None or told.setting[joint] or state(told, joint) == "silent":
+        return ""
+    return feetech.firmware_text(told.value[joint])
 
 
 def words(told: Any, joints: Sequence[Joint], joint: int) -> str:
@@ -73,5 +108,11 @@ def words(told: Any, joints: Sequence[Joint], joint: int) -> str:
     drive = joints[joint].drive
     if drive is None:
         return ""
-    found = (error(drive, told.error[joint]), setting(drive, told.setting[joint], told.value[joint]))
+    found = (ailing(told, drive, joint), setting(drive, told.setting[joint], told.value[joint]))
     return "; ".join(part for part in found if part)
+
+
+def ailing(told: Any, drive: Drive, joint: int) -> str:
+    """What ails a drive, or has ailed it since it was enabled last."""
+    what = error(drive, told.error[joint])
+    return what if not what or state(told, joint) == "faulted" else f"{what}, which is over"

@@ -330,6 +330,10 @@ class Session:
         """(J,) measured, rad or m, whole turns counted."""
         return from_wire(self.status.position, self.configuration.joints)
 
+    def held(self) -> NDArray[np.float64]:
+        """(J,) where the joints are held, or should be, rad or m, whole turns counted."""
+        return from_wire(self.status.target, self.configuration.joints)
+
     def difference(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
         """(..., J) a - b of wire positions in rad or m."""
         return beyond(a, b) * np.array([position_unit(j) for j in self.configuration.joints])
@@ -356,6 +360,8 @@ class Session:
         if self.in_state("FAULT"):
             joint = self.joint(self.status.fault_joint)
             why = fault_words(self.status, joint)
+            if told := drives.words(self.drives, self.configuration.joints, self.status.fault_joint):
+                why += f" ({told})"
             raise Faulted(f"{self.link.port}: fault {why}; then clear", fault_name(self.status.fault), joint)
         if self.in_state("ESTOP"):
             raise Faulted(f"{self.link.port}: the e-stop dropped the outputs; release it, then clear", "ESTOP")

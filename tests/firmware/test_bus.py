@@ -83,6 +83,24 @@ def test_that_a_drive_tells_where_its_joint_is(board):
     assert np.abs(found - 0.5).max() < 0.6 * step
 
 
+@pytest.mark.parametrize(("zero", "place"), [(0.9, 0.4), (-2.5, -1.5), (3.0, 1.9)])
+def test_that_a_drive_with_another_zero_than_the_joints_tells_where_that_is(zero, place):
+    """The last two come up on the other side of the drive's own half turn. What it is told is in its own terms."""
+    mechanism = arm(pd="drive")
+    joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, zero=zero)) for j in mechanism.joints]
+    app = Bussed(dataclasses.replace(mechanism, joints=tuple(joints)))
+    own = {name: math.remainder(d.drive.sign * place + zero, math.tau) for name, d in app.drives.items()}
+    for name, d in app.drives.items():
+        d.position = own[name]
+    app.run(60)
+    found = np.array(app.see().position) / 2.0**32 * math.tau
+    step = 2.0 * 12.57 / 65535.0
+    assert np.abs(found - place).max() < step
+    assert app.command("ARM") == "NONE"
+    app.run(9)
+    assert all(abs(d.target.position - own[name]) < 2.0 * step for name, d in app.drives.items())
+
+
 def test_that_armed_drives_are_enabled_and_then_commanded(board):
     for d in board.drives.values():
         d.heard.clear()

@@ -178,6 +178,26 @@ def test_that_a_servo_that_is_set_otherwise_is_not_armed(register, size, value, 
     assert drives.words(app.told, app.joints, PAN) == said
 
 
+def of_firmware(minor: int, **setting) -> Served:
+    app = Served(arm(servo=dataclasses.replace(so101().joints[0].drive.servo, **setting)))
+    app.servos["shoulder_pan"].stored[0:2] = bytes([3, minor])
+    app.servos["shoulder_pan"].power_up(0.0)
+    app.run(170)
+    return app
+
+
+def test_that_a_servo_of_another_firmware_than_the_files_is_not_armed():
+    app = of_firmware(9, firmware="3.10")
+    assert app.command("ARM") == "DRIVE_SETTING"
+    assert drives.words(app.told, app.joints, PAN) == "its firmware is 3.9, and must be 3.10"
+
+
+def test_that_a_servo_tells_its_firmware_where_the_file_asks_for_none():
+    app = of_firmware(9)
+    assert app.command("ARM") == "NONE"
+    assert [drives.firmware(app.told, app.joints, j) for j in (PAN, LIFT)] == ["3.9", "3.10"]
+
+
 def test_that_limits_of_its_own_that_leave_the_joint_room_are_none():
     app = Served(arm())
     servo = app.servos["shoulder_pan"]
@@ -195,6 +215,22 @@ def hot(app):
     app.servos["elbow_flex"].temperature = 75.0
 
 
+def works(app):
+    """At more than 80 % of its supply for more than 2 s: it leaves a fifth of it."""
+    servo = app.servos["elbow_flex"]
+    servo.registers[sts.START:sts.START + 2] = bytes(2)
+    servo.registers[sts.OVERLOAD] = 0
+    servo.registers[sts.PATIENCE] = 1
+
+
+def draws(app):
+    """More than 3.25 A; for as long as it bears that."""
+    servo = app.servos["elbow_flex"]
+    given = servo.terminal
+    servo.terminal = lambda now, angle, velocity: given(now, angle, velocity, 4.0)
+    servo.registers[sts.LONGEST] = 1
+
+
 def loose(app):
     app.servos["elbow_flex"].put(sts.ENABLE, 0)
 
@@ -204,7 +240,8 @@ def restarted(app):
 
 
 @pytest.mark.parametrize(("happens", "fault", "words"), [
-    (cut, "DRIVE_SILENT", ""), (hot, "DRIVE_FAULT", "over temperature"), (loose, "DRIVE_FAULT", ""),
+    (cut, "DRIVE_SILENT", ""), (hot, "DRIVE_FAULT", "over temperature"), (works, "DRIVE_FAULT", "overload"),
+    (draws, "DRIVE_FAULT", "over current"), (loose, "DRIVE_FAULT", ""),
     (restarted, "DRIVE_FAULT", "")])
 def test_that_what_servos_suffer_is_a_fault_that_takes_all_duties_away(happens, fault, words):
     app = held()
@@ -214,6 +251,15 @@ def test_that_what_servos_suffer_is_a_fault_that_takes_all_duties_away(happens, 
     assert words in drives.words(app.told, app.joints, ELBOW)
     others = [servo for name, servo in app.servos.items() if name != "elbow_flex"]
     assert all(not servo.driving and servo.get(44, 2) == 0 for servo in others)
+
+
+def test_that_a_voltage_beyond_its_own_limits_is_named_by_the_servo_that_finds_it():
+    """It goes on, by its own table; the board does not."""
+    app = held()
+    app.servos["elbow_flex"].registers[sts.LOWEST] = 130
+    app.run(20)
+    assert app.fault == ("DRIVE_FAULT", ELBOW)
+    assert drives.words(app.told, app.joints, ELBOW) == "voltage"
 
 
 def test_that_packets_with_a_wrong_check_sum_are_lost_and_some_lost_ones_are_borne():

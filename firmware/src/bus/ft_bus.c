@@ -69,10 +69,14 @@ static void take_state(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 #if FT_WIRES > 0
     d->volts = said->volts;
 #endif
-    if (said->error != 0u)
+    if (said->error != 0u) {
         d->state = FT_BUS_FAULTED;
-    else
-        d->state = enabled(d, i, said) ? FT_BUS_ENABLED : FT_BUS_SEEN;
+        d->ailed = said->error;
+    } else if (enabled(d, i, said)) {
+        d->state = FT_BUS_ENABLED;
+        d->ailed = 0;
+    } else
+        d->state = FT_BUS_SEEN;
 }
 
 /* Return the step that a drive is asked about. */

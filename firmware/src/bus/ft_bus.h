@@ -40,6 +40,7 @@ typedef enum {
 typedef struct {
     uint8_t state;
     uint8_t error, warmth; /* as it says: its own code; deg C */
+    uint8_t ailed;         /* its last error since it was enabled last */
     uint8_t volts;         /* 0.1 V, of a servo's supply */
     uint8_t asked;         /* settings that are as they must be */
     bool answered;         /* since the last tick */

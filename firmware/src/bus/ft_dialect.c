@@ -50,7 +50,8 @@ static const step_row robstride[] = {
 #define LOOK_TICKS 8u  /* between looks whether a motor is still on */
 #define FEETECH_PWM 2u /* its mode that takes duties */
 
-/* What is written after the lock is forgotten without power. */
+/* What is written after the lock is forgotten without power. The host is told
+ * the answer to the last. */
 static const step_row feetech[] = {
     { FT_FEETECH_LOCK, BYTE_OURS },
     { FT_FEETECH_MODEL, WORD },
@@ -60,6 +61,7 @@ static const step_row feetech[] = {
     { FT_FEETECH_MOST, WORD },
     { FT_FEETECH_OFFSET, WORD },
     { FT_FEETECH_LIMIT, WORD },
+    { FT_FEETECH_FIRMWARE, WORD },
 };
 #endif
 
@@ -298,11 +300,13 @@ static uint32_t of_servo(uint32_t i, uint32_t number)
     case FT_FEETECH_MOST: return c->most;
     case FT_FEETECH_OFFSET: return c->offset;
     case FT_FEETECH_LIMIT: return c->steps;
+    case FT_FEETECH_FIRMWARE: return c->firmware;
     default: return 0u; /* its delay */
     }
 }
 
-/* Return whether a servo's register is as it must be. No limit is right. */
+/* Return whether a servo's register is as it must be. No limit is right, and
+ * any firmware where the file names none. */
 static bool servo_right(uint32_t i, uint32_t number, uint32_t value)
 {
     const uint32_t wanted = of_servo(i, number);
@@ -311,6 +315,8 @@ static bool servo_right(uint32_t i, uint32_t number, uint32_t value)
         return value <= wanted;
     if (number == (uint32_t)FT_FEETECH_MOST)
         return value == 0u || value >= wanted;
+    if (number == (uint32_t)FT_FEETECH_FIRMWARE && wanted == 0u)
+        return true;
     return value == wanted;
 }
 
@@ -433,7 +439,7 @@ int32_t ft_dialect_halves(uint32_t i, uint32_t position)
     if (IS_FEETECH(i))
         return 2 * wrapped(position - ft_servo[i].zero);
 #endif
-    return 2 * (int32_t)position - (int32_t)FT_FIELD_16;
+    return 2 * (int32_t)position - (int32_t)FT_FIELD_16 - ft_drive[i].zero;
 }
 
 int32_t ft_dialect_went(uint32_t i, int32_t from, uint32_t to)

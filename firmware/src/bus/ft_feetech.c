@@ -52,7 +52,7 @@ void ft_feetech_switch(ft_frame *f, const ft_drive_address *a, bool on)
 void ft_feetech_ask(ft_frame *f, const ft_drive_address *a, uint32_t number,
                     uint32_t size)
 {
-    begin(f, a, 0u, number, size);
+    begin(f, a, 0u, number & 0xFFu, size);
 }
 
 void ft_feetech_set(ft_frame *f, const ft_drive_address *a, uint32_t number,
@@ -103,6 +103,8 @@ ft_drive_heard ft_feetech_hear(const ft_frame *f, const ft_drive_address *a,
     if (FT_STS_NUMBER(f->id) == (uint32_t)FT_STS_STATE)
         return state(f, said);
     said->setting = FT_STS_NUMBER(f->id);
+    if (said->setting == 0u)
+        said->setting = FT_FEETECH_FIRMWARE;
     said->value = f->size > 1u ? two(f->data) : f->data[0];
     return FT_HEARD_SETTING;
 }

@@ -146,8 +146,7 @@ static void choose(ft_sts *w, const ft_frame f[], uint32_t count, bool quiet)
     for (i = 0; i < count; i++) {
         const uint32_t size = FT_STS_SIZE(f[i].id);
 
-        if (FT_STS_NUMBER(f[i].id) == 0u || size == 0u || size > 2u
-            || (quiet && !means(&f[i], FT_STS_QUIET)))
+        if (size == 0u || size > 2u || (quiet && !means(&f[i], FT_STS_QUIET)))
             continue;
         w->number = (uint8_t)FT_STS_NUMBER(f[i].id);
         w->width = (uint8_t)size;

@@ -202,7 +202,7 @@ void ft_report_ident(ft_msg_ident *m)
 static void copy_drive(ft_msg_drives *m, uint32_t j, const ft_bus_drive *d)
 {
     m->state[j] = d->state;
-    m->error[j] = d->error;
+    m->error[j] = d->ailed;
     m->warmth[j] = d->warmth;
     m->age[j] = (uint16_t)d->age;
     m->answers[j] = d->answers;

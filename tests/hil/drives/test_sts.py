@@ -148,11 +148,11 @@ def test_that_a_position_is_within_a_turn_and_its_offset_taken_off(counts, offse
 
 
 def test_that_a_servo_guards_itself(running):
-    """Its error bits are in every answer; too much load for long leaves it a fifth of its duty."""
+    """Its error bits are in every answer; too much load for long leaves it a fifth of its duty; a voltage is told alone."""
     first = running.servos[0]
     running.volts = 15.0
     running.turns_with(0)
-    assert first.errors == sts.ERRORS["voltage"]
+    assert first.errors == sts.ERRORS["voltage"] and first.driving
     running.volts = 12.0
     for _ in range(450):
         volts = running.turns_with(900)[0]
@@ -160,6 +160,32 @@ def test_that_a_servo_guards_itself(running):
     first.temperature = 71.0
     assert math.isnan(running.turns_with(900)[0]) or not first.driving
     assert first.errors & sts.ERRORS["over temperature"]
+
+
+def test_that_a_servo_that_holds_a_weight_gets_warm_as_one_was_measured(running):
+    """1.5 kg at 10 cm: 15 K in 10 min (SO-ARM100, issue 134)."""
+    servo, start = running.servos[0], running.servos[0].temperature
+    for k in range(601):
+        servo.terminal(float(k), 0.0, 0.0, 1.5 * 9.81 * 0.1 / 1.444)
+    assert servo.temperature - start == pytest.approx(15.0, rel=0.1)
+    assert running.read(sts.WARMTH, 1)[1] == round(servo.temperature)
+
+
+def test_that_a_stalled_servo_lets_go_for_its_current_and_one_that_may_not_does_not(running):
+    """500 steps of 6.5 mA for 2 s."""
+    first, other = running.servos
+    other.registers[sts.SWITCH] = 0
+    running.turns_with(700)
+    now, let_go = running.clock.seconds, None
+    for k in range(2600):
+        for servo in (first, other):
+            servo.terminal(now + 1e-3 * k, 0.0, 0.0, 4.1)
+        if let_go is None and not first.driving:
+            let_go = 1e-3 * k
+    assert let_go == pytest.approx(2.0, abs=5e-3) and first.errors == sts.ERRORS["over current"]
+    assert other.driving and other.errors == 0
+    running.write(sts.ENABLE, 1, 0)
+    assert first.errors == 0
 
 
 def test_that_two_servos_of_one_number_spoil_each_others_answers():
