@@ -107,7 +107,9 @@ drives do not stop by themselves: the e-stop loop must cut their supply, not onl
 Drives keep no turns without power: one reads within half a turn of its zero when it comes up. A joint whose limits are
 within half a turn of zero has its zero thereby; any other one is told where it is (`home`), as after its drive
 was silent, or was switched on anew, which shows in its not being enabled any more: then it is asked for all its
-settings again, too, since its time limit is not stored in it.
+settings again, too, since its time limit is not stored in it. Where the drive's own zero is not the joint's, `zero` is
+what it tells there, in rad: `femtorque bringup --zero --write` puts it into the file, beside `sign`. In the drive
+nothing is stored.
 
 Faults: `DRIVE_SILENT` after 5 ms without an answer (5 ticks at least), `DRIVE_FAULT` for its own error or when it is
 not enabled any more, `BUS_OFF`. Each disables all drives. With the reaction `brake` the others damp, by `kv` as far as
@@ -197,25 +199,30 @@ drive = { type = "feetech-sts3215-12v", bus = "servos", id = 3 }
 ```
 
 `zero` is the count that the servo tells at the joint's zero, `offset` the position offset that is stored in it (a
-calibration by other tools stores one), `limit` the torque limit that it is set to. A joint must stay within half a turn
-of its zero. A table `motor` beside `drive` stands for the catalogue's motor: measure yours (`femtorque identify`).
+calibration by other tools stores one), `limit` the torque limit that it is set to, `firmware` the version that it must
+have; without it any will do. `femtorque bringup --zero --write` finds the first three, and `sign`, and puts them into
+the file: nothing is stored in a servo. A joint must stay within half a turn of its zero. A table `motor` beside `drive`
+stands for the catalogue's motor: measure yours (`femtorque identify`).
 
 Servos are set up by the board as they come, until their power is gone: it closes the lock, so that nothing is stored,
 lets them answer at once and puts them into PWM mode. What is their owner's it only reads: model, position limits, which
-must leave the joint its room, position offset, torque limit. One that is set otherwise is not armed (`DRIVE_SETTING`,
-with both values). A duty is made of the law's voltage and the voltage that the servo tells; what rounding to a
-thousandth leaves over is carried on. While the outputs are off every tick brings no duty and switches the motors off;
-they are switched on with no duty and get one once they have said that they are on, which they are asked again every
-eighth tick, then without a position. What switches them off waits for the next tick's first packet, at most.
+must leave the joint its room, position offset, torque limit, firmware. One that is set otherwise is not armed
+(`DRIVE_SETTING`, with both values). A duty is made of the law's voltage and the voltage that the servo tells; what
+rounding to a thousandth leaves over is carried on. While the outputs are off every tick brings no duty and switches the
+motors off; they are switched on with no duty and get one once they have said that they are on, which they are asked
+again every eighth tick, then without a position. What switches them off waits for the next tick's first packet, at
+most.
 
 What the board sends comes back to its receiver. Where something else does, nothing that came in the tick is believed:
 somebody else talks, or the wire is shorted. Faults: `DRIVE_SILENT` as above; `DRIVE_FAULT` for the error bits of an
 answer (voltage, encoder, over temperature, over current, angle, overload) and for a motor that is not on any more. A
-servo's own protections (registers 13 to 16, 28, 34 to 38) stay as they are.
+servo's own protections (registers 13 to 16, 19, 28, 34 to 38) stay as they are. What ailed one is told until it is
+enabled again, also where it is over as soon as its motor is off.
 
 On the virtual board servos come with 0.5 ms before each answer, in position mode, open to be stored in; they look at
 encoder and registers once a millisecond, turn nothing below 1.6 % of duty, and short the motor at none: what is not
-published and was chosen is named in `hil/drives/sts.py`. Backlash, a degree or so, is left out.
+published and was chosen is named in `hil/drives/sts.py`. They get warm, and let go for heat, for current and for load
+as Feetech's memory table has it. Backlash, a degree or so, is left out.
 
 The wire is one pin of the board (`[half_duplex]` of [boards](boards.md)), open drain, with a pull-up of 1 to 2 kOhm to
 3.3 V; servos and board need a common ground. A servo has no time limit without commands. When the board dies, its

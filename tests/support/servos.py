@@ -22,6 +22,37 @@ from tests.firmware.app import App
 from tests.support.boards import IMAGES
 
 BYTE = 1e-5  # s
+LYING = """name = "two_servos"
+gravity = [0.0, 0.0, 0.0]
+control = { rate_hz = 500, knot_hz = 100 }
+board = { use = "f405rg-4", bus_voltage = 12.0 }
+bus = [{ name = "servos", kind = "sts" }]
+link = [{ name = "upper", mass = 0.3, rod = 0.15 }, { name = "fore", mass = 0.2, rod = 0.12 }]
+
+[[joint]]
+name = "shoulder"
+type = "revolute"
+parent = "base"
+child = "upper"
+axis = [0.0, 0.0, 1.0]
+limits = { lower = -1.8, upper = 1.8, velocity = 4.0, effort = 2.9 }
+friction = { viscous = 0.0305, coulomb = 0.196 }
+drive = { type = "feetech-sts3215-12v", bus = "servos", id = 1 }
+gains = { ku = 8.0, kv = 0.4 }
+
+[[joint]]
+name = "elbow"
+type = "revolute"
+parent = "upper"
+child = "fore"
+xyz = [0.15, 0.0, 0.0]
+axis = [0.0, 0.0, 1.0]
+start = 0.3
+limits = { lower = -1.8, upper = 1.8, velocity = 4.0, effort = 2.9 }
+friction = { viscous = 0.0305, coulomb = 0.196 }
+drive = { type = "feetech-sts3215-12v", bus = "servos", id = 2 }
+gains = { ku = 8.0, kv = 0.4 }
+"""
 SUPPLY = 12.0
 
 

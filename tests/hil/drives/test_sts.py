@@ -148,7 +148,7 @@ def test_that_a_position_is_within_a_turn_and_its_offset_taken_off(counts, offse
 
 
 def test_that_a_servo_guards_itself(running):
-    """Its error bits are in every answer; too much load for long leaves it a fifth of its duty; a voltage is told alone."""
+    """Its error bits are in every answer; too much load for long leaves it a fifth of its duty, a voltage all."""
     first = running.servos[0]
     running.volts = 15.0
     running.turns_with(0)

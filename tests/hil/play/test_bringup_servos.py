@@ -1,0 +1,116 @@
+"""First power-up of an arm on servos, mounted, set or wired otherwise than its file says."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+
+import numpy as np
+import pytest
+
+from codegen.mechanism.reader import load_mechanism
+from hil.drives import sts
+from host.lab.bringup import Finding, Look, advice, judge_drive, zero_of
+from tests.support.plugged import Hand, plugged_in
+from tests.support.servos import LYING, so101
+
+COUNT = math.tau / 4096
+
+
+class Teacher(Hand):
+    """It puts every joint where it starts when it is first asked, and then turns it."""
+
+    def readline(self) -> str:
+        plant, (j, again) = self.board.plant, divmod(self.turned, 2)
+        stand = plant.q.copy()
+        stand[j] = stand[j] + self.angle if again else plant.joints[j].start
+        plant.hand = lambda p: 60.0 * (stand - p.q) - 4.0 * p.v
+        self.board.brakes = False
+        self.board.run(0.8)
+        plant.hand, self.board.brakes = None, True
+        self.turned += 1
+        return "\n"
+
+
+@pytest.fixture
+def looked_at(here, monkeypatch, tmp_path):
+    """The command as it is typed, in front of the arm after `spoil`: what it told, and the file."""
+    def look(spoil, *options, hand=Teacher):
+        file = tmp_path / "arm.toml"
+        file.write_text(LYING, encoding="utf-8")
+        with plugged_in(load_mechanism(file)) as board:
+            monkeypatch.setattr(sys, "stdin", hand(board))
+            spoil(board.wiring.buses)
+            done = here("bringup", file, "--port", "auto", "--json", *options)
+            board.run(0.05)
+            assert board.outputs_safe() and not any(s.driving for s in board.wiring.buses.servos.values())
+            stored = [bytes(servo.stored) for servo in board.wiring.buses.servos.values()]
+        assert "joints" in done.stdout, done.stdout + done.stderr
+        told = {j["joint"]: j for j in json.loads(done.stdout)["joints"]}
+        return told, load_mechanism(file), stored
+
+    return look
+
+
+def test_a_servo_mounted_the_other_way_and_elsewhere_is_told_and_mended_in_the_file_alone(looked_at):
+    """Its zero is right together with its sign: the elbow starts at 0.3 rad."""
+    before = []
+
+    def turn_round(buses):
+        buses.signs[1] *= -1.0
+        buses.servos[1].centre = -700.0 * COUNT
+        before.extend(bytes(servo.stored) for servo in buses.servos.values())
+
+    told, file, stored = looked_at(turn_round, "--zero", "--write")
+    assert [told[name]["problem"] for name in ("shoulder", "elbow")] == ["", "its drive counts the wrong way"]
+    shoulder, elbow = (j.drive for j in file.moving)
+    assert (shoulder.sign, elbow.sign) == (1, -1)
+    assert abs(shoulder.servo.zero - 2048) <= 5 and abs(elbow.servo.zero - (2048 + 700)) <= 5
+    assert {j["firmware"] for j in told.values()} == {"3.10"} and stored == before
+
+
+def test_what_another_tool_has_stored_is_taken_into_the_file_and_no_joint_is_driven(looked_at):
+    def calibrated(buses):
+        servo = buses.servos[1]
+        servo.stored[sts.OFFSET:sts.OFFSET + 2] = (0x800 | 123).to_bytes(2, "little")
+        servo.power_up(0.3)
+
+    told, file, _ = looked_at(calibrated, "--no-hand", "--write")
+    assert told["elbow"]["problem"] == "its position offset is -123, and must be 0"
+    assert all("no joint is driven" in j["unknown"] for j in told.values())
+    assert file.moving[1].drive.servo.offset == -123
+
+
+@pytest.mark.parametrize("happens", ["wrong id", "the same id twice", "wrong rate"])
+def test_servos_that_nobody_hears_are_named_with_what_may_be_wrong(looked_at, happens):
+    def spoil(buses):
+        first, second = buses.servos.values()
+        register, value = {"wrong id": (sts.ID, 7), "the same id twice": (sts.ID, 1),
+                           "wrong rate": (sts.BAUD, 1)}[happens]
+        second.stored[register] = value
+        second.power_up(0.3)
+
+    told, _, _ = looked_at(spoil, "--no-hand")
+    assert told["elbow"]["problem"].startswith("nothing answers as id 2 on bus 'servos': check its id")
+    twice = happens == "the same id twice"
+    assert told["shoulder"]["problem"].startswith("nothing answers as id 1" if twice else "") or not twice
+    assert "no joint is driven" in told["shoulder"]["unknown"]
+
+
+@pytest.mark.parametrize(("sign", "place", "zero"), [
+    (1, 0.0, 2048), (1, 0.5, 2048 + round(0.5 / COUNT)), (-1, 0.5, 2048 + round(0.5 / COUNT)),
+    (1, -3.0, 2048 - round(3.0 / COUNT)), (1, math.pi, 0)])
+def test_the_count_where_a_servo_stands_at_its_start_is_its_zero(sign, place, zero):
+    assert zero_of(so101().joints[0], place, sign) == zero % 4096
+
+
+def test_servos_of_different_firmware_are_named():
+    found = [Finding(name, "", 0.1, None, {}, firmware=version) for name, version in (("a", "3.10"), ("b", "3.9"))]
+    assert advice(found) == ("servos have different firmware (3.10: a; 3.9: b): bring all to one by Feetech's own tool")
+    assert advice(found[:1]) == ""
+
+
+def test_a_gear_behind_a_servo_is_none_that_a_file_can_say():
+    found = judge_drive(so101(), 0, Look(0.5, None, 0.5, np.array([0.03, 0.0, 0.0, 0.0, 0.0, 0.0])))
+    assert "its servo tells 0.5 times the angle" in found.problem and found.values == {}
