@@ -16,6 +16,7 @@ from unicorn.arm_const import UC_ARM_REG_SP
 
 from codegen.board import channels
 from codegen.board import reader as boards
+from codegen.common.cache import kept, key_of, program
 from codegen.common.firmware import application
 from codegen.emit import board_header
 from hil.chip import family as chips
@@ -27,7 +28,6 @@ from tests.support.boards import three_link
 
 ROOT = Path(__file__).resolve().parents[2]
 CHIP = ROOT / "firmware" / "chip"
-INCLUDES = [f"-I{folder}" for folder in sorted({path.parent for path in application().values()})]
 GCC = ["arm-none-eabi-gcc", "-std=c99", "-O2", "-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16",
        "-ffp-contract=off", "-Wall", "-Wextra", "-Werror"]
 BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
@@ -62,18 +62,32 @@ void ft_app_idle(void)
 OF_BUSES = {"ft_buses.c", "ft_can.c", "ft_wires.c", "ft_half_duplex.c"}
 
 
-_OBJECTS = tempfile.TemporaryDirectory(prefix="chip-")
+@cache
+def headers() -> dict[str, str]:
+    """The portable application's, {name: text}."""
+    return {name: path.read_text(encoding="utf-8") for name, path in application().items() if name.endswith(".h")}
 
 
 @cache
-def compiled(root: Path, folders: tuple[str, ...], header: str) -> Path:
-    """The folder of the chip folders' objects for one ft_board.h."""
-    folder = Path(tempfile.mkdtemp(dir=_OBJECTS.name))
-    (folder / "ft_board.h").write_text(header, encoding="utf-8")
-    sources = sorted(path for name in folders for path in (root / name).glob("*.c") if path.name not in OF_BUSES)
-    subprocess.run([*GCC, f"-I{folder}", *(f"-I{root / name}" for name in folders), *INCLUDES, "-c", *sources],
-                   check=True, cwd=folder)
-    return folder
+def compiled(root: Path, folders: tuple[str, ...], board: str) -> list[Path]:
+    """The chip folders' objects for one ft_board.h."""
+    parts = {path.name: path.read_text(encoding="utf-8") for name in folders for path in (root / name).glob("*.[ch]")}
+    given = headers() | {name: text for name, text in parts.items() if name.endswith(".h")} | {"ft_board.h": board}
+    return [made(given | {name: parts[name]}, "-c", name) for name in sorted(parts)
+            if name.endswith(".c") and name not in OF_BUSES]
+
+
+def made(files: dict[str, str], *arguments: str | Path) -> Path:
+    """What the compiler makes of files {name: text}; what it was once made of the same is used again, so that of chip
+    folders with one change little is compiled."""
+    def make(entry: Path) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                (Path(folder) / name).write_text(text, encoding="utf-8")
+            subprocess.run([*GCC, *arguments, "-o", entry / "made"], check=True, cwd=folder)
+
+    texts = (part for name in sorted(files) for part in (name, files[name]))
+    return kept(key_of(program(str(shutil.which(GCC[0]))), *GCC, *map(str, arguments), *texts), make) / "made"
 
 
 class Machine:
@@ -89,12 +103,10 @@ class Machine:
                                  board=replace(mechanism.board, pwm_hz=pwm_hz))
         self.board = boards.load(name)
         header = board_header.render(self.mechanism, self.board)["ft_board.h"]
-        (folder / "app.c").write_text(APPLICATION + application, encoding="utf-8")
-        elf = folder / "app.elf"
         folders = self.board.chip.folders
-        objects = compiled(CHIP, folders, header)
-        subprocess.run([*GCC, *INCLUDES, folder / "app.c", *sorted(objects.glob("*.o")), "-nostartfiles",
-                        "-nostdlib", f"-T{CHIP / folders[-1] / 'memory.ld'}", "-lgcc", "-o", elf], check=True)
+        script = (CHIP / folders[-1] / "memory.ld").read_text(encoding="utf-8")
+        elf = made(headers() | {"app.c": APPLICATION + application, "memory.ld": script}, "app.c",
+                   *compiled(CHIP, folders, header), "-nostartfiles", "-nostdlib", "-Tmemory.ld", "-lgcc")
         model = chips.model(self.board.chip)
         self.image = Image.load(elf, model.REGIONS[0].start, model.REGIONS[0].size)
         self.chip = model(self.image.flash, self.board.hse_hz if crystal else None)
