@@ -18,7 +18,7 @@ import pytest  # noqa: E402
 from femtorque import main  # noqa: E402
 from host.link import link  # noqa: E402
 from host.link.clock import WallClock  # noqa: E402
-from tests.support import emitted_once  # noqa: E402
+from tests.support import emitted_once, rows  # noqa: E402
 from tests.support.processor_time import ProcessorTime  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,8 +46,10 @@ def pytest_configure(config):
         config.pluginmanager.register(ProcessorTime())
 
 
-def pytest_collection_modifyitems(items):
+@pytest.hookimpl(tryfirst=True)  # before any is chosen by its mark
+def pytest_collection_modifyitems(config, items):
     """Files that take long go first: one that is begun last keeps all but one processor waiting."""
+    rows.leave_to_bench(items, whole=not any("::" in argument for argument in config.args))
     items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
 
 

@@ -1,0 +1,153 @@
+"""Which rows of a parametrised test `make test` runs, where each row costs much and says the same of another mechanism,
+board or drive: one of each kind. `make bench` runs the others, so that every row is run by one of the two.
+
+A row is named as pytest shows it in brackets; * stands for anything. A row that is named but not there is an error.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+import pytest
+
+HERE: dict[str, tuple[str, ...]] = {
+    "codegen/emit/test_features.py::test_a_feature_gives_the_torque_that_its_oracle_does": (
+        "branch", "prismatic", "payload, lock and spring"),
+    "codegen/emit/test_library.py::test_cmake_builds_it_and_the_plain_loop_prints_the_torques_of_its_motion": (
+        "three_link", "pick_and_place", "flexible_arm"),
+    "codegen/emit/test_rnea.py::test_closed_mechanisms_against_pinocchio_with_its_constraints": (
+        "five_bar", "four_bar", "palletizer"),
+    "codegen/emit/test_rnea.py::test_open_mechanisms_against_pinocchio": (
+        "eight_link", "three_axis", "three_link", "two_link", "damiao_arm", "industrial_robot"),
+    "codegen/emit/test_rnea.py::test_single_precision_errs_by_a_few_millionths_of_the_peak": (
+        "three_link", "three_axis", "five_bar"),
+    "codegen/emit/test_step.py::test_host_and_chip_agree_bit_for_bit_over_a_whole_motion": ("<lambda>0", "<lambda>2"),
+    "codegen/emit/test_step.py::test_it_compiles_without_a_warning": ("planar-*", "tree-*", "one joint-*",
+                                                                     "slow ticks-*"),
+    "codegen/reference/test_discrete_flexible.py::test_chains_of_springs_converge_to_the_flexible_link": (
+        "planar, two links", "both bend in two planes"),
+    "codegen/reference/test_discrete_flexible.py::test_masses_at_the_tip_up_to_a_kilogram_are_stable": ("1 kg",),
+    "codegen/reference/test_mimic.py::test_a_robot_with_mimic_joints_is_verified": ("baxter.urdf",),
+    "codegen/reference/test_robots.py::test_a_robot_of_the_package_is_verified": ("ur5", "so101"),
+    "codegen/step/test_flexible.py::test_emitted_c_is_the_march": (
+        "single", "two planes", "beam second, spatial", "a sliding spring", "torsion", "beams and springs, two planes"),
+    "codegen/step/test_newton_euler.py::test_the_two_emitted_schemes_approach_each_other_at_second_order": (
+        "<lambda>0",),
+    "codegen/step/test_newton_euler.py::test_the_noise_floor_holds_and_is_not_idle": ("1000",),
+    "codegen/step/test_same_torques.py::test_the_head_of_the_emitted_c_explains_every_ending": (
+        "tree 6, midpoint", "eight_link", "three_rrr", "biped", "flexible: *"),
+    "codegen/step/test_same_torques.py::test_torques_are_the_same_bit_for_bit": (
+        "biped", "damiao_arm", "eight_link", "five_bar", "flexible_*", "four_bar", "four_bar, knot", "pick_and_place",
+        "three_axis*", "three_link*", "two_*", "wall_arm", "planar-3, *", "planar-8, midpoint", "ur5, newton-euler",
+        "*, newmark", "tree 4, *", "tree 6, knot", "sprung tree, midpoint", "slow tree, newton-euler", "flexible: *",
+        "loop: slider-crank", "loop: driven slide", "loop: crank and rocker in space"),
+    "codegen/toolchain/test_platformio.py::test_what_cannot_be_built_is_said_in_one_line": (
+        "int ft_big = 1.5f;*", "char ft_big*"),
+    "codegen/verify/test_check.py::test_the_examples_check_without_warnings": (
+        "biped", "damiao_arm", "eight_link", "five_bar", "flexible_*", "four_bar", "industrial_robot", "pick_and_place",
+        "six_axis*", "so101_sts", "three_axis", "three_link*", "two_link", "wall_arm"),
+    "firmware/test_accesses.py::test_every_access_of_an_image_is_one_that_the_vendor_describes": (
+        "f405rg-4", "nucleo-g474re-6"),
+    "firmware/test_accesses.py::test_every_access_to_a_controller_of_drives_is_one_that_the_vendor_describes": (
+        "damiao", "fd"),
+    "firmware/test_accesses.py::test_every_access_to_a_wire_of_servos_is_one_that_the_vendor_describes": (
+        "f405rg-4", "nucleo-g474re-6"),
+    "firmware/test_chip.py::test_a_frame_is_answered_when_it_ends_however_long_a_tick_is": ("nucleo-g474re-6",),
+    "firmware/test_chip.py::test_dead_crystal_leaves_link_and_tick_working_and_outputs_off": (
+        "f405rg-4", "nucleo-g474re-6"),
+    "firmware/test_chip.py::test_link_echoes_every_byte_round_its_buffers": ("f405rg-4", "nucleo-g474re-6"),
+    "firmware/test_chip.py::test_send_takes_all_or_nothing": ("f405rg-4", "nucleo-g474re-6"),
+    "firmware/test_current.py::test_a_load_that_tears_a_motor_round_is_not_taken_for_a_short": (
+        "f405rg-4-12.0", "nucleo-g474re-6--12.0"),
+    "firmware/test_current.py::test_a_loop_asks_a_bridge_on_bootstrap_capacitors_for_no_more_than_the_board_says": (
+        "f405rg-4-1.0", "nucleo-g474re-6--1.0"),
+    "firmware/test_current.py::test_a_motor_of_low_resistance_gets_what_is_asked_for_in_both_directions": (
+        "10.0-f405rg-4", "-10.0-nucleo-g474re-6", "10.0-odrive-v3.6"),
+    "firmware/test_current.py::test_a_sensor_at_its_end_ends_the_drive_within_five_periods_and_is_latched": (
+        "f405rg-4-0.0", "f405rg-4-3.3", "nucleo-g474re-6-3.0"),
+    "firmware/test_current.py::test_a_short_ends_the_drive_within_five_periods_of_its_first_jump": (
+        "f405rg-4-winding0-0.0", "f405rg-4-winding1-5.0", "nucleo-g474re-6-winding0-10.0",
+        "nucleo-g474re-6-winding1-1.0"),
+    "firmware/test_current.py::test_a_step_is_followed_with_the_stated_bandwidth": (
+        "f405rg-4-2.0", "nucleo-g474re-6--5.0"),
+    "firmware/test_current.py::test_an_arm_on_current_loops_gets_the_torque_it_asks_for": ("nucleo-g474re-6",),
+    "firmware/test_loops.py::test_that_the_torque_is_the_reference_s_in_every_tick_of_every_mode": (
+        "pick_and_place", "two_arm_grasp"),
+    "firmware/test_static_analysis.py::test_clang_tidy_finds_nothing": ("nucleo-g474re-6", "robomaster-c"),
+    "firmware/test_static_analysis.py::test_cppcheck_finds_nothing": ("nucleo-g474re-6", "robomaster-c"),
+    "firmware/test_trig.py::test_that_host_and_chip_agree_bit_for_bit": ("three_link",),
+    "hil/board/test_drives.py::test_drives_that_tell_little_end_in_the_same_names": (
+        "cubemars-drive-ails-DRIVE_FAULT", "mini-cheetah-bus-foreign-ENCODER"),
+    "hil/board/test_drives.py::test_no_round_takes_longer_than_check_says": ("damiao-told0", "fd-told3"),
+    "hil/board/test_drives.py::test_the_image_moves_an_arm_of_drives_as_the_host_computes_it": (
+        "damiao", "robstride", "fd", "cubemars", "mini-cheetah"),
+    "hil/board/test_drives.py::test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven": (
+        "damiao-*", "fd-bus-short-BUS_OFF"),
+    "hil/board/test_faults.py::test_what_only_some_arms_can_suffer_ends_in_its_named_fault_there": (
+        "f405rg-4-current-sensor-backwards-named0", "f405rg-4-current-cable-shorted-named2",
+        "odrive-v3.6-voltage-driver-forgets-named4", "f405rg-4-voltage-overload-named6"),
+    "hil/board/test_servos.py::test_every_board_with_such_a_wire_moves_it": ("nucleo-g474re-6",),
+    "hil/chip/test_rnea.py::test_the_chip_gives_the_hosts_bits_in_as_many_instructions_as_are_told": (
+        "three_link", "three_axis", "industrial_robot", "pick_and_place", "five_bar"),
+    "hil/chip/test_start.py::test_a_supply_that_sags_makes_the_outputs_safe_before_the_chip_leaves_its_specification": (
+        "2 V/s-f405rg-4", "200 V/s-nucleo-g474re-6"),
+    "hil/plant/articulated/test_loops.py::test_a_four_bar_moves_as_its_one_coordinate_does_whatever_closes_it": (
+        "ball-1", "planar-0"),
+    "hil/plant/test_flexible_arm.py::test_residual_vibration_is_a_small_part_of_what_rigid_feed_forward_leaves": (
+        "exact chain",),
+    "hil/play/test_drives.py::test_an_arm_with_drives_moves_as_the_host_computes_it": ("mixed-*", "on_can_fd-*"),
+    "hil/play/test_falling.py::test_a_loaded_arm_falls_when_the_cable_is_pulled_only_where_its_file_says_so": (
+        "hold-False", "coast-True"),
+    "hil/play/test_falling.py::"
+    "test_an_arm_with_brakes_stays_where_it_is_through_disarming_a_lost_host_and_a_reset": ("f405rg-4",),
+    "hil/scenarios/test_campaign.py::test_that_a_loaded_arm_ends_on_its_brakes_on_every_board": ("nucleo-g474re-6",),
+    "hil/scenarios/test_campaign.py::"
+    "test_that_what_goes_wrong_with_currents_ends_where_it_must_before_much_flows": ("f405rg-4-kinds0",),
+    "hil/scenarios/test_campaign.py::"
+    "test_that_what_goes_wrong_with_the_chip_itself_ends_well_on_both_families": ("f405rg-4",),
+    "hil/scenarios/test_campaign_drives.py::test_that_a_sample_ends_where_it_must_with_no_torque": (
+        "damiao", "damiao-fd", "mini-cheetah"),
+    "host/plan/test_closed_plan.py::test_a_closed_mechanism_passes_its_waypoints_of_joints_and_of_the_tip": (
+        "five_bar", "palletizer"),
+    "host/plan/test_closed_plan.py::test_a_plan_of_a_closed_mechanism_plays_on_the_virtual_board_without_fault": (
+        "five_bar",),
+    "host/plan/test_closed_plan.py::test_every_limit_is_kept_at_every_sample_by_another_s_account": (
+        "five_bar", "three_rrr"),
+    "host/plan/test_tip_motion.py::"
+    "test_plant_in_other_coordinates_driven_by_the_torques_alone_follows_the_path": ("spring",),
+    "host/show/test_pictures.py::test_nothing_overlaps_and_nothing_sticks_out_at_any_width": ("420", "1600"),
+    "host/show/test_scene.py::test_links_stand_where_pinocchio_has_them": (
+        "ur5_robot", "double_pendulum", "so101", "a1"),
+    "host/show/test_scene.py::test_loops_are_closed_as_the_model_closes_them": ("five_bar", "palletizer"),
+    "host/show/test_scene.py::test_pages_fit_a_narrow_screen_and_follow_the_systems_colours": ("light",),
+    "host/show/test_scene.py::test_the_page_of_a_plan_moves_the_arm_within_marked_limits": ("three_link",),
+    "whole/test_first_power_up.py::test_step_07_an_open_loop_stops_the_drivers_and_no_board_arms_with_it": (
+        "f405rg-4-0.0", "nucleo-g474re-6-1e-06"),
+    "whole/test_first_power_up.py::"
+    "test_step_09_a_processor_that_is_halted_drives_no_motor_where_its_timers_have_a_break": (
+        "nucleo-g474re-6-True", "f405rg-6-False"),
+    "whole/test_first_power_up.py::test_step_10_a_crystal_that_is_touched_ends_in_its_own_fault": (
+        "f405rg-4", "nucleo-g474re-6"),
+    "whole/test_first_power_up.py::test_step_12_the_zeros_of_the_sensors_are_those_of_the_board_file": ("f405rg-4",),
+    "whole/test_first_power_up.py::"
+    "test_step_13_a_sensor_of_the_wrong_sign_and_one_that_sees_nothing_are_named_before_a_loop_is_closed": (
+        "f405rg-4",),
+    "whole/test_first_power_up.py::test_step_15_a_short_is_over_before_it_is_hot_and_stays_over": ("f405rg-4",),
+}
+
+
+def leave_to_bench(items: list[pytest.Item], whole: bool) -> None:
+    """Mark rows that are not named. whole: all rows of each test are there, so that each name must fit one."""
+    left = {(test, row) for test, rows in HERE.items() for row in rows}
+    tests = set()
+    for item in items:
+        test, bracket, rest = item.nodeid.removeprefix("tests/").partition("[")
+        if bracket and test in HERE:
+            fits = {(test, row) for row in HERE[test] if fnmatchcase(rest[:-1], row)}
+            left -= fits
+            tests.add(test)
+            if not fits:
+                item.add_marker(pytest.mark.bench)
+    gone = sorted(f"{test}[{row}]" for test, row in left if test in tests)
+    if whole and gone:
+        raise pytest.UsageError(f"{__name__} names rows that are not there: {', '.join(gone)}")
