@@ -1,7 +1,9 @@
-"""Which rows of a parametrised test `make test` runs, where each row costs much and says the same of another mechanism,
-board or drive: one of each kind. `make bench` runs the others, so that every row is run by one of the two.
+"""What of the long tests `make test` runs; `make bench` runs the rest, so that every test is run by one of the two.
 
-A row is named as pytest shows it in brackets; * stands for anything. A row that is named but not there is an error.
+HERE: of a parametrised test whose rows each cost much and say the same of another mechanism, board or drive, the rows
+that stay, one of each kind. A row is named as pytest shows it in brackets; * stands for anything.
+ELSEWHERE: long ways that are left to the bench whole, and what shows the same behaviour in `make test`.
+A name that fits nothing is an error.
 """
 
 from __future__ import annotations
@@ -135,19 +137,41 @@ HERE: dict[str, tuple[str, ...]] = {
     "whole/test_first_power_up.py::test_step_15_a_short_is_over_before_it_is_hot_and_stays_over": ("f405rg-4",),
 }
 
+ELSEWHERE: dict[str, str] = {
+    "hil/play/test_lab_modes.py::test_a_joint_that_is_blocked_or_has_no_stop_ends_homing_by_name":
+        "firmware/test_lab.py::test_that_a_stop_that_does_not_come_is_a_fault",
+    "hil/play/test_lab_modes.py::test_an_index_is_found_to_a_count":
+        "firmware/test_lab.py::test_that_an_index_is_the_zero_and_only_its_beginning_counts",
+    "hil/play/test_zeros.py::test_five_runs_from_where_the_last_one_ended_keep_the_zeros":
+        "whole/test_readme.py::test_the_tour_from_a_urdf_to_an_arm_that_moves",
+    "hil/scenarios/test_scenarios.py::test_flexible_arm":
+        "hil/plant/test_flexible_arm.py::"
+        "test_residual_vibration_is_a_small_part_of_what_rigid_feed_forward_leaves",
+    "hil/scenarios/test_scenarios.py::test_four_bar":
+        "host/plan/test_closed_plan.py::"
+        "test_a_plan_of_a_closed_mechanism_plays_on_the_virtual_board_without_fault",
+    "hil/scenarios/test_scenarios_arms.py::test_industrial_robot": "hil/scenarios/test_scenarios.py::test_three_link",
+    "hil/scenarios/test_scenarios_arms.py::test_three_axis": "hil/scenarios/test_scenarios.py::test_three_link",
+    "host/plan/test_tip_exact.py::test_a_slew_of_60_degrees_leaves_the_exact_link_at_rest":
+        "host/plan/test_tip_exact.py::test_an_arm_that_ends_in_a_hand_on_a_spring",
+    "whole/test_tour.py::test_the_tour_of_the_readme_is_typed_from_a_urdf_to_a_report":
+        "whole/test_readme.py::test_the_tour_from_a_urdf_to_an_arm_that_moves",
+}
+
 
 def leave_to_bench(items: list[pytest.Item], whole: bool) -> None:
-    """Mark rows that are not named. whole: all rows of each test are there, so that each name must fit one."""
-    left = {(test, row) for test, rows in HERE.items() for row in rows}
-    tests = set()
+    """Mark what is not named here. whole: all tests of each file are there, so that each name must fit one."""
+    named = {(test, row) for test, rows in HERE.items() for row in rows}
+    named |= {(test, "") for pair in ELSEWHERE.items() for test in pair}
+    files, found = set(), set()
     for item in items:
-        test, bracket, rest = item.nodeid.removeprefix("tests/").partition("[")
-        if bracket and test in HERE:
-            fits = {(test, row) for row in HERE[test] if fnmatchcase(rest[:-1], row)}
-            left -= fits
-            tests.add(test)
-            if not fits:
-                item.add_marker(pytest.mark.bench)
-    gone = sorted(f"{test}[{row}]" for test, row in left if test in tests)
+        test, _, rest = item.nodeid.removeprefix("tests/").partition("[")
+        row = rest[:-1]
+        fits = {(test, name) for name in HERE.get(test, ()) if fnmatchcase(row, name)}
+        if test in ELSEWHERE or (row and test in HERE and not fits):
+            item.add_marker(pytest.mark.bench)
+        files.add(test.partition("::")[0])
+        found |= fits | {(test, "")}
+    gone = sorted(f"{test}[{row}]" for test, row in named - found if test.partition("::")[0] in files)
     if whole and gone:
-        raise pytest.UsageError(f"{__name__} names rows that are not there: {', '.join(gone)}")
+        raise pytest.UsageError(f"tests/support/rows.py names what is not there: {', '.join(gone)}")
