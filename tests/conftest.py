@@ -10,6 +10,7 @@ for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell")  # last bits are held to digests, and kernels differ in them
 
+import gc  # noqa: E402
 import subprocess  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -34,6 +35,12 @@ LONG = (  # files of more than 8 s of processor time (--cpu), the longest first
     "test_torque", "test_tour", "test_tsujita", "test_robots", "test_loop_assembly", "test_qemu",
     "test_step_instructions", "test_zeros", "test_fuzz", "test_scene", "test_flexible_plan", "test_architecture",
     "test_stream_command")
+
+
+def pytest_collection_finish():
+    """What the tests are made of stays until the end: the collector of garbage need not look at it each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser):

@@ -59,9 +59,20 @@ def play(app, knots):
     assert app.flags >= {"ENDED"}, app.status
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=4, deadline=None)  # for each a board is compiled
 @given(data=st.data())
 def test_that_limits_up_to_twenty_turns_are_kept_with_turns_counted(data):
+    limits_are_kept(data)
+
+
+@pytest.mark.bench
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_that_many_limits_up_to_twenty_turns_are_kept_with_turns_counted(data):
+    limits_are_kept(data)
+
+
+def limits_are_kept(data):
     """Random limits and a random place within: homed there, told there, armed there, moved to another place within."""
     turns = st.floats(-20.0, 20.0)
     pairs = [sorted(data.draw(st.tuples(turns, turns).filter(lambda p: abs(p[0] - p[1]) > 0.05))) for _ in range(3)]

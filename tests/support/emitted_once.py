@@ -1,18 +1,25 @@
-"""Each mechanism's step emitted once a process, however many tests ask for it: the search for its frames takes a
-second.
+"""Each mechanism's step emitted once, however many tests ask for it: the search for its frames takes a second. What was
+emitted is kept under the hash of this program too, for the other workers.
 
 Not where emission itself is tested: tests in ANEW, and tests that change what decides it.
 """
 
 import functools
+import json
 import os
 import pickle
+import sys
 
+import numpy as np
+
+from codegen.common.cache import kept, key_of, sources
+from codegen.common.firmware import ROOT
 from codegen.emit import closed, flexible, modes, step
 from codegen.model import flexible_link
 from codegen.step import search
 
-ANEW = ("tests/codegen/emit/", "tests/codegen/step/", "tests/codegen/toolchain/", "tests/bench/")
+ANEW = ("tests/codegen/emit/", "tests/codegen/reference/test_rigid.py", "tests/codegen/reference/test_newmark.py",
+        "tests/codegen/step/", "tests/codegen/toolchain/", "tests/bench/")
 
 
 def once(render):
@@ -25,10 +32,25 @@ def once(render):
             return render(*arguments)
         key = pickle.dumps((arguments, search.EFFORT, flexible_link.STRETCHED))
         if key not in known:
-            known[key] = render(*arguments)
+            known[key] = from_cache(key_of("emitted", render.__module__, key, *program()),
+                                    lambda: render(*arguments))
         return dict(known[key])
 
     return remembering
+
+
+def from_cache(key, render):
+    """{file name: text} under a key."""
+    def make(entry):
+        (entry / "files.json").write_text(json.dumps(render()), encoding="utf-8")
+
+    return json.loads((kept(key, make) / "files.json").read_text(encoding="utf-8"))
+
+
+@functools.cache
+def program():
+    """What decides it beside the arguments."""
+    return sys.version, np.__version__, *sources(ROOT / "codegen")
 
 
 def install():

@@ -54,7 +54,6 @@ def commands(text: str) -> list[str]:
 def on_board(folder: Path, board: str, drive: str, brake: bool) -> Mechanism:
     """The three-link arm's file with another board and drive, as somebody would write it."""
     text = FILE.read_text(encoding="utf-8").replace("f405rg-4", board)
-    text = text.replace('name = "three-link"', f'name = "first-{board.replace(".", "-")}-{drive}{"-braked" * brake}"')
     if drive != "voltage":
         text = re.sub(r"^(motor = \{)", rf'\1 drive = "{drive}",', text, flags=re.MULTILINE)
     if board.startswith("odrive"):
@@ -118,8 +117,6 @@ At = Callable[..., Bench]
 @pytest.fixture
 def at(tmp_path, monkeypatch, capfd) -> Iterator[At]:
     """A bench with a board; openocd is there, and finds its chip."""
-    (ROOT / "build").mkdir(exist_ok=True)
-    (tmp_path / "build").symlink_to(ROOT / "build")
     monkeypatch.chdir(tmp_path)
     open_: list[object] = []
 
@@ -129,7 +126,7 @@ def at(tmp_path, monkeypatch, capfd) -> Iterator[At]:
         script = REGISTERS.replace("{folder}", str(tmp_path)).replace("44434241 48474645 4c4b4a49", words)
         tool(tmp_path, "openocd", script + OPENOCD.replace("413", "469" if board.startswith("nucleo") else "413"))
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-        plugged = plugged_in(mechanism, Plant(mechanism))
+        plugged = plugged_in(mechanism, Plant(mechanism), tmp_path / "image")
         open_.append(plugged)
         there = plugged.__enter__()
         there.run(0.1)

@@ -194,9 +194,24 @@ NUMBERS = ["1e9", "1e-9", "1e-30", "5e-324", "1e5", "1e-5", "1", "100.0", "0.3",
 SPOTS = [m.span() for m in re.finditer(r"(?<![\w\"])-?\d[\d.e-]*", text("arm"))]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.dictionaries(st.sampled_from(SPOTS), st.sampled_from(NUMBERS), min_size=1, max_size=2))
+any_numbers = given(changes=st.dictionaries(st.sampled_from(SPOTS), st.sampled_from(NUMBERS), min_size=1, max_size=2))
+free = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@settings(free, max_examples=15)
+@any_numbers
 def test_any_numbers_give_a_report_or_one_line(tmp_path: Path, changes: dict[tuple[int, int], str]) -> None:
+    reported_or_refused(tmp_path, changes)
+
+
+@pytest.mark.bench
+@settings(free, max_examples=200)
+@any_numbers
+def test_many_numbers_give_a_report_or_one_line(tmp_path: Path, changes: dict[tuple[int, int], str]) -> None:
+    reported_or_refused(tmp_path, changes)
+
+
+def reported_or_refused(tmp_path: Path, changes: dict[tuple[int, int], str]) -> None:
     content = text("arm")
     for (start, stop), value in sorted(changes.items(), reverse=True):
         content = content[:start] + value + content[stop:]
