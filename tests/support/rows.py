@@ -138,6 +138,8 @@ HERE: dict[str, tuple[str, ...]] = {
 }
 
 ELSEWHERE: dict[str, str] = {
+    "hil/play/test_bringup_drives.py::test_a_drive_that_is_mounted_the_other_way_is_told_and_mended":
+        "hil/play/test_bringup_drives.py::test_what_two_looks_at_a_drive_mean",
     "hil/play/test_lab_modes.py::test_a_joint_that_is_blocked_or_has_no_stop_ends_homing_by_name":
         "firmware/test_lab.py::test_that_a_stop_that_does_not_come_is_a_fault",
     "hil/play/test_lab_modes.py::test_an_index_is_found_to_a_count":
