@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from codegen.board import description
 from codegen.mechanism.description import Joint
+from hil.board.coupled import library
 from hil.chip.stm32.chip import Stm32
 from hil.chip.stm32.gpio import Gpio
+from hil.chip.stm32.timer import Timer
 
 Served = Sequence[tuple[Joint, description.Channel | None]]  # joints, and the board's channel of each that has one
 
@@ -46,6 +49,32 @@ class Bridge:
         """Whether the timer's signals are on the pins of an output."""
         return all(port.alternate(pin) == function for port, pin, function in self._wires[switch])
 
+    @property
+    def timers(self) -> list[Timer]:
+        """Those that switch it."""
+        return list(self._timers.values())
+
+    # -- lent (hil/board/coupled.c) -------------------------------------------
+
+    def lend(self, state: Any) -> None:
+        """Tell C what it gives as the compare values of its timers say."""
+        kinds, switches = library()[1], self._channel.switches
+        state.sign = self._motor.sign
+        if self._channel.opposite:
+            timers = [self._timers[pwm.timer] for _, pwm in switches]
+            live = all(self._connected(name) and timer.halves_on(pwm.output)
+                       for timer, (name, pwm) in zip(timers, switches, strict=True))
+            state.kind = kinds.HALVES if live else kinds.FLOATS
+            for pin, timer, (_, pwm) in zip((state.one, state.other), timers, switches, strict=True):
+                tell_pin(pin, timer, pwm.output, True)
+            return
+        assert self._direction is not None
+        port, number = self._direction
+        pwm = self._channel.pwm
+        state.kind = kinds.ANTIPHASE if self._motor.drive == "antiphase" else kinds.SIGNED
+        state.high = port.driven(number)
+        tell_pin(state.one, self._timers[pwm.timer], pwm.output, self._connected("pwm"))
+
     def _of_bridge(self) -> float | None:
         """Of an H-bridge with PWM and direction (or enable)."""
         assert self._direction is not None
@@ -65,3 +94,10 @@ class Bridge:
 def pin_of(chip: Stm32, name: str) -> tuple[Gpio, int]:
     """Port and number of a pin, 'PA3'."""
     return chip.gpio[name[1]], int(name[2:])
+
+
+def tell_pin(state: Any, timer: Timer, channel: int, connected: bool) -> None:
+    """Tell C how a pin follows the compare value of a timer's channel."""
+    follows = timer.follows_compare(channel) if connected else None
+    state.timer, state.channel, state.follows = timer.slot, channel - 1, follows is not None
+    state.top, state.inverted = follows or (0, False)

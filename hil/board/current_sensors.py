@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
+from hil.board.bridges import tell_pin
+from hil.board.coupled import library
 from hil.board.drv8301 import Drv8301
 from hil.chip.stm32.chip import Stm32
 
@@ -51,7 +54,7 @@ _HALL = InLine(1.65, 0.066, 0.3, 3.0)
 # phase_current_from_adcval; board.cpp, fetch_and_reset_adcs: Ia = -Ib - Ic), and its current loop is stable: the pin is
 # above the middle while current leaves the bridge there. The amplifier is the DRV8301's (SLOS719): half of the
 # reference of 3.3 V, 10 to 80 V/V, output from 0.3 V up; the converter's protection ends it at 3.3 V.
-_SHUNT_OHM, _MIDDLE_V, _AMPLIFIER_LOW_V = 500e-6, 1.65, 0.3
+_SHUNT_OHM, _MIDDLE_V, _AMPLIFIER_LOW_V, _AMPLIFIER_HIGH_V = 500e-6, 1.65, 0.3, 3.3
 
 # by board and pin; M0_IB is PC0 and M1_IB is PC3 in ODrive's main.h, and half bridge B is output 2 of TIM1 and of TIM8
 PARTS: dict[str, dict[str, InLine | LowShunt]] = {
@@ -80,9 +83,27 @@ class CurrentSensor:
         volts = part.volts(amperes) if isinstance(part, InLine) else self._of_shunt(part, amperes)
         return volts + self._random.uniform(-self.noise, self.noise) if self.noise else volts
 
+    def lend(self, state: Any, sign: float) -> bool:
+        """Tell C what it gives; sign: of the current at the sensor against the motor's. False: that is chance."""
+        part, kinds = self._part, library()[1]
+        if self.noise or self.stuck is not None:
+            return False
+        state.sign = -sign if self.backwards else sign
+        if isinstance(part, InLine):
+            state.kind, state.zero, state.slope = kinds.IN_LINE, part.zero_v, part.volts_per_ampere
+            state.low, state.high = part.low, part.high
+            return True
+        timer = self._chip.timers[part.timer]
+        state.kind = kinds.SHUNT if timer.halves_on(part.output) else kinds.STEADY
+        state.zero, state.slope = _MIDDLE_V, -(self._drivers[part.driver].gain * _SHUNT_OHM)
+        state.low, state.high = _AMPLIFIER_LOW_V, _AMPLIFIER_HIGH_V
+        tell_pin(state.below, timer, part.output, True)
+        return True
+
     def _of_shunt(self, part: LowShunt, amperes: float) -> float:
         """Nothing flows through the shunt unless the low switch above it conducts."""
         if not self._chip.timers[part.timer].low_switch_on(part.output, *self._window()):
             return _MIDDLE_V
         leaving = -amperes  # at this half bridge
-        return min(max(_MIDDLE_V + self._drivers[part.driver].gain * _SHUNT_OHM * leaving, _AMPLIFIER_LOW_V), 3.3)
+        return min(max(_MIDDLE_V + self._drivers[part.driver].gain * _SHUNT_OHM * leaving, _AMPLIFIER_LOW_V),
+                   _AMPLIFIER_HIGH_V)

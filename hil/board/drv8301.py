@@ -80,6 +80,10 @@ class Drv8301:
         powered = self._volts >= UNDER_VOLTAGE and self.enabled
         return powered and seconds - self._since >= _WAKE_S and not self.deaf
 
+    def settled(self, seconds: float) -> bool:
+        """Whether time alone changes nothing any more."""
+        return not self.enabled or seconds - self._since >= _WAKE_S
+
     def drives(self, seconds: float) -> bool:
         """Whether its outputs follow its inputs; else they let the bridges float."""
         return self.awake(seconds) and not self._shut

@@ -18,6 +18,11 @@ class EncoderFault:
     stall: int = 0
     random: Random = field(default_factory=lambda: Random(1))
 
+    @property
+    def none(self) -> bool:
+        """Whether it counts rightly."""
+        return self.frozen is None and self.sign == 1 and not (self.offset or self.noise or self.stall)
+
     def seen(self, counts: int) -> int:
         off = self.random.randint(-self.noise, self.noise) if self.noise else 0
         return (self.sign * counts if self.frozen is None else self.frozen) + self.offset + off

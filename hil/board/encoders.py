@@ -9,7 +9,10 @@ from codegen.board import description
 from hil.board.bridges import Served, pin_of
 from hil.board.encoder_fault import EncoderFault
 from hil.chip.stm32.chip import Stm32
+from hil.chip.stm32.gpio import Gpio
 from hil.plant.choose import Driven
+
+Wires = list[tuple[Gpio, int, int]]
 
 
 class Encoders:
@@ -21,23 +24,30 @@ class Encoders:
         self.faults = [EncoderFault() for _ in joints]
         for j, (_, channel) in enumerate(joints):
             if channel:
-                chip.timers[channel.encoder.timer].counts = self._counter(j, channel.encoder)
+                timer, wires = chip.timers[channel.encoder.timer], self._wires(channel.encoder)
+                timer.counts, timer.joint = self._counter(j, wires), partial(self._plainly, j, wires)
                 if channel.encoder.index:
                     port, pin = pin_of(chip, channel.encoder.index)
                     port.sources[pin] = partial(self._index, j)
 
-    def _counter(self, j: int, encoder: description.ChannelEncoder) -> Callable[[], int]:
+    def _wires(self, encoder: description.ChannelEncoder) -> Wires:
+        """Port, pin and alternate function of its two lines."""
+        return [(*pin_of(self._chip, pin), self._board.function(f"{encoder.timer}_CH{n}", pin))
+                for n, pin in ((1, encoder.a), (2, encoder.b))]
+
+    def _plainly(self, j: int, wires: Wires) -> int | None:
+        """The joint, where a timer counts nothing but its plant's counts."""
+        return j if self.faults[j].none and _connected(wires) else None
+
+    def _counter(self, j: int, wires: Wires) -> Callable[[], int]:
         """What a timer counts: nothing while the encoder's pins are not switched to it."""
-        wires = [(*pin_of(self._chip, pin), self._board.function(f"{encoder.timer}_CH{n}", pin))
-                 for n, pin in ((1, encoder.a), (2, encoder.b))]
         plant, fault = self._plant, self.faults[j]
 
         def counts() -> int:
             if fault.stall:
                 self._chip.core.stall(fault.stall)
                 fault.stall = 0
-            connected = all(port.alternate(pin) == function for port, pin, function in wires)
-            return fault.seen(int(plant.counts()[j])) if connected else 0
+            return fault.seen(int(plant.counts()[j])) if _connected(wires) else 0
 
         return counts
 
@@ -46,3 +56,8 @@ class Encoders:
         self._chip.before_read()
         pulse = getattr(self._plant, "index", None)
         return bool(pulse is not None and pulse(j))
+
+
+def _connected(wires: Wires) -> bool:
+    """Whether the pins are switched to the timer."""
+    return all(port.alternate(pin) == function for port, pin, function in wires)

@@ -19,6 +19,10 @@ class HoldingBrakes:
         self._pin = pin_of(chip, board.brake.pin) if board.brake else None
         self._told, self._moved = False, -math.inf  # whether they are told to open, and since when
 
+    @property
+    def there(self) -> bool:
+        return self._output is not None and self._pin is not None and self._times is not None
+
     def closed(self, seconds: float) -> bool:
         """Whether they hold."""
         if self._output is None or self._pin is None or self._times is None:

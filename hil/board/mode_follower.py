@@ -15,6 +15,11 @@ class ModeFollower:
         self._coming: list[tuple[float, int]] = []  # (seconds, mode)
         self.switched: list[tuple[float, str, str]] = []
 
+    @property
+    def many(self) -> bool:
+        """Whether there are modes at all."""
+        return len(self._mechanism.modes) > 1
+
     def computed(self, mode: int, held: float) -> None:
         """What a tick under power has computed for a mode is held from that time on, s. A board without power holds
         what it has: it goes back to its first mode only when it is armed again."""

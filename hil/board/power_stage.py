@@ -3,10 +3,15 @@ them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from codegen.board import description
 from hil.board.bridges import Bridge, Served, pin_of
+from hil.board.coupled import library
 from hil.board.drv8301 import Drv8301
 from hil.chip.stm32.chip import Stm32
+from hil.chip.stm32.timer import Timer
 
 
 class PowerStage:
@@ -18,14 +23,15 @@ class PowerStage:
         self._board, self._chip, self._joints = board, chip, joints
         self.gate_drivers = [Drv8301() for _ in (board.gate_driver.selects if board.gate_driver else ())]
         self.motor_wires = [1.0 for _ in joints]
+        self.on_change: Callable[[], None] = lambda: None  # called where duties and pins do not tell it
+        self._fault_pulled = self._estop_open = False
         self.bus_voltage = bus_voltage
         self._bridges = [Bridge(board, chip, joint, channel) if channel else None for joint, channel in joints]
         self._enable = pin_of(chip, board.outputs.enable) if board.outputs else None
-        self._fault_pulled = self._estop_open = False
         self.estop(False)
         if board.outputs and board.outputs.fault:
             port, pin = pin_of(chip, board.outputs.fault)
-            port.sources[pin] = self._fault_line
+            port.sources[pin], port.told[pin] = self._fault_line, self.settled
         if self._enable and self.gate_drivers:
             chip.spi.exchange = self._exchange
             self._enable[0].on_output = self._move_enable
@@ -39,6 +45,7 @@ class PowerStage:
     def bus_voltage(self, volts: float) -> None:
         self._chip.before_change()
         self._bus_voltage = volts
+        self._changed()
         for driver in self.gate_drivers:
             driver.supply(self._chip.seconds, volts)
 
@@ -47,14 +54,47 @@ class PowerStage:
     def terminals(self) -> list[float | None]:
         """V on each motor; None where its terminals float."""
         floating: list[float | None] = [None for _ in self._bridges]
-        outputs = self._board.outputs
-        if outputs is None or self._enable is None or not self._enable[0].driven(self._enable[1]):
-            return floating
-        if outputs.gated and self._estop_open:
+        if not self.on:
             return floating
         shares = [bridge.share if bridge and self._let_through(j) else None for j, bridge in enumerate(self._bridges)]
         wires = zip(shares, self.motor_wires, strict=True)
         return [None if share is None else share * self._bus_voltage * wire for share, wire in wires]
+
+    def settled(self) -> bool:
+        """Whether time alone changes nothing in it."""
+        return all(driver.settled(self._chip.seconds) for driver in self.gate_drivers)
+
+    @property
+    def timers(self) -> set[Timer]:
+        """Those that switch its bridges."""
+        return {timer for bridge in self._bridges if bridge for timer in bridge.timers}
+
+    def settle(self) -> None:
+        """Somebody has changed something in it."""
+        self._changed()
+
+    def lend(self, state: Any) -> None:
+        """Tell C what it does to the motors, which only duties change from now on."""
+        state.bus = self._bus_voltage
+        for j, bridge in enumerate(self._bridges):
+            if bridge is None or not self.on or not self._let_through(j):
+                state.bridges[j].kind = library()[1].FLOATS
+            else:
+                bridge.lend(state.bridges[j])
+            state.bridges[j].wire = self.motor_wires[j]
+
+    def _changed(self) -> None:
+        if self._board.outputs and self._board.outputs.fault:
+            pin_of(self._chip, self._board.outputs.fault)[0].forget("IDR")
+        self.on_change()
+
+    @property
+    def on(self) -> bool:
+        """Whether bridges are let through to the motors at all."""
+        outputs = self._board.outputs
+        if outputs is None or self._enable is None or not self._enable[0].driven(self._enable[1]):
+            return False
+        return not (outputs.gated and self._estop_open)
 
     def _let_through(self, j: int) -> bool:
         """Whether a joint's gate driver, if there is one, drives its bridge."""
@@ -77,6 +117,7 @@ class PowerStage:
         assert self._enable is not None
         for driver in self.gate_drivers:
             driver.enable(self._chip.seconds, self._enable[0].driven(self._enable[1]))
+        self._changed()
 
     def _exchange(self, word: int, mode: int) -> int:
         """What the selected gate driver answers; two at once answer nothing sensible."""
@@ -84,6 +125,7 @@ class PowerStage:
         pins = [pin_of(self._chip, name) for name in self._board.gate_driver.selects]
         selected = [driver for driver, (port, pin) in zip(self.gate_drivers, pins, strict=True)
                     if port.mode(pin) == 1 and not port.driven(pin)]
+        self._changed()
         return selected[0].exchange(self._chip.seconds, word, mode) if len(selected) == 1 else 0
 
     # -- what befalls it ----------------------------------------------------
@@ -94,6 +136,7 @@ class PowerStage:
             return
         self._chip.before_change()
         self._estop_open = pressed
+        self._changed()
         for loop in self._board.outputs.estop:
             port, pin = pin_of(self._chip, loop.pin)
             port.drive(pin, not pressed)
@@ -104,6 +147,7 @@ class PowerStage:
         """A motor driver pulls its fault line low, or lets go of it."""
         assert self._board.outputs is not None and self._board.outputs.fault is not None
         self._fault_pulled = present
+        self._changed()
 
     def over_current(self, j: int, fets: int) -> None:
         """Transistors of a joint's bridges (bits of status register 1) carry more than its gate driver lets them."""
@@ -111,3 +155,4 @@ class PowerStage:
         assert driver is not None
         self._chip.before_change()
         driver.over_current(fets)
+        self._changed()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 from codegen.board import description
 from codegen.board.description import ADC_V
 from hil.board.bridges import Served, pin_of
+from hil.board.coupled import library
 from hil.board.current_sensors import CurrentSensor
 from hil.board.power_stage import PowerStage
 from hil.chip.stm32.chip import Stm32
@@ -46,6 +48,21 @@ class Senses:
             return self._current(self._sensor_channels[number])
         return 0.0
 
+    def lend(self, states: Any, converter: int, channels: list[int]) -> bool:
+        """Tell C what is on channels of a converter; states: by channel. False: that is chance."""
+        return all(self._lend(states[number], converter, number) for number in channels)
+
+    def _lend(self, state: Any, converter: int, number: int) -> bool:
+        j = None if self._chip.converters[converter] is self._chip.converters[-1] else self._sensor_channels.get(number)
+        if j is not None:
+            joint, channel = self._joints[j]
+            assert joint.motor and channel and channel.current
+            if self._is_analogue(channel.current.pin):
+                state.joint = j
+                return self.current_sensors[j].lend(state, self._sign(j))
+        state.kind, state.zero = library()[1].STEADY, self._volts(self._chip.converters[converter], number)
+        return True
+
     def _is_analogue(self, name: str) -> bool:
         port, pin = pin_of(self._chip, name)
         return port.mode(pin) == 3
@@ -55,8 +72,14 @@ class Senses:
         wired."""
         joint, channel = self._joints[j]
         assert joint.motor and channel and channel.current
-        amperes = joint.motor.sign * math.copysign(1.0, self._power.motor_wires[j]) * float(self._plant.current[j])
+        amperes = self._sign(j) * float(self._plant.current[j])
         return self.current_sensors[j].volts(amperes) if self._is_analogue(channel.current.pin) else 0.0
+
+    def _sign(self, j: int) -> float:
+        """Of a current at the bridge against the motor's."""
+        motor = self._joints[j][0].motor
+        assert motor is not None
+        return motor.sign * math.copysign(1.0, self._power.motor_wires[j])
 
     def _own(self, key: str) -> float:
         """V that the board puts on a pin of its [sense]."""

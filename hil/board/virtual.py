@@ -137,8 +137,11 @@ class VirtualBoard:
 
     def run_until(self, seconds: float) -> None:
         """Let time pass until `seconds` after power-on."""
+        self.coupler.look()
         while self.seconds < seconds - CYCLE:
-            self._agenda.run(self.seconds + CYCLE)
+            if self._agenda.next <= self.seconds + CYCLE:
+                self._agenda.run(self.seconds + CYCLE)
+                self.coupler.look()
             self._listen()
             self.chip.run(min(seconds, self.seconds + SLICE, self._agenda.next))
             self._talk()
@@ -175,8 +178,10 @@ class VirtualBoard:
     def _talk(self) -> None:
         """Bytes that have left the chip to the host."""
         sent = self._usart.line_out()
-        for listener in self.listeners if sent else ():
-            listener(sent)
+        if sent and self.listeners:
+            for listener in self.listeners:
+                listener(sent)
+            self.coupler.look()
         self._line.send(self.outgoing(sent))
 
     @property
@@ -215,7 +220,7 @@ class VirtualBoard:
         self.worst_cycles = max(self.worst_cycles, cycles)
         self._look_at_mode(self.seconds - cycles / self.chip.rcc.hclk)
         if self.recording:
-            self._recorder.take(self.plant, self.seconds)
+            self._recorder.take(self.plant, self.coupler.glance(), self.seconds)
 
     def _look_at_mode(self, began: float) -> None:
         if len(self.mechanism.modes) > 1 and not np.all(np.isnan(self.voltages())):

@@ -1,6 +1,6 @@
 /* In C because most of what a tick reads has not changed since it was last
  * read. hil/chip/registers.py says when what is held here is forgotten. */
-#include "bus.h"
+#include "lent.h"
 
 #define WORD 4u       /* bytes */
 #define NO_VALUE (-1) /* of a read */
@@ -28,11 +28,17 @@ uint64_t bus_read(void *engine, uint64_t offset, unsigned size, void *user)
     uint32_t address = b->start + (uint32_t)offset;
     const place_of_register *p = bus_place(b->places, address);
     int64_t now = b->core->count->now;
+    uint64_t found;
     note(b, address, size, NO_VALUE);
     if (size == WORD && p->kind == HELD && now < p->until)
         return p->value;
     if (size == WORD && p->kind == CYCLES)
         return (uint32_t)now - p->value;
+    if (size == WORD && p->kind == CONTROL)
+        return nvic_control(&b->core->nvic);
+    if (size == WORD && p->kind == LENT &&
+        lent_read(b->core->lent, p->value, &found))
+        return found;
     return b->read(engine, offset, size, 0);
 }
 
@@ -45,6 +51,14 @@ void bus_write(void *engine, uint64_t offset, unsigned size, uint64_t value,
     const place_of_register *p = bus_place(b->places, address);
     uint32_t cleared = (uint32_t)value >> 16, set = (uint32_t)value & 0xFFFFu;
     note(b, address, size, (int64_t)value);
+    if (size == WORD && p->kind == CONTROL && (value & ~NVIC_SETS) == 0) {
+        nvic_set(&b->core->nvic, (uint32_t)value);
+        b->core->count->deadline = 0;
+        return;
+    }
+    if (size == WORD && p->kind == LENT &&
+        lent_write(b->core->lent, p->value, (uint32_t)value))
+        return;
     if (size != WORD || p->kind != PINS ||
         ((p->value & ~cleared) | set) != p->value)
         b->write(engine, offset, size, value, 0);

@@ -11,7 +11,9 @@ enum {
     ASK,    /* the model */
     HELD,   /* a read before `until` gives `value` */
     CYCLES, /* a read gives the cycles since `value` */
-    PINS    /* `value` is what is put out; a write that sets and clears pins is
+    CONTROL, /* a read gives the register ICSR, a write sets it */
+    LENT,    /* `value` says what it is of what is lent */
+    PINS     /* `value` is what is put out; a write that sets and clears pins is
              * the model's only if it changes that */
 };
 

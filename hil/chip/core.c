@@ -3,6 +3,7 @@
 #include "core.h"
 
 #include "exceptions.h"
+#include "lent.h"
 
 #define UNTIL 0xFFFFFFFEu /* an address that execution never reaches */
 #define IT_STATE 0x0600FC00u
@@ -61,28 +62,48 @@ static int32_t look(core *c)
     return WAKE;
 }
 
-/* Run until a cycle, or until Python is needed. */
-int32_t core_run(core *c, int64_t wake)
+/* Let time pass until it is time for what comes next. */
+static void sleep_until(counter *count, int64_t wake)
+{
+    count->now = count->now > wake ? count->now : wake;
+    count->began = count->now - 1;
+}
+
+/* Execute until a cycle at most, or until something in the code ends it. */
+static int32_t go_on(core *c, int64_t wake)
 {
     counter *count = c->count;
-    while (count->now < wake) {
-        int32_t why, next = nvic_candidate(&c->nvic);
-        if (next != NO_EXCEPTION && !c->locked_up && !c->halted)
-            take_exception(c, next);
-        if (c->asleep || c->locked_up || c->halted) {
-            count->now = count->now > wake ? count->now : wake;
-            count->began = count->now - 1;
+    int32_t next = nvic_candidate(&c->nvic);
+    if (next != NO_EXCEPTION && !c->locked_up && !c->halted)
+        take_exception(c, next);
+    if (c->asleep || c->locked_up || c->halted) {
+        sleep_until(count, wake);
+        return WAKE;
+    }
+    /* one that waits behind a mask is looked at after every block */
+    next = nvic_candidate(&c->nvic);
+    count->deadline =
+        next != NO_EXCEPTION && count->now + 1 < wake ? count->now + 1 : wake;
+    if (count->deadline <= count->now)
+        return WAKE;
+    execute(c);
+    return look(c);
+}
+
+/* Run until a cycle, or until Python is needed: for what it plans next, with
+ * its order, among others. */
+int32_t core_run(core *c, int64_t until, int64_t next, uint64_t order)
+{
+    counter *count = c->count;
+    while (count->now < until) {
+        int64_t lent = lent_next(c->lent), wake = next < until ? next : until;
+        int32_t why;
+        if (lent <= count->now && !lent_fire(c->lent, next, order))
             return WAKE;
-        }
-        /* one that waits behind a mask is looked at after every block */
-        next = nvic_candidate(&c->nvic);
-        count->deadline = next != NO_EXCEPTION && count->now + 1 < wake
-                              ? count->now + 1
-                              : wake;
-        if (count->deadline <= count->now)
-            continue;
-        execute(c);
-        why = look(c);
+        if (next <= count->now)
+            return WAKE;
+        lent = lent_next(c->lent);
+        why = go_on(c, lent < wake ? lent : wake);
         if (why != WAKE)
             return why;
         if (c->attend)

@@ -33,6 +33,8 @@ typedef struct {
     int floats[8]; /* d0 to d7 */
 } unicorn;
 
+struct lent;
+
 typedef struct {
     unicorn u;
     counter *count; /* of blocks, and the clock */
@@ -47,6 +49,7 @@ typedef struct {
     int32_t failed;    /* Unicorn's error, where it stopped for one */
     int32_t ended;     /* exception whose handler has ended last */
     int64_t ended_at;  /* cycle, before the frame was unstacked */
+    struct lent *lent; /* what Python's models have lent out */
     int32_t entry_cycles, return_cycles, float_cycles;
     uint8_t heard[EXCEPTIONS]; /* those whose ends Python is told of */
     handled handlers[EXCEPTIONS];
@@ -64,7 +67,7 @@ enum {
     ENDED          /* the handler of an exception that is heard has ended */
 };
 
-int32_t core_run(core *c, int64_t wake);
+int32_t core_run(core *c, int64_t until, int64_t next, uint64_t order);
 void core_interrupted(void *engine, uint32_t number, void *user);
 
 #endif

@@ -17,8 +17,8 @@ from hil.chip.timing import FLASH_CDEF, FLASH_SOURCES
 
 EXCEPTIONS = 144
 PLACES = 1024  # of registers
-_PARTS = ("core", "exceptions", "nvic", "bus", "block_counter")
-_CDEF = FLASH_CDEF + """
+_PARTS = ("core", "exceptions", "nvic", "bus", "lent", "block_counter")
+CDEF = FLASH_CDEF + """
 typedef struct {
     uint64_t address; uint32_t size, instructions, cycles, refill; uint64_t runs, taken, fell; const instruction *code;
     uint64_t round; uint32_t here, most;
@@ -52,13 +52,13 @@ typedef struct {
 typedef struct {
     unicorn u; counter *count; nvic nvic; memory memories[8]; uint32_t vectors, pc;
     int32_t asleep, locked_up, halted, attend, refused, interrupt, failed, ended; int64_t ended_at;
-    int32_t entry_cycles, return_cycles, float_cycles; uint8_t heard[144]; handled handlers[144];
+    struct lent *lent; int32_t entry_cycles, return_cycles, float_cycles; uint8_t heard[144]; handled handlers[144];
     int64_t accounted_instructions, accounted_cycles;
 } core;
 enum { WAKE, ATTEND, UNKNOWN_BLOCK, REFUSED, FAILED, INTERRUPTED, ENDED };
-int32_t core_run(core *c, int64_t wake);
+int32_t core_run(core *c, int64_t until, int64_t next, uint64_t order);
 void core_interrupted(void *engine, uint32_t number, void *user);
-enum { ASK, HELD, CYCLES, PINS };
+enum { ASK, HELD, CYCLES, CONTROL, LENT, PINS };
 typedef struct { uint32_t address, kind, value; int64_t until; } place_of_register;
 typedef struct {
     core *core; uint32_t start; uint64_t (*read)(void *, uint64_t, unsigned, void *);
@@ -68,6 +68,33 @@ typedef struct {
 place_of_register *bus_place(place_of_register *places, uint32_t address);
 uint64_t bus_read(void *engine, uint64_t offset, unsigned size, void *user);
 void bus_write(void *engine, uint64_t offset, unsigned size, uint64_t value, void *user);
+
+typedef struct { int64_t at; uint64_t order; int32_t armed; } due;
+typedef struct {
+    due update; double phase, period, clock; uint32_t laps, centred, top, full, preloaded, status, value[4], shadow[4];
+    int32_t rising, triggers, joint; int64_t origin; int32_t backwards;
+} lent_timer;
+typedef struct {
+    due end; double cycles, conversion, latency;
+    int32_t lent, dead, by_trigger, latched, ones_clear, interrupt, asks;
+    uint32_t status, writable, ended, asking, control, start; int32_t count; uint32_t channel[4], result[4];
+    double sampling[4], from[4], to[4]; place_of_register *results[4]; double stale, finished;
+} lent_converter;
+typedef struct {
+    due expire; int32_t lent, interrupt, flag; int64_t loaded; uint32_t from, reload, divider;
+} lent_systick;
+typedef struct { due bite; int32_t lent; int64_t timeout; } lent_watchdog;
+typedef struct lent {
+    core *core; uint64_t *order; int32_t timer_count; lent_timer timers[16]; lent_converter converters[2];
+    lent_systick systick; lent_watchdog watchdog; void *board; void (*before_change)(void *);
+    void (*before_read)(void *); double (*volts)(void *, int32_t, uint32_t, double, double);
+    int64_t (*counts)(void *, int32_t);
+} lent;
+enum {
+    TIMER_STATUS = 1, TIMER_COUNT, TIMER_COMPARE, CONVERTER_STATUS = 7, CONVERTER_CONTROL, SYSTICK_COUNT, WATCHDOG_KEY
+};
+int lent_fire(lent *l, int64_t next, uint64_t order);
+double lent_count(const lent_timer *t, double cycle);
 
 int32_t exceptions_level(core *c);
 void exceptions_enter(core *c, int32_t number);
@@ -80,7 +107,13 @@ def library() -> tuple[cffi.FFI, Any]:
     folder = Path(__file__).parent
     names = [f"{part}.{kind}" for part in _PARTS for kind in "ch"]
     sources = {name: (folder / name).read_text(encoding="utf-8") for name in names}
-    return host_compiler.build(sources | FLASH_SOURCES, _CDEF)
+    return host_compiler.build(sources | FLASH_SOURCES, CDEF)
+
+
+def headers() -> dict[str, str]:
+    """The C's headers by name, for what hangs on the chip in C."""
+    folder = Path(__file__).parent
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.h"))}
 
 
 def unicorn_calls(uc: Uc) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from hil.chip import timing
 from hil.chip.block_counter import BlockCounter
 from hil.chip.core_library import EXCEPTIONS, library, unicorn_calls
 from hil.chip.events import Events
+from hil.chip.lending import Lending
 from hil.chip.nvic import BUS_FAULT, HARD_FAULT, MEM_MANAGE, SVCALL, SYSTICK, USAGE_FAULT, Nvic
 from hil.chip.registers import WORD, Bus, Unmodelled
 from hil.chip.scs import BASE as SCS_BASE
@@ -78,7 +79,8 @@ class CortexM4:
         self._count = self._counter.state
         self._core = self._core_in_c()
         self.events, self.nvic = Events(), Nvic(self._core.nvic)
-        self.on_systick: Callable[[], None] = lambda: None
+        self.lending = Lending(self._core, bus, self.events)
+        self._on_systick: Callable[[], None] | None = None
         self.on_exception: Callable[[int, Handled], None] = lambda number, done: None
         self.dwt = Dwt(self)
         self.scs = SystemControl(self)
@@ -203,6 +205,16 @@ class CortexM4:
     def vector_table(self, address: int) -> None:
         self._core.vectors = address or self.vectors
 
+    @property
+    def on_systick(self) -> Callable[[], None] | None:
+        """Called whenever SysTick comes to zero."""
+        return self._on_systick
+
+    @on_systick.setter
+    def on_systick(self, call: Callable[[], None] | None) -> None:
+        self.scs.systick.recall()
+        self._on_systick = call
+
     def handled(self, number: int) -> Handled:
         """What the handler of an exception (0: thread mode) has executed so far, without what preempted it."""
         done = self._core.handlers[number]
@@ -222,13 +234,14 @@ class CortexM4:
             events.fire()
             if self.reset_requested:
                 break
-            self._execute(min(events.next(), until))
+            self.lending.lend()
+            self._execute(until)
 
-    def _execute(self, wake: int) -> None:
-        """Run until a cycle, or until something in the code itself ends it."""
+    def _execute(self, until: int) -> None:
+        """Run until a cycle or the next event, or until something in the code itself ends it."""
         core, count, events, c = self._core, self._count, self.events, self._in_c
         count.now, core.attend = events.now, False
-        why = c.core_run(core, wake)
+        why = c.core_run(core, until, events.next(), events.next_order)
         events.now, events.done = count.now, count.began
         if why == c.WAKE or why == c.ATTEND:
             return

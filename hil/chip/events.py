@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from typing import Protocol
+
+from hil.chip.core_library import library
 
 NEVER = 1 << 62
 
@@ -11,34 +14,53 @@ NEVER = 1 << 62
 class Event:
     """One thing to happen. Cancelling it leaves it in the queue without effect."""
 
-    __slots__ = ("at", "action")
+    __slots__ = ("at", "order", "action")
 
-    def __init__(self, at: int, action: Callable[[], None]) -> None:
-        self.at = at
+    def __init__(self, at: int, order: int, action: Callable[[], None]) -> None:
+        self.at, self.order = at, order
         self.action: Callable[[], None] | None = action
+
+    def __lt__(self, other: Event) -> bool:
+        """In the place of another one that is the same but was cancelled."""
+        return self.action is None
 
     def cancel(self) -> None:
         self.action = None
 
 
+class Lent(Protocol):
+    """What C does beside (hil.chip.lending)."""
+
+    def fire(self, next_at: int, order: int) -> bool: ...
+
+    def recall(self) -> None: ...
+
+
 class Events:
     """The queue. `deadline` is the cycle at which execution must look at it again: the next event or the horizon.
 
-    done: everything up to this cycle has happened; what is due later waits for the end of the block that runs.
+    done: everything up to this cycle has happened; what is due later waits for the end of the block that runs. order:
+    of the event planned last, here or in C; of equal ones the lower is first.
     """
 
     def __init__(self) -> None:
         self._queue: list[tuple[int, int, Event]] = []
-        self._order = 0
+        self.order = library()[0].new("uint64_t *")
+        self.lent: Lent | None = None
         self.now = self.done = 0  # kept by whoever runs the clock
         self.deadline = NEVER
 
     def at(self, cycle: int, action: Callable[[], None]) -> Event:
         """Do `action` at `cycle` (never before now)."""
-        event = Event(max(int(cycle), self.now), action)
-        self._order += 1
-        heapq.heappush(self._queue, (event.at, self._order, event))
+        self.order[0] += 1
+        event = self.restore(max(int(cycle), self.now), self.order[0], action)
         self.deadline = min(self.deadline, event.at)
+        return event
+
+    def restore(self, at: int, order: int, action: Callable[[], None]) -> Event:
+        """An event that was planned before."""
+        event = Event(at, order, action)
+        heapq.heappush(self._queue, (at, order, event))
         return event
 
     def after(self, cycles: int, action: Callable[[], None]) -> Event:
@@ -54,9 +76,19 @@ class Events:
             heapq.heappop(self._queue)
         return self._queue[0][0] if self._queue else NEVER
 
+    @property
+    def next_order(self) -> int:
+        """Of that event."""
+        return self._queue[0][1] if self._queue else 0
+
     def fire(self) -> None:
         """Do everything that is due."""
-        while self.next() <= self.now:
+        while True:
+            at = self.next()
+            if self.lent is not None and not self.lent.fire(at, self.next_order):
+                continue
+            if at > self.now:
+                break
             action = heapq.heappop(self._queue)[2].action
             if action:
                 action()
@@ -64,6 +96,8 @@ class Events:
 
     def rescale(self, old_hz: int, new_hz: int) -> None:
         """The processor clock changed: what is pending keeps its time in seconds."""
+        if self.lent is not None:
+            self.lent.recall()
         for entry in self._queue:
             entry[2].at = self.now + round((entry[0] - self.now) * new_hz / old_hz)
         self._queue = [(event.at, order, event) for _, order, event in self._queue]

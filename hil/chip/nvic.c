@@ -65,6 +65,44 @@ int32_t nvic_candidate(const nvic *n)
     return best;
 }
 
+/* Tell whether an interrupt is pending and enabled. */
+static int interrupt_waits(const nvic *n)
+{
+    int32_t i;
+    for (i = FIRST_IRQ; i < EXCEPTIONS; i++)
+        if (n->pending[i] && n->enabled[i])
+            return 1;
+    return 0;
+}
+
+/* Form the register ICSR (ARMv7-M B3.2.4). */
+uint32_t nvic_control(const nvic *n)
+{
+    int32_t next = nvic_candidate(n);
+    uint32_t value = n->depth > 0 ? (uint32_t)n->active[n->depth - 1] : 0u;
+    value |= next > 0 ? (uint32_t)next << 12 : 0u;
+    value |= (uint32_t)(n->depth <= 1) << 11;
+    value |= (uint32_t)interrupt_waits(n) << 22;
+    value |= (uint32_t)(n->pending[SYSTICK] != 0) << 26;
+    value |= (uint32_t)(n->pending[PENDSV] != 0) << 28;
+    return value | (uint32_t)(n->pending[NMI] != 0) << 31;
+}
+
+/* Take a write to it. */
+void nvic_set(nvic *n, uint32_t value)
+{
+    if (value >> 26 & 1u)
+        n->pending[SYSTICK] = 1;
+    if (value >> 28 & 1u)
+        n->pending[PENDSV] = 1;
+    if (value >> 31 & 1u)
+        n->pending[NMI] = 1;
+    if (value >> 25 & 1u)
+        n->pending[SYSTICK] = 0;
+    if (value >> 27 & 1u)
+        n->pending[PENDSV] = 0;
+}
+
 /* Begin to handle an exception. */
 void nvic_enter(nvic *n, int32_t number)
 {

@@ -7,9 +7,17 @@
 
 #define EXCEPTIONS 144
 #define FIRST_IRQ 16
+#define NVIC_SETS 0x9E000000u /* what may be written to ICSR */
 #define THREAD 256 /* execution priority of thread mode: below any exception */
 
-enum { NO_EXCEPTION = -1, RESET = 1, NMI = 2, HARD_FAULT = 3 };
+enum {
+    NO_EXCEPTION = -1,
+    RESET = 1,
+    NMI = 2,
+    HARD_FAULT = 3,
+    PENDSV = 14,
+    SYSTICK = 15
+};
 
 /* Priorities are the 8-bit fields; the chip implements their upper four bits.
  * lines: interrupt requests that peripherals hold asserted. active: innermost
@@ -26,6 +34,8 @@ int32_t nvic_group(const nvic *n, int32_t number);
 int32_t nvic_running(const nvic *n, uint32_t primask, uint32_t basepri,
                      uint32_t faultmask);
 int32_t nvic_candidate(const nvic *n);
+uint32_t nvic_control(const nvic *n);
+void nvic_set(nvic *n, uint32_t value);
 void nvic_enter(nvic *n, int32_t number);
 int32_t nvic_leave(nvic *n);
 

@@ -91,6 +91,10 @@ class Peripheral:
         """A write that sets and clears pins does nothing where it leaves these levels, until `forget`."""
         self._say(key, "PINS", levels, NEVER)
 
+    def say_control(self, key: str) -> None:
+        """The register is ICSR, of which C knows everything, until `forget`."""
+        self._say(key, "CONTROL", 0, NEVER)
+
     def _say(self, key: str, kind: str, value: int, until: int) -> None:
         if self._bus is not None and self._bus.answers:
             place = self._bus.place(self.base + self._offsets[key])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 from hil.chip.events import Event, Events
+from hil.chip.lending import Lending
 from hil.chip.nvic import FIRST_IRQ, NMI, PENDSV, SYSTICK, Nvic
 from hil.chip.registers import WORD, Peripheral, Register, Unmodelled
 
 BASE, DWT_BASE = 0xE000E000, 0xE0001000
 _IRQ_WORDS = 4  # 128 interrupt lines
 _KEY = 0x05FA  # AIRCR writes without it are ignored
+_ASK_AGAIN = 20_000  # cycles
 _SHCSR_FAULTS = {16: 4, 17: 5, 18: 6}  # enable bit -> exception number
 
 
@@ -45,7 +47,8 @@ class Core(Protocol):
     dwt: Dwt
     floating_point: bool
     vector_table: int
-    on_systick: Callable[[], None]
+    on_systick: Callable[[], None] | None
+    lending: Lending
 
     def request_reset(self) -> None: ...
 
@@ -54,11 +57,12 @@ class SystemControl(Peripheral):
     """SCB and NVIC registers over the core's exception state."""
 
     REGISTERS = _registers()
+    UNTOUCHED: ClassVar[frozenset[str]] = frozenset({"ICSR"})
 
     def __init__(self, core: Core) -> None:
         self.core = core
-        self.systick = _SysTick(core)
         super().__init__("SCS", BASE)
+        self.systick = _SysTick(core, self)
         for word in range(_IRQ_WORDS):
             for name in ("ISER", "ICER", "ISPR", "ICPR", "IABR"):
                 self._bind(name, word)
@@ -127,6 +131,7 @@ class SystemControl(Peripheral):
     # SCB
     def read_ICSR(self) -> int:
         nvic = self.core.nvic
+        self.say_control("ICSR")
         active, waiting = nvic.active, nvic.waiting
         value = (active[-1] if active else 0) | (nvic.candidate() or 0) << 12
         value |= sum(bool(nvic.pending[number][0]) << bit for bit, number in ((26, SYSTICK), (28, PENDSV), (31, NMI)))
@@ -134,6 +139,7 @@ class SystemControl(Peripheral):
 
     def write_ICSR(self, value: int) -> None:
         nvic = self.core.nvic
+        self.say_control("ICSR")
         for bit, number in ((26, SYSTICK), (28, PENDSV), (31, NMI)):
             if value >> bit & 1:
                 nvic.pend(number)
@@ -181,12 +187,17 @@ class SystemControl(Peripheral):
 class _SysTick:
     """The 24-bit down counter, kept as the cycle at which it was last loaded."""
 
-    def __init__(self, core: Core) -> None:
-        self.core = core
+    out, again = False, 0
+
+    def __init__(self, core: Core, registers: Peripheral) -> None:
+        self.core, self._registers = core, registers
+        self._place: Any = None
+        core.lending.add(self)
         self.event: Event | None = None
         self.stop()
 
     def stop(self) -> None:
+        self.recall()
         self._held, self._held_at = False, 0
         self.enabled = self.interrupt = self.flag = False
         self.divider, self.reload, self.loaded = 1, 0, 0
@@ -198,11 +209,13 @@ class _SysTick:
         return (self._from + 1) * self.divider
 
     def control(self) -> int:
+        self.recall()
         value = self.enabled | self.interrupt << 1 | (self.divider == 1) << 2 | self.flag << 16
         self.flag = False
         return value
 
     def configure(self, value: int, reload: int) -> None:
+        self.recall()
         starts = value & 1 and not self.enabled
         self.enabled, self.interrupt = bool(value & 1), bool(value & 2)
         self.divider, self.reload = 1 if value & 4 else 8, reload
@@ -212,16 +225,19 @@ class _SysTick:
 
     def load(self, reload: int) -> None:
         """The counter takes a new value from here at its next clock after it has come to 0, or was started at 0."""
+        self.recall()
         self.reload = reload
         if self.enabled and self.core.events.now == self.loaded:
             self._from = reload
             self._schedule()
 
     def restart(self) -> None:
+        self.recall()
         self.flag, self.loaded, self._from = False, self.core.events.now, self.reload
         self._schedule()
 
     def counter(self) -> int:
+        self.recall()
         if not self.enabled or not self._from or self.core.events.now == self.loaded:
             return 0
         now = self._held_at if self._held else self.core.events.now
@@ -229,12 +245,37 @@ class _SysTick:
 
     def hold(self, held: bool) -> None:
         """The processor is halted, or goes on."""
+        self.recall()
         if held:
             self._held_at = self.core.events.now
         else:
             self.loaded += self.core.events.now - self._held_at
         self._held = held
         self._schedule()
+
+    # -- lent (hil.chip.lending) ----------------------------------------------
+
+    def lend(self, lending: Lending) -> bool:
+        self.out = bool(self.event) and self.core.on_systick is None
+        self.again = lending.now + _ASK_AGAIN
+        if self.out:
+            state = lending.state.systick
+            state.lent, state.interrupt, state.flag, state.loaded = True, self.interrupt, self.flag, self.loaded
+            setattr(state, "from", self._from)
+            state.reload, state.divider = self.reload, self.divider
+            lending.give(state.expire, self.event)
+            self._place = lending.place(self._registers, 0x018, lending.what("SYSTICK_COUNT"))
+        return self.out
+
+    def recall(self) -> None:
+        if not self.out:
+            return
+        self.out, self._place.kind = False, 0
+        lending = self.core.lending
+        state = lending.state.systick
+        self.flag, self.loaded, self._from = bool(state.flag), state.loaded, getattr(state, "from")
+        self.event = lending.take(state.expire, self._expire)
+        lending.returned(self)
 
     def _schedule(self) -> None:
         if self.event:
@@ -248,7 +289,8 @@ class _SysTick:
         self.flag = True
         if self.interrupt:
             self.core.nvic.pend(SYSTICK)
-        self.core.on_systick()
+        if self.core.on_systick:
+            self.core.on_systick()
         self._schedule()
 
 

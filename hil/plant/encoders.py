@@ -20,6 +20,11 @@ class Encoders:
         self._counts_per_unit = np.array([counts_per_unit(joint) for joint in joints])
         self._counts = [joint.encoder.counts if joint.encoder else 1 for joint in joints]
 
+    @property
+    def line(self) -> tuple[Array, Array]:
+        """Where they count from (n,), and counts per unit (n,)."""
+        return self._origin, self._counts_per_unit
+
     def counts(self, q: Array) -> NDArray[np.int64]:
         """Counts (n,) at positions q (n,), signed; 0 for joints without an encoder."""
         return np.floor((q - self._origin) * self._counts_per_unit + 0.5).astype(np.int64)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,6 +46,25 @@ class EnergyBook:
     switches: float = 0.0  # brought in by changes of mode: weight that is picked up, less what impacts cost
 
 
+T = TypeVar("T")
+
+
+class _Own(Generic[T]):
+    """An attribute of a plant, which has it back before anybody looks at it or sets it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = "_" + name
+
+    def __get__(self, plant: Plant, owner: type) -> T:
+        plant.recall()
+        value: T = getattr(plant, self._name)
+        return value
+
+    def __set__(self, plant: Plant, value: T) -> None:
+        plant.recall()
+        setattr(plant, self._name, value)
+
+
 class Plant(Driven):
     """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s.
 
@@ -53,11 +73,22 @@ class Plant(Driven):
     encoders are switched on, by default at `start`. stops (n, 2): hard ones, rad or m; infinite where there is none.
     hand: torque (n,) that somebody exerts on the joints, a function of the plant. compiled: whether steps that have
     neither stops nor a hand are taken in C; what is here is what that is held against.
+
+    lend: gives state and parameters to C (hil/board/coupled.c), which moves it on until `recall`.
     """
+
+    q, v, time = _Own[Array](), _Own[Array](), _Own[float]()
+    book, motors = _Own[EnergyBook](), _Own[Motors]()
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0, friction_scale: float = 1.0,
                  friction: bool = True, max_step: float = MAX_STEP, pose: ArrayLike | None = None,
                  stops: ArrayLike | None = None, compiled: bool = True) -> None:
+        self._borrower: Callable[[], None] | None = None  # tells where it is lent that it is needed
+        self._q: Array
+        self._v: Array
+        self._time: float
+        self._book: EnergyBook
+        self._motors: Motors
         joints = mechanism.moving
         self.mechanism, self.joints, self.max_step = mechanism, joints, max_step
         self.tree = RigidTree(mechanism, mass_scale)
@@ -98,7 +129,10 @@ class Plant(Driven):
 
     def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
         count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
-        h, done = seconds / count, 0
+        self._take_steps(seconds / count, count, voltage, torque)
+
+    def _take_steps(self, h: float, count: int, voltage: Array, torque: Array) -> None:
+        done = 0
         while done < count:
             done += self._in_c(h, count - done, voltage, torque)
             if done < count:
@@ -111,14 +145,66 @@ class Plant(Driven):
         steps, motors = self._compiled, self.motors
         if steps is None or self.hand is not None or self.stops is not None:
             return 0
-        done = steps.take(h, count, self.q, self.v, motors.current, voltage, torque, motors.R, motors.L,
-                          motors.constant, motors.inertia, self.viscous, self.coulomb, self.stiffness, self.rest)
+        done = steps.take(h, count, self.q, self.v, motors.current, voltage, torque, *self._parameters())
         self.q, self.v, motors.current = steps.taken
         worked, lost = steps.energy
         self.book.motors += worked
         self.book.friction += lost
         self.time += done * h
         return done
+
+    def _parameters(self) -> tuple[Array, ...]:
+        motors = self._motors
+        return (motors.R, motors.L, motors.constant, motors.inertia, self.viscous, self.coulomb, self.stiffness,
+                self.rest)
+
+    # -- lent ---------------------------------------------------------------
+
+    @property
+    def lendable(self) -> bool:
+        """Whether C can move it."""
+        return self._compiled is not None and self.hand is None and self.stops is None
+
+    def lend(self, state: Any, borrower: Callable[[], None]) -> None:
+        """Give C what it moves; state: its time, motors and friction. borrower: calls `taken` when it is needed."""
+        assert self._compiled is not None
+        floats = np.full(self.n, np.nan)
+        self._compiled.fill(self.q, self.v, self.motors.current, floats, np.zeros(self.n), *self._parameters())
+        state.time, state.motors, state.friction = self.time, self.book.motors, self.book.friction
+        self._borrower = borrower
+
+    def tell_parameters(self) -> None:
+        """While it is lent: its parameters may have changed."""
+        assert self._compiled is not None
+        self._compiled.fill_from(5, *self._parameters())
+
+    @property
+    def glance(self) -> tuple[Array, Array]:
+        """Copies of q and v, lent or not."""
+        if self._borrower is None or self._compiled is None:
+            return self._q.copy(), self._v.copy()
+        q, v, _ = self._compiled.taken
+        return q, v
+
+    def taken(self, state: Any) -> None:
+        """Have back what C has moved."""
+        assert self._compiled is not None
+        self._borrower = None
+        self._q, self._v, self._motors.current = self._compiled.taken
+        self._time, self._book.motors, self._book.friction = state.time, state.motors, state.friction
+
+    def finish(self, h: float, count: int, voltage: Array, state: Any) -> None:
+        """Steps in the middle of which C has found that friction does not settle."""
+        borrower = self._borrower
+        assert borrower is not None
+        self.taken(state)
+        self._take_steps(h, count, voltage, np.zeros(self.n))
+        self.lend(state, borrower)
+
+    def recall(self) -> None:
+        """Have it back, where it is lent."""
+        if self._borrower is not None:
+            self._borrower()
 
     def _step(self, h: float, torque: Array) -> None:
         v = self.v
@@ -154,6 +240,11 @@ class Plant(Driven):
         beyond = np.minimum(q - self.stops[:, 0], 0.0) + np.maximum(q - self.stops[:, 1], 0.0)
         omega, own = 2.0 * np.pi * STOP_HZ, np.diag(mass)
         return -own * omega**2 * beyond, damping + np.where(beyond != 0.0, 2.0 * own * omega, 0.0)
+
+    @property
+    def steps(self) -> RigidSteps | None:
+        """What takes its steps in C."""
+        return self._compiled
 
     # -- bookkeeping --------------------------------------------------------
 

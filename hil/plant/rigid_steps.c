@@ -1,23 +1,13 @@
 /* Steps of hil/plant/rigid.py and of the motors of hil/plant/motors.py, which
  * explain them, with nothing but motors and torques on the joints. In C
  * because a control tick has a dozen of them. */
+#include "rigid_steps.h"
+
 #include "dry_friction.h"
 #include "linear.h"
-#include "rigid_tree.h"
 
 #include <math.h>
 #include <string.h>
-
-/* Of each joint; found is the caller's memory for rigid_tree_at. */
-typedef struct {
-    double *q, *v, *current;
-    const double *volts; /* NaN floats */
-    const double *torque;
-    const double *ohm, *henry, *constant, *rotor;
-    const double *viscous, *coulomb, *stiffness, *rest;
-    double *found;
-    double motors, friction; /* J that went in and out, added up */
-} rigid_arm;
 
 /* What motors do in steps of one length. */
 typedef struct {
@@ -30,9 +20,6 @@ typedef struct {
     double mass[MOST * MOST], inverse[MOST * MOST];
     double next[MOST], dry[MOST];
 } step;
-
-int64_t rigid_steps(const rigid_tree *t, rigid_arm *a, double h,
-                    int64_t count);
 
 /* Put voltages on the motors for steps of h seconds. */
 static void connect(int64_t n, rigid_arm *a, double h, connected *c)

@@ -17,10 +17,10 @@ from hil.plant.rigid_tree import TREE_CDEF, RigidTree
 Array = NDArray[np.float64]
 
 MOST = 32  # joints; those of more are NumPy's
-_PARTS = ("rigid_tree", "dry_friction", "linear")
+PARTS = ("rigid_steps", "rigid_tree", "dry_friction", "linear")
 _JOINTS = ("q", "v", "current", "volts", "torque", "ohm", "henry", "constant", "rotor", "viscous", "coulomb",
            "stiffness", "rest")
-_CDEF = TREE_CDEF + f"""
+CDEF = TREE_CDEF + f"""
 typedef struct {{ double {", ".join(f"*{name}" for name in _JOINTS)}, *found; double motors, friction; }} rigid_arm;
 int64_t rigid_steps(const rigid_tree *t, rigid_arm *a, double h, int64_t count);
 """
@@ -43,9 +43,23 @@ class RigidSteps:
     def take(self, h: float, count: int, *rows: Array) -> int:
         """So many steps of h seconds, from rows (n,) in the order of the C's joints on. Returns how many were taken:
         fewer where who sticks does not settle."""
-        np.concatenate(rows, out=self._flat)
+        self.fill(*rows)
         self._arm.motors = self._arm.friction = 0.0
         return int(self._lib.rigid_steps(self._tree, self._arm, h, count))
+
+    def fill(self, *rows: Array) -> None:
+        """Let the C's joints be these, (n,) each."""
+        np.concatenate(rows, out=self._flat)
+
+    def fill_from(self, first: int, *rows: Array) -> None:
+        """The same from one of them on."""
+        np.concatenate(rows, out=self._rows[first:].reshape(-1))
+
+    @property
+    def pointers(self) -> tuple[int, int]:
+        """Addresses of the C's rigid_tree and rigid_arm."""
+        ffi, _ = _library()
+        return int(ffi.cast("uintptr_t", self._tree)), int(ffi.cast("uintptr_t", self._arm))
 
     @property
     def taken(self) -> tuple[Array, Array, Array]:
@@ -61,6 +75,11 @@ class RigidSteps:
 
 @cache
 def _library() -> tuple[cffi.FFI, Any]:
+    return host_compiler.build(sources(), CDEF)
+
+
+def sources() -> dict[str, str]:
+    """The C files, headers among them, by name."""
     folder = Path(__file__).parent
-    names = ("rigid_steps.c", *(f"{part}.{kind}" for part in _PARTS for kind in "ch"))
-    return host_compiler.build({name: (folder / name).read_text(encoding="utf-8") for name in names}, _CDEF)
+    names = [f"{part}.{kind}" for part in PARTS for kind in "ch"]
+    return {name: (folder / name).read_text(encoding="utf-8") for name in names}

@@ -87,6 +87,7 @@ class Stm32(ABC):
         self.detector.on_low = self._supply_is_low
         self.watchdog = Watchdog(0x40003000, events, lambda: self.rcc.hclk)
         self._wire(links)
+        self._let_lend()
         self.resets: list[str] = []
         self._reset("power")
 
@@ -176,6 +177,15 @@ class Stm32(ABC):
         self.rcc.on_clock_failure = self._clock_failed
         self.watchdog.on_bite = self._bite
 
+    def _let_lend(self) -> None:
+        """Watchdog, timers and converters lend what they have to C while nothing else happens to them."""
+        numbered = [(0, self.watchdog), *enumerate(self.timers.values()), *enumerate(self.converters)]
+        lending = self.core.lending
+        lending.state.timer_count = len(self.timers)
+        for slot, part in numbered:
+            part.slot, part.lending = slot, lending
+            lending.add(part)
+
     def _announcement(self, part: Peripheral) -> Callable[[], None]:
         """What a part calls before it changes what it puts out."""
         def announce() -> None:
@@ -202,7 +212,13 @@ class Stm32(ABC):
         """Simulated seconds since power-on."""
         return self.seconds_before + (self.core.now - self._cycles_then) / self.rcc.hclk
 
+    @property
+    def time_base(self) -> tuple[float, int, int]:
+        """Seconds until the clock last changed, the cycle of that, and its cycles a second since."""
+        return self.seconds_before, self._cycles_then, self.rcc.hclk
+
     def _clock_changed(self, old: int, new: int) -> None:
+        self.core.lending.recall()
         self.seconds_before += (self.core.now - self._cycles_then) / old
         self._cycles_then = self.core.now
 

@@ -20,6 +20,7 @@ class Gpio(Peripheral):
     def __init__(self, name: str, base: int) -> None:
         self._wired: dict[int, bool] = {}
         self.sources: dict[int, Callable[[], bool]] = {}  # what is wired to an input and changes by itself
+        self.told: dict[int, Callable[[], bool]] = {}  # whether a source stays as it is until `forget`
         self.before_change: Callable[[], None] = lambda: None  # called before outputs change
         self.on_output: Callable[[], None] = lambda: None  # called after
         super().__init__(name, base)
@@ -30,6 +31,7 @@ class Gpio(Peripheral):
         self.on_output()
 
     def drive(self, pin: int, level: bool | None) -> None:
+        self.forget("IDR")
         if level is None:
             self._wired.pop(pin, None)
         else:
@@ -66,9 +68,13 @@ class Gpio(Peripheral):
     def read_IDR(self) -> int:
         outputs, analogue = _pins(self.value["MODER"], 1), _pins(self.value["MODER"], 3)
         levels = self.value["ODR"] & outputs | _pins(self.value["PUPDR"], 1) & ~outputs
+        steady = True
         for pin in {**self._wired, **self.sources}:
             if not (outputs | analogue) >> pin & 1:
                 levels = levels & ~(1 << pin) | self.level(pin) << pin
+                steady = steady and (pin not in self.sources or pin in self.told and self.told[pin]())
+        if steady:
+            self.say("IDR", levels & ~analogue)
         return levels & ~analogue
 
     def _output(self, value: int) -> None:

@@ -6,17 +6,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from typing import Any, ClassVar
 
 from hil.chip.events import Event, Events
-from hil.chip.registers import Peripheral, Unmodelled
+from hil.chip.lending import Lendable, Lending
+from hil.chip.registers import Unmodelled
 
 COUNTS, REFERENCE_V = 4096, 3.3
 _RESULTS = ("JDR1", "JDR2", "JDR3", "JDR4")
 
 
-class Injected(Peripheral):
+class Injected(Lendable):
     """volts(channel): what is on its pin, asked for when `window` is the channel's (from, to), cycles; before_read:
-    called before it is looked at. request: drives its interrupt. dead: it converts no more."""
+    called before it is looked at. request: drives its interrupt; interrupt: its number, if that is all it does. dead:
+    it converts no more. sources(lending, slot, channels): the board lends what is on these; whether it could."""
 
     SIZE = 1 << 8
     UNTOUCHED = frozenset(_RESULTS)
@@ -26,7 +29,9 @@ class Injected(Peripheral):
         self.volts: Callable[[int], float] = lambda channel: 0.0
         self.before_read: Callable[[], None] = lambda: None
         self.request: Callable[[bool], None] = lambda asserted: None
-        self.dead = False
+        self.interrupt: int | None = None
+        self.sources: Callable[[Lending, int, list[int]], bool] = lambda lending, slot, channels: False
+        self._dead = False
         self.window = (0.0, 0.0)
         self._sequence: list[tuple[int, float, float]] = []  # channel, from, to: under way
         self._end: Event | None = None
@@ -41,7 +46,18 @@ class Injected(Peripheral):
         self._end = None
 
     @property
+    def dead(self) -> bool:
+        return self._dead
+
+    @dead.setter
+    def dead(self, dead: bool) -> None:
+        self.recall()
+        self._dead = dead
+        self.touched()
+
+    @property
     def busy(self) -> bool:
+        self.recall()
         return self._end is not None
 
     # -- a family's ---------------------------------------------------------
@@ -76,6 +92,7 @@ class Injected(Peripheral):
 
     def triggered(self, at: float) -> None:
         """A timer has put out its trigger at a cycle."""
+        self.recall()
         if not self.dead and self._armed():
             self._start(at + self.LATENCY * self._cycles())
 
@@ -93,3 +110,81 @@ class Injected(Peripheral):
         self._ended()
         for key, _ in zip(_RESULTS, self._sequence, strict=False):
             self.say(key, self.value[key])
+
+    # -- lent (hil.chip.lending) ----------------------------------------------
+
+    STATUS: ClassVar[str]  # its registers, and what they do in the C's words (lent.h)
+    CONTROL: ClassVar[str]
+    ENDED: ClassVar[int]
+    ASKING: ClassVar[int]
+    START: ClassVar[int]
+    ONES_CLEAR: ClassVar[bool]
+    LATCHED: ClassVar[bool]
+
+    @abstractmethod
+    def _asks(self) -> bool:
+        """Whether its interrupt is let."""
+
+    @abstractmethod
+    def _by_trigger(self) -> bool:
+        """Whether the timer's trigger starts it."""
+
+    def _converts(self) -> bool:
+        """Whether it is ready, so that nothing but a start is to come."""
+        return True
+
+    def _lend(self, lending: Lending) -> bool:
+        if not lending.whole or not self.clocked or not self._converts():
+            return False
+        try:
+            sequence = self._channels()
+        except Unmodelled:
+            return False
+        under_way = [channel for channel, _, _ in self._sequence] if self._end else []
+        chosen = [channel for channel, _ in sequence]
+        if under_way not in ([], chosen) or not self.sources(lending, self.slot, chosen):
+            return False
+        self._fill(lending, self._state(lending), sequence)
+        return True
+
+    def _fill(self, lending: Lending, state: Any, sequence: list[tuple[int, float]]) -> None:
+        state.cycles, state.conversion, state.latency = self._cycles(), self.CONVERSION, self.LATENCY
+        state.lent, state.dead, state.by_trigger = True, self._dead, self._by_trigger()
+        state.latched, state.ones_clear, state.asks = self.LATCHED, self.ONES_CLEAR, self._asks()
+        state.interrupt = -1 if self.interrupt is None else self.interrupt
+        state.status, state.control = self._value[self.STATUS], self._value[self.CONTROL]
+        state.writable = self.REGISTERS[self._offsets[self.STATUS]].writable
+        state.ended, state.asking, state.start, state.stale, state.finished = (
+            self.ENDED, self.ASKING, self.START, *self._staleness())
+        state.count = len(sequence)
+        for i, (channel, sampling) in enumerate(sequence):
+            state.channel[i], state.sampling[i], state.result[i] = channel, sampling, self._value[_RESULTS[i]]
+            self._hold(lending, self._offsets[_RESULTS[i]])
+            state.results[i] = self._places[-1]
+            if self._end:
+                _, getattr(state, "from")[i], state.to[i] = self._sequence[i]
+        lending.give(state.end, self._end)
+        self._give(lending, self._offsets[self.STATUS], "CONVERTER_STATUS")
+        self._give(lending, self._offsets[self.CONTROL], "CONVERTER_CONTROL")
+
+    def _staleness(self) -> tuple[float, float]:
+        """(cycles after which the first result is wrong, cycle of the last one); -1: none."""
+        return -1.0, -1.0
+
+    def _finished_at(self, cycle: float) -> None:
+        """When the last sequence ended; -1: none has."""
+
+    def _state(self, lending: Lending) -> Any:
+        return lending.state.converters[self.slot]
+
+    def _take_back(self, lending: Lending) -> None:
+        state = self._state(lending)
+        state.lent = False
+        self._value[self.STATUS], self._value[self.CONTROL] = state.status, state.control
+        self._finished_at(state.finished)
+        self._end = lending.take(state.end, self._convert)
+        if state.count:
+            self._sequence = [(state.channel[i], getattr(state, "from")[i], state.to[i]) for i in range(state.count)]
+        for i, key in enumerate(_RESULTS[:state.count]):
+            self._value[key] = state.result[i]
+            self.say(key, self._value[key])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from codegen.board.chip import Timer as TimerKind
 from hil.chip.events import NEVER, Event, Events
-from hil.chip.registers import WORD, Peripheral, Register, Unmodelled
+from hil.chip.lending import Lendable, Lending
+from hil.chip.registers import WORD, Register, Unmodelled
 
 CEN, DIR, CMS, ARPE = 1 << 0, 1 << 4, 3 << 5, 1 << 7
 MMS, MMS_UPDATE = 7 << 4, 2 << 4
@@ -14,9 +16,10 @@ UIF, BIF = 1 << 0, 1 << 7
 BKE, BKP, AOE, MOE = 1 << 12, 1 << 13, 1 << 14, 1 << 15
 _COMPARE = {0x34: 1, 0x38: 2, 0x3C: 3, 0x40: 4}  # offset: channel
 _FORCED_LOW, _PWM1, _PWM2 = 4, 6, 7
+_CHANNELS = range(1, 5)
 
 
-class Timer(Peripheral):
+class Timer(Lendable):
     """One timer, as `codegen.board.chip.Timer` says: width, outputs, encoder mode, whether it counts up and down; those
     with a repetition counter have break and MOE too.
 
@@ -25,6 +28,9 @@ class Timer(Peripheral):
     `before_read` before an encoder's count is read.
 
     `on_trigger` is told of the cycle of each update that is put out as trigger (TRGO, CR2.MMS = update).
+
+    joint: number of the one whose encoder it counts, if there is nothing about it but its plant's counts; follows: the
+    converter that its trigger starts, by its slot.
 
     An update event is scheduled only if it brings something: preloaded values, a trigger, an interrupt, a call of
     `on_update`. Of the others the last one's time is found when a register is accessed.
@@ -52,6 +58,8 @@ class Timer(Peripheral):
         self.updates_at_bottom = False
         self.request: Callable[[bool], None] = lambda asserted: None  # of the update interrupt
         self.counts: Callable[[], int] = lambda: 0
+        self.joint: Callable[[], int | None] = lambda: None
+        self.follows: int | None = None
         self._break_low = self._system_break = False
         self._event: Event | None = None
         self._period = 0.0  # cycles from update to update; 0: there is none
@@ -86,7 +94,7 @@ class Timer(Peripheral):
 
     @property
     def encoder(self) -> bool:
-        return self.value["SMCR"] == 3
+        return self._value["SMCR"] == 3
 
     # -- time base ----------------------------------------------------------
 
@@ -97,18 +105,22 @@ class Timer(Peripheral):
 
     @on_update.setter
     def on_update(self, call: Callable[[], None] | None) -> None:
+        self.recall()
         self._settle()
         self._on_update = call
         self._schedule()
 
     def read(self, offset: int, size: int) -> int:
+        self.recall()
         self._settle()
         return super().read(offset, size)
 
     def write(self, offset: int, size: int, value: int) -> None:
+        self.recall()
         if self._event and size == 4 and self._waits(offset):
             self.value[self.REGISTERS[offset].name] = value & self._full
             self.changes += 1
+            self.touched()
             return
         self._settle()
         super().write(offset, size, value)
@@ -124,6 +136,7 @@ class Timer(Peripheral):
         self.forget()
         self._settle()
         self._schedule()
+        self.touched()
 
     def freeze(self, frozen: bool) -> None:
         """The debug unit stops it with the processor, or lets it go on."""
@@ -138,6 +151,7 @@ class Timer(Peripheral):
             self._phase += self.events.now - self._frozen_at
             self._frozen_at = None
         self._schedule()
+        self.touched()
 
     def _settle(self) -> None:
         """Account for the updates that have passed without an event."""
@@ -177,7 +191,7 @@ class Timer(Peripheral):
 
     @property
     def _triggers(self) -> bool:
-        return self.on_trigger is not None and self.value["CR2"] & MMS == MMS_UPDATE
+        return self.on_trigger is not None and self._value["CR2"] & MMS == MMS_UPDATE
 
     def write_CR2(self, value: int) -> None:
         if value not in (0, MMS_UPDATE):
@@ -332,22 +346,24 @@ class Timer(Peripheral):
 
     def _output_mode(self, channel: int) -> int:
         """The CCMR byte of a channel: CCxS, OCxFE, OCxPE, OCxM, OCxCE."""
-        return self.value["CCMR1" if channel < 3 else "CCMR2"] >> (8 if channel % 2 == 0 else 0) & 0xFF
+        return self._value["CCMR1" if channel < 3 else "CCMR2"] >> (8 if channel % 2 == 0 else 0) & 0xFF
 
     @property
     def outputs_on(self) -> bool:
         """A timer with MOE that the debug unit has stopped drops its outputs as if MOE were 0: RM0440 28.3.31; that the
         F405 does so too, ODrive's firmware relies on."""
-        return not self.advanced or bool(self.value["BDTR"] & MOE) and self._frozen_at is None
+        self.recall()
+        return self._on
+
+    @property
+    def _on(self) -> bool:
+        return not self.advanced or bool(self._value["BDTR"] & MOE) and self._frozen_at is None
 
     def half_bridge(self, channel: int) -> float | None:
         """Share of time (0..1) for which a half bridge on a channel and its complement is switched to the supply; None
         while both of its switches are off."""
-        if self.value["CCER"] >> 4 * (channel - 1) & 5 != 5 or not self.outputs_on:
-            return None
-        if not self.value["BDTR"] & 0x7F:
-            raise Unmodelled(f"{self.name} channel {channel}: a half bridge without dead time shorts the supply")
-        return self.duty(channel)
+        self.recall()
+        return self.duty(channel) if self.halves_on(channel) else None
 
     def low_switch_on(self, channel: int, since: float, until: float) -> bool:
         """Whether the low switch of a half bridge conducts all the time between two cycles that lie about a top of a
@@ -357,20 +373,102 @@ class Timer(Peripheral):
         counts = [self._count(self._clocks_since(cycle)) for cycle in (since, until)]
         return min(counts) >= self._shadow[f"CCR{channel}"]
 
-    def duty(self, channel: int) -> float:
-        """Share of time (0..1) for which the pin of a channel (1..4) is high."""
-        if not self.value["CCER"] >> 4 * (channel - 1) & 1 or not self.outputs_on:
-            return 0.0
+    # -- lent (hil.chip.lending) ----------------------------------------------
+
+    def _lend(self, lending: Lending) -> bool:
+        value = self._value
+        usual = self.clocked and value["CR1"] & CEN and self._frozen_at is None and not value["DIER"]
+        if not lending.whole or not usual or self._on_update:
+            return False
+        return self._lend_encoder(lending) if self.encoder else self._lend_counter(lending)
+
+    def _lend_encoder(self, lending: Lending) -> bool:
+        joint = self.joint()
+        if joint is None:
+            return False
+        state = self._state(lending)
+        state.period, state.triggers, state.joint, state.full = 0.0, -1, joint, self._full
+        state.origin, state.backwards = self._origin, self._inverted
+        self._give(lending, 0x24, "TIMER_COUNT")
+        return True
+
+    def _lend_counter(self, lending: Lending) -> bool:
+        value, shadow = self._value, self._shadow
+        waits = any(value[key] != shadow[key] for key in ("PSC", "ARR"))
+        if not self._period or waits or value["RCR"] != self._repetition or self._triggers_unknown:
+            return False
+        state = self._state(lending)
+        state.phase, state.period, state.rising, state.joint = self._phase, self._period, self._rising, -1
+        state.clock = (shadow["PSC"] + 1) * self._cycles_per_clock()
+        state.laps, state.centred, state.top = self._repetition + 1, bool(value["CR1"] & CMS), shadow["ARR"]
+        state.full, state.status = self._full, value["SR"]
+        state.triggers = self.follows if self._triggers else -1
+        state.value = [value[f"CCR{channel}"] for channel in _CHANNELS]
+        state.shadow = [shadow[f"CCR{channel}"] for channel in _CHANNELS]
+        state.preloaded = sum(bool(self._output_mode(channel) & 8) << channel - 1 for channel in _CHANNELS)
+        lending.give(state.update, self._event)
+        self._give(lending, 0x10, "TIMER_STATUS")
+        if self.advanced:
+            self._hold(lending, 0x44)
+        for offset, channel in _COMPARE.items():
+            self._give_compare(lending, offset, channel)
+        return True
+
+    def _give_compare(self, lending: Lending, offset: int, channel: int) -> None:
+        what = lending.what("TIMER_COMPARE") + channel - 1
+        self._places.append(lending.place(self, offset, what, self.slot))
+
+    @property
+    def _triggers_unknown(self) -> bool:
+        """Whether its trigger starts what the C does not know."""
+        return self._triggers and self.follows is None
+
+    def _state(self, lending: Lending) -> Any:
+        return lending.state.timers[self.slot]
+
+    def _take_back(self, lending: Lending) -> None:
+        state = self._state(lending)
+        if not state.period:
+            return
+        self._phase, self._rising = state.phase, bool(state.rising)
+        self._value["SR"] = state.status
+        for channel in _CHANNELS:
+            self._value[f"CCR{channel}"], self._shadow[f"CCR{channel}"] = (
+                state.value[channel - 1], state.shadow[channel - 1])
+        self._event = lending.take(state.update, self._update_due)
+
+    def follows_compare(self, channel: int) -> tuple[int, bool] | None:
+        """(counts of a whole period, whether inverted) of a pin that is high as the compare value says; None: it is
+        low."""
+        value = self._value
+        if not value["CCER"] >> 4 * (channel - 1) & 1 or not self._on:
+            return None
         mode = self._output_mode(channel)
         if mode & 3 or mode >> 4 & 7 not in (_FORCED_LOW, _PWM1, _PWM2):
             raise Unmodelled(f"{self.name} channel {channel}: only forced low and PWM modes 1, 2 drive outputs")
         if mode >> 4 & 7 == _FORCED_LOW:
+            return None
+        inverted = (mode >> 4 & 7 == _PWM2) != bool(value["CCER"] >> 4 * (channel - 1) & 2)
+        return self._shadow["ARR"] + (0 if value["CR1"] & CMS else 1), inverted
+
+    def halves_on(self, channel: int) -> bool:
+        """Whether a half bridge on a channel and its complement is switched by them."""
+        if self._value["CCER"] >> 4 * (channel - 1) & 5 != 5 or not self._on:
+            return False
+        if not self._value["BDTR"] & 0x7F:
+            raise Unmodelled(f"{self.name} channel {channel}: a half bridge without dead time shorts the supply")
+        return True
+
+    def duty(self, channel: int) -> float:
+        """Share of time (0..1) for which the pin of a channel (1..4) is high."""
+        self.recall()
+        follows = self.follows_compare(channel)
+        if follows is None:
             return 0.0
-        top = self._shadow["ARR"] + (0 if self.value["CR1"] & CMS else 1)
+        top, inverted = follows
         share = min(self._shadow[f"CCR{channel}"] / top, 1.0) if top else 0.0
         if self._frozen_at is not None:
             share = float(self.read_CNT() < self._shadow[f"CCR{channel}"])  # it stays at that level
-        inverted = (mode >> 4 & 7 == _PWM2) != bool(self.value["CCER"] >> 4 * (channel - 1) & 2)
         return 1.0 - share if inverted else share
 
     # -- break --------------------------------------------------------------
@@ -417,8 +515,11 @@ class Timer(Peripheral):
 
     def _signed_counts(self) -> int:
         """Counts in the direction that the channels' polarities give: one inverted input reverses it."""
-        inverted = bool(self.value["CCER"] & 2) != bool(self.value["CCER"] & 0x20)
-        return -self.counts() if inverted else self.counts()
+        return -self.counts() if self._inverted else self.counts()
+
+    @property
+    def _inverted(self) -> bool:
+        return bool(self._value["CCER"] & 2) != bool(self._value["CCER"] & 0x20)
 
     def write_SMCR(self, value: int) -> None:
         if value not in (0, 3) or value and not self.kind.encoder:

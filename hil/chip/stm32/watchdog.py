@@ -6,17 +6,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hil.chip.events import Event, Events
-from hil.chip.registers import Peripheral, Register
+from hil.chip.lending import Lendable, Lending
+from hil.chip.registers import Register
 from hil.chip.stm32.clocks import LSI_HZ
 
 _UNLOCK, _START, _FEED = 0x5555, 0xCCCC, 0xAAAA
 
 
-class Watchdog(Peripheral):
+class Watchdog(Lendable):
     """`on_bite` is called when it was not fed in time. Once started only a reset stops it."""
 
     REGISTERS = {0x0: Register("KR", 0, 0xFFFF), 0x4: Register("PR", 0, 7), 0x8: Register("RLR", 0, 0xFFF),
                  0xC: Register("SR", 0, 0)}
+
+    alone = True
 
     def __init__(self, base: int, events: Events, hclk: Callable[[], int]) -> None:
         self.events, self._hclk = events, hclk
@@ -36,8 +39,25 @@ class Watchdog(Peripheral):
     def timeout_s(self) -> float:
         return (self.value["RLR"] + 1) * (4 << min(self.value["PR"], 6)) / LSI_HZ
 
+    def _cycles(self) -> int:
+        return round(self.timeout_s() * self._hclk())
+
+    def _lend(self, lending: Lending) -> bool:
+        if not (self._running and self._event and self.clocked) or self._unlocked:
+            return False
+        state = lending.state.watchdog
+        state.timeout = self._cycles()
+        lending.give(state.bite, self._event)
+        self._give(lending, 0x0, "WATCHDOG_KEY")
+        return True
+
+    def _take_back(self, lending: Lending) -> None:
+        self._event = lending.take(lending.state.watchdog.bite, lambda: self.on_bite())
+        self._unlocked = False
+
     def hold(self, held: bool) -> None:
         """The debug unit stops it with the processor, or lets it go on."""
+        self.recall()
         if held and self._event:
             self._left = self._event.at - self.events.now
             self._event.cancel()
@@ -52,7 +72,7 @@ class Watchdog(Peripheral):
         if value in (_START, _FEED) and self._running:
             if self._event:
                 self._event.cancel()
-            self._event = self.events.after(round(self.timeout_s() * self._hclk()), lambda: self.on_bite())
+            self._event = self.events.after(self._cycles(), lambda: self.on_bite())
 
     def read_KR(self) -> int:
         return 0

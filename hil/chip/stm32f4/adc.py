@@ -23,9 +23,12 @@ class AdcCommon(Peripheral):
 
     def __init__(self, base: int) -> None:
         self.deaf = False  # it takes nothing, as a part whose clock is off
+        self.converters: list[Injected] = []
         super().__init__("ADC_Common", base)
 
     def write_CCR(self, value: int) -> None:
+        for converter in self.converters:
+            converter.recall()
         if not self.deaf:
             self.value["CCR"] = value
 
@@ -42,6 +45,8 @@ class Adc(Injected):
     # DS8626, table of the ADC, injection trigger conversion latency: by memory. RM0090 13.3.9 draws it and refers to
     # that table for the longest; no second source for the number was found.
     LATENCY = 3.0
+    STATUS, CONTROL, ENDED, ASKING, START = "SR", "CR2", _JEOC | _JSTRT, _JEOC, _JSWSTART
+    ONES_CLEAR = LATCHED = False
     REGISTERS = {
         0x00: Register("SR", 0, 0x3F), 0x04: Register("CR1", 0, _SCAN | _JEOCIE),
         0x08: Register("CR2", 0, _ADON | _JSWSTART | _JEXTSEL | _JEXTEN),
@@ -54,6 +59,7 @@ class Adc(Injected):
                  cycles_per_clock: Callable[[], float], hz: Callable[[], int]) -> None:
         self._common, self._cycles_per_clock, self._hz = common, cycles_per_clock, hz
         super().__init__(name, base, events)
+        common.converters.append(self)
 
     def write_SR(self, value: int) -> None:
         self.value["SR"] &= value  # rc_w0
@@ -74,15 +80,21 @@ class Adc(Injected):
             self._start(self.events.now)
 
     def _armed(self) -> bool:
-        return bool(self.value["CR2"] & _JEXTEN)
+        return self._by_trigger()
+
+    def _by_trigger(self) -> bool:
+        return bool(self._value["CR2"] & _JEXTEN)
+
+    def _asks(self) -> bool:
+        return bool(self._value["CR1"] & _JEOCIE)
 
     def _cycles(self) -> float:
         return self._common.divider * self._cycles_per_clock()
 
     def _channels(self) -> list[tuple[int, float]]:
-        sequence = self.value["JSQR"]
+        sequence = self._value["JSQR"]
         count = (sequence >> 20 & 3) + 1
-        if not self.value["CR2"] & _ADON or count > 1 and not self.value["CR1"] & _SCAN:
+        if not self._value["CR2"] & _ADON or count > 1 and not self._value["CR1"] & _SCAN:
             raise Unmodelled(f"{self.name} started while it is off, or without SCAN for its sequence")
         if self._hz() / self._common.divider > _FASTEST_HZ:
             raise Unmodelled(f"{self.name} clocked faster than 36 MHz")
@@ -95,4 +107,4 @@ class Adc(Injected):
 
     def _sampling(self, channel: int) -> int:
         register, place = ("SMPR1", channel - 10) if channel >= 10 else ("SMPR2", channel)
-        return _SAMPLING[self.value[register] >> 3 * place & 7]
+        return _SAMPLING[self._value[register] >> 3 * place & 7]

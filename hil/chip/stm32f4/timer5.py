@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hil.chip.lending import Lending
 from hil.chip.registers import Register, Unmodelled
 from hil.chip.stm32.capture import LsiCapture
 from hil.chip.stm32.timer import CEN, Timer
@@ -27,6 +28,9 @@ class Timer5(Timer):
         super().reset()
         if self.lsi:
             self.lsi.stop()
+
+    def _lend_counter(self, lending: Lending) -> bool:
+        return (self.lsi is None or self.lsi.since is None) and super()._lend_counter(lending)
 
     def write_CR1(self, value: int) -> None:
         super().write_CR1(value)

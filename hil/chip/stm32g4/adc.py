@@ -15,6 +15,7 @@ _JEXTSEL, _JEXTEN, _RISING = 31 << 2, 3 << 7, 1 << 7  # JEXTSEL 0 is TIM1's TRGO
 _SAMPLING = (2.5, 6.5, 12.5, 24.5, 47.5, 92.5, 247.5, 640.5)  # clocks
 _CALIBRATION = 116  # clocks
 _REGULATOR_S = 20e-6
+_STALE = 0.9  # of a tick of 1 kHz
 _STALE_S = 1e-3  # after so long without a conversion the next one may be wrong (erratum)
 
 
@@ -25,7 +26,13 @@ class AdcCommon(Peripheral):
     REGISTERS = {0x00: Register("CSR", 0, 0), 0x08: Register("CCR", 0, 0x00030000)}
 
     def __init__(self, base: int) -> None:
+        self.converters: list[Injected] = []
         super().__init__("ADC12_Common", base)
+
+    def write_CCR(self, value: int) -> None:
+        for converter in self.converters:
+            converter.recall()
+        self.value["CCR"] = value
 
     @property
     def divider(self) -> int:
@@ -39,6 +46,8 @@ class Adc(Injected):
     """hz: of its bus. The first conversion of a sequence long after the last one may be wrong (erratum): here it is."""
 
     CONVERSION = 12.5
+    STATUS, CONTROL, ENDED, ASKING, START = "ISR", "CR", _JEOC | _JEOS, _JEOS, _JADSTART
+    ONES_CLEAR = LATCHED = True
     LATENCY = 3.125  # DS12288 rev 4 table 66, injected channels, clock of the bus by four: at most
     REGISTERS = {
         0x00: Register("ISR", 0, 0x7FF), 0x04: Register("IER", 0, _JEOSIE),
@@ -50,7 +59,9 @@ class Adc(Injected):
 
     def __init__(self, name: str, base: int, events: Events, common: AdcCommon, hz: Callable[[], int]) -> None:
         self._common, self._hz = common, hz
+        self.seconds: list[Injected] = []  # those with its clock
         super().__init__(name, base, events)
+        common.converters.append(self)
 
     def reset(self) -> None:
         super().reset()
@@ -58,6 +69,11 @@ class Adc(Injected):
         self._calibrated: float | None = None
         self._ready: float | None = None  # to convert
         self._finished: float | None = None  # the last sequence
+
+    def forget(self, *keys: str) -> None:
+        for second in self.seconds:
+            second.recall()
+        super().forget(*keys)
 
     def _past(self, moment: float | None) -> bool:
         return moment is not None and self.events.now >= moment
@@ -124,13 +140,28 @@ class Adc(Injected):
             self._start(self.events.now)
 
     def _armed(self) -> bool:
-        return bool(self.value["CR"] & _JADSTART and self.value["JSQR"] & _JEXTEN)
+        return bool(self.value["CR"] & _JADSTART and self._by_trigger())
+
+    def _by_trigger(self) -> bool:
+        return bool(self._value["JSQR"] & _JEXTEN)
+
+    def _asks(self) -> bool:
+        return bool(self._value["IER"] & _JEOSIE)
+
+    def _converts(self) -> bool:
+        return bool(self._value["CR"] & _ADEN) and not self._value["CR"] & _ADCAL and self._ready is None
+
+    def _staleness(self) -> tuple[float, float]:
+        return _STALE * _STALE_S * self._hz(), -1.0 if self._finished is None else self._finished
+
+    def _finished_at(self, cycle: float) -> None:
+        self._finished = None if cycle < 0.0 else cycle
 
     def _cycles(self) -> float:
         return self._common.divider
 
     def _channels(self) -> list[tuple[int, float]]:
-        sequence = self.value["JSQR"]
+        sequence = self._value["JSQR"]
         channels = [sequence >> 9 + 6 * i & 31 for i in range((sequence & 3) + 1)]
         return [(channel, self._sampling(channel)) for channel in channels]
 
@@ -145,11 +176,11 @@ class Adc(Injected):
 
     def _stale(self) -> bool:
         """Whether the last conversion is long ago; a tick of 1 kHz is about as long as that."""
-        return self._finished is None or self.events.now - self._finished > 0.9 * _STALE_S * self._hz()
+        return self._finished is None or self.events.now - self._finished > _STALE * _STALE_S * self._hz()
 
     def _sampling(self, channel: int) -> float:
         register, place = ("SMPR2", channel - 10) if channel >= 10 else ("SMPR1", channel)
-        return _SAMPLING[self.value[register] >> 3 * place & 7]
+        return _SAMPLING[self._value[register] >> 3 * place & 7]
 
 
 class SecondAdc(Adc):
@@ -158,6 +189,7 @@ class SecondAdc(Adc):
     def __init__(self, first: Adc, name: str, base: int) -> None:
         self._first = first
         super().__init__(name, base, first.events, first._common, first._hz)
+        first.seconds.append(self)
 
     @property
     def clocked(self) -> bool:

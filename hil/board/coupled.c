@@ -1,0 +1,196 @@
+/* What hil/board/coupler.py, bridges.py, current_sensors.py and encoders.py do
+ * while nothing but duties changes, between the chip's timers and converters
+ * and a rigid plant, all of them lent. In C because a current loop comes through
+ * here twenty thousand times a second. */
+#include "lent.h"
+#include "rigid_steps.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST 32     /* joints */
+#define CHANNELS 19 /* of a converter */
+
+/* A pin that is as a compare value says; follows 0: it is low. */
+typedef struct {
+    int32_t timer, channel, follows, inverted;
+    double top;
+} pin;
+
+enum { FLOATS, SIGNED, ANTIPHASE, HALVES };
+
+/* high: level of the direction's pin. wire: see hil/board/power_stage.py. */
+typedef struct {
+    int32_t kind, high;
+    pin one, other;
+    double sign, wire;
+} bridge;
+
+enum { STEADY, IN_LINE, SHUNT };
+
+/* What is on an analogue pin. sign: of the current at the sensor against the
+ * motor's; below: the low switch that a shunt's current goes through. */
+typedef struct {
+    int32_t kind, joint;
+    double zero, sign, slope, low, high;
+    pin below;
+} sense;
+
+typedef struct {
+    lent *chip;
+    double seconds_before, hz;
+    int64_t cycles_then;
+    double together, grip;
+    int32_t held, joints;
+    double plant_at, changed_at, bus, terminals[MOST];
+    bridge bridges[MOST];
+    sense senses[LENT_CONVERTERS][CHANNELS];
+    double origin[MOST], per_unit[MOST]; /* of the encoders */
+    const rigid_tree *tree;
+    rigid_arm *arm;
+    double max_step, time, motors, friction;
+    void (*finish)(double h, int64_t left); /* steps that do not settle */
+    double (*count)(const lent_timer *t, double cycle);
+} coupled;
+
+void coupled_change(void *board);
+void coupled_bring_up(void *board);
+double coupled_volts(void *board, int32_t converter, uint32_t channel,
+                     double from, double to);
+int64_t coupled_counts(void *board, int32_t joint);
+
+static double seconds(const coupled *b)
+{
+    int64_t gone = b->chip->core->count->now - b->cycles_then;
+    return b->seconds_before + (double)gone / b->hz;
+}
+
+/* Share of time for which a pin is high. */
+static double duty(const coupled *b, const pin *p)
+{
+    double share;
+    if (!p->follows)
+        return 0.0;
+    share = p->top > 0.0
+                ? b->chip->timers[p->timer].shadow[p->channel] / p->top
+                : 0.0;
+    share = fmin(share, 1.0);
+    return p->inverted ? 1.0 - share : share;
+}
+
+/* V on a motor; NaN: its terminals float. */
+static double terminal(const coupled *b, const bridge *r)
+{
+    double share = duty(b, &r->one);
+    if (r->kind == FLOATS || (r->kind == ANTIPHASE && !r->high))
+        return (double)NAN;
+    if (r->kind == SIGNED)
+        share = r->high ? -share : share;
+    else if (r->kind == ANTIPHASE)
+        share = 2.0 * share - 1.0;
+    else
+        share -= duty(b, &r->other);
+    return r->sign * share * b->bus * r->wire;
+}
+
+static int same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+/* Tell whether an arm at rest is held up from outside, nothing driving it. */
+static int let_be(const coupled *b)
+{
+    int32_t j;
+    for (j = 0; j < b->joints; j++)
+        if (!isnan(b->terminals[j]) || !(fabs(b->arm->v[j]) < b->grip))
+            return 0;
+    return b->held;
+}
+
+/* Let the plant move under the voltages that there are. */
+static void move(coupled *b, double time)
+{
+    int64_t done, count = (int64_t)ceil(time / b->max_step - 1e-9);
+    double h;
+    count = count > 1 ? count : 1;
+    h = time / (double)count;
+    memcpy(b->arm->volts, b->terminals, (size_t)b->joints * sizeof(double));
+    b->arm->motors = b->arm->friction = 0.0;
+    done = rigid_steps(b->tree, b->arm, h, count);
+    b->motors += b->arm->motors;
+    b->friction += b->arm->friction;
+    b->time += (double)done * h;
+    if (done < count)
+        b->finish(h, count - done);
+}
+
+/* Bring the plant to a time. */
+static void drive(coupled *b, double until)
+{
+    if (!(until - b->plant_at > b->together))
+        return;
+    if (let_be(b)) /* which leaves no current */
+        memset(b->arm->current, 0, (size_t)b->joints * sizeof(double));
+    else
+        move(b, until - b->plant_at);
+    b->plant_at = until;
+}
+
+/* Outputs change, or seem to. */
+void coupled_change(void *board)
+{
+    coupled *b = board;
+    double found[MOST];
+    int changed = 0;
+    int32_t j;
+    for (j = 0; j < b->joints; j++) {
+        found[j] = terminal(b, &b->bridges[j]);
+        changed |= !same(found[j], b->terminals[j]);
+    }
+    if (changed) {
+        drive(b, b->changed_at);
+        memcpy(b->terminals, found, (size_t)b->joints * sizeof(double));
+    }
+    b->changed_at = seconds(b);
+}
+
+/* Let the plant's time be the chip's. */
+void coupled_bring_up(void *board)
+{
+    coupled *b = board;
+    double now = seconds(b);
+    if (now - b->plant_at > b->together) {
+        coupled_change(b);
+        drive(b, now);
+    }
+}
+
+/* Tell whether a low switch conducts all the time between two cycles. */
+static int conducts(const coupled *b, const pin *p, double from, double to)
+{
+    const lent_timer *t = &b->chip->timers[p->timer];
+    return fmin(b->count(t, from), b->count(t, to)) >= t->shadow[p->channel];
+}
+
+/* V on a converter's pin in the window in which it is sampled. */
+double coupled_volts(void *board, int32_t converter, uint32_t channel,
+                     double from, double to)
+{
+    const coupled *b = board;
+    const sense *s = &b->senses[converter][channel];
+    double amperes;
+    if (s->kind == STEADY ||
+        (s->kind == SHUNT && !conducts(b, &s->below, from, to)))
+        return s->zero;
+    amperes = s->sign * b->arm->current[s->joint];
+    return fmin(fmax(s->zero + s->slope * amperes, s->low), s->high);
+}
+
+/* Counts of an encoder since power-up. */
+int64_t coupled_counts(void *board, int32_t joint)
+{
+    const coupled *b = board;
+    double moved = b->arm->q[joint] - b->origin[joint];
+    return (int64_t)floor(moved * b->per_unit[joint] + 0.5);
+}
