@@ -144,6 +144,7 @@ class Lendable(Peripheral):
         self._places: list[Any] = []
         self.out = self._lend(lending)
         self.again = 0 if self.out else NEVER  # a write asks again
+        self.changes += 1  # from here on what it puts out may be another than was last seen
         return self.out
 
     def _lend(self, lending: Lending) -> bool:
