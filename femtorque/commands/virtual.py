@@ -20,6 +20,7 @@ from femtorque.commands.options import Force, Json, Web
 
 if TYPE_CHECKING:
     from codegen.mechanism.description import Mechanism
+    from hil.plant.choose import Plant
     from hil.play.run import Watch
     from host.link.session import Session
     from host.record.log import Truth
@@ -115,7 +116,7 @@ def hil(
     with stream_bar() as on_progress:
         result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
                      plant=world, log=log, on_progress=on_progress,
-                     watch=None if web is None else _page(mechanism, web))
+                     watch=None if web is None else _page(mechanism, web, world))
     unmeasured = warn_of_open_loop(mechanism)
     cost = f"{result.instructions_tick} instructions" if result.instructions_tick else f"{result.cycles_tick} cycles"
     title = f"{result.ended}; the board is in {result.state}; at most {cost} per tick"
@@ -142,16 +143,19 @@ def _drives_alone(mechanism: Mechanism, port: int) -> Answer:
         return Answer({"seconds": served.clock.seconds, "buses": served.urls}, f"{served.clock.seconds:.3f} s")
 
 
-def _page(mechanism: Mechanism, web: int) -> Watch:
+def _page(mechanism: Mechanism, web: int, plant: Plant | None) -> Watch:
     """A live page with the arm, where it truly is too; on a terminal it stays until Ctrl-C."""
+    from hil.plant.choose import world_of
     from host.scene.description import scene
     from host.show.web import serving
 
-    arm = scene(mechanism)
+    world = None if plant is None else world_of(plant)
+    around = None if world is None else world.moment
+    arm = scene(mechanism, () if world is None else world.things)
 
     @contextmanager
     def watch(session: Session, truth: Truth) -> Iterator[None]:
-        with serving(session, web, arm=arm, truth=truth) as url:
+        with serving(session, web, arm=arm, truth=truth, around=around) as url:
             print(url, file=sys.stderr, flush=True)
             yield
             if sys.stdin.isatty():

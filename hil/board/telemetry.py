@@ -17,8 +17,10 @@ from codegen.wire.units import position_unit
 from hil.chip.cpu import CortexM4, Handled
 from hil.chip.elf import Image
 from hil.chip.nvic import SYSTICK
+from hil.plant import mujoco
 from hil.plant.choose import Driven
 from hil.plant.tips import shapes_of, tips_of
+from host.scene.surroundings import Moment
 
 Array = NDArray[np.float64]
 
@@ -111,6 +113,7 @@ class TickRecorder:
         self._samples: list[tuple[bytes, Array, Array, float, int, int, int]] = []
         self._bends = any(link.beam for link in mechanism.links)
         self._tips: deque[tuple[bytes, dict[str, tuple[float, ...]]]] = deque(maxlen=LATE)
+        self._moments: deque[tuple[bytes, Moment]] = deque(maxlen=LATE)
         self._handled = Handled()
         self._cost = (0, 0, 0)  # of the last tick: instructions, cycles, instructions of its step
         self._step_blocks: list[Any] = []
@@ -134,6 +137,10 @@ class TickRecorder:
         if self._bends:
             shapes = shapes_of(plant)
             self._tips.append((left[-4:], {link: (bent, *shapes[link]) for link, bent in tips_of(plant).items()}))
+
+    def look_round(self, world: mujoco.Plant) -> None:
+        """Keep what is around the arm, of the tick that was taken last."""
+        self._moments.append((self._samples[-1][0][-4:], world.moment()))
 
     def _keep_step(self, left: bytes) -> None:
         """Of the ticks before a motion keep what their steps have left: where dependent joints are comes from
@@ -177,6 +184,11 @@ class TickRecorder:
         not kept."""
         number = (tick & 0xFFFFFFFF).to_bytes(4, "little")
         return next((bent for left, bent in reversed(self._tips) if left == number), {})
+
+    def moment(self, tick: int) -> Moment | None:
+        """What was around the arm when a tick of late began; None where it was not kept."""
+        number = (tick & 0xFFFFFFFF).to_bytes(4, "little")
+        return next((moment for left, moment in reversed(self._moments) if left == number), None)
 
 
 def targets(record: Record, joints: Sequence[Joint]) -> Array:

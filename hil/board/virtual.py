@@ -32,7 +32,8 @@ from hil.chip.elf import Image
 from hil.chip.nvic import PENDSV, SYSTICK
 from hil.chip.stm32.chip import FLASH_START
 from hil.chip.stm32.serial import Serial
-from hil.plant.choose import Driven, wired
+from hil.plant.choose import Driven, wired, world_of
+from host.scene.surroundings import Surroundings
 
 Array = NDArray[np.float64]
 
@@ -48,7 +49,7 @@ class VirtualBoard:
     def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Driven, port: int = 0,
                  number: int | None = None) -> None:
         assert mechanism.board is not None
-        self.mechanism, self.plant = mechanism, wired(plant)
+        self.mechanism, self.plant, self._world = mechanism, wired(plant), world_of(plant)
         self.board = board_file.load(mechanism.board.use)
         model = chips.model(self.board.chip)
         flash = model.REGIONS[0]
@@ -221,6 +222,8 @@ class VirtualBoard:
         self._look_at_mode(self.seconds - cycles / self.chip.rcc.hclk)
         if self.recording:
             self._recorder.take(self.plant, self.coupler.glance(), self.seconds)
+            if self._world is not None:
+                self._recorder.look_round(self._world)
 
     def _look_at_mode(self, began: float) -> None:
         if len(self.mechanism.modes) > 1 and not np.all(np.isnan(self.voltages())):
@@ -242,6 +245,11 @@ class VirtualBoard:
     def tips(self, tick: int) -> dict[str, tuple[float, ...]]:
         """How the plant's flexible links were bent when a tick of late began, by link: how far, m, then the shape."""
         return self._recorder.tips(tick)
+
+    @property
+    def surroundings(self) -> Surroundings | None:
+        """Of a plant that stands among things."""
+        return None if self._world is None else Surroundings(self._world.things, self._recorder.moment)
 
     def target_positions(self, record: Record) -> Array:
         """Desired positions (T, J) in rad or m."""

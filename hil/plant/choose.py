@@ -106,6 +106,12 @@ def follow(plant: Driven, mechanism: Mechanism, mode: int) -> tuple[str, str]:
     return name, ""
 
 
+def world_of(plant: Driven) -> mujoco.Plant | None:
+    """The plant whose arm stands among things; None for all others."""
+    whole = plant.plant if isinstance(plant, Wired) else plant
+    return whole if isinstance(whole, mujoco.Plant) and whole.things else None
+
+
 class Wired:
     """A plant behind the motors and encoders of the streamed joints. q, v (J,), counts and voltages are theirs alone.
 

@@ -20,10 +20,12 @@ from codegen.mechanism.description import Mechanism
 from codegen.mechanism.mjcf import mjcf
 from codegen.model.bodies import Model
 from codegen.model.loop_assembly import assemble
+from hil.plant import mujoco_scene
 from hil.plant.drive_rotors import reflected
 from hil.plant.driven import Driven
 from hil.plant.encoders import Encoders
 from hil.plant.motors import Motors
+from host.scene.surroundings import Moment, Thing
 
 Array = NDArray[np.float64]
 
@@ -34,8 +36,8 @@ class Plant(Driven):
     """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, of all its moving joints; time s.
 
     scene: an MJCF file with what stands around it. start (n,): where it begins, by default where the file says, loops
-    closed. model, data: MuJoCo's own. Raises BadInput for a scene that MuJoCo refuses, and where mjcf() does; Refused
-    without MuJoCo.
+    closed. model, data, mujoco: MuJoCo's own. Raises BadInput for a scene that MuJoCo refuses, and where mjcf() does;
+    Refused without MuJoCo.
     """
 
     max_step = MAX_STEP
@@ -45,7 +47,8 @@ class Plant(Driven):
         self.mechanism, self.joints, self.n = mechanism, mechanism.moving, len(mechanism.moving)
         prefix = "" if scene is None else f"{mechanism.name}/"  # a scene has names of its own
         self.model = _compiled(mujoco, mechanism, scene, prefix)
-        self.data, self._mujoco = mujoco.MjData(self.model), mujoco
+        self.data, self.mujoco = mujoco.MjData(self.model), mujoco
+        self._links = [_link(self.model, geom, prefix) for geom in range(self.model.ngeom)]
         numbers = [self.model.joint(prefix + joint.name).id for joint in self.joints]
         self._q, self._v = self.model.jnt_qposadr[numbers], self.model.jnt_dofadr[numbers]
         self._viscous = self.model.dof_damping[self._v].copy()
@@ -73,7 +76,7 @@ class Plant(Driven):
         """The sum of the contacts' normal forces, N."""
         force, total = np.zeros(6), 0.0
         for number in range(self.data.ncon):
-            self._mujoco.mj_contactForce(self.model, self.data, number, force)
+            self.mujoco.mj_contactForce(self.model, self.data, number, force)
             total += float(force[0])
         return total
 
@@ -84,6 +87,19 @@ class Plant(Driven):
             raise BadInput("scene", "body", body, "no such body", hint(body, names, "bodies"))
         return np.array(self.data.body(body).xpos)
 
+    @property
+    def things(self) -> tuple[Thing, ...]:
+        """What stands around the arm."""
+        return mujoco_scene.things(self)
+
+    def moment(self) -> Moment:
+        """Where those are that move, and what touches the arm."""
+        return mujoco_scene.moment(self)
+
+    def link_of(self, geom: int) -> str | None:
+        """The arm's link that a geom belongs to; None: it is of the scene."""
+        return self._links[geom]
+
     def counts(self) -> NDArray[np.int64]:
         """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
         return self.encoders.counts(self.q)
@@ -93,7 +109,7 @@ class Plant(Driven):
         self.model.opt.timestep = h
         self.model.dof_damping[self._v] = self._viscous + self.motors.damping
         self.data.qfrc_applied[self._v] = self.motors.torque() + torque
-        self._mujoco.mj_step(self.model, self.data)
+        self.mujoco.mj_step(self.model, self.data)
         if any(warning.number for warning in self.data.warning):
             raise Refused(f"MuJoCo's world became unstable {self.time:.3f} s after its start")
         self.motors.turn((self.q - before) / h)
@@ -106,6 +122,11 @@ def _mujoco() -> Any:
         raise Refused(f"MuJoCo is not installed: {installing('mujoco')}") from None
     mujoco.set_mju_user_warning(lambda text: None)  # it would write a file into the folder it is run in
     return mujoco
+
+
+def _link(model: Any, geom: int, prefix: str) -> str | None:
+    body = str(model.body(model.geom_bodyid[geom]).name)
+    return body.removeprefix(prefix).removesuffix(":joint") if body.startswith(prefix) else None
 
 
 def _compiled(mujoco: Any, mechanism: Mechanism, scene: Path | None, prefix: str) -> Any:

@@ -211,8 +211,10 @@ def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: b
     early = fault is not None and FAULTS[fault].early
     notes = {"board": "pil" if pil else "virtual", "port": getattr(board, "name", "") if pil else "virtual board",
              "trajectory": str(source or ""), "fault": fault or ""}
+    virtual = board if isinstance(board, VirtualBoard) else None
     writer = None if log is None else Log(log, configuration, notes, board.truth, mechanism=mechanism,
-                                         tips=board.tips if isinstance(board, VirtualBoard) else None)
+                                         tips=None if virtual is None else virtual.tips,
+                                         surroundings=None if virtual is None else virtual.surroundings)
     if writer is not None:
         session.listeners.append(writer.write)
     try:

@@ -4,8 +4,9 @@ Both are written through to the file with every STATUS, so that a crash of the h
 is packed into large compressed chunks with an index, which viewers want. Time is the board's: seconds of control ticks
 since its reset; when the host wrote a message by its own clock is its publish time, and the CSV's last column. Topics:
 /joint_states (measured), /joint_states/desired, /torque, /status; where a simulated plant tells it, also
-/joint_states/true. Where the mechanism is known, the arm itself too: host/record/robot.py; and, for the page that
-`femtorque plot` makes of it, as an attachment what that draws: host/scene.
+/joint_states/true, and what its arm stands among and touches: host/record/around.py. Where the mechanism is known, the
+arm itself too: host/record/robot.py; and, for the page that `femtorque plot` makes of it, as an attachment what that
+draws: host/scene.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import math
 import struct
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -41,9 +42,11 @@ from codegen.wire import messages
 from codegen.wire.names import state_name
 from codegen.wire.units import from_wire
 from host.link.configuration import Configuration
+from host.record.around import CONTACTS, MOVING, Around, moments
 from host.record.robot import animation
 from host.record.telemetry import tick_budget
 from host.scene.description import scene
+from host.scene.surroundings import Moment, Surroundings, Thing
 
 Array = NDArray[np.float64]
 
@@ -90,9 +93,11 @@ class Log:
     def __init__(self, path: Path, configuration: Configuration, notes: dict[str, Any] | None = None,
                  truth: Truth | None = None, wall: Callable[[], int] = time.time_ns,
                  mechanism: Mechanism | None = None,
-                 tips: Callable[[int], dict[str, tuple[float, ...]]] | None = None) -> None:
+                 tips: Callable[[int], dict[str, tuple[float, ...]]] | None = None,
+                 surroundings: Surroundings | None = None) -> None:
         """path: RUN.mcap; notes: anything JSON can hold, kept in the MCAP's metadata. truth: of a simulated plant.
-        wall: ns since 1970. mechanism: what is shown of the arm. Raises BadInput.
+        wall: ns since 1970. mechanism: what is shown of the arm. tips, surroundings: of a simulated plant. Raises
+        BadInput.
 
         Logs of that name are replaced, once this one is closed; anything else there is refused.
         """
@@ -128,6 +133,7 @@ class Log:
             TORQUE: self._writer.register_msgdef("femtorque_msgs/msg/Torque", _TORQUE),
             STATUS: self._writer.register_msgdef("femtorque_msgs/msg/Status", _STATUS),
         }
+        self._around = None if surroundings is None else Around(surroundings, mechanism, self._writer)
         self._schemas[DESIRED] = self._schemas[TRUE] = self._schemas[TIPS] = self._schemas[MEASURED]
         self._tick = 0  # of the last STATUS, not wrapped
         self._sequence = 0
@@ -154,6 +160,8 @@ class Log:
         if bent := self._tips and self._tips(status.tick):
             put(TIPS, name=[link + part for link in bent for part in ("", *SHAPE)],
                 position=[x for values in bent.values() for x in values], velocity=[], effort=[])
+        if self._around is not None:
+            self._around.write(status.tick, stamp_ns, now)
         put(TORQUE, name=names, feedforward=list(status.torque_ff), total=list(status.torque), duty=list(status.duty))
         put(STATUS, state_name=state_name(status), **{f.name: getattr(status, f.name) for f in _SCALARS})
         self._file.flush()
@@ -182,7 +190,7 @@ class Log:
 
     def pack(self) -> None:
         """Into what viewers want, with the arm; may take seconds. Once, after `finish`."""
-        _pack(self.path, self._mechanism)
+        _pack(self.path, self._mechanism, () if self._around is None else self._around.things)
 
     def __enter__(self) -> Log:
         return self
@@ -213,7 +221,7 @@ def _live(place: Path) -> Path:
     return beside
 
 
-def _pack(path: Path, mechanism: Mechanism | None) -> None:
+def _pack(path: Path, mechanism: Mechanism | None, things: Sequence[Thing]) -> None:
     """The same records in chunks of a megabyte, compressed and indexed, and the arm's frames. A disk without room for
     that keeps them as they are."""
     packed = path.with_suffix(".packed")
@@ -225,19 +233,19 @@ def _pack(path: Path, mechanism: Mechanism | None) -> None:
                 writer.add_metadata(metadata.name, metadata.metadata)
             _copy(reader, writer)
             if mechanism is not None:
-                _show(mechanism, path, writer)
+                _show(mechanism, things, path, writer)
             writer.finish()
         packed.replace(path)
     except OSError:
         packed.unlink(missing_ok=True)
 
 
-def _show(mechanism: Mechanism, path: Path, writer: McapWriter) -> None:
+def _show(mechanism: Mechanism, things: Sequence[Thing], path: Path, writer: McapWriter) -> None:
     """The arm: for viewers of ROS 2 logs, and as the page draws it."""
     arm = animation(mechanism, *_measured(path))
     if arm is not None:
         _copy(make_reader(arm), writer)
-    drawn = json.dumps(scene(mechanism), separators=(",", ":")).encode()
+    drawn = json.dumps(scene(mechanism, things), separators=(",", ":")).encode()
     writer.add_attachment(0, 0, ARM, "application/gzip", gzip.compress(drawn, mtime=0))
 
 
@@ -321,6 +329,7 @@ class Run:
     arm: dict[str, Any] | None = None  # what a page draws of it (host.scene.description)
     tips: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # by flexible link: s since reset, m bent
     shapes: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # the same, and its SHAPE (T, 4)
+    around: tuple[tuple[float, Moment], ...] = ()  # s since reset, and what was around a simulated arm then
 
     @property
     def error(self) -> Array:
@@ -341,7 +350,8 @@ def read(path: Path) -> Run:
         raise BadInput(path, "log", None, "is a directory" if path.is_dir() else "does not exist")
     about: dict[str, str] | None = None
     arm: dict[str, Any] | None = None
-    topics: dict[str, list[Any]] = {MEASURED: [], DESIRED: [], TORQUE: [], STATUS: [], TRUE: [], TIPS: []}
+    topics: dict[str, list[Any]] = {MEASURED: [], DESIRED: [], TORQUE: [], STATUS: [], TRUE: [], TIPS: [], MOVING: [],
+                                    CONTACTS: []}
     written: list[int] = []  # publish times of STATUS
     schemas: dict[int, Schema] = {}
     channels: dict[int, Channel] = {}
@@ -372,7 +382,7 @@ def read(path: Path) -> Run:
         if about is None:
             raise BadInput(path, "log", None, f"is not an MCAP file ({type(error).__name__})") from error
         # cut off by a crash: everything before the cut has been read
-    tips = topics.pop(TIPS)
+    tips, around = topics.pop(TIPS), moments(topics.pop(MOVING), topics.pop(CONTACTS))
     if not topics[TRUE]:
         del topics[TRUE]
     count = min(map(len, topics.values()))
@@ -380,7 +390,7 @@ def read(path: Path) -> Run:
         raise BadInput(path, "log", None, "holds no run of femtorque",
                        "give the .mcap that `femtorque stream --log` wrote")
     return _run(about, {topic: rows[:count] for topic, rows in topics.items()}, np.array(written[:count], float) / 1e9,
-                arm, tips)
+                arm, tips, around)
 
 
 def _drawn(data: bytes) -> dict[str, Any] | None:
@@ -403,7 +413,7 @@ def _bent(tips: list[Any]) -> tuple[dict[str, tuple[Array, Array]], dict[str, tu
 
 
 def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, arm: dict[str, Any] | None,
-         tips: list[Any]) -> Run:
+         tips: list[Any], around: tuple[tuple[float, Moment], ...]) -> Run:
     def column(topic: str, name: str) -> Array:
         return np.array([getattr(m, name) for _, m in topics[topic]], float)
 
@@ -421,5 +431,5 @@ def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, 
         dict(zip(FACTS, facts.T, strict=True)), json.loads(about.get("budget", "null")),
         column(TRUE, "position") if TRUE in topics else None, unix_time if about.get("begun") else None,
         about.get("begun", ""), arm,
-        *_bent(tips),
+        *_bent(tips), around,
     )

@@ -70,7 +70,7 @@ def animation(mechanism: Mechanism, stamps: Sequence[int], positions: Array) -> 
         q = _all_positions(mechanism, positions)
     except Refused:
         return None
-    kept, names = io.BytesIO(), _frames(mechanism)
+    kept, names = io.BytesIO(), frames(mechanism)
     writer = Writer(kept)
     text = writer.register_msgdef("std_msgs/msg/String", "string data\n")
     tf = writer.register_msgdef("tf2_msgs/msg/TFMessage", _TF)
@@ -129,7 +129,7 @@ def _message(joints: Sequence[Joint], places: Sequence[tuple[Array, Array]], k: 
         for joint, (turn, p) in zip(joints, places, strict=True)]}
 
 
-def _frames(mechanism: Mechanism) -> dict[str, str]:
+def frames(mechanism: Mechanism) -> dict[str, str]:
     """What links are called in the description: in a URDF by its own names."""
     own = {link.name: link.name for link in mechanism.links} | {BASE: BASE}
     path = mechanism.urdf

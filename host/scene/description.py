@@ -17,6 +17,7 @@ from codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism, 
 from codegen.model.bodies import rotation_rpy
 from codegen.model.torsion import END
 from host.scene.meshes import Solid, visuals
+from host.scene.surroundings import Thing
 
 Array = NDArray[np.float64]
 
@@ -26,8 +27,8 @@ DENSITY = 2700.0  # kg/m^3: a payload is drawn as large as a ball of aluminium o
 LINKS = ("#8795a5", "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#0072b2", "#d55e00", "#f0e442")
 
 
-def scene(mechanism: Mechanism) -> dict[str, Any]:
-    """Everything on the page but a motion (host.scene.motion), as JSON can hold it."""
+def scene(mechanism: Mechanism, things: Sequence[Thing] = ()) -> dict[str, Any]:
+    """Everything on the page but a motion (host.scene.motion), as JSON can hold it. things: around the arm."""
     moving = {joint.name for joint in mechanism.moving}
     solids = visuals(mechanism)
     size = _size(mechanism)
@@ -42,8 +43,13 @@ def scene(mechanism: Mechanism) -> dict[str, Any]:
         "payloads": [_payload(mechanism, payload, size) for payload in mechanism.payloads],
         "modes": [{"name": mode.name, "loops": list(mode.loops), "payloads": list(mode.payloads),
                    "passive": list(mode.passive), "root": mode.root} for mode in mechanism.modes],
-        "motion": None,
+        **around(things), "motion": None,
     }
+
+
+def around(things: Sequence[Thing]) -> dict[str, Any]:
+    """What stands around the arm."""
+    return {"things": [thing.data() for thing in things]}
 
 
 def matrix(R: ArrayLike, p: ArrayLike) -> list[float]:

@@ -79,12 +79,18 @@ def _visual(path: Path, visual: ET.Element, faces: int) -> Solid | None:
 
 
 def _clustered(mesh: Any, cells: int) -> Any:
-    """Vertices of one cell become one: for what hangs together in so many pieces that edges cannot be taken away."""
-    place = np.round(mesh.vertices * (cells / mesh.extents.max())).astype(int)
+    return type(mesh)(*clustered(mesh.vertices, mesh.faces, cells), process=False)
+
+
+def clustered(vertices: NDArray[np.float64], faces: NDArray[np.int64], cells: int
+              ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Vertices of one cell, of so many along the longest side, become one: for what hangs together in so many pieces
+    that edges cannot be taken away."""
+    place = np.round(vertices * (cells / np.ptp(vertices, axis=0).max())).astype(int)
     _, first, at = np.unique(place, axis=0, return_index=True, return_inverse=True)
-    faces = at.ravel()[mesh.faces]
-    whole = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
-    return type(mesh)(mesh.vertices[first], faces[whole], process=False)
+    kept = at.ravel()[faces]
+    whole = (kept[:, 0] != kept[:, 1]) & (kept[:, 1] != kept[:, 2]) & (kept[:, 2] != kept[:, 0])
+    return vertices[first], kept[whole]
 
 
 def _shape(path: Path, geometry: ET.Element) -> Any:

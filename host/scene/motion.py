@@ -13,6 +13,7 @@ from codegen.mechanism.description import Mechanism
 from codegen.model.bodies import Model
 from codegen.motion.trajectory import Trajectory
 from codegen.reference import flexible
+from host.scene.surroundings import Moment
 
 Array = NDArray[np.float64]
 
@@ -39,7 +40,8 @@ class Motion:
 
     modes: (s, name) of the first mode and of every switch. bends: of flexible links, deflection and slope of the tip in
     y, then in z (T, 4), m and rad; true_bends: those of a simulated arm. waypoints: (s, name). path (T, 3): of the tip,
-    m, in the frame of the base.
+    m, in the frame of the base. around: (s, what was around a simulated arm then), in order. pushed (T, n): torques
+    that nothing had foreseen, as shares of the torque's limit.
     """
 
     joints: tuple[str, ...]
@@ -54,16 +56,19 @@ class Motion:
     true_bends: dict[str, Array] = field(default_factory=dict)
     waypoints: Sequence[tuple[float, str]] = ()
     path: Array | None = None
+    around: Sequence[tuple[float, Moment]] = ()
+    pushed: Array | None = None
 
     def data(self, lengths: dict[str, float] | None = None) -> dict[str, Any]:
         """For JSON, from time 0 on. lengths: of flexible links, m."""
         keep, begin = self._kept(), float(self.t[0])
         rows = {name: None if (values := getattr(self, name)) is None else rounded(values[keep])
-                for name in ("desired", "measured", "true", "shares", "path")}
+                for name in ("desired", "measured", "true", "shares", "pushed", "path")}
         bends, truly = ({name: rounded(values[keep], 8) for name, values in of.items()}
                         for of in (self.bends, self.true_bends))
         return {"joints": list(self.joints), "t": rounded(self.t[keep] - begin), **rows, "bends": bends,
                 "true_bends": truly,
+                "around": [moment.data() for moment in self._moments(keep)],
                 "larger": self._larger(lengths or {}),
                 "modes": [[max(t - begin, 0.0), name] for t, name in self.modes],
                 "waypoints": [[t - begin, name] for t, name in self.waypoints],
@@ -71,12 +76,20 @@ class Motion:
 
     def _kept(self) -> NDArray[np.int64]:
         """Numbers of the samples that are carried, the first and the last among them."""
-        kinds = 1 + sum(getattr(self, name) is not None for name in ("measured", "true", "shares"))
-        most = max(FEWEST, MOST_VALUES // (kinds * max(len(self.joints), 1)))
+        kinds = 1 + sum(getattr(self, name) is not None for name in ("measured", "true", "shares", "pushed"))
+        beside = max((7 * len(m.places) + 8 * len(m.contacts) for _, m in self.around), default=0)
+        most = max(FEWEST, MOST_VALUES // (kinds * max(len(self.joints), 1) + beside))
         span = float(self.t[-1] - self.t[0])
         count = int(min(most, len(self.t), max(2.0, span * FRAMES_A_SECOND + 1)))
         keep = np.searchsorted(self.t, np.linspace(self.t[0], self.t[-1], count) - 1e-9)
         return np.unique(np.minimum(keep, len(self.t) - 1))
+
+    def _moments(self, keep: NDArray[np.int64]) -> list[Moment]:
+        """What was around at the samples that are carried; empty where nothing is known of it."""
+        if not self.around:
+            return []
+        known = np.searchsorted([t for t, _ in self.around], self.t[keep] + 1e-9, side="right") - 1
+        return [self.around[max(k, 0)][1] for k in known]
 
     def _larger(self, lengths: dict[str, float]) -> int:
         """How many times as large deflections are drawn: the most of LARGER that bends nothing by more than DRAWN."""

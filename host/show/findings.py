@@ -429,6 +429,8 @@ class Findings:
             return ["What the feedback gave says nothing of the model: it acted on an encoder that was wrong."]
         if self.saturated:
             return ["What the feedback gave says nothing of the model: a motor that can do no more leaves an error."]
+        if touched := sorted({contact.thing for _, moment in self.run.around for contact in moment.contacts}):
+            return [f"What the feedback gave says nothing of the model: the arm touched {', '.join(touched)}."]
         known = [x for x in self.left if x.cause != NOTHING]
         if not known:
             return ["What the model left over goes with neither rate nor acceleration at any joint: it is noise, or "

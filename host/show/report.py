@@ -22,6 +22,7 @@ from host.show.scene.page import REPORT_KINDS, scripts
 Array = NDArray[np.float64]
 
 MOST = 12  # joints in a section: those with the largest errors
+ROUNDING = 1e-6  # of all that was asked for: what single precision leaves
 POINTS = 45_000  # of all curves of a page that carries the arm too: it is to stay below 2 MB
 NO_ARM = ("No arm is shown: the log holds no description of one. It is written when a log is closed, and is missing in "
           "logs of older versions and in those that were cut off.")
@@ -49,7 +50,8 @@ def page(run: Run) -> str:
     true = {t.joint: (measure(t.rms, t.unit), measure(t.worst, t.unit)) for t in found.true_tracking}
     rows = [(t.joint, measure(t.rms, t.unit), measure(t.worst, t.unit), f"{t.at:.2f} s",
              f"{t.counts:.1f}" if np.isfinite(t.counts) else "-", *true.get(t.joint, ()),
-             *(measure(s[name], found.effort_unit(j)) for name in ("feed-forward", "feedback", "friction, rotor")))
+             *(measure(s[name] if s[name] > ROUNDING * s["all"] else 0.0, found.effort_unit(j))
+               for name in ("feed-forward", "feedback", "friction, rotor")))
             for j, (t, s) in enumerate(zip(found.tracking, found.shares, strict=False))]
     scene = None if run.arm is None or len(run.t) < 2 else run.arm | {"motion": moved(found).data(_lengths(run.arm))}
     sections = _sections(found)
@@ -75,7 +77,17 @@ def moved(found: Findings) -> Motion:
     return Motion(run.joints, found.t, run.target, run.target - run.error,
                   None if run.true is None else run.target - run.true_error,
                   run.torque / limits if np.isfinite(limits).any() else None, _modes(run, found.t), _marks(found),
-                  true_bends={} if run.true is None else _true_bends(run))
+                  true_bends={} if run.true is None else _true_bends(run),
+                  around=[(found.t[0] + t - run.t[0], moment) for t, moment in run.around],
+                  pushed=_unforeseen(found, limits))
+
+
+def _unforeseen(found: Findings, limits: Array) -> Array | None:
+    """What pushes against the joints that the model knows nothing of, as shares of their limits: the feedback's torque,
+    turned round. None of a run without feed-forward, in which the feedback does all."""
+    if not np.any(found.run.torque_ff) or not np.isfinite(limits).any():
+        return None
+    return np.where(np.isfinite(found.run.facts["ku"]), -found.feedback / limits, np.nan)
 
 
 def _true_bends(run: Run) -> dict[str, Array]:

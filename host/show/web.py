@@ -14,7 +14,7 @@ import queue
 import secrets
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,6 +26,7 @@ from codegen.wire import messages
 from host.link.session import Session
 from host.record.log import Truth
 from host.record.telemetry import about, plain, sample
+from host.scene.surroundings import Moment
 from host.show.scene.page import scripts
 
 ADDRESS = "127.0.0.1"
@@ -34,6 +35,9 @@ BATCH = 5  # samples per event: 20 events per second
 BEHIND = 200  # events a page may be behind before it is let go
 GONE = "event: gone"  # the last one that a page gets
 ALIVE = 5.0  # s without an event after which a comment is sent, so that a page that is gone is noticed
+
+
+Around = Callable[[], Moment]  # what is around a simulated arm now
 
 
 class Again:
@@ -64,8 +68,9 @@ class Again:
 class Feed:
     """What the pages are told. `take` is a listener for Session; pages come and go in other threads."""
 
-    def __init__(self, session: Session, again: Again | None = None, truth: Truth | None = None) -> None:
-        self.again, self._truth = again, truth
+    def __init__(self, session: Session, again: Again | None = None, truth: Truth | None = None,
+                 around: Around | None = None) -> None:
+        self.again, self._truth, self._around = again, truth, around
         self._session = session
         self._history: deque[dict[str, Any]] = deque(maxlen=HISTORY * messages.STATUS_HZ)
         self._batch: list[dict[str, Any]] = []
@@ -78,6 +83,8 @@ class Feed:
         now = sample(self._session) | {"again": self.again is not None and self.again.open}
         if self._truth is not None:
             now["true"] = plain(self._truth(self._session.status.tick)[0])
+        if self._around is not None:
+            now["around"] = self._around().data()
         with self._lock:
             self._history.append(now)
             self._batch.append(now)
@@ -130,10 +137,10 @@ def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = Non
 
 @contextmanager
 def serving(session: Session, port: int, again: Again | None = None, arm: dict[str, Any] | None = None,
-            truth: Truth | None = None) -> Iterator[str]:
+            truth: Truth | None = None, around: Around | None = None) -> Iterator[str]:
     """The page's address while this lasts. again: where pages may ask for the motion. arm: what is drawn of it
-    (host.scene.description); truth: of a simulated plant. Raises BadInput if the port is taken."""
-    feed = Feed(session, again, truth)
+    (host.scene.description); truth, around: of a simulated plant. Raises BadInput if the port is taken."""
+    feed = Feed(session, again, truth, around)
     try:
         server = ThreadingHTTPServer((ADDRESS, port), _handler(feed, arm))
     except OSError as error:

@@ -50,6 +50,11 @@ class Rows {
   }
 }
 
+// What the arm feels, in words: contacts of a simulated one, and joints that are pushed.
+const felt = (pushed, around) => [...(around ? around.contacts.map(touched) : []),
+  ...(pushed.length ? [`pushed, unforeseen: ${pushed.join(", ")}`] : [])].join("; ");
+const touched = ([link, thing, , , , ...force]) => `${thing} touches ${link}: ${Number(Math.hypot(...force).toPrecision(2))} N`;
+
 const SMOOTH = 1000 / 30;  // ms a frame
 const COARSEST = 0.4;  // share of the sharpness that is kept
 const NUMBERS = 8;  // times a second that numbers are written while a motion plays
@@ -60,7 +65,7 @@ class Player {
   constructor(view, refresh) {
     const motion = this.motion = view.data.motion;
     Object.assign(this, { view, refresh, time: 0, began: null, written: 0, last: motion.t[motion.t.length - 1] });
-    this.rows = Object.fromEntries(["desired", "measured", "true", "shares"].filter((kind) => motion[kind])
+    this.rows = Object.fromEntries(["desired", "measured", "true", "shares", "pushed"].filter((kind) => motion[kind])
       .map((kind) => [kind, new Rows(motion.t, motion[kind])]));
     this.bends = Object.fromEntries(Object.entries(motion.bends).map(([name, rows]) => [name, new Rows(motion.t, rows)]));
     this.trueBends = Object.fromEntries(Object.entries(motion.true_bends).map(([name, rows]) => [name, new Rows(motion.t, rows)]));
@@ -107,7 +112,9 @@ class Player {
     if (this.rows.measured) this.put(view.other("ghost"), desired);
     if (this.rows.true) this.put(view.other("true"), this.apart(this.named("true", this.time), desired), this.trueBends);
     if (this.rows.shares) view.colour(this.named("shares", this.time));
-    this.tell(motion.marks.filter(([from, until]) => from <= this.time && this.time <= until));
+    const pushed = this.rows.pushed ? view.push(this.named("pushed", this.time)) : [], around = this.around();
+    if (around) view.around(around);
+    this.tell(motion.marks.filter(([from, until]) => from <= this.time && this.time <= until), pushed, around);
     view.draw();
     const now = performance.now(), write = this.began === null || now - this.written > 1000 / NUMBERS;
     if (write) {
@@ -123,6 +130,12 @@ class Player {
     arm.close();
   }
 
+  // What was around the arm at the sample before this time.
+  around() {
+    const { t, around } = this.motion;
+    return around.length ? around[Math.max(t.findLastIndex((at) => at <= this.time + 1e-9), 0)] : null;
+  }
+
   enter() {
     const switches = this.motion.modes.filter(([from]) => from <= this.time + 1e-9);
     if (!switches.length) return;
@@ -131,13 +144,15 @@ class Player {
     if (element("mode")) element("mode").value = name;
   }
 
-  tell(marks) {
+  tell(marks, pushed, around) {
     this.view.mark(marks.map(([, , joint]) => joint).filter((joint) => joint !== null));
-    const said = [...new Set(marks.map(([, , , text]) => text))].join("; "), clock = `${this.time.toFixed(2)} s`;
+    const faults = [...new Set(marks.map(([, , , text]) => text))].join("; "), clock = `${this.time.toFixed(2)} s`;
     this.slider.value = this.time;
-    this.slider.setAttribute("aria-valuetext", said ? `${clock}, ${said}` : clock);
+    const feels = felt(pushed, around);
+    this.slider.setAttribute("aria-valuetext", [clock, faults, feels].filter(Boolean).join(", "));
     element("clock").textContent = `${clock} of ${this.last.toFixed(2)} s`;
-    if (element("wrong") && element("wrong").textContent !== said) element("wrong").textContent = said;
+    if (element("wrong") && element("wrong").textContent !== faults) element("wrong").textContent = faults;
+    if (element("felt")) element("felt").textContent = feels;
   }
 
   play() {

@@ -281,7 +281,7 @@ function beamGeometry(link) {
   return geometry;
 }
 
-const RANGE = 0x2f8f5b, PRESENT = 0x1d2530, BEYOND = 0xc2362b;
+const RANGE = 0x2f8f5b, PRESENT = 0x6b7683, BEYOND = 0xc2362b;
 const SAME = 1e-3;  // rad or m: two copies of the arm that are nearer look like one
 const SLACK = 1e-6;  // rad or m: how far beyond its range a joint still counts as within
 
@@ -364,6 +364,51 @@ function softly() {
   return /swiftshader|llvmpipe|software/i.test(name);
 }
 
+const GRAVITY = 9.81;
+const [SHORTEST, LONGEST] = [0.15, 1.5];  // of an arrow, in halves of the arm's reach
+const MUCH = 0.2;  // of a joint's torque: from here on what pushes against it is shown
+const TOUCH = 0xb04fd0;
+
+// An arrow along y, its tip at the origin, 1 long; what is behind does not hide it.
+function arrow(radius) {
+  const made = new THREE.Group(), material = new THREE.MeshBasicMaterial({ color: TOUCH, depthTest: false, transparent: true, opacity: 0.9 });
+  made.shaft = new THREE.Mesh(new THREE.CylinderGeometry(0.35 * radius, 0.35 * radius, 1, 12), material);
+  made.head = new THREE.Mesh(new THREE.CylinderGeometry(0, 0.95 * radius, 2.4 * radius, 16), material);
+  made.head.position.y = -1.2 * radius;
+  made.add(made.shaft, made.head);
+  for (const part of made.children) part.renderOrder = 4;
+  made.neck = 2.4 * radius;
+  return made;
+}
+
+function aim(made, point, direction, length) {
+  const shaft = Math.max(length - made.neck, 1e-6);
+  made.position.copy(point);
+  made.quaternion.setFromUnitVectors(new THREE.Vector3(0, 1, 0), direction);
+  made.shaft.scale.y = shaft;
+  made.shaft.position.y = -made.neck - shaft / 2;
+}
+
+// An arrow that turns about z, or goes along it, where a joint is.
+function pushed(joint, radius) {
+  const made = new THREE.Group(), material = new THREE.MeshBasicMaterial({ color: TOUCH, depthTest: false, transparent: true, opacity: 0.9 });
+  const far = 5 * radius, add = (geometry) => made.add(new THREE.Mesh(geometry, material)), head = new THREE.CylinderGeometry(0, radius, 2.4 * radius, 16);
+  if (joint.type === "prismatic") {
+    add(new THREE.CylinderGeometry(0.35 * radius, 0.35 * radius, 2 * far, 12).rotateX(Math.PI / 2));
+    add(head.rotateX(Math.PI / 2).translate(0, 0, far));
+  } else {
+    const pieces = 10, step = 1.5 * Math.PI / pieces;
+    for (let k = 0; k < pieces; k++) {
+      const rod = new THREE.CylinderGeometry(0.3 * radius, 0.3 * radius, far * step, 8);
+      add(rod.translate(far, 0, 0).rotateZ((k + 0.5) * step));
+    }
+    add(head.translate(far, 0, 0).rotateZ(1.5 * Math.PI));
+  }
+  for (const part of made.children) part.renderOrder = 4;
+  joint.placed.add(made);
+  return made;
+}
+
 const OPENING = 0.7;  // rad, of the camera
 
 class View {
@@ -382,6 +427,10 @@ class View {
       .map((j) => new Range(j, scene.links[0].radius));
     this.others = {};
     this.marked = [];
+    this.things = Object.fromEntries((scene.things || []).map((thing) => [thing.name, this.stand(thing)]));
+    this.contacts = [];  // arrows, as many as there have been at once
+    this.pushes = {};
+    this.weight = GRAVITY * Math.max(scene.links.reduce((sum, link) => sum + link.mass, 0), 1e-3);
     this.hidden = new Set();
     this.camera = new THREE.PerspectiveCamera(OPENING * 180 / Math.PI, 1, 0.01 * scene.size, 50 * scene.size);
     this.frames = 0;
@@ -429,10 +478,11 @@ class View {
     this.controls.update();
   }
 
-  // Where the arm is now: corners of the boxes round its solids.
+  // Where the arm is now, and what it may push away: corners of the boxes round their solids.
   corners() {
-    const found = [];
-    for (const solid of this.arm.solids) {
+    const found = [], pushable = (this.data.things || []).filter((thing) => thing.moves).map((thing) => this.things?.[thing.name]);
+    this.up.updateMatrixWorld(true);
+    for (const solid of [...this.arm.solids, ...pushable.filter(Boolean)]) {
       if (!solid.geometry.boundingBox) solid.geometry.computeBoundingBox();
       const { min, max } = solid.geometry.boundingBox;
       for (const x of [min.x, max.x]) for (const y of [min.y, max.y]) for (const z of [min.z, max.z]) found.push(new THREE.Vector3(x, y, z).applyMatrix4(solid.matrixWorld));
@@ -462,7 +512,7 @@ class View {
     let far = 0.3 * this.data.size;
     for (let round = 0; round < 6; round++) {  // what is nearer looks larger: the middle of the picture moves with it
       const seen = points.map((point) => point.clone().sub(middle)).map((p) => [p.dot(right), p.dot(up), p.dot(away)]);
-      far = Math.max(0.3 * this.data.size, ...seen.map(([x, y, z]) => z + 1.08 * Math.max(Math.abs(x) / wide, Math.abs(y) / tall)));
+      far = Math.max(0.3 * this.data.size, ...seen.map(([x, y, z]) => z + 1.12 * Math.max(Math.abs(x) / wide, Math.abs(y) / tall)));
       const centre = (k) => [Math.min, Math.max].map((of) => of(...seen.map((p) => p[k] / (far - p[2])))).reduce((a, b) => a + b) / 2;
       middle.addScaledVector(right, far * centre(0)).addScaledVector(up, far * centre(1));
     }
@@ -475,7 +525,7 @@ class View {
   // A grid of even metres below the arm as it starts; of short lines, for not everyone clips long ones well.
   floor(holder) {
     this.up.updateMatrixWorld(true);
-    const corners = this.corners(), reach = Math.max(0.2 * this.data.size, ...corners.map((p) => Math.hypot(p.x, p.z)));
+    const corners = this.corners(), reach = Math.max(0.5 * this.data.size, ...corners.map((p) => Math.hypot(p.x, p.z)));
     const power = 10 ** Math.floor(Math.log10(reach / 3)), cell = power * [5, 2, 1].find((n) => n * power <= reach / 3);
     const half = Math.min(Math.ceil(3 * reach / cell), 40), points = [];
     for (let i = -half; i <= half; i++) for (let k = -half; k < half; k++) points.push(i, 0, k, i, 0, k + 1, k, 0, i, k + 1, 0, i);
@@ -563,6 +613,48 @@ class View {
       this.arm.joints[name].placed.add(ball);
       return { name, ball };
     });
+  }
+
+  // What stands around the arm: its surface, where it is at first.
+  stand(thing) {
+    const solid = new THREE.Mesh(meshGeometry(thing), lit({ color: thing.colour, side: THREE.DoubleSide }));
+    solid.position.set(...thing.place.slice(0, 3));
+    solid.quaternion.set(...thing.place.slice(3));
+    this.up.add(solid);
+    return solid;
+  }
+
+  // Places of what was moved, and forces on links: an arrow ends where a link is touched, half the arm long for its weight.
+  around({ places, contacts }) {
+    for (const [name, place] of Object.entries(places)) {
+      this.things[name]?.position.set(...place.slice(0, 3));
+      this.things[name]?.quaternion.set(...place.slice(3));
+    }
+    while (this.contacts.length < contacts.length) {
+      this.contacts.push(arrow(this.data.links[0].radius));
+      this.up.add(this.contacts[this.contacts.length - 1]);
+    }
+    this.contacts.forEach((one, k) => {
+      one.visible = k < contacts.length;
+      if (!one.visible) return;
+      const [, , ...numbers] = contacts[k], force = new THREE.Vector3(...numbers.slice(3));
+      const length = Math.min(Math.max(force.length() / this.weight, SHORTEST), LONGEST) * this.data.size;
+      aim(one, new THREE.Vector3(...numbers.slice(0, 3)), force.normalize(), length);
+    });
+  }
+
+  // Shares of its limit of the torque, or force, that pushes against each joint unforeseen, by name: an arrow round its axis,
+  // or along it, where that is much. Returns the joints that have one.
+  push(shares) {
+    const much = Object.entries(shares).filter(([, share]) => share !== null && Math.abs(share) > MUCH);
+    for (const [name, made] of Object.entries(this.pushes)) made.visible = much.some(([one]) => one === name);
+    for (const [name, share] of much) {
+      const made = this.pushes[name] ||= pushed(this.arm.joints[name], this.data.links[0].radius);
+      made.visible = true;
+      made.scale.setScalar(1 + 0.5 * Math.min(Math.abs(share), 1));
+      made.quaternion.setFromUnitVectors(new THREE.Vector3(0, 0, 1), this.arm.joints[name].vector.clone().multiplyScalar(Math.sign(share)));
+    }
+    return much.map(([name]) => name);
   }
 
   draw() {

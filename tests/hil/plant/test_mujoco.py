@@ -18,6 +18,7 @@ from hil.plant.choose import plant_of
 from hil.plant.mujoco import Plant
 from hil.plant.rigid import Plant as RigidPlant
 from hil.play.run import run
+from host.record.log import read
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.mimic import gripper_in
 
@@ -100,6 +101,10 @@ def test_an_arm_lies_on_a_table_with_its_weight(tmp_path):
     torque = newton_euler(Model.of(arm), resting.q, np.zeros(1), np.zeros(1))
     far = 0.2 / np.sin(resting.q[0])  # m along the arm, where it could touch at most
     assert resting.touching >= 0.9 * abs(torque[0]) / far
+    (contact,) = resting.moment().contacts
+    assert (contact.link, contact.thing) == (arm.links[-1].name, "table") and falling.moment().contacts == ()
+    assert contact.force[2] == pytest.approx(resting.touching) and contact.point[2] == pytest.approx(-0.18, abs=1e-3)
+    assert contact.force[2] * contact.point[0] == pytest.approx(abs(torque[0]), rel=0.05), "it carries the arm"
 
 
 def test_a_blocked_arm_stops_with_a_fault_and_a_free_one_moves_on(tmp_path):
@@ -118,9 +123,36 @@ def test_a_push_is_met_better_with_feed_forward_than_by_pd_alone(tmp_path):
 <body pos="0.36 0 -0.33"><freejoint/><geom type="box" size="0.03 0.03 0.05" mass="0.05"/></body></worldbody>"""))
     s, still = np.array([[0.0], [1.0]]), np.zeros((2, 1))
     motion = from_rows(["shoulder"], [0.0, 0.8], s * 0.9, still, still)
-    with_it, without = (run(arm, motion, plant=plant_of(arm, "mujoco", scene), feedforward=on) for on in (True, False))
+    log = tmp_path / "run.mcap"
+    with_it, without = (run(arm, motion, plant=plant_of(arm, "mujoco", scene), feedforward=on, log=log if on else None)
+                        for on in (True, False))
     assert with_it.good and without.good
     assert with_it.tracking_rms[0] < 0.5 * without.tracking_rms[0]
+    logged = read(log)
+    assert [(thing["name"], thing["moves"]) for thing in logged.arm["things"]] == [("table", False), ("geom 1", True)]
+    (first, begin), (last, end) = logged.around[0], logged.around[-1]
+    assert len(logged.around) > 80 and first < last and begin.contacts == ()
+    assert np.ptp([begin.places["geom 1"][:3], end.places["geom 1"][:3]], axis=0).max() > 0.05, "it was pushed away"
+    touches = [contact for _, moment in logged.around for contact in moment.contacts]
+    assert touches and {contact.thing for contact in touches} == {"geom 1"}
+    assert {contact.link for contact in touches} <= {link.name for link in arm.links}
+
+
+SHAPES = """<mujoco><asset><mesh name="wedge" vertex="0 0 0  1 0 0  0 1 0  0 0 1"/></asset><worldbody>
+<geom type="plane" size="0 0 1"/><geom name="ball" type="sphere" size="0.1" rgba="1 0 0 1"/>
+<geom type="capsule" size="0.1 0.2"/><geom type="ellipsoid" size="0.1 0.2 0.3"/><geom type="cylinder" size="0.1 0.2"/>
+<geom type="box" size="0.1 0.2 0.3"/><geom type="mesh" mesh="wedge"/><geom group="3" size="1"/>
+</worldbody></mujoco>"""
+
+
+def test_what_stands_around_is_drawn_closed_and_as_large_as_it_is(tmp_path):
+    (scene := tmp_path / "shapes.xml").write_text(SHAPES)
+    plane, *bodies = plant_of(load_mechanism(MECHANISMS / "three_link.toml"), "mujoco", scene).things
+    assert len(plane.solid.faces) == 2 and [body.solid.colour for body in bodies[:2]] == ["#ff0000", "#808080"]
+    exact = np.pi * np.array([4e-3 / 3.0, 4e-3 + 4e-3 / 3.0, 8e-3, 4e-3, 48e-3 / np.pi, 1.0 / (6.0 * np.pi)])
+    for body, volume in zip(bodies, exact, strict=True):
+        a, b, c = np.moveaxis(body.solid.vertices[body.solid.faces].astype(float), 1, 0)
+        assert np.sum(a * np.cross(b, c)) / 6.0 == pytest.approx(volume, rel=0.06), body.name
 
 
 def test_what_mujoco_cannot_be_given_is_refused_by_name(tmp_path):

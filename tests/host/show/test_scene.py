@@ -19,7 +19,9 @@ from hil.papers.isobe import MECHANISMS
 from host.plan import plan as planning
 from host.plan import waypoints
 from host.scene import description, meshes
+from host.scene.meshes import Solid
 from host.scene.motion import Motion
+from host.scene.surroundings import Contact, Moment, Thing
 from host.show import planned
 from host.show.scene import page
 from tests.codegen.mechanism.test_urdf import robot
@@ -38,9 +40,9 @@ def browser():
 
 @pytest.fixture
 def open_page(browser, tmp_path):
-    def opened(mechanism, motion=None):
+    def opened(mechanism, motion=None, things=()):
         file = tmp_path / f"{mechanism.name}.html"
-        page.write(page.of_motion(mechanism, motion), "a test", "check", file)
+        page.write(page.of_motion(mechanism, motion) | description.around(things), "a test", "check", file)
         browser.console()
         browser.open(file)
         return file
@@ -310,6 +312,30 @@ def test_the_page_of_a_plan_moves_the_arm_within_marked_limits(name, browser, he
     assert not [entry for entry in browser.console() if "GPU stall" not in entry["message"]]
     again = here("plan", mechanism, way, "-o", tmp_path / "b.csv", "--page", file)
     assert again.returncode == 2 and "is there already" in again.stderr and not (tmp_path / "b.csv").exists()
+
+
+def test_what_a_simulated_arm_touches_is_an_arrow_and_what_it_pushes_moves(browser, open_page):
+    mechanism = load_mechanism(MECHANISMS / "three_link.toml")
+    box = Thing("box", Solid(np.eye(3, dtype=np.float32), np.array([[0, 1, 2]], np.uint32), "#c79a61"),
+                (0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), moves=True)
+    turned = (0.4, 0.1, 0.0, 0.0, 0.0, 1.0, 0.0)
+    touch = Contact("hand", "box", np.array([0.3, 0.0, 0.1]), np.array([0.0, -40.0, 30.0]))
+    t, q = np.linspace(0.0, 1.0, 61), np.zeros((61, 3))
+    pushed = np.where(t > 0.5, -0.4, 0.1)[:, None] * [1.0, 0.0, 0.0]
+    motion = Motion(tuple(joint.name for joint in mechanism.streamed), t, q, pushed=pushed,
+                    around=[(0.0, Moment({"box": box.place})), (0.5, Moment({"box": turned}, (touch,)))])
+    open_page(mechanism, motion, [box])
+    seen = """const v = femtorque.view, one = v.contacts[0], push = v.pushes.shoulder, up = new THREE.Vector3(0, 1, 0);
+              return [v.things.box.position.toArray(), Boolean(one?.visible), Boolean(push?.visible),
+                      one && [one.position.toArray(), up.applyQuaternion(one.quaternion).toArray()],
+                      push && new THREE.Vector3(0, 0, 1).applyQuaternion(push.quaternion).toArray()]"""
+    assert browser.run(f"femtorque.seek(0.3); {seen}")[:3] == [[0.3, 0.0, 0.0], False, False]
+    place, touches, pushes, (point, way), axis = browser.run(f"femtorque.seek(0.7); {seen}")
+    assert place == [0.4, 0.1, 0.0] and touches and pushes
+    np.testing.assert_allclose([point, way, axis], [[0.3, 0.0, 0.1], [0.0, -0.8, 0.6], [0.0, 0.0, -1.0]], atol=1e-6)
+    said = browser.run("return document.getElementById('time').getAttribute('aria-valuetext')")
+    assert said == "0.70 s, box touches hand: 50 N; pushed, unforeseen: shoulder"
+    assert browser.run(f"femtorque.seek(0.3); {seen}")[:3] == [[0.3, 0.0, 0.0], False, False]
 
 
 def test_joints_that_mimic_another_move_with_it(browser, open_page, tmp_path):

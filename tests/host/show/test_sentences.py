@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from hil.play.run import Result
 from hil.play.run import run as play
 from host.record import export
 from host.record import log as logs
+from host.scene.surroundings import Contact, Moment
 from host.show import plot, report
 from host.show.display import tracking_table
 from host.show.findings import ZERO_FIRST, Findings
@@ -145,6 +146,13 @@ def test_a_motor_that_can_do_no_more_is_said_and_not_the_model():
                                                                                              "The model was farthest")
     strong = a_run(T, 5.0 * np.sign(RATE), 0.0 * T)
     assert has(Findings(strong).sentences, "was asked for all that limits.effort allows")
+
+
+def test_a_thing_in_the_way_is_named_and_not_the_model_blamed():
+    touch = Contact("hand", "box", np.zeros(3), np.ones(3))
+    found = Findings(replace(a_run(T, ACCELERATION, 0.3 * np.sign(RATE)), around=((0.5, Moment({}, (touch,))),)))
+    assert has(found.sentences, "says nothing of the model: the arm touched box.")
+    assert not has(found.sentences, "The model was farthest")
 
 
 def test_parts_that_go_against_each_other_are_given_in_newton_metres_and_never_as_shares_of_a_whole():

@@ -1,0 +1,161 @@
+"""What a scene of MuJoCo's looks like, and what of it touches the arm: for pages and logs.
+
+Shapes: https://mujoco.readthedocs.io/en/stable/XMLreference.html#body-geom; height fields and signed distance fields
+are not drawn, nor are the groups that MuJoCo's own viewer hides at first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from host.scene.meshes import CELLS, FACES, Solid, clustered
+from host.scene.surroundings import Contact, Moment, Place, Thing
+
+if TYPE_CHECKING:
+    from hil.plant.mujoco import Plant
+
+Array = NDArray[np.float64]
+
+ENDLESS = 2.0  # m, half the side of a plane without a size
+SIDES = 20  # of what is round
+RINGS = 4  # of a hemisphere
+FEW = 150  # triangles of a mesh that moves: every sample of a log carries them
+VISIBLE = 3  # groups of geoms from here on are hidden
+PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)  # mjtGeom
+
+
+def things(plant: Plant) -> tuple[Thing, ...]:
+    """What can be drawn of the scene, the arm left out."""
+    model = plant.model
+    return tuple(Thing(name(plant, k), solid, _place(plant, k), _moves(plant, k)) for k in _around(plant)
+                 if (solid := _solid(model, k, _moves(plant, k))) is not None)
+
+
+def moment(plant: Plant) -> Moment:
+    """What moves in the scene, and every contact of the arm with it, now."""
+    return Moment({name(plant, k): _place(plant, k) for k in _around(plant) if _moves(plant, k)}, _contacts(plant))
+
+
+def name(plant: Plant, geom: int) -> str:
+    """Of a geom: its own, its body's, or its number."""
+    model = plant.model
+    body = model.body(model.geom_bodyid[geom]).name
+    return str(model.geom(geom).name or (f"{body} {geom}" if body else f"geom {geom}"))
+
+
+def _around(plant: Plant) -> list[int]:
+    """Numbers of the scene's geoms that are seen."""
+    model = plant.model
+    return [k for k in range(model.ngeom) if plant.link_of(k) is None and model.geom_group[k] < VISIBLE]
+
+
+def _moves(plant: Plant, geom: int) -> bool:
+    return bool(plant.model.body_weldid[plant.model.geom_bodyid[geom]] != 0)
+
+
+def _place(plant: Plant, geom: int) -> Place:
+    turn = np.zeros(4)
+    plant.mujoco.mju_mat2Quat(turn, plant.data.geom_xmat[geom])
+    return (*map(float, plant.data.geom_xpos[geom]), *map(float, np.roll(turn, -1)))
+
+
+def _contacts(plant: Plant) -> tuple[Contact, ...]:
+    """One for each link and thing that touch."""
+    found: dict[tuple[str, str], list[tuple[Array, Array]]] = {}
+    wrench = np.zeros(6)
+    for k in range(plant.data.ncon):
+        contact = plant.data.contact[k]
+        first, second = map(int, contact.geom)
+        links = plant.link_of(first), plant.link_of(second)
+        if (links[0] is None) == (links[1] is None):
+            continue  # both of the scene, or a scene's own arm against itself
+        plant.mujoco.mj_contactForce(plant.model, plant.data, k, wrench)
+        on_second = np.reshape(contact.frame, (3, 3)).T @ wrench[:3]
+        if not on_second.any():
+            continue  # within the margin, not touching
+        link, thing, force = ((links[1], first, on_second) if links[1] is not None else (links[0], second, -on_second))
+        found.setdefault((str(link), name(plant, thing)), []).append((np.array(contact.pos), force))
+    return tuple(_together(link, thing, points) for (link, thing), points in found.items())
+
+
+def _together(link: str, thing: str, points: list[tuple[Array, Array]]) -> Contact:
+    forces = np.array([force for _, force in points])
+    weights = np.linalg.norm(forces, axis=1)
+    return Contact(link, thing, np.average([point for point, _ in points], axis=0, weights=weights), forces.sum(axis=0))
+
+
+# -- shapes -----------------------------------------------------------------
+
+
+def _solid(model: Any, geom: int, moves: bool) -> Solid | None:
+    """In the geom's own frame; None for kinds that are not drawn."""
+    kind, size = int(model.geom_type[geom]), np.asarray(model.geom_size[geom], float)
+    if kind == MESH:
+        vertices, faces = _mesh(model, int(model.geom_dataid[geom]), FEW if moves else FACES)
+    elif kind == BOX:
+        vertices, faces = _box(size)
+    elif kind == PLANE:
+        x, y = (side if side > 0.0 else ENDLESS for side in size[:2])
+        vertices, faces = np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]]), np.array([[0, 1, 2], [0, 2, 3]])
+    elif kind in (SPHERE, ELLIPSOID):
+        vertices, faces = _revolved(_round(1.0, 0.0))
+        vertices = vertices * (size if kind == ELLIPSOID else size[0])
+    elif kind in (CAPSULE, CYLINDER):
+        vertices, faces = _revolved(_round(*size[:2]) if kind == CAPSULE else _flat(*size[:2]))
+    else:
+        return None
+    return Solid(np.asarray(vertices, np.float32), np.asarray(faces, np.uint32), _colour(model, geom))
+
+
+def _mesh(model: Any, number: int, most: int) -> tuple[Array, NDArray[np.int64]]:
+    vertex, face, cells = int(model.mesh_vertadr[number]), int(model.mesh_faceadr[number]), CELLS
+    vertices = np.array(model.mesh_vert[vertex:vertex + model.mesh_vertnum[number]], float)
+    faces = np.array(model.mesh_face[face:face + model.mesh_facenum[number]], np.int64)
+    while len(faces) > most:
+        (vertices, faces), cells = clustered(vertices, faces, cells), cells // 2
+    return vertices, faces
+
+
+def _box(half: Array) -> tuple[Array, NDArray[np.int64]]:
+    """Sides with corners of their own, so that edges are drawn sharp."""
+    vertices = []
+    for axis in range(3):
+        for way in (-1.0, 1.0):
+            side = np.array([[-way, -1, 1], [way, -1, 1], [way, 1, 1], [-way, 1, 1]]) * [1.0, 1.0, way]
+            vertices.append(np.roll(side, axis + 1, axis=1))
+    four = 4 * np.arange(6)[:, None]
+    return np.concatenate(vertices) * half, np.concatenate([four + [0, 1, 2], four + [0, 2, 3]])
+
+
+def _round(radius: float, half: float) -> Array:
+    """Outline (r, z) of a capsule; of a sphere where half the length between its ends is 0."""
+    up = np.linspace(0.0, np.pi / 2, RINGS + 1)
+    upper = np.column_stack([radius * np.cos(up), half + radius * np.sin(up)])
+    return np.concatenate([upper[::-1] * [1.0, -1.0], upper])
+
+
+def _flat(radius: float, half: float) -> Array:
+    """Outline of a cylinder; corners twice, so that edges are drawn sharp."""
+    return np.array([[0.0, -half], [radius, -half], [radius, -half], [radius, half], [radius, half], [0.0, half]])
+
+
+def _revolved(outline: ArrayLike) -> tuple[Array, NDArray[np.int64]]:
+    """An outline (r, z), from below, turned about z."""
+    rows = np.asarray(outline, float)
+    angle = 2.0 * np.pi * np.arange(SIDES) / SIDES
+    r, z = rows.T
+    vertices = np.stack([np.outer(r, np.cos(angle)), np.outer(r, np.sin(angle)), np.outer(z, np.ones(SIDES))], -1)
+    ring, k = np.divmod(np.arange((len(rows) - 1) * SIDES), SIDES)
+    a, b = SIDES * ring + k, SIDES * ring + (k + 1) % SIDES
+    return vertices.reshape(-1, 3), np.concatenate([np.column_stack([a, b, b + SIDES]),
+                                                    np.column_stack([a, b + SIDES, a + SIDES])])
+
+
+def _colour(model: Any, geom: int) -> str:
+    """Of its material, or its own."""
+    material = int(model.geom_matid[geom])
+    rgba = model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom]
+    return "#" + "".join(f"{round(255 * float(x)):02x}" for x in np.clip(rgba[:3], 0.0, 1.0))

@@ -1,0 +1,191 @@
+"""What a simulated arm stands among and touches, in a log: visualization_msgs/MarkerArray, drawn by RViz and
+Foxglove.
+
+/scene holds the surfaces of all things, once; /scene/moving those that can be pushed away, and /contacts an arrow for
+every link and thing that touch, with every STATUS. An arrow ends where it touches; FORCE of its length is 1 N.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mcap_ros2.writer import Writer
+from numpy.typing import NDArray
+
+from codegen.mechanism.description import BASE, Mechanism
+from host.record.robot import frames
+from host.scene.surroundings import Contact, Moment, Surroundings, Thing
+
+Array = NDArray[np.float64]
+
+SCENE, MOVING, CONTACTS = "/scene", "/scene/moving", "/contacts"
+ARROW, TRIANGLES = 0, 11  # of Marker.type
+ADD, DELETE_ALL = 0, 3  # of Marker.action
+FORCE = 0.01  # m of an arrow for 1 N
+SHAFT = {"x": 0.008, "y": 0.02, "z": 0.0}  # m: its diameter, its head's
+ON = " on "  # between a thing and a link in an arrow's text
+COLOUR = "#b04fd0"
+_LINE = "=" * 80
+_MARKERS = f"""visualization_msgs/Marker[] markers
+{_LINE}
+MSG: visualization_msgs/Marker
+int32 ARROW=0
+int32 CUBE=1
+int32 SPHERE=2
+int32 CYLINDER=3
+int32 LINE_STRIP=4
+int32 LINE_LIST=5
+int32 CUBE_LIST=6
+int32 SPHERE_LIST=7
+int32 POINTS=8
+int32 TEXT_VIEW_FACING=9
+int32 MESH_RESOURCE=10
+int32 TRIANGLE_LIST=11
+int32 ADD=0
+int32 MODIFY=0
+int32 DELETE=2
+int32 DELETEALL=3
+std_msgs/Header header
+string ns
+int32 id
+int32 type
+int32 action
+geometry_msgs/Pose pose
+geometry_msgs/Vector3 scale
+std_msgs/ColorRGBA color
+builtin_interfaces/Duration lifetime
+bool frame_locked
+geometry_msgs/Point[] points
+std_msgs/ColorRGBA[] colors
+string texture_resource
+sensor_msgs/CompressedImage texture
+visualization_msgs/UVCoordinate[] uv_coordinates
+string text
+string mesh_resource
+visualization_msgs/MeshFile mesh_file
+bool mesh_use_embedded_materials
+{_LINE}
+MSG: std_msgs/Header
+builtin_interfaces/Time stamp
+string frame_id
+{_LINE}
+MSG: builtin_interfaces/Time
+int32 sec
+uint32 nanosec
+{_LINE}
+MSG: builtin_interfaces/Duration
+int32 sec
+uint32 nanosec
+{_LINE}
+MSG: geometry_msgs/Pose
+geometry_msgs/Point position
+geometry_msgs/Quaternion orientation
+{_LINE}
+MSG: geometry_msgs/Point
+float64 x
+float64 y
+float64 z
+{_LINE}
+MSG: geometry_msgs/Quaternion
+float64 x
+float64 y
+float64 z
+float64 w
+{_LINE}
+MSG: geometry_msgs/Vector3
+float64 x
+float64 y
+float64 z
+{_LINE}
+MSG: std_msgs/ColorRGBA
+float32 r
+float32 g
+float32 b
+float32 a
+{_LINE}
+MSG: sensor_msgs/CompressedImage
+std_msgs/Header header
+string format
+uint8[] data
+{_LINE}
+MSG: visualization_msgs/UVCoordinate
+float32 u
+float32 v
+{_LINE}
+MSG: visualization_msgs/MeshFile
+string filename
+uint8[] data
+"""
+
+
+class Around:
+    """Writes these topics. mechanism: whose base the frame is."""
+
+    def __init__(self, surroundings: Surroundings, mechanism: Mechanism | None, writer: Writer) -> None:
+        self.things = tuple(surroundings.things)
+        self._at, self._writer = surroundings.at, writer
+        self._frame = BASE if mechanism is None else frames(mechanism)[BASE]
+        self._schema = writer.register_msgdef("visualization_msgs/msg/MarkerArray", _MARKERS)
+        self._begun = False
+
+    def write(self, tick: int, stamp_ns: int, now: int) -> None:
+        """What was around at a tick: by the board's time and by the host's clock, ns."""
+        moment = self._at(tick)
+        if moment is None:
+            return
+        header = {"stamp": {"sec": stamp_ns // 10**9, "nanosec": stamp_ns % 10**9}, "frame_id": self._frame}
+
+        def put(topic: str, markers: list[dict[str, Any]]) -> None:
+            numbered = [{"header": header, "id": k} | marker for k, marker in enumerate(markers)]
+            self._writer.write_message(topic, self._schema, {"markers": numbered}, stamp_ns, now)
+
+        if not self._begun:
+            put(SCENE, [_surface(thing) for thing in self.things if not thing.moves])
+            self._begun = True
+        if moment.places:
+            put(MOVING, [_surface(thing, moment) for thing in self.things if thing.name in moment.places])
+        put(CONTACTS, [{"action": DELETE_ALL}, *map(_arrow, moment.contacts)])
+
+
+def _surface(thing: Thing, moment: Moment | None = None) -> dict[str, Any]:
+    place = thing.place if moment is None else moment.places[thing.name]
+    corners = thing.solid.vertices[thing.solid.faces.ravel()]
+    return {"ns": "scene", "type": TRIANGLES, "action": ADD, "text": thing.name, "pose": _pose(place),
+            "scale": _xyz(np.ones(3)), "color": _colour(thing.solid.colour), "points": [_xyz(p) for p in corners]}
+
+
+def _arrow(contact: Contact) -> dict[str, Any]:
+    begin = contact.point - FORCE * contact.force
+    return {"ns": "contacts", "type": ARROW, "action": ADD, "text": contact.thing + ON + contact.link,
+            "scale": SHAFT, "color": _colour(COLOUR), "points": [_xyz(begin), _xyz(contact.point)]}
+
+
+def moments(moving: list[Any], contacts: list[Any]) -> tuple[tuple[float, Moment], ...]:
+    """What was written, as (ns, message) of both topics: s since the board's reset, and what was around."""
+    places = {at: {m.text: _placed(m.pose) for m in message.markers} for at, message in moving}
+    return tuple((at / 1e9, Moment(places.get(at, {}), tuple(_read(m) for m in message.markers if m.points)))
+                 for at, message in contacts)
+
+
+def _read(marker: Any) -> Contact:
+    begin, end = (np.array([p.x, p.y, p.z]) for p in marker.points)
+    thing, _, link = marker.text.rpartition(ON)
+    return Contact(link, thing, end, (end - begin) / FORCE)
+
+
+def _pose(place: tuple[float, ...]) -> dict[str, Any]:
+    return {"position": _xyz(place[:3]), "orientation": dict(zip("xyzw", place[3:], strict=True))}
+
+
+def _placed(pose: Any) -> tuple[float, ...]:
+    p, turn = pose.position, pose.orientation
+    return p.x, p.y, p.z, turn.x, turn.y, turn.z, turn.w
+
+
+def _xyz(values: Any) -> dict[str, float]:
+    return dict(zip("xyz", map(float, values), strict=True))
+
+
+def _colour(text: str) -> dict[str, float]:
+    return dict(zip("rgb", (int(text[k:k + 2], 16) / 255.0 for k in (1, 3, 5)), strict=True)) | {"a": 1.0}

@@ -1,0 +1,64 @@
+"""What stands around a simulated arm, and where they touch: as plain data, for logs and pages.
+
+Everything is in the frame of the arm's base, m and N. A place is x, y, z and a quaternion x, y, z, w.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from host.scene.meshes import Solid
+
+Array = NDArray[np.float64]
+Place = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A body's surface, in a frame of its own that stands at `place` at first. moves: whether it can be pushed away."""
+
+    name: str
+    solid: Solid
+    place: Place
+    moves: bool = False
+
+    def data(self) -> dict[str, Any]:
+        return {"name": self.name, "place": list(self.place), "moves": self.moves, **self.solid.data()}
+
+
+@dataclass(frozen=True)
+class Contact:
+    """All points of one link that touch one thing: force (3,) of the thing on the link, at their centre of pressure."""
+
+    link: str
+    thing: str
+    point: Array
+    force: Array
+
+    def data(self) -> list[Any]:
+        return [self.link, self.thing, *np.round([*self.point, *self.force], 4).tolist()]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """At one time: where the things are that move, by name, and what touches the arm."""
+
+    places: dict[str, Place] = field(default_factory=dict)
+    contacts: tuple[Contact, ...] = ()
+
+    def data(self) -> dict[str, Any]:
+        return {"places": {name: np.round(place, 5).tolist() for name, place in self.places.items()},
+                "contacts": [contact.data() for contact in self.contacts]}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """at: the moment of a tick of the control loop, None where it is not known."""
+
+    things: Sequence[Thing]
+    at: Callable[[int], Moment | None]
