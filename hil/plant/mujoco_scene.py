@@ -6,16 +6,13 @@ are not drawn, nor are the groups that MuJoCo's own viewer hides at first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from host.scene.meshes import CELLS, FACES, Solid, clustered
 from host.scene.surroundings import Contact, Moment, Place, Thing
-
-if TYPE_CHECKING:
-    from hil.plant.mujoco import Plant
 
 Array = NDArray[np.float64]
 
@@ -27,57 +24,68 @@ VISIBLE = 3  # groups of geoms from here on are hidden
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)  # mjtGeom
 
 
-def things(plant: Plant) -> tuple[Thing, ...]:
+class World(Protocol):
+    """MuJoCo, a model of its with an arm, and where that is."""
+
+    mujoco: Any
+    model: Any
+    data: Any
+
+    def link_of(self, geom: int) -> str | None:
+        """The arm's link that a geom belongs to; None: it is of the scene."""
+
+
+def things(world: World) -> tuple[Thing, ...]:
     """What can be drawn of the scene, the arm left out."""
-    model = plant.model
-    return tuple(Thing(name(plant, k), solid, _place(plant, k), _moves(plant, k)) for k in _around(plant)
-                 if (solid := _solid(model, k, _moves(plant, k))) is not None)
+    model = world.model
+    return tuple(Thing(name(world, k), solid, _place(world, k), _moves(world, k)) for k in _around(world)
+                 if (solid := _solid(model, k, _moves(world, k))) is not None)
 
 
-def moment(plant: Plant) -> Moment:
+def moment(world: World) -> Moment:
     """What moves in the scene, and every contact of the arm with it, now."""
-    return Moment({name(plant, k): _place(plant, k) for k in _around(plant) if _moves(plant, k)}, _contacts(plant))
+    return Moment({name(world, k): _place(world, k) for k in _around(world) if _moves(world, k)}, _contacts(world))
 
 
-def name(plant: Plant, geom: int) -> str:
+def name(world: World, geom: int) -> str:
     """Of a geom: its own, its body's, or its number."""
-    model = plant.model
+    model = world.model
     body = model.body(model.geom_bodyid[geom]).name
     return str(model.geom(geom).name or (f"{body} {geom}" if body else f"geom {geom}"))
 
 
-def _around(plant: Plant) -> list[int]:
+def _around(world: World) -> list[int]:
     """Numbers of the scene's geoms that are seen."""
-    model = plant.model
-    return [k for k in range(model.ngeom) if plant.link_of(k) is None and model.geom_group[k] < VISIBLE]
+    model = world.model
+    return [k for k in range(model.ngeom) if world.link_of(k) is None and model.geom_group[k] < VISIBLE]
 
 
-def _moves(plant: Plant, geom: int) -> bool:
-    return bool(plant.model.body_weldid[plant.model.geom_bodyid[geom]] != 0)
+def _moves(world: World, geom: int) -> bool:
+    return bool(world.model.body_weldid[world.model.geom_bodyid[geom]] != 0)
 
 
-def _place(plant: Plant, geom: int) -> Place:
+def _place(world: World, geom: int) -> Place:
     turn = np.zeros(4)
-    plant.mujoco.mju_mat2Quat(turn, plant.data.geom_xmat[geom])
-    return (*map(float, plant.data.geom_xpos[geom]), *map(float, np.roll(turn, -1)))
+    world.mujoco.mju_mat2Quat(turn, world.data.geom_xmat[geom])
+    return (*map(float, world.data.geom_xpos[geom]), *map(float, np.roll(turn, -1)))
 
 
-def _contacts(plant: Plant) -> tuple[Contact, ...]:
+def _contacts(world: World) -> tuple[Contact, ...]:
     """One for each link and thing that touch."""
     found: dict[tuple[str, str], list[tuple[Array, Array]]] = {}
     wrench = np.zeros(6)
-    for k in range(plant.data.ncon):
-        contact = plant.data.contact[k]
+    for k in range(world.data.ncon):
+        contact = world.data.contact[k]
         first, second = map(int, contact.geom)
-        links = plant.link_of(first), plant.link_of(second)
+        links = world.link_of(first), world.link_of(second)
         if (links[0] is None) == (links[1] is None):
             continue  # both of the scene, or a scene's own arm against itself
-        plant.mujoco.mj_contactForce(plant.model, plant.data, k, wrench)
+        world.mujoco.mj_contactForce(world.model, world.data, k, wrench)
         on_second = np.reshape(contact.frame, (3, 3)).T @ wrench[:3]
         if not on_second.any():
             continue  # within the margin, not touching
         link, thing, force = ((links[1], first, on_second) if links[1] is not None else (links[0], second, -on_second))
-        found.setdefault((str(link), name(plant, thing)), []).append((np.array(contact.pos), force))
+        found.setdefault((str(link), name(world, thing)), []).append((np.array(contact.pos), force))
     return tuple(_together(link, thing, points) for (link, thing), points in found.items())
 
 
