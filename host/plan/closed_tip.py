@@ -19,7 +19,7 @@ STARTS = 6  # poses that the search begins from: following the loops to them tak
 
 
 class ClosedTip(Tip):
-    """A point fixed in a link of a mechanism with loops. Joint positions are poses (n,) of its space."""
+    """A point fixed in a link that loops hold or a leader moves. Joint positions are poses (n,) of its space."""
 
     def __init__(self, space: Space, link: str, offset: ArrayLike, source: object) -> None:
         super().__init__(space.mechanism, link, offset, source)

@@ -137,9 +137,11 @@ class _Way:
         """Of the mode at hand."""
         if self.named is None:
             return None
-        if self.space.assembly.cuts:
+        tip = Tip(self.space.mechanism, self.named.link, self.named.offset, self.source)
+        led = any(tip.model.bodies[body].joint.mimic for body in tip.path)
+        if led or self.space.assembly.cuts:
             return ClosedTip(self.space, self.named.link, self.named.offset, self.source)
-        return Tip(self.space.mechanism, self.named.link, self.named.offset, self.source)
+        return tip
 
     def go(self, point: Waypoint, following: str | None) -> None:
         """To a waypoint; following: the mode of the next one."""

@@ -129,10 +129,10 @@ class Space:
         return rows
 
     def torque(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Torques (N, J), N m or N, of the streamed joints by Newton-Euler with the forces at the cuts, of a motion
-        (N, n) of all joints; none of joints that nothing drives in this mode."""
+        """Torques (N, J), N m or N, of the streamed joints by Newton-Euler with the forces at the cuts, and of all
+        that follows a leader, of a motion (N, n) of all joints; none of joints that nothing drives in this mode."""
         model = self.assembly.model
-        convert = closed_form(self.assembly, recursion) if self.assembly.cuts else recursion
+        convert = closed_form(self.assembly, recursion) if self.mechanism.constrained else recursion
         return self.streamed(newton_euler(model, q, qd, qdd, convert)) * self.driven
 
     @property

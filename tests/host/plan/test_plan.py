@@ -11,12 +11,16 @@ import pytest
 from codegen.common.errors import BadInput, Refused
 from codegen.mechanism.description import Limits
 from codegen.mechanism.reader import load_mechanism
+from codegen.model.bodies import Model
 from codegen.motion.trajectory import Trajectory, check_streamable
+from codegen.verify.torque import motor_torque
 from host.plan import effort, waypoints
 from host.plan import figure as plan_figure
 from host.plan.plan import plan
 from host.plan.tip import Goal, Tip
 from tests.codegen.mechanism.test_urdf import robot
+from tests.support import oracle
+from tests.support.mimic import gripper_in
 
 ROOT = Path(__file__).resolve().parents[3]
 ARM = ROOT / "mechanisms" / "three_link.toml"
@@ -86,6 +90,40 @@ def test_a_plan_passes_its_waypoints_within_every_limit(arm, tmp_path):
     tau, there = effort.wanted(arm, t, found.trajectory), [j.limits.effort for j in arm.moving]
     assert np.all(np.abs(tau) <= 0.9 * np.array(there) * (1 + 1e-3))
     check_streamable(found.trajectory, arm)
+
+
+def in_full(mechanism, leaders):
+    """Rows of all moving joints from those of the leaders, by the ratios that the file gives."""
+    column = {joint.name: leaders[:, k] for k, joint in enumerate(mechanism.streamed)}
+    return np.column_stack([j.mimic.ratio * column[j.mimic.joint] if j.mimic else column[j.name]
+                            for j in mechanism.moving])
+
+
+def test_a_leader_is_planned_with_the_torque_of_all_that_follows_it(tmp_path):
+    gripper = gripper_in(tmp_path)
+    found = planned(gripper, tmp_path, "[[waypoint]]\njoints = { shoulder = 0.5, grip = 0.6 }\n")
+    t = np.linspace(0.0, found.trajectory.duration, 40)
+    q, qd, qdd = found.trajectory.at(t)
+    offsets = [j.mimic.offset if j.mimic else 0.0 for j in gripper.moving]
+    every = oracle.rnea(Model.of(gripper), in_full(gripper, q) + offsets, in_full(gripper, qd), in_full(gripper, qdd))
+    ratios = in_full(gripper, np.eye(2))  # of every joint to every leader
+    tau = effort.wanted(gripper, t, found.trajectory) - motor_torque(gripper, qd, qdd)
+    np.testing.assert_allclose(tau, every @ ratios.T, atol=1e-12)
+    assert np.max(np.abs(every[:, 1] - tau[:, 1])) > 0.03, "what follows is a good part of it"
+
+
+def test_a_tip_that_a_leader_moves_gets_where_it_is_wanted(tmp_path):
+    gripper = gripper_in(tmp_path)
+    model = oracle.pinocchio_model(Model.of(gripper))
+    data, thumb = model.createData(), model.getJointId("thumb")
+
+    def place(leaders):
+        pin.forwardKinematics(model, data, in_full(gripper, np.atleast_2d(leaders))[0] + [0.0, 0.0, 0.0, 0.01])
+        return data.oMi[thumb].translation.copy()
+
+    wanted = place([0.4, 0.5])
+    found = planned(gripper, tmp_path, f'tip = {{ link = "thumb" }}\n[[waypoint]]\nxyz = {wanted.tolist()}\n')
+    np.testing.assert_allclose(place(found.trajectory.at(found.trajectory.duration)[0]), wanted, atol=1e-6)
 
 
 def test_between_two_rests_it_is_as_quick_as_jerk_allows(tmp_path, arm):
