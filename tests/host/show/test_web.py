@@ -124,6 +124,8 @@ def test_the_page_shows_what_the_board_says(watched, tmp_path):
         until(browser, "return Math.abs(view.arm.q.elbow + 0.5 + " + str(LAG) + ") < 1e-6")
         assert browser.run("return view.others.ghost.q.elbow") == pytest.approx(-0.5, abs=1e-6), "desired"
         assert browser.run("return view.marked.length") == 0
+        assert browser.run("return [...document.querySelectorAll('select, canvas[data-plot], #view')].every("
+                           "e => e.labels?.length || e.ariaLabel)")
         browser.screenshot(tmp_path / "monitor.png")
         assert (tmp_path / "monitor.png").stat().st_size > 30_000
 
