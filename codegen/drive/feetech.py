@@ -90,6 +90,7 @@ REGISTERS = {r.name: r for r in (
     Register("mode", 33, 1, "2: its motor gets the duty of register 44, and no loop is closed"),
     Register("least position", 9, 2, "counts"),
     Register("largest position", 11, 2, "counts; 0: no limit"),
+    Register("angular resolution", 30, 1, "1; more: a count is that many of the encoder's steps"),
     Register("position offset", 31, 2, "counts that it takes off; sign in bit 11"),
     Register("torque limit", 48, 2, "0.1 % of its supply"),
     Register("firmware", FIRMWARE, 2, "registers 0 and 1: major and minor version"),

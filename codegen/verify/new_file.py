@@ -23,6 +23,8 @@ from codegen.mechanism.refusal import in_radians
 from codegen.mechanism.schema import TITLE_PATTERN, TITLE_RULE
 from codegen.mechanism.urdf import Tables, read, toml_key
 from codegen.model.bodies import Model
+from codegen.verify.check import examine
+from codegen.verify.new_drives import Bussed, bussed
 from codegen.verify.plausible import doubts
 
 COMPUTE = "compute"  # the board without motors
@@ -32,6 +34,7 @@ RUNNING = 0.8  # of the speed without load, of a motor that is sold: at more it 
 RUN_UP = 0.05  # s in which its rotor alone reaches the joint's velocity at the joint's effort
 GEAR = {False: 100.0, True: 2000.0}  # motor turns per joint turn; rad per metre where the joint slides
 ELECTRICAL = 1e-3  # s: L / R
+SLACK = Gains(0.01, 0.001)  # that make no loop unstable
 FEW = 3  # joints that are named to be locked
 
 HEAD = """\
@@ -119,18 +122,19 @@ class Choice:
     """What of a URDF is taken and how it is driven.
 
     board: with it every joint gets a motor that fits its limits, an encoder, and the stiffest gains. motor: of the
-    catalogue, for every joint, instead of one made up. chain: `A:B`, only the joints on the way from link A to link B
-    move. lock: `JOINT` or `JOINT=value` each: these do not.
+    catalogue, for every joint, instead of one made up. drive: of the other catalogue, on a bus, instead. chain: `A:B`,
+    only the joints on the way from link A to link B move. lock: `JOINT` or `JOINT=value` each: these do not.
     """
 
     board: str | None = None
     motor: str | None = None
+    drive: str | None = None
     chain: str | None = None
     lock: tuple[str, ...] = ()
 
     def given(self) -> tuple[str, str] | None:
         """The first option that is of use with a URDF only, and its value."""
-        said = (("--board", self.board), ("--motor", self.motor), ("--chain", self.chain),
+        said = (("--board", self.board), ("--motor", self.motor), ("--drive", self.drive), ("--chain", self.chain),
                 ("--lock", self.lock[0] if self.lock else None))
         return next(((option, value) for option, value in said if value is not None), None)
 
@@ -143,7 +147,7 @@ def text(name: str, urdf: Path | None = None, out: Path | None = None, choice: C
         return _from_urdf(name, urdf, (out or Path(f"{name}.toml")).parent, choice)
     if said := choice.given():
         raise BadInput("femtorque init", *said, "goes with --from", "the file without a URDF has motors already"
-                       if said[0] in ("--board", "--motor") else "")
+                       if said[0] in ("--board", "--motor", "--drive") else "")
     drive_0 = DRIVE.format(effort=4.0, coulomb=2e-2, R=1.6, L=2.5e-3, K=0.35, rotor=3e-3, channel=0, ku=33.0, kv=1.28)
     drive_1 = DRIVE.format(effort=1.5, coulomb=1e-2, R=2.4, L=2e-3, K=0.2, rotor=1e-3, channel=1, ku=5.3, kv=0.208)
     return (HEAD.format(name=name, gravity="[0.0, 0.0, -9.81]") + CONTROL.format(board="f405rg-4", volts=VOLTS)
@@ -173,10 +177,16 @@ def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
     lock, sold = _locked(urdf, tables, choice), None if choice.motor is None else named(choice.motor)
     if sold is not None and board == COMPUTE:
         raise BadInput("femtorque init", "--motor", choice.motor, "goes with --board", "say which board drives it")
+    if choice.drive is not None and (board == COMPUTE or sold is not None):
+        raise BadInput("femtorque init", "--drive", choice.drive, "goes with --board, and stands for --motor",
+                       "say which board has the bus" if board == COMPUTE else "leave --motor out")
     near = os.path.relpath(urdf.absolute(), folder.absolute())
     path = near if near.count("..") <= 2 else str(urdf.absolute())
     if board == COMPUTE:
         return _urdf_text(name, path, tables, board, lock)
+    if choice.drive is not None:
+        drive = bussed(urdf, _moving(tables, lock), boards.load(board, "femtorque init"), choice.drive)
+        return _with_drives(name, str(urdf.absolute()), path, tables, board, lock, drive)
     moving, volts = _moving(tables, lock), VOLTS if sold is None else sold.volts
     _check_drives(urdf, moving, board, sold)
     motors = {str(joint["name"]): _made_up(joint) if sold is None else _bought(joint, sold) for joint in moving}
@@ -189,9 +199,29 @@ def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
     return _urdf_text(name, path, tables, board, lock, gains, motors, volts)
 
 
+def _with_drives(name: str, absolute: str, path: str, tables: Tables, board: str, lock: dict[str, float],
+                 drive: Bussed) -> str:
+    """The same with drives on a bus, and with the gains that `check` finds for them."""
+    def content(urdf: str, gains: dict[str, Gains]) -> str:
+        text = _urdf_text(name, urdf, tables, board, lock, volts=drive.volts, undriven=False)
+        for key, was, becomes in (("rate_hz", 1000, drive.rate_hz), ("knot_hz", 250, drive.knot_hz)):
+            text = text.replace(f"{key} = {was}", f"{key} = {becomes}".ljust(len(f"{key} = {was}")))
+        joints = [f"\n[[joint]]                       # {_said(joint)}\nname = {_quoted(str(joint['name']))}\n"
+                  f"{drive.tables(number, joint)}\n{drive.gains(gains[str(joint['name'])])}"
+                  for number, joint in enumerate(_moving(tables, lock), 1)]
+        return "\n".join([text.rstrip(), drive.head(), *joints]) + "\n"
+
+    with tempfile.TemporaryDirectory() as scratch:  # the gains follow from the mechanism that the file describes
+        draft = Path(scratch) / f"{name}.toml"
+        slack = {str(joint["name"]): SLACK for joint in _moving(tables, lock)}
+        draft.write_text(content(absolute, slack), encoding="utf-8")
+        gains = examine(load_mechanism(draft)).rule
+    return content(path, gains)
+
+
 def _urdf_text(name: str, path: str, tables: Tables, board: str, lock: dict[str, float],
                gains: dict[str, Gains] | None = None, motors: dict[str, Drive] | None = None,
-               volts: float = VOLTS) -> str:
+               volts: float = VOLTS, undriven: bool = True) -> str:
     lines = [HEAD.format(name=name, gravity="[0.0, 0.0, -9.81]").rstrip()]
     lines.append(f"urdf = {_quoted(path)}     # links and joints; what stands below is matched by name")
     lines.append(_lock(lock))
@@ -202,7 +232,7 @@ def _urdf_text(name: str, path: str, tables: Tables, board: str, lock: dict[str,
     if motors:
         told = dict.fromkeys(drive.told for drive in motors.values() if drive.told)
         lines.append("\n" + ("\n".join(told) if told else MADE_UP))
-    for number, joint in enumerate(_moving(tables, lock)):
+    for number, joint in enumerate(_moving(tables, lock) if undriven else ()):
         at = str(joint["name"])
         lines.append(_joint(number, joint) if gains is None or motors is None
                      else _driven(number, joint, gains[at], motors[at]))

@@ -23,6 +23,13 @@ def boards(incomplete: str) -> list[str]:
     return _beginning(incomplete, sorted(path.stem for path in (FIRMWARE / "boards").glob("*.toml")))
 
 
+def drives(incomplete: str) -> list[str]:
+    """Of --drive."""
+    from codegen.drive.catalogue import DRIVES
+
+    return _beginning(incomplete, DRIVES)
+
+
 def scenarios(incomplete: str) -> list[str]:
     """Of --scenario."""
     return _beginning(incomplete, sorted(path.stem for path in (ROOT / "hil" / "scenarios").glob("*.toml")))

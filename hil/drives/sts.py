@@ -22,7 +22,7 @@ TURN = 4096
 PERIOD = 1e-3  # s
 TURNAROUND = 20e-6  # s more than its return delay; chosen
 MODEL, ID, BAUD, DELAY, LEAST, MOST, HOTTEST, HIGHEST, LOWEST, TORQUE, START = 3, 5, 6, 7, 9, 11, 13, 14, 15, 16, 24
-SWITCH, CURRENT, OFFSET, MODE, PROTECTIVE, PATIENCE, OVERLOAD, LONGEST = 19, 28, 31, 33, 34, 35, 36, 38
+SWITCH, CURRENT, FACTOR, OFFSET, MODE, PROTECTIVE, PATIENCE, OVERLOAD, LONGEST = 19, 28, 30, 31, 33, 34, 35, 36, 38
 ENABLE, DUTY, LIMIT, LOCK, POSITION, SPEED, LOAD, VOLTAGE, WARMTH, STATUS = 40, 44, 48, 55, 56, 58, 60, 62, 63, 65
 AMPERES = 69
 STORED = 40  # registers below it are kept without power
@@ -46,7 +46,7 @@ class Sts3215:
         self.stored = bytearray(STORED)
         for at, value, size in ((0, 3, 1), (1, 10, 1), (MODEL, 777, 2), (ID, number, 1), (DELAY, 250, 1), (8, 1, 1),
                                 (MOST, 4095, 2), (HOTTEST, 70, 1), (HIGHEST, round(volts * 12), 1), (LOWEST, 40, 1),
-                                (TORQUE, 1000, 2), (SWITCH, 44, 1), (START, 16, 2), (CURRENT, 500, 2),
+                                (TORQUE, 1000, 2), (SWITCH, 44, 1), (START, 16, 2), (CURRENT, 500, 2), (FACTOR, 1, 1),
                                 (PROTECTIVE, 20, 1), (PATIENCE, 200, 1), (OVERLOAD, 80, 1), (LONGEST, 200, 1)):
             self.stored[at:at + size] = value.to_bytes(size, "little")
         self.phase = number * 0.137e-3 % PERIOD
@@ -117,7 +117,8 @@ class Sts3215:
         angle = self._angle - self.centre - age * self._velocity
         offset = self.get(OFFSET, 2)
         offset = -(offset & 0x7FF) if offset & 0x800 else offset
-        self.put(POSITION, (round(angle * TURN / math.tau) + TURN // 2 - offset) % TURN, 2)
+        counts = (round(angle * TURN / math.tau) + TURN // 2 - offset) % TURN
+        self.put(POSITION, counts // max(self.registers[FACTOR], 1), 2)
         speed = round(abs(self._velocity) * TURN / math.tau)
         self.put(SPEED, min(speed, 0x7FFF) | (0x8000 if self._velocity < 0.0 else 0), 2)
         share = self._share()

@@ -20,6 +20,7 @@ from codegen.drive.catalogue import DRIVES
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.toolchain import platformio as build
+from hil.board.buses import STEP
 from hil.board.virtual import VirtualBoard
 from hil.bus.frame import Frame
 from hil.bus.intruder import Intruder
@@ -28,6 +29,7 @@ from hil.drives import damiao, robstride
 from hil.drives.damiao import Damiao
 from hil.drives.drive import Drive
 from hil.drives.mini_cheetah import AK_FAULTS
+from hil.drives.sts import Sts3215
 from hil.scenarios.campaign import BEFORE, REACH, STAY, Scene
 
 LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives carry the arm
@@ -125,15 +127,15 @@ def _first(scene: Scene) -> Drive:
     return scene.board.wiring.buses.drives[FIRST]
 
 
-def _all(scene: Scene) -> list[Drive]:
-    return list(scene.board.wiring.buses.drives.values())
+def _all(scene: Scene) -> list[Drive | Sts3215]:
+    return scene.board.wiring.buses.all
 
 
 def _cut(scene: Scene) -> None:
     _first(scene).cut = True
 
 
-def _later(scene: Scene, seconds: float, action: Callable[[], None]) -> None:
+def later(scene: Scene, seconds: float, action: Callable[[], None]) -> None:
     scene.board.at(scene.board.seconds + seconds, action)
 
 
@@ -155,7 +157,7 @@ def _intruder(number: int | None, period: float) -> Callable[[Scene], None]:
             if intruder.counters.off:  # of errors when it sends together with the drive
                 intruder.counters.clear()
                 intruder.wire.ask(intruder)
-            _later(scene, RETURNS, again)
+            later(scene, RETURNS, again)
 
         again()
 
@@ -168,7 +170,7 @@ def _fails(code: int, again: float | None = None) -> Callable[[Scene], None]:
         if _first(scene).powered:
             _first(scene).fail(code)
         if again:
-            _later(scene, again, lambda: strike(scene))
+            later(scene, again, lambda: strike(scene))
 
     return strike
 
@@ -182,8 +184,8 @@ def _short(seconds: float, again: float | None = None, times: int = 1) -> Callab
             wire.shorted = shorted
 
         for i in range(times):
-            _later(scene, i * (again or 0.0), lambda: touch(True))
-            _later(scene, i * (again or 0.0) + seconds, lambda: touch(False))
+            later(scene, i * (again or 0.0), lambda: touch(True))
+            later(scene, i * (again or 0.0) + seconds, lambda: touch(False))
 
     return strike
 
@@ -208,15 +210,15 @@ def _without_supply(seconds: float) -> Callable[[Scene], None]:
     def strike(scene: Scene) -> None:
         drive = _first(scene)
         drive.supplied = False
-        _later(scene, seconds, lambda: setattr(drive, "supplied", True))
+        later(scene, seconds, lambda: setattr(drive, "supplied", True))
 
     return strike
 
 
-def _supply_dips(scene: Scene) -> None:
+def supply_dips(scene: Scene) -> None:
     """That of all drives, and of the board's measurement of it."""
     before, scene.board.bus_voltage = scene.board.bus_voltage, 0.0
-    _later(scene, 0.1, lambda: setattr(scene.board, "bus_voltage", before))
+    later(scene, 0.1, lambda: setattr(scene.board, "bus_voltage", before))
 
 
 def _rescale(share: float) -> Callable[[Scene], None]:
@@ -239,15 +241,15 @@ def _other_mode(scene: Scene) -> None:
         drive.parameters[robstride.RUN_MODE] = 1
 
 
-def _board_dies(scene: Scene) -> None:
+def board_dies(scene: Scene) -> None:
     scene.board.chip.supply(0.0)
 
 
-def _board_reset(cause: str) -> Callable[[Scene], None]:
+def board_reset(cause: str) -> Callable[[Scene], None]:
     return lambda scene: scene.board.reset(cause)
 
 
-def _board_halted(scene: Scene) -> None:
+def board_halted(scene: Scene) -> None:
     debugger = swd.Probe(scene.board.chip)
     debugger.attach()
     debugger.halt()
@@ -311,14 +313,14 @@ def injections(name: str) -> Iterator[Injection]:
     else:  # it comes back, lets go and does not tell: its joint stays behind
         behind = ("FOLLOWING", "OVERSPEED", "POSITION", "ENCODER")
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), behind, 1.5, moments=("HOLD", "TRACK"))
-    yield from each("supply dips", "100 ms", _supply_dips, ("UNDER_VOLTAGE", *ailing["silent"], *ailing["ails"]),
+    yield from each("supply dips", "100 ms", supply_dips, ("UNDER_VOLTAGE", *ailing["silent"], *ailing["ails"]),
                     told)
     yield from _settings(name)
     for moment in DRIVEN:
-        yield Injection("board dies", "no supply", moment, _board_dies, "off", within=own, dark=True, unreached=True)
-        yield Injection("board dies", "halted", moment, _board_halted, "off", within=own, dark=True, unreached=True)
+        yield Injection("board dies", "no supply", moment, board_dies, "off", within=own, dark=True, unreached=True)
+        yield Injection("board dies", "halted", moment, board_halted, "off", within=own, dark=True, unreached=True)
         for cause in ("pin", "brownout"):
-            yield Injection("board resets", cause, moment, _board_reset(cause), "off", within=own, state="DISARMED",
+            yield Injection("board resets", cause, moment, board_reset(cause), "off", within=own, state="DISARMED",
                             unreached=True)
         yield Injection("e-stop", "opens", moment, lambda scene: scene.board.estop(True), "off", within=told,
                         state="ESTOP")
@@ -369,6 +371,8 @@ class _Judge:
         self._speeds = np.array([joint.limits.velocity for joint, _ in board.joints])
         for drive in board.wiring.buses.drives.values():
             self._watch(drive)
+        for servo in board.wiring.buses.servos.values():
+            self._watch_servo(servo)
 
     def _watch(self, drive: Drive) -> None:
         step = drive.step
@@ -376,12 +380,28 @@ class _Judge:
         def watched(seconds: float, now: float, angle: float, velocity: float) -> float:
             torque = step(seconds, now, angle, velocity)
             if abs(torque) > NO_TORQUE * drive.ranges.torque:
-                self.last = now + seconds
-                if now > self.since:
-                    self.fastest = max(self.fastest, float(np.max(np.abs(self._board.plant.v) / self._speeds)))
+                self._note(now, seconds)
             return torque
 
         drive.step = watched  # type: ignore[method-assign]
+
+    def _watch_servo(self, servo: Sts3215) -> None:
+        """It drives where it gives its motor a voltage; without one the motor brakes, or floats."""
+        terminal = servo.terminal
+
+        def watched(now: float, angle: float, velocity: float, current: float = 0.0) -> float:
+            volts = terminal(now, angle, velocity, current)
+            if abs(volts) > 0.0:
+                self._note(now, STEP)
+            return volts
+
+        servo.terminal = watched  # type: ignore[method-assign]
+
+    def _note(self, now: float, seconds: float) -> None:
+        """A drive drives, for so long."""
+        self.last = now + seconds
+        if now > self.since:
+            self.fastest = max(self.fastest, float(np.max(np.abs(self._board.plant.v) / self._speeds)))
 
 
 def play(injection: Injection, mechanism: Mechanism, elf: Path, unlimited: bool = False) -> Outcome:
@@ -499,14 +519,22 @@ def _judged(scene: Scene, judge: _Judge, injection: Injection, seconds: float) -
 # ---- the whole
 
 
-def run(name: str, out: Path, pick: Callable[[list[Injection]], list[Injection]] = lambda all_: all_,
+Pick = Callable[[list[Injection]], list[Injection]]
+
+
+def run(name: str, out: Path, pick: Pick = lambda all_: all_,
         on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
     """Build the image of a kind of drives and do what is picked of its injections."""
-    mechanism = arm_of(name)
+    return done(arm_of(name), pick(list(injections(name))), KINDS[name].timeout is None, out, on_outcome)
+
+
+def done(mechanism: Mechanism, these: list[Injection], unlimited: bool, out: Path,
+         on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
+    """Build the image of an arm and do these to it. unlimited: its drives have no time limit of their own."""
     elf = build.build(mechanism, out / mechanism.name).elf
     outcomes = []
-    for injection in pick(list(injections(name))):
-        outcomes.append(play(injection, mechanism, elf, KINDS[name].timeout is None))
+    for injection in these:
+        outcomes.append(play(injection, mechanism, elf, unlimited))
         on_outcome(outcomes[-1])
     return outcomes
 

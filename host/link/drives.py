@@ -57,6 +57,7 @@ def servo_setting(drive: Drive, number: int, bits: int) -> str:
     setting, servo = drive.servo, drive.type.servo
     assert setting is not None and servo is not None
     wanted = {"model": str(servo.model), "lock": "1", "return delay": "0", "mode": str(feetech.PWM_MODE),
+              "angular resolution": "1",
               "least position": "no more than the joint's lower end", "position offset": str(setting.offset),
               "largest position": "no less than the joint's upper end",
               "torque limit": f"{feetech.FULL * setting.limit:g}", "firmware": setting.firmware}

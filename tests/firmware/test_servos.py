@@ -165,6 +165,7 @@ def test_that_a_duty_stays_within_the_torque_limit():
     (sts.MODEL, 2, 2825, "its model is 2825, and must be 777"),
     (sts.OFFSET, 2, 0x800 | 100, "its position offset is -100, and must be 0"),
     (sts.TORQUE, 2, 600, "its torque limit is 600, and must be 1000"),
+    (sts.FACTOR, 1, 2, "its angular resolution is 2, and must be 1"),
     (sts.LEAST, 2, 1500, "its least position is 1500, and must be no more than the joint's lower end"),
     (sts.MOST, 2, 3000, "its largest position is 3000, and must be no less than the joint's upper end"),
 ])

@@ -12,10 +12,10 @@
 #include <string.h> /* memcpy */
 
 /* What a step is about. PLACE: the position without a scale, which shows
- * whether that of the states is the file's. BYTE_OURS, WORD: of a servo, one
- * byte that is ours to say, two that are not. */
+ * whether that of the states is the file's. BYTE_OURS, OCTET, WORD: of a servo,
+ * one byte that is ours to say, one and two that are not. */
 typedef enum { POSITION, VELOCITY, TORQUE, MODE, WATCHDOG, PLACE, BYTE_OURS,
-               WORD } subject;
+               OCTET, WORD } subject;
 
 typedef struct {
     uint16_t number; /* the drive's */
@@ -59,6 +59,7 @@ static const step_row feetech[] = {
     { FT_FEETECH_DELAY, BYTE_OURS },
     { FT_FEETECH_LEAST, WORD },
     { FT_FEETECH_MOST, WORD },
+    { FT_FEETECH_FACTOR, OCTET },
     { FT_FEETECH_OFFSET, WORD },
     { FT_FEETECH_LIMIT, WORD },
     { FT_FEETECH_FIRMWARE, WORD },
@@ -294,6 +295,7 @@ static uint32_t of_servo(uint32_t i, uint32_t number)
 
     switch (number) {
     case FT_FEETECH_LOCK: return 1u;
+    case FT_FEETECH_FACTOR: return 1u;
     case FT_FEETECH_MODEL: return c->model;
     case FT_FEETECH_MODE: return FEETECH_PWM;
     case FT_FEETECH_LEAST: return c->least;

@@ -9,9 +9,9 @@
  * the owner's to set. FIRMWARE stands for registers 0 and 1, since no number
  * of a setting is 0. */
 enum { FT_FEETECH_MODEL = 3, FT_FEETECH_DELAY = 7, FT_FEETECH_LEAST = 9,
-       FT_FEETECH_MOST = 11, FT_FEETECH_OFFSET = 31, FT_FEETECH_MODE = 33,
-       FT_FEETECH_LIMIT = 48, FT_FEETECH_LOCK = 55,
-       FT_FEETECH_FIRMWARE = 256 };
+       FT_FEETECH_MOST = 11, FT_FEETECH_FACTOR = 30,
+       FT_FEETECH_OFFSET = 31, FT_FEETECH_MODE = 33, FT_FEETECH_LIMIT = 48,
+       FT_FEETECH_LOCK = 55, FT_FEETECH_FIRMWARE = 256 };
 
 #define FT_FEETECH_TURN 4096u /* counts */
 

@@ -150,3 +150,26 @@ def test_the_so101_can_be_had_with_motors_that_are_sold(tmp_path):
     arm = load_mechanism(write("so101", tmp_path / "so101.toml", robot("so101.urdf"),
                                Choice("f405rg-6", "pololu-37d-50")))
     assert len(arm.moving) == 6 and not [w for w in examine(arm).warnings if "no brushed motor" in w]
+
+
+@pytest.mark.parametrize(("drive", "board", "kind", "rate"), [
+    ("feetech-sts3215-12v", "f405rg-6", "sts", 500), ("damiao-4340", "nucleo-g474re-6", "can-fd", 1000),
+    ("robstride-02", "f405rg-6", "can", 500)])
+def test_the_so101_can_be_had_with_drives_on_a_bus(tmp_path, drive, board, kind, rate):
+    """At a rate that the bus bears, within what the drives give, and with gains for them."""
+    arm = load_mechanism(write("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board, drive=drive)))
+    report = examine(arm)
+    assert [j.drive.id for j in arm.moving] == [1, 2, 3, 4, 5, 6] and arm.buses[0].kind == kind
+    assert arm.control.rate_hz == rate <= report.buses[0].load.fastest
+    assert all(j.gains.ku > 0.0 and j.limits.effort <= j.drive.type.torque for j in arm.moving)
+
+
+@pytest.mark.parametrize(("choice", "said"), [
+    ({"board": "f405rg-6", "drive": "feetech-sts3215"}, "--drive = 'feetech-sts3215': no such drive; did you mean"),
+    ({"drive": "feetech-sts3215-12v"}, "goes with --board, and stands for --motor; say which board has the bus"),
+    ({"board": "f405rg-6", "drive": "damiao-4310", "motor": "pololu-37d-50"}, "stands for --motor; leave --motor out"),
+    ({"board": "odrive-v3.6", "drive": "feetech-sts3215-12v"}, "has no wire for servos for feetech-sts3215-12v")])
+def test_a_drive_that_cannot_be_is_refused(tmp_path, choice, said):
+    with pytest.raises(BadInput) as error:
+        text("so101", robot("so101.urdf"), None, Choice(**choice))
+    assert said in str(error.value)

@@ -9,6 +9,7 @@ import pytest
 from codegen.drive.catalogue import CATALOGUE
 from codegen.toolchain import platformio as build
 from hil.scenarios import campaign_drives as campaign
+from hil.scenarios import campaign_servos
 from tests.support.rig import ROOT
 
 PLACE = ROOT / "build" / "campaign-drives"
@@ -20,6 +21,8 @@ SAMPLE = {
     "cubemars": [("drive silent", "cable off", "FLOAT")],
     "mini-cheetah": [("board dies", "no supply", "TRACK")],
 }
+SAMPLE_OF_SERVOS = [("drive silent", "cable off", "TRACK"), ("drive's own fault", "overload", "HOLD"),
+                    ("wrong scale", "two steps a count", "CHECK"), ("foreign frame", "two of one number", "ARM")]
 
 
 def wrong(outcomes):
@@ -35,6 +38,22 @@ def test_that_a_sample_ends_where_it_must_with_no_torque(name):
     print(campaign.table({name: outcomes}))
     assert len(outcomes) == len(SAMPLE[name]) and wrong(outcomes) == []
     assert [o.left for o in outcomes] == [campaign.KINDS[name].timeout is None] * len(outcomes)
+
+
+def test_that_a_sample_of_servos_ends_where_it_must():
+    """Only the one whose cable is off keeps its duty, until its supply is cut."""
+    outcomes = campaign_servos.run(
+        PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_SERVOS])
+    assert len(outcomes) == len(SAMPLE_OF_SERVOS) and wrong(outcomes) == []
+    assert [o.injection.kind for o in outcomes if o.left] == ["drive silent"]
+
+
+def test_that_a_servo_that_goes_on_is_unsafe_whatever_the_board_says():
+    mechanism = campaign_servos.arm()
+    elf = build.build(mechanism, PLACE / mechanism.name).elf
+    nothing = campaign.Injection("nothing", "at all", "HOLD", lambda scene: None, "off", state="HOLD")
+    assert campaign.play(nothing, mechanism, elf).unsafe.startswith("torque for")
+    assert campaign.play(nothing, mechanism, elf, unlimited=True).unsafe == "a drive within reach is on"
 
 
 def test_that_torque_that_goes_on_is_unsafe_whatever_the_board_says():
@@ -59,11 +78,22 @@ def test_that_every_family_has_every_fault_and_no_two_injections_are_alike():
         assert len({(i.kind, i.name, i.moment) for i in own}) == len(own) >= 75
 
 
+def test_that_servos_have_every_fault_that_makes_sense_on_a_wire_and_no_two_are_alike():
+    every = list(campaign_servos.injections())
+    assert {i.kind for i in every} >= {
+        "drive silent", "drive late", "bus babbles", "foreign frame", "drive's own fault", "wire shorted",
+        "bytes disturbed", "drive's supply dips", "supply dips", "wrong scale", "wrong setting", "board dies",
+        "board resets", "e-stop"}
+    assert len({(i.kind, i.name, i.moment) for i in every}) == len(every) >= 110
+
+
 @pytest.mark.bench
 def test_that_nothing_that_goes_wrong_with_drives_is_unsafe():
     of_kind = {}
     for name in campaign.KINDS:
         of_kind[name] = campaign.run(name, PLACE, on_outcome=lambda o: print(wrong([o])) if not o.good else None)
+    of_kind[campaign_servos.NAME] = campaign_servos.run(
+        PLACE, on_outcome=lambda o: print(wrong([o])) if not o.good else None)
     print(f"\n{campaign.table(of_kind)}")
     assert wrong(o for outcomes in of_kind.values() for o in outcomes) == []
-    assert sum(map(len, of_kind.values())) >= 450
+    assert sum(map(len, of_kind.values())) >= 560

@@ -1,0 +1,112 @@
+"""What `femtorque init --drive` writes: a bus of the board, and a drive or servo of the catalogue in every joint."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codegen.board.description import Board
+from codegen.common.errors import BadInput
+from codegen.common.nearest import hint
+from codegen.drive.budget import Wire, load
+from codegen.drive.catalogue import DRIVES, DriveType
+from codegen.mechanism.buses import FD_BITRATE
+from codegen.mechanism.description import Gains
+
+RATES = ((1000, 250), (800, 200), (500, 100), (400, 100), (250, 50), (200, 50), (100, 50))  # Hz: control, knots
+SOFT = 0.2  # of the stiffest gains, of a servo: with more its encoder's steps and the play of its gear make it hum
+RUNNING = 0.8  # of the fastest, which has no torque to speak of
+BITRATE = 1_000_000
+CAN_VOLTS = 24.0
+
+SETTING_UP = """
+# Numbers are counted from the base on: give each {what} its own by its maker's tool, or write here what it has.
+# Then `femtorque bringup --zero --write` finds signs and zeros, and `femtorque identify --write` friction."""
+
+
+@dataclass(frozen=True)
+class Bussed:
+    """A kind of drive on a bus of the board, and how often it can be asked. volts: of its supply."""
+
+    kind: DriveType
+    bus: str
+    wire: Wire
+    rate_hz: int
+    knot_hz: int
+
+    @property
+    def volts(self) -> float:
+        return CAN_VOLTS if self.kind.servo is None else self.kind.servo.volts
+
+    def head(self) -> str:
+        what = "drive" if self.kind.servo is None else "servo"
+        return f'{SETTING_UP.format(what=what)}\n\n[[bus]]\nname = "{self.bus}"\nkind = "{self.wire.kind}"'
+
+    def tables(self, number: int, joint: dict[str, Any]) -> str:
+        """Of a joint of the URDF, but for its name and gains. number: from 1 on."""
+        return "\n".join(filter(None, (
+            self._limits(joint), self._friction(),
+            f'drive = {{ type = "{self.kind.name}", bus = "{self.bus}", id = {number} }}')))
+
+    def gains(self, stiffest: Gains) -> str:
+        """Of those that a loop of stiff joints could have."""
+        share = 1.0 if self.kind.servo is None else SOFT
+        why = "" if self.kind.servo is None else f"   # {SOFT:g} of the stiffest, for the servo's play"
+        return f"gains = {{ ku = {share * stiffest.ku:.3g}, kv = {share * stiffest.kv:.3g} }}{why}"
+
+    def _limits(self, joint: dict[str, Any]) -> str:
+        asked = joint.get("limits", {})
+        most = {"velocity": RUNNING * self.kind.velocity, "effort": self.kind.torque}
+        less = [f"{key} = {_down(value)}" for key, value in most.items() if value < asked.get(key, math.inf)]
+        return f"limits = {{ {', '.join(less)} }}   # the {_what(self.kind)} gives no more" if less else ""
+
+    def _friction(self) -> str:
+        servo = self.kind.servo
+        return "" if servo is None else f"friction = {{ viscous = {servo.viscous:.3g}, coulomb = {servo.coulomb:.3g} }}"
+
+
+def _what(kind: DriveType) -> str:
+    return "drive" if kind.servo is None else "servo"
+
+
+def _down(value: float) -> str:
+    """In three digits, and no more than it is."""
+    scale = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f"{math.floor(value / scale * (1.0 + 1e-12)) * scale:.3g}"
+
+
+def bussed(urdf: Path, moving: list[dict[str, Any]], board: Board, name: str) -> Bussed:
+    """Raises BadInput for a drive that is none, or that this board or these joints cannot have."""
+    if name not in DRIVES:
+        raise BadInput("femtorque init", "--drive", name, "no such drive", hint(name, list(DRIVES), "drives"))
+    kind = DRIVES[name]
+    for joint in moving:
+        if joint["type"] == "prismatic":
+            raise BadInput("femtorque init", "--drive", name, f"turns, and joint {joint['name']!r} slides",
+                           "lock it, or write its drive by hand")
+        if not {"lower", "upper"} <= joint.get("limits", {}).keys():
+            raise BadInput(urdf, f"joint.{joint['name']}.limit", None, "a drive's position ends at its range: the "
+                           "joint needs limits", "give them in the URDF, or lock it")
+    bus, wire = _bus(board, kind)
+    fastest = load(wire, [(number, kind) for number in range(1, len(moving) + 1)]).fastest
+    rates = next((pair for pair in RATES if pair[0] <= fastest), None)
+    if rates is None:
+        raise BadInput("femtorque init", "--drive", name,
+                       f"bus {bus!r} bears {len(moving)} of them at {fastest:.0f} Hz",
+                       "lock some joints, or write a second bus by hand")
+    return Bussed(kind, bus, wire, *rates)
+
+
+def _bus(board: Board, kind: DriveType) -> tuple[str, Wire]:
+    """The first that takes it."""
+    names = list(board.half_duplex if kind.servo is not None else board.can)
+    if not names:
+        what = "wire for servos" if kind.servo is not None else "CAN bus"
+        raise BadInput("femtorque init", "--board", board.name, f"has no {what} for {kind.name}",
+                       "take another board; docs/boards.md lists what each has")
+    if kind.servo is not None:
+        return names[0], Wire("sts", BITRATE)
+    fd = kind.fd and board.chip.cans[board.can[names[0]].controller].data is not None
+    return names[0], Wire("can-fd", BITRATE, FD_BITRATE) if fd else Wire("can", BITRATE)
