@@ -222,7 +222,8 @@ enabled again, also where it is over as soon as its motor is off.
 On the virtual board servos come with 0.5 ms before each answer, in position mode, open to be stored in; they look at
 encoder and registers once a millisecond, turn nothing below 1.6 % of duty, and short the motor at none: what is not
 published and was chosen is named in `hil/drives/sts.py`. They get warm, and let go for heat, for current and for load
-as Feetech's memory table has it. Backlash, a degree or so, is left out.
+as Feetech's memory table has it. Their gears have a degree of play, as was measured of an STS3215, between the rotor
+and the output, on which the encoder is: `hil/plant/play.py`.
 
 The wire is one pin of the board (`[half_duplex]` of [boards](boards.md)), open drain, with a pull-up of 1 to 2 kOhm to
 3.3 V; servos and board need a common ground. A servo has no time limit without commands. When the board dies, its
@@ -259,7 +260,8 @@ alone is a mechanism without motors; its `<mimic>` joints follow their leaders. 
 the nearest one that is.
 
 `femtorque init NAME --from X.urdf` takes links and joints of a URDF: `--chain A:B` lets only the joints between two
-links move, `--lock JOINT=value` holds one, `--board` and `--motor` choose what drives them ([motors](motors.md)).
+links move, `--lock JOINT=value` holds one, `--board` and `--motor` choose what drives them ([motors](motors.md)), or
+`--drive` a drive or servo on a bus ([drives](drives.md)).
 `init` and `check` say what no real mechanism is like: a link in the middle without mass, lengths in millimetres,
 inertias that do not go with their mass, limits that only fill the format, motors and gears that no one sells, a
 follower that is locked beside its leader, a legged robot's trunk that stands on the ground.

@@ -1,9 +1,9 @@
 """Which plant a mechanism has, and what a board sees of it: the streamed joints alone.
 
-Rigid trees move in joint coordinates. A planar arm that ends in a flexible link has a plant of its own, whose beam
-keeps its length, of third order in the deflection. Loops,
-modes and all other flexible links move as articulated points, with large rotations and with tension. MuJoCo moves what
-is asked of it, among things that can be touched.
+Rigid trees move in joint coordinates, where servos turn them with the play of their gears. A planar arm that ends in a
+flexible link has a plant of its own, whose beam keeps its length, of third order in the deflection. Loops, modes and
+all other flexible links move as articulated points, with large rotations and with tension. MuJoCo moves what is asked
+of it, among things that can be touched.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.errors import BadInput, Refused
 from codegen.mechanism.description import BASE, Mechanism
-from hil.plant import mujoco
+from hil.plant import mujoco, play
 from hil.plant import rigid as minimal
 from hil.plant.articulated import plant as articulated
 from hil.plant.flexible import FlexibleArmPlant
 
 Array = NDArray[np.float64]
-Plant = minimal.Plant | articulated.Plant | FlexibleArmPlant | mujoco.Plant
+Plant = minimal.Plant | play.Plant | articulated.Plant | FlexibleArmPlant | mujoco.Plant
 KINDS = ("auto", "mujoco")
 FINER = 2  # elements of the plant's flexible links to one of the inverse model's
 
@@ -70,7 +70,9 @@ def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None
     if beams and is_arm(mechanism):
         return FlexibleArmPlant(mechanism, FINER * beams[0].elements)
     changing = mechanism.constrained or mechanism.modes or beams
-    return articulated.Plant(refined(mechanism, FINER)) if changing else minimal.Plant(mechanism)
+    if changing:
+        return articulated.Plant(refined(mechanism, FINER))
+    return play.Plant(mechanism) if any(map(play.has_play, mechanism.moving)) else minimal.Plant(mechanism)
 
 
 def is_arm(mechanism: Mechanism) -> bool:

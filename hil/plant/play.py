@@ -1,0 +1,129 @@
+"""Servos whose gears have play: a motor turns its side of the gear, and the output goes along where a tooth bears.
+
+Each joint that a servo turns is two here, one behind the other about the same axis: the gear's side, with the rotor,
+the gear's friction and the back-EMF, and the output beside it, free within the play and then on stops as hard as those
+of hil.plant.rigid. The servo's encoder is on the output.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from codegen.mechanism.description import Friction, Joint, Limits, Link, Mechanism
+from hil.plant import rigid
+from hil.plant.driven import Driven
+
+Array = NDArray[np.float64]
+
+PLAY = math.radians(1.0)  # rad from one side to the other: free play of an STS3215, TheRobotStudio/SO-ARM100 issue 134
+GEAR = "'s gear"  # of the name of the link between the two
+
+
+def has_play(joint: Joint) -> bool:
+    """Whether a servo turns it."""
+    return joint.drive is not None and joint.drive.servo is not None
+
+
+class Plant(Driven):
+    """A rigid tree like hil.plant.rigid's. q, v, current (n,): of the outputs, and of their motors. play: rad, of every
+    servo. hand: torque (n,) that somebody exerts on the outputs, a function of the plant."""
+
+    def __init__(self, mechanism: Mechanism, play: float = PLAY) -> None:
+        self.mechanism, self.joints = mechanism, mechanism.moving
+        self.n, self.play = len(self.joints), play
+        split = _split(mechanism)
+        names = [joint.name for joint in split.moving]
+        self._gears = np.array([names.index(_gear(j) if has_play(j) else j.name) for j in self.joints])
+        self._outputs = np.array([names.index(j.name) for j in self.joints])
+        stops = np.full((len(names), 2), (-math.inf, math.inf))
+        stops[self._outputs[self._outputs != self._gears]] = (-0.5 * play, 0.5 * play)
+        self.inner = rigid.Plant(split, stops=stops)
+        self.max_step, self.motors = self.inner.max_step, self.inner.motors
+        self._hand: Callable[[Plant], Array] | None = None
+
+    def _both(self, of_inner: Array) -> Array:
+        """(n,) of the outputs, from those of both sides."""
+        return of_inner[self._gears] + np.where(self._outputs != self._gears, of_inner[self._outputs], 0.0)
+
+    @property
+    def q(self) -> Array:
+        return self._both(self.inner.q)
+
+    @property
+    def v(self) -> Array:
+        return self._both(self.inner.v)
+
+    @property
+    def lean(self) -> Array:
+        """(n,) rad of each output in its play, from the middle."""
+        return np.where(self._outputs != self._gears, self.inner.q[self._outputs], 0.0)
+
+    @property
+    def current(self) -> Array:
+        return self.inner.current[self._gears]
+
+    @property
+    def time(self) -> float:
+        return self.inner.time
+
+    def counts(self) -> NDArray[np.int64]:
+        """Of the encoders of joints without play."""
+        return self.inner.counts()[self._gears]
+
+    @property
+    def hand(self) -> Callable[[Plant], Array] | None:
+        return self._hand
+
+    @hand.setter
+    def hand(self, hand: Callable[[Plant], Array] | None) -> None:
+        """What turns an output turns it against its own side of the gear, and against the link before."""
+        self._hand = hand
+
+        def on_both(inner: rigid.Plant) -> Array:
+            assert hand is not None
+            torque, given = np.zeros(inner.n), hand(self)
+            torque[self._gears] = given
+            torque[self._outputs] = given
+            return torque
+
+        self.inner.hand = on_both if hand is not None else None
+
+    def _on_gears(self, of_motors: ArrayLike, rest: float) -> Array:
+        wide = np.full(self.inner.n, rest)
+        wide[self._gears] = of_motors
+        return wide
+
+    def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
+        self.inner.move(seconds, self._on_gears(voltage, math.nan), self._on_gears(torque, 0.0))
+
+    def _step(self, h: float, torque: Array) -> None:
+        self.inner._step(h, self._on_gears(torque, 0.0))
+
+    def hold(self, seconds: float, voltage: ArrayLike) -> None:
+        """Brakes on the outputs: only currents change."""
+        self.inner.hold(seconds, self._on_gears(voltage, math.nan))
+
+
+def _gear(joint: Joint) -> str:
+    return joint.name + GEAR
+
+
+def _split(mechanism: Mechanism) -> Mechanism:
+    """With two joints for each that has play: the first has all but the limits, the second nothing but the place."""
+    joints: list[Joint] = []
+    links = list(mechanism.links)
+    for joint in mechanism.joints:
+        if not has_play(joint):
+            joints.append(joint)
+            continue
+        name = _gear(joint)
+        links.append(Link(name, 0.0, np.zeros(3), np.zeros((3, 3))))
+        joints.append(replace(joint, name=name, child=name))
+        joints.append(replace(joint, parent=name, xyz=np.zeros(3), rpy=np.zeros(3), start=0.0, motor=None, drive=None,
+                              limits=Limits(), friction=Friction(0.0, 0.0), stiffness=0.0, actuated=False))
+    return replace(mechanism, joints=tuple(joints), links=tuple(links))

@@ -1,0 +1,56 @@
+"""Gears with play: what a hand feels, what a motor takes along."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from codegen.mechanism.reader import load_mechanism
+from hil.plant import play, rigid
+from hil.plant.choose import plant_of
+from tests.support.servos import LYING
+
+OFF = np.full(2, math.nan)
+
+
+@pytest.fixture
+def arm(tmp_path):
+    path = tmp_path / "arm.toml"
+    path.write_text(LYING, encoding="utf-8")
+    return load_mechanism(path)
+
+
+def pushed(plant, torque, seconds=0.3):
+    plant.hand = lambda p: np.array([0.0, torque]) - 0.02 * p.v
+    plant.drive(seconds, OFF)
+    plant.hand = None
+    return plant.q[1]
+
+
+def test_a_hand_moves_an_output_through_its_play_and_no_further_than_friction_lets_it(arm):
+    """Less than the gear's friction of 0.196 N m turns the output from side to side, and the gear by its blow alone."""
+    plant = plant_of(arm)
+    assert isinstance(plant, play.Plant)
+    start = arm.moving[1].start
+    assert pushed(plant, 0.1) - start == pytest.approx(0.5 * play.PLAY, rel=0.1)
+    assert pushed(plant, -0.1) - start == pytest.approx(-0.5 * play.PLAY, rel=0.1)
+    assert plant.q[1] - plant.lean[1] == pytest.approx(start, abs=0.01 * play.PLAY)
+    assert pushed(plant, 0.4) > start + 3.0 * play.PLAY
+
+
+def test_a_motor_that_turns_back_takes_its_output_along_after_the_play(arm):
+    plant = plant_of(arm)
+    plant.drive(0.05, np.array([0.0, 6.0]))
+    assert plant.lean[1] == pytest.approx(-0.5 * play.PLAY, rel=0.1)  # it is pushed by the tooth behind
+    plant.drive(0.05, np.array([0.0, -6.0]))
+    assert plant.lean[1] == pytest.approx(0.5 * play.PLAY, rel=0.1)  # and by the one before
+
+
+def test_without_play_it_is_the_rigid_plant(arm):
+    volts, plain, hardly = np.array([3.0, -2.0]), rigid.Plant(arm), play.Plant(arm, 1e-6)
+    for plant in (plain, hardly):
+        plant.drive(0.4, volts)
+    np.testing.assert_allclose(hardly.q, plain.q, atol=4e-3)
+    np.testing.assert_allclose(hardly.current, plain.current, atol=2e-2)
