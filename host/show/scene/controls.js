@@ -13,7 +13,8 @@ function sliders(view) {
     const input = Object.assign(document.createElement("input"), { type: "range", step: "any" });
     [input.min, input.max] = [joint.lower ?? -Math.PI, joint.upper ?? Math.PI];
     input.setAttribute("aria-label", `${joint.name}, ${joint.unit}`);
-    name.textContent = name.title = joint.name;
+    name.title = joint.name;
+    name.append(...joint.name.split(/(?<=_)/).flatMap((part) => [part, document.createElement("wbr")]));
     input.addEventListener("input", () => {
       view.arm.pose({ [joint.name]: Number(input.value) });
       const open = view.arm.close();

@@ -41,7 +41,10 @@ class Arm {
     const placed = place(this.at(joint.parent, joint.tip), new THREE.Group(), matrixOf(joint.matrix));
     const moved = place(placed, new THREE.Group());
     this.links[joint.child] = moved;
-    this.joints[joint.name] = { ...joint, placed, moved, vector: new THREE.Vector3(...joint.axis) };
+    const vector = new THREE.Vector3(...joint.axis);
+    const rail = joint.type === "prismatic" && !this.look.ghost ? place(placed, new THREE.Line(
+      new THREE.BufferGeometry().setFromPoints([new THREE.Vector3(), vector]), new THREE.LineBasicMaterial({ color: PRESENT })), null, "solid") : null;
+    this.joints[joint.name] = { ...joint, placed, moved, vector, rail };
     const body = this.bodies[joint.child];
     if (body && body.beam) this.tips[joint.child] = place(moved, new THREE.Group());
   }
@@ -103,6 +106,7 @@ class Arm {
       this.q[name] = value;
       if (joint.type === "prismatic") joint.moved.matrix.makeTranslation(...joint.axis.map((a) => a * value));
       else joint.moved.matrix.makeRotationAxis(joint.vector, value);
+      if (joint.rail) joint.rail.matrix.makeScale(value, value, value);  // from where it slides to where it is
       joint.moved.matrixWorldNeedsUpdate = true;
     }
     this.root.updateMatrixWorld(true);

@@ -343,6 +343,8 @@ def test_joints_that_mimic_another_move_with_it(browser, open_page, tmp_path):
     browser.run('window.femtorque.places({"grip": 0.5})')
     found = browser.run("return window.femtorque.positions()")
     assert (found["other"], found["thumb"]) == (-0.5, pytest.approx(0.03))
+    assert browser.run("return femtorque.view.arm.joints.thumb.rail.matrix.elements[0]") == pytest.approx(0.03)
+    assert browser.run("return document.getElementById('joints').innerText").split("\n")[0] == "shoulder"
     assert browser.run("return window.femtorque.close()") == 0  # nothing is left to be found
 
 

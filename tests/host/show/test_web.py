@@ -27,6 +27,7 @@ from host.link.link import Link
 from host.link.session import Session
 from host.record.telemetry import sample
 from host.scene.description import scene
+from host.scene.surroundings import Contact, Moment
 from host.show.scene.page import scripts
 from host.show.udp import sending
 from host.show.web import Again, Feed, page, serving
@@ -345,6 +346,15 @@ def test_a_board_whose_mechanism_is_not_known_has_a_page_without_an_arm():
     session, _ = looking()
     text = page(Feed(session).about)
     assert 'id="view"' not in text and "THREE" not in text and 'id="pause"' in text
+
+
+def test_what_a_simulated_arm_touches_goes_out_with_every_sample():
+    touch = Contact("hand", "box", np.array([0.1, 0.0, 0.2]), np.array([0.0, 3.0, 0.0]))
+    session, _ = looking()
+    feed = Feed(session, around=lambda: Moment({"box": (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)}, (touch,)))
+    feed.take(None)
+    assert feed.last()["around"] == {"places": {"box": [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]},
+                                     "contacts": [["hand", "box", 0.1, 0.0, 0.2, 0.0, 3.0, 0.0]]}
 
 
 def test_a_simulated_arm_is_shown_where_it_truly_is(mechanism):
