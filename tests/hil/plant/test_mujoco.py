@@ -19,6 +19,8 @@ from hil.plant.mujoco import Plant
 from hil.plant.rigid import Plant as RigidPlant
 from hil.play.run import run
 from host.record.log import read
+from host.show.findings import Findings
+from host.show.report import moved
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.mimic import gripper_in
 
@@ -136,6 +138,8 @@ def test_a_push_is_met_better_with_feed_forward_than_by_pd_alone(tmp_path):
     touches = [contact for _, moment in logged.around for contact in moment.contacts]
     assert touches and {contact.thing for contact in touches} == {"geom 1"}
     assert {contact.link for contact in touches} <= {link.name for link in arm.links}
+    drawn = moved(Findings(logged)).data()
+    assert len(drawn["around"]) == len(drawn["t"]) and any(moment["contacts"] for moment in drawn["around"])
 
 
 SHAPES = """<mujoco><asset><mesh name="wedge" vertex="0 0 0  1 0 0  0 1 0  0 0 1"/></asset><worldbody>
