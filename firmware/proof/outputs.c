@@ -49,12 +49,13 @@ void prove_outputs_duties(void)
             CLAIM(__builtin_fabsf(ft_asked[i]) <= 1.0f);
             CLAIM(duty[i] == duty[i] || ft_asked[i] == 0.0f);
         } else if (d->kind != FT_NO_DRIVE) {
-            CLAIM(ft_width[i] <= whole(d->compare));
-            CLAIM((float)ft_width[i] <= (float)d->neutral + most);
-            CLAIM((float)ft_width[i] >= (float)d->neutral - most);
-            CLAIM(duty[i] == duty[i] || ft_width[i] == d->neutral);
-            CLAIM(ft_direction[i] == 0u || ft_direction[i] == 1u << d->pin
-                  || ft_direction[i] == 1u << (d->pin + 16u));
+            CLAIM(ft_next[i].width <= whole(d->compare));
+            CLAIM((float)ft_next[i].width <= (float)d->neutral + most);
+            CLAIM((float)ft_next[i].width >= (float)d->neutral - most);
+            CLAIM(duty[i] == duty[i] || ft_next[i].width == d->neutral);
+            CLAIM(ft_next[i].direction == 0u
+                  || ft_next[i].direction == 1u << d->pin
+                  || ft_next[i].direction == 1u << (d->pin + 16u));
         }
     }
     END;

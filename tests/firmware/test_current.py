@@ -718,7 +718,7 @@ MUTATIONS = {
         "nucleo-g474re-6", LOOP_C, "if (now == before && ft_outputs_wanted())", "if (now == before && false)",
         lambda bench: test_a_converter_that_stops_ends_the_drive_within_a_tick(bench)),
     "the period of neutral between two directions": (
-        "f405rg-4", "stm32/ft_outputs.c", "    if (direction != ft_next_direction[joint])\n        x = 0.0f;\n", "",
+        "f405rg-4", "stm32/ft_outputs.c", "    if (direction != ft_next[joint].direction)\n        x = 0.0f;\n", "",
         lambda bench: test_a_direction_is_switched_while_nothing_is_driven(bench)),
 }
 

@@ -72,10 +72,12 @@ static const ft_drive ft_drive_table[] = { FT_DRIVES };
 #undef FT_DRIVE
 enum { FT_TABLE_SIZE = sizeof ft_drive_table / sizeof ft_drive_table[0] };
 
-static uint32_t ft_width[FT_TABLE_SIZE];          /* compare value */
-static uint32_t ft_direction[FT_TABLE_SIZE];      /* BSRR word, this tick's */
-static uint32_t ft_next_direction[FT_TABLE_SIZE]; /* handed over */
-static float ft_asked[FT_TABLE_SIZE];             /* of a current loop */
+/* What a tick leaves to the next one. */
+static struct {
+    uint32_t width;     /* compare value */
+    uint32_t direction; /* BSRR word */
+} ft_next[FT_TABLE_SIZE];
+static float ft_asked[FT_TABLE_SIZE]; /* of a current loop */
 static volatile bool ft_wanted; /* outputs were switched on, and not off */
 
 /* ---- Timers ------------------------------------------------------------- */
@@ -176,7 +178,7 @@ static inline void ft_write_duties(void)
         if (d->looped)
             ft_current_ask(i, ft_asked[i]);
         else if (d->kind != FT_NO_DRIVE)
-            ft_write(d, ft_width[i]);
+            ft_write(d, ft_next[i].width);
     }
 }
 
@@ -235,16 +237,7 @@ static inline void ft_switch_directions(void)
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
         if (ft_drive_table[i].kind != FT_NO_DRIVE && !ft_drive_table[i].looped)
-            GPIO(ft_drive_table[i].port)->BSRR = ft_next_direction[i];
-}
-
-/* Keep this tick's directions for the next one. */
-static inline void ft_keep_directions(void)
-{
-    FT_FOLDED
-    for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
-        if (!ft_drive_table[i].looped)
-            ft_next_direction[i] = ft_direction[i];
+            GPIO(ft_drive_table[i].port)->BSRR = ft_next[i].direction;
 }
 
 #if FT_TICK_PRELOAD
@@ -272,7 +265,6 @@ bool ft_outputs_hand_over(void)
         SysTick->VAL < FT_LATE_CYCLES)
         return false;
     ft_write_duties();
-    ft_keep_directions();
     return true;
 }
 
@@ -305,7 +297,6 @@ void ft_outputs_begin(void)
 bool ft_outputs_hand_over(void)
 {
     uint32_t next = ft_began_at + 1u;
-    ft_keep_directions();
     __asm__ volatile("dmb" ::: "memory");
     if (ft_boundary == next)
         return false;
@@ -315,19 +306,19 @@ bool ft_outputs_hand_over(void)
 
 #endif
 
-/* Return a duty within a bound; NaN becomes 0. */
+/* Return a duty within a bound, which it rarely is not; NaN becomes 0. */
 static inline float ft_bounded(float x, float bound)
 {
-    if (!(__builtin_fabsf(x) <= bound))
+    if (__builtin_expect(!(__builtin_fabsf(x) <= bound), 0))
         x = x > bound ? bound : x < -bound ? -bound : 0.0f;
     return x;
 }
 
-/* Return the compare value of a duty. */
+/* Return the compare value of a duty: the nearest one. */
 static inline uint32_t ft_width_of(const ft_drive *d, float duty)
 {
     float x = d->kind == FT_SIGN_MAGNITUDE ? __builtin_fabsf(duty) : duty;
-    return (uint32_t)((float)d->neutral + d->span * x + 0.5f);
+    return (uint32_t)(d->span * x + ((float)d->neutral + 0.5f));
 }
 
 /* Return the word that puts a duty's direction on its pin; in antiphase the
@@ -349,8 +340,8 @@ void ft_chip_duties(const float duty[])
             ft_asked[i] = ft_bounded(share * ft_bus_ratio(), 1.0f);
         } else if (d->kind != FT_NO_DRIVE) {
             float x = ft_bounded(duty[i], FT_DUTY_BOUND);
-            ft_width[i] = ft_width_of(d, x);
-            ft_direction[i] = ft_direction_of(d, x);
+            ft_next[i].width = ft_width_of(d, x);
+            ft_next[i].direction = ft_direction_of(d, x);
         }
     }
 }
@@ -362,11 +353,11 @@ void ft_output_write(uint32_t joint, float duty)
     const ft_drive *d = &ft_drive_table[joint];
     float x = ft_bounded(duty, FT_DUTY_BOUND);
     uint32_t direction = ft_direction_of(d, x);
-    GPIO(d->port)->BSRR = ft_next_direction[joint];
-    if (direction != ft_next_direction[joint])
+    GPIO(d->port)->BSRR = ft_next[joint].direction;
+    if (direction != ft_next[joint].direction)
         x = 0.0f;
     ft_write(d, ft_width_of(d, x));
-    ft_next_direction[joint] = direction;
+    ft_next[joint].direction = direction;
 }
 
 bool ft_outputs_wanted(void)
@@ -394,7 +385,7 @@ static void ft_bridges_off(void)
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
         if (ft_drive_table[i].kind != FT_ANTIPHASE)
             continue;
-        ft_next_direction[i] = 0;
+        ft_next[i].direction = 0;
         ft_pin_put(ft_drive_table[i].port, ft_drive_table[i].pin, false);
     }
 }
