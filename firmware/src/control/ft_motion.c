@@ -161,26 +161,16 @@ static void sample_across(ft_motion *m, const ft_segment *next,
                        &step);
 }
 
-/* Return the segment after the tail if the step to a place leads into it. */
-static const ft_segment *entered(const ft_motion *m, int32_t to)
+/* Return the segment after the tail, g, if the step to a place leads into
+ * it. */
+static inline const ft_segment *entered(const ft_motion *m,
+                                        const ft_segment *g, int32_t to)
 {
     const ft_queue *q = &m->queue;
 
-    if (to <= LENGTH || (ft_queue_tail(q)->flags & FT_KNOT_END) != 0)
+    if (to <= LENGTH || (g->flags & FT_KNOT_END) != 0)
         return 0;
     return ft_queue_segment(q, q->tail + 1u);
-}
-
-/* Sample the path between two middles and at the boundary between them. */
-static inline void sample_path(ft_motion *m, int32_t boundary, int32_t to)
-{
-    const ft_segment *next = entered(m, to);
-
-    if (next == 0)
-        ft_path_within(m->newest, &m->next, ft_queue_tail(&m->queue), m->at,
-                       boundary, to);
-    else
-        sample_across(m, next, boundary, to);
 }
 
 /* Form half of what u changes by over a step within one segment, as long as
@@ -218,15 +208,15 @@ static void change_at_knot(ft_motion *m, const ft_segment *next, int32_t to)
 
 /* Form half of what u changes by: from the path itself while steps are equal,
  * otherwise as the difference from what it was before. */
-static void change(ft_motion *m, int32_t to, const ft_real before[FT_JOINTS])
+static void change(ft_motion *m, const ft_segment *g, const ft_segment *next,
+                   int32_t to, const ft_real before[FT_JOINTS])
 {
-    const ft_segment *next = entered(m, to);
     int32_t stride = to - m->at;
 
     if (next != 0)
         change_at_knot(m, next, to);
     else
-        change_within(m, ft_queue_tail(&m->queue), stride);
+        change_within(m, g, stride);
     if (stride != m->stride) {
         uint32_t j;
 
@@ -236,16 +226,22 @@ static void change(ft_motion *m, int32_t to, const ft_real before[FT_JOINTS])
     m->stride = stride;
 }
 
-/* Sample one step of the path. */
-static inline void sample(ft_motion *m, int32_t boundary, int32_t to)
+/* Sample one step of the path, from within the tail, g: between two middles
+ * and at the boundary between them. */
+static inline void sample(ft_motion *m, const ft_segment *g, int32_t boundary,
+                          int32_t to)
 {
+    const ft_segment *next = entered(m, g, to);
     ft_real before[FT_JOINTS];
 
     if (FT_STEP_USES_CHANGES)
         memcpy(before, m->next.u, sizeof before);
-    sample_path(m, boundary, to);
+    if (next == 0)
+        ft_path_within(m->newest, &m->next, g, m->at, boundary, to);
+    else
+        sample_across(m, next, boundary, to);
     if (FT_STEP_USES_CHANGES)
-        change(m, to, before);
+        change(m, g, next, to, before);
 }
 
 /* Stay where the boundary before this one was. */
@@ -275,11 +271,11 @@ static void pass_knot(ft_motion *m)
 }
 
 /* Come to rest with the joints at the end of the path. */
-static uint32_t arrive(ft_motion *m, int32_t overshoot)
+static uint32_t arrive(ft_motion *m, const ft_segment *g, int32_t overshoot)
 {
     int32_t left = m->pace.half - overshoot;
 
-    sample(m, LENGTH, LENGTH + (left > 0 ? left : 0));
+    sample(m, g, LENGTH, LENGTH + (left > 0 ? left : 0));
     m->phase = FT_MOTION_IDLE;
     m->pace.half = m->pace.slope = 0;
     ft_queue_pass(&m->queue);
@@ -314,17 +310,18 @@ static void look_ahead(ft_motion *m)
 /* Play one tick of the path. */
 static uint32_t advance(ft_motion *m)
 {
-    bool last = (ft_queue_tail(&m->queue)->flags & FT_KNOT_END) != 0;
+    const ft_segment *g = ft_queue_tail(&m->queue);
+    bool last = (g->flags & FT_KNOT_END) != 0;
     int32_t boundary = m->at + m->pace.half;
     ft_pace next;
 
     look_ahead(m);
     if (last && boundary >= LENGTH)
-        return arrive(m, boundary - LENGTH);
+        return arrive(m, g, boundary - LENGTH);
     if (!m->brake && slows(m, boundary))
         m->brake = m->underrun = true;
     next = m->brake ? ft_pace_brake(m->pace) : ft_pace_run(m->pace);
-    sample(m, boundary, boundary + next.half);
+    sample(m, g, boundary, boundary + next.half);
     m->at = boundary + next.half;
     m->pace = next;
     if (!last)
@@ -344,9 +341,11 @@ uint32_t ft_motion_tick(ft_motion *m)
         m->rested = 0;
         return advance(m);
     }
-    m->rested += ft_motion_settled(m) ? 0u : 1u;
-    m->left = FT_MOTION_AHEAD;
-    rest(m);
+    if (!ft_motion_settled(m)) { /* else all targets are the same */
+        m->rested++;
+        m->left = FT_MOTION_AHEAD;
+        rest(m);
+    }
     return FT_MOTION_NOTHING;
 }
 
