@@ -19,7 +19,8 @@ from hil.chip.elf import Image
 TICK = ("ft_tick_interrupt", "ft_boundary_interrupt")
 CURRENT = "ft_current_interrupt"
 HANDLERS = (*TICK, CURRENT)
-TABLES = ("ft_faults", "ft_conditions", "table")  # of functions that the tick calls: checks, actions of states
+# of functions that the tick calls: checks, actions of states
+TABLES = ("ft_faults", "ft_conditions", "ft_conditions_of_arm", "table")
 SHORTLY = 6  # instructions before a table of branches, within which its index is compared
 _decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
 _decoder.detail = True

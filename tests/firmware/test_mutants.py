@@ -54,7 +54,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "resumable: !m->queue.flush: always": "what asks for a flush leaves no motion paused",
         "knots_good: v->safety->alarms.set.of[FT_ALARM_KNOT] != 0u: always": "looked at only when it is so",
         "knots_good: bad: always": "looked at only when it is so",
-        "ft_conditions: { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released }: left out":
+        "ft_conditions_of_arm: { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released }: left out":
             "the state is ESTOP before the request is looked at",
         "ft_counting: ft_safety_powered(s): always": "it is asked once a fault is latched: where that has switched the "
                                                      "outputs off, no other one can take more away",

@@ -54,8 +54,9 @@ class Forced(Tour):
 
     def permits_everything(self) -> None:
         """No condition is one of any event; but the compiler may know the first one's."""
-        rules = self.board.image.symbol("ft_conditions").size // RULE
-        self.put({f"ft_conditions[{i}].event": NO_EVENT for i in range(rules)})
+        for table in ("ft_conditions_of_arm", "ft_conditions"):
+            rules = self.board.image.symbol(table).size // RULE
+            self.put({f"{table}[{i}].event": NO_EVENT for i in range(rules)})
 
     def look(self, name: str) -> float:
         return self.memory.read(self.board.chip.core, name)

@@ -208,8 +208,9 @@ static uint32_t inside_limits(const ft_view *v)
     const int32_t *at = v->control->seen.coarse;
     uint32_t j;
 
+    FT_UNROLL
     for (j = 0; j < FT_JOINTS; j++)
-        if (at[j] > ft_joint[j].upper || at[j] < ft_joint[j].lower)
+        if ((uint32_t)at[j] - (uint32_t)ft_joint[j].lower > ft_joint[j].room)
             return j;
     return FT_GOOD;
 }
@@ -223,6 +224,7 @@ static uint32_t at_rest(const ft_view *v)
 {
     uint32_t j;
 
+    FT_UNROLL
     for (j = 0; j < FT_JOINTS; j++)
         if (!(ft_size(v->control->seen.u[j]) <= ft_joint[j].rest))
             return j;
@@ -245,6 +247,7 @@ static uint32_t starts_here(const ft_view *v)
     const ft_target *held = m->newest;
     uint32_t j;
 
+    FT_UNROLL
     for (j = 0; j < FT_JOINTS; j++) {
         ft_turn away = ft_position_difference(g->joint[j].q0, held->q[j]);
 
@@ -390,9 +393,9 @@ static uint32_t outputs_as_commanded(const ft_view *v)
 
 /* ---- tables ----------------------------------------------------------- */
 
-/* Requests that the state allows are refused by the first of these. In the
- * order of events. */
-const ft_condition ft_conditions[] = {
+/* Requests that the state allows are refused by the first of these. ARM's are
+ * apart: nobody has to go past so many. */
+const ft_condition ft_conditions_of_arm[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
 #if FT_BUS_DRIVES > 0
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVE_SILENT, drives_there },
@@ -412,6 +415,11 @@ const ft_condition ft_conditions[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_OUTSIDE_LIMITS, inside_limits },
     { FT_COMMAND_ARM, FT_REFUSAL_MOVING, at_rest },
     { FT_COMMAND_ARM, FT_REFUSAL_LOOPS_OPEN, loops_closed },
+    { FT_NO_EVENT, FT_REFUSAL_NONE, 0 },
+};
+
+/* In the order of events. */
+const ft_condition ft_conditions[] = {
     { FT_COMMAND_START, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
     { FT_COMMAND_START, FT_REFUSAL_BRAKE, brakes_open },
     { FT_COMMAND_START, FT_REFUSAL_NOTHING_BUFFERED, startable },

@@ -33,6 +33,7 @@ typedef struct {
 
 #define FT_NO_EVENT 0xFFu /* ends the conditions: greater than all events */
 
+extern const ft_condition ft_conditions_of_arm[];
 extern const ft_condition ft_conditions[]; /* in the order of the events */
 extern const ft_fault_rule ft_faults[];
 extern const uint32_t ft_faults_count;

@@ -5,6 +5,7 @@
 #include "ft_conditions.h" /* ft_conditions, ft_faults */
 #include "ft_config.h"     /* FT_HOST_TIMEOUT */
 #include "ft_loops.h"      /* ft_loops_first_mode */
+#include "ft_number.h"     /* FT_UNROLL */
 
 /* ---- actions ---------------------------------------------------------- */
 
@@ -449,6 +450,7 @@ uint32_t ft_safety_unhomed(const ft_safety *s)
 {
     uint32_t j;
 
+    FT_UNROLL
     for (j = 0; j < FT_JOINTS; j++)
         if (!s->homed[j])
             return j;
@@ -491,7 +493,8 @@ static void refuse(ft_safety *s, uint8_t refusal, uint32_t joint)
 /* Return whether all that a command asks for is so; refuse it if not. */
 static bool permitted(ft_safety *s, const ft_view *v, uint32_t event)
 {
-    const ft_condition *row = ft_conditions;
+    const ft_condition *row =
+        event == FT_COMMAND_ARM ? ft_conditions_of_arm : ft_conditions;
 
     while (row->event < event)
         row++;
