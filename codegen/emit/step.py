@@ -101,7 +101,7 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
         at_knots=int(control.trig == "knot" and bool(angles)),
         uses_positions=int("q" in read),
         uses_changes=int(bool(form["euler"])),
-        primed=form["flexible"] or not form["euler"],
+        primed=form["flexible"] or not (form["euler"] or form["planar"]),
         momenta=not form["planar"] and not form["euler"],
         empty=form["euler"] and not (rotate or angles or form["flexible"]),
         exact_turns=control.rate_hz < EXACT_BELOW_HZ,
