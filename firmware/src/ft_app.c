@@ -97,9 +97,10 @@ static void step(ft_control *c, uint32_t drive, ft_findings *found)
         ft_step_take(&c->step, c->motion.pairs);
 }
 
-/* Form torques within their limits, and duties. */
-static void law(ft_control *c, uint32_t drive, const int32_t counts[FT_JOINTS],
-                const ft_view *v, ft_findings *found)
+/* Give what the law of this tick is made from. */
+static inline ft_law_input law_input(const ft_control *c,
+                                     const int32_t counts[FT_JOINTS],
+                                     const ft_view *v)
 {
     const ft_motion *m = &c->motion;
     const ft_law_input in = {
@@ -107,12 +108,31 @@ static void law(ft_control *c, uint32_t drive, const int32_t counts[FT_JOINTS],
         v->time->tick, (ft_real)v->sensors->bus_voltage,
     };
 
-    if (drive == FT_DRIVE_OFF)
+    return in;
+}
+
+/* The law of a mode for the lab. */
+static void law_lab(ft_control *c, const int32_t counts[FT_JOINTS],
+                    const ft_view *v, ft_findings *found)
+{
+    const ft_law_input in = law_input(c, counts, v);
+
+    ft_lab_law(&c->lab, v->safety->state, &c->law, &in, found);
+}
+
+/* Form torques within their limits, and duties. */
+static void law(ft_control *c, uint32_t drive, const int32_t counts[FT_JOINTS],
+                const ft_view *v, ft_findings *found)
+{
+    if (drive == FT_DRIVE_OFF) {
         ft_law_rest(&c->law);
-    else if (drive == FT_DRIVE_LAB)
-        ft_lab_law(&c->lab, v->safety->state, &c->law, &in, found);
-    else
+    } else if (drive == FT_DRIVE_LAB) {
+        law_lab(c, counts, v, found);
+    } else {
+        const ft_law_input in = law_input(c, counts, v);
+
         ft_law_tick(&c->law, &in, found);
+    }
 }
 
 #if FT_BUS_DRIVES > 0

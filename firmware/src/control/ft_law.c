@@ -80,6 +80,7 @@ void ft_law_start(ft_law *l)
 {
     uint32_t j;
 
+    FT_UNROLL
     for (j = 0; j < FT_JOINTS; j++) {
         l->integral[j] = l->clipped[j] = FT_C(0.0);
         l->astray[j].ticks = l->stuck[j].ticks = 0;
@@ -190,14 +191,15 @@ static inline ft_real of_error(ft_law *l, uint32_t j, const ft_law_input *in,
  * its bound whose encoder counts nothing is blocked, or its encoder has
  * failed. */
 static FT_RARE ft_real cut(ft_law *l, uint32_t j, ft_real x, ft_real bound,
-                           const ft_law_input *in, ft_findings *found)
+                           const int32_t counts[FT_JOINTS], uint32_t tick,
+                           ft_findings *found)
 {
     if (!(ft_size(x) < BOUNDLESS)) {
         ft_found(found, &found->wild, j);
         return FT_C(0.0);
     }
-    if (in->counts[j] == 0
-        && ft_streak_count(&l->stuck[j], in->tick) > ft_joint[j].patience)
+    if (counts[j] == 0
+        && ft_streak_count(&l->stuck[j], tick) > ft_joint[j].patience)
         ft_found(found, &found->stuck, j);
     return ft_bound(x, bound);
 }
@@ -243,7 +245,7 @@ static inline ft_real limit(ft_law *l, uint32_t j, ft_real torque,
     if (!FT_RARELY(!(ft_size(torque) <= c->effort)))
         return torque;
     l->limits |= FT_LIMIT_TORQUE;
-    return cut(l, j, torque, c->effort, in, found);
+    return cut(l, j, torque, c->effort, in->counts, in->tick, found);
 }
 
 /* Return the voltage within what the bus gives, and the bridges let through. */
@@ -257,7 +259,7 @@ static inline ft_real supply(ft_law *l, uint32_t j, ft_real volts,
     l->limits |= FT_LIMIT_VOLTAGE;
     if (FT_INTEGRAL)
         l->clipped[j] = volts * ft_joint[j].resistance;
-    return cut(l, j, volts, most, in, found);
+    return cut(l, j, volts, most, in->counts, in->tick, found);
 }
 
 /* Form torque and duty of one joint. */
