@@ -409,14 +409,14 @@ silicon is in [first-power-up.md](first-power-up.md).
 
 
 FASTEST = (  # mechanism, board, drive, kHz that `build` finds, rounded down: tests/hil/cost/test_measure.py
-    ("three_link", "f405rg-4", "voltage", 18.5),
-    ("three_link", "f405rg-6", "voltage", 18.5),
-    ("three_link", "nucleo-g474re-6", "voltage", 16.5),
-    ("six_axis", "f405rg-6", "voltage", 9.0),
-    ("six_axis", "nucleo-g474re-6", "voltage", 8.0),
-    ("three_link", "f405rg-4", "current", 11.5),
-    ("three_link", "nucleo-g474re-6", "current", 10.0),
-    ("three_link", "odrive-v3.6", "current", 14.5),
+    ("three_link", "f405rg-4", "voltage", 20.5),
+    ("three_link", "f405rg-6", "voltage", 20.5),
+    ("three_link", "nucleo-g474re-6", "voltage", 18.5),
+    ("six_axis", "f405rg-6", "voltage", 10.0),
+    ("six_axis", "nucleo-g474re-6", "voltage", 8.5),
+    ("three_link", "f405rg-4", "current", 12.0),
+    ("three_link", "nucleo-g474re-6", "current", 10.5),
+    ("three_link", "odrive-v3.6", "current", 15.5),
 )
 
 RATES = """

@@ -38,8 +38,8 @@ TYPED = "femtorque jog mechanisms/three_link.toml "  # what completion is asked 
 # instructions of a tick of the short motion: what is aimed at; and what is kept to meanwhile, while joints move and in
 # all ticks, with those of ARM and START, which do their own work beside
 AIM = {"three_link": 900, "six_axis": 1850}
-MOVING = {"three_link": 1000, "six_axis": 2050}
-WORST = {"three_link": 1090, "six_axis": 2200}
+MOVING = {"three_link": 955, "six_axis": 2005}
+WORST = {"three_link": 955, "six_axis": 2005}
 REAL_TIME = {"three_link": 2.0, "six_axis": 1.5, "three_link, current": 0.3, "five_bar": 0.4}  # at least, at rest
 RIGID = ("three_link", "six_axis", "three_link, current")
 SIMULATED = 0.5  # s
