@@ -1,10 +1,10 @@
-/* What hil/plant/dry_friction.py does at once: who sticks and who slides which
- * way. Where that does not settle, its other way is Python's. */
+/* What hil/plant/dry_friction.py does: who sticks and who slides which way. */
 #include "dry_friction.h"
 
 #include "linear.h"
 
 #include <math.h>
+#include <string.h>
 
 #define ROUNDING 1e-12
 #define RESIDUAL 1e-9 /* of a system that is not singular */
@@ -98,4 +98,198 @@ int friction_clamped(int64_t n, const double *compliance,
             return 1;
     }
     return 0;
+}
+
+/* -- one by one ---------------------------------------------------------- */
+
+#define CREEP 1e-10 /* of the mean compliance */
+#define ONE_BY_ONE 20 /* rounds a joint */
+#define SWEEPS 30
+#define DIAGONAL 1e-15 /* what is left beside it, of the whole */
+
+/* A bounded least-squares problem on its way. */
+typedef struct {
+    int64_t n;
+    double c[MOST * MOST], noise[MOST], m[MOST];
+    const double *velocity, *bound;
+    int free[MOST];
+} problem;
+
+/* Turn two axes so that element (p, q) of a symmetric matrix vanishes. */
+static void rotate(int64_t n, double *a, int64_t p, int64_t q)
+{
+    double apq = a[p * n + q], theta, t, c, s;
+    int64_t k;
+    if (apq == 0.0)
+        return;
+    theta = 0.5 * (a[q * n + q] - a[p * n + p]) / apq;
+    t = (theta < 0.0 ? -1.0 : 1.0) / (fabs(theta) + sqrt(theta * theta + 1.0));
+    c = 1.0 / sqrt(t * t + 1.0);
+    s = t * c;
+    for (k = 0; k < n; k++) {
+        double kp = a[k * n + p], kq = a[k * n + q];
+        a[k * n + p] = c * kp - s * kq;
+        a[k * n + q] = s * kp + c * kq;
+    }
+    for (k = 0; k < n; k++) {
+        double pk = a[p * n + k], qk = a[q * n + k];
+        a[p * n + k] = c * pk - s * qk;
+        a[q * n + k] = s * pk + c * qk;
+    }
+}
+
+/* Find the lowest eigenvalue of a symmetric matrix (Jacobi's rotations). */
+static double lowest_eigenvalue(int64_t n, const double *symmetric)
+{
+    double a[MOST * MOST], lowest;
+    int64_t p, q;
+    int sweep;
+    memcpy(a, symmetric, (size_t)(n * n) * sizeof *a);
+    for (sweep = 0; sweep < SWEEPS; sweep++) {
+        double beside = 0.0, all = 0.0;
+        for (p = 0; p < n; p++)
+            for (q = 0; q < n; q++) {
+                all += a[p * n + q] * a[p * n + q];
+                beside += p == q ? 0.0 : a[p * n + q] * a[p * n + q];
+            }
+        if (beside <= DIAGONAL * DIAGONAL * all)
+            break;
+        for (p = 0; p < n; p++)
+            for (q = p + 1; q < n; q++)
+                rotate(n, a, p, q);
+    }
+    lowest = a[0];
+    for (p = 1; p < n; p++)
+        lowest = fmin(lowest, a[p * n + p]);
+    return lowest;
+}
+
+/* Set the problem up from a guess at m, with a creep that makes its minimum
+ * unique. */
+static void set_up(problem *w, const double *compliance, const double *guess)
+{
+    double trace = 0.0, creep;
+    int64_t n = w->n, i, j;
+    for (i = 0; i < n; i++)
+        for (j = 0; j < n; j++)
+            w->c[i * n + j] = 0.5 * (compliance[i * n + j] +
+                                     compliance[j * n + i]);
+    for (i = 0; i < n; i++)
+        trace += w->c[i * n + i];
+    creep = fmax(CREEP * trace / (double)n,
+                 -10.0 * lowest_eigenvalue(n, w->c));
+    for (i = 0; i < n; i++)
+        w->c[i * n + i] += creep;
+    for (i = 0; i < n; i++) {
+        double reach = fabs(w->velocity[i]);
+        for (j = 0; j < n; j++)
+            reach += fabs(w->c[i * n + j]) * w->bound[j];
+        w->noise[i] = ROUNDING * reach + 0.1 * creep * w->bound[i];
+        w->m[i] = fmin(fmax(guess[i], -w->bound[i]), w->bound[i]);
+        w->free[i] = fabs(w->m[i]) < w->bound[i];
+    }
+}
+
+/* Find what the free ones want to be, the others being as they are; 0 if that
+ * cannot be told. */
+static int want(const problem *w, double *wanted)
+{
+    double a[MOST * MOST], b[MOST], x[MOST];
+    int64_t n = w->n, at[MOST], count = 0, i, j;
+    memcpy(wanted, w->m, (size_t)n * sizeof *wanted);
+    for (i = 0; i < n; i++)
+        if (w->free[i])
+            at[count++] = i;
+    for (i = 0; i < count; i++) {
+        b[i] = -w->velocity[at[i]];
+        for (j = 0; j < n; j++)
+            if (!w->free[j])
+                b[i] -= w->c[at[i] * n + j] * w->m[j];
+        for (j = 0; j < count; j++)
+            a[i * count + j] = w->c[at[i] * n + at[j]];
+    }
+    if (!linear_solve(count, a, b, x))
+        return 0;
+    for (i = 0; i < count; i++)
+        wanted[at[i]] = x[i];
+    return 1;
+}
+
+/* Go there, or as far as the first bound on the way; 0 if one is met. */
+static int approach(problem *w, const double *wanted)
+{
+    double share = 2.0;
+    int64_t first = -1, i;
+    for (i = 0; i < w->n; i++) {
+        double limit = wanted[i] > 0.0 ? w->bound[i] : -w->bound[i], part;
+        if (!w->free[i] || fabs(wanted[i]) <= w->bound[i])
+            continue;
+        part = (limit - w->m[i]) / (wanted[i] - w->m[i]);
+        if (part < share) {
+            share = part;
+            first = i;
+        }
+    }
+    share = fmin(fmax(share, 0.0), 1.0);
+    for (i = 0; i < w->n; i++)
+        w->m[i] = first < 0 ? wanted[i]
+                            : w->m[i] + share * (wanted[i] - w->m[i]);
+    if (first < 0)
+        return 1;
+    w->m[first] = wanted[first] > 0.0 ? w->bound[first] : -w->bound[first];
+    w->free[first] = 0;
+    return 0;
+}
+
+/* Free the joint that its friction drives most; 0 if it drives none. */
+static int let_go(problem *w)
+{
+    double slid[MOST], most = 0.0;
+    int64_t worst = -1, i;
+    slide(w->n, w->c, w->velocity, w->m, slid);
+    for (i = 0; i < w->n; i++) {
+        double side = w->m[i] > 0.0 ? 1.0 : w->m[i] < 0.0 ? -1.0 : 0.0;
+        double pushing = w->free[i] ? 0.0 : slid[i] * side;
+        if (worst < 0 || pushing - w->noise[i] > most) {
+            worst = i;
+            most = pushing - w->noise[i];
+        }
+    }
+    if (most <= 0.0)
+        return 0;
+    w->free[worst] = 1;
+    return 1;
+}
+
+/* Find friction torques m from a guess in it, one joint changed at a time; 0
+ * if that does not end. */
+static int one_by_one(int64_t n, const double *compliance,
+                      const double *velocity, const double *bound, double *m)
+{
+    problem w;
+    int64_t round;
+    w.n = n;
+    w.velocity = velocity;
+    w.bound = bound;
+    set_up(&w, compliance, m);
+    for (round = 0; round < ONE_BY_ONE * n; round++) {
+        double wanted[MOST];
+        if (!want(&w, wanted))
+            return 0;
+        if (!approach(&w, wanted))
+            continue;
+        if (!let_go(&w)) {
+            memcpy(m, w.m, (size_t)n * sizeof *m);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Find friction torques m, at once or one by one; 0 if neither settles. */
+int friction_found(int64_t n, const double *compliance, const double *velocity,
+                   const double *bound, double *m)
+{
+    return friction_clamped(n, compliance, velocity, bound, m) ||
+           one_by_one(n, compliance, velocity, bound, m);
 }

@@ -7,4 +7,7 @@
 int friction_clamped(int64_t n, const double *compliance,
                      const double *velocity, const double *bound, double *m);
 
+int friction_found(int64_t n, const double *compliance, const double *velocity,
+                   const double *bound, double *m);
+
 #endif

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hil.plant.articulated.equations import Equations
-from hil.plant.dry_friction import clamped
+from hil.plant.dry_friction_in_c import clamped
 
 Array = NDArray[np.float64]
 
