@@ -1,7 +1,7 @@
 /* What hil/board/coupler.py, bridges.py, current_sensors.py and encoders.py do
  * while nothing but duties changes, between the chip's timers and converters
- * and a rigid plant, all of them lent. In C because a current loop comes through
- * here twenty thousand times a second. */
+ * and a plant. A rigid one is lent, too; others are asked in Python to go on. In
+ * C because a current loop comes through here twenty thousand times a second. */
 #include "lent.h"
 #include "rigid_steps.h"
 
@@ -46,10 +46,12 @@ typedef struct {
     bridge bridges[MOST];
     sense senses[LENT_CONVERTERS][CHANNELS];
     double origin[MOST], per_unit[MOST]; /* of the encoders */
-    const rigid_tree *tree;
+    int64_t counted[MOST]; /* by them, of a plant in Python */
+    const rigid_tree *tree; /* 0: the plant is in Python */
     rigid_arm *arm;
     double max_step, time, motors, friction;
     void (*finish)(double h, int64_t left); /* steps that do not settle */
+    void (*pass)(double time, int32_t held); /* of a plant in Python */
     double (*count)(const lent_timer *t, double cycle);
 } coupled;
 
@@ -130,7 +132,9 @@ static void drive(coupled *b, double until)
 {
     if (!(until - b->plant_at > b->together))
         return;
-    if (let_be(b)) /* which leaves no current */
+    if (b->tree == 0)
+        b->pass(until - b->plant_at, let_be(b));
+    else if (let_be(b)) /* which leaves no current */
         memset(b->arm->current, 0, (size_t)b->joints * sizeof(double));
     else
         move(b, until - b->plant_at);
@@ -192,5 +196,7 @@ int64_t coupled_counts(void *board, int32_t joint)
 {
     const coupled *b = board;
     double moved = b->arm->q[joint] - b->origin[joint];
+    if (b->tree == 0)
+        return b->counted[joint];
     return (int64_t)floor(moved * b->per_unit[joint] + 0.5);
 }

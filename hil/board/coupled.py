@@ -25,8 +25,9 @@ typedef struct { int32_t kind, joint; double zero, sign, slope, low, high; pin b
 typedef struct {
     lent *chip; double seconds_before, hz; int64_t cycles_then; double together, grip; int32_t held, joints;
     double plant_at, changed_at, bus, terminals[32]; bridge bridges[32]; sense senses[2][19];
-    double origin[32], per_unit[32]; const rigid_tree *tree; rigid_arm *arm;
+    double origin[32], per_unit[32]; int64_t counted[32]; const rigid_tree *tree; rigid_arm *arm;
     double max_step, time, motors, friction; void (*finish)(double, int64_t);
+    void (*pass)(double, int32_t);
     double (*count)(const lent_timer *, double);
 } coupled;
 void coupled_change(void *board);

@@ -32,8 +32,7 @@ class PlantCoupler:
 
     def __init__(self, chip: Stm32, plant: Driven, wiring: Wiring, modes: ModeFollower) -> None:
         self._chip, self._plant, self._wiring, self._modes = chip, plant, wiring, modes
-        self._borrowed = (Borrowed(self, chip, plant, wiring)
-                          if isinstance(plant, rigid.Plant) and could_lend(plant, wiring, modes) else None)
+        self._borrowed = Borrowed(self, chip, plant, wiring) if could_lend(wiring, modes) else None
         self._held = False
         self._plant_at = self._changed_at = 0.0  # s: where the plant is; when outputs last seemed to change
         self._terminals: list[float | None] = [None for _ in wiring.joints]  # V on the motors, until _changed_at
@@ -119,26 +118,29 @@ class PlantCoupler:
 
 
 class Borrowed:
-    """The C's side (coupled.c), lent while timers are and nothing outside of the chip is out of the ordinary."""
+    """The C's side (coupled.c), lent while timers are and nothing outside of the chip is out of the ordinary. A rigid
+    plant is lent with it; any other goes on in Python when the C says so."""
 
-    def __init__(self, coupler: PlantCoupler, chip: Stm32, plant: rigid.Plant, wiring: Wiring) -> None:
+    def __init__(self, coupler: PlantCoupler, chip: Stm32, plant: Driven, wiring: Wiring) -> None:
         self._coupler, self._chip, self._plant, self._wiring = coupler, chip, plant, wiring
         self._ffi, self._lib = library()
         self._lending = chip.core.lending
         self.again, self.out = 0, False
+        self._rigid: rigid.Plant | None = None  # while it is lent
         self._outside: object = None
         self._sequences: dict[int, list[int]] = {}  # of the converters
-        assert plant.steps is not None
-        tree, arm = plant.steps.pointers
+        self._joints = len(wiring.joints)
+        self._rows = np.zeros((4, self._joints))  # of a plant in Python: q, v, current, volts
+        self._arm = self._ffi.new("rigid_arm *", {name: self._ffi.from_buffer("double[]", row)
+                                                  for name, row in zip(_ROWS, self._rows, strict=True)})
+        failed = {"onerror": chip.core.refuse}
+        self._calls = (self._ffi.callback("void(double, int64_t)", self._steps_left, **failed),
+                       self._ffi.callback("void(double, int32_t)", self._pass, **failed))
         self.state = self._ffi.new("coupled *", {
-            "chip": self._ffi.cast("lent *", self._address(self._lending.state)), "joints": plant.n,
-            "together": TOGETHER, "grip": GRIP, "tree": self._ffi.cast("rigid_tree *", tree),
-            "arm": self._ffi.cast("rigid_arm *", arm), "max_step": plant.max_step})
-        self._finish = self._ffi.callback("void(double, int64_t)", self._steps_left)
-        self.state.finish = self._finish
+            "chip": self._ffi.cast("lent *", self._address(self._lending.state)), "joints": self._joints,
+            "together": TOGETHER, "grip": GRIP, "finish": self._calls[0], "pass": self._calls[1]})
         count = self._ffi.typeof(self.state.count)
         self.state.count = self._ffi.cast(count, self._lending.function("lent_count"))
-        self.state.origin[0:plant.n], self.state.per_unit[0:plant.n] = (x.tolist() for x in plant.encoders.line)
         self._lending.whole = True
         self._lending.add(self)
         for converter in chip.converters:
@@ -148,11 +150,13 @@ class Borrowed:
     def _address(self, pointer: Any) -> int:
         return int(self._ffi.cast("uintptr_t", pointer))
 
+    # -- lending --------------------------------------------------------------
+
     def lend(self, lending: Lending) -> bool:
         """See hil.chip.lending.Lender."""
-        wiring, plant = self._wiring, self._plant
+        wiring = self._wiring
         self.again = lending.now + _ASK_AGAIN
-        if not plant.lendable or not wiring.power.settled() or not self._timers_lent():
+        if not wiring.power.settled() or not all(timer.out for timer in wiring.power.timers):
             return False
         try:
             wiring.power.lend(self.state)
@@ -160,10 +164,10 @@ class Borrowed:
                 return False
         except Unmodelled:  # the model will say so when it is used
             return False
-        self.out, self.state.max_step = True, plant.max_step
+        self.out = True
         self._coupler.give(self.state)
         self.state.seconds_before, self.state.cycles_then, self.state.hz = self._chip.time_base
-        plant.lend(self.state, self.recall)
+        self._lend_plant()
         lending.lend_board(self._address(self.state), {name: self._address(getattr(self._lib, f"coupled_{way}"))
                                                        for name, way in _WAYS.items()})
         self._outside = self._seen()
@@ -171,12 +175,28 @@ class Borrowed:
             converter.touched()
         return True
 
+    def _lend_plant(self) -> None:
+        plant, state = self._plant, self.state
+        if not isinstance(plant, rigid.Plant) or plant.steps is None or not plant.lendable:
+            state.tree, state.arm = self._ffi.NULL, self._arm
+            self._tell()
+            return
+        tree, arm = plant.steps.pointers
+        state.tree, state.arm = self._ffi.cast("rigid_tree *", tree), self._ffi.cast("rigid_arm *", arm)
+        state.max_step = plant.max_step
+        state.origin[0:plant.n], state.per_unit[0:plant.n] = (x.tolist() for x in plant.encoders.line)
+        self._rigid = plant
+        plant.lend(state, self.recall)
+
     def recall(self) -> None:
+        """Have back what is lent."""
         if not self.out:
             return
         self.out = False
         self._lending.lend_board(0, {})
-        self._plant.taken(self.state)
+        if self._rigid is not None:
+            self._rigid.taken(self.state)
+            self._rigid = None
         self._coupler.take(self.state)
         self._lending.returned(self)
 
@@ -184,31 +204,34 @@ class Borrowed:
         """By the C, if it is lent."""
         if self.out:
             self._lib.coupled_bring_up(self.state)
-        return self.out
+            self._chip.core.check()
+            return True
+        return False
+
+    # -- what nobody tells when it changes: tests and people set it -------------
 
     def look(self) -> None:
-        """What is not told when it changes: what tests and people set."""
-        if (seen := self._seen()) == self._outside:
-            if self.out:
-                self._plant.tell_parameters()
-        else:
+        """See whether it has."""
+        if (seen := self._seen()) != self._outside:
             self._outside = seen
             self._wiring.power.settle()
             self._lending.recall()
             for timer in self._chip.timers.values():
                 timer.touched()
+        elif self._rigid is not None:
+            self._rigid.tell_parameters()
+        elif self.out:
+            self._tell()
 
     def _seen(self) -> object:
-        wiring = self._wiring
+        wiring, plant = self._wiring, self._plant
         drivers = [(driver.deaf, driver.enabled, *driver.registers.values()) for driver in wiring.power.gate_drivers]
         sensors = [(s.backwards, s.stuck, s.noise) for s in wiring.senses.current_sensors.values()]
         faults = [fault.none for fault in wiring.encoders.faults]
-        return (*wiring.senses.temperatures, *wiring.power.motor_wires, drivers, sensors, faults, self._plant.lendable,
-                self._plant.max_step)
+        rest = (plant.lendable, plant.max_step) if isinstance(plant, rigid.Plant) else ()
+        return (*wiring.senses.temperatures, *wiring.power.motor_wires, drivers, sensors, faults, rest)
 
-    def _timers_lent(self) -> bool:
-        """All that drive bridges."""
-        return all(timer.out for timer in self._wiring.power.timers)
+    # -- asked by C and by converters -------------------------------------------
 
     def _sources(self, lending: Lending, slot: int, channels: list[int]) -> bool:
         """A converter is about to be lent, which samples these."""
@@ -218,19 +241,33 @@ class Borrowed:
     def _sense(self, slot: int) -> bool:
         return self._wiring.senses.lend(self.state.senses[slot], slot, self._sequences[slot])
 
+    @property
+    def _volts(self) -> Array:
+        return np.array(list(self.state.terminals[0:self._joints]))
+
     def _steps_left(self, h: float, count: int) -> None:
-        volts = np.array(self.state.terminals[0:self._plant.n])
-        self._plant.finish(h, count, volts, self.state)
+        assert self._rigid is not None
+        self._rigid.finish(h, count, self._volts, self.state)
+
+    def _pass(self, seconds: float, held: int) -> None:
+        (self._plant.hold if held else self._plant.drive)(seconds, self._volts)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Tell C where a plant in Python is."""
+        plant = self._plant
+        self._rows[:3] = plant.q, plant.v, plant.current
+        self.state.counted[0:self._joints] = plant.counts().tolist()
 
 
 _ASK_AGAIN = 50_000  # cycles
+_ROWS = ("q", "v", "current", "volts")
 _WAYS = {"before_change": "change", "before_read": "bring_up", "volts": "volts", "counts": "counts"}
 
 
-def could_lend(plant: rigid.Plant, wiring: Wiring, modes: ModeFollower) -> bool:
-    """Whether there is but what the C knows: a rigid plant behind bridges."""
-    buses = wiring.buses
-    return plant.steps is not None and plant.n <= MOST and not (modes.many or buses.all or wiring.brakes.there)
+def could_lend(wiring: Wiring, modes: ModeFollower) -> bool:
+    """Whether there is but what the C knows: motors behind bridges, in one mode, without holding brakes."""
+    return len(wiring.joints) <= MOST and not (modes.many or wiring.buses.all or wiring.brakes.there)
 
 
 def floating(terminals: list[float | None]) -> Array:

@@ -100,6 +100,8 @@ int32_t core_run(core *c, int64_t until, int64_t next, uint64_t order)
         int32_t why;
         if (lent <= count->now && !lent_fire(c->lent, next, order))
             return WAKE;
+        if (c->refused)
+            return REFUSED;
         if (next <= count->now)
             return WAKE;
         lent = lent_next(c->lent);

@@ -79,7 +79,7 @@ class CortexM4:
         self._count = self._counter.state
         self._core = self._core_in_c()
         self.events, self.nvic = Events(), Nvic(self._core.nvic)
-        self.lending = Lending(self._core, bus, self.events)
+        self.lending = Lending(self._core, bus, self.events, self.check)
         self._on_systick: Callable[[], None] | None = None
         self.on_exception: Callable[[int, Handled], None] = lambda number, done: None
         self.dwt = Dwt(self)
@@ -250,9 +250,7 @@ class CortexM4:
             self.on_exception(core.ended, self.handled(core.ended))
             events.now = count.now
         elif why == c.REFUSED:
-            refused, self._refused, core.refused = self._refused, None, False
-            assert refused is not None
-            raise refused
+            self.check()
         elif why == c.UNKNOWN_BLOCK:
             self._learn(count.unknown_address, count.unknown_size)
         elif why == c.FAILED:
@@ -293,12 +291,12 @@ class CortexM4:
     def _bus_in_c(self, base: int) -> Any:
         """A stretch of addresses that peripherals have, with what asks their models."""
         (ffi, _), bus = library(), self.bus
-        failed = {"error": 0, "onerror": self._refuse}
+        failed = {"error": 0, "onerror": self.refuse}
         calls = {
             "read": ffi.callback("uint64_t(void *, uint64_t, unsigned, void *)", self._reader(base), **failed),
             "write": ffi.callback("void(void *, uint64_t, unsigned, uint64_t, void *)", self._writer(base),
-                                  onerror=self._refuse),
-            "note": ffi.callback("void(uint32_t, unsigned, int64_t)", self._note, onerror=self._refuse)}
+                                  onerror=self.refuse),
+            "note": ffi.callback("void(uint32_t, unsigned, int64_t)", self._note, onerror=self.refuse)}
         in_c = ffi.new("bus *", {"core": self._core, "start": base, **calls, "places": bus.places,
                                  "listening": bus.listening})
         self._held += [calls, in_c]
@@ -336,8 +334,15 @@ class CortexM4:
 
         return write
 
-    def _refuse(self, kind: type[BaseException], error: BaseException, traceback: object) -> None:
-        """A peripheral raised this: stop execution; the error leaves run() with the place in the image added."""
+    def check(self) -> None:
+        """Raise what was refused while C could not."""
+        refused, self._refused, self._core.refused = self._refused, None, False
+        if refused is not None:
+            raise refused
+
+    def refuse(self, kind: type[BaseException], error: BaseException, traceback: object) -> None:
+        """A peripheral, or what hangs on it, raised this: stop execution; the error leaves run() with the place in the
+        image added."""
         self._core.refused = True
         if self._refused is None:
             pc = self.uc.reg_read(arm.UC_ARM_REG_PC)

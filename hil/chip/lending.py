@@ -31,9 +31,9 @@ class Lending:
     """state: the C's. whole: whether the board around the chip lends, too; without it timers and converters keep what
     they have, because the plant waits for them in Python."""
 
-    def __init__(self, core: Any, bus: Bus, events: Events) -> None:
+    def __init__(self, core: Any, bus: Bus, events: Events, check: Callable[[], None]) -> None:
         self._ffi, self._lib = library()
-        self._core, self._bus, self._events = core, bus, events
+        self._core, self._bus, self._events, self._check = core, bus, events, check
         self.state = self._ffi.new("lent *", {"core": core, "order": events.order})
         self.whole = False
         self._lenders: list[Lender] = []
@@ -88,7 +88,10 @@ class Lending:
 
     def fire(self, next_at: int, order: int) -> bool:
         """C does what is due before that; False where Python must, who has everything back then."""
-        if self._lib.lent_fire(self.state, next_at, order):
+        done = self._lib.lent_fire(self.state, next_at, order)
+        if self._core.refused:
+            self._check()
+        if done:
             return True
         self.recall()
         return False
