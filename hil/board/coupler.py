@@ -86,7 +86,7 @@ class PlantCoupler:
         if until - self._plant_at > TOGETHER:
             volts = floating(self._terminals)
             if self._wiring.brakes.closed(self._plant_at):
-                self._plant.v[:] = 0.0  # without slip: how much torque they hold is not modelled
+                self._plant.stop()  # without slip: how much torque they hold is not modelled
                 self._plant.hold(until - self._plant_at, volts)
             elif self._let_be(volts) and np.all(np.abs(self._plant.v) < GRIP):
                 self._plant.hold(until - self._plant_at, volts)

@@ -53,6 +53,9 @@ class Driven(Protocol):
     def hold(self, seconds: float, voltage: Array) -> None:
         """The same with brakes on the joints: only currents change."""
 
+    def stop(self) -> None:
+        """No joint moves any more from now on, whatever that costs."""
+
 
 def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None) -> Plant:
     """The plant at its start. kind: auto, or mujoco, in a scene of its own kind. Flexible links have twice the elements
@@ -152,6 +155,10 @@ class Wired:
     def hold(self, seconds: float, voltage: ArrayLike) -> None:
         """As the plant's, voltage (J,); what has no motor floats."""
         self.plant.hold(seconds, self._terminals(voltage))
+
+    def stop(self) -> None:
+        """As the plant's: what moves beside the streamed joints stops, too."""
+        self.plant.stop()
 
     def move(self, seconds: float, voltage: ArrayLike, torque: ArrayLike) -> None:
         """As the plant's, voltage and torque (J,)."""

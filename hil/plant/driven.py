@@ -33,6 +33,10 @@ class Driven(ABC):
         change."""
         self.motors.hold(seconds, np.asarray(voltage, float))
 
+    @abstractmethod
+    def stop(self) -> None:
+        """No joint moves any more from now on, whatever that costs."""
+
     def push(self, seconds: float, torque: ArrayLike) -> None:
         """Let time pass with ideal joint torques (n,) N m (N for prismatic joints), the motors floating."""
         self._steps(seconds, np.full(self.n, np.nan), np.asarray(torque, float))

@@ -65,6 +65,10 @@ class FlexibleArmPlant(Driven):
         """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
         return self.encoders.counts(self.q)
 
+    def stop(self) -> None:
+        """No joint moves any more from now on, whatever that costs; the link goes on swinging."""
+        self.velocities[: self.n] = 0.0
+
     def tip(self) -> Array:
         """Where the end of the flexible link is, (3,), m."""
         return self.arm.tip(np.concatenate([self.x, self.velocities]))

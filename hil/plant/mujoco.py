@@ -104,6 +104,10 @@ class Plant(Driven):
         """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
         return self.encoders.counts(self.q)
 
+    def stop(self) -> None:
+        """No joint moves any more from now on, whatever that costs."""
+        self.data.qvel[self._v] = 0.0
+
     def _step(self, h: float, torque: Array) -> None:
         before = self.q
         self.model.opt.timestep = h

@@ -127,6 +127,10 @@ class Plant(Driven):
 
     # -- motion -------------------------------------------------------------
 
+    def stop(self) -> None:
+        """No joint moves any more from now on, whatever that costs."""
+        self.v = np.zeros(self.n)
+
     def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
         count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
         self._take_steps(seconds / count, count, voltage, torque)

@@ -127,6 +127,9 @@ class Idle:
     def hold(self, seconds: float, voltage: NDArray[np.float64]) -> None:
         """Time passes."""
 
+    def stop(self) -> None:
+        """Nothing does."""
+
 
 class Witness:
     """Reads every STATUS the board sends, whatever becomes of it on the line."""

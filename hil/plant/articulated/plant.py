@@ -189,6 +189,11 @@ class Plant:
         """Let time pass with both: motors here, drives that give torques there."""
         self._advance(seconds, np.asarray(voltage, float), np.asarray(torque, float))
 
+    def stop(self) -> None:
+        """Nothing moves any more from now on, whatever that costs."""
+        self.cycle.v = np.zeros_like(self.cycle.v)
+        self.cycle.restart()
+
     def set_velocities(self, velocities: ArrayLike) -> None:
         """Give the joints their velocities (n,), as near as the mechanisms allow (least squares where loops bind
         them)."""

@@ -7,6 +7,7 @@ import pytest
 
 from codegen.mechanism.reader import load_mechanism
 from codegen.toolchain import platformio as build
+from hil.board.holding_brakes import HoldingBrakes
 from hil.board.virtual import VirtualBoard
 from hil.chip.registers import Bus
 from hil.plant.choose import plant_of
@@ -72,3 +73,20 @@ def test_what_a_plant_in_python_cannot_do_leaves_the_run(monkeypatch):
         monkeypatch.setattr(board.plant, "drive", refuse)
         with pytest.raises(RuntimeError, match="it cannot be closed"):
             board.run(0.01)
+
+
+def test_holding_brakes_stop_a_closed_mechanism_too(monkeypatch):
+    mechanism = load_mechanism(ROOT / "mechanisms" / "five_bar.toml")
+    elf = build.build(mechanism, IMAGES / "five_bar").elf
+    monkeypatch.setattr(HoldingBrakes, "there", True)
+    plant = plant_of(mechanism)
+    with VirtualBoard(elf, mechanism, plant) as board:
+        plant.push(0.02, 0.5 * np.ones(plant.n))
+        assert np.abs(plant.v).max() > 0.1
+        board.run(0.005)
+        monkeypatch.setattr(HoldingBrakes, "closed", lambda self, seconds: True)
+        board.run(0.005)
+        assert np.abs(plant.v).max() < 1e-12
+        q = plant.q.copy()
+        board.run(0.005)
+        np.testing.assert_array_equal(plant.q, q)
