@@ -7,7 +7,6 @@ import struct
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +105,7 @@ class TickRecorder:
 
     def __init__(self, core: CortexM4, image: Image, mechanism: Mechanism, joints: int) -> None:
         self.telemetry = Telemetry(core, image, joints, mechanism.control.rate_hz)
-        self._core, self._image, self._joints = core, image, joints
+        self._core, self._joints = core, joints
         self._keeps_steps = bool(mechanism.constrained or mechanism.modes)
         self._steps: dict[int, bytes] = {}
         self._resting: deque[tuple[int, bytes]] = deque(maxlen=STEPS)
@@ -116,7 +115,9 @@ class TickRecorder:
         self._moments: deque[tuple[bytes, Moment]] = deque(maxlen=LATE)
         self._handled = Handled()
         self._cost = (0, 0, 0)  # of the last tick: instructions, cycles, instructions of its step
-        self._step_blocks: list[Any] = []
+        self._step_parts = [(symbol.address, symbol.end) for name, symbol in image.symbols.items()
+                            if STEP.fullmatch(name)]
+        self._step_blocks = np.zeros(0, np.uint32)  # their slots
         self._known_blocks = self._step_before = 0
 
     def count(self, exception: int) -> int:
@@ -156,10 +157,10 @@ class TickRecorder:
         """Instructions of ft_step, with those of flexible links, loops and modes, since last asked."""
         core = self._core
         if core.known_blocks != self._known_blocks:
+            more = core.blocks.slots(self._known_blocks, self._step_parts)
+            self._step_blocks = np.append(self._step_blocks, np.array(more, np.uint32))
             self._known_blocks = core.known_blocks
-            parts = [symbol for name, symbol in self._image.symbols.items() if STEP.fullmatch(name)]
-            self._step_blocks = [block for part in parts for block in core.blocks_in(part.address, part.end)]
-        total = sum(b.runs * b.instructions for b in self._step_blocks)
+        total = core.blocks.executed(self._step_blocks)
         done, self._step_before = total - self._step_before, total
         return done
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from unicorn import UC_HOOK_BLOCK, UC_HOOK_MEM_READ, Uc
 from unicorn import arm_const as arm
 from unicorn.unicorn_py3.unicorn import uclib
@@ -67,6 +69,14 @@ class BlockCounter:
         self._kept.append(self._ffi.new("instruction[]", block.code))
         entry.code = self._kept[-1]
         self._used.append((block.start, slot))
+
+    def slots(self, first: int, parts: Sequence[tuple[int, int]]) -> list[int]:
+        """Slots of the blocks from the first-th known one on that start at addresses [start, end) of some parts."""
+        return [slot for address, slot in self._used[first:] if any(start <= address < end for start, end in parts)]
+
+    def executed(self, slots: NDArray[np.uint32]) -> int:
+        """Instructions executed so far by the blocks in some slots."""
+        return int(self._lib.executed_by(self.state, self._ffi.from_buffer("uint32_t[]", slots), len(slots)))
 
     def within(self, start: int, end: int) -> list[Any]:
         """The entries of the blocks that start at addresses [start, end)."""

@@ -32,6 +32,7 @@ typedef struct {
     uint64_t flash_start; uint8_t readers[65536]; block blocks[65536];
 } counter;
 uint32_t slot_of(const counter *c, uint64_t address, uint32_t size);
+uint64_t executed_by(const counter *c, const uint32_t *slots, uint32_t count);
 void before_block(void *unicorn, uint64_t address, uint32_t size, void *user);
 void before_read(void *unicorn, int type, uint64_t address, int size, int64_t value, void *user);
 

@@ -260,7 +260,7 @@ class CortexM4:
 
     def _learn(self, address: int, size: int) -> None:
         """A block is about to run for the first time."""
-        block = timing.Block(address, self.memory(address, size))
+        block = timing.block(address, self.memory(address, size))
         if block.floating_point and not self.floating_point:
             raise Unmodelled(f"floating-point instruction in the block at pc 0x{address:08X} while CPACR is off")
         self._counter.add(block)
@@ -268,6 +268,11 @@ class CortexM4:
     def blocks_in(self, start: int, end: int) -> list[Any]:
         """The known blocks that start at addresses [start, end): each has `runs` and `instructions`."""
         return self._counter.within(start, end)
+
+    @property
+    def blocks(self) -> BlockCounter:
+        """What is known of the code that has run."""
+        return self._counter
 
     def watch_flash(self, fetches: dict[int, FlashFetch], start: int, end: int) -> list[Any]:
         """See BlockCounter.watch; before anything has run."""

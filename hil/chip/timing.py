@@ -50,6 +50,12 @@ class Block:
         self.floating_point = any(name.startswith("v") for _, _, name, _ in decoded)
 
 
+@cache
+def block(start: int, code: bytes) -> Block:
+    """The same one for the same code: boards that carry one image learn it together."""
+    return Block(start, code)
+
+
 FLASH_SOURCES = {name: (Path(__file__).parent / name).read_text(encoding="utf-8")
                  for name in ("flash_fetch.h", "flash_fetch.c")}
 FLASH_CDEF = """

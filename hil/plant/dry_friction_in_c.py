@@ -27,12 +27,20 @@ def clamped(compliance: Array, velocity: Array, bound: Array) -> Array:
     smallest but for a part in 1e5."""
     n = len(velocity)
     if n <= MOST:
-        ffi, lib = _library()
-        m = np.empty(n)
-        rows = [ffi.from_buffer("double[]", np.ascontiguousarray(row)) for row in (compliance, velocity, bound, m)]
+        flat, rows, m, lib = _memory(n)
+        np.concatenate((compliance.ravel(), velocity, bound), out=flat)
         if lib.friction_found(n, *rows):
-            return m
+            return m.copy()
     return dry_friction.clamped(compliance, velocity, bound)
+
+
+@cache
+def _memory(n: int) -> tuple[Array, list[Any], Array, Any]:
+    """What goes in; the C's arguments; what comes out; the library."""
+    ffi, lib = _library()
+    flat, m = np.empty(n * n + 2 * n), np.empty(n)
+    parts = (flat[:n * n], flat[n * n:n * n + n], flat[n * n + n:], m)
+    return flat, [ffi.from_buffer("double[]", part) for part in parts], m, lib
 
 
 @cache
