@@ -143,15 +143,16 @@ long ft_path_torque(long knots, long held, const void *state,
 
 
 class CompiledPath:
-    """The streamed path of one mechanism. Raises Refused if it does not compile."""
+    """The streamed path of one mechanism. step: its emitted step, where it is at hand already. Raises Refused if it
+    does not compile."""
 
-    def __init__(self, mechanism: Mechanism, precision: Precision = "single") -> None:
+    def __init__(self, mechanism: Mechanism, precision: Precision = "single",
+                 step: dict[str, str] | None = None) -> None:
         self.mechanism = mechanism
         self.turns = Turns(Model.of(mechanism), precision)
         double = precision == "double"
-        self.ffi, self.lib = build(
-            _sources(mechanism), CDEF.format(real="double" if double else "float", bits=64 if double else 32), precision
-        )
+        declarations = CDEF.format(real="double" if double else "float", bits=64 if double else 32)
+        self.ffi, self.lib = build(_sources(mechanism, step), declarations, precision)
 
     def torque(self, knots: Knots) -> NDArray[Any]:
         """tau_ID (N, J), N m or N, at the middles of all ticks of a motion, from knots as they go over the wire."""
@@ -192,9 +193,10 @@ class CompiledPath:
         return tuple(out)
 
 
-def _sources(mechanism: Mechanism) -> dict[str, str]:
+def _sources(mechanism: Mechanism, step: dict[str, str] | None) -> dict[str, str]:
     """The C files: emitted, the application's motion, and the loop over arrays."""
-    files = {n: t for n, t in emit.sources(mechanism, None).items() if n not in ("ft_digest.h", "ft_messages.c")}
+    emitted = emit.sources(mechanism, None, step=step)
+    files = {n: t for n, t in emitted.items() if n not in ("ft_digest.h", "ft_messages.c")}
     names = [f"{n}.{kind}" for n in SOURCES for kind in "ch"] + [f"{n}.h" for n in HEADERS]
     paths = application()
     return files | {n: paths[n].read_text(encoding="utf-8") for n in names} | {"ft_host.c": HOST_SOURCE}

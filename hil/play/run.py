@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.common.errors import BadInput, Refused
+from codegen.emit import sources as emit
 from codegen.mechanism.description import Mechanism
 from codegen.motion.trajectory import Knots, Trajectory, check_limits, check_streamable, knots
+from codegen.step.scheme import model_of
 from codegen.toolchain import platformio as build
 from codegen.toolchain.path_library import CompiledPath
 from codegen.wire import messages
@@ -208,7 +210,8 @@ def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: b
     """The host's part, from connecting to disarming, and the figures of it. pil: of a real board, by hil.play.pil.
     wait: s, armed, before the motion."""
     witness, clock = Witness(board), VirtualClock(board)
-    configuration = Configuration.of(mechanism, feedforward, pil)
+    step = emit.step_sources(model_of(mechanism))  # searched for once
+    configuration = Configuration.of(mechanism, feedforward, pil, step)
     session, outcome, ended = session_with(board, configuration, clock), None, "done"
     link = session.link
     early = fault is not None and FAULTS[fault].early
@@ -242,11 +245,11 @@ def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: b
             writer.close()
     with suppress(Refused):  # a real board that is gone
         board.run(FAULTS[fault].settle if fault and ended != "done" else 2 * board.dt)
-    return _result(board, witness, configuration, mechanism, motion, feedforward, ended, outcome, link)
+    return _result(board, witness, configuration, mechanism, motion, feedforward, ended, outcome, link, step)
 
 
 def _result(board: PlayedBoard, witness: Witness, configuration: Configuration, mechanism: Mechanism, motion: Knots,
-            feedforward: bool, ended: str, outcome: Outcome | None, link: Link) -> Result:
+            feedforward: bool, ended: str, outcome: Outcome | None, link: Link, step: dict[str, str]) -> Result:
     record = board.record()
     moving = in_motion(record)
     target = board.target_positions(record)
@@ -268,7 +271,7 @@ def _result(board: PlayedBoard, witness: Witness, configuration: Configuration, 
         cycles_tick=int(record.cycles[moving].max(initial=0)),
         frames=link.sent, retransmissions=outcome.retransmissions if outcome else 0,
         digest=configuration.digest.hex(),
-        bit_identical=identical(mechanism, motion, record, board.board.lead) if ended == "done" and feedforward
+        bit_identical=identical(mechanism, motion, record, board.board.lead, step) if ended == "done" and feedforward
         else None,
         outputs_safe=board.outputs_safe(), record=record, moving=moving, target_positions=target,
         switched=tuple(board.switched), modes=tuple(witness.modes), still=bool(np.all(np.abs(board.plant.v) < STILL)),
@@ -287,7 +290,8 @@ def wrapped(difference: NDArray[np.float64], mechanism: Mechanism) -> NDArray[np
     return np.where(turning, (difference + np.pi) % (2.0 * np.pi) - np.pi, difference)
 
 
-def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int) -> bool | None:
+def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int,
+              step: dict[str, str] | None = None) -> bool | None:
     """Whether the image's torque_ff of a motion played in one piece equals the host's float32, bit for bit.
 
     The host runs the same knots through the same C (codegen.toolchain.path_library). The integer targets of both find
@@ -296,7 +300,7 @@ def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int) ->
     from all that the arm has done since power-on. None if the image's targets are not those of the motion in one piece,
     and of loops on a real board, which does not show what its step has left.
     """
-    path = CompiledPath(mechanism)
+    path = CompiledPath(mechanism, step=step)
     arrays = motion.position, motion.rate, motion.acceleration
     around = in_motion(record).start  # of the first tick in motion; targets are those of the ticks' ends
     changing = bool(mechanism.constrained or mechanism.modes)

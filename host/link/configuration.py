@@ -35,8 +35,10 @@ class Configuration:
         return int.from_bytes(self.digest[:2], "big")
 
     @staticmethod
-    def of(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -> Configuration:
-        """The configuration that an image built from this mechanism must have. Raises BadInput without a board."""
+    def of(mechanism: Mechanism, feedforward: bool = True, pil: bool = False,
+           step: dict[str, str] | None = None) -> Configuration:
+        """The configuration that an image built from this mechanism must have. step: its emitted step, where it is at
+        hand already. Raises BadInput without a board."""
         from codegen.board import reader as boards  # noqa: PLC0415 (0.3 s, and a port alone asks for none of it)
         from codegen.control.constants import start_tolerance  # noqa: PLC0415
         from codegen.emit import sources as emit  # noqa: PLC0415
@@ -48,7 +50,7 @@ class Configuration:
                            'add [board] with use = "f405rg-4"')
         board = boards.load(mechanism.board.use)
         return Configuration(
-            mechanism.name, on_board(board, pil), emit.identity(mechanism, board, feedforward, pil=pil),
+            mechanism.name, on_board(board, pil), emit.identity(mechanism, board, feedforward, step, pil),
             mechanism.streamed,
             mechanism.control.rate_hz, mechanism.control.knot_hz, source, board.baud,
             tuple(start_tolerance(joint) for joint in mechanism.streamed), pil,
