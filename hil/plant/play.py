@@ -108,6 +108,10 @@ class Plant(Driven):
         """Brakes on the outputs: only currents change."""
         self.inner.hold(seconds, self._on_gears(voltage, math.nan))
 
+    def stop(self) -> None:
+        """No joint moves any more from now on, whatever that costs, nor in its play."""
+        self.inner.stop()
+
 
 def _gear(joint: Joint) -> str:
     return joint.name + GEAR
