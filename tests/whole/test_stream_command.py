@@ -205,7 +205,7 @@ def test_in_a_terminal_ctrl_c_holds_and_a_second_one_disarms(tcp_board, long):
 
     status, shown = in_terminal(
         ["stream", MECHANISM, long, "--port", tcp_board.port, "--home"],
-        [lambda board, _: board.played > 20, holding], tcp_board,
+        [lambda board, shown: board.played > 20 and b"s left" in shown, holding], tcp_board,
     )
     assert status == 1 and tcp_board.board.state == "DISARMED", shown
     assert "TRACK" in shown and "s left" in shown and "disarmed:" in shown

@@ -35,6 +35,7 @@ from hil.plant.rigid import Plant
 from hil.play import granted_ticks, pil
 from hil.play.run import Idle, folder, play
 from hil.scenarios import scenario
+from host.link import link
 from host.link.configuration import Configuration
 from host.link.link import Link, open_port
 from host.link.session import Session
@@ -265,23 +266,41 @@ def behind_a_tty(port):
             os.close(end)
 
 
-def test_the_command_line_plays_on_a_serial_device_in_real_time(tmp_path, clean, here, patient, monkeypatch):
-    """However late the board's answers are where the machine is busy."""
-    monkeypatch.setattr(pil, "WallClock", PatientClock)
-    mechanism, motion = rig.ROOT / "mechanisms" / "three_link.toml", tmp_path / "brief.csv"
-    image()
+@pytest.fixture
+def typed(tmp_path, here):
+    """The command as it is typed, with a board at a port."""
+    motion = tmp_path / "brief.csv"
     rows = np.column_stack([[0.0, SECONDS], np.array([rig.start(), rig.start() + REACH])])
     names = ",".join(joint.name for joint in rig.three_link().moving)
     motion.write_text(f"t,{names}\n" + "\n".join(",".join(map(repr, map(float, row))) for row in rows) + "\n")
-    serve = [sys.executable, "-m", "femtorque", "hil", str(mechanism), "--serve", "0", "--pil"]
+    return lambda port: here("hil", rig.ROOT / "mechanisms" / "three_link.toml", motion, "--board", port, "--json")
+
+
+def good(done, clean):
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert told["ended"] == "done" and told["bit_identical"] is True and told["digest"] == clean.digest
+    np.testing.assert_allclose(list(told["true_rms"].values()), clean.tracking_rms, rtol=0.3)
+
+
+def test_the_command_line_plays_on_a_board(typed, clean, monkeypatch):
+    with real_board() as board:
+        for module in (pil, link):
+            monkeypatch.setattr(module, "WallClock", lambda: VirtualClock(board))
+        good(typed(board.url), clean)
+
+
+@pytest.mark.bench
+def test_the_command_line_plays_on_a_serial_device_in_real_time(typed, clean, patient, monkeypatch):
+    """However late the board's answers are where the machine is busy."""
+    monkeypatch.setattr(pil, "WallClock", PatientClock)
+    image()
+    serve = [sys.executable, "-m", "femtorque", "hil", "mechanisms/three_link.toml", "--serve", "0", "--pil"]
     with subprocess.Popen(serve, cwd=rig.ROOT, stderr=subprocess.PIPE, text=True) as board:
         try:
             port = int(re.search(r":(\d+)$", board.stderr.readline()).group(1))
             with behind_a_tty(port) as device:
-                done = here("hil", mechanism, motion, "--board", device, "--json")
+                done = typed(device)
         finally:
             board.terminate()
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["ended"] == "done" and told["bit_identical"] is True and told["digest"] == clean.digest
-    np.testing.assert_allclose(list(told["true_rms"].values()), clean.tracking_rms, rtol=0.3)
+    good(done, clean)
