@@ -24,17 +24,18 @@ from tests.support.processor_time import ProcessorTime  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 HANG = 600.0  # s until a test that waits for another process gives up; no result depends on it
-LONG = (  # files of more than 8 s of processor time (--cpu), the longest first
-    "test_first_power_up", "test_current", "test_accesses", "test_campaign", "test_closed_plan", "test_drives",
-    "test_scenarios", "test_mutants", "test_step", "test_same_torques", "test_falling", "test_static_analysis",
-    "test_faults", "test_readme", "test_chip", "test_rnea", "test_scenarios_arms", "test_platformio",
-    "test_lab_modes", "test_safety", "test_discrete_flexible", "test_web", "test_bringup_drives", "test_proofs",
-    "test_frames", "test_check", "test_closed_board", "test_command_line", "test_flexible_arm", "test_servos",
-    "test_verify", "test_flexible", "test_tip_exact", "test_mimic", "test_wheel", "test_library",
-    "test_newton_euler", "test_loops", "test_turns", "test_flash", "test_link", "test_start", "test_files",
-    "test_torque", "test_tour", "test_tsujita", "test_robots", "test_loop_assembly", "test_qemu",
-    "test_step_instructions", "test_zeros", "test_fuzz", "test_scene", "test_flexible_plan", "test_architecture",
-    "test_stream_command")
+LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
+    "test_current", "test_first_power_up", "test_drives", "test_mutants", "test_readme", "test_accesses",
+    "test_step", "test_chip", "test_faults", "test_safety", "test_web", "test_frames", "test_platformio",
+    "test_command_line", "test_closed_board", "test_proofs", "test_closed_plan", "test_servos", "test_scenarios",
+    "test_campaign", "test_verify", "test_lab_modes", "test_discrete_flexible", "test_static_analysis",
+    "test_falling", "test_wheel", "test_flash", "test_link", "test_library", "test_files", "test_torque",
+    "test_tsujita", "test_qemu", "test_loop_assembly", "test_flexible", "test_fuzz", "test_step_instructions",
+    "test_flexible_plan", "test_check", "test_newton_euler", "test_start", "test_architecture",
+    "test_stream_command", "test_identify", "test_tip_exact", "test_same_torques", "test_heat", "test_extremes",
+    "test_report", "test_demo", "test_closed", "test_lab", "test_bus", "test_law", "test_mimic", "test_pil",
+    "test_beam", "test_boards", "test_measure", "test_reproduce", "test_loops", "test_mujoco", "test_tick_budget",
+    "test_mutations")
 
 
 def pytest_collection_finish():
