@@ -166,8 +166,9 @@ class Plant(Driven):
 
     @property
     def lendable(self) -> bool:
-        """Whether C can move it."""
-        return self._compiled is not None and self.hand is None and self.stops is None
+        """Whether C can move it: nobody else does, and nobody looks on at each interval."""
+        own = getattr(self.drive, "__func__", None) is Driven.drive
+        return own and self._compiled is not None and self.hand is None and self.stops is None
 
     def lend(self, state: Any, borrower: Callable[[], None]) -> None:
         """Give C what it moves; state: its time, motors and friction. borrower: calls `taken` when it is needed."""
