@@ -122,7 +122,7 @@ def calibrate(board):
     steps += [np.nextafter(steps[0], np.float32(way)) for way in (0, 1)]
     right = next(step for step in steps if step * counts == nominal)
     flash, start = board.image.flash, board.image.start
-    assert flash.count(np.float32(exact).tobytes()) in (1, 2)  # for the tick, and for what is seen before the first one
+    assert 1 <= flash.count(np.float32(exact).tobytes()) <= 3  # one for each function that measures the bus
     assert zlib.crc32(flash[:-4]) == int.from_bytes(flash[-4:], "little")  # as it was built
     changed = flash[:-4].replace(np.float32(exact).tobytes(), right.tobytes())
     board.chip.core.load(start, changed + zlib.crc32(changed).to_bytes(4, "little"))
