@@ -110,13 +110,21 @@ def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Ha
     joint = joints[number]
     on_joint(joint.name)
     _rest(session)
+    _hear_of_drives(session)
     if drives.state(session.drives, number) == "silent":
         return judge_drive(mechanism, number, Look(), session.drives)
     at = None if place is None or not _has_zero(joint) else _place(session, joint, number, place)
     ratio = None if hand is None else _by_hand(session, joint, number, hand)
+    _hear_of_drives(session)
     if not all(drives.ready(session.drives, joints, j) for j in range(len(joints))):
         return judge_drive(mechanism, number, Look(ratio, at), session.drives)
     return judge_drive(mechanism, number, Look(ratio, at, *_probe(session, mechanism, number)), session.drives)
+
+
+def _hear_of_drives(session: Session) -> None:
+    """Wait for what the board tells next of its drives."""
+    session.drives = None
+    session.wait(lambda: session.drives is not None, REST_LIMIT, "did not tell how its drives are")
 
 
 def _has_zero(joint: Joint) -> bool:
@@ -125,7 +133,7 @@ def _has_zero(joint: Joint) -> bool:
 
 
 def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Any = None) -> Finding:
-    """The same of a joint whose drive is on a bus. Its torque and its position have one sign. told: DRIVES."""
+    """What was seen of a joint whose drive is on a bus. Its torque and its position have one sign. told: DRIVES."""
     joint, ratio = mechanism.streamed[number], look.ratio
     drive = joint.drive
     assert drive is not None
