@@ -1,0 +1,72 @@
+"""Friction and rotors of joints that a servo or a drive on a bus turns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from codegen.common.errors import BadInput
+from codegen.mechanism.description import Friction, Mechanism
+from codegen.mechanism.edit import set_joint
+from codegen.mechanism.reader import load_mechanism
+from hil.plant.rigid import Plant
+from host.board import Board
+from host.lab.identify import Identified, beside, identify, measured
+from tests.support import rig
+from tests.support.bus_arm import file_of
+from tests.support.plugged import plugged_in
+from tests.support.servos import LYING
+
+
+def found(truth: Mechanism, joint: str) -> Identified:
+    """Of an arm whose file knows no friction."""
+    unknown = replace(truth, name=f"unknown_{truth.name}",
+                      joints=tuple(replace(j, friction=Friction(0.0, 0.0)) for j in truth.joints))
+    with plugged_in(unknown, Plant(truth)), Board.connect("auto", unknown) as board:
+        return identify(board, unknown, joint)
+
+
+def two_servos(tmp_path) -> Mechanism:
+    path = tmp_path / "arm.toml"
+    path.write_text(LYING, encoding="utf-8")
+    return load_mechanism(path)
+
+
+@pytest.mark.bench
+def test_friction_and_rotor_of_a_servo_are_found_from_its_duty(tmp_path):
+    """Not within their intervals: it looks at its wire and its encoder in its own time."""
+    truth = two_servos(tmp_path)
+    result, joint = found(truth, "elbow"), truth.moving[1]
+    print(result.words())
+    assert result.coulomb.value == pytest.approx(joint.friction.coulomb, rel=0.06)
+    assert result.viscous.value == pytest.approx(joint.friction.viscous, abs=0.01)
+    assert result.inertia.value == pytest.approx(joint.motor.inertia, rel=0.06)
+
+
+@pytest.mark.bench
+def test_friction_and_rotor_of_a_drive_are_found_from_the_torque_that_it_was_told():
+    source = file_of()
+    truth = replace(source, joints=tuple(replace(j, friction=Friction(0.3, 0.5)) for j in source.joints))
+    result = found(truth, "wrist")
+    print(result.words())
+    assert result.values().keys() == {"friction", "drive"}
+    assert result.coulomb.value == pytest.approx(0.5, rel=0.03) and result.viscous.value == pytest.approx(0.3, rel=0.03)
+    assert result.inertia.value == pytest.approx(truth.moving[2].drive.inertia, rel=0.06)
+
+
+def test_a_servos_motor_is_written_whole_where_the_file_has_none(tmp_path):
+    arm = two_servos(tmp_path)
+    set_joint(arm.source, "elbow", {"motor": {"inertia": 3e-7}}, beside=beside(arm, "elbow"))
+    set_joint(arm.source, "elbow", {"motor": {"inertia": 2e-7}}, beside=beside(arm, "elbow"))
+    before, after = arm.moving[1].motor, load_mechanism(arm.source).moving[1].motor
+    assert after.inertia == 2e-7 and after.R == pytest.approx(before.R, rel=1e-3)
+    assert after.K * after.gear == pytest.approx(before.K * before.gear, rel=1e-3)
+    assert beside(file_of(), "wrist") == {}
+
+
+def test_a_joint_that_nothing_turns_is_not_measured():
+    bare = rig.three_link()
+    bare = replace(bare, joints=tuple(replace(j, motor=None, encoder=None) for j in bare.joints))
+    with pytest.raises(BadInput, match="has no motor with an encoder, and no drive"):
+        measured(bare, 0)
