@@ -8,7 +8,6 @@ import os
 
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
-os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell")  # last bits are held to digests, and kernels differ in them
 
 import gc  # noqa: E402
 import subprocess  # noqa: E402

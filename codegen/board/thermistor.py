@@ -6,8 +6,9 @@ interpolates between the temperatures at every STEP-th count.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+
+from codegen.common.elementary import exp, log
 
 COUNTS = 4096  # of the converter's full range
 STEP = 64  # counts between two entries of the table
@@ -26,13 +27,13 @@ class Thermistor:
 
     def share(self, celsius: float) -> float:
         """Of the supply, on the pin."""
-        ohm = self.r25 * math.exp(self.beta * (1.0 / (celsius + KELVIN) - 1.0 / WARM))
+        ohm = self.r25 * exp(self.beta * (1.0 / (celsius + KELVIN) - 1.0 / WARM))
         return (self.resistor if self.at_supply else ohm) / (ohm + self.resistor)
 
     def celsius(self, share: float) -> float:
         """From what is on the pin, between 0 and 1."""
         ohm = self.resistor * ((1.0 - share) / share if self.at_supply else share / (1.0 - share))
-        return 1.0 / (1.0 / WARM + math.log(ohm / self.r25) / self.beta) - KELVIN
+        return 1.0 / (1.0 / WARM + log(ohm / self.r25) / self.beta) - KELVIN
 
 
 def table(thermistor: Thermistor) -> list[float]:

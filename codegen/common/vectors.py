@@ -1,11 +1,17 @@
-"""Products of vectors, of one or of many at once, without what makes numpy's own slow for few."""
+"""Products of vectors and matrices, of one or of many at once: the same last bit on every processor.
+
+NumPy's own products are those of a library of linear algebra, which has other code for every family of processors: the
+order of its sums, and whether products are rounded before they are added, differ. Here every product is rounded and
+every sum goes from the first term to the last. For the small matrices of mechanisms that costs nothing.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
@@ -22,4 +28,59 @@ def cross(a: Array, b: Array) -> Array:
 
 def dot(a: Array, b: Array) -> Any:
     """a . b (...), along the last axis."""
-    return np.add.reduce(a * b, axis=-1)
+    if a.ndim == 1 and b.ndim == 1:
+        return np.float64(of_lists(a.tolist(), b.tolist()))
+    if not a.shape[-1]:
+        return np.zeros(np.broadcast_shapes(a.shape, b.shape)[:-1])
+    total = a[..., 0] * b[..., 0]
+    for k in range(1, a.shape[-1]):
+        total = total + a[..., k] * b[..., k]
+    return total
+
+
+def norm(v: ArrayLike, axis: int = -1) -> Any:
+    """Length of vectors along an axis; a float of one vector."""
+    v = np.asarray(v, float)
+    if v.ndim == 1:
+        x = v.tolist()
+        return math.sqrt(of_lists(x, x))
+    v = np.moveaxis(v, axis, -1)
+    return np.sqrt(dot(v, v))
+
+
+def product(a: Array, b: Array, *more: Array) -> Any:
+    """a b, or a b c ... from the left: matrices (..., m, k), (..., k, n) or vectors (k,), as the operator @ has it."""
+    first = _product(np.asarray(a, float), np.asarray(b, float))
+    return product(first, *more) if more else first
+
+
+def _product(a: Array, b: Array) -> Any:
+    if b.ndim == 1:
+        if a.ndim > 2:
+            return dot(a, b)
+        x = b.tolist()
+        return np.float64(of_lists(a.tolist(), x)) if a.ndim == 1 else np.array([of_lists(row, x) for row in a.tolist()])
+    if a.ndim == 1:
+        return _product(np.swapaxes(b, -1, -2), a)
+    if a.ndim == 2 and a.shape == (3, 3) == b.shape:
+        return _three(a.tolist(), b.tolist())
+    if not a.shape[-1]:
+        return np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]))
+    total = a[..., :, 0, None] * b[..., None, 0, :]
+    for k in range(1, a.shape[-1]):
+        total = total + a[..., :, k, None] * b[..., None, k, :]
+    return total
+
+
+def of_lists(a: list[float], b: list[float]) -> float:
+    """a . b of plain numbers."""
+    total = 0.0
+    for x, y in zip(a, b, strict=True):
+        total += x * y
+    return total
+
+
+def _three(a: list[list[float]], b: list[list[float]]) -> Array:
+    """Of two matrices (3, 3): what mechanisms have most of."""
+    (p, q, r), (s, t, u), (v, w, x) = b
+    return np.array([(l * p + m * s + n * v, l * q + m * t + n * w, l * r + m * u + n * x) for l, m, n in a])

@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 from codegen.board.description import Board
+from codegen.common.elementary import square
 from codegen.control.table import FLOAT, UINT32, member
 from codegen.mechanism.description import Joint, Mechanism
 
@@ -68,6 +69,6 @@ def lasts(joint: Joint, board: Board | None, torque: float) -> float:
     """s from cold for which a joint may be given a torque; infinite for what is continuous."""
     most = math.inf
     for r in ratings(joint, board):
-        over = (torque / (torque_constant(joint) * r.continuous)) ** 2
+        over = square(torque / (torque_constant(joint) * r.continuous))
         most = min(most, -r.thermal_s * math.log1p(-1.0 / over) if over > 1.0 else math.inf)
     return most

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import math
 
+from codegen.common.elementary import exp, square
+
 
 def observer_gains(bandwidth_hz: float, dt: float) -> tuple[float, float]:
     """(position_gain, rate_gain), dimensionless, for a bandwidth in Hz and a tick in s."""
-    pole = math.exp(-2.0 * math.pi * bandwidth_hz * dt)
-    return 1.0 - pole**2, (1.0 - pole) ** 2
+    pole = exp(-2.0 * math.pi * bandwidth_hz * dt)
+    return 1.0 - square(pole), square(1.0 - pole)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from codegen.common.vectors import norm
 from codegen.control.gains import sample_poses
 from codegen.mechanism.description import Mechanism, Safety
 from codegen.model.bodies import Model
@@ -44,7 +45,7 @@ def _weights(mechanism: Mechanism) -> dict[str, float]:
     torques = newton_euler(model, poses, still, still)
     if assembly.dependent:
         torques = np.array([assembly.allocate(q, tau) for q, tau in zip(poses, torques, strict=True)])
-    least = ROUNDING * float(np.linalg.norm(mechanism.gravity)) * sum(link.mass for link in mechanism.links)
+    least = ROUNDING * float(norm(mechanism.gravity)) * sum(link.mass for link in mechanism.links)
     most = np.max(np.abs(torques), axis=0)
     return {body.joint.name: float(most[i]) if most[i] > least else 0.0
             for i, body in enumerate(model.bodies) if body.joint.actuated}

@@ -14,6 +14,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from codegen.common.elementary import square
+
 Family = Literal["mini-cheetah", "cubemars", "damiao", "robstride", "feetech"]
 
 
@@ -110,7 +112,7 @@ def _sts3215(name: str, volts: float, gear: float, kt: float, R: float, armature
              rpm: float, stall: float) -> DriveType:
     """kt N m/A, R, armature kg m^2 and friction (N m s/rad, N m) at the output, as Rhoban/bam identified it (model m1);
     rpm, stall kg cm: of the data sheet."""
-    servo = Servo(STS3215, volts, R, kt / gear, armature / gear**2, gear, *friction)
+    servo = Servo(STS3215, volts, R, kt / gear, armature / square(gear), gear, *friction)
     return DriveType(f"feetech-sts3215-{name}", "feetech", math.pi, rpm * math.tau / 60.0, stall * KGF_CM, 0.0, 0.0,
                      note="at stall the identified motor gives "
                      f"{kt * volts / R:.1f} N m, the data sheet {stall * KGF_CM:.1f}", servo=servo)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from codegen.common.elementary import square
 from codegen.common.templating import template
 from codegen.emit.step import STATE, write
 from codegen.model.bodies import Model
@@ -39,7 +40,7 @@ def _modes(step: FlexibleStep) -> list[dict[str, str]]:
         link = step.tree.pieces[i].tip
         for plane in link.planes:
             for k, K in enumerate(link.stiffness[plane]):
-                stiffness, damping = 0.25 * K * dt**2, 0.5 * link.damping * K * dt
+                stiffness, damping = 0.25 * K * square(dt), 0.5 * link.damping * K * dt
                 numbers = dict(
                     march=1.0 / (1.0 + stiffness + damping), stiffness=stiffness, damping=damping,
                     sag=(1.0 + stiffness + damping) / stiffness - 4.0, shape=link.beta[k] * scale,
@@ -56,7 +57,8 @@ def _draws(step: FlexibleStep) -> list[dict[str, str]]:
     rows = []
     for i in step.tree.beams:
         link = step.tree.pieces[i].tip
-        matrices = dict(tip=0.25 * step.tree.dt**2 * link.drawn.tip, first=link.drawn.first, second=link.drawn.second)
+        tip = 0.25 * square(step.tree.dt) * link.drawn.tip
+        matrices = dict(tip=tip, first=link.drawn.first, second=link.drawn.second)
         rows.append({"title": link.name} | {
             name: "{ " + ", ".join(literal(float(G[r, c])) for r, c in ((0, 0), (0, 1), (1, 1))) + " }"
             for name, G in matrices.items()})

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.common.elementary import square
 from codegen.common.templating import template
+from codegen.common.vectors import product
 from codegen.emit import step as step_source
 from codegen.model.beam_element import joint_springs
 from codegen.model.bodies import GROUND, Model
@@ -47,7 +49,7 @@ def _context(model: Model) -> dict[str, Any]:
         "a_part": literal(1.0 / (2.0 * control.beta) - 1.0),
         "gamma_c": literal(control.gamma),
         "gamma_rest": literal(1.0 - control.gamma),
-        "gravity": _row(model.gravity * model.dt**2),
+        "gravity": _row(model.gravity * square(model.dt)),
         "links": _links(model),
         "sprung": bool(np.any(springs.stiffness)),
         "springs": [_spring(model, i, k, rest) for i, (k, rest) in
@@ -64,16 +66,16 @@ def _links(model: Model) -> list[dict[str, Any]]:
     links = []
     for body, own in zip(model.bodies, Q, strict=True):
         parent = np.eye(3) if body.parent == GROUND else Q[body.parent]
-        R = parent.T @ body.R0 @ own
-        J = own.T @ body.inertia @ own / model.dt**2
+        R = product(parent.T, body.R0, own)
+        J = product(own.T, body.inertia, own) / square(model.dt)
         links.append({
             "name": body.joint.name,
             "parent": "FT_GROUND" if body.parent == GROUND else str(body.parent),
             "slides": str(int(body.prismatic)),
             "X": _row(R[:, 0]), "Y": _row(R[:, 1]), "Z": _row(R[:, 2]),
-            "P": _row(parent.T @ body.p0),
-            "C": _row(own.T @ body.com),
-            "M": literal(body.mass / model.dt**2),
+            "P": _row(product(parent.T, body.p0)),
+            "C": _row(product(own.T, body.com)),
+            "M": literal(body.mass / square(model.dt)),
             "J": [_row(row) for row in J],
         })
     return links

@@ -27,6 +27,7 @@ from codegen.board.description import (
     Channel,
     ChannelPwm,
 )
+from codegen.common.elementary import exp
 from codegen.common.errors import BadInput
 from codegen.mechanism.description import Joint, Mechanism
 
@@ -255,7 +256,7 @@ def _pulse(mechanism: Mechanism, joint: Joint, count: float) -> tuple[float, flo
     """(duty, A) of the pulse that shows a sensor's sign: what it brings by its end, a motor at rest. count: A."""
     assert mechanism.board is not None and joint.motor is not None
     motor = joint.motor
-    whole = mechanism.board.bus_voltage / motor.R * (1.0 - math.exp(-PULSE_S * motor.R / motor.L))  # at a duty of 1
+    whole = mechanism.board.bus_voltage / motor.R * (1.0 - exp(-PULSE_S * motor.R / motor.L))  # at a duty of 1
     wanted, least = PULSE_COUNTS
     duty = min(wanted * count / whole, PULSE_MOST)
     if duty * whole < least * count:

@@ -11,6 +11,7 @@ import numpy as np
 
 from codegen.common.errors import BadInput
 from codegen.common.templating import template
+from codegen.common.vectors import product
 from codegen.mechanism.description import Matrix
 from codegen.model.bodies import GROUND, Model, placed_links
 from codegen.model.kinematics import frame_to_axis
@@ -35,10 +36,11 @@ def render(model: Model) -> dict[str, str]:
         parent = np.eye(3) if body.parent == GROUND else turned[body.parent]
         joints.append({
             "name": body.joint.name, "parent": "FT_GROUND" if body.parent == GROUND else str(body.parent),
-            "slides": int(body.prismatic), "rows": _rows(parent.T @ body.R0 @ own), "at": _row(parent.T @ body.p0),
+            "slides": int(body.prismatic), "rows": _rows(product(parent.T, body.R0, own)),
+            "at": _row(product(parent.T, body.p0)),
         })
     places = placed_links(model.mechanism)
-    links = [{"name": name, "joint": body, "at": _row(turned[body].T @ places[name][2])}
+    links = [{"name": name, "joint": body, "at": _row(product(turned[body].T, places[name][2]))}
              for name, body in moving_links(model).items()]
     context = {"name": model.mechanism.name, "joints": joints, "links": links,
                "slides": any(body.prismatic for body in model.bodies)}

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.common.elementary import square
 from codegen.drive.catalogue import DriveType
 
 Vector = NDArray[np.float64]  # shape (3,)
@@ -220,7 +221,7 @@ class Joint:
         """Inertia of what turns it, at the joint: kg m^2 (kg of a prismatic joint)."""
         if self.drive is not None and self.drive.servo is None:
             return self.drive.inertia
-        return self.motor.gear**2 * self.motor.inertia if self.motor else 0.0
+        return square(self.motor.gear) * self.motor.inertia if self.motor else 0.0
 
     @property
     def elastic(self) -> bool:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from codegen.common.vectors import norm
 from codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism
 from codegen.mechanism.refusal import refuse
 
@@ -71,7 +72,7 @@ def _body(mechanism: Mechanism, parent: ET.Element, joint: Joint) -> ET.Element:
     if not still:
         ET.SubElement(body, "joint", _joint(joint))
     for k, end in enumerate(_ends(mechanism, link)):
-        length = float(np.linalg.norm(end))
+        length = float(norm(end))
         if length > 0.0:
             ET.SubElement(body, "geom", name=f"{link.name}:{k}", type="capsule", fromto=_numbers([0.0, 0.0, 0.0, *end]),
                           size=f"{THICKNESS * length:.9g}", contype="2", conaffinity="1", mass="0")

@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from codegen.common.elementary import square
 from codegen.common.errors import BadInput
 from codegen.common.files import read_text
 from codegen.common.nearest import hint, shown
+from codegen.common.vectors import norm
 from codegen.mechanism import buses, mimic, urdf
 from codegen.mechanism.description import (
     BASE,
@@ -258,7 +260,7 @@ class _Reader:
         rod = t.rod if t.rod is not None else t.beam.length if t.beam is not None and t.inertia is None else None
         if rod is not None:
             com = np.array([rod / 2.0, 0.0, 0.0]) if t.com is None else _vector(t.com)
-            inertia = np.diag([0.0, t.mass * rod**2 / 12.0, t.mass * rod**2 / 12.0])
+            inertia = np.diag([0.0, t.mass * square(rod) / 12.0, t.mass * square(rod) / 12.0])
         else:
             if t.mass > 0.0:
                 for name in ("com", "inertia"):
@@ -412,7 +414,7 @@ class _Reader:
             if t.type == "fixed":
                 return np.array([0.0, 0.0, 1.0])
             self.fail(f"joint.{t.name}.axis", None, "is required", "the joint's axis in its own frame, as [0, 0, 1]")
-        length = float(np.linalg.norm(t.axis))
+        length = float(norm(t.axis))
         if length < 1e-9:
             self.fail(f"joint.{t.name}.axis", t.axis, "must not be zero")
         return _vector([a / length for a in t.axis])

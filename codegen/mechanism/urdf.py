@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from codegen.common.errors import BadInput
 from codegen.common.files import read_text
 from codegen.common.nearest import hint, shown
+from codegen.common.vectors import product
 from codegen.mechanism.description import BASE
 from codegen.mechanism.schema import NAME_PATTERN, NAME_RULE, TITLE_PATTERN
 
@@ -257,7 +258,7 @@ def _link(link: Any, names: dict[str, str]) -> dict[str, Any]:
     if link.inertial is not None:
         origin = np.eye(4) if link.inertial.origin is None else np.asarray(link.inertial.origin, float)
         R = origin[:3, :3]
-        J = R @ link.inertial.inertia @ R.T
+        J = product(R, link.inertial.inertia, R.T)
         J[np.abs(J) < DUST] = 0.0
         table["mass"] = float(link.inertial.mass)
         table["com"] = origin[:3, 3].tolist()

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.common.elementary import square
 from codegen.common.errors import BadInput
+from codegen.common.vectors import norm, product
 from codegen.mechanism.description import Link, Vector
 from codegen.model.bodies import Body, Model
 
@@ -68,7 +70,7 @@ def material(element: Element) -> Array:
 def stiffness(element: Element) -> Array:
     """[K] (12, 12) = l B(s1)' D(r1) B(s1) (Eq. 2; the one point makes the integral a product)."""
     B = strain_displacement(element.length, element.s1)
-    return element.length * B.T @ material(element) @ B
+    return product(element.length * B.T, material(element), B)
 
 
 def node_masses(model: Model) -> tuple[Array, Array]:
@@ -82,7 +84,7 @@ def joint_element(model: Model, i: int) -> Element:
     no section, or its joint lies in its centre of gravity."""
     body = model.bodies[i]
     link = model.mechanism.link(body.joint.child)
-    length = float(np.linalg.norm(body.com))
+    length = float(norm(body.com))
     if length == 0.0:
         raise BadInput(model.mechanism.source, f"joint.{body.joint.name}.c_mot", body.joint.c_mot,
                        f"link {link.name!r} has no element between a joint and its centre of gravity",
@@ -92,10 +94,10 @@ def joint_element(model: Model, i: int) -> Element:
 
 def element_axes(body: Body) -> Array:
     """Rotation (3, 3) from the axes of the joint-to-centre-of-gravity element (z along it) to link axes."""
-    z = body.com / np.linalg.norm(body.com)
+    z = body.com / norm(body.com)
     other = np.eye(3)[np.argmin(np.abs(z))]
     x = np.cross(other, z)
-    x /= np.linalg.norm(x)
+    x /= norm(x)
     return np.column_stack([x, np.cross(z, x), z])
 
 
@@ -128,8 +130,8 @@ def joint_stiffness(model: Model, i: int) -> float:
         raise BadInput(model.mechanism.source, f"joint.{body.joint.name}.c_mot", body.joint.c_mot,
                        "the hinge of an element turns, a prismatic joint slides", "use stiffness, in N/m")
     element = joint_element(model, i)
-    turn = rigid_turn(element.length, element_axes(body).T @ body.axis)
-    return body.joint.stiffness + float(turn @ stiffness(element) @ turn)
+    turn = rigid_turn(element.length, product(element_axes(body).T, body.axis))
+    return body.joint.stiffness + float(product(turn, stiffness(element), turn))
 
 
 def rigid_turn(length: float, axis: Vector) -> Array:
@@ -145,6 +147,6 @@ def _section(model: Model, link: Link, body: Body) -> tuple[float, tuple[float, 
                        f"C_mot scales the stiffness of link {link.name!r}, which has no section",
                        "give the link section = { area, radius }, or the joint stiffness in N m/rad")
     E, A, r = link.section.E, link.section.area, link.section.radius
-    I = A * (2.0 * r**2 - A / np.pi) / 4.0
+    I = A * (2.0 * square(r) - A / np.pi) / 4.0
     G = E / (2.0 * (1.0 + link.section.poisson))
     return E * A, (E * I, E * I), 2.0 * G * I, SHEAR_FACTOR * G * A

@@ -6,12 +6,15 @@ body j hangs on joint j and both carry the index of `Mechanism.moving`. What is 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codegen.common.elementary import sin_cos
+from codegen.common.vectors import product
 from codegen.mechanism.description import BASE, Joint, Matrix, Mechanism, Vector
 from codegen.model.torsion import with_torsion
 
@@ -80,7 +83,7 @@ class Model:
 
 def rotation_rpy(rpy: Vector) -> Matrix:
     """Rotation matrix of URDF's roll, pitch, yaw (fixed axes x, y, z)."""
-    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
+    (sr, cr), (sp, cp), (sy, cy) = map(sin_cos, rpy)
     return np.array([
         [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
         [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
@@ -91,22 +94,22 @@ def rotation_rpy(rpy: Vector) -> Matrix:
 def rotation_axis(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
     """Rodrigues: rotations (..., 3, 3) by the angles (...) rad about one unit axis."""
     k, k2 = _skew_and_square(np.asarray(axis, float).tobytes())
-    angle = np.asarray(angle, float)[..., None, None]
-    return np.eye(3) + np.sin(angle) * k + (1.0 - np.cos(angle)) * k2
+    sine, cosine = (np.asarray(x)[..., None, None] for x in sin_cos(angle))
+    return np.eye(3) + sine * k + (1.0 - cosine) * k2
 
 
 @lru_cache(maxsize=1024)
 def _skew_and_square(axis: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     k = skew(np.frombuffer(axis))
-    return k, k @ k
+    return k, product(k, k)
 
 
 def beyond(R: Matrix, p: Vector, joint: Joint, q: float) -> tuple[Matrix, Vector]:
     """The frame R (3, 3), p (3,) of a joint's child, from that of its parent, with the joint at q, rad or m."""
-    R, p = R @ rotation_rpy(joint.rpy), p + R @ joint.xyz
+    R, p = product(R, rotation_rpy(joint.rpy)), p + product(R, joint.xyz)
     if joint.type == "prismatic":
-        return R, p + R @ joint.axis * q
-    return (R if joint.type == "fixed" else R @ rotation_axis(joint.axis, q)), p
+        return R, p + product(R, joint.axis) * q
+    return (R if joint.type == "fixed" else product(R, rotation_axis(joint.axis, q))), p
 
 
 def skew(v: Vector) -> Matrix:
@@ -117,7 +120,7 @@ def skew(v: Vector) -> Matrix:
 
 def combine(parts: list[tuple[float, Vector, Matrix]]) -> tuple[float, Vector, Matrix]:
     """Mass, centre of gravity and inertia about it of bodies given in one frame (parallel-axis theorem)."""
-    mass = sum(m for m, _, _ in parts)
+    mass = math.fsum(m for m, _, _ in parts)
     if mass > 0.0:
         com = sum((m * c for m, c, _ in parts), np.zeros(3)) / mass
     else:
@@ -125,7 +128,7 @@ def combine(parts: list[tuple[float, Vector, Matrix]]) -> tuple[float, Vector, M
     inertia = np.zeros((3, 3))
     for m, c, J in parts:
         d = skew(c - com)
-        inertia += J - m * d @ d
+        inertia += J - product(m * d, d)
     return mass, com, inertia
 
 
@@ -159,7 +162,7 @@ def _bodies(mechanism: Mechanism) -> tuple[Body, ...]:
     for name, mass, com, inertia in solids:
         body, R, p = place[name]
         if body != GROUND:
-            parts[body].append((mass, p + R @ com, R @ inertia @ R.T))
+            parts[body].append((mass, p + product(R, com), product(R, inertia, R.T)))
 
     bodies = []
     for i in range(len(joint_at)):

@@ -28,15 +28,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
+from codegen.common.elementary import square
 from codegen.common.errors import BadInput
+from codegen.common.factors import modes
+from codegen.common.vectors import product
 from codegen.mechanism.description import Link, Mechanism
 
 Array = NDArray[np.float64]
 
 STRETCHED = 2  # modes, the lowest of each plane, that draw the link: with more, torques change by 1e-4 of peak
-GAUSS = 4  # points an element: integrals of its slopes squared, by weights of second order, are exact
+# four points an element and their weights: integrals of its slopes squared, by weights of second order, are exact
+GAUSS = np.array([[-0.861136311594052575, -0.339981043584856265, 0.339981043584856265, 0.861136311594052575],
+                  [0.347854845137453857, 0.652145154862546143, 0.652145154862546143, 0.347854845137453857]])
 UNIFORM = 1e-6  # of L or M L^2: how exactly a flexible link has to be a uniform beam
 
 
@@ -62,21 +66,22 @@ def beam_elements(length: float, mass: float, elements: int, shear: float = 0.0)
     but for rotary inertia). phi = 0 is Hermite's element.
     """
     l, m = length / elements, mass / elements
-    phi = 12.0 * shear / l**2
-    ends, apart = 312.0 + 588.0 * phi + 280.0 * phi**2, 108.0 + 252.0 * phi + 140.0 * phi**2
-    near, far = (44.0 + 77.0 * phi + 35.0 * phi**2) * l, (26.0 + 63.0 * phi + 35.0 * phi**2) * l
-    turn, counter = (8.0 + 14.0 * phi + 7.0 * phi**2) * l**2, (6.0 + 14.0 * phi + 7.0 * phi**2) * l**2
-    M_e = m / (840.0 * (1.0 + phi) ** 2) * np.array([
+    ll = l * l
+    phi = 12.0 * shear / ll
+    ends, apart = 312.0 + phi * (588.0 + phi * 280.0), 108.0 + phi * (252.0 + phi * 140.0)
+    near, far = (44.0 + phi * (77.0 + phi * 35.0)) * l, (26.0 + phi * (63.0 + phi * 35.0)) * l
+    turn, counter = (8.0 + phi * (14.0 + phi * 7.0)) * ll, (6.0 + phi * (14.0 + phi * 7.0)) * ll
+    M_e = m / (840.0 * square(1.0 + phi)) * np.array([
         [ends, near, apart, -far],
         [near, turn, far, -counter],
         [apart, far, ends, -near],
         [-far, -counter, -near, turn],
     ])
-    K_e = 1.0 / (l**3 * (1.0 + phi)) * np.array([
+    K_e = 1.0 / (ll * l * (1.0 + phi)) * np.array([
         [12.0, 6.0 * l, -12.0, 6.0 * l],
-        [6.0 * l, (4.0 + phi) * l**2, -6.0 * l, (2.0 - phi) * l**2],
+        [6.0 * l, (4.0 + phi) * ll, -6.0 * l, (2.0 - phi) * ll],
         [-12.0, -6.0 * l, 12.0, -6.0 * l],
-        [6.0 * l, (2.0 - phi) * l**2, -6.0 * l, (4.0 + phi) * l**2],
+        [6.0 * l, (2.0 - phi) * ll, -6.0 * l, (4.0 + phi) * ll],
     ])
     size = 2 * elements + 2
     M, K, nodes = np.zeros((size, size)), np.zeros((size, size)), np.zeros((2, size))
@@ -86,7 +91,7 @@ def beam_elements(length: float, mass: float, elements: int, shear: float = 0.0)
         K[at, at] += K_e
     nodes[0, 0::2] = 1.0  # nodal values of the fields 1 and x, which the shapes represent exactly
     nodes[1, 0::2], nodes[1, 1::2] = np.arange(elements + 1) * l, 1.0
-    return Elements(M, K, *(nodes @ M))
+    return Elements(M, K, *product(nodes, M))
 
 
 @dataclass(frozen=True)
@@ -102,16 +107,15 @@ class Shortening:
 
     def of(self, shapes: Array) -> Shortening:
         """In the coordinates (k) whose shapes are the columns of `shapes` (n, k)."""
-        return Shortening(*(shapes.T @ G @ shapes for G in (self.tip, self.first, self.second)))
+        return Shortening(*(product(shapes.T, G, shapes) for G in (self.tip, self.first, self.second)))
 
 
 def beam_shortening(length: float, mass: float, elements: int, shear: float = 0.0) -> Shortening:
     """In the coordinates of `beam_elements`. A point at s is drawn by the slopes of all that is nearer to the root, so
     the slopes at s count with the mass beyond s, (L - s) rho, and with its first moment, (L^2 - s^2) rho / 2."""
     l, rho = length / elements, mass / length
-    phi = 12.0 * shear / l**2
-    s, weights = np.polynomial.legendre.leggauss(GAUSS)
-    s, weights = 0.5 * (1.0 + s), 0.5 * l * weights
+    phi = 12.0 * shear / square(l)
+    s, weights = 0.5 * (1.0 + GAUSS[0]), 0.5 * l * GAUSS[1]
     slopes = np.stack([6.0 * (s**2 - s) - phi, l * (3.0 * s**2 - (4.0 + phi) * s + 1.0 + 0.5 * phi),
                        6.0 * (s - s**2) + phi, l * (3.0 * s**2 - (2.0 - phi) * s - 0.5 * phi)], axis=1)
     slopes /= l * (1.0 + phi)
@@ -120,8 +124,8 @@ def beam_shortening(length: float, mass: float, elements: int, shear: float = 0.
     for e in range(elements):
         at, x = slice(2 * e, 2 * e + 4), (e + s) * l
         for G, weight in ((tip, weights), (first, rho * (length - x) * weights),
-                          (second, 0.5 * rho * (length**2 - x**2) * weights)):
-            G[at, at] += (slopes.T * weight) @ slopes
+                          (second, 0.5 * rho * (square(length) - x**2) * weights)):
+            G[at, at] += product(slopes.T * weight, slopes)
     return Shortening(tip, first, second)
 
 
@@ -162,7 +166,7 @@ def elastic_link(mechanism: Mechanism, link: Link) -> ElasticLink:
     beam = link.beam
     assert beam is not None
     source, key = mechanism.source or mechanism.name, f"link.{link.name}"
-    across = link.mass * beam.length**2 / 12.0
+    across = link.mass * square(beam.length) / 12.0
     if link.mass <= 0.0:
         raise BadInput(source, f"{key}.mass", link.mass, "a flexible link has mass", "give it some")
     if np.abs(link.com - [0.5 * beam.length, 0.0, 0.0]).max() > UNIFORM * beam.length:
@@ -183,13 +187,14 @@ def elastic_link(mechanism: Mechanism, link: Link) -> ElasticLink:
                        "both planes must have the same shapes: the same EI / GA_s",
                        f"GA_s = [{beam.EI[0] / max(shear):g}, {beam.EI[1] / max(shear):g}]")
     parts = beam_elements(beam.length, link.mass, beam.elements, shear[-1])
-    square, shapes = eigh(parts.K[2:, 2:], parts.M[2:, 2:])
+    squares, shapes = modes(parts.K[2:, 2:], parts.M[2:, 2:])
     shapes = shapes * np.where(shapes[-2] < 0.0, -1.0, 1.0)
     low = np.vstack([np.zeros_like(shapes[:2]), shapes]) * (np.arange(shapes.shape[1]) < STRETCHED)
     return ElasticLink(
         name=link.name, length=beam.length, mass=link.mass,
         section=np.array([around, aside, aside]),
-        beta=parts.first[2:] @ shapes, gamma=parts.second[2:] @ shapes, tip=shapes[-2], slope=shapes[-1],
-        stiffness={plane: EI[plane] * square for plane in "yz" if plane in EI}, damping=beam.damping,
+        beta=product(parts.first[2:], shapes), gamma=product(parts.second[2:], shapes),
+        tip=shapes[-2], slope=shapes[-1],
+        stiffness={plane: EI[plane] * squares for plane in "yz" if plane in EI}, damping=beam.damping,
         drawn=beam_shortening(beam.length, link.mass, beam.elements, shear[-1]).of(low),
     )

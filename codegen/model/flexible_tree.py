@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from codegen.common.errors import BadInput
+from codegen.common.vectors import product
 from codegen.mechanism.description import BASE, Matrix, Mechanism, Vector
 from codegen.model.bodies import GROUND, beyond, combine
 from codegen.model.flexible_link import ElasticLink, elastic_link
@@ -135,11 +136,12 @@ def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
             tips[link.name] = piece(name=f"{link.name}'s tip", parent=at, R0=R, p0=p, joint=None,
                                     link=elastic_link(mechanism, link), axis=np.array([0.0, 0.0, 1.0]), prismatic=False)
         elif here[0] != GROUND:
-            parts[here[0]].append((link.mass, here[2] + here[1] @ link.com, here[1] @ link.inertia @ here[1].T))
+            at, R, p = here
+            parts[at].append((link.mass, p + product(R, link.com), product(R, link.inertia, R.T)))
     for load in mechanism.payloads:
         at, R, p = place(load.link, load.com, f"payload.{load.name}.com")
         if at != GROUND:
-            parts[at].append((load.mass, p + R @ load.com, R @ load.inertia @ R.T))
+            parts[at].append((load.mass, p + product(R, load.com), product(R, load.inertia, R.T)))
 
     pieces = []
     for values, solids in zip(made, parts, strict=True):

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.vectors import cross
+from codegen.common.vectors import cross, dot, product
 from codegen.model.bodies import GROUND, Model, rotation_axis, skew
 
 Array = NDArray[np.float64]
@@ -45,23 +45,23 @@ def pose(model: Model, q: ArrayLike) -> Pose:
     placed = Pose(np.empty((*q.shape, 3, 3)), np.empty((*q.shape, 3)))
     for i, body in enumerate(model.bodies):
         R, o = (np.eye(3), np.zeros(3)) if body.parent == GROUND else placed.frame(body.parent)
-        R, o = R @ body.R0, o + R @ body.p0
+        R, o = product(R, body.R0), o + product(R, body.p0)
         if body.prismatic:
-            o = o + (R @ body.axis) * q[..., i, None]
+            o = o + product(R, body.axis) * q[..., i, None]
         else:
-            R = R @ rotation_axis(body.axis, q[..., i])
+            R = product(R, rotation_axis(body.axis, q[..., i]))
         placed.R[..., i, :, :], placed.origin[..., i, :] = R, o
     return placed
 
 
 def rotate(R: Array, x: Array) -> Array:
     """R x for stacks of matrices (..., 3, 3) and vectors (..., 3)."""
-    return np.einsum("...ij,...j->...i", R, x)
+    return np.asarray(product(R, x) if x.ndim == 1 else dot(R, x[..., None, :]))
 
 
 def rotate_back(R: Array, x: Array) -> Array:
     """R' x for stacks of matrices (..., 3, 3) and vectors (..., 3)."""
-    return np.einsum("...ji,...j->...i", R, x)
+    return rotate(np.swapaxes(R, -1, -2), x)
 
 
 def descendants(model: Model) -> tuple[tuple[int, ...], ...]:
@@ -100,7 +100,7 @@ def levers(model: Model, at: Pose) -> Levers:
 
 def joint_axes(model: Model, at: Pose) -> Array:
     """Unit vectors (..., n, 3) along all joints, global axes."""
-    return np.stack([at.R[..., i, :, :] @ body.axis for i, body in enumerate(model.bodies)], axis=-2)
+    return np.stack([product(at.R[..., i, :, :], body.axis) for i, body in enumerate(model.bodies)], axis=-2)
 
 
 def velocities(model: Model, at: Pose, arms: Levers, qd: Array) -> tuple[Array, Array]:
@@ -210,7 +210,7 @@ def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> 
     tau = np.empty(F.shape[:-1])
     for i, body in enumerate(model.bodies):
         load = S if body.prismatic else N
-        tau[..., i] = np.sum((R[..., i, :, :] @ body.axis) * load[..., i, :], axis=-1)
+        tau[..., i] = dot(product(R[..., i, :, :], body.axis), load[..., i, :])
     return tau
 
 
@@ -228,6 +228,6 @@ def carried(model: Model, arms: Levers, F: Array, Phi: Array) -> tuple[Array, Ar
 def frame_to_axis(axis: NDArray[np.float64]) -> NDArray[np.float64]:
     """A rotation (3, 3) that takes z to a unit axis; the identity for z itself."""
     if axis[2] < 0.0:  # half a turn about x, then the short way
-        return frame_to_axis(-axis) @ np.diag([1.0, -1.0, -1.0])
+        return product(frame_to_axis(-axis), np.diag([1.0, -1.0, -1.0]))
     k = skew(np.cross([0.0, 0.0, 1.0], axis))
-    return np.eye(3) + k + k @ k / (1.0 + axis[2])
+    return np.eye(3) + k + product(k, k) / (1.0 + axis[2])

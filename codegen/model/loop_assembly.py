@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.errors import BadInput, Refused
+from codegen.common.factors import basis, distances, least_squares, rank, solve
+from codegen.common.vectors import norm, product
 from codegen.mechanism.description import Mechanism
 from codegen.model.bodies import Model
-from codegen.model.kinematics import Conversion, Levers, pose
+from codegen.model.kinematics import Conversion, Levers, pose, rotate, rotate_back
 from codegen.model.loop_constraint import (
     Cut,
     Equations,
@@ -36,7 +38,8 @@ CLOSING = 1e-8  # m or rad: the square of it is nothing, so one more Newton step
 ITERATIONS = 60  # of the assembly, damped
 FARTHEST = 0.5  # rad or m: a joint's longest step in one iteration
 CLEAR = 3.0  # times SINGULAR: well away from a singular pose
-RANK = 1e-7  # of the largest singular value of J_c, lengths in units of the mechanism's size
+RANK = 1e-7  # of the longest row of J_c, lengths in units of the mechanism's size: what is farther from all others
+DEFICIENT = 1e-10  # the same of columns, where a least square is wanted of equations that others contain
 BESIDE, STEP = 4, 0.05  # poses beside the assembled one in which rank is looked at; rad or m away from it
 SINGULAR = 0.03  # of `margin`: less is a fault
 HALVINGS = 16  # of the last step before a singular pose, to tell where it is
@@ -114,7 +117,7 @@ class Assembly:
         J = self.jacobian(q)
         G = np.zeros((*J.shape[:-2], self.model.n, self.mobility))
         G[..., list(self.independent), list(range(self.mobility))] = 1.0
-        G[..., list(self.dependent), :] = -np.linalg.solve(J[..., list(self.dependent)], J[..., list(self.independent)])
+        G[..., list(self.dependent), :] = -solve(J[..., list(self.dependent)], J[..., list(self.independent)])
         return G
 
     def margin(self, q: ArrayLike) -> Array:
@@ -125,8 +128,7 @@ class Assembly:
         """
         if not self.dependent:
             return np.ones(np.shape(q)[:-1])
-        R = np.linalg.qr(self._columns(q), mode="r")
-        return np.min(np.abs(np.diagonal(R, axis1=-2, axis2=-1)) / self.scale, axis=-1)
+        return np.min(distances(self._columns(q)) / self.scale, axis=-1)
 
     def condition(self, q: ArrayLike) -> tuple[float, tuple[int, ...]]:
         """Condition number of the loops' equations for the dependent joints at a pose q (n,), each joint's column in
@@ -155,7 +157,7 @@ class Assembly:
             if not np.all(np.isfinite(away)):
                 break
             J = self.jacobian(q)[..., list(self.dependent)]
-            q[..., list(self.dependent)] -= np.linalg.solve(J, away[..., None])[..., 0]
+            q[..., list(self.dependent)] -= solve(J, away[..., None])[..., 0]
             if np.max(np.abs(away), initial=0.0) < CLOSING:
                 return q
         raise np.linalg.LinAlgError("the loops do not close")
@@ -217,7 +219,7 @@ class Assembly:
         x = q.copy()
         x[free] = target
         try:
-            x[bound] += self.velocity_matrix(q)[bound] @ (target - q[free])
+            x[bound] += product(self.velocity_matrix(q)[bound], target - q[free])
             x = self.close(x)
         except np.linalg.LinAlgError:
             return None
@@ -235,10 +237,9 @@ class Assembly:
         for part in _between(np.zeros_like(wanted), wanted - self.start[free]):
             x, step = q.copy(), self.start[free] + part - q[:, free]
             x[:, free] += step
-            x[:, bound] += np.einsum("pij,pj->pi", self.velocity_matrix(q)[:, bound], step)
+            x[:, bound] += rotate(self.velocity_matrix(q)[:, bound], step)
             for _ in range(4):
-                J = self.jacobian(x)[..., bound]
-                x[:, bound] -= np.einsum("pij,pj->pi", np.linalg.pinv(J), self.residual(x))
+                x[:, bound] -= solve(self.jacobian(x)[..., bound], self.residual(x)[..., None], True)[..., 0]
             closed = np.max(np.abs(self.residual(x)), axis=-1) < CLOSING
             going &= closed & (self.margin(x) > CLEAR * SINGULAR)
             q[going] = x[going]
@@ -246,7 +247,7 @@ class Assembly:
 
     def velocities(self, q: ArrayLike, velocities: ArrayLike) -> Array:
         """Velocities (..., n) from those of the independent joints (..., mobility)."""
-        return np.einsum("...ij,...j->...i", self.velocity_matrix(q), np.asarray(velocities, float))
+        return rotate(self.velocity_matrix(q), np.asarray(velocities, float))
 
     def accelerations(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Accelerations (..., n) from all velocities qd (..., n) and the independent joints' accelerations qdd.
@@ -254,10 +255,10 @@ class Assembly:
         J_c qdd = -dJ_c/dt qd.
         """
         q, qd = np.asarray(q, float), np.asarray(qd, float)
-        full = np.einsum("...ij,...j->...i", self.velocity_matrix(q), np.asarray(qdd, float))
+        full = rotate(self.velocity_matrix(q), np.asarray(qdd, float))
         if self.dependent:
             J = self.jacobian(q)[..., list(self.dependent)]
-            full[..., list(self.dependent)] -= np.linalg.solve(J, self.bias(q, qd)[..., None])[..., 0]
+            full[..., list(self.dependent)] -= solve(J, self.bias(q, qd)[..., None])[..., 0]
         return full
 
     def whole(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array, Array]:
@@ -284,16 +285,16 @@ class Assembly:
         p, a, m = list(self.passive), list(self.actuated), len(self.kept)
         Ja, W = J[..., a], np.diag(self.weights())
         system = np.zeros((*J.shape[:-2], m + len(p), m + len(p)))
-        system[..., :m, :m] = Ja @ W @ np.swapaxes(Ja, -1, -2)
+        system[..., :m, :m] = product(Ja, W, np.swapaxes(Ja, -1, -2))
         system[..., :m, m:] = J[..., p]
         system[..., m:, :m] = np.swapaxes(J[..., p], -1, -2)
-        right = np.concatenate([-np.einsum("...ij,...j->...i", Ja @ W, tau[..., a]), -tau[..., p]], axis=-1)
-        return np.linalg.solve(system, right[..., None])[..., :m, 0]
+        right = np.concatenate([-rotate(product(Ja, W), tau[..., a]), -tau[..., p]], axis=-1)
+        return solve(system, right[..., None])[..., :m, 0]
 
     def allocate(self, q: ArrayLike, tau: ArrayLike) -> Array:
         """Torques (..., n) with the loops closed: tau + J_c' lambda, zero at passive joints."""
         J = self.jacobian(q)
-        return np.asarray(tau, float) + np.einsum("...ji,...j->...i", J, self.multipliers(J, tau))
+        return np.asarray(tau, float) + rotate_back(J, self.multipliers(J, tau))
 
     def conversion(self, convert: Conversion) -> Conversion:
         """From nodal forces to joint torques, as `convert` does it for the tree, with the loops closed.
@@ -366,7 +367,7 @@ def assemble(model: Model, near: Mapping[str, float] | None = None) -> Assembly:
     assembly = Assembly(model, found, kept, dropped, placed, actuated, passive, independent, redundant, dependent,
                         _length(model), np.ones(len(dependent)))
     rows = np.array([1.0 if assembly.is_angle(row) else 1.0 / assembly.length for row in kept])
-    scale = np.linalg.norm(rows[:, None] * J[:, list(dependent)], axis=0)
+    scale = norm(rows[:, None] * J[:, list(dependent)], axis=0)
     try:
         closed = assembly.close(placed) if dependent else placed
     except np.linalg.LinAlgError:
@@ -398,7 +399,7 @@ def _assembled(model: Model, found: Equations, guess: Array) -> Array:
         if np.max(np.abs(away), initial=0.0) < CLOSED:
             break
         J = found.jacobian(q) * moves
-        step = -moves * np.linalg.lstsq(J, away, rcond=1e-10)[0]
+        step = -moves * least_squares(J, away, DEFICIENT)
         q += step * min(1.0, FARTHEST / np.max(np.abs(step), initial=1e-300))
     at = pose(model, q)
     for cut in found.cuts:
@@ -408,7 +409,7 @@ def _assembled(model: Model, found: Equations, guess: Array) -> Array:
             _refuse(model.mechanism, f"loop.{cut.loop.name}",
                     f"does not close from the joints' start: {worst:.3g} m (or rad) is left",
                     "check lengths and anchors, or give `start`s nearer to a closed pose")
-        against = [x for x, axis in (("z", 2), ("x", 0)) if f.A[..., axis] @ f.B[..., axis] < 0.0]
+        against = [x for x, axis in (("z", 2), ("x", 0)) if product(f.A[..., axis], f.B[..., axis]) < 0.0]
         if cut.loop.type in ("revolute", "rigid") and (cut.loop.type == "rigid" or "z" in against) and against:
             _refuse(model.mechanism, f"loop.{cut.loop.name}.b.rpy", f"its {against[0]} axis closes against that of a",
                     "turn it round by pi")
@@ -417,7 +418,7 @@ def _assembled(model: Model, found: Equations, guess: Array) -> Array:
 
 def _length(model: Model) -> float:
     """The mechanism's size, m: its longest offset between joints."""
-    return max([1e-3, *(float(np.linalg.norm(body.p0)) for body in model.bodies)])
+    return max([1e-3, *(float(norm(body.p0)) for body in model.bodies)])
 
 
 def _elimination_order(J: Array, joints: tuple[int, ...]) -> tuple[int, ...]:
@@ -449,7 +450,7 @@ def _independent_rows(model: Model, found: Equations,
         return (), ()
     J = _scaled(model, found.jacobian(q))
     beside = [_scaled(model, found.jacobian(x)) for x in _poses_beside(found, q)]
-    here, generic = _rank(J), max(_rank(x) for x in (J, *beside))
+    here, generic = rank(J, RANK), max(rank(x, RANK) for x in (J, *beside))
     if here < generic:
         _refuse(model.mechanism, "joint.start",
                 f"is a singular pose: the loops hold {here} ways there, {generic} beside it",
@@ -457,33 +458,27 @@ def _independent_rows(model: Model, found: Equations,
     kept: list[int] = []
     left = J.copy()
     for _ in range(generic):  # Gram-Schmidt, the row that adds most first
-        sizes = np.linalg.norm(left, axis=1)
+        sizes = norm(left)
         sizes[kept] = 0.0
         best = int(np.argmax(sizes > 0.999999 * sizes.max()))
         kept.append(best)
         direction = left[best] / sizes[best]
-        left = left - np.outer(left @ direction, direction)
+        left = left - np.outer(product(left, direction), direction)
     return (tuple(rows[i] for i in sorted(kept)), tuple(row for i, row in enumerate(rows) if i not in kept))
-
-
-def _rank(J: Array) -> int:
-    sizes = np.linalg.svd(J, compute_uv=False)
-    return int(np.sum(sizes > RANK * max(sizes[0], 1e-300)))
 
 
 def _poses_beside(found: Equations, q: Array) -> list[Array]:
     """Closed poses a little away from one, in random directions that the loops allow."""
     rng = np.random.default_rng(0)
     poses: list[Array] = []
+    held = basis(found.jacobian(q), RANK)
     for _ in range(BESIDE):
-        J = found.jacobian(q)
-        _, sizes, V = np.linalg.svd(J)
-        free = V[int(np.sum(sizes > RANK * sizes[0])):]
-        if not len(free):
+        if len(held) == len(q):
             return poses
-        x = q + STEP * (rng.standard_normal(len(free)) @ free)
+        step = rng.standard_normal(len(q))
+        x = q + STEP * (step - product(product(held, step), held))
         for _ in range(10):
-            x = x - np.linalg.lstsq(found.jacobian(x), found.residual(x), rcond=1e-10)[0]
+            x = x - least_squares(found.jacobian(x), found.residual(x), DEFICIENT)
         if np.max(np.abs(found.residual(x))) < 1e3 * CLOSED:
             poses.append(x)
     return poses
@@ -500,23 +495,23 @@ def _redundant(model: Model, J: Array, actuated: tuple[int, ...], passive: tuple
                 "actuated", "actuate more joints or close more loops")
     scaled = _scaled(model, J)
     columns, left = scaled[:, list(passive)], scaled.copy()
-    if passive and _rank(columns) < len(passive):
+    if passive and rank(columns, RANK) < len(passive):
         _, _, V = np.linalg.svd(columns)
         loose = np.array(passive)[np.abs(V[-1]) > 1e-3]
         _refuse(model.mechanism, f"joint.{_names(model, loose[:1])}",
                 "can move while every actuated joint stands still: "
                 f"{_names(model, loose)}", "actuate one of them, or start from a pose that is not singular")
     if passive:
-        Q = np.linalg.qr(columns)[0]
-        left = left - Q @ (Q.T @ left)
+        Q = basis(columns.T, 0.0)
+        left = left - product(Q.T, product(Q, left))
     chosen: list[int] = []
     for _ in range(m - len(passive)):
-        sizes = np.array([np.linalg.norm(left[:, i]) if i in actuated and i not in chosen else 0.0
+        sizes = np.array([norm(left[:, i]) if i in actuated and i not in chosen else 0.0
                           for i in range(model.n)])
         best = int(np.flatnonzero(sizes > 0.999999 * sizes.max())[-1])  # of equals the last: the first are coordinates
         if sizes[best] < RANK:
             _refuse(model.mechanism, "joint", "the actuated joints do not determine the pose")
         chosen.append(best)
         direction = left[:, best] / sizes[best]
-        left = left - np.outer(direction, direction @ left)
+        left = left - np.outer(direction, product(direction, left))
     return tuple(sorted(chosen))

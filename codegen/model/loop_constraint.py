@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.vectors import cross
+from codegen.common.vectors import cross, dot, norm, product
 from codegen.mechanism.description import Anchor, Loop
 from codegen.model.bodies import GROUND, Body, Model, placed_links, rotation_axis, rotation_rpy
 from codegen.model.kinematics import Levers, Pose, joint_torque, levers, pose, rotate, rotate_back
@@ -92,7 +92,8 @@ def cuts(model: Model) -> tuple[Cut, ...]:
 
     def side(anchor: Anchor, shared: int) -> Side:
         body, R, p = places[anchor.link]
-        return Side(body, R @ rotation_rpy(anchor.rpy), p + R @ anchor.xyz, tuple(ancestry(body)[shared:]))
+        turned = product(R, rotation_rpy(anchor.rpy))
+        return Side(body, turned, p + product(R, anchor.xyz), tuple(ancestry(body)[shared:]))
 
     found = []
     for loop in model.mechanism.loops:
@@ -110,9 +111,9 @@ def _plane(model: Model, side: Side) -> Array | None:
     R = side.R
     for j in reversed(side.path):
         body = model.bodies[j]
-        if not body.prismatic and np.linalg.norm(cross(body.axis, R[:, 2])) > PARALLEL:
+        if not body.prismatic and norm(cross(body.axis, R[:, 2])) > PARALLEL:
             return None
-        R = body.R0 @ R
+        R = product(body.R0, R)
     return R[:, :2]
 
 
@@ -136,9 +137,9 @@ def frames(at: Pose, cut: Cut) -> Frames:
 
     def placed(side: Side) -> tuple[Array, Array]:
         if side.body == GROUND:
-            return back @ side.R, rotate(back, side.p - origin)
+            return product(back, side.R), rotate(back, side.p - origin)
         R = at.R[..., side.body, :, :]
-        return back @ R @ side.R, rotate(back, at.origin[..., side.body, :] + rotate(R, side.p) - origin)
+        return product(back, R, side.R), rotate(back, at.origin[..., side.body, :] + rotate(R, side.p) - origin)
 
     (A, a), (B, b) = placed(cut.a), placed(cut.b)
     return Frames(A, B, a, b, back)
@@ -149,8 +150,8 @@ def residual(model: Model, cut: Cut, at: Pose) -> Array:
     f = frames(at, cut)
     apart = f.b - f.a
     if cut.loop.type in ALONG:
-        apart = np.einsum("...ji,...j->...i", f.A[..., :2] if cut.plane is None else cut.plane, apart)
-    angles = [np.sum(f.A[..., "xyz".index(x)] * f.B[..., "xyz".index(y)], axis=-1) for x, y in AXES[cut.loop.type]]
+        apart = rotate_back(f.A[..., :2] if cut.plane is None else cut.plane, apart)
+    angles = [dot(f.A[..., "xyz".index(x)], f.B[..., "xyz".index(y)]) for x, y in AXES[cut.loop.type]]
     return np.concatenate([apart, *(x[..., None] for x in np.broadcast_arrays(*angles))], axis=-1) if angles else apart
 
 
@@ -174,11 +175,11 @@ def bias(model: Model, cut: Cut, q: Array, velocities: Array) -> Array:
                 across = velocity * cross(body.axis, y)
                 b = b + 2.0 * velocity * cross(body.axis, v) + velocity * cross(body.axis, across)
                 v = v + across
-            y, v, b = y @ body.R0.T + body.p0 * is_point, v @ body.R0.T, b @ body.R0.T
+            y, v, b = product(y, body.R0.T) + body.p0 * is_point, product(v, body.R0.T), product(b, body.R0.T)
         return y, v, b
 
-    def product(u: tuple[Array, Array, Array], v: tuple[Array, Array, Array]) -> Array:
-        return np.sum(u[2] * v[0] + 2.0 * u[1] * v[1] + u[0] * v[2], axis=-1)
+    def multiplied(u: tuple[Array, Array, Array], v: tuple[Array, Array, Array]) -> Array:
+        return np.asarray(dot(u[2], v[0]) + 2.0 * dot(u[1], v[1]) + dot(u[0], v[2]))
 
     def direction(side: Side, name: str) -> tuple[Array, Array, Array]:
         return carried(side, side.R[:, "xyz".index(name)], False)
@@ -187,10 +188,10 @@ def bias(model: Model, cut: Cut, q: Array, velocities: Array) -> Array:
     apart = b[0] - a[0], b[1] - a[1], b[2] - a[2]
     rows = [apart[2][..., k] for k in range(3)]
     if cut.plane is not None:
-        rows = [apart[2] @ cut.plane[:, k] for k in range(2)]
+        rows = [product(apart[2], cut.plane[:, k]) for k in range(2)]
     elif cut.loop.type in ALONG:
-        rows = [product(direction(cut.a, k), apart) for k in "xy"]
-    rows += [product(direction(cut.a, x), direction(cut.b, y)) for x, y in AXES[cut.loop.type]]
+        rows = [multiplied(direction(cut.a, k), apart) for k in "xy"]
+    rows += [multiplied(direction(cut.a, x), direction(cut.b, y)) for x, y in AXES[cut.loop.type]]
     return np.stack(rows, axis=-1)
 
 
@@ -201,7 +202,7 @@ def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tupl
     gravity it has a moment about that. `apart` (..., 3): from a to b, in axes of the common body; zero where closed.
     """
     back = np.swapaxes(R[..., cut.common, :, :], -1, -2) if cut.common != GROUND else np.eye(3)
-    A, B = (side.R if side.body == GROUND else R[..., side.body, :, :] @ side.R for side in (cut.a, cut.b))
+    A, B = (side.R if side.body == GROUND else product(R[..., side.body, :, :], side.R) for side in (cut.a, cut.b))
     F = np.zeros((*R.shape[:-3], len(cut.rows), model.n, 3))
     Phi = np.zeros_like(F)
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codegen.common.elementary import arctan2
 from codegen.common.errors import BadInput
+from codegen.common.vectors import norm, product
 from codegen.mechanism.description import BASE, Joint, Link, Mechanism
 from codegen.model.bodies import Model, beyond, rotation_rpy
 from codegen.model.motion import Motion
@@ -63,7 +65,7 @@ def rerooted(mechanism: Mechanism, root: str) -> Mechanism:
         middle = f"{joint.name} reversed"
         links.append(Link(middle, 0.0, none, np.zeros((3, 3))))
         turned.append(replace(joint, parent=joint.child, child=middle, xyz=none, rpy=none, axis=-joint.axis))
-        turned.append(Joint(f"{middle} back", "fixed", middle, joint.parent, -R0.T @ joint.xyz, rpy_of(R0.T),
+        turned.append(Joint(f"{middle} back", "fixed", middle, joint.parent, product(-R0.T, joint.xyz), rpy_of(R0.T),
                             np.array([0.0, 0.0, 1.0]), actuated=False))
     rest = [joint for joint in mechanism.joints if joint not in path]
     order, placed = list[Joint](), {BASE}
@@ -81,10 +83,10 @@ def rerooted(mechanism: Mechanism, root: str) -> Mechanism:
 
 def rpy_of(R: Array) -> Array:
     """URDF's roll, pitch, yaw of a rotation matrix."""
-    pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
-    if np.hypot(R[0, 0], R[1, 0]) < 1e-12:
-        return np.array([np.arctan2(-R[1, 2], R[1, 1]), pitch, 0.0])
-    return np.array([np.arctan2(R[2, 1], R[2, 2]), pitch, np.arctan2(R[1, 0], R[0, 0])])
+    pitch = arctan2(-R[2, 0], norm(R[:2, 0]))
+    if norm(R[:2, 0]) < 1e-12:
+        return np.array([arctan2(-R[1, 2], R[1, 1]), pitch, 0.0])
+    return np.array([arctan2(R[2, 1], R[2, 2]), pitch, arctan2(R[1, 0], R[0, 0])])
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codegen.common.elementary import sin_cos
 from codegen.common.errors import Refused
-from codegen.common.vectors import cross
+from codegen.common.vectors import cross, dot, norm, product
 from codegen.mechanism.description import Vector
 from codegen.model.beam_element import joint_springs, joint_stiffness
 from codegen.model.bodies import GROUND, Model
@@ -45,7 +46,7 @@ def is_planar(model: Model) -> bool:
     """True if all joints are revolute without springs about parallel axes: such trees take the planar form."""
     axes = joint_axes(model, pose(model, np.zeros(model.n)))
     return all(
-        not body.prismatic and joint_stiffness(model, j) == 0.0 and np.linalg.norm(cross(axes[0], axis)) < PARALLEL
+        not body.prismatic and joint_stiffness(model, j) == 0.0 and norm(cross(axes[0], axis)) < PARALLEL
         for j, (body, axis) in enumerate(zip(model.bodies, axes, strict=True))
     )
 
@@ -66,7 +67,7 @@ def momenta(model: Model, q: Joints, qd: Joints) -> tuple[Joints, Joints]:
     change = np.where(slides, cross(S, w), cross(N, w) + cross(S, v))
     weight = np.zeros_like(p) + np.array([body.mass for body in model.bodies])[:, None] * model.gravity
     springs = joint_springs(model)
-    force = np.sum(joint_axes(model, at) * change, axis=-1) + joint_torque(model, at.R, arms, weight, np.zeros_like(p))
+    force = dot(joint_axes(model, at), change) + joint_torque(model, at.R, arms, weight, np.zeros_like(p))
     return joint_torque(model, at.R, arms, p, h), force - springs.stiffness * (q - springs.rest)
 
 
@@ -110,7 +111,8 @@ class Planar:
         self.axes = joint_axes(model, at)
         self.normal = self.axes[0]
         self.inertia = [  # about the normal, through each centre of gravity
-            float(self.normal @ R @ b.inertia @ R.T @ self.normal) for R, b in zip(at.R, model.bodies, strict=True)]
+            float(product(self.normal, R, b.inertia, R.T, self.normal))
+            for R, b in zip(at.R, model.bodies, strict=True)]
 
     def start(self, q: ArrayLike) -> None:
         """At rest at q (J,), rad."""
@@ -136,11 +138,11 @@ class Planar:
         """How far every centre of gravity moves (..., J, 3), and the sine of every body's turn (..., J)."""
         model, turn = self.model, np.zeros(u.shape)
         for j, body in enumerate(model.bodies):
-            turn[..., j] = 2.0 * u[..., j] * (self.normal @ self.axes[j])
+            turn[..., j] = 2.0 * u[..., j] * product(self.normal, self.axes[j])
             if body.parent != GROUND:
                 turn[..., j] += turn[..., body.parent]
         moved = [_displacement(model, j, now, turn, self.normal) for j in range(model.n)]
-        return np.stack(moved, axis=-2), np.sin(turn)
+        return np.stack(moved, axis=-2), sin_cos(turn)[0]
 
     def _convert(self, now: Pose, moved: NDArray[np.float64], turned: Joints) -> Joints:
         """Torques (..., J) from the second differences of positions (..., J, 3) and turns (..., J)."""
@@ -148,10 +150,10 @@ class Planar:
         for i, body in enumerate(model.bodies):
             force = body.mass * (moved[..., i, :] / dt**2 - model.gravity)
             moment = self.inertia[i] * turned[..., i, None] / dt**2 * self.normal
-            centre = now.R[..., i, :, :] @ body.com + now.origin[..., i, :]
+            centre = product(now.R[..., i, :, :], body.com) + now.origin[..., i, :]
             j = i
             while j != GROUND:
-                tau[..., j] += (cross(centre - now.origin[..., j, :], force) + moment) @ self.axes[j]
+                tau[..., j] += product(cross(centre - now.origin[..., j, :], force) + moment, self.axes[j])
                 j = model.bodies[j].parent
         return tau
 
@@ -162,11 +164,11 @@ def _displacement(model: Model, i: int, now: Pose, turn: Joints, normal: Vector)
     Summed over the rigid vectors from the base out, so that no small difference of large positions is taken.
     """
     total, j = np.zeros((*turn.shape[:-1], 3)), i
-    tip = now.R[..., i, :, :] @ model.bodies[i].com + now.origin[..., i, :]
+    tip = product(now.R[..., i, :, :], model.bodies[i].com) + now.origin[..., i, :]
     while j != GROUND:
         arm, angle = tip - now.origin[..., j, :], turn[..., j, None]
-        across = arm - (arm @ normal)[..., None] * normal
-        total += np.sin(angle) * cross(normal, arm) - 2.0 * np.sin(0.5 * angle) ** 2 * across
+        across = arm - product(arm, normal)[..., None] * normal
+        total += sin_cos(angle)[0] * cross(normal, arm) - 2.0 * sin_cos(0.5 * angle)[0] ** 2 * across
         tip, j = now.origin[..., j, :], model.bodies[j].parent
     return total
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.vectors import cross
+from codegen.common.vectors import cross, product
 from codegen.model.beam_element import joint_springs, node_masses
 from codegen.model.bodies import GROUND, Model
 from codegen.model.kinematics import (
@@ -101,7 +101,7 @@ def with_springs(model: Model, at: Pose, arms: Levers, q: Array, F: Array, Phi: 
     F, Phi = F.copy(), Phi.copy()
     for i in np.flatnonzero(springs.stiffness).tolist():
         body = model.bodies[i]
-        load = (at.R[..., i, :, :] @ body.axis) * (springs.stiffness[i] * (q[..., i, None] - springs.rest[i]))
+        load = product(at.R[..., i, :, :], body.axis) * (springs.stiffness[i] * (q[..., i, None] - springs.rest[i]))
         nodes = [(1.0, i, -arms.com[..., i, :])]  # sign, node, from the node to the joint
         if body.parent != GROUND:
             nodes.append((-1.0, body.parent, arms.joint[..., i, :] - arms.com[..., body.parent, :]))

@@ -21,6 +21,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.common.elementary import arctan2
+from codegen.common.vectors import norm, product
 from codegen.mechanism.description import Matrix, Vector
 from codegen.model.bodies import GROUND, Model, skew
 from codegen.model.kinematics import Pose, joint_axes, pose
@@ -93,7 +95,7 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
     choices = choices or (Choice(),) * n
     placed = pose(model, np.zeros(n))
     z = joint_axes(model, placed)
-    size = max([1e-3, *(float(np.linalg.norm(b.p0)) for b in model.bodies)])
+    size = max([1e-3, *(float(norm(b.p0)) for b in model.bodies)])
 
     # signs and groups: an axis against its parent's is turned round
     sign, first = np.ones(n), list(range(n))
@@ -101,8 +103,8 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
         p = b.parent
         if p == GROUND or b.prismatic or model.bodies[p].prismatic:
             continue
-        if np.linalg.norm(_cross(z[p], z[j])) < PARALLEL:
-            if z[p] @ z[j] < 0.0:
+        if norm(_cross(z[p], z[j])) < PARALLEL:
+            if product(z[p], z[j]) < 0.0:
                 sign[j], z[j] = -1.0, -z[j]
             z[j], first[j] = z[p], first[p]
 
@@ -115,19 +117,19 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
         p = b.parent
         axes = np.column_stack([x_body[j], _cross(z[j], x_body[j]), z[j]])
         R, o = placed.frame(j)
-        com = axes.T @ (R @ b.com + o - origin[j])
-        inertia = axes.T @ R @ b.inertia @ R.T @ axes - b.mass * skew(com) @ skew(com)
+        com = product(axes.T, product(R, b.com) + o - origin[j])
+        inertia = product(axes.T, R, b.inertia, R.T, axes) - product(b.mass * skew(com), skew(com))
         turn = _angle(x_frame[j], x_body[j], z[j])
         frame = np.column_stack([x_frame[j], _cross(z[j], x_frame[j]), z[j]])
         if p == GROUND:
             gamma, alpha, offset = (1.0, 0.0), (1.0, 0.0), np.zeros(3)
         else:
             parent = np.column_stack([x_body[p], _cross(z[p], x_body[p]), z[p]])
-            offset = parent.T @ (origin[j] - origin[p])
+            offset = product(parent.T, origin[j] - origin[p])
             if first[j] != j:
                 gamma, alpha = (1.0, 0.0), (1.0, 0.0)
             else:
-                E = parent.T @ frame  # = Rz(gamma) Rx(alpha)
+                E = product(parent.T, frame)  # = Rz(gamma) Rx(alpha)
                 gamma, alpha = (E[0, 0], E[1, 0]), (E[2, 2], E[2, 1])
         bodies.append(
             ReducedBody(
@@ -146,7 +148,7 @@ def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: flo
                 inertia=inertia,
             )
         )
-        gravity.append(_direction(frame.T @ model.gravity) if p == GROUND else np.zeros(3))
+        gravity.append(_direction(product(frame.T, model.gravity)) if p == GROUND else np.zeros(3))
     return Tree(_regroup(bodies, choices, size), choices, length, tuple(gravity))
 
 
@@ -166,14 +168,14 @@ def _origins(model: Model, placed: Pose, z: NDArray[np.float64], first: list[int
             continue
         parent_foot, child_foot = feet[j]
         if first[j] != j:  # a group lies in one plane: no offset along z between its members
-            origin[j] = origin[j] + z[j] * (z[j] @ (origin[b.parent] - origin[j]))
+            origin[j] = origin[j] + z[j] * product(z[j], origin[b.parent] - origin[j])
             continue
         group = [i for i in range(n) if first[i] == j]
         last_foot = next((feet[i][1] for i in reversed(group) if feet[i][1] is not None), None)
         order = (last_foot, parent_foot) if choices[j].origin == "child" else (parent_foot, last_foot)
         if choices[j].origin == "given":
             order = (None, None)
-        slides = [float(z[j] @ (foot - origin[j])) for foot in order if foot is not None]
+        slides = [float(product(z[j], foot - origin[j])) for foot in order if foot is not None]
         slide = next((d for d in slides if abs(d) <= FARTHEST * size), 0.0)
         origin[j] = origin[j] + z[j] * slide
     return origin
@@ -188,10 +190,10 @@ def _primary(model: Model, j: int, first: list[int]) -> int | None:
 def _foot(o: Vector, z: Vector, other_o: Vector, other_z: Vector) -> Vector | None:
     """The point of axis (o, z) nearest the other axis; None if they are parallel."""
     normal = _normal(z, other_z)
-    sine2 = float(normal @ normal)
+    sine2 = float(product(normal, normal))
     if sine2 < PARALLEL**2:
         return None
-    return o + z * float(_cross(other_o - o, other_z) @ normal) / sine2
+    return o + z * float(product(_cross(other_o - o, other_z), normal)) / sine2
 
 
 def _directions(model: Model, placed: Pose, z: NDArray[np.float64], origin: list[Vector], first: list[int],
@@ -208,8 +210,8 @@ def _directions(model: Model, placed: Pose, z: NDArray[np.float64], origin: list
             x_frame[j] = _across(z[j], model.gravity, np.eye(3), 1e-9)
         else:
             normal = _normal(z[p], z[j])
-            if np.linalg.norm(normal) > PARALLEL:
-                x_frame[j] = _towards(normal, x_body[p]) / np.linalg.norm(normal)
+            if norm(normal) > PARALLEL:
+                x_frame[j] = _towards(normal, x_body[p]) / norm(normal)
             else:
                 x_frame[j] = _across(z[j], x_body[p], np.eye(3), 1e-9)
         if b.prismatic:
@@ -218,8 +220,8 @@ def _directions(model: Model, placed: Pose, z: NDArray[np.float64], origin: list
         child = _primary(model, j, first)
         if child is None:
             R, o = placed.frame(j)
-            towards = R @ b.com + o - origin[j]
-        elif np.linalg.norm(_cross(z[j], z[child])) > PARALLEL:
+            towards = product(R, b.com) + o - origin[j]
+        elif norm(_cross(z[j], z[child])) > PARALLEL:
             towards = _towards(_normal(z[j], z[child]), x_frame[j])
         else:
             towards = origin[child] - origin[j]
@@ -234,29 +236,29 @@ def _cross(a: Vector, b: Vector) -> Vector:
 
 def _normal(a: Vector, b: Vector) -> Vector:
     """a x b of unit vectors, across both to rounding however near to parallel they are."""
-    return _cross(a - b if a @ b > 0.0 else a + b, b)
+    return _cross(a - b if product(a, b) > 0.0 else a + b, b)
 
 
 def _towards(v: Vector, other: Vector) -> Vector:
     """v or its opposite, whichever is nearer the other."""
-    return v if v @ other >= 0.0 else -v
+    return v if product(v, other) >= 0.0 else -v
 
 
 def _across(z: Vector, towards: Vector, others: Matrix, tiny: float) -> Vector:
     """The unit vector across z nearest `towards`, or nearest one of the others if that lies along z."""
     for candidate in (towards, *others):
-        across = candidate - z * (z @ candidate)
-        length = float(np.linalg.norm(across))
-        if length > max(tiny, 1e-9 * float(np.linalg.norm(candidate))):
+        across = candidate - z * product(z, candidate)
+        length = float(norm(across))
+        if length > max(tiny, 1e-9 * float(norm(candidate))):
             across = across / length
-            across = across - z * (z @ across)  # once more: what was left may have been short
-            return across / np.linalg.norm(across)
+            across = across - z * product(z, across)  # once more: what was left may have been short
+            return across / norm(across)
     raise AssertionError("three axes cannot all lie along z")
 
 
 def _angle(a: Vector, b: Vector, z: Vector) -> float:
     """From a to b about z, rad; exact quarter turns where it is one to rounding."""
-    angle = float(np.arctan2(_cross(a, b) @ z, a @ b))
+    angle = float(arctan2(product(_cross(a, b), z), product(a, b)))
     quarters = round(angle / (0.5 * np.pi))
     return 0.5 * np.pi * quarters if abs(angle - 0.5 * np.pi * quarters) < SAME_ANGLE else angle
 
@@ -267,7 +269,7 @@ def _tidy(v: Vector, size: float) -> Vector:
 
 def _direction(v: Vector) -> Vector:
     """Unit vector; zero stays zero."""
-    length = float(np.linalg.norm(v))
+    length = float(norm(v))
     v = _tidy(v / length, 1.0) if length else v
     return np.where(np.abs(np.abs(v) - 1.0) < TINY, np.sign(v), v)
 
@@ -292,7 +294,7 @@ def _regroup(bodies: list[ReducedBody], choices: tuple[Choice, ...], size: float
         d = b.offset
         if b.prismatic:
             if p != GROUND:
-                inertia[p] += E @ inertia[j] @ E.T
+                inertia[p] += product(E, inertia[j], E.T)
             inertia[j] = 0.0
             continue
         mu, nu = mass[j], moment[j, 2]
@@ -309,8 +311,8 @@ def _regroup(bodies: list[ReducedBody], choices: tuple[Choice, ...], size: float
             mass[p] += mu
             scale[p] += abs(mu) * 1e-3
             moment[p] += mu * d + nu * axis
-            inertia[p] += kappa * (np.eye(3) - np.outer(axis, axis)) - mu * skew(d) @ skew(d)
-            inertia[p] += nu * (2.0 * (d @ axis) * np.eye(3) - np.outer(d, axis) - np.outer(axis, d))
+            inertia[p] += kappa * (np.eye(3) - np.outer(axis, axis)) - product(mu * skew(d), skew(d))
+            inertia[p] += nu * (2.0 * product(d, axis) * np.eye(3) - np.outer(d, axis) - np.outer(axis, d))
     result = []
     for b in bodies:
         j = b.joint

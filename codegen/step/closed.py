@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.common.vectors import norm, product
 from codegen.model.kinematics import frame_to_axis
 from codegen.model.loop_assembly import SINGULAR, Assembly
 from codegen.model.loop_constraint import ALONG, AXES, PARALLEL, Cut, Side
@@ -254,9 +255,9 @@ class LoopStep:
         for j in side.path:
             body = bodies[j]
             if members and not body.prismatic:
-                axes = members[-1].axes @ body.R0
-                axis = axes @ body.axis
-                if np.hypot(axis[0], axis[1]) < PARALLEL:
+                axes = product(members[-1].axes, body.R0)
+                axis = product(axes, body.axis)
+                if norm(axis[:2]) < PARALLEL:
                     members.append(Member(j, 1 if axis[2] > 0.0 else -1, axes))
                     continue
             if members:
@@ -266,7 +267,7 @@ class LoopStep:
                 groups.append(Group((Member(j, 1, np.eye(3)),), True, body.R0))
                 continue
             E = frame_to_axis(body.axis)
-            R, members = body.R0 @ E, [Member(j, 1, E.T)]
+            R, members = product(body.R0, E), [Member(j, 1, E.T)]
         if members:
             groups.append(Group(tuple(members), False, R))
         return groups
@@ -299,7 +300,7 @@ class LoopStep:
                 tip = outer.now
             elif is_point:
                 after = self.assembly.model.bodies[group.members[place + 1].joint]
-                link = self._still(member.axes @ after.p0 / self.assembly.length)
+                link = self._still(product(member.axes, after.p0) / self.assembly.length)
                 part = self._turn(angle, link, f"{name}_{place + 1}").now
                 parts.append((angle, part))
                 tip = (tip + part).bind(f"{name}_arm{place + 1}")

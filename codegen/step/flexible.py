@@ -19,6 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from codegen.common.elementary import square
+from codegen.common.factors import solve
+from codegen.common.vectors import product
 from codegen.mechanism.description import Joint
 from codegen.model.beam_element import joint_stiffness
 from codegen.model.bodies import GROUND, Model, rotation_axis, skew
@@ -151,7 +154,7 @@ class FlexibleStep:
         self.model = model
         self.tree: FlexibleTree = flexible_tree(model.mechanism)
         self.graph = Graph()
-        self.unit = 4.0 / model.dt**2
+        self.unit = 4.0 / square(model.dt)
         self.number = {j: k for k, j in enumerate(self.tree.driven)}  # of joints in q, u and tau
         pieces = self.tree.pieces
         self.axes = [np.eye(3) if piece.link else frame_to_axis(piece.axis) for piece in pieces]
@@ -230,7 +233,7 @@ class Node(ABC):
         """Rotation and origin of the piece's frame at position zero, in its parent's body frame."""
         axes = self.step.axes
         parent = np.eye(3) if self.piece.parent == GROUND else axes[self.piece.parent]
-        return _tidy(parent.T @ self.piece.R0 @ axes[self.i]), parent.T @ self.piece.p0
+        return _tidy(product(parent.T, self.piece.R0, axes[self.i])), product(parent.T, self.piece.p0)
 
     @property
     def children(self) -> list[Node]:
@@ -251,8 +254,9 @@ class Node(ABC):
     def carried(self, calm: bool = False) -> FrameMotion:
         """At the origin of the piece, in its frame at position zero."""
         if self.piece.parent == GROUND:
-            gravity = _tidy(self.E.T @ self.step.tree.gravity)
-            return FrameMotion(self.step.zero(), self.step.zero(), self.step.vec(gravity, -self.step.tree.dt**2 / 4.0))
+            gravity = _tidy(product(self.E.T, self.step.tree.gravity))
+            falling = self.step.vec(gravity, -square(self.step.tree.dt) / 4.0)
+            return FrameMotion(self.step.zero(), self.step.zero(), falling)
         parent = self.step.nodes[self.piece.parent]
         motion = parent.calm if calm else parent.motion
         return FrameMotion(*(times(self.E.T, v) for v in (motion.w, motion.e, motion.at(self.step.vec(self.d)))))
@@ -267,8 +271,8 @@ class Node(ABC):
     def _own(self, beyond: bool) -> Load:
         """Of the piece alone."""
         piece, Q, unit, motion = self.piece, self.step.axes[self.i], self.step.unit, self.motion
-        com = _small(Q.T @ piece.com)
-        J = _small(Q.T @ piece.inertia @ Q - piece.mass * skew(com) @ skew(com))
+        com = _small(product(Q.T, piece.com))
+        J = _small(product(Q.T, piece.inertia, Q) - product(piece.mass * skew(com), skew(com)))
         I, C = Mat3.fixed(self.graph, J, unit), self.step.vec(piece.mass * com, unit)
         inertia = ArticulatedInertia(piece.mass, unit, C, I if beyond else None)
         f = inertia.m * motion.a + motion.swung(C)
@@ -429,7 +433,7 @@ class SpringJoint(RigidBody):
     def _frame(self) -> tuple[np.ndarray, np.ndarray]:
         E, d = super()._frame()
         if not self.piece.prismatic:
-            E = _tidy(E @ rotation_axis(np.array([0.0, 0.0, 1.0]), self.joint.rest))
+            E = _tidy(product(E, rotation_axis(np.array([0.0, 0.0, 1.0]), self.joint.rest)))
         return E, d
 
     def branch(self, beyond: bool) -> None:
@@ -779,7 +783,7 @@ class FlexibleLink(Node):
             y, z = self.planes["y"], self.planes["z"]
             spin, yz, zdy, ydz = graph.call(COUPLING, f"across{n}", FLEXIBLE, y.first, z.first, y.modes,
                                                after=(Sy, Sz))
-        m, along = link.mass * unit, link.mass * unit * link.length**2 / 3.0
+        m, along = link.mass * unit, link.mass * unit * square(link.length) / 3.0
         S = Vec3(graph.const(0.5 * m * link.length), Sy, Sz)
         thick = link.section * unit
         I = Mat3(Vec3(yy + zz + float(thick[0]), -Gy, -Gz),
@@ -838,13 +842,13 @@ class FlexibleLink(Node):
             march = 1.0 / self._resistance(plane)
             pull, turn, sign = (1, 5, 1.0) if plane == "y" else (2, 4, -1.0)
             beta, gamma = unit * link.beta, sign * unit * link.gamma
-            put(pull, pull, graph.const(float(beta @ (march * beta))))
-            put(pull, turn, graph.const(float(beta @ (march * gamma))))
-            put(turn, turn, graph.const(float(gamma @ (march * gamma))))
+            put(pull, pull, graph.const(float(product(beta, march * beta))))
+            put(pull, turn, graph.const(float(product(beta, march * gamma))))
+            put(turn, turn, graph.const(float(product(gamma, march * gamma))))
             rows = [[zero] * 6 for _ in range(2)]
             for row, shape in zip(rows, (link.tip, link.slope), strict=True):
-                row[pull] = graph.const(float(shape @ (march * beta)))
-                row[turn] = graph.const(float(shape @ (march * gamma)))
+                row[pull] = graph.const(float(product(shape, march * beta)))
+                row[turn] = graph.const(float(product(shape, march * gamma)))
             if len(self.planes) == 2:
                 by_shape, by_x, square, at, slope = graph.call(
                     ROLL, f"roll{self.n}{plane}", FLEXIBLE, self._other(plane), *modes, after=self.moved)
@@ -858,14 +862,14 @@ class FlexibleLink(Node):
     def _resistance(self, plane: str) -> np.ndarray:
         """Force of each mode for an acceleration of one, with what its stiffness and damping add in a tick."""
         K, dt = self.link.stiffness[plane], self.step.tree.dt
-        return 4.0 / dt**2 + K + 2.0 * self.link.damping * K / dt
+        return 4.0 / square(dt) + K + 2.0 * self.link.damping * K / dt
 
     def _stiffness(self) -> np.ndarray:
         """G^-1 of the tip's coordinates: deflection and slope of each plane."""
         phi, size = np.array([self.link.tip, self.link.slope]), len(self.coordinates)
         result = np.zeros((size, size))
         for k, plane in enumerate(self.planes):
-            result[2 * k:2 * k + 2, 2 * k:2 * k + 2] = np.linalg.inv(phi @ (phi / self._resistance(plane)).T)
+            result[2 * k:2 * k + 2, 2 * k:2 * k + 2] = solve(product(phi, (phi / self._resistance(plane)).T), np.eye(2))
         return result
 
     # ---- corrections

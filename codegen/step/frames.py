@@ -9,8 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-import numpy as np
-
+from codegen.common.elementary import sin_cos
 from codegen.model.bodies import GROUND, Model
 from codegen.step.base_parameters import ReducedBody, Tree
 from codegen.step.graph import Expr, Function, Graph, Number, Place, Result
@@ -99,7 +98,7 @@ class FrameStep(ABC):
                 if angle == {i: direction * sign for i, sign in members.items()}:
                     back = self.graph.enter(self.outward_block[j])
                     x, y = self.graph.input("r", k, "c"), self.graph.input("r", k, "s") * direction
-                    c, s = (tidy(float(f(b.turn))) for f in (np.cos, np.sin))
+                    c, s = (tidy(x) for x in reversed(sin_cos(b.turn)))
                     pair = self.graph.bind(c * x - s * y, f"r{j + 1}_c"), self.graph.bind(s * x + c * y, f"r{j + 1}_s")
                     self.graph.enter(back)
                     return pair

@@ -18,6 +18,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from codegen.common.elementary import square
+from codegen.common.vectors import norm
 from codegen.model.beam_element import joint_stiffness
 from codegen.model.bodies import GROUND, Model
 from codegen.step.base_parameters import ReducedBody, Tree
@@ -63,7 +65,7 @@ class NewtonEulerStep(FrameStep):
         super().__init__(model, tree, shared)
         n = model.n
         self.reach = [1.0] * n
-        self.inertia_unit = 4.0 / model.dt**2
+        self.inertia_unit = 4.0 / square(model.dt)
         self.w: list[Vec3] = [self._zero()] * n  # in the joint's frame
         self.e: list[Vec3] = [self._zero()] * n
         self.a: list[Vec3] = [self._zero()] * n
@@ -79,7 +81,7 @@ class NewtonEulerStep(FrameStep):
         self.outward_block[j] = graph.block(f'Link {name}, "{link}": velocities and accelerations')
         velocity, acceleration = self._velocities(j)
         if b.parent == GROUND:
-            weight = -0.25 * float(np.linalg.norm(self.model.gravity)) * self.model.dt**2 / self.length
+            weight = -0.25 * float(norm(self.model.gravity)) * square(self.model.dt) / self.length
             w, e, a = self._zero(), self._zero(), Vec3.of(graph, self.tree.gravity[j], weight)
         elif b.continues:
             p = b.parent
@@ -147,7 +149,8 @@ class NewtonEulerStep(FrameStep):
         if not b.prismatic:
             in_body = in_body.bind(f"f{name}_b", f"n{name}_b").map(lambda v: self._back(j, v))
         force = force + in_body
-        force = SpatialForce(force.f + graph.const(b.mass * self.length**2 * self.inertia_unit) * self.a[j], force.n)
+        mass = graph.const(b.mass * square(self.length) * self.inertia_unit)
+        force = SpatialForce(force.f + mass * self.a[j], force.n)
         for sent in self.from_group[j]:
             force = force + sent
         force = force.bind(f"f{name}", f"n{name}")

@@ -11,6 +11,8 @@ from collections import Counter
 
 import numpy as np
 
+from codegen.common.elementary import square
+from codegen.common.vectors import norm
 from codegen.model.bodies import GROUND, Model
 from codegen.step.base_parameters import ReducedBody, Tree
 from codegen.step.graph import Expr, Function, Graph, Number, Place, Result
@@ -65,10 +67,10 @@ class PlanarStep:
     def _reach(self, b: ReducedBody) -> float:
         """Length of the vector that is carried for a body, m: to its child, or such that a factor becomes 1."""
         for c in b.children:
-            across = float(np.hypot(*self.tree.bodies[c].offset[:2]))
+            across = float(norm(self.tree.bodies[c].offset[:2]))
             if across > 0.0:
                 return across
-        moment = float(np.hypot(*b.moment[:2]))
+        moment = float(norm(b.moment[:2]))
         if moment > 0.0:
             return moment / self.mass_unit
         return float(np.sqrt(abs(b.inertia[2, 2]) / self.mass_unit)) or 1.0
@@ -78,7 +80,7 @@ class PlanarStep:
         graph, b, name = self.graph, self.tree.bodies[j], str(j + 1)
         graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": it turns by 2 w in this tick')
         if b.parent == GROUND:
-            unit = -float(np.linalg.norm(self.model.gravity)) * self.model.dt**2 * self.length_unit
+            unit = -float(norm(self.model.gravity)) * square(self.model.dt) * self.length_unit
             A = Vec2(graph.const(self.tree.gravity[j][0] * unit), graph.const(self.tree.gravity[j][1] * unit))
         else:
             p = b.parent
@@ -95,7 +97,7 @@ class PlanarStep:
     def _inwards(self, j: int) -> None:
         graph, b, name, reach = self.graph, self.tree.bodies[j], str(j + 1), self.reach[j]
         graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": forces and torque')
-        m, kappa = self._ratio(b.mass), b.inertia[2, 2] / (self.mass_unit * reach**2)
+        m, kappa = self._ratio(b.mass), b.inertia[2, 2] / (self.mass_unit * square(reach))
         moment = b.moment / (self.mass_unit * reach)
         x, y, ax, ay = self.r[j]
         r, a = Vec2(x, y), Vec2(ax, ay)

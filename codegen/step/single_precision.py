@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.common.elementary import sin_cos
 from codegen.model.bodies import Model
 from codegen.motion.random import DURATION, random_motion
 from codegen.reference import rigid as reference
@@ -56,7 +57,8 @@ class SinglePrecision:
         radius = unit * np.array([self.step.reach[j] for j in bodies])
         theta = np.stack([self.tree.bodies[j].turn + sum(self.tree.bodies[i].sign * self.q[:, i]
                                                          for i in self.tree.members(j)) for j in bodies], axis=-1)
-        exact = np.stack([radius * np.cos(theta), radius * np.sin(theta)]).astype(np.float32)  # (2, N+1, calls)
+        sine, cosine = sin_cos(theta)
+        exact = np.stack([radius * cosine, radius * sine]).astype(np.float32)  # (2, N+1, calls)
         swing = self._swing if isinstance(self.step, PlanarStep) else self._advance
         results = swing(w, exact)
         return {call: dict(zip(call.function.parts, results[:, :, k], strict=True)) for k,
@@ -86,7 +88,7 @@ class SinglePrecision:
                 x_next = c - by * s
                 y_next = s + by * x_next
             else:
-                cos, sin = np.cos(by), np.sin(by)
+                sin, cos = _sin_cos(by)
                 c, s = cos * x - sin * y, cos * y + sin * x
                 x_next, y_next = cos * c - sin * s, cos * s + sin * c
             results[:, k] = pair if before else (c, s)
@@ -105,8 +107,9 @@ class SinglePrecision:
                 dx = fall + fall
                 dy = by * x + by * (x + dx)
             else:
-                fall = -np.float32(2.0) * np.sin(by)
-                dx, dy = fall * (np.cos(by) * y + np.sin(by) * x), -fall * (np.cos(by) * x - np.sin(by) * y)
+                sin, cos = _sin_cos(by)
+                fall = -np.float32(2.0) * sin
+                dx, dy = fall * (cos * y + sin * x), -fall * (cos * x - sin * y)
             step = np.stack([dx, dy])
             results[:2, k], results[2:, k] = pair, step - increment
             pair, increment = pair + step, step
@@ -131,6 +134,11 @@ class SinglePrecision:
     def _series(self, e: Expr) -> Single:
         """Of every tick, also of what does not change."""
         return np.broadcast_to(self.values.of(e), (len(self.u),))
+
+
+def _sin_cos(angle: Single) -> tuple[Single, Single]:
+    sine, cosine = sin_cos(angle)
+    return sine.astype(np.float32), cosine.astype(np.float32)
 
 
 def error_of_peak(model: Model, step: PlanarStep | SpatialStep | NewtonEulerStep, number: int) -> float:

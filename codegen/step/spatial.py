@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from codegen.common.elementary import square
+from codegen.common.vectors import norm
 from codegen.model.beam_element import joint_stiffness
 from codegen.model.bodies import GROUND, Model
 from codegen.step.base_parameters import ReducedBody, Tree
@@ -54,8 +56,8 @@ class SpatialStep(FrameStep):
     def __init__(self, model: Model, tree: Tree) -> None:
         super().__init__(model, tree)
         n = model.n
-        self.inertia_unit = 2.0 / model.dt**2
-        self.moment_unit = 0.5 * float(np.linalg.norm(model.gravity))
+        self.inertia_unit = 2.0 / square(model.dt)
+        self.moment_unit = 0.5 * float(norm(model.gravity))
         self.reach = [self._reach(b) for b in tree.bodies]
         self.w: list[Vec3] = [self._zero()] * n  # in the joint's frame
         self.v: list[Vec3] = [self._zero()] * n
@@ -76,7 +78,7 @@ class SpatialStep(FrameStep):
         group = [c for c in b.children if self.tree.bodies[c].continues]
         if not group or len(group) < len(b.children):
             return 1.0
-        return float(np.hypot(*self.tree.bodies[group[0]].offset[:2])) / self.length or 1.0
+        return float(norm(self.tree.bodies[group[0]].offset[:2])) / self.length or 1.0
 
     # ---- outwards
     def _outwards(self, j: int) -> None:
@@ -148,7 +150,7 @@ class SpatialStep(FrameStep):
                 wb, vb, gb = self._body_frame(j)
                 D_body = momentum.n.cross_z(wb) + momentum.f.cross_z(vb) + C.cross_z(gb)
             momentum, C = momentum.map(lambda a: self._back(j, a)), self._back(j, C)
-        p = momentum.f + graph.const(b.mass * self.length**2 * self.inertia_unit) * self.v[j]
+        p = momentum.f + graph.const(b.mass * square(self.length) * self.inertia_unit) * self.v[j]
         momentum = SpatialForce(p, momentum.n)
         for sent, Cc in self.from_group[j]:
             momentum, C = momentum + sent, C + Cc

@@ -14,6 +14,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
+from codegen.common.vectors import norm, product
 from codegen.mechanism.description import BASE, Control, Joint, Link, Mechanism
 from codegen.model.bodies import GROUND, Model, rotation_axis
 from codegen.motion.trajectory import Trajectory
@@ -67,14 +68,14 @@ def torque_at(model: Model | pin.Model, motion: Motion | Trajectory, t: ArrayLik
 
 def random_rotation(rng: np.random.Generator) -> Array:
     axis = rng.normal(size=3)
-    return rotation_axis(axis / np.linalg.norm(axis), rng.uniform(-np.pi, np.pi))
+    return rotation_axis(axis / norm(axis), rng.uniform(-np.pi, np.pi))
 
 
 def random_inertia(rng: np.random.Generator, mass: float, size: float) -> Array:
     """An inertia (3, 3) about the centre of gravity that a real body of about that size (m) has."""
     second = mass * (size * rng.uniform(0.1, 0.5, 3)) ** 2  # integral of x^2 dm, of y^2 dm, of z^2 dm
     R = random_rotation(rng)
-    return R @ (np.sum(second) * np.eye(3) - np.diag(second)) @ R.T
+    return product(R, np.sum(second) * np.eye(3) - np.diag(second), R.T)
 
 
 def random_chain(rng: np.random.Generator, n: int, *, rate_hz: int = 1000, gravity: ArrayLike = GRAVITY) -> Mechanism:
@@ -101,7 +102,7 @@ def _random(rng: np.random.Generator, parents: list[int], types: list[str], rate
         joints.append(Joint(
             name=f"joint{i + 1}", type=kind,
             parent=BASE if parent == GROUND else f"link{parent + 1}", child=f"link{i + 1}",
-            xyz=rng.uniform(-0.3, 0.3, 3), rpy=rng.uniform(-np.pi, np.pi, 3), axis=axis / np.linalg.norm(axis),
+            xyz=rng.uniform(-0.3, 0.3, 3), rpy=rng.uniform(-np.pi, np.pi, 3), axis=axis / norm(axis),
         ))
     return _mechanism("random", links, joints, rate_hz, gravity)
 

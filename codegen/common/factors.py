@@ -1,0 +1,203 @@
+"""Linear equations, least squares, rank and eigenvectors of small matrices: the same last bit on every processor.
+
+LAPACK's are made of products whose order is the processor's (vectors.py). These are the plain methods of textbooks
+(Golub and Van Loan, Matrix Computations), with sums in one order: Gauss with row pivots, Gram and Schmidt done twice,
+which is as exact as Householder, and Jacobi's rotations.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.common.vectors import dot, norm, of_lists, product
+
+Array = NDArray[np.float64]
+
+SWEEPS, ROUNDING = 40, 2.0**-53
+
+
+def solve(A: Array, b: Array, singular: bool = False) -> Array:
+    """x (..., n, k) of A x = b, A (..., n, n), b (..., n, k). Raises numpy.linalg.LinAlgError if A is singular.
+
+    singular: what a singular A leaves open is zero instead; for stacks.
+    """
+    n = A.shape[-1]
+    shape = np.broadcast_shapes(A.shape[:-2], b.shape[:-2])
+    if not n:
+        return np.zeros((*shape, 0, b.shape[-1]))
+    T = np.concatenate([np.broadcast_to(A, (*shape, n, n)), np.broadcast_to(b, (*shape, *b.shape[-2:]))], axis=-1)
+    if T.ndim == 2:
+        return np.array(_solved(T.tolist(), n)).reshape(b.shape)
+    T = T.reshape(-1, n, T.shape[-1])
+    every = np.arange(len(T))
+    for k in range(n):
+        best = k + np.argmax(np.abs(T[:, k:, k]), axis=1)
+        pivot, other = T[every, best], T[:, k].copy()
+        T[every, best], T[:, k] = other, pivot
+        if singular:
+            T[:, k, k] = pivot[:, k] = np.where(pivot[:, k] == 0.0, np.inf, pivot[:, k])
+        _regular(bool(np.all(pivot[:, k] != 0.0)))
+        below = T[:, k + 1:, k] / pivot[:, None, k]
+        T[:, k + 1:, k + 1:] -= below[..., None] * pivot[:, None, k + 1:]
+    x = np.empty_like(T[:, :, n:])
+    for k in reversed(range(n)):
+        rest = T[:, k, n:]
+        for j in range(k + 1, n):
+            rest = rest - T[:, k, j, None] * x[:, j]
+        x[:, k] = rest / T[:, k, k, None]
+    return x.reshape(*shape, n, b.shape[-1])
+
+
+def _solved(T: list[list[float]], n: int) -> list[list[float]]:
+    """The same of one matrix beside its right-hand sides, (n, n + k)."""
+    for k in range(n):
+        best = max(range(k, n), key=lambda i: abs(T[i][k]))
+        T[k], T[best] = T[best], T[k]
+        pivot = T[k]
+        _regular(pivot[k] != 0.0)
+        for row in T[k + 1:]:
+            if row[k] != 0.0:
+                factor = row[k] / pivot[k]
+                for j in range(k + 1, len(row)):
+                    row[j] -= factor * pivot[j]
+    x: list[list[float]] = []  # from the last row up
+    for k in reversed(range(n)):
+        row = T[k]
+        rest = row[n:]
+        for j in range(k + 1, n):
+            known, factor = x[n - 1 - j], row[j]
+            rest = [a - factor * b for a, b in zip(rest, known, strict=True)]
+        x.append([a / row[k] for a in rest])
+    return x[::-1]
+
+
+def _regular(found: bool) -> None:
+    if not found:
+        raise np.linalg.LinAlgError("Singular matrix")
+
+
+def distances(A: Array) -> Array:
+    """How far every column of A (..., m, n), m >= n, is from those before it (..., n): |R_kk| of A = Q R."""
+    Q: list[Array] = []
+    found = []
+    for k in range(A.shape[-1]):
+        left = _across(A[..., k], Q)
+        size = norm(left)
+        found.append(size)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            Q.append(np.where(np.asarray(size)[..., None] > 0.0, left / np.asarray(size)[..., None], 0.0))
+    return np.stack(np.broadcast_arrays(*found), axis=-1)
+
+
+def _across(v: Array, Q: list[Array]) -> Array:
+    """What orthonormal vectors leave of another one, all (..., m); twice, because the first time rounds."""
+    for _ in range(2 if Q else 0):
+        for q in Q:
+            v = v - q * np.asarray(dot(q, v))[..., None]
+    return v
+
+
+def basis(A: Array, tolerance: float) -> Array:
+    """Orthonormal rows (rank, n) that span those of A (m, n), the farthest from all others first.
+
+    The rank is where nothing farther than `tolerance` is left, in units of the longest row.
+    """
+    left: list[list[float]] = A.tolist()
+    Q: list[list[float]] = []
+    longest = 0.0
+    while len(Q) < min(A.shape):
+        sizes = [math.sqrt(of_lists(row, row)) for row in left]
+        best = max(range(len(left)), key=sizes.__getitem__)
+        longest = longest or sizes[best]
+        if not sizes[best] > tolerance * longest:
+            break
+        v = left[best]
+        for q in Q:
+            v = _less(v, q)
+        size = math.sqrt(of_lists(v, v))
+        Q.append([x / size for x in v])
+        left = [_less(row, Q[-1]) for row in left]
+        left[best] = [0.0] * A.shape[1]
+    return np.array(Q).reshape(len(Q), A.shape[1])
+
+
+def _less(v: list[float], q: list[float]) -> list[float]:
+    """v without its part along q."""
+    along = of_lists(q, v)
+    return [x - along * y for x, y in zip(v, q, strict=True)]
+
+
+def rank(A: Array, tolerance: float) -> int:
+    """Of A (m, n): how many of its rows are farther than `tolerance` from the others, in units of the longest."""
+    return len(basis(A, tolerance))
+
+
+def least_squares(A: Array, b: Array, tolerance: float) -> Array:
+    """The shortest x (n,) of those that make A x - b smallest, A (m, n) of the rank that `tolerance` says, b (m,)."""
+    Q = basis(A.T, tolerance)  # the columns that count: A = Q' (Q A)
+    if not len(Q):
+        return np.zeros(A.shape[1])
+    rows = product(Q, A)  # (r, n), of full rank
+    P = basis(rows, 0.0)  # x = P' y
+    y = solve(product(rows, P.T), product(Q, b)[:, None])[:, 0]
+    return np.asarray(product(y, P))
+
+
+def modes(K: Array, M: Array) -> tuple[Array, Array]:
+    """Eigenvalues (n,), rising, and eigenvectors, columns X (n, n), of K x = w M x with X' M X = 1.
+
+    K, M (n, n): symmetric and positive definite. By Jacobi's rotations of L^-1 K L^-T, M = L L'.
+    """
+    n = len(M)
+    L = _cholesky(M)
+    one = np.eye(n)
+    back = solve(L, one)
+    A, V = product(back, K, back.T), one.copy()
+    A = 0.5 * (A + A.T)
+    for _ in range(SWEEPS):
+        if not any([_rotate(A, V, p, q) for p, q in _rounds(n)]):
+            break
+    order = np.argsort(np.diagonal(A), kind="stable")
+    return np.diagonal(A)[order].copy(), np.asarray(product(back.T, V[order].T))
+
+
+def _cholesky(M: Array) -> Array:
+    """L, lower triangular, of M = L L'."""
+    L = np.zeros_like(M)
+    for k in range(len(M)):
+        rest = M[k:, k] - product(L[k:, :k], L[k, :k]) if k else M[:, 0]
+        L[k:, k] = rest / math.sqrt(rest[0])
+    return L
+
+
+def _rounds(n: int) -> list[tuple[Array, Array]]:
+    """Every pair of n axes once, in rounds of pairs that have no axis in common: a tournament."""
+    players = list(range(n + n % 2))
+    rounds = []
+    for _ in players[1:]:
+        half = len(players) // 2
+        pairs = [(min(x), max(x)) for x in zip(players[:half], players[:half - 1:-1], strict=True) if max(x) < n]
+        rounds.append(tuple(np.array(pairs, int).reshape(-1, 2).T))
+        players = [players[0], players[-1], *players[1:-1]]
+    return rounds  # type: ignore[return-value]
+
+
+def _rotate(A: Array, V: Array, p: Array, q: Array) -> bool:
+    """Make all A[p, q] vanish by turning the axes p and q, and V's rows with them. False where all are nothing."""
+    between, a, b = A[p, q], A[p, p], A[q, q]
+    turned = np.abs(between) > ROUNDING * np.sqrt(a * b)
+    if not np.any(turned):
+        return False
+    ratio = (b - a) / (2.0 * np.where(turned, between, 1.0))
+    t = np.where(turned, np.copysign(1.0, ratio) / (np.abs(ratio) + np.sqrt(1.0 + ratio * ratio)), 0.0)
+    c = 1.0 / np.sqrt(1.0 + t * t)
+    c, s = c[:, None], (t * c)[:, None]
+    for X in (A, A, V):
+        X[p], X[q] = c * X[p] - s * X[q], s * X[p] + c * X[q]
+        if X is A:  # rows, then columns
+            A[:] = A.T.copy()
+    A[p, q] = A[q, p] = np.where(turned, 0.0, between)
+    return True

@@ -1,0 +1,46 @@
+"""The same mechanism file gives the same bytes, whatever code NumPy, OpenBLAS and the C library take for a processor.
+
+A process for every processor: OPENBLAS_CORETYPE chooses OpenBLAS's code for one, NPY_DISABLE_CPU_FEATURES takes NumPy
+its vector instructions, GLIBC_TUNABLES the C library its own.
+"""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+
+from codegen.step import scheme
+from tests.codegen.step.test_same_torques import CASES
+from tests.support.emitted_bytes import KERNELS, elsewhere, emitted, kernels
+
+OLDEST = {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL",
+          "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-AVX,-FMA,-FMA4"}
+OTHERS = {
+    "as it is": {"OPENBLAS_CORETYPE": ""},
+    "Nehalem": {"OPENBLAS_CORETYPE": "Nehalem"},
+    "Haswell": {"OPENBLAS_CORETYPE": "Haswell", "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL"},
+    "Zen": {"OPENBLAS_CORETYPE": "Zen", "NPY_DISABLE_CPU_FEATURES": "AVX512_ICL"},
+    "SkylakeX": {"OPENBLAS_CORETYPE": "SkylakeX"},
+}
+FEW = ["six_axis", "so101_sts", "four_bar", "flexible_arm"]  # open, from URDF with drives, closed, flexible
+
+
+def test_an_old_processor_emits_the_bytes_of_this_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(scheme, "_here", {})
+    monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "cache"))
+    found = elsewhere(tmp_path / "old", FEW, OLDEST)
+    if platform.machine() in ("x86_64", "AMD64"):
+        assert found[KERNELS] != kernels(), "it computes as this one does: nothing is shown"
+    for name in FEW:
+        assert found[name] == emitted(CASES[name](), tmp_path / name), name
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("other", OTHERS)
+def test_every_mechanism_has_the_same_bytes_on_every_processor(other, tmp_path):
+    names = list(CASES)
+    old, new = elsewhere(tmp_path / "old", names, OLDEST), elsewhere(tmp_path / "new", names, OTHERS[other])
+    assert old.pop(KERNELS) != new.pop(KERNELS)
+    assert set(old) == set(names)
+    assert [name for name in names if old[name] != new[name]] == []

@@ -1,0 +1,68 @@
+"""Every byte that is emitted of mechanisms, by a process of its own, in which NumPy starts on another processor.
+
+    python -m tests.support.emitted_bytes FOLDER NAME ...
+
+NAME is a case of tests/codegen/step/test_same_torques.py. FOLDER gets a file of each: the sources of its image, what
+`generate` writes, the text that its digest is taken over, and by what its scheme was chosen. `kernels` tells how this
+process computes.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from codegen.board import reader as boards
+from codegen.emit import sources as emit
+from codegen.mechanism.canonical import canonical
+from codegen.mechanism.description import Mechanism
+from codegen.step import scheme
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = "kernels"
+BESIDE = "ft_rnea", "ft_wrench", "ft_units"  # that an image has not
+
+
+def emitted(mechanism: Mechanism, folder: Path) -> str:
+    """All of it as one text. folder: for the time being."""
+    board = boards.load(mechanism.board.use) if mechanism.board else None
+    alone = {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+             for path in emit.generate(mechanism, folder)}
+    step = {name: text for name, text in alone.items() if name.startswith("ft_") and not name.startswith(BESIDE)}
+    files = emit.sources(mechanism, board, step=step) | {f"alone/{name}": text for name, text in alone.items()} | {
+        "canonical": canonical(mechanism), "choice": repr(scheme.chosen(mechanism))}
+    return "".join(f"==== {name}\n{text}\n" for name, text in sorted(files.items()))
+
+
+def kernels() -> str:
+    """A digest of what NumPy's own product, sines and decomposition are here, and the C library's."""
+    A = np.random.default_rng(0).standard_normal((40, 40))
+    numbers = A @ A, np.sin(A), np.linalg.svd(A)[0]
+    return sha256(b"".join(x.tobytes() for x in numbers)).hexdigest()
+
+
+def elsewhere(folder: Path, names: list[str], environment: dict[str, str]) -> dict[str, str]:
+    """{name: text} of cases and of KERNELS, from a process with this environment (of "" a variable is unset)."""
+    changed = {k: v for k, v in (os.environ | {"FEMTORQUE_CACHE": str(folder / "cache")} | environment).items() if v}
+    folder.mkdir()
+    subprocess.run([sys.executable, "-m", "tests.support.emitted_bytes", folder, *names], cwd=ROOT, env=changed,
+                   check=True)
+    return {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.txt")}
+
+
+def _write(folder: Path, names: list[str]) -> None:
+    from tests.codegen.step.test_same_torques import CASES  # noqa: PLC0415 (whose import is slow)
+
+    for name in names:
+        text = emitted(CASES[name](), folder / name.replace("/", " "))
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8", newline="\n")
+    (folder / f"{KERNELS}.txt").write_text(kernels(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _write(Path(sys.argv[1]), sys.argv[2:])
