@@ -112,7 +112,7 @@ def motion(assembly: Assembly) -> np.ndarray:
     s = np.linspace(0.0, 1.0, SAMPLES)[:, None]
     way = np.zeros((SAMPLES, len(assembly.actuated)))
     way[:, [assembly.actuated.index(i) for i in free]] = (
-        assembly.start[free] + s**3 * (10.0 - 15.0 * s + 6.0 * s**2) * (there - assembly.start[free]))
+        assembly.start[free] + s * s * s * (10.0 - 15.0 * s + 6.0 * s * s) * (there - assembly.start[free]))
     return assembly.follow(way)
 
 
