@@ -59,7 +59,9 @@ def _product(a: Array, b: Array) -> Any:
         if a.ndim > 2:
             return dot(a, b)
         x = b.tolist()
-        return np.float64(of_lists(a.tolist(), x)) if a.ndim == 1 else np.array([of_lists(row, x) for row in a.tolist()])
+        if a.ndim == 1:
+            return np.float64(of_lists(a.tolist(), x))
+        return np.array([of_lists(row, x) for row in a.tolist()])
     if a.ndim == 1:
         return _product(np.swapaxes(b, -1, -2), a)
     if a.ndim == 2 and a.shape == (3, 3) == b.shape:
