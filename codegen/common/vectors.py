@@ -32,9 +32,10 @@ def dot(a: Array, b: Array) -> Any:
         return np.float64(of_lists(a.tolist(), b.tolist()))
     if not a.shape[-1]:
         return np.zeros(np.broadcast_shapes(a.shape, b.shape)[:-1])
-    total = a[..., 0] * b[..., 0]
+    terms = a * b
+    total = terms[..., 0]
     for k in range(1, a.shape[-1]):
-        total = total + a[..., k] * b[..., k]
+        total = total + terms[..., k]
     return total
 
 
