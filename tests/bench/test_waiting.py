@@ -40,7 +40,7 @@ TYPED = "femtorque jog mechanisms/three_link.toml "  # what completion is asked 
 AIM = {"three_link": 900, "six_axis": 1850}
 MOVING = {"three_link": 955, "six_axis": 2005}
 WORST = {"three_link": 955, "six_axis": 2005}
-REAL_TIME = {"three_link": 2.0, "six_axis": 1.5, "three_link, current": 0.3, "five_bar": 0.4}  # at least, at rest
+REAL_TIME = {"three_link": 10.0, "six_axis": 6.0, "three_link, current": 1.5, "five_bar": 0.6}  # at least, at rest
 RIGID = ("three_link", "six_axis", "three_link, current")
 SIMULATED = 0.5  # s
 LINK_TIME = 0.95  # at most, of what ticks take whose sources are compiled apart
@@ -69,7 +69,7 @@ def played(mechanism: Mechanism, elf: Path) -> tuple[Result, float]:
 
 def armed(mechanism: Mechanism, elf: Path, answers: bool, compiled: bool) -> float:
     """Simulated time over processor time of board and plant under power, nobody talking to it. answers: what models of
-    registers say beforehand is answered in C; compiled: rigid plants are stepped in C."""
+    registers say beforehand and what they lend is C's; compiled: rigid plants are stepped in C."""
     plant = plant_of(mechanism)
     if isinstance(plant, rigid.Plant):
         plant = rigid.Plant(mechanism, compiled=compiled)
