@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hil.plant.articulated import plant as articulated
+from hil.plant.articulated.elements import Frame
 from hil.plant.choose import Driven, Wired
 from hil.plant.flexible import FlexibleArmPlant
 
@@ -39,30 +40,28 @@ def shapes_of(plant: Driven) -> dict[str, tuple[float, float, float, float]]:
 
 def _shape(plant: articulated.Plant, link: str) -> tuple[float, float, float, float]:
     """Seen from the axes of the first element's root."""
-    assert plant.loads.beams is not None
-    own = [element for element in plant.loads.beams.elements if element.name.startswith(f"{link}[")]
-    first, last = own[0].a, own[-1].b
-
-    def place(solid: int, point: Array) -> Array:
-        at: Array = plant.system.solids[solid].at(point) @ plant.cycle.equations.x.reshape(-1, 4, 3)[solid]
-        return at
-
-    root, end = (place(node.solid, node.origin) for node in (first, last))
-    axes = np.array([place(first.solid, first.origin + axis) - root for axis in first.axes.T])
-    along = axes @ (place(last.solid, last.origin + last.axes[:, 0]) - end)
+    first, last = _ends(plant, link)
+    root, end = (_place(plant, frame, frame.origin) for frame in (first, last))
+    axes = np.array([_place(plant, first, first.origin + axis) - root for axis in first.axes.T])
+    along = axes @ (_place(plant, last, last.origin + last.axes[:, 0]) - end)
     _, y, z = axes @ (end - root)
     return float(y), float(along[1] / along[0]), float(z), float(along[2] / along[0])
 
 
 def _bent(plant: articulated.Plant, link: str, length: float) -> float:
-    """From the elements between the link's nodes: root of the first, end of the last."""
+    first, last = _ends(plant, link)
+    rigid = _place(plant, first, first.origin + length * first.axes[:, 0])
+    return float(np.linalg.norm(_place(plant, last, last.origin) - rigid))
+
+
+def _ends(plant: articulated.Plant, link: str) -> tuple[Frame, Frame]:
+    """Root of a link's first element and end of its last."""
     assert plant.loads.beams is not None
     own = [element for element in plant.loads.beams.elements if element.name.startswith(f"{link}[")]
-    first, last = own[0].a, own[-1].b
+    return own[0].a, own[-1].b
 
-    def place(solid: int, point: Array) -> Array:
-        at: Array = plant.system.solids[solid].at(point) @ plant.cycle.equations.x.reshape(-1, 4, 3)[solid]
-        return at
 
-    rigid = place(first.solid, first.origin + length * first.axes[:, 0])
-    return float(np.linalg.norm(place(last.solid, last.origin) - rigid))
+def _place(plant: articulated.Plant, frame: Frame, point: Array) -> Array:
+    """Where a point of a frame's solid is now."""
+    at: Array = plant.system.solids[frame.solid].at(point) @ plant.cycle.equations.x.reshape(-1, 4, 3)[frame.solid]
+    return at
