@@ -84,14 +84,16 @@ hold them. A coarse torque field gets what rounding left over in the tick before
 With the outputs off the frame is the one that disables a drive, in every tick, whatever the drive said last. It is
 answered, too, which tells where the joint is. Until a drive has said how it is set, every other frame asks: its ranges,
 its mode, its own time limit without commands, which is set to 20 ms (10 ticks at least) and read back, not stored. A
-drive that is set otherwise than the file says is not armed (`DRIVE_SETTING`), and both values are told.
+drive that is set otherwise than the file says is not armed (`DRIVE_SETTING`), and both values are told. A drive that
+forgets without power what was set is asked for it once more when it says that it is enabled, and commanded only then: a
+dip of its supply that is too short for it to be missed has cost it its time limit (`DRIVE_FAULT`).
 
 | family | tells its ranges | tells whether it is enabled | its own error | without commands |
 | --- | --- | --- | --- | --- |
 | Damiao | position, velocity, torque | yes | yes | stops, `LOST_COMM`: set by the board |
 | RobStride | no | yes | yes | stops: set by the board |
 | CubeMars AK | no | no | yes | not known to stop: it goes on with the last command for ever |
-| mini-cheetah | no | no | no | lets go after `CAN_TIMEOUT`, 25 ms as it comes, and goes on with the next command |
+| mini-cheetah | no | no | no | lets go after `CAN_TIMEOUT`, 25 ms as it comes, but early firmware: see below |
 
 Ranges that are not told show in motion. The position of a RobStride's states is held against the one that a parameter
 has without a scale, at first and four times a second while the outputs are off: away from zero a wrong range shows. The
@@ -103,6 +105,13 @@ by hand by an angle that you know (`femtorque bringup` asks for it), and let it 
 A drive that does not tell whether it is enabled is taken to be so once it has answered four frames that say so. When
 one stops by itself, its joint stays behind, and that is what is noticed. `femtorque check` names the joints whose
 drives do not stop by themselves: the e-stop loop must cut their supply, not only tell the board.
+
+The mini-cheetah's firmware of 2021 to July 2023 (`fsm.c` before commit 3586419) stops commutating after `CAN_TIMEOUT`
+and leaves the three voltages as they are: the motor holds what it held, less of it the farther it is turned, brakes
+what turns it, and gets warm. Until May 2022 (b983cca) it then does not leave its mode by the frame that says so,
+either, because its measure of the current stands still too. With the outputs off every eighth frame to such a drive is
+therefore a command of nothing, which lets it commutate, and leave. While the board is dead or the cable is off nothing
+but its supply ends it. Later firmware goes on with the next command.
 
 Drives keep no turns without power: one reads within half a turn of its zero when it comes up. A joint whose limits are
 within half a turn of zero has its zero thereby; any other one is told where it is (`home`), as after its drive
@@ -209,9 +218,9 @@ lets them answer at once and puts them into PWM mode. What is their owner's it o
 must leave the joint its room, position offset, torque limit, firmware. One that is set otherwise is not armed
 (`DRIVE_SETTING`, with both values). A duty is made of the law's voltage and the voltage that the servo tells; what
 rounding to a thousandth leaves over is carried on. While the outputs are off every tick brings no duty and switches the
-motors off; they are switched on with no duty and get one once they have said that they are on, which they are asked
-again every eighth tick, then without a position. What switches them off waits for the next tick's first packet, at
-most.
+motors off; they are switched on with no duty and get one once they have said that they are on, and that the lock is
+closed still, which without power it is not. Whether they are on they are asked again every eighth tick, then without a
+position. What switches them off waits for the next tick's first packet, at most.
 
 What the board sends comes back to its receiver. Where something else does, nothing that came in the tick is believed:
 somebody else talks, or the wire is shorted. Faults: `DRIVE_SILENT` as above; `DRIVE_FAULT` for the error bits of an

@@ -22,8 +22,9 @@ LEFT_ALONE = {
                 "last command for ever, so the e-stop loop must cut their supply; nor can they be asked for their "
                 "ranges",
     "mini-cheetah": "when the board falls silent a mini-cheetah's drive lets go after CAN_TIMEOUT of its own settings, "
-                    "as it comes 25 ms, never if that is 0, and takes the next command without having told; nor can it "
-                    "be asked for its ranges",
+                    "as it comes 25 ms, never if that is 0, and takes the next command without having told; firmware "
+                    "from before July 2023 does not let go but keeps the last voltages on its phases, so the e-stop "
+                    "loop must cut its supply; nor can it be asked for its ranges",
     "feetech": "Feetech's servos have no time limit: when the board dies they keep their duty until its watchdog has "
                "reset it, when their wire is cut until their own protection lets go, so the e-stop loop must cut their "
                "supply",

@@ -67,8 +67,10 @@ def ranges(drive: DriveType, fine: bool = False) -> dict[str, Range]:
 
 
 def command(drive: DriveType, id: int, target: Target, fd: bool = False) -> Frame:
-    """Every field clamped into its range."""
-    counts = {name: scale.encode(getattr(target, name)) for name, scale in ranges(drive).items()}
+    """Every field clamped into its range. All ones would be no command: then the position is a step less."""
+    scales = ranges(drive)
+    counts = {name: scale.encode(getattr(target, name)) for name, scale in scales.items()}
+    counts["position"] -= all(counts[name] == scales[name].top for name in ("position", "velocity", "kp"))
     return Frame(id, COMMAND.pack(counts), fd=fd)
 
 

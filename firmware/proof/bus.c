@@ -187,6 +187,14 @@ static void any_state(void)
     GIVEN(well());
 }
 
+/* Return whether a drive's state is what it was, or what is made of one that
+ * has forgotten a setting. */
+static bool same_state(const ft_bus_drive *d, const ft_bus_drive *was)
+{
+    return d->state == was->state
+           || (was->enabled && d->state == (uint8_t)FT_BUS_SEEN);
+}
+
 /* Let frames have come: what they change is anything that is well, all else
  * stays. */
 static void any_frames(void)
@@ -207,7 +215,8 @@ static void any_frames(void)
         d->carried = was.carried;
         d->travel = was.travel;
         GIVEN(d->answered || (!was.answered && d->position == was.position
-                              && d->state == was.state));
+                              && same_state(d, &was)));
+        GIVEN(was.enabled || d->sure == was.sure);
     }
     GIVEN(well());
 }
@@ -224,7 +233,8 @@ static bool kept(const ft_bus_drive *d, const ft_bus_drive *was)
            && d->fed == was->fed && d->travel.begun == was->travel.begun
            && d->travel.position == was->travel.position && (!was->answered || d->answered)
            && (d->answered || (d->position == was->position
-                               && d->state == was->state));
+                               && same_state(d, was)))
+           && (was->enabled || d->sure == was->sure);
 }
 
 /* Any frame that a bus brings, of any id, size and content, in any state: it is
@@ -258,7 +268,8 @@ void prove_bus_frame(void)
  * or not, keeps the invariant and ends. A joint moves by no more than its drive
  * says, or than it can. A drive that has not answered for FT_SILENT_TICKS ticks is
  * SILENT in the next: its joint's zero is forgotten, and all that was asked of
- * it.
+ * it; so they are of one that was enabled, and is not, or has forgotten what was
+ * set in it.
  * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_hear(void)
 {
@@ -287,6 +298,9 @@ void prove_bus_hear(void)
               || was.state == (uint8_t)FT_BUS_SILENT || !homed[j]);
         CLAIM(d->answered || was.age >= FT_SILENT_TICKS
               || d->age == was.age + 1u);
+        CLAIM(!was.enabled || d->state != (uint8_t)FT_BUS_SEEN
+              || (d->asked == 0u && (!homed[j] || (d->answered
+                                     && ft_drive[i].placed != 0u))));
     }
     END;
 }
@@ -394,47 +408,63 @@ static bool commands(const ft_frame *f, uint32_t i)
     return kind(f) == 1u && (f->id & 255u) == ft_drive[i].id;
 }
 
+static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t);
+
 /* With the outputs off every drive is given the frame that disables it, or, one
  * that answers and is disabled, a question or the one setting that is the file's to
- * say: never one that enables it or asks for torque, whatever state the drive, the
- * motion and the law are in. In the tick in which the outputs go off these are
+ * say, or, one of the mini-cheetah's that has been disabled before, a command of
+ * nothing: never one that enables it or asks for torque, whatever state the drive,
+ * the motion and the law are in. In the tick in which the outputs go off these are
  * sent at once, to every drive.
  * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_rests(void)
 {
+    static const ft_drive_target nothing;
     const uint32_t i = nondet_u32();
-    bool falls;
+    bool falls, was;
 
     any_state();
     GIVEN(i < FT_BUS_DRIVES);
     falls = bus.on;
+    was = bus.drive[i].enabled;
     ft_bus_form(&bus, &control, nondet_u32(), false, nondet_u32());
     CLAIM(well() && !bus.on && !bus.drive[i].enabled);
     CLAIM(disables(&bus.frame[i], i)
           || (bus.drive[i].state == (uint8_t)FT_BUS_SEEN
-              && questions(&bus.frame[i], i)));
+              && questions(&bus.frame[i], i))
+          || (!was && IS(i, MINI_CHEETAH)
+              && asks_for(&bus.frame[i], i, &nothing)));
     CLAIM(bus.frame[i].size == 8u);
     CLAIM(!falls || (sent[ft_drive[i].bus] && frames_sent == FT_BUS_DRIVES));
     END;
 }
 
-/* With the outputs on a drive that does not say that it is enabled is asked to
- * be, and is not commanded; one that does is commanded: whatever law and motion
- * ask for, numbers or not, without a run-time error.
- * Run: unwind=10 floats mechanisms=damiao_arm,drives */
+/* With the outputs on a drive that is not known to be set right is disabled or
+ * asked; one that does not say that it is enabled is asked to be, and is not
+ * commanded. One that does is, unless it forgets settings without power and has
+ * not told since that it has none of them forgotten: that it is asked, or for no
+ * torque. Whatever law and motion ask for, numbers or not, there is no run-time
+ * error.
+ * Run: unwind=20 floats mechanisms=damiao_arm,drives */
 void prove_bus_commands(void)
 {
+    static const ft_drive_target nothing;
     const uint32_t i = nondet_u32();
 
     any_state();
     GIVEN(i < FT_BUS_DRIVES);
     ft_bus_form(&bus, &control, nondet_u32(), true, nondet_u32());
     CLAIM(well() && bus.on && bus.frame[i].size == 8u);
-    if (bus.drive[i].state == (uint8_t)FT_BUS_ENABLED)
+    if (bus.drive[i].asked < ft_dialect_steps(i))
+        CLAIM(disables(&bus.frame[i], i) || questions(&bus.frame[i], i));
+    else if (bus.drive[i].state != (uint8_t)FT_BUS_ENABLED)
+        CLAIM(enables(&bus.frame[i], i));
+    else if (bus.drive[i].sure || IS_CHEETAH(i))
         CLAIM(commands(&bus.frame[i], i) && bus.drive[i].enabled
               && bus.drive[i].waited == 0u);
     else
-        CLAIM(enables(&bus.frame[i], i));
+        CLAIM((asks_for(&bus.frame[i], i, &nothing)
+               || questions(&bus.frame[i], i)) && bus.drive[i].enabled);
     END;
 }
 
@@ -476,8 +506,11 @@ static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t)
     const uint32_t top = d ? 4095u : 65535u;
     const ft_drive_config *c = &ft_drive[i];
 
-    return stands_for(position_of(f), t->position, -c->position, c->position,
-                      65535u)
+    return (stands_for(position_of(f), t->position, -c->position, c->position,
+                       65535u)
+            || (d && position_of(f) == 65534u
+                && stands_for(65535u, t->position, -c->position, c->position,
+                              65535u)))
            && stands_for(velocity_of(f, d), t->velocity, -c->velocity,
                          c->velocity, top)
            && stands_for(kp_of(f, d), t->kp, 0.0f, c->kp, top)
@@ -515,7 +548,8 @@ void prove_bus_brakes(void)
     ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
 
     any_state();
-    GIVEN(i < FT_BUS_DRIVES
+    GIVEN(i < FT_BUS_DRIVES && !unsure(&bus.drive[i], i)
+          && bus.drive[i].asked == ft_dialect_steps(i)
           && bus.drive[i].state == (uint8_t)FT_BUS_ENABLED);
     ft_bus_form(&bus, &control, (uint32_t)FT_DRIVE_OFF, true, nondet_u32());
     t.kd = ft_drive[i].damping;
@@ -535,7 +569,8 @@ void prove_bus_torque(void)
     ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
 
     any_state();
-    GIVEN(i < FT_BUS_DRIVES
+    GIVEN(i < FT_BUS_DRIVES && !unsure(&bus.drive[i], i)
+          && bus.drive[i].asked == ft_dialect_steps(i)
           && bus.drive[i].state == (uint8_t)FT_BUS_ENABLED);
     GIVEN(drive == (uint32_t)FT_DRIVE_LAB || ft_drive[i].closes == 0u
           || !inside(&control, ft_drive[i].joint));

@@ -120,8 +120,8 @@ class Buses:
     @property
     def safe(self) -> bool:
         """Whether none of them drives its joint: off, or braking."""
-        commands = [drive.motor.command for drive in self.drives.values() if drive.driving]
-        return all(command.kp == command.torque == 0.0 for command in commands) and not any(
+        motors = [drive.motor for drive in self.drives.values() if drive.driving]
+        return all(m.command.kp == m.command.torque == 0.0 and m.standing is None for m in motors) and not any(
             servo.turning for servo in self.servos.values())
 
     def move(self, since: float, until: float, voltage: Array) -> None:

@@ -26,7 +26,8 @@ def timing(bitrate: float, sample: float = 0.75) -> BitTiming:
 
 class Drive(TimedNode):
     """ranges: of its fields. catch_up: brings the plant, and with it the motor, to now. late: s that answers take more.
-    cut: its cable to the bus is off, its supply is not. supplied: its own branch of the supply is whole."""
+    cut: its cable to the bus is off, its supply is not. supplied: its own branch of the supply is whole. boot: s from
+    its supply on until it is on the bus; no maker publishes it, and none at all is the hardest to notice."""
 
     def __init__(self, wire: Wire, number: int, motor: Motor, ranges: Ranges, bitrate: float = 1e6,
                  data_bitrate: float | None = None) -> None:
@@ -34,6 +35,7 @@ class Drive(TimedNode):
         self.wire, self.id, self.motor, self.ranges = wire, number, motor, ranges
         self.catch_up: Callable[[], None] = lambda: None
         self.late, self.cut, self.powered, self.supplied = 0.0, False, True, True
+        self.boot, self._listens_from = 0.0, 0.0
         self.commanded: float | None = None  # s, when a command last came
         self._queue: list[Frame] = []
         wire.attach(self)
@@ -74,7 +76,8 @@ class Drive(TimedNode):
 
     @property
     def listening(self) -> bool:
-        return self.powered and not self.cut and not self.counters.off
+        booted = self.wire.clock.seconds >= self._listens_from
+        return self.powered and booted and not self.cut and not self.counters.off
 
     def offer(self) -> Frame | None:
         return self._queue[0] if self._queue and self.listening else None
@@ -107,6 +110,7 @@ class Drive(TimedNode):
     def power_up(self, angle: float) -> None:
         """It is switched on while its output stands there."""
         self.powered = True
+        self._listens_from = self.wire.clock.seconds + self.boot
         self.motor.power_up(angle)
         self.counters.clear()
         self.commanded = None

@@ -3,6 +3,11 @@
 
 A reply goes to every frame that is for the drive. The original has a timeout after which it goes limp, without a
 fault, and goes on with the next frame; an AK drive has none and keeps its last command for ever.
+
+Its firmware goes limp since commit 3586419 of 18 July 2023. Before, from the last day of 2020 on (fsm.c of 0032634), it
+stopped commutating then, with the gate driver on: the voltages of the three phases stand still. Until b983cca of 9 May
+2022 it left its mode, too, only below 1 A by a filter that runs while it commutates: once it stands, frames that tell
+it to leave do nothing, until a command comes.
 """
 
 from __future__ import annotations
@@ -20,25 +25,44 @@ ENTER, EXIT, ZERO = 0xFC, 0xFD, 0xFE
 TRAITS = Traits(rate=40e3, bandwidth=1000.0, window=20 / 40e3)
 TICK = 25e-6  # s, the unit of CAN_TIMEOUT
 BUS_VOLTS = 24.0
+# A motor of the kind: motor_config.h of MIT-like firmware has 21 pole pairs, a gear of 6 and 0.45 N m/A at the output;
+# Cheetah-Software's MiniCheetah.h 0.173 ohm. N m/A is of the amplitude, so two thirds of it are V s/rad.
+ELECTRIC, AMPERE, RESISTANCE = 21 * 6, 0.45, 0.173
+DAMPING = AMPERE * (2.0 / 3.0) * AMPERE / RESISTANCE
+LEAST = 1.0 * AMPERE  # N m, below which the early firmware leaves its mode
 AK_FAULTS = {"over temperature": 1, "over current": 2, "over voltage": 3, "under voltage": 4, "encoder": 5,
              "phase unbalance": 6}
 
 
 class MiniCheetah(Drive):
     """master: identifier of the replies. ticks: CAN_TIMEOUT, 0: none. size: of a reply, bytes; 6 in the firmware of
-    2021, whose can.c has DLC = 6."""
+    2021, whose can.c has DLC = 6. early: firmware of February 2021, which stands still without commands."""
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges, master: int = 0, ticks: int = 1000,
-                 traits: Traits = TRAITS, size: int = 8) -> None:
+                 traits: Traits = TRAITS, size: int = 8, early: bool = False) -> None:
         super().__init__(wire, number, Motor(ranges.torque, traits), ranges)
-        self.master, self.ticks, self.size = master, ticks, size
+        self.master, self.ticks, self.size, self.early = master, ticks, size, early
+        self.leaving, self._seen = False, 0.0  # seen: N m, as it measured them while it last commutated
 
     @property
     def timeout(self) -> float:
         return self.ticks * TICK if self.ticks else math.inf
 
     def left_alone(self) -> None:
+        if self.early and self.motor.active:
+            self._seen = self.motor.torque
+            self.motor.stand(ELECTRIC, DAMPING)
         self.motor.command = Command()
+
+    def obey(self, command: Command) -> None:
+        self.motor.standing = None
+        super().obey(Command() if self.leaving else command)
+
+    def step(self, seconds: float, now: float, angle: float, velocity: float) -> float:
+        torque = super().step(seconds, now, angle, velocity)
+        if self.leaving and self.motor.standing is None and abs(self.motor.torque) < LEAST:
+            self._special(EXIT)
+        return torque
 
     def fail(self, code: int) -> None:
         self.motor.stop()
@@ -63,6 +87,11 @@ class MiniCheetah(Drive):
     def _special(self, code: int) -> None:
         if code == ZERO:
             self.motor.set_zero()
+            return
+        seen = self._seen if self.motor.standing else self.motor.torque
+        self.leaving = code == EXIT and self.early and self.motor.active and abs(seen) >= LEAST
+        if self.leaving:
+            self.motor.command = Command()
             return
         self.motor.stop()
         self.motor.active = code == ENTER

@@ -38,6 +38,20 @@ class Command:
     torque: float = 0.0
 
 
+@dataclass(frozen=True)
+class Standing:
+    """Voltages that stand still in the phases: torque N m, that they make at rest at angle rad of the output; electric
+    rad per rad of the output; damping N m s/rad, of the motor's own voltage through its resistance."""
+
+    torque: float
+    angle: float
+    electric: float
+    damping: float
+
+    def at(self, angle: float, velocity: float) -> float:
+        return self.torque * math.cos(self.electric * (angle - self.angle)) - self.damping * velocity
+
+
 class Motor:
     """limit: the largest torque, N m. lower_turn: where the turn begins in which it finds itself when it is switched
     on, rad from its zero."""
@@ -46,6 +60,7 @@ class Motor:
         self.limit, self.traits, self.lower_turn = limit, traits, lower_turn
         self.command = Command()
         self.active = False
+        self.standing: Standing | None = None
         self.torque = 0.0  # at the output, as it is
         self.temperature = AMBIENT
         self._zero = 0.0  # of the absolute encoder, kept without supply
@@ -56,7 +71,7 @@ class Motor:
 
     def power_up(self, angle: float) -> None:
         """The supply comes while the output is there: only the place within a turn is known."""
-        self.active, self.command = False, Command()
+        self.stop()
         self.torque = self._velocity = 0.0
         self._angle = angle
         within = (angle - self._zero - self.lower_turn) % TURN + self.lower_turn
@@ -77,7 +92,11 @@ class Motor:
 
     def stop(self) -> None:
         """No current from now on."""
-        self.active, self.command = False, Command()
+        self.active, self.command, self.standing = False, Command(), None
+
+    def stand(self, electric: float, damping: float) -> None:
+        """Its voltages stay as they are, wherever it turns."""
+        self.standing = Standing(self.torque + damping * self._velocity, self._angle, electric, damping)
 
     def step(self, seconds: float, angle: float, velocity: float) -> float:
         """The mean torque at the output while it goes on from an angle with a velocity."""
@@ -97,6 +116,8 @@ class Motor:
     def _wanted(self) -> float:
         if not self.active:
             return 0.0
+        if self.standing:
+            return min(max(self.standing.at(self._angle, self._velocity), -self.limit), self.limit)
         c = self.command
         torque = c.kp * (c.position - self.position) + c.kd * (c.velocity - self._velocity) + c.torque
         return min(max(torque, -self.limit), self.limit)

@@ -7,6 +7,7 @@ it is bad, too, where state and fault are others than docs/faults.md has. A fami
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -205,11 +206,11 @@ def _noisy(share: float) -> Callable[[Scene], None]:
     return strike
 
 
-def _without_supply(seconds: float) -> Callable[[Scene], None]:
-    """The first drive's own branch."""
+def _without_supply(seconds: float, boot: float = 0.0) -> Callable[[Scene], None]:
+    """The first drive's own branch. boot: s that it takes to be on the bus again."""
     def strike(scene: Scene) -> None:
         drive = _first(scene)
-        drive.supplied = False
+        drive.supplied, drive.boot = False, boot
         later(scene, seconds, lambda: setattr(drive, "supplied", True))
 
     return strike
@@ -309,7 +310,12 @@ def injections(name: str) -> Iterator[Injection]:
                         (*ailing["silent"], *ailing["ails"]), told + 6e-3)
     if kind.tells:
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), ailing["ails"], told,
-                        moments=DRIVEN[1:])  # while it is being enabled it is one that is slow to be
+                        moments=DRIVEN[1:])
+        yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), ailing["ails"], told + 6e-3,
+                        moments=("ARM",))  # it is enabled again before it tells what it has forgotten
+        for boot in (1e-3, 3e-3, 5e-3, 20e-3):
+            yield from each("drive's supply dips", f"2 ms, boots in {1e3 * boot:g} ms", _without_supply(2e-3, boot),
+                            (*ailing["silent"], *ailing["ails"]), told + 6e-3, moments=("ARM", "TRACK"))
     else:  # it comes back, lets go and does not tell: its joint stays behind
         behind = ("FOLLOWING", "OVERSPEED", "POSITION", "ENCODER")
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), behind, 1.5, moments=("HOLD", "TRACK"))
@@ -361,12 +367,14 @@ class Outcome:
 
 
 class _Judge:
-    """Sees the torques that drives give, step by step of the plant."""
+    """Sees the torques that drives give, step by step of the plant. limited: none of them may without its own limit of
+    time."""
 
-    def __init__(self, board: VirtualBoard) -> None:
-        self._board, self._most = board, 0.0
+    def __init__(self, board: VirtualBoard, limited: bool) -> None:
+        self._board, self._limited = board, limited
         self.since = 0.0
         self.last = 0.0  # s, when a drive gave torque last
+        self.endless = False  # a drive was commanded that would not have stopped by itself
         self.fastest = 0.0
         self._speeds = np.array([joint.limits.velocity for joint, _ in board.joints])
         for drive in board.wiring.buses.drives.values():
@@ -381,6 +389,7 @@ class _Judge:
             torque = step(seconds, now, angle, velocity)
             if abs(torque) > NO_TORQUE * drive.ranges.torque:
                 self._note(now, seconds)
+                self.endless |= self._limited and drive.driving and math.isinf(drive.timeout)
             return torque
 
         drive.step = watched  # type: ignore[method-assign]
@@ -408,7 +417,7 @@ def play(injection: Injection, mechanism: Mechanism, elf: Path, unlimited: bool 
     """Do one injection and look. unlimited: drives that have no time limit of their own."""
     scene = Scene(mechanism, elf)
     scene.board.brakes = True  # until it is armed
-    judge = _Judge(scene.board)
+    judge = _Judge(scene.board, limited=not unlimited)
     try:
         if injection.moment in RESTING:
             return _at_rest(scene, judge, injection)
@@ -483,6 +492,7 @@ def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
     state = scene.witness.state
     away = float(np.abs(scene.board.plant.q - wanted).max())
     unsafe = f"{away:.3f} rad from where it should be" if away > NEAR else ""
+    unsafe = "a drive gave torque without its own limit of time" if judge.endless else unsafe
     fine = state in ("HOLD", "TRACK") and not scene.witness.last.fault
     return Outcome(injection, state, "", 0.0, judge.fastest, unsafe, "" if fine else f"{state} {scene.witness.faults}")
 
@@ -507,6 +517,8 @@ def _judged(scene: Scene, judge: _Judge, injection: Injection, seconds: float) -
         unsafe = f"torque for {1e3 * seconds:.1f} ms"
     elif not scene.board.wiring.buses.safe:
         unsafe = "a drive is still on"
+    elif judge.endless:
+        unsafe = "a drive gave torque without its own limit of time"
     elif judge.fastest > 1.0:
         unsafe = f"a joint driven to {judge.fastest:.2f} of its largest speed"
     if not injection.dark and state != injection.state:

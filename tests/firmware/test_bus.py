@@ -57,7 +57,13 @@ def test_that_with_the_outputs_off_every_drive_is_disabled_in_every_tick(board):
     for d in board.drives.values():
         d.heard.clear()
     board.run(50)
-    assert all(d.heard == ["disable"] * 50 for d in board.drives.values())
+    for d in board.drives.values():
+        if d.drive.type.family != "mini-cheetah":
+            assert d.heard == ["disable"] * 50
+            continue
+        asked = [k for k, what in enumerate(d.heard) if what == "nothing"]  # without which early ones may not let go
+        assert np.all(np.diff(asked) == 8) and len(asked) >= 6
+        assert all(what == "disable" for k, what in enumerate(d.heard) if k not in asked)
 
 
 def test_that_drives_are_asked_what_they_are_before_they_are_armed():
@@ -109,10 +115,14 @@ def test_that_armed_drives_are_enabled_and_then_commanded(board):
     assert board.state == "HOLD"
     for d in board.drives.values():
         first = d.heard.index("enable")
-        assert set(d.heard[:first]) == {"disable"} and d.enabled
+        rests = {"nothing"} if d.drive.type.family == "mini-cheetah" else set()
+        assert set(d.heard[:first]) - rests == {"disable"} and d.enabled
         enables = 4 if d.drive.type.family in MUTE else 2
         assert d.heard[first:first + enables] == ["enable"] * enables
-        assert set(d.heard[first + enables + 1:]) == {"command"}
+        then = d.heard[first + enables:]
+        again = {"damiao": ["read 9"], "robstride": ["read 0x7028"]}.get(d.drive.type.family, [])
+        assert set(then) == {"command", *again}
+        assert all(then.count(what) == 1 and then.index(what) <= 1 for what in again)  # what it forgets without power
 
 
 def test_that_drives_get_the_torque_of_the_law():
@@ -168,7 +178,8 @@ def test_that_what_drives_and_buses_suffer_is_a_fault_that_disables_all(family, 
         d.heard.clear()
     app.run(20)
     others = [d for name, d in app.drives.items() if name != "elbow"]
-    assert all(set(d.heard) == {"disable"} and not d.enabled for d in others)
+    resting = {"disable", "nothing"} if family == "mini-cheetah" else {"disable"}
+    assert all(set(d.heard) == resting and not d.enabled for d in others)
 
 
 def test_that_one_lost_answer_is_none():
@@ -384,6 +395,42 @@ def test_that_a_drive_that_restarts_sooner_than_it_is_missed_is_asked_and_placed
     assert "write 9" in d.heard and d.registers[9] == 400
     assert app.see().position[ELBOW] / 2.0**32 * turn == pytest.approx(0.0, abs=3e-4)  # where it stands, a turn on
     assert app.command("CLEAR") == app.command("ARM") == "NONE"
+
+
+@pytest.mark.parametrize("family", ["damiao", "robstride"])
+@pytest.mark.parametrize("boot", [1, 3, 5, 20])
+def test_that_no_drive_is_commanded_that_has_lost_its_time_limit_while_it_was_enabled(family, boot):
+    """Its supply dips for 2 ms, and so many later it hears again: before it is missed, or later. Nothing tells of it
+    but what it has forgotten, if it was not enabled before."""
+    for when in range(-3, 10):  # ticks after the command
+        app = Bussed(arm(family))
+        app.run(60)
+        d = app.drives["elbow"]
+        for tick in range(-3, 80):
+            if tick == 0:
+                app.post("ARM")
+            if tick == when:
+                d.down = 2 + boot + 1
+            app.run(1)
+        assert not any(drive.unlimited for drive in app.drives.values()), when
+        if app.fault[0] == "NONE":
+            assert app.state == "HOLD" and d.registers[9 if family == "damiao" else 0x7028] == 400
+            continue
+        assert app.fault in {("DRIVE_FAULT", ELBOW), ("DRIVE_SILENT", ELBOW)}
+        app.run(60)
+        assert app.command("CLEAR") == app.command("ARM") == "NONE"
+
+
+@pytest.mark.parametrize("family", ["damiao", "robstride"])
+def test_that_a_drive_that_restarts_while_the_others_brake_is_set_right_before_it_does(family):
+    app = held(family, electrical="brake")
+    app.drives["wrist"].error = 12
+    app.run(12)
+    d = app.drives["elbow"]
+    assert app.fault == ("DRIVE_FAULT", WRIST) and d.target.kd > 0.0
+    d.power_up()
+    app.run(60)
+    assert d.enabled and d.target.kd > 0.0 and d.unlimited == 0
 
 
 @pytest.mark.parametrize("turns", [-1, 1])

@@ -215,6 +215,15 @@ def test_that_commands_are_those_of_others_to_a_step(c, drive):
             ours >>= bits
 
 
+@pytest.mark.parametrize("drive", [*CHEETAHS, *(d for d in CATALOGUE if d.family == "damiao")], ids=lambda d: d.name)
+def test_that_no_command_is_one_of_the_special_frames(c, drive):
+    """All ones but for the end would enable a drive, or let it take where it is for its zero."""
+    for torque in np.linspace(0.99, 1.0, 50) * drive.torque:
+        target = Target(1e3, 1e3, drive.kp, drive.kd, float(torque))
+        sent = c.command(drive, target)[0]
+        assert sent.data[:7] != b"\xff" * 7 and sent == mit.command(drive, ID, target)
+
+
 def test_the_mini_cheetahs_special_frames(c):
     for last in (mit.ENTER, mit.EXIT):
         c.lib.ft_cheetah_special(c.frame, c.address, last[-1])

@@ -5,29 +5,46 @@ import os
 
 import pytest
 
+from codegen.common.firmware import application
 from tests.firmware.app import replace
 from tests.firmware.fuzz import fuzz
 
-EXECUTIONS = 50_000  # of inputs, those of the corpus among them
+TARGETS = {"arm": fuzz.ARM, "buses": fuzz.BUSES}
+EXECUTIONS = {"arm": 50_000, "buses": 3_000}  # of inputs, those of the corpus among them
+FEATURES = {"arm": 2_000, "buses": 2_000}  # the corpus alone reaches as much: it leads far into the application
+STRAIGHT = {"ft_bus.h", "ft_cheetah.h", "ft_damiao.h", "ft_dialect.h", "ft_drive.h", "ft_feetech.h", "ft_frame.h",
+            "ft_mit.h", "ft_robstride.h", "ft_sts.h", "ft_travel.h"}  # without branches
 SECONDS = 60  # of fuzzing
-SOAK_EXECUTIONS = 100_000_000
+SOAK_EXECUTIONS = {"arm": 100_000_000, "buses": 10_000_000}
 SOAK_PIECE = 120  # s
 
 
-def test_that_a_short_fuzzing_breaks_no_promise(tmp_path):
+@pytest.mark.parametrize("name", TARGETS)
+def test_that_a_short_fuzzing_breaks_no_promise(name, tmp_path):
     """So many inputs, however long they take."""
-    outcome = fuzz.run(fuzz.build(tmp_path / "build"), tmp_path / "corpus", 0, EXECUTIONS)
+    target = TARGETS[name]
+    outcome = fuzz.run(fuzz.build(target), tmp_path / "corpus", 0, EXECUTIONS[name], target=target)
     assert outcome.failure == ""
-    assert outcome.executions > 2_000
-    assert outcome.features > 2_000  # the corpus alone reaches as much: it leads far into the application
+    assert outcome.executions > 0.04 * EXECUTIONS[name]
+    assert outcome.features > FEATURES[name]
+
+
+def test_that_every_branch_of_the_buses_is_gone_both_ways(tmp_path):
+    """By the corpus, which a long fuzzing extends: fuzz.py says how."""
+    names = {name for name, path in application().items() if path.parent.name == "bus"}
+    found = fuzz.branches(fuzz.BUSES, names, tmp_path)
+    assert len(found) > 240 and names - {b.file for b in found} == STRAIGHT
+    assert {(b.file, b.text) for b in found if not (b.true and b.false)} == set()
 
 
 @pytest.mark.bench
-def test_that_a_minute_of_fuzzing_breaks_no_promise(tmp_path):
-    outcome = fuzz.run(fuzz.build(tmp_path / "build"), tmp_path / "corpus", SECONDS)
+@pytest.mark.parametrize("name", TARGETS)
+def test_that_a_minute_of_fuzzing_breaks_no_promise(name, tmp_path):
+    target = TARGETS[name]
+    outcome = fuzz.run(fuzz.build(target), tmp_path / "corpus", SECONDS, target=target)
     assert outcome.failure == ""
     assert outcome.executions > 2_000
-    assert outcome.features > 2_000  # the corpus alone reaches as much: it leads far into the application
+    assert outcome.features > FEATURES[name]
 
 
 @pytest.mark.bench
@@ -47,28 +64,29 @@ def test_that_a_minute_of_fuzzing_breaks_no_promise(tmp_path):
 def test_that_what_is_broken_is_found(tmp_path, name, old, new, found):
     import re
 
-    fuzzer = fuzz.build(tmp_path / "build", {name: replace(old, new)})
+    fuzzer = fuzz.build(patches={name: replace(old, new)})
     outcome = fuzz.run(fuzzer, tmp_path / "corpus", 120)
     assert re.search(found, outcome.failure), outcome
 
 
 @pytest.mark.soak
-def test_that_long_fuzzing_breaks_no_promise():
+@pytest.mark.parametrize("name", TARGETS)
+def test_that_long_fuzzing_breaks_no_promise(name):
     """In pieces: what is done is kept beside the corpus, and counted on the next time. FEMTORQUE_SOAK_S bounds one
     run."""
-    folder = fuzz.default_folder()
-    fuzzer = fuzz.build(folder / "build")
-    ledger = folder / f"executions-{fuzz.identity(folder / 'build')}.json"
+    target, folder = TARGETS[name], fuzz.default_folder() / name
+    fuzzer = fuzz.build(target)
+    ledger = folder / f"executions-{fuzz.identity(fuzzer.parent)}.json"
     done = json.loads(ledger.read_text()) if ledger.exists() else {"executions": 0, "seconds": 0.0}
     budget = float(os.environ.get("FEMTORQUE_SOAK_S", "inf"))
     spent = 0.0
-    while done["executions"] < SOAK_EXECUTIONS and spent < budget:
+    while done["executions"] < SOAK_EXECUTIONS[name] and spent < budget:
         longest = fuzz.LONGEST if int(done["seconds"]) % (5 * SOAK_PIECE) == 0 else fuzz.SHORT
-        outcomes = fuzz.run_all(fuzzer, folder / "corpus", SOAK_PIECE, 1 + int(done["seconds"]), longest)
+        outcomes = fuzz.run_all(fuzzer, folder / "corpus", SOAK_PIECE, 1 + int(done["seconds"]), longest, target)
         assert [o.failure for o in outcomes] == [""] * len(outcomes)
         done["executions"] += sum(o.executions for o in outcomes)
         done["seconds"] += SOAK_PIECE
         spent += SOAK_PIECE
         ledger.write_text(json.dumps(done))
-        print(f"fuzzing: {done['executions']:.3g} of {SOAK_EXECUTIONS:.0e} executions, "
+        print(f"fuzzing: {done['executions']:.3g} of {SOAK_EXECUTIONS[name]:.0e} executions, "
               f"{sum(o.executions for o in outcomes) / SOAK_PIECE:.0f}/s")

@@ -263,6 +263,23 @@ def test_that_a_voltage_beyond_its_own_limits_is_named_by_the_servo_that_finds_i
     assert drives.words(app.told, app.joints, ELBOW) == "voltage"
 
 
+@pytest.mark.parametrize("when", range(0, 24, 3))
+def test_that_a_servo_that_restarts_while_motors_are_switched_on_gets_no_duty(when):
+    """It is in position mode then, with its lock open; it answers in the next tick as if nothing had been."""
+    app = Served(arm())
+    app.run(160)
+    servo = app.servos["shoulder_lift"]
+    app.post("ARM")
+    for tick in range(80):
+        if tick == when:
+            servo.power_up(0.0)
+        app.run(1)
+        assert servo.registers[sts.MODE] == 2 or not (servo.driving and servo.get(44, 2))
+    assert app.fault[0] in ("DRIVE_FAULT", "NONE") and (app.fault[0] == "NONE") == (app.state == "HOLD")
+    if app.state == "HOLD":
+        assert [servo.get(at) for at in (sts.LOCK, sts.MODE, sts.DELAY)] == [1, 2, 0]
+
+
 def test_that_packets_with_a_wrong_check_sum_are_lost_and_some_lost_ones_are_borne():
     app = held()
     app.line.error_rate = 0.02

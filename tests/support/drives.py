@@ -20,7 +20,8 @@ WRITTEN = 0x55
 @dataclass
 class FakeDrive:
     """One drive. position, velocity: rad, rad/s at its output, obeyed by nothing; torque: as it was last told. deaf:
-    answers nothing."""
+    answers nothing. down: ticks without power, and until it hears again. unlimited: commands that it obeyed without its
+    own time limit."""
 
     drive: Drive
     position: float = 0.0
@@ -28,6 +29,8 @@ class FakeDrive:
     enabled: bool = False
     error: int = 0
     deaf: bool = False
+    down: int = 0
+    unlimited: int = 0
     target: Target | None = None
     heard: list[str] = field(default_factory=list)
     registers: dict[int, float] = field(default_factory=dict)
@@ -36,7 +39,19 @@ class FakeDrive:
         t = self.drive.type
         self.registers = {21: t.position, 22: t.velocity, 23: t.torque, 10: 1, 9: 0, 0x7005: 0, 0x7028: 0}
 
+    def power_up(self) -> None:
+        """What it was told not to store is forgotten."""
+        self.enabled, self.error = False, 0
+        self.registers |= {9: 0, 0x7028: 0}
+
+    def pass_a_tick(self) -> None:
+        self.down -= self.down > 0
+        if self.down == 1:
+            self.power_up()
+
     def answer(self, frame: Frame) -> Frame | None:
+        if self.down:
+            return None
         speaks = {"damiao": self._damiao, "robstride": self._robstride}.get(self.drive.type.family, self._cheetah)
         answer = speaks(frame)
         return None if self.deaf else answer
@@ -48,6 +63,14 @@ class FakeDrive:
             self.target = None
         if what == "clear":
             self.error = 0
+
+    def _command(self, target: Target, step: float) -> None:
+        """step: of its torque's field."""
+        asks = bool(target.kp or target.kd or abs(target.torque) > step)
+        limit = {"damiao": 9, "robstride": 0x7028}.get(self.drive.type.family)
+        self.unlimited += asks and self.enabled and limit is not None and not self.registers[limit]
+        self._note("command" if asks or self.enabled else "nothing")
+        self.target = target
 
     def _damiao(self, frame: Frame) -> Frame | None:
         d = self.drive
@@ -68,9 +91,9 @@ class FakeDrive:
         if frame.data[:7] == b"\xff" * 7 and frame.data[7] in last:
             self._note(last[frame.data[7]])
         else:
-            self._note("command")
             counts, scales = mit.COMMAND.unpack(frame.data), mit.ranges(d.type)
-            self.target = Target(**{n: scales[n].decode(c) for n, c in counts.items()})
+            target = Target(**{n: scales[n].decode(c) for n, c in counts.items()})
+            self._command(target, scales["torque"].step)
         torque = self.target.torque if self.target else 0.0
         state = State(d.id, self.position, self.velocity, torque)
         code = int(self.enabled) if error is None else error
@@ -101,10 +124,9 @@ class FakeDrive:
             self.heard.append(f"write {index:#x}")
             self.registers[index] = struct.unpack("<I", frame.data[4:])[0]
         elif kind == robstride.OPERATE:
-            self._note("command")
             scales = mit.ranges(d.type, fine=True)
             counts = robstride.BODY.unpack(frame.data) | {"torque": frame.id >> 8 & 0xFFFF}
-            self.target = Target(**{n: scales[n].decode(c) for n, c in counts.items()})
+            self._command(Target(**{n: scales[n].decode(c) for n, c in counts.items()}), scales["torque"].step)
         else:
             self._note("enable" if kind == robstride.ENABLE else "clear" if frame.data[0] else "disable")
         scales = mit.ranges(d.type, fine=True)
@@ -135,6 +157,8 @@ class Bussed(App):
             record = super().run(1, follow=False, **{k: v for k, v in how.items() if k != "follow"})
             for i, name in enumerate(self.names):
                 self._deliver(i, name)
+            for drive in self.drives.values():
+                drive.pass_a_tick()
         return record
 
     def take(self) -> list[Any]:

@@ -85,6 +85,17 @@ static uint32_t step_of(const ft_bus_drive *d, uint32_t i)
     return d->asked < ft_dialect_steps(i) ? d->asked : ft_dialect_again(i);
 }
 
+/* Take in what an enabled drive says of what it forgets without power. */
+static void take_again(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
+{
+    const ft_answer answer = ft_dialect_judge(i, ft_dialect_forgets(i), said,
+                                              0.0f);
+
+    d->sure |= answer == FT_ANSWER_RIGHT;
+    if (answer == FT_ANSWER_WRONG)
+        d->state = FT_BUS_SEEN; /* as one that was switched on anew */
+}
+
 /* Take in what a drive says of a setting. */
 static void take_setting(ft_bus_drive *d, uint32_t i,
                          const ft_drive_said *said)
@@ -93,6 +104,8 @@ static void take_setting(ft_bus_drive *d, uint32_t i,
     const uint32_t step = step_of(d, i);
     const ft_answer answer = ft_dialect_judge(i, step, said, at);
 
+    if (d->enabled)
+        take_again(d, i, said);
     if (answer == FT_ANSWER_OTHER)
         return;
     d->writes = answer == FT_ANSWER_WRONG && ft_dialect_writes(i, step);
@@ -181,6 +194,7 @@ static void listen(ft_bus *b, uint32_t bus)
 static void forget(ft_bus_drive *d)
 {
     d->held = false;
+    d->sure = false;
     d->asked = 0;
     d->differs = 0;
     ft_travel_forget(&d->travel);
@@ -203,16 +217,19 @@ static void miss(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 }
 
 /* Return whether a drive has been switched on anew: it was enabled and nobody
- * has disabled it, and it says that it is not. */
+ * has disabled it, and it says that it is not, or has forgotten a setting. */
 static bool restarted(const ft_bus_drive *d)
 {
     return d->enabled && d->state == FT_BUS_SEEN;
 }
 
-/* Take in that a drive has answered. */
+/* Take in whether a drive has answered, and whether it is the same as before. */
 static void note(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 {
-    d->age = 0;
+    if (!d->answered)
+        miss(d, homed, joint);
+    else
+        d->age = 0;
     if (restarted(d)) {
         homed[joint] = false;
         forget(d);
@@ -280,10 +297,7 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
     for (i = 0; i < FT_BUS_DRIVES; i++) {
         ft_bus_drive *d = &b->drive[i];
 
-        if (!d->answered)
-            miss(d, homed, ft_drive[i].joint);
-        else
-            note(d, homed, ft_drive[i].joint);
+        note(d, homed, ft_drive[i].joint);
         if (d->answered && !d->held)
             meet(d, i, seen, homed);
         counts[ft_drive[i].joint] = moved(d, i, seen);
@@ -331,12 +345,16 @@ static bool asks(const ft_bus_drive *d, uint32_t i, uint32_t tick)
                             : tick % AGAIN_TICKS == 0u && step_of(d, i) < steps;
 }
 
-/* Form the frame of a drive whose outputs are off. Errors are cleared now and
- * then: what still ails the drive comes back, and it is not armed. */
+/* Form the frame of a drive whose outputs are off, first of all one that
+ * disables it. Errors are cleared now and then: what still ails the drive comes
+ * back, and it is not armed. */
 static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
 {
+    const bool falls = d->enabled;
+
     d->waited = 0;
     d->enabled = false;
+    d->sure = false;
     d->carried = 0.0f;
     if (d->state == FT_BUS_FAULTED && tick % CLEAR_TICKS == 0u)
         ft_dialect_disable(i, true, f);
@@ -351,7 +369,36 @@ static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
         ft_dialect_disable(i, false, f);
         if (d->state == FT_BUS_SILENT)
             ft_dialect_wake(i, tick % CLEAR_TICKS, f);
+        if (!falls)
+            ft_dialect_release(i, tick, f);
     }
+}
+
+/* Return whether a drive is to be asked once more what it forgets without
+ * power, before it is commanded. */
+static bool unsure(const ft_bus_drive *d, uint32_t i)
+{
+    return !d->sure && ft_dialect_forgets(i) < ft_dialect_steps(i);
+}
+
+/* Form the frame of a drive that is to be commanded soon. Once it is enabled it
+ * is not told so again: what it then says that it has not forgotten is true for
+ * as long as it stays enabled. */
+static void start(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
+{
+    static const ft_drive_target nothing = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
+                                             0.0f };
+
+    d->waited++;
+    if (d->state != FT_BUS_ENABLED)
+        ft_dialect_enable(i, f);
+    else if (tick % 2u == 0u)
+        ft_dialect_command(i, &nothing, &d->carried, f);
+    else {
+        ft_dialect_ask(i, ft_dialect_forgets(i), f);
+        d->questions |= 1u;
+    }
+    ft_dialect_look(i, tick, false, f);
 }
 
 /* Let the drive close the loop about the middle of the interval in which it
@@ -406,7 +453,7 @@ static float share(const ft_bus *b, const ft_bus_drive *d, float duty)
 /* Form the frame of a drive whose outputs are on. Without a law the motors
  * brake: the drives damp. */
 static void command(ft_bus *b, uint32_t i, const ft_control *c,
-                    uint32_t drive, ft_frame *f)
+                    uint32_t drive, uint32_t tick, ft_frame *f)
 {
     ft_bus_drive *d = &b->drive[i];
     const uint32_t j = ft_drive[i].joint;
@@ -422,7 +469,9 @@ static void command(ft_bus *b, uint32_t i, const ft_control *c,
         close_loop(d, i, c, &t);
     else
         t.torque = ft_drive[i].sign * (float)c->law.torque[j];
+    d->waited = 0;
     ft_dialect_command(i, &t, &d->carried, f);
+    ft_dialect_look(i, tick, true, f);
 }
 
 /* Gather the frames to the drives of a bus. Return how many there are. */
@@ -467,8 +516,9 @@ static void begin_wire(ft_bus *b, uint32_t wire)
 
 #endif
 
-/* Form the next frame of every drive. What switches them off does not wait
- * for the next tick, but on a wire, where servos are still answering. */
+/* Form the next frame of every drive. One that is not known to be set right
+ * rests while the others brake. What switches them off does not wait for the
+ * next tick, but on a wire, where servos are still answering. */
 void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
                  uint32_t tick)
 {
@@ -480,19 +530,15 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
         ft_bus_drive *d = &b->drive[i];
 
         d->questions = (uint8_t)(d->questions << 1);
-        if (!on) {
+        if (!on || d->asked < ft_dialect_steps(i)) {
             rest(d, i, tick, &b->frame[i]);
-        } else if (d->state != FT_BUS_ENABLED) {
-            d->waited++;
-            ft_dialect_enable(i, &b->frame[i]);
-        } else {
-            d->waited = 0;
-            d->enabled = true;
-            command(b, i, c, drive, &b->frame[i]);
+            continue;
         }
-        if (on)
-            ft_dialect_look(i, tick, d->state == FT_BUS_ENABLED,
-                            &b->frame[i]);
+        d->enabled |= d->state == FT_BUS_ENABLED;
+        if (d->state != FT_BUS_ENABLED || unsure(d, i))
+            start(d, i, tick, &b->frame[i]);
+        else
+            command(b, i, c, drive, tick, &b->frame[i]);
     }
     if (falls)
         send_at_once(b);

@@ -10,8 +10,10 @@
  * where the joint is. In every other tick it is a question instead until the
  * drive has told all settings that matter; one that is set otherwise than the
  * mechanism file says is not armed. With the outputs on the frame enables the
- * drive until it says that it is, or for a few ticks where it tells nothing,
- * and commands it from then on. */
+ * drive until it says that it is, or for a few ticks where it tells nothing.
+ * One that forgets settings without power is then asked for one of them again:
+ * its supply may have dipped since it told them, for too short a time to be
+ * missed. It is commanded from then on. */
 #ifndef FT_BUS_H
 #define FT_BUS_H
 
@@ -49,6 +51,7 @@ typedef struct {
     uint8_t questions;     /* of the last ticks, as bits, the latest lowest */
     bool writes;           /* the setting asked for is to be written */
     bool enabled;          /* it has been, and should still be */
+    bool sure;             /* nothing was forgotten, it has told since then */
     uint32_t age;          /* ticks since its last state */
     uint32_t answers;      /* states that came, wraps */
     uint32_t lost, late;   /* that were due and did not come; too many; wrap */

@@ -66,6 +66,10 @@ static const step_row feetech[] = {
 };
 #endif
 
+#if FT_DRIVE_MINI_CHEETAH
+#define RELEASE_TICKS 8u /* between commands of nothing */
+#endif
+
 static const step_row none[] = { { 0, 0 } };
 
 /* Of one family alone a drive need not be looked up. */
@@ -256,6 +260,17 @@ uint32_t ft_dialect_again(uint32_t i)
 
     for (row = steps(i, &count); step < count; step++)
         if (row[step].about == (uint16_t)PLACE)
+            break;
+    return step;
+}
+
+uint32_t ft_dialect_forgets(uint32_t i)
+{
+    const uint32_t count = ft_dialect_steps(i);
+    uint32_t step;
+
+    for (step = 0; step < count; step++)
+        if (ft_dialect_writes(i, step))
             break;
     return step;
 }
@@ -472,6 +487,24 @@ void ft_dialect_wake(uint32_t i, uint32_t phase, ft_frame *f)
         if (phase == 2u)
             ft_feetech_set(f, &a, FT_FEETECH_DELAY, 1u, 0u);
         ft_feetech_quiet(f);
+    }
+#endif
+}
+
+/* The mini-cheetah's early firmware stops commutating without commands, and
+ * leaves its mode only with little current, which it measures while it
+ * commutates. */
+void ft_dialect_release(uint32_t i, uint32_t tick, ft_frame *f)
+{
+    (void)i;
+    (void)tick;
+    (void)f;
+#if FT_DRIVE_MINI_CHEETAH
+    if (IS(i, MINI_CHEETAH) && tick % RELEASE_TICKS == 0u) {
+        const ft_drive_target nothing = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
+        float carried = 0.0f;
+
+        ft_dialect_command(i, &nothing, &carried, f);
     }
 #endif
 }

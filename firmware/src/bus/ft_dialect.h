@@ -44,6 +44,10 @@ uint32_t ft_dialect_steps(uint32_t i);
 /* Return the step to be taken again and again while the drive is off, because
  * it shows nothing near zero; beyond the last one: none. */
 uint32_t ft_dialect_again(uint32_t i);
+
+/* Return the step that shows whether the drive has been without power, which
+ * lets it forget what was written to it; beyond the last one: none. */
+uint32_t ft_dialect_forgets(uint32_t i);
 void ft_dialect_ask(uint32_t i, uint32_t step, ft_frame *f);
 bool ft_dialect_writes(uint32_t i, uint32_t step);
 void ft_dialect_write(uint32_t i, uint32_t step, ft_frame *f);
@@ -59,6 +63,11 @@ int32_t ft_dialect_went(uint32_t i, int32_t from, uint32_t to);
  * is one that may have been set to answer late. phase: ticks since the last
  * such try. */
 void ft_dialect_wake(uint32_t i, uint32_t phase, ft_frame *f);
+
+/* Let the frame to a drive that is off be a command of nothing now and then, if
+ * it is one that without any may go on with its last voltages, and then not
+ * even leave. */
+void ft_dialect_release(uint32_t i, uint32_t tick, ft_frame *f);
 
 /* Let a command now and then ask whether the drive is enabled, where its
  * states do not tell. */

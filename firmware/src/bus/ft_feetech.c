@@ -34,8 +34,7 @@ void ft_feetech_run(ft_frame *f, const ft_drive_address *a, float share,
     size = wanted < 0.0f ? -wanted : wanted;
     steps = (uint32_t)(size * FULL + HALF);
     size -= (float)steps / FULL;
-    *carried = size > HALF / FULL || size < -HALF / FULL ? 0.0f
-               : wanted < 0.0f ? -size : size;
+    *carried = wanted < 0.0f ? -size : size;
     begin(f, a, FT_STS_RUN, 0u, 0u);
     steps |= wanted < 0.0f && steps != 0u ? BACKWARDS : 0u;
     f->data[0] = (uint8_t)steps;

@@ -5,7 +5,8 @@
 
 #include <string.h> /* memset */
 
-/* Pack a command. */
+/* Pack a command. Frames that begin with all ones are none: then the position
+ * is a step less. */
 void ft_mit_command(uint8_t data[8], const ft_drive_ranges *r,
                     const ft_drive_target *t, float *carried)
 {
@@ -14,12 +15,14 @@ void ft_mit_command(uint8_t data[8], const ft_drive_ranges *r,
     const ft_field_range stiff = ft_field_upto(r->kp, FT_FIELD_12);
     const ft_field_range damped = ft_field_upto(r->kd, FT_FIELD_12);
     const ft_field_range torques = ft_field_about(r->torque, FT_FIELD_12);
-    const uint32_t p = ft_field_encode(&places, t->position);
+    uint32_t p = ft_field_encode(&places, t->position);
     const uint32_t v = ft_field_encode(&rates, t->velocity);
     const uint32_t kp = ft_field_encode(&stiff, t->kp);
     const uint32_t kd = ft_field_encode(&damped, t->kd);
     const uint32_t torque = ft_field_carry(&torques, t->torque, carried);
 
+    if (p == FT_FIELD_16 && v == FT_FIELD_12 && kp == FT_FIELD_12)
+        p--;
     data[0] = (uint8_t)(p >> 8);
     data[1] = (uint8_t)p;
     data[2] = (uint8_t)(v >> 4);

@@ -69,15 +69,29 @@ static void pack_duties(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* Which motors are on. One that was switched off is off whatever it says. */
+/* Return how many frames have such a meaning. */
+static uint32_t count_of(const ft_frame f[], uint32_t count, uint32_t what)
+{
+    uint32_t i, some = 0;
+
+    for (i = 0; i < count; i++)
+        some += means(&f[i], what) ? 1u : 0u;
+    return some;
+}
+
+/* Which motors are on, of those that are to be told: another one that has been
+ * without power stays off. One that was switched off is off whatever it says. */
 static void pack_switches(ft_sts *w, const ft_frame f[], uint32_t count)
 {
-    uint8_t *p = begin(w, SYNC_WRITE, 2u + 2u * count, FT_STS_TORQUE, 1u);
+    const uint32_t some = count_of(f, count, FT_STS_SWITCH);
+    uint8_t *p = begin(w, SYNC_WRITE, 2u + 2u * some, FT_STS_TORQUE, 1u);
     uint32_t i;
 
     for (i = 0; i < count; i++) {
         const bool runs = means(&f[i], FT_STS_RUN);
 
+        if (!means(&f[i], FT_STS_SWITCH))
+            continue;
         *p++ = (uint8_t)FT_STS_SERVO(f[i].id);
         *p++ = runs ? 1u : 0u;
         w->on[i] = w->on[i] && runs;
@@ -124,17 +138,6 @@ static void pack_question(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* Return whether any frame has it. */
-static bool any_means(const ft_frame f[], uint32_t count, uint32_t what)
-{
-    uint32_t i;
-
-    for (i = 0; i < count; i++)
-        if (means(&f[i], what))
-            return true;
-    return false;
-}
-
 /* Find the register that is asked for or set: the first that a frame names, in
  * a quiet tick a quiet one; without any, the state. */
 static void choose(ft_sts *w, const ft_frame f[], uint32_t count, bool quiet)
@@ -157,7 +160,7 @@ static void choose(ft_sts *w, const ft_frame f[], uint32_t count, bool quiet)
 void ft_sts_pack(ft_sts *w, const ft_frame frames[], uint32_t count)
 {
     const uint32_t servos = count < FT_WIRE_MOST ? count : FT_WIRE_MOST;
-    const bool quiet = any_means(frames, servos, FT_STS_QUIET);
+    const bool quiet = count_of(frames, servos, FT_STS_QUIET) != 0u;
     uint32_t i;
 
     w->size = 0;
@@ -166,7 +169,7 @@ void ft_sts_pack(ft_sts *w, const ft_frame frames[], uint32_t count)
         w->servo[i] = (uint8_t)FT_STS_SERVO(frames[i].id);
     choose(w, frames, servos, quiet);
     pack_duties(w, frames, servos);
-    if (any_means(frames, servos, FT_STS_SWITCH) && !quiet)
+    if (count_of(frames, servos, FT_STS_SWITCH) != 0u && !quiet)
         pack_switches(w, frames, servos);
     else
         pack_settings(w, frames, servos);

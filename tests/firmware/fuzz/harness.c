@@ -7,35 +7,17 @@
  * says which. These beginnings are lived once and remembered: the variables
  * of the application lie in sections of their own, which are put back as they
  * were then. */
-#include "fake_chip.h"
-#include "ft_app.h"
-#include "ft_cobs.h"
-#include "ft_config.h"
-#include "ft_crc.h"
-#include "ft_digest.h"
+#include "life.h"
+
 #include "ft_knots.h"
 #include "ft_number.h"
-#include "ft_state.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <wchar.h>
-
-extern wchar_t __start_app_bss[], __stop_app_bss[];
-extern wchar_t __start_app_data[], __stop_app_data[];
 
 enum { TICKS = 400 };
 
-typedef struct {
-    const uint8_t *at;
-    size_t left;
-} input;
-
 static uint8_t out[65536];
 typedef struct {
-    uint8_t token;
     int64_t place[FT_JOINTS]; /* of the knot sent last */
     uint8_t fault;            /* after the last tick */
     uint32_t driven_blind;    /* ticks so far; one, in which it arms, may be */
@@ -43,14 +25,6 @@ typedef struct {
 static memory host;
 
 /* ---- promises --------------------------------------------------------- */
-
-static void must(int holds, const char *promise)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "broken: %s, in state %u\n", promise, ft.safety.state);
-    abort();
-}
 
 /* Whether a current loop has said why it has dropped the outputs. */
 static bool loop_failed(void)
@@ -93,80 +67,6 @@ static void look(void)
 }
 
 /* ---- what happens ------------------------------------------------------ */
-
-static uint8_t byte(input *in)
-{
-    if (in->left == 0u)
-        return 0;
-    in->left--;
-    return *in->at++;
-}
-
-static void bytes(input *in, uint8_t *to, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        to[i] = byte(in);
-}
-
-/* Bytes as they are. */
-static void noise(input *in)
-{
-    size_t n = byte(in);
-
-    n = n < in->left ? n : in->left;
-    (void)fake_feed(in->at, (uint32_t)n);
-    in->at += n;
-    in->left -= n;
-}
-
-/* Tokens run from 1 to 255. */
-static uint8_t next_token(void)
-{
-    host.token = (uint8_t)(host.token % 255u + 1u);
-    return host.token;
-}
-
-/* Send a frame whose check sum is right. */
-static void send(uint8_t type, uint16_t seq, const uint8_t *payload, size_t n)
-{
-    uint8_t frame[FT_FRAME_RX_MAX], wire[FT_FRAME_RX_STUFFED_MAX];
-    size_t size = FT_FRAME_HEADER + n;
-
-    ft_msg_put_u8(frame, type);
-    ft_msg_put_u16(frame + 1, seq);
-    ft_msg_put_u16(frame + 3, FT_TAG);
-    memcpy(frame + FT_FRAME_HEADER, payload, n);
-    ft_msg_put_u32(frame + size, ft_crc32(frame, size));
-    (void)fake_feed(wire, (uint32_t)ft_cobs_encode(frame, size + FT_FRAME_CRC,
-                                                   wire));
-}
-
-/* Any message to the board with any content. */
-static void message(input *in)
-{
-    uint8_t type = (uint8_t)(byte(in) % 14u), payload[FT_FRAME_RX_MAX];
-    size_t size = ft_msg_size(type);
-
-    if (size > FT_FRAME_RX_MAX - FT_FRAME_HEADER - FT_FRAME_CRC)
-        return;
-    bytes(in, payload, size);
-    if (type != FT_MSG_KNOT && type != FT_MSG_CAPTURE && size > 0u)
-        payload[0] = next_token();
-    send(type, byte(in), payload, size);
-}
-
-/* A command or a homing that is possible. */
-static void command(input *in)
-{
-    uint8_t payload[FT_MSG_HOME_SIZE] = { next_token() };
-    uint8_t which = (uint8_t)(byte(in) % 9u);
-
-    payload[1] = which;
-    if (which == 8u)
-        send(FT_MSG_HOME, 0, payload, (memset(payload + 1, 0, 1), FT_MSG_HOME_SIZE));
-    else
-        send(FT_MSG_COMMAND, 0, payload, FT_MSG_COMMAND_SIZE);
-}
 
 /* Some knots, each a little farther than the one before, straight to the
  * gate; START at the first and END at the last. */
@@ -251,14 +151,9 @@ static void ticks(input *in, uint32_t *left)
 enum { RESET, HOLDING, MOVING, BEGINNINGS };
 
 typedef struct {
-    wchar_t *bss, *data;
-    size_t bss_words, data_words;
+    remembered board;
     memory host;
 } beginning;
-
-/* Sanitizers keep their own marks between the variables, and stand in for
- * memcpy to look at them: this one they leave alone. */
-static void *(*volatile copy)(wchar_t *, const wchar_t *, size_t) = wmemcpy;
 
 /* Come into HOLD at the pose zero. */
 static void arm(void)
@@ -289,12 +184,7 @@ static void move(void)
 /* Remember how the board and its host are now. */
 static void remember(beginning *b)
 {
-    b->bss_words = (size_t)(__stop_app_bss - __start_app_bss);
-    b->data_words = (size_t)(__stop_app_data - __start_app_data);
-    b->bss = malloc(sizeof(wchar_t) * b->bss_words);
-    b->data = malloc(sizeof(wchar_t) * b->data_words);
-    (void)copy(b->bss, __start_app_bss, b->bss_words);
-    (void)copy(b->data, __start_app_data, b->data_words);
+    keep(&b->board);
     b->host = host;
 }
 
@@ -304,7 +194,7 @@ static void begin(uint32_t which)
     static beginning beginnings[BEGINNINGS];
     const beginning *b = &beginnings[which];
 
-    if (!beginnings[RESET].bss) {
+    if (!beginnings[RESET].board.bss) {
         fake.bus_voltage = 24.0f;
         fake.temperature = 25.0f;
         ft_app_start(0);
@@ -314,8 +204,7 @@ static void begin(uint32_t which)
         move();
         remember(&beginnings[MOVING]);
     }
-    (void)copy(__start_app_bss, b->bss, b->bss_words);
-    (void)copy(__start_app_data, b->data, b->data_words);
+    put_back(&b->board);
     host = b->host;
 }
 

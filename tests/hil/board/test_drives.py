@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,9 +31,11 @@ from tests.support.bus_arm import arm
 
 
 @contextmanager
-def board(kind: str = "damiao") -> Iterator[VirtualBoard]:
+def board(kind: str = "damiao", level: bool = False) -> Iterator[VirtualBoard]:
+    """level: the arm is held out when it is switched on."""
     mechanism, elf = arm(kind)
-    with VirtualBoard(elf, mechanism, plant_of(mechanism)) as made:
+    stood = replace(mechanism, joints=tuple(replace(j, start=0.0) for j in mechanism.joints)) if level else mechanism
+    with VirtualBoard(elf, mechanism, plant_of(stood)) as made:
         made.brakes = True
         yield made
 
@@ -168,6 +171,26 @@ def test_when_the_board_dies_drives_without_a_time_limit_go_on_until_their_suppl
         for drive in drives(on):
             drive.supplied = False
         on.run(0.01)
+        assert on.outputs_safe() and not any(drive.driving for drive in drives(on))
+        session.link.close()
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_mini_cheetahs_that_the_board_did_not_reach_are_off_once_it_does_again(early):
+    """Early firmware stands still meanwhile, and does not leave its mode by frames that tell it to, but by commands."""
+    with board("mini-cheetah", level=True) as on:
+        for drive in drives(on):
+            drive.early = early
+        session = armed(on)
+        on.run(0.02)
+        for drive in drives(on):
+            drive.cut = True
+        on.run(0.06)
+        assert all((drive.motor.standing is not None) is early for drive in drives(on))
+        assert on.outputs_safe() is not early
+        for drive in drives(on):
+            drive.cut = False
+        on.run(0.05)
         assert on.outputs_safe() and not any(drive.driving for drive in drives(on))
         session.link.close()
 

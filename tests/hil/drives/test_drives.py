@@ -270,6 +270,33 @@ def test_a_mini_cheetah_goes_limp_without_commands_and_on_with_the_next():
     assert bench.drive.motor.torque == pytest.approx(1.0, abs=0.02)
 
 
+def test_an_early_mini_cheetah_stands_still_without_commands_and_leaves_its_mode_with_one_alone():
+    """Its voltages stay: the torque is the last one where it was, less of it beside, and it brakes what turns it."""
+    bench = DriveBench(lambda wire: MiniCheetah(wire, 1, Ranges(12.5, 65.0, 18.0), early=True), inertia=1e9)
+    r, motor = Ranges(12.5, 65.0, 18.0), bench.drive.motor
+    bench.ask(1, ENABLE)
+    bench.ask(1, mit(r, t=1.0))
+    bench.run(0.05)
+    assert motor.torque == pytest.approx(1.0, abs=0.02) and motor.standing
+    bench.q += math.pi / 2 / 126  # a quarter of an electric turn
+    bench.run(0.01)
+    assert motor.torque == pytest.approx(0.0, abs=0.02)
+    bench.ask(1, DISABLE)
+    assert bench.drive.driving  # the current of then counts
+    bench.q -= math.pi / 2 / 126
+    bench.v = 0.5
+    bench.run(1e-3)
+    assert motor.torque == pytest.approx(1.0 - 0.5 * (2.0 / 3.0) * 0.45**2 / 0.173, abs=0.05)
+    bench.v = 0.0
+    for _ in range(5):
+        bench.ask(1, DISABLE)
+        bench.run(0.01)
+        assert bench.drive.driving and motor.standing
+    bench.ask(1, mit(r))
+    bench.run(0.005)
+    assert not bench.drive.driving and abs(motor.torque) < 0.01
+
+
 def test_an_ak_drive_tells_temperature_and_error_at_the_end_of_its_reply():
     bench = DriveBench(lambda wire: CubeMars(wire, 3, Ranges(12.5, 50.0, 18.0)))
     bench.ask(3, ENABLE)

@@ -17,7 +17,8 @@ SPOKEN = {"damiao", "robstride", "cubemars", "mini-cheetah"}  # families of the 
 SAMPLE = {
     "damiao": [("drive's own fault", "MOS over temperature", "ARM"), ("foreign frame", "in the drive's name", "CHECK")],
     "damiao-fd": [("bus babbles", "lowest identifier", "TRACK")],
-    "robstride": [("bus off", "shorted for 50 ms", "HOLD"), ("wrong scale", "0.8 of the position", "CHECK")],
+    "robstride": [("bus off", "shorted for 50 ms", "HOLD"), ("drive's supply dips", "2 ms, boots in 1 ms", "ARM"),
+                  ("wrong scale", "0.8 of the position", "CHECK")],
     "cubemars": [("drive silent", "cable off", "FLOAT")],
     "mini-cheetah": [("board dies", "no supply", "TRACK")],
 }

@@ -1,0 +1,790 @@
+/* libFuzzer's entry for drives on buses: one input is one life of a board and
+ * of its drives, from a beginning that the first byte says: anything may come
+ * from any bus at any time, drives fall silent, restart, ail and are set
+ * otherwise. After every tick the promises are looked at that are made of what
+ * drives are told.
+ *
+ * The drives of CAN are written from python-damiao-driver's pages, RobStride's
+ * sample program and bgkatz/motorcontrol's can.c, the servos from Feetech's
+ * memory table: what they answer, what they forget without power. */
+#include "life.h"
+
+#include "ft_bus.h"
+#include "ft_dialect.h"
+#include "ft_knots.h"
+#include "ft_number.h"
+
+#include <math.h>
+
+enum { TICKS = 600, SENT = 64, STEPS = 10, COUNTS = 4096 };
+enum { DAMIAO, ROBSTRIDE, CUBEMARS, CHEETAH, SERVO }; /* families */
+enum { QUIET, TURNED_OFF, ENABLING, COMMAND, ASKING, UNKNOWN }; /* frames */
+
+#define LONG 0x80000000u
+#define WIRE (FT_BUSES - 1u)
+
+typedef struct {
+    uint32_t number, value, comes; /* as it should be, as it comes */
+    bool forgets;                  /* without power */
+} setting;
+
+typedef struct {
+    bool on, deaf, meddled; /* meddled: somebody else has set it */
+    uint8_t error, lies, down; /* lies: as bits, that it tells no velocity,
+                                  or a place below its turn; that it is never
+                                  on. down: ticks without power */
+    uint16_t place, before;    /* number of its field, counts of a servo */
+    uint32_t set[STEPS];
+} drive;
+
+typedef struct {
+    drive drive[FT_BUS_DRIVES];
+    bool forged;         /* frames have come that no drive sent */
+    bool shorted;        /* the wire is */
+    bool off;            /* the outputs were, after the last tick */
+    int64_t knot[FT_JOINTS];
+} memory;
+
+static memory world;
+static uint8_t out[65536];
+
+/* ---- what drives are ---------------------------------------------------- */
+
+static uint32_t bits(float x)
+{
+    uint32_t n;
+
+    memcpy(&n, &x, sizeof n);
+    return n;
+}
+
+/* The settings of a drive that matter. Return how many there are. */
+static uint32_t settings(uint32_t i, setting s[STEPS])
+{
+    const ft_drive_config *c = &ft_drive[i];
+    const ft_servo_config *v = &ft_servo[i];
+    uint32_t n = 0;
+
+    if (c->family == DAMIAO) {
+        s[n++] = (setting){ 21, bits(c->position), bits(c->position), false };
+        s[n++] = (setting){ 22, bits(c->velocity), bits(c->velocity), false };
+        s[n++] = (setting){ 23, bits(c->torque), bits(c->torque), false };
+        s[n++] = (setting){ 10, 1, 1, false };
+        s[n++] = (setting){ 9, c->watchdog, 0, true };
+    } else if (c->family == ROBSTRIDE) {
+        s[n++] = (setting){ 0x7005, 0, 0, false };
+        s[n++] = (setting){ 0x7028, c->watchdog, 0, true };
+    } else if (c->family == SERVO) {
+        s[n++] = (setting){ 55, 1, 0, true };
+        s[n++] = (setting){ 3, v->model, v->model, false };
+        s[n++] = (setting){ 33, 2, 0, true };
+        s[n++] = (setting){ 7, 0, 250, true };
+        s[n++] = (setting){ 9, 0, 0, false };
+        s[n++] = (setting){ 11, 4095, 4095, false };
+        s[n++] = (setting){ 31, v->offset, v->offset, false };
+        s[n++] = (setting){ 48, v->steps, v->steps, false };
+        s[n++] = (setting){ 0, v->firmware, v->firmware, false };
+    }
+    return n;
+}
+
+/* The place of a setting among them, or STEPS. */
+static uint32_t where(uint32_t i, uint32_t number)
+{
+    setting s[STEPS];
+    uint32_t n = settings(i, s), k;
+
+    for (k = 0; k < n; k++)
+        if (s[k].number == number)
+            return k;
+    return STEPS;
+}
+
+/* A drive is switched on. */
+static void power_up(uint32_t i)
+{
+    drive *d = &world.drive[i];
+    setting s[STEPS];
+    uint32_t n = settings(i, s), k;
+
+    d->on = false;
+    d->error = 0;
+    for (k = 0; k < n; k++)
+        if (s[k].forgets)
+            d->set[k] = s[k].comes;
+}
+
+static bool speaks(const drive *d)
+{
+    return !d->deaf && d->down == 0u;
+}
+
+/* What makes it safe that a drive obeys: it stops by itself, or has not been
+ * in the state in which it came. */
+static bool limited(uint32_t i)
+{
+    setting s[STEPS];
+    uint32_t n = settings(i, s), k;
+
+    for (k = 0; k < n; k++)
+        if (s[k].forgets && world.drive[i].set[k] != s[k].value)
+            return false;
+    return true;
+}
+
+/* ---- promises ----------------------------------------------------------- */
+
+/* A drive that is on obeys a command. */
+static void obeys(uint32_t i)
+{
+    const drive *d = &world.drive[i];
+
+    must(world.forged || d->meddled || limited(i),
+         "a drive that is commanded has its time limit");
+}
+
+static uint32_t word(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16
+           | (uint32_t)p[3] << 24;
+}
+
+/* What a frame on a bus is. */
+static uint32_t kind(const ft_frame *f)
+{
+    static const uint8_t ones[] = { 255, 255, 255, 255, 255, 255, 255 };
+    const uint32_t kind = f->id >> 24 & 31u;
+
+    if ((f->id & LONG) != 0u)
+        return kind == 1u ? COMMAND : kind == 3u ? ENABLING
+               : kind == 4u ? TURNED_OFF
+               : kind == 0x11u || kind == 0x12u ? ASKING : UNKNOWN;
+    if (f->id == 0x7FFu)
+        return ASKING;
+    if (memcmp(f->data, ones, sizeof ones) != 0)
+        return COMMAND;
+    return f->data[7] == 0xFCu ? ENABLING
+           : f->data[7] == 0xFDu || f->data[7] == 0xFBu ? TURNED_OFF : UNKNOWN;
+}
+
+/* Return whether a command asks for nothing: no gains, no torque. */
+static bool asks_nothing(const ft_frame *f)
+{
+    const uint32_t torque = (f->data[6] & 15u) << 8 | f->data[7];
+    const uint32_t fine = f->id >> 8 & 0xFFFFu;
+
+    if ((f->id & LONG) != 0u)
+        return word(f->data + 4) == 0u && (fine == 0x7FFFu || fine == 0x8000u);
+    return (f->data[3] & 15u) == 0u && f->data[4] == 0u && f->data[5] == 0u
+           && f->data[6] >> 4 == 0u && (torque == 2047u || torque == 2048u);
+}
+
+static void look(void)
+{
+    bool driven = ft_safety_armed(&ft.safety);
+    uint32_t i, j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        must(!driven || ft_size(ft.control.law.torque[j]) <= ft_joint[j].effort,
+             "torque within effort");
+    must(ft.safety.state < FT_STATES, "the state is one");
+    must(!fake.estop || ft.safety.state == FT_STATE_ESTOP
+             || ft.safety.state == FT_STATE_LEAVING, "e-stop");
+    must(ft.safety.state != FT_STATE_FAULT
+             || ft.safety.fault != FT_FAULT_NONE, "a fault has a name");
+    must(ft.safety.state != FT_STATE_HOLD
+             || ft_safety_unhomed(&ft.safety) == FT_NO_JOINT, "armed means homed");
+    for (i = 0; i < FT_BUS_DRIVES; i++) {
+        const ft_bus_drive *d = &ft.bus.drive[i];
+
+        must(d->state <= FT_BUS_FAULTED, "the state of a drive is one");
+        must(isfinite(d->velocity) && isfinite(d->carried),
+             "what is kept of a drive are numbers");
+    }
+    world.off = (ft.safety.flags & FT_FLAG_OUTPUTS) == 0u;
+}
+
+/* ---- what drives say ---------------------------------------------------- */
+
+/* Return the number that a drive tells of its velocity, in a field with so
+ * many steps: as far as it went in the last tick, or a lie. */
+static uint32_t velocity(uint32_t i, uint32_t top)
+{
+    const drive *d = &world.drive[i];
+    const float most = ft_drive[i].velocity;
+    const float step = 2.0f * ft_drive[i].position / 65535.0f;
+    const int32_t went = (int16_t)(uint16_t)(d->place - d->before);
+    float v = (d->lies & 1u) != 0u ? 0.0f : step * (float)went * (float)FT_TICK_HZ;
+
+    v = v > most ? most : v < -most ? -most : v;
+    return (uint32_t)((v + most) * (float)top / (2.0f * most));
+}
+
+/* A state as the mini-cheetah's family packs it. */
+static void mit_state(uint32_t i, uint8_t first, ft_frame *f)
+{
+    const drive *d = &world.drive[i];
+    const uint32_t v = velocity(i, 4095u);
+
+    f->id = ft_drive[i].reply;
+    f->size = 8u;
+    f->data[0] = first;
+    f->data[1] = (uint8_t)(d->place >> 8);
+    f->data[2] = (uint8_t)d->place;
+    f->data[3] = (uint8_t)(v >> 4);
+    f->data[4] = (uint8_t)(v << 4 | 7u);
+    f->data[5] = 0xFF;
+    f->data[6] = 30u;
+    f->data[7] = ft_drive[i].family == CUBEMARS ? d->error : 30u;
+}
+
+static void put_word(uint8_t *p, uint32_t x)
+{
+    for (uint32_t k = 0; k < 4u; k++)
+        p[k] = (uint8_t)(x >> 8u * k);
+}
+
+/* The bits of where a drive is, without a scale. */
+static uint32_t unscaled(uint32_t i)
+{
+    const float most = ft_drive[i].position;
+
+    return bits((float)world.drive[i].place * 2.0f * most / 65535.0f - most);
+}
+
+/* A setting that is asked for or written. Return its value. */
+static uint32_t about(uint32_t i, uint32_t number, bool writes, uint32_t value)
+{
+    uint32_t k = where(i, number);
+
+    if (k == STEPS)
+        return number == 0x7019u ? unscaled(i) : 0u;
+    if (writes)
+        world.drive[i].set[k] = value;
+    return world.drive[i].set[k];
+}
+
+/* What is meant for it happens to a drive. */
+static void happens(uint32_t i, uint32_t kind, bool nothing)
+{
+    drive *d = &world.drive[i];
+
+    if (kind == COMMAND && d->on && !nothing)
+        obeys(i);
+    if (kind == ENABLING)
+        d->on = d->error == 0u && (d->lies & 2u) == 0u;
+    if (kind == TURNED_OFF)
+        d->on = false;
+}
+
+/* A frame reaches a Damiao drive. Return whether it answers. */
+static bool damiao(uint32_t i, const ft_frame *f, ft_frame *a)
+{
+    const drive *d = &world.drive[i];
+
+    if (f->id == 0x7FFu && f->data[0] == ft_drive[i].id) {
+        a->id = ft_drive[i].reply;
+        a->size = 8u;
+        memcpy(a->data, f->data, 4);
+        put_word(a->data + 4, about(i, f->data[3], f->data[2] == 0x55u,
+                                    word(f->data + 4)));
+        return true;
+    }
+    if (f->id != ft_drive[i].id)
+        return false;
+    mit_state(i, (uint8_t)((d->error != 0u ? d->error : d->on ? 1u : 0u) << 4
+                           | ft_drive[i].id), a);
+    if (kind(f) == TURNED_OFF && f->data[7] == 0xFBu)
+        world.drive[i].error = 0;
+    happens(i, kind(f), asks_nothing(f));
+    return true;
+}
+
+/* A frame reaches a RobStride drive. */
+static bool robstride(uint32_t i, const ft_frame *f, ft_frame *a)
+{
+    const drive *d = &world.drive[i];
+    const uint32_t what = f->id >> 24 & 31u, id = ft_drive[i].id;
+    const uint32_t v = velocity(i, 65535u);
+
+    if ((f->id & LONG) == 0u || (f->id & 255u) != id)
+        return false;
+    a->size = 8u;
+    memset(a->data, 0, 8);
+    if (what == 0x11u) {
+        const uint32_t number = f->data[0] | (uint32_t)f->data[1] << 8;
+
+        a->id = LONG | 0x11u << 24 | id << 8 | 0xFDu;
+        memcpy(a->data, f->data, 4);
+        put_word(a->data + 4, about(i, number, false, 0u));
+        return true;
+    }
+    a->id = LONG | 2u << 24 | (d->on ? 2u : 0u) << 22
+            | (uint32_t)(d->error & 63u) << 16 | id << 8 | 0xFDu;
+    a->data[0] = (uint8_t)(d->place >> 8);
+    a->data[1] = (uint8_t)d->place;
+    a->data[2] = (uint8_t)(v >> 8);
+    a->data[3] = (uint8_t)v;
+    a->data[4] = 0x7F;
+    a->data[5] = 0xFF;
+    if (what == 0x12u)
+        (void)about(i, f->data[0] | (uint32_t)f->data[1] << 8, true,
+                    word(f->data + 4));
+    if (what == 4u && f->data[0] == 1u)
+        world.drive[i].error = 0;
+    happens(i, kind(f), asks_nothing(f));
+    return true;
+}
+
+/* A frame reaches one of the mini-cheetah's, or of CubeMars'. */
+static bool cheetah(uint32_t i, const ft_frame *f, ft_frame *a)
+{
+    if (f->id != ft_drive[i].id)
+        return false;
+    mit_state(i, (uint8_t)ft_drive[i].id, a);
+    a->size = ft_drive[i].family == CUBEMARS ? 8u : 6u;
+    happens(i, kind(f), asks_nothing(f));
+    return true;
+}
+
+/* A frame on CAN goes to all drives there. */
+static void deliver(uint32_t bus, const ft_frame *f)
+{
+    static bool (*const hears[])(uint32_t, const ft_frame *, ft_frame *) =
+        { damiao, robstride, cheetah, cheetah };
+    uint32_t i, heard = 0;
+    ft_frame a;
+
+    must(f->size == 8u, "frames to drives have eight bytes");
+    must(kind(f) != UNKNOWN, "a frame to a drive is one that it knows");
+    must(!world.off || (kind(f) != ENABLING && (kind(f) != COMMAND
+                                                || asks_nothing(f))),
+         "with the outputs off no drive is enabled or commanded");
+    for (i = 0; i < FT_BUS_DRIVES; i++) {
+        if (ft_drive[i].bus != bus)
+            continue;
+        if (world.drive[i].down != 0u) {
+            heard += f->id == ft_drive[i].id || (f->id & LONG) != 0u
+                     || f->id == 0x7FFu;
+            continue;
+        }
+        if (!hears[ft_drive[i].family](i, f, &a))
+            continue;
+        heard++;
+        if (speaks(&world.drive[i]))
+            fake_bus_bring(bus, &a);
+    }
+    must(heard != 0u, "a frame is for one of the drives");
+}
+
+/* ---- servos ------------------------------------------------------------- */
+
+static uint8_t check(const uint8_t *p, uint32_t size)
+{
+    uint32_t sum = 0, k;
+
+    for (k = 2; k + 1u < size; k++)
+        sum += p[k];
+    return (uint8_t)~sum;
+}
+
+/* The servo of a number. */
+static uint32_t servo(uint32_t number)
+{
+    uint32_t i;
+
+    for (i = 0; i < FT_BUS_DRIVES; i++)
+        if (ft_drive[i].bus == WIRE && ft_drive[i].id == number)
+            return i;
+    must(0, "a packet is for one of the servos");
+    return 0;
+}
+
+/* All servos that are on the wire are told something. */
+static void told(uint32_t i, uint32_t number, const uint8_t *p, uint32_t width)
+{
+    drive *d = &world.drive[i];
+    const uint32_t value = p[0] | (width > 1u ? (uint32_t)p[1] << 8 : 0u);
+    const uint32_t size = value & 0x3FFu;
+
+    if (number == 44u) {
+        must((float)size <= 1000.0f * ft_servo[i].limit + 0.5f,
+             "a duty is within its limit");
+        must(!world.off || value == 0u, "with the outputs off no duty");
+        if (d->down == 0u && d->on && value != 0u)
+            obeys(i);
+    } else if (number == 40u) {
+        must(!world.off || value == 0u, "with the outputs off no servo is on");
+        if (d->down == 0u)
+            d->on = value == 1u && d->error == 0u && (d->lies & 2u) == 0u;
+    } else if (d->down == 0u)
+        (void)about(i, number, true, value);
+}
+
+/* A servo answers. */
+static void answer(uint32_t i, uint32_t number, uint32_t width)
+{
+    const drive *d = &world.drive[i];
+    uint8_t p[16] = { 255, 255, (uint8_t)ft_drive[i].id, (uint8_t)(width + 2u),
+                      d->error };
+    uint32_t value = number == 40u ? (d->on ? 1u : 0u)
+                     : about(i, number, false, 0u);
+
+    if (!speaks(d))
+        return;
+    put_word(p + 5, value);
+    if (number == 56u) {
+        put_word(p + 5, d->place % COUNTS | (uint32_t)(d->lies & 1u) << 15);
+        p[11] = 120u;
+        p[12] = 30u;
+    }
+    p[5u + width] = check(p, 6u + width);
+    fake_wire_bring(0u, p, 6u + width, 0u);
+}
+
+/* One packet on the wire. Return its size. */
+static uint32_t packet(const uint8_t *p, uint32_t left)
+{
+    const uint32_t size = p[3] + 4u, width = p[6];
+    const uint8_t *at;
+
+    must(left >= 8u && p[0] == 255u && p[1] == 255u && p[2] == 254u
+             && size <= left && p[size - 1u] == check(p, size),
+         "packets to servos are whole");
+    must(p[4] == 0x82u || p[4] == 0x83u, "packets write or ask");
+    for (at = p + 7; at < p + size - 1u;) {
+        const uint32_t i = servo(*at++);
+
+        if (p[4] == 0x82u)
+            answer(i, p[5], width);
+        else {
+            told(i, p[5], at, width);
+            at += width;
+        }
+    }
+    return size;
+}
+
+/* What was sent in the last tick reaches the drives, and they answer. */
+static void carry(void)
+{
+    static ft_frame sent[SENT];
+    static uint8_t bytes_sent[512];
+    uint32_t count = fake_bus_sent(0u, sent), size, at, k;
+
+    for (k = 0; k < count; k++)
+        deliver(0u, &sent[k]);
+    size = fake_wire_sent(0u, bytes_sent);
+    for (at = 0; at < size;)
+        at += packet(bytes_sent + at, size - at);
+    if (world.shorted)
+        fake_wire_bring(0u, (const uint8_t[8]){ 0 }, 8u, 1u);
+}
+
+/* ---- what happens -------------------------------------------------------- */
+
+/* Drives go where they should, or stay; power comes back. */
+static void move_drives(bool follow)
+{
+    const ft_target *target = *ft_telemetry.target;
+    uint32_t i;
+
+    for (i = 0; i < FT_BUS_DRIVES; i++) {
+        drive *d = &world.drive[i];
+        const uint32_t j = ft_drive[i].joint;
+        const float turns = (float)target->q[j] / 4294967296.0f;
+        const float at = ft_drive[i].sign * turns * 6.2831853f;
+        const float most = ft_drive[i].position;
+
+        d->before = d->place;
+        if (follow)
+            d->place = ft_drive[i].bus == WIRE
+                           ? (uint16_t)((uint32_t)(int32_t)
+                                 (turns * ft_drive[i].sign * (float)COUNTS)
+                                 + ft_servo[i].zero & (COUNTS - 1u))
+                           : (uint16_t)((at + most) * 65535.0f
+                                        / (2.0f * most));
+        if (d->down != 0u && --d->down == 0u)
+            power_up(i);
+    }
+}
+
+/* Let time pass and look at the promises after every tick. */
+static void pass(uint32_t n, bool follow)
+{
+    for (; n > 0u; n--) {
+        fake_run(1, 0, 0);
+        carry();
+        look();
+        move_drives(follow);
+    }
+    (void)fake_take(out);
+}
+
+/* Time passes: a little as a rule, at times longer than drives are asked and
+ * errors are cleared; in one life no more than TICKS. */
+static void ticks(input *in, uint32_t *left)
+{
+    uint8_t how = byte(in);
+    uint32_t n = how >= 252u ? 110u : how >= 224u ? 20u : (how >> 1) & 7u;
+
+    n = n < *left ? n : *left;
+    *left -= n;
+    pass(n, (how & 1u) != 0u);
+}
+
+/* Somebody sets a drive otherwise. */
+static void meddle(drive *d, uint8_t how)
+{
+    uint32_t *set = &d->set[how % STEPS];
+
+    *set = how >= 128u ? 0u : *set ^ 1u << how / STEPS;
+    d->meddled = true;
+}
+
+/* Something happens to a drive. */
+static void trouble(input *in)
+{
+    const uint8_t what = byte(in), value = byte(in);
+    const uint32_t i = what / 8u % FT_BUS_DRIVES;
+    drive *d = &world.drive[i];
+
+    switch (what % 8u) {
+    case 0: d->deaf = !d->deaf; break;
+    case 1: d->down = 1u + value % 16u; break;
+    case 2: d->error = value; d->on = d->on && value == 0u; break;
+    case 3: d->place = (uint16_t)(d->place + (int8_t)value); break;
+    case 4: d->place = (uint16_t)(d->place + 256 * (int8_t)value); break;
+    case 5: d->lies = value & 3u; break;
+    case 6: meddle(d, value); break;
+    default: power_up(i); break;
+    }
+}
+
+/* A frame that nobody known has sent, or that looks like a drive's; one of
+ * seven bytes over and over. */
+static void forge(input *in)
+{
+    const uint8_t how = byte(in);
+    const uint32_t i = how % FT_BUS_DRIVES;
+    uint32_t n;
+    ft_frame f = { ft_drive[i].reply, how / 8u % 9u, { 0 } };
+
+    world.forged = true;
+    if (how >= 128u)
+        f.id = byte(in) | (uint32_t)byte(in) << 8 | (uint32_t)byte(in) << 16
+               | (uint32_t)byte(in) << 24;
+    else if (ft_drive[i].family == ROBSTRIDE)
+        f.id = LONG | (uint32_t)byte(in) << 24 | (uint32_t)byte(in) << 16
+               | ft_drive[i].id << 8 | (0xFDu ^ (how & 1u));
+    f.data[0] = (uint8_t)ft_drive[i].id;
+    bytes(in, f.data + (how & 1u), f.size < 8u ? f.size : 7u);
+    for (n = how / 8u % 9u == 7u ? 40u : 1u; n > 0u; n--)
+        fake_bus_bring(0u, &f);
+}
+
+/* Bytes come on the wire, behind what there is or alone; some as an answer. */
+static void scribble(input *in)
+{
+    uint8_t p[64] = { 255, 255 };
+    const uint8_t how = byte(in);
+    const uint32_t size = how % 48u;
+
+    world.forged = true;
+    bytes(in, p + (how & 64u ? 2 : 0), size);
+    if ((how & 64u) != 0u && size >= 4u) {
+        p[3] = (uint8_t)(size - 2u);
+        p[size + 1u] = check(p, size + 2u);
+    }
+    fake_wire_bring(0u, p, size + (how & 64u ? 2u : 0u), how >> 7);
+}
+
+/* What the chip measures and tells of its buses. */
+static void chip(input *in)
+{
+    const uint8_t what = byte(in);
+    const int8_t value = (int8_t)byte(in);
+
+    switch (what % 5u) {
+    case 0: fake.estop = (uint32_t)value & 1u; break;
+    case 1: fake.bus_voltage = 12.0f + 0.1f * (float)value; break;
+    case 2: fake_bus_off(0u, (uint32_t)value & 1u); break;
+    case 3: world.shorted = ((uint32_t)value & 1u) != 0u; break;
+    default: fake.temperature = (float)value; break;
+    }
+}
+
+static float any_float(input *in)
+{
+    uint8_t b[4];
+    float x;
+
+    bytes(in, b, sizeof b);
+    memcpy(&x, b, sizeof x);
+    return x;
+}
+
+/* A command is formed of anything, numbers or not, beside the board's life. */
+static void ask_anything(input *in)
+{
+    const uint32_t i = byte(in) % FT_BUS_DRIVES;
+    ft_drive_target t = { any_float(in), any_float(in), any_float(in),
+                          any_float(in), any_float(in), 0.0f };
+    float carried = 0.0f;
+    ft_frame f;
+
+    t.share = t.torque;
+    ft_dialect_command(i, &t, &carried, &f);
+    must(isfinite(carried), "what is carried is a number");
+    if (ft_drive[i].bus == WIRE)
+        must((float)(f.data[0] | (f.data[1] & 3u) << 8)
+                 <= 1000.0f * ft_servo[i].limit + 0.5f,
+             "any duty is within its limit");
+    else
+        must(f.size == 8u && kind(&f) == COMMAND, "a command is one");
+}
+
+/* A wire has any frames to pack and brings any bytes, beside the board's. */
+static void wire_anything(input *in)
+{
+    static ft_sts w;
+    ft_frame frames[FT_WIRE_MOST], f;
+    const uint32_t count = byte(in) % (FT_WIRE_MOST + 1u);
+    uint32_t k, came = byte(in) % (FT_STS_IN + 1u);
+
+    memset(&w, 0, sizeof w);
+    for (k = 0; k < count; k++) {
+        bytes(in, (uint8_t *)&frames[k].id, 4);
+        frames[k].size = 4u;
+        memset(frames[k].data, (int)byte(in), 8);
+    }
+    ft_sts_pack(&w, frames, count);
+    must(w.size <= FT_STS_OUT, "packets fit");
+    memcpy(w.in, w.out, w.size);
+    bytes(in, w.in + w.size, came > w.size ? came - w.size : 0u);
+    ft_sts_came(&w, came);
+    for (k = 0; ft_sts_next(&w, &f); k++)
+        must(f.size <= 8u, "an answer fits");
+    must(k <= FT_WIRE_MOST, "no more answers than servos");
+}
+
+/* What takes little of a life. */
+static void elsewhere(input *in)
+{
+    switch (byte(in) % 4u) {
+    case 0: ask_anything(in); break;
+    case 1: wire_anything(in); break;
+    default: scribble(in); break;
+    }
+}
+
+/* ---- lives --------------------------------------------------------------- */
+
+enum { RESET, SEEN, HOLDING, MOVING, BEGINNINGS };
+
+typedef struct {
+    remembered board;
+    memory world;
+} beginning;
+
+static void remember(beginning *b)
+{
+    keep(&b->board);
+    b->world = world;
+}
+
+/* Come into HOLD at the pose zero. */
+static void arm(void)
+{
+    static const uint8_t home[] = { 8 }, on[] = { FT_COMMAND_ARM };
+
+    command(&(input){ home, sizeof home });
+    pass(4, false);
+    command(&(input){ on, sizeof on });
+    pass(30, false);
+    must(ft.safety.state == FT_STATE_HOLD, "a board whose drives are well can be armed");
+}
+
+/* Come into the middle of a slow motion. */
+static void move(void)
+{
+    static const uint8_t on[] = { FT_COMMAND_START };
+    ft_msg_knot m;
+    uint32_t i, j;
+
+    memset(&m, 0, sizeof m);
+    for (i = 0; i < 60u; i++) {
+        m.flags = (uint8_t)(i == 0u ? FT_KNOT_START : i == 59u ? FT_KNOT_END : 0u);
+        for (j = 0; j < FT_JOINTS; j++) {
+            world.knot[j] += 1 << 20;
+            m.position[j] = world.knot[j];
+            m.rate[j] = m.flags != 0u ? 0.0f : 0.153f;
+        }
+        (void)ft_knots_take(&ft.control.motion.queue, &m,
+                            ft.control.seen.coarse, &ft.safety.alarms);
+    }
+    command(&(input){ on, sizeof on });
+    pass(60, true);
+    must(ft.safety.state == FT_STATE_TRACK, "a motion can be started");
+}
+
+/* Begin the world: drives as they come, near zero. */
+static void found(void)
+{
+    uint32_t i, k, n;
+    setting s[STEPS];
+
+    for (i = 0; i < FT_BUS_DRIVES; i++) {
+        for (n = settings(i, s), k = 0; k < n; k++)
+            world.drive[i].set[k] = s[k].comes;
+        world.drive[i].place = (uint16_t)(ft_drive[i].bus == WIRE
+                                              ? ft_servo[i].zero : 0x8000u);
+        world.drive[i].before = world.drive[i].place;
+    }
+    world.off = true;
+}
+
+/* Begin a life. */
+static void begin(uint32_t which)
+{
+    static beginning beginnings[BEGINNINGS];
+    const beginning *b = &beginnings[which];
+
+    if (!beginnings[RESET].board.bss) {
+        fake.bus_voltage = 12.0f;
+        fake.temperature = 25.0f;
+        found();
+        ft_app_start(0);
+        remember(&beginnings[RESET]);
+        pass(160, false);
+        remember(&beginnings[SEEN]);
+        arm();
+        remember(&beginnings[HOLDING]);
+        move();
+        remember(&beginnings[MOVING]);
+    }
+    put_back(&b->board);
+    world = b->world;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    input in = { data, size };
+    uint32_t left = TICKS;
+
+    begin(byte(&in) % BEGINNINGS);
+    while (in.left > 0u)
+        switch (byte(&in) & 15u) {
+        case 0: noise(&in); break;
+        case 1: message(&in); break;
+        case 2: case 3: command(&in); break;
+        case 4: chip(&in); break;
+        case 5: case 6: forge(&in); break;
+        case 7: elsewhere(&in); break;
+        case 8: case 9: case 10: case 11: trouble(&in); break;
+        default: ticks(&in, &left); break;
+        }
+    ft_app_idle();
+    pass(1, false);
+    return 0;
+}

@@ -1,0 +1,29 @@
+"""An arm that has a drive of every family: four on a bus of CAN, and two servos on a wire."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.common.firmware import MECHANISMS
+from codegen.drive.catalogue import DRIVES
+from codegen.mechanism.description import Bus, Drive, Mechanism, Safety
+from codegen.mechanism.reader import load_mechanism
+
+CAN = (Drive(DRIVES["damiao-4340"], "can2", 1, reply=0x11, pd="drive"),
+       Drive(DRIVES["robstride-02"], "can2", 2, sign=-1, pd="drive"),
+       Drive(DRIVES["cubemars-ak60-6"], "can2", 3, reply=3, pd="board"),
+       Drive(DRIVES["mini-cheetah"], "can2", 4, reply=0, pd="board"))
+
+
+def arm() -> Mechanism:
+    """The SO-101 with other drives in its first four joints. The first may be parked beyond half a turn from zero, the
+    second is near a limit, the last may give little; drives brake when something ails them."""
+    m = load_mechanism(MECHANISMS / "so101_sts.toml")
+    joints = [replace(j, drive=drive, motor=None) for j, drive in zip(m.joints, CAN, strict=False)]
+    joints[0] = replace(joints[0], limits=replace(joints[0].limits, lower=-4.0, upper=4.0))
+    joints[1] = replace(joints[1], limits=replace(joints[1].limits, lower=-0.05))
+    weak = m.joints[-1].drive
+    assert weak is not None and weak.servo is not None
+    last = replace(m.joints[-1], drive=replace(weak, servo=replace(weak.servo, limit=0.1, firmware="3.10")))
+    return replace(m, name="mixed", buses=(Bus("can2"), *m.buses), joints=(*joints, m.joints[4], last),
+                   safety=Safety(host="coast", electrical="brake"))
