@@ -195,18 +195,18 @@ def test_build_goes_through_the_worst_tick_of_a_tour(file, board, drive):
     assert 0.99 * worst <= quick.cycles_tick_flash and worst <= quick.cycles_worst
 
 
-TWICE = "the same memory is read twice in a tick, and nothing that could write it comes between"
 COPY = "in one of the copies that the compiler has made of it; another one has gone both ways"
 NEVER = {
-    "if (drive == FT_DRIVE_OFF)": "decided by an earlier branch on the same register",
-    "if (to <= LENGTH || (ft_queue_tail(q)->flags & FT_KNOT_END) != 0)": TWICE,
-    "|| !(ft_queue_whole(&m->queue)": TWICE,
     "while (s < 0 && triangle(-s) > left)": "nothing is left to gain at pace 1 only, which is not asked to rise",
     "else if (how == FT_REACTION_BRAKE)": "of what is neither brake nor hold another branch before has taken care",
     "if (to->act == 0)": COPY,
     "if (to->next == FAULT && s->reaction == FT_REACTION_HOLD)": COPY,
     "return x < FT_C(0.0) ? -bound : bound;": COPY,
     "if (!s->homed[j])": COPY,
+    "if (!(ft_size(v->control->seen.u[j]) <= ft_joint[j].rest))": COPY,
+    "if ((uint32_t)at[j] - (uint32_t)ft_joint[j].lower > ft_joint[j].room)": COPY,
+    "if (ft_position_size(away) > ft_joint[j].start)": COPY,
+    "if (__builtin_expect(!(__builtin_fabsf(x) <= bound), 0))": COPY,
     "if (!enabled || !ft_clock_good() || FT_TOLERANT ||": COPY,
     "return x->pin != FT_NO_INDEX && ft_pin_high(x->port, x->pin);": COPY,
     "s->state = to->next == DISARMED && s->closing != 0u ? CLOSING : to->next;":
