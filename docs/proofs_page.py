@@ -10,6 +10,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tests.firmware.proofs import reached  # noqa: E402
 from tests.firmware.proofs.harness import Theorem, harnesses, theorems, title  # noqa: E402
 from tests.firmware.proofs.prove import RESULTS  # noqa: E402
 
@@ -32,8 +33,16 @@ so none holds for want of values. Each result is kept with a digest of the sourc
 which have changed since.
 
 What is not proved is tested, fuzzed and mutated only: what torques the emitted step asks for, but that they are bounded
-for open chains of rigid links; conversions of reals where loops are closed; the files of the chips with their current
-loops; and what a path's samples are (`ft_path.c`, `ft_segment.c`).
+for open chains of rigid links; conversions of reals where loops are closed; and functions that no proof goes through,
+of which there is [a list](#functions), most files of the chips among them.
+
+"""
+
+FUNCTIONS = """## functions
+
+The prover tells of its own walk which functions of the firmware the proofs above go through. One that is listed here is
+in none of them, with the reason. A line that a walk reaches is looked at for run-time errors; claims are those above,
+and no others.
 
 """
 
@@ -42,7 +51,7 @@ def render() -> str:
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     parts = [part for harness in harnesses() for part in (
         f"## {harness.stem}\n\n{title(harness)}\n", *(_theorem(theorem, results) for theorem in theorems(harness)))]
-    return HEAD + _sum(results) + "\n" + "\n".join(parts)
+    return HEAD + _sum(results) + "\n" + "\n".join(parts) + "\n" + _functions(results)
 
 
 def _sum(results: list[dict[str, Any]]) -> str:
@@ -50,6 +59,35 @@ def _sum(results: list[dict[str, Any]]) -> str:
     checks, seconds = sum(row["checks"] for row in proved), sum(row["seconds"] for row in results)
     return (f"When all were last run, {len(proved)} of {len(results)} were proved, {checks} checks in {seconds:.0f} s "
             "of a processor.\n")
+
+
+def _functions(results: list[dict[str, Any]]) -> str:
+    """Which functions a proof goes through, and why it is not all of them."""
+    missed = reached.missed(results)
+    written = [_room(room, files, missed) for room, files in reached.rooms().items()]
+    return FUNCTIONS + "\n".join(written)
+
+
+def _room(room: str, files: dict[str, list[str]], missed: dict[tuple[str, str], set[int]]) -> str:
+    every = [(file, name) for file, names in files.items() for name in names]
+    whole = sum(which in missed and not missed[which] for which in every)
+    part = sum(bool(missed.get(which)) for which in every)
+    head = f"**{room}**: {len(every)} functions; proofs go through every line of {whole}, and through {part} in part."
+    lines = [line for file, names in files.items() for line in _left(file, names, missed)]
+    return "\n".join([head, "", *lines]) + "\n"
+
+
+def _left(file: str, names: list[str], missed: dict[tuple[str, str], set[int]]) -> list[str]:
+    """One line for each reason that functions of a file have."""
+    by_reason: dict[str, list[str]] = {}
+    for name in names:
+        if (file, name) not in missed:
+            by_reason.setdefault(reached.reason(file, name), []).append(name)
+    return [f"- `{file}`: {_names(those, len(names))}: {why}" for why, those in by_reason.items()]
+
+
+def _names(those: list[str], of: int) -> str:
+    return "all" if len(those) == of else ", ".join(f"`{name}`" for name in those)
 
 
 def _theorem(theorem: Theorem, results: list[dict[str, Any]]) -> str:

@@ -154,6 +154,14 @@ static bool near(const ft_bus_drive *d, uint32_t j)
     return d->fed >= -most && d->fed <= (int64_t)FT_FIELD_16 + most;
 }
 
+/* Return whether the setting that is asked for is the file's to say. */
+static bool to_write(const ft_bus_drive *d, uint32_t i)
+{
+    const uint32_t step = step_of(d, i);
+
+    return step < ft_dialect_steps(i) && ft_dialect_writes(i, step);
+}
+
 static bool drive_well(const ft_bus_drive *d, uint32_t i)
 {
     return d->state <= (uint8_t)FT_BUS_FAULTED
@@ -161,6 +169,7 @@ static bool drive_well(const ft_bus_drive *d, uint32_t i)
            && d->age <= FT_SILENT_TICKS
            && (!d->travel.begun || d->travel.position <= FT_FIELD_16)
            && __builtin_fabsf(d->carried) <= torque_step(i)
+           && (!d->writes || to_write(d, i))
            && (!d->held || near(d, ft_drive[i].joint));
 }
 

@@ -46,6 +46,7 @@ void prove_messages_out(void)
 {
     THERE_AND_BACK(ident, IDENT)
     THERE_AND_BACK(drive, DRIVE)
+    THERE_AND_BACK(drives, DRIVES)
     THERE_AND_BACK(data, DATA)
     THERE_AND_BACK(about, ABOUT)
     END;

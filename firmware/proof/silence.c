@@ -1,11 +1,11 @@
 /* A host that falls silent, safety/ft_safety.c, with what safety.c says of its
  * neighbours and its invariant.
  *
- * Together: a host that is not heard ends in rest. In the tick in which it has
- * been silent for FT_HOST_TIMEOUT ticks and one more the path is slowed down
- * (silence_stops), which motion_tick does tick by tick and which ends after 3
- * FT_RAMP ticks at most (pace_stops); a jog slows down by its ramp
- * (jog_slows). For three_link at 1 kHz that is 476 ticks until a motion rests. */
+ * silence_rests has what follows of these, of motion_tick, pace_stops and jog_slows
+ * together: a host that is not heard any more ends in rest. A motion is slowed
+ * down in the tick in which it has been silent for FT_HOST_TIMEOUT ticks and one
+ * more, and so is a jog; an arm that rests goes to FAULT after FT_HOST_LOST ticks.
+ * What each theorem has of that is said with it. */
 #include "safety.c"
 
 /* How long the host has been silent is counted tick by tick up to one more than

@@ -8,7 +8,7 @@ from codegen.common.errors import Refused
 from docs import proofs_page
 from tests.firmware.app import replace
 from tests.firmware.proofs import prove as prover_of
-from tests.firmware.proofs import prover
+from tests.firmware.proofs import prover, reached
 from tests.firmware.proofs.harness import every
 from tests.firmware.proofs.prove import RESULTS, digest, jobs, prove
 from tests.firmware.proofs.seeded import SEEDED
@@ -78,6 +78,27 @@ def test_that_every_result_is_of_the_sources_that_there_are_now():
     changed = [f"{theorem.name} ({mechanism})" for theorem, mechanism in jobs([], quick=False)
                if kept.get((theorem.name, mechanism)) != digest(theorem, mechanism)]
     assert not changed, "their sources have changed since they were proved: run make prove"
+
+
+def test_that_every_function_is_gone_through_by_a_proof_or_there_is_a_reason_why_not():
+    rows = json.loads(RESULTS.read_text(encoding="utf-8"))
+    seen = reached.missed(rows)
+    functions = [(file, name) for files in reached.rooms().values() for file, names in files.items() for name in names]
+    assert not [which for which in functions if which not in seen and not reached.reason(*which)]
+    used = {key for which in functions if which not in seen for key in (f"{which[0]}:{which[1]}", which[0])}
+    assert set(reached.REASONS) <= used, "a reason that no function needs"
+
+
+def test_that_functions_are_found_with_the_lines_that_a_walk_misses(tmp_path):
+    code = "static int one(int x)\n{\n    return x;\n}\n\nvoid two(void)\n{\n    a();\n    b();\n}\n"
+    assert [(f.name, f.first, f.last) for f in reached.functions(code)] == [("one", 1, 4), ("two", 6, 10)]
+    (tmp_path / "a.c").write_text(code, encoding="utf-8")
+    report = tmp_path / "walk.xml"
+    report.write_text('<coverage><class filename="a.c"><line number="3" hits="0"/><line number="8" hits="1"/>'
+                      '<line number="9" hits="0"/></class></coverage>', encoding="utf-8")
+    words = reached.walked(report, tmp_path)
+    assert words == {"a.c": "two-3"}
+    assert reached.missed([{"mechanism": "three_link", "reached": words}]) == {("three_link/a.c", "two"): {3}}
 
 
 def test_that_a_result_follows_from_code_that_is_included_and_from_nothing_else(monkeypatch):

@@ -102,9 +102,9 @@ float ft_chip_temperature(void)
     float hottest = -FT_KELVIN;
     for (uint32_t i = FT_BUS_SENSED; i < FT_SENSE_COUNT; i++) {
         uint32_t counts = ft_converter_counts(i);
-        float one = ft_celsius_of(counts);
         if (counts < FT_RAIL || counts > FT_TOP - FT_RAIL)
             return __builtin_nanf("");
+        float one = ft_celsius_of(counts);
         if (one > hottest)
             hottest = one;
     }

@@ -196,6 +196,7 @@ static void forget(ft_bus_drive *d)
     d->held = false;
     d->sure = false;
     d->asked = 0;
+    d->writes = false;
     d->differs = 0;
     ft_travel_forget(&d->travel);
 }
@@ -268,7 +269,7 @@ static int32_t moved(ft_bus_drive *d, uint32_t i, const ft_observer *seen)
         return 0;
     counts = d->answered ? ft_dialect_went(i, d->fed, d->position)
                          : guess(seen, ft_drive[i].joint);
-    d->fed += counts;
+    d->fed = d->answered ? (int32_t)d->position : d->fed + counts;
     return counts;
 }
 

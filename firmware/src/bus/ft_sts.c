@@ -99,10 +99,12 @@ static void pack_switches(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* Return whether a frame is to set the register that all are asked for. */
+/* Return whether a frame is to set the register that all are asked for: never a
+ * state, of which a frame has no room for the bytes. */
 static bool sets(const ft_sts *w, const ft_frame *f)
 {
-    return means(f, FT_STS_SET) && FT_STS_NUMBER(f->id) == w->number;
+    return means(f, FT_STS_SET) && FT_STS_NUMBER(f->id) == w->number
+           && w->width <= 2u;
 }
 
 /* A register of those servos that are to have it set. */
@@ -232,22 +234,26 @@ static void keep(ft_sts *w, const uint8_t *p)
     memcpy(f->data, p + BEFORE, w->width);
 }
 
+/* Take in what begins at a place. Return how many bytes it has. */
+static uint32_t take(ft_sts *w, uint32_t at, uint32_t came)
+{
+    const uint32_t size = packet(w, w->in + at, came - at);
+
+    if (size == 0u) {
+        w->damaged++;
+        return 1;
+    }
+    keep(w, w->in + at);
+    return size;
+}
+
 void ft_sts_came(ft_sts *w, uint32_t came)
 {
     uint32_t at = behind(w, came);
 
     w->answers = w->read = 0;
-    while (at < came && w->answers < FT_WIRE_MOST) {
-        const uint32_t size = packet(w, w->in + at, came - at);
-
-        if (size == 0u) {
-            w->damaged++;
-            at++;
-        } else {
-            keep(w, w->in + at);
-            at += size;
-        }
-    }
+    while (at < came && w->answers < FT_WIRE_MOST)
+        at += take(w, at, came);
 }
 
 bool ft_sts_next(ft_sts *w, ft_frame *f)

@@ -22,13 +22,14 @@ class Run:
     unwind: how often a loop may go round; more is an error. contracts: loops have invariants. exhaust: by going through
     every value, compiled for this computer. intervals: by arithmetic of intervals. slice: what no claim rests on is
     left out. seconds: processor time it may take. quick: part of `make test`. floats: conversions of reals are looked
-    at.
+    at. registers: what is volatile reads as anything, each time that it is read.
     """
 
     unwind: int = 10
     contracts: bool = False
     quick: bool = False
     floats: bool = False
+    registers: bool = field(default=False, repr=False)  # told apart by what is preprocessed
     kissat: bool = False
     slice: bool = field(default=False, repr=False)  # no other result, only sooner
     exhaust: bool = False
@@ -98,7 +99,7 @@ def _plain(comment: str) -> str:
 
 def _run(words: list[str]) -> Run:
     values = dict(word.partition("=")[::2] for word in words)
-    words_alone = ("contracts", "quick", "floats", "kissat", "slice", "exhaust", "intervals")
+    words_alone = ("contracts", "quick", "floats", "kissat", "slice", "exhaust", "intervals", "registers")
     flags = {name: name in values for name in words_alone}
     numbers = {name: int(values[name]) for name in ("unwind", "seconds") if name in values}
     lists = {name: tuple(values[name].split(",")) for name in ("define", "mechanisms") if name in values}

@@ -61,12 +61,17 @@ def _on_board(name: str) -> Mechanism:
         return on_boards.driven(on_boards.three_link(board, Path(folder)), drive)
 
 
-def chip_sources(name: str) -> dict[str, str]:
-    """The chip's files of the mechanism's board: {file name: text}; none where it has no board."""
+@cache
+def chip_folders(name: str) -> tuple[Path, ...]:
+    """Where the chip's files of the mechanism's board are; nowhere if it has no board."""
     board = mechanism(name).board
-    folders = boards.load(board.use).chip.folders if board else ()
-    return {path.name: path.read_text(encoding="utf-8")
-            for folder in folders for path in (FIRMWARE / "chip" / folder).glob("*.[ch]")}
+    return tuple(FIRMWARE / "chip" / folder for folder in boards.load(board.use).chip.folders) if board else ()
+
+
+def chip_sources(name: str) -> dict[str, str]:
+    """The chip's files of the mechanism's board: {file name: text}."""
+    return {path.name: path.read_text(encoding="utf-8") for folder in chip_folders(name)
+            for path in folder.glob("*.[ch]")}
 
 
 @cache

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from codegen.common.cache import entry_of, kept, key_of
@@ -26,6 +26,7 @@ from codegen.common.firmware import application
 from codegen.toolchain import host_compiler
 from tests.firmware.proofs import intervals, mechanisms, prover
 from tests.firmware.proofs.harness import FOLDER, Run, Theorem, every
+from tests.firmware.proofs.reached import walked
 
 RESULTS = FOLDER / "results.json"
 COMPILER = "arm-none-eabi-gcc"
@@ -34,11 +35,13 @@ CHECKS = ("--pointer-overflow-check", "--object-bits", "12")  # on top of the pr
 MEMORY = 6 << 30  # bytes one proof may take
 WORKERS = 2
 FORMAT = "proof 3"  # of what is kept: another one when it is judged otherwise
+WALK_FORMAT = "walk 1"
 
 Patch = Mapping[str, Callable[[str], str]]  # file name -> what is done to its text first
 
 _PROPERTY = re.compile(r"^\[(\S+)\] (?:line \d+ )?(.*): (SUCCESS|FAILURE|ERROR|UNKNOWN)$", re.MULTILINE)
 _REACHED = "the end is reached"
+_MARK = re.compile(r"^#.*\n", re.MULTILINE)  # where the preprocessor says which line comes next
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _WHOLE_NUMBERS = re.compile(r"arithmetic overflow on (un)?signed to (un)?signed type conversion")  # the compiler's own
@@ -47,7 +50,8 @@ _WHOLE_NUMBERS = re.compile(r"arithmetic overflow on (un)?signed to (un)?signed 
 @dataclass(frozen=True)
 class Result:
     """outcome: proved, refuted, vacuous, or open (out of time or memory). checks: claims and run-time errors looked
-    for. seconds of a processor, megabytes at most. failed: what was refuted, or why it is open. note: figures found."""
+    for. seconds of a processor, megabytes at most. failed: what was refuted, or why it is open. note: figures found.
+    reached: the functions that it goes through, as walked() has them."""
 
     theorem: str
     mechanism: str
@@ -57,6 +61,7 @@ class Result:
     megabytes: int
     failed: tuple[str, ...] = ()
     note: str = ""
+    reached: Mapping[str, str] = field(default_factory=dict)
 
 
 def prove(theorem: Theorem, mechanism: str, patches: Patch | None = None, fresh: bool = False) -> Result:
@@ -64,8 +69,7 @@ def prove(theorem: Theorem, mechanism: str, patches: Patch | None = None, fresh:
     with tempfile.TemporaryDirectory(prefix="femtorque-proof-") as name:
         folder = Path(name)
         text = _preprocessed(theorem, mechanism, patches or {}, folder)
-        key = key_of(FORMAT, *_tool(theorem), theorem.name, repr(theorem.run),
-                     re.sub(r"^#.*\n", "", text, flags=re.MULTILINE))
+        key = key_of(FORMAT, *_tool(theorem), theorem.name, repr(theorem.run), _MARK.sub("", text))
         if fresh and (old := entry_of(key) / "result.json").exists():
             old.unlink()
         how = _exhausted if theorem.run.exhaust else _enclosed if theorem.run.intervals else _proved
@@ -146,10 +150,7 @@ def _compiler(run: Run, folder: Path) -> list[str]:
 def _proved(theorem: Theorem, mechanism: str, folder: Path) -> Result:
     """Translate, instrument, prove."""
     programs, run, entry = prover.programs(), theorem.run, f"prove_{theorem.name}"
-    steps = [[*programs["goto-cc"], "--native-compiler", COMPILER, *CHIP, "--function", entry, "it.i", "-o", "it.goto"]]
-    if run.contracts:
-        steps.append([*programs["goto-instrument"], "--dfcc", entry, "--apply-loop-contracts", "it.goto", "it.goto"])
-    steps.append([*programs["cbmc"], "it.goto", *_options(run, programs)])
+    steps = [*_translation(theorem), [*programs["cbmc"], "it.goto", *_options(run, programs)]]
     seconds, megabytes, said = 0.0, 0, ""
     for command in steps:
         code, used, said = _bounded(command, folder, run.seconds)
@@ -158,6 +159,40 @@ def _proved(theorem: Theorem, mechanism: str, folder: Path) -> Result:
             return Result(theorem.name, mechanism, "open", 0, round(seconds, 1), megabytes, (_why(code, said),))
     outcome, checks, failed = _judged(said, entry)
     return Result(theorem.name, mechanism, outcome, checks, round(seconds, 1), megabytes, failed)
+
+
+def _translation(theorem: Theorem) -> Iterator[list[str]]:
+    """From C to what the prover reads."""
+    programs, entry = prover.programs(), f"prove_{theorem.name}"
+    yield [*programs["goto-cc"], "--native-compiler", COMPILER, *CHIP, "--function", entry, "it.i", "-o", "it.goto"]
+    if theorem.run.registers:
+        yield [*programs["goto-instrument"], "--nondet-volatile", "it.goto", "it.goto"]
+    if theorem.run.contracts:
+        yield [*programs["goto-instrument"], "--dfcc", entry, "--apply-loop-contracts", "it.goto", "it.goto"]
+
+
+def walk(theorem: Theorem, mechanism: str) -> dict[str, str]:
+    """What the prover goes through, as walked() has it; nothing where it is not the prover that proves."""
+    if theorem.run.exhaust or theorem.run.intervals:
+        return {}
+    with tempfile.TemporaryDirectory(prefix="femtorque-proof-") as name:
+        folder = Path(name)
+        text = _MARK.sub("", _preprocessed(theorem, mechanism, {}, folder))
+        entry = kept(key_of(WALK_FORMAT, *_tool(theorem), theorem.name, repr(theorem.run), text),
+                     lambda made: _walk(made, theorem, folder), lambda entry: (entry / "walk.json").exists())
+        found: dict[str, str] = json.loads((entry / "walk.json").read_text(encoding="utf-8"))
+        return found
+
+
+def _walk(made: Path, theorem: Theorem, folder: Path) -> None:
+    """Go through it without proving anything."""
+    only = ("--unwind", str(theorem.run.unwind), "--drop-unused-functions", "--object-bits", "12",
+            "--no-standard-checks", "--no-assertions", "--symex-coverage-report", "walk.xml")
+    for command in (*_translation(theorem), [*prover.programs()["cbmc"], "it.goto", *only]):
+        code, _, said = _bounded(command, folder, theorem.run.seconds)
+        if code:
+            raise Refused(f"{theorem.name}: {_why(code, said)}")
+    (made / "walk.json").write_text(json.dumps(walked(folder / "walk.xml", folder)), encoding="utf-8")
 
 
 def _exhausted(theorem: Theorem, mechanism: str, folder: Path) -> Result:
@@ -253,7 +288,7 @@ def run(work: list[tuple[Theorem, str]], fresh: bool = False, workers: int = WOR
     """Prove all, the longest first where they are told apart by their bounds; results in the order of the work."""
     prover.programs()  # once, before anybody needs them
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda job: _told(prove(job[0], job[1], fresh=fresh)), work))
+        return list(pool.map(lambda job: replace(_told(prove(job[0], job[1], fresh=fresh)), reached=walk(*job)), work))
 
 
 def _told(result: Result) -> Result:

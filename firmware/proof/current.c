@@ -1,0 +1,159 @@
+/* Current loops, chip/stm32/ft_current.c, on every board that has some.
+ *
+ * What is measured is any number of counts, and what the loops hold any numbers,
+ * those that are none among them: nothing is assumed of the period before. */
+#include "proof.h"
+
+#include "ft_current.c"
+
+/* ---- neighbours --------------------------------------------------------- */
+
+static uint32_t dropped, written[FT_LOOPS];
+static float duty[FT_LOOPS];
+static bool enabled, wanted;
+
+void ft_chip_safe(void)
+{
+    dropped++;
+}
+
+bool ft_chip_outputs_enabled(void)
+{
+    return enabled;
+}
+
+bool ft_outputs_wanted(void)
+{
+    return wanted;
+}
+
+/* Return the loop that drives a joint. */
+static uint32_t loop_of(uint32_t joint)
+{
+    uint32_t i;
+
+    for (i = 0; i < FT_LOOPS; i++)
+        if (ft_loop_table[i].joint == joint)
+            return i;
+    CLAIM(false);
+    return 0;
+}
+
+void ft_output_write(uint32_t joint, float x)
+{
+    const uint32_t i = loop_of(joint);
+
+    written[i]++;
+    duty[i] = x;
+}
+
+void ft_sampling_take(uint32_t counts[], uint32_t count)
+{
+    uint32_t i;
+
+    CLAIM(count == FT_LOOPS);
+    for (i = 0; i < count; i++)
+        counts[i] = nondet_u32();
+}
+
+static void any_state(void)
+{
+    ANYTHING(ft_loops);
+    ANYTHING(ft_loops_state);
+    enabled = nondet_bool();
+    wanted = nondet_bool();
+}
+
+/* Return whether one of the joints that have a loop is told. */
+static bool told_right(void)
+{
+    uint32_t joint, i;
+    bool known = false;
+
+    (void)ft_chip_current_fault(&joint);
+    for (i = 0; i < FT_LOOPS; i++)
+        known = known || ft_loop_table[i].joint == joint;
+    return known;
+}
+
+/* Whatever the converter counts, whatever is asked for, and whatever the loops hold,
+ * numbers or not: every period each joint is given one duty, a number no larger than
+ * the loop's bound, or than its pulse; and none while the outputs are off.
+ * Run: unwind=8 floats mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
+void prove_current_duty(void)
+{
+    const uint32_t i = nondet_u32();
+
+    any_state();
+    GIVEN(i < FT_LOOPS);
+    ft_current_interrupt();
+    CLAIM(written[i] == 1u);
+    CLAIM(__builtin_fabsf(duty[i]) <= ft_loop_table[i].bound
+          || (enabled && duty[i] == ft_loop_table[i].pulse));
+    CLAIM(enabled || duty[i] == 0.0f);
+    END;
+}
+
+/* A current beyond its trip soon after another such one: the outputs are dropped in
+ * the same period, and the first cause is kept until they are let on again, with a
+ * joint that has a loop.
+ * Run: unwind=8 mechanisms=f405rg-4:current */
+void prove_current_trips(void)
+{
+    const uint32_t i = nondet_u32(), raw = nondet_u32();
+    const ft_loop_config *c = &ft_loop_table[i];
+    uint32_t cause, joint;
+    float amperes;
+
+    any_state();
+    GIVEN(i < FT_LOOPS && raw <= 4095u);
+    cause = ft_loops_state.cause;
+    GIVEN(cause == FT_CURRENT_GOOD || told_right());
+    amperes = ((float)raw - ft_loops[i].zero) * c->amperes;
+    GIVEN(ft_loops[i].far > 0u && ft_loops[i].far <= FT_FAR);
+    GIVEN(__builtin_fabsf(amperes) > FT_CURRENT_TRIP * c->full);
+    ft_loop_serve(c, &ft_loops[i], raw);
+    CLAIM(dropped > 0u && told_right());
+    CLAIM(ft_chip_current_fault(&joint) != FT_CURRENT_GOOD);
+    CLAIM(cause == FT_CURRENT_GOOD || ft_loops_state.cause == cause);
+    END;
+}
+
+/* A cause that is kept drops the outputs in every period, whoever has switched them
+ * on; and a converter that has stopped is noticed at the next boundary of two ticks.
+ * Run: unwind=8 mechanisms=f405rg-4:current */
+void prove_current_stays_off(void)
+{
+    any_state();
+    if (nondet_bool()) {
+        GIVEN(ft_loops_state.cause != FT_CURRENT_GOOD);
+        ft_current_interrupt();
+        CLAIM(dropped > 0u);
+    } else {
+        ft_currents_watch();
+        wanted = true;
+        dropped = 0;
+        ft_currents_watch();
+        CLAIM(dropped > 0u && ft_loops_state.cause != FT_CURRENT_GOOD);
+    }
+    END;
+}
+
+/* What is asked of the loops and of what they have found is free of run-time errors,
+ * and nothing is left of what was before once the outputs come on.
+ * Run: unwind=8 mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
+void prove_current_rest(void)
+{
+    const uint32_t i = nondet_u32();
+    uint32_t joint;
+
+    any_state();
+    GIVEN(i < FT_LOOPS);
+    ft_current_ask(nondet_u32(), nondet_float());
+    (void)ft_chip_current_zero(&joint);
+    CLAIM(loop_of(joint) < FT_LOOPS);
+    ft_currents_on();
+    CLAIM(ft_loops_state.cause == FT_CURRENT_GOOD && ft_loops[i].far == 0u
+          && ft_loops[i].integral == 0.0f);
+    END;
+}

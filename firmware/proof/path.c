@@ -1,0 +1,71 @@
+/* Samples of the path, control/ft_path.c, and the quintics that they are of,
+ * ft_segment.c. Places are those that motion_tick claims of what it asks for. */
+#include "proof.h"
+
+#include "ft_config.c"
+#include "ft_path.c"
+#include "ft_segment.c"
+
+static ft_segment before, after;
+static ft_target target;
+static ft_sample next;
+
+static int32_t place(int32_t from, int32_t to)
+{
+    const int32_t at = nondet_i32();
+
+    GIVEN(at >= from && at <= to);
+    return at;
+}
+
+/* Whatever the segments are, numbers or not, and wherever it is in them: a sample,
+ * one across a knot, and what a knot changes are formed without a run-time error, but
+ * for conversions: path_reach and angles_to_steps have these, of segments that
+ * ft_knots.c takes.
+ * Run: unwind=10 slice mechanisms=three_link,six_axis,five_bar,flexible_arm */
+void prove_path_samples(void)
+{
+    const int32_t half = FT_HALF_ONE, end = FT_PATH_SEGMENT;
+    ft_real du[FT_JOINTS], bend[FT_JOINTS];
+    ft_crossing step;
+
+    ANYTHING(before);
+    ANYTHING(after);
+    step.segment = nondet_u32();
+    step.from = place(-half, end);
+    step.boundary = place(step.from, end + FT_PATH_TICK);
+    step.to = place(1, FT_PATH_TICK);
+    switch (nondet_u8() % 3u) {
+    case 0:
+        ft_path_within(&target, &next, &before, place(-half, end + half),
+                       place(-half, end), place(-half, end + half));
+        break;
+    case 1:
+        ft_path_across(&target, &next, &before, &after, &step);
+        break;
+    default:
+        ft_path_change_across(du, bend, &before, &after, step.from, step.to);
+    }
+    END;
+}
+
+/* A segment between any two knots, its velocity anywhere, and its span are formed
+ * without a run-time error, whatever their numbers are; it begins where its first knot
+ * is, with that one's velocity.
+ * Run: unwind=10 slice mechanisms=three_link,six_axis,five_bar,flexible_arm */
+void prove_path_segment(void)
+{
+    const uint32_t j = nondet_u32();
+    ft_knot from, to;
+
+    ANYTHING(from);
+    ANYTHING(to);
+    GIVEN(j < FT_JOINTS);
+    ft_segment_build(&before, &from, &to);
+    (void)ft_segment_velocity(&before.joint[j], nondet_float());
+    (void)ft_segment_span(&before.joint[j]);
+    CLAIM(before.joint[j].q0 == from.q[j]);
+    CLAIM(before.joint[j].c[0] == from.velocity[j]
+          || from.velocity[j] != from.velocity[j]);
+    END;
+}

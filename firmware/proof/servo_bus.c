@@ -1,0 +1,318 @@
+/* The schedule of bus/ft_bus.c where servos hang on a wire, with what ft_dialect.c
+ * says to them.
+ *
+ * What ft_sts.c makes of a tick's bytes is here any frames; servos.c has that it
+ * makes them without a run-time error. One invariant, well(), holds at the start,
+ * and is kept by every frame that comes, by taking in the answers of a tick, and by
+ * forming its frames. */
+#include "proof.h"
+
+#include "ft_config.c"
+
+#include "ft_bus.c"
+#undef SIZE
+#include "ft_dialect.c"
+#include "ft_travel.c"
+#undef FAR
+#define begin(f, a, meant, number, size) \
+    begin_frame(f, a, meant, number, size)
+#include "ft_feetech.c"
+#undef begin
+
+static ft_bus bus;
+static ft_control control;
+static bool homed[FT_JOINTS];
+static int32_t counts[FT_JOINTS];
+
+/* ---- neighbours --------------------------------------------------------- */
+
+static bool well(void);
+static void any_frames(void);
+ft_bus_drive nondet_drive(void);
+static uint32_t packed, sent;
+
+/* What any number of frames makes of the state is what one makes of it, over
+ * and over: any state that is well, as wire_frame shows. */
+bool ft_sts_next(ft_sts *w, ft_frame *f)
+{
+    (void)f;
+    CLAIM(w >= bus.wire && w < bus.wire + FT_WIRES);
+    any_frames();
+    return false;
+}
+
+void ft_sts_came(ft_sts *w, uint32_t came)
+{
+    CLAIM(w >= bus.wire && w < bus.wire + FT_WIRES && came <= FT_STS_IN);
+    CLAIM(packed == 0u); /* what came depends on what was sent before */
+}
+
+void ft_sts_pack(ft_sts *w, const ft_frame frames[], uint32_t count)
+{
+    CLAIM(count <= FT_BUS_DRIVES);
+    CLAIM(__CPROVER_r_ok(frames, count * sizeof *frames));
+    packed++;
+    w->size = nondet_u32();
+    GIVEN(w->size <= FT_STS_OUT); /* sts_pack */
+}
+
+uint32_t ft_chip_wire_take(uint32_t wire, uint8_t *bytes, uint32_t most)
+{
+    const uint32_t came = nondet_u32();
+
+    CLAIM(wire < FT_WIRES && __CPROVER_w_ok(bytes, most));
+    GIVEN(came <= most);
+    return came;
+}
+
+void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
+{
+    CLAIM(wire < FT_WIRES && __CPROVER_r_ok(bytes, size));
+    sent++;
+}
+
+void ft_chip_wire_health(uint32_t wire, ft_bus_health *h)
+{
+    CLAIM(wire < FT_WIRES);
+    h->off = nondet_bool();
+}
+
+void ft_observer_place(ft_observer *o, uint32_t joint, int64_t wire)
+{
+    CLAIM(joint < FT_JOINTS);
+    CLAIM(wire >= INT32_MIN && wire <= INT32_MAX); /* half a turn */
+    o->q[joint] = (ft_turn)wire;
+}
+
+ft_gains ft_law_gains(const ft_law *l, uint32_t joint)
+{
+    const ft_gains g = { nondet_float(), nondet_float(), nondet_float() };
+
+    (void)l;
+    CLAIM(joint < FT_JOINTS);
+    return g;
+}
+
+/* ---- the invariant ------------------------------------------------------ */
+
+/* Return whether what the observer was given is a place of a turn, or beyond it
+ * by one guess a tick that the servo did not answer in. */
+static bool near(const ft_bus_drive *d, uint32_t j)
+{
+    const int64_t most = (int64_t)ft_joint[j].counts * d->age;
+
+    return d->fed >= -most && d->fed < (int64_t)FT_FEETECH_TURN + most;
+}
+
+/* Return whether the setting that is asked for is the file's to say. */
+static bool to_write(const ft_bus_drive *d, uint32_t i)
+{
+    const uint32_t step = step_of(d, i);
+
+    return step < ft_dialect_steps(i) && ft_dialect_writes(i, step);
+}
+
+static bool drive_well(const ft_bus_drive *d, uint32_t i)
+{
+    return d->state <= (uint8_t)FT_BUS_FAULTED
+           && d->asked <= ft_dialect_steps(i) && d->position < FT_FEETECH_TURN
+           && d->age <= FT_SILENT_TICKS
+           && __builtin_fabsf(d->carried) <= 0.0005f
+           && (!d->writes || to_write(d, i))
+           && (!d->held || near(d, ft_drive[i].joint));
+}
+
+static bool well(void)
+{
+    bool all = true;
+    uint32_t i;
+
+    for (i = 0; i < FT_BUS_DRIVES; i++)
+        all = all && drive_well(&bus.drive[i], i);
+    return all;
+}
+
+static void any_state(void)
+{
+    ANYTHING(bus);
+    ANYTHING(control);
+    ANYTHING(homed);
+    ANYTHING(counts);
+    control.motion.now = &control.motion.due[0];
+    control.motion.before = &control.motion.due[FT_MOTION_SLOTS - 2u];
+    control.motion.newest = &control.motion.due[FT_MOTION_SLOTS - 1u];
+    GIVEN(well());
+}
+
+/* Return whether a frame changed nothing else of a servo. */
+static bool kept(const ft_bus_drive *d, const ft_bus_drive *was)
+{
+    return d->held == was->held && d->questions == was->questions
+           && d->enabled == was->enabled && d->age == was->age
+           && d->lost == was->lost && d->waited == was->waited
+           && d->fed == was->fed && d->travel.begun == was->travel.begun
+           && (!was->answered || d->answered)
+           && (d->answered || (d->position == was->position
+                               && d->state == was->state));
+}
+
+/* Let frames have come: what they change is anything that is well, all else
+ * stays. */
+static void any_frames(void)
+{
+    uint32_t i;
+
+    for (i = 0; i < FT_BUS_DRIVES; i++) {
+        ft_bus_drive *d = &bus.drive[i], was = *d;
+
+        *d = nondet_drive();
+        d->carried = was.carried;
+        d->travel = was.travel;
+        GIVEN(kept(d, &was));
+    }
+    GIVEN(well());
+}
+
+/* ---- what comes in ------------------------------------------------------ */
+
+/* Any answer, of any servo, of any size and content, in any state: it is taken in
+ * without a run-time error, changes at most one servo, and leaves its state within
+ * the invariant. A servo that says that something ails it is FAULTED.
+ * Run: unwind=30 floats mechanisms=so101_sts */
+void prove_wire_frame(void)
+{
+    const uint32_t i = nondet_u32(), k = nondet_u32();
+    ft_bus_drive was, other;
+    ft_frame f;
+
+    any_state();
+    ANYTHING(f);
+    GIVEN(i < FT_BUS_DRIVES && k < FT_BUS_DRIVES && i != k);
+    was = bus.drive[i];
+    other = bus.drive[k];
+    take(&bus, 0u, &f);
+    CLAIM(well());
+    CLAIM(kept(&bus.drive[i], &was));
+    CLAIM(bus.drive[i].answers == was.answers
+          || bus.drive[k].answers == other.answers);
+    CLAIM(bus.drive[i].answers == was.answers || bus.drive[i].error == 0u
+          || bus.drive[i].state == (uint8_t)FT_BUS_FAULTED);
+    END;
+}
+
+/* Taking in a tick's answers, whatever came, keeps the invariant and ends. A servo
+ * that has answered is where it says; one that has not answered for
+ * FT_SILENT_TICKS ticks is SILENT in the next: its joint's zero is forgotten, and
+ * all that was asked of it.
+ * Run: unwind=30 floats mechanisms=so101_sts */
+void prove_wire_hear(void)
+{
+    const uint32_t i = nondet_u32();
+    const ft_bus_drive *d = &bus.drive[i];
+    ft_bus_drive was;
+    uint32_t j;
+
+    any_state();
+    GIVEN(i < FT_BUS_DRIVES);
+    j = ft_drive[i].joint;
+    was = *d;
+    ft_bus_hear(&bus, &control.seen, homed, counts);
+    CLAIM(well());
+    CLAIM(d->held || counts[j] == 0);
+    CLAIM(!d->answered || (d->age == 0u && d->held
+                           && d->fed == (int32_t)d->position
+                           && counts[j] <= (int32_t)FT_FEETECH_TURN / 2
+                           && counts[j] >= -(int32_t)FT_FEETECH_TURN / 2));
+    CLAIM(d->answered || (counts[j] <= ft_joint[j].counts
+                          && counts[j] >= -ft_joint[j].counts));
+    CLAIM(d->answered || was.age < FT_SILENT_TICKS
+          || (d->state == (uint8_t)FT_BUS_SILENT && d->asked == 0u
+              && !d->held
+              && (was.state == (uint8_t)FT_BUS_SILENT || !homed[j])));
+    END;
+}
+
+/* ---- what goes out ------------------------------------------------------ */
+
+/* Return whether a register is one that is ours to set: the lock, the mode, the
+ * delay of answers. */
+static bool ours(uint32_t number)
+{
+    return number == 55u || number == 33u || number == 7u;
+}
+
+/* With the outputs off no servo's frame says that its motor runs, whatever state
+ * the servo, the motion and the law are in: sts_pack gives such ones no duty.
+ * Nothing is set but one byte of what is ours to say.
+ * Run: unwind=30 floats mechanisms=so101_sts */
+void prove_wire_rests(void)
+{
+    const uint32_t i = nondet_u32();
+
+    any_state();
+    GIVEN(i < FT_BUS_DRIVES);
+    ft_bus_form(&bus, &control, nondet_u32(), false, nondet_u32());
+    CLAIM(well() && !bus.on && !bus.drive[i].enabled && sent == 0u);
+    {
+        const uint32_t id = bus.frame[i].id, number = id >> 16 & 0xFFu;
+
+        CLAIM((id & 0xFFu) == ft_drive[i].id && (id & 0x100u) == 0u);
+        CLAIM((id & 0x400u) == 0u
+              || (ours(number) && (id >> 24 & 15u) == 1u));
+    }
+    END;
+}
+
+/* With the outputs on a servo that does not say that it is on is told to be, and
+ * gets no duty; one that does gets one no larger than the file allows: whatever law
+ * and motion ask for, and whatever supply it tells, without a run-time error.
+ * Run: unwind=30 floats mechanisms=so101_sts */
+void prove_wire_commands(void)
+{
+    const uint32_t i = nondet_u32();
+    uint32_t duty;
+
+    any_state();
+    GIVEN(i < FT_BUS_DRIVES);
+    ft_bus_form(&bus, &control, nondet_u32(), true, nondet_u32());
+    duty = bus.frame[i].data[0] | (uint32_t)bus.frame[i].data[1] << 8;
+    CLAIM(well() && bus.on && sent == 0u);
+    CLAIM((bus.frame[i].id & 0x1FFu) == (ft_drive[i].id | 0x100u));
+    CLAIM((bus.frame[i].id & 0x400u) == 0u);
+    CLAIM((bus.drive[i].state == (uint8_t)FT_BUS_ENABLED)
+          == ((bus.frame[i].id & 0x200u) == 0u));
+    CLAIM(bus.drive[i].state == (uint8_t)FT_BUS_ENABLED || duty == 0u);
+    CLAIM((float)(duty & 0x3FFu) <= 1000.0f * ft_servo[i].limit + 0.5f);
+    END;
+}
+
+/* A tick begins with what came, then sends what the last tick has formed, once on
+ * every wire.
+ * Run: unwind=30 quick mechanisms=so101_sts */
+void prove_wire_begin(void)
+{
+    any_state();
+    ft_bus_begin(&bus);
+    CLAIM(well() && sent == packed && packed <= FT_WIRES);
+    END;
+}
+
+/* No joint is armed whose servo is silent, ails, or has not told all its settings
+ * as they must be; and one that is wrong has a number and a value.
+ * Run: unwind=30 quick mechanisms=so101_sts */
+void prove_wire_arming(void)
+{
+    const uint32_t i = nondet_u32();
+    uint32_t value;
+
+    any_state();
+    GIVEN(i < FT_BUS_DRIVES);
+    if (ft_bus_heard_of(&bus) == FT_GOOD && ft_bus_well(&bus) == FT_GOOD
+        && ft_bus_set_right(&bus) == FT_GOOD) {
+        CLAIM(bus.drive[i].state == (uint8_t)FT_BUS_SEEN
+              || bus.drive[i].state == (uint8_t)FT_BUS_ENABLED);
+        CLAIM(bus.drive[i].asked >= ft_dialect_steps(i));
+    }
+    (void)ft_bus_differs(&bus.drive[i], &value);
+    END;
+}
