@@ -44,7 +44,8 @@ SEEDED = (
     Seeded("lab_requests", "ft_lab.c", "lab->wanted = velocity;", "lab->wanted = velocity + velocity;"),
     Seeded("lab_law", "ft_lab.c", "l->torque[j] = ft_clamp(torque, most(lab, state, j));", "l->torque[j] = torque;"),
     Seeded("safety_faults", "ft_conditions.c", "kinds |= FT_POWERED;", "kinds |= 0u;", mechanism="braked"),
-    Seeded("law_torque", "ft_law.c", "return cut(l, j, torque, c->effort, in, found);", "return torque;"),
+    Seeded("law_torque", "ft_law.c", "return cut(l, j, torque, c->effort, in->counts, in->tick, found);",
+           "return torque;"),
     Seeded("law_wild", "ft_law.c", "    if (!(ft_size(x) < BOUNDLESS)) {\n        ft_found(found, &found->wild, j);\n"
            "        return FT_C(0.0);\n    }\n", ""),
     Seeded("law_overlay", "ft_law.c", "l->overlay[i][joint] = share[i];", "l->overlay[i][joint] = share[0];"),
