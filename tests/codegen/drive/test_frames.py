@@ -154,13 +154,14 @@ def test_what_servos_are_asked_and_told_to_be_set_to_is_as_the_published_library
     handler = protocol_packet_handler()
     for register in feetech.REGISTERS.values():
         asked, told = Port(), Port()
-        handler.syncReadTx(asked, register.number, register.size, [5, 253], 2)
-        assert asked.sent == feetech.ask([5, 253], register.number, register.size)
-        group = GroupSyncWrite(told, handler, register.number, register.size)
+        number = 0 if register.number == feetech.FIRMWARE else register.number
+        handler.syncReadTx(asked, number, register.size, [5, 253], 2)
+        assert asked.sent == feetech.ask([5, 253], number, register.size)
+        group = GroupSyncWrite(told, handler, number, register.size)
         value = 0x1234 & (1 << 8 * register.size) - 1
         group.addParam(5, [0x34, 0x12][:register.size])
         group.txPacket()
-        assert told.sent == feetech.settings({5: value}, register.number, register.size)
+        assert told.sent == feetech.settings({5: value}, number, register.size)
     switched = Port()
     group = GroupSyncWrite(switched, handler, feetech.TORQUE_ENABLE, 1)
     for id, on in ((1, True), (2, False), (253, True)):
