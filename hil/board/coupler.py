@@ -7,6 +7,7 @@ count as one.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,8 @@ class PlantCoupler:
         for drive in wiring.buses.all:
             drive.catch_up = self.bring_up
         chip.before_change, chip.before_read = self._before_change, self.bring_up
+        if self._borrowed is not None:
+            self._borrowed.own = self._borrowed.ways()
 
     @property
     def held(self) -> bool:
@@ -127,6 +130,7 @@ class Borrowed:
         self._lending = chip.core.lending
         self.again, self.out = 0, False
         self._rigid: rigid.Plant | None = None  # while it is lent
+        self.own: tuple[Callable[..., object], ...] = ()  # what `ways` are as long as C may answer
         self._outside: object = None
         self._sequences: dict[int, list[int]] = {}  # of the converters
         self._joints = len(wiring.joints)
@@ -156,7 +160,7 @@ class Borrowed:
         """See hil.chip.lending.Lender."""
         wiring = self._wiring
         self.again = lending.now + _ASK_AGAIN
-        if not wiring.power.settled() or not all(timer.out for timer in wiring.power.timers):
+        if self.ways() != self.own or not wiring.power.settled() or not all(t.out for t in wiring.power.timers):
             return False
         try:
             wiring.power.lend(self.state)
@@ -223,13 +227,19 @@ class Borrowed:
         elif self.out:
             self._tell()
 
+    def ways(self) -> tuple[Callable[..., object], ...]:
+        """By which the chip asks for what is outside of it; C answers in their place, unless somebody has set others."""
+        chip = self._chip
+        return chip.before_change, chip.before_read, *(converter.volts for converter in chip.converters)
+
     def _seen(self) -> object:
         wiring, plant = self._wiring, self._plant
         drivers = [(driver.deaf, driver.enabled, *driver.registers.values()) for driver in wiring.power.gate_drivers]
         sensors = [(s.backwards, s.stuck, s.noise) for s in wiring.senses.current_sensors.values()]
         faults = [fault.none for fault in wiring.encoders.faults]
         rest = (plant.lendable, plant.max_step) if isinstance(plant, rigid.Plant) else ()
-        return (*wiring.senses.temperatures, *wiring.power.motor_wires, drivers, sensors, faults, rest)
+        return (*wiring.senses.temperatures, *wiring.power.motor_wires, drivers, sensors, faults, rest,
+                self.ways())
 
     # -- asked by C and by converters -------------------------------------------
 
