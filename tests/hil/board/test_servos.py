@@ -126,6 +126,7 @@ def test_a_tick_takes_of_the_wire_what_check_says():
     with board() as on:
         line = on.wiring.buses.lines["servos"]
         session = armed(on)
+        rig.pump(on, session, 2)  # once enabled, they have been asked for what they forget without power
         times: list[tuple[float, int]] = []
         line.log = lambda seconds, packet: times.append((seconds, len(packet)))
         rig.pump(on, session, 10)
