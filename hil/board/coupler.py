@@ -228,7 +228,7 @@ class Borrowed:
             self._tell()
 
     def ways(self) -> tuple[Callable[..., object], ...]:
-        """By which the chip asks for what is outside of it; C answers in their place, unless somebody has set others."""
+        """By which the chip asks for what is outside of it; C answers for them, unless somebody has set others."""
         chip = self._chip
         return chip.before_change, chip.before_read, *(converter.volts for converter in chip.converters)
 
