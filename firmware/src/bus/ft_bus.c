@@ -224,7 +224,8 @@ static bool restarted(const ft_bus_drive *d)
     return d->enabled && d->state == FT_BUS_SEEN;
 }
 
-/* Take in whether a drive has answered, and whether it is the same as before. */
+/* Take in whether a drive has answered, and whether it is the same as
+ * before. */
 static void note(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 {
     if (!d->answered)

@@ -80,7 +80,8 @@ static uint32_t count_of(const ft_frame f[], uint32_t count, uint32_t what)
 }
 
 /* Which motors are on, of those that are to be told: another one that has been
- * without power stays off. One that was switched off is off whatever it says. */
+ * without power stays off. One that was switched off is off whatever it
+ * says. */
 static void pack_switches(ft_sts *w, const ft_frame f[], uint32_t count)
 {
     const uint32_t some = count_of(f, count, FT_STS_SWITCH);

@@ -84,6 +84,7 @@ static uint32_t settings(uint32_t i, setting s[STEPS])
         s[n++] = (setting){ 31, v->offset, v->offset, false };
         s[n++] = (setting){ 48, v->steps, v->steps, false };
         s[n++] = (setting){ 0, v->firmware, v->firmware, false };
+        s[n++] = (setting){ 30, 1, 1, false };
     }
     return n;
 }
