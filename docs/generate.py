@@ -138,13 +138,13 @@ wakes late by 0.5 ms in the mean, needs 2 ms, and is held up for 10 ms once in a
 | --- | --- | --- | --- |
 | PD of the drives | 3.4, 41.6, 20.5, 19.4, 5.3, 10.1, 7.0 | 21.0 | |
 | PC at 125 Hz with gravity | 5.9, 5.5, 6.6, 10.9, 6.5, 4.7, 5.6 | 0.72 | 0.33; 15.5 |
-| this firmware | 0.20, 0.25, 0.30, 0.14, 0.22, 0.22, 0.33 | 0.21 | 0.0013; 2.1 |
+| this firmware | 0.20, 0.30, 0.40, 0.14, 0.22, 0.24, 0.33 | 0.21 | 0.0013; 2.1 |
 | a board without delay that knows the arm exactly | 0.05, 0.07, 0.05, 0.06, 0.06, 0.05, 0.05 | 0.38 | |
 
 The last row is told in the drives' fields, whose steps of position are 0.38 mrad: less cannot be held at rest. Planned
 are at most 2.2 rad/s: the drives keep the PC's last command while it does nothing, and leap after it; the board stops
 on its path and goes on from there (`--resume`). Arm and model are the same here, without friction or an unknown
-load: what real arms keep of this is not known. The whole tick takes 5091 instructions in the mean, the bus is busy for
+load: what real arms keep of this is not known. The whole tick takes 5572 instructions in the mean, the bus is busy for
 70 % of the time. `make bench` measures all of it.
 
 ## Drives on the virtual board
