@@ -14,6 +14,7 @@ from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
 
 from codegen.mechanism.description import BASE, Mechanism
+from host.record.definitions import definition
 from host.record.robot import frames
 from host.scene.surroundings import Contact, Moment, Surroundings, Thing
 
@@ -26,97 +27,12 @@ FORCE = 0.01  # m of an arrow for 1 N
 SHAFT = {"x": 0.008, "y": 0.02, "z": 0.0}  # m: its diameter, its head's
 ON = " on "  # between a thing and a link in an arrow's text
 COLOUR = "#b04fd0"
-_LINE = "=" * 80
-_MARKERS = f"""visualization_msgs/Marker[] markers
-{_LINE}
-MSG: visualization_msgs/Marker
-int32 ARROW=0
-int32 CUBE=1
-int32 SPHERE=2
-int32 CYLINDER=3
-int32 LINE_STRIP=4
-int32 LINE_LIST=5
-int32 CUBE_LIST=6
-int32 SPHERE_LIST=7
-int32 POINTS=8
-int32 TEXT_VIEW_FACING=9
-int32 MESH_RESOURCE=10
-int32 TRIANGLE_LIST=11
-int32 ADD=0
-int32 MODIFY=0
-int32 DELETE=2
-int32 DELETEALL=3
-std_msgs/Header header
-string ns
-int32 id
-int32 type
-int32 action
-geometry_msgs/Pose pose
-geometry_msgs/Vector3 scale
-std_msgs/ColorRGBA color
-builtin_interfaces/Duration lifetime
-bool frame_locked
-geometry_msgs/Point[] points
-std_msgs/ColorRGBA[] colors
-string texture_resource
-sensor_msgs/CompressedImage texture
-visualization_msgs/UVCoordinate[] uv_coordinates
-string text
-string mesh_resource
-visualization_msgs/MeshFile mesh_file
-bool mesh_use_embedded_materials
-{_LINE}
-MSG: std_msgs/Header
-builtin_interfaces/Time stamp
-string frame_id
-{_LINE}
-MSG: builtin_interfaces/Time
-int32 sec
-uint32 nanosec
-{_LINE}
-MSG: builtin_interfaces/Duration
-int32 sec
-uint32 nanosec
-{_LINE}
-MSG: geometry_msgs/Pose
-geometry_msgs/Point position
-geometry_msgs/Quaternion orientation
-{_LINE}
-MSG: geometry_msgs/Point
-float64 x
-float64 y
-float64 z
-{_LINE}
-MSG: geometry_msgs/Quaternion
-float64 x
-float64 y
-float64 z
-float64 w
-{_LINE}
-MSG: geometry_msgs/Vector3
-float64 x
-float64 y
-float64 z
-{_LINE}
-MSG: std_msgs/ColorRGBA
-float32 r
-float32 g
-float32 b
-float32 a
-{_LINE}
-MSG: sensor_msgs/CompressedImage
-std_msgs/Header header
-string format
-uint8[] data
-{_LINE}
-MSG: visualization_msgs/UVCoordinate
-float32 u
-float32 v
-{_LINE}
-MSG: visualization_msgs/MeshFile
-string filename
-uint8[] data
-"""
+_MARKERS = definition(
+    "visualization_msgs/Marker[] markers\n",
+    "visualization_msgs/Marker", "std_msgs/Header", "builtin_interfaces/Time", "builtin_interfaces/Duration",
+    "geometry_msgs/Pose", "geometry_msgs/Point", "geometry_msgs/Quaternion", "geometry_msgs/Vector3",
+    "std_msgs/ColorRGBA", "sensor_msgs/CompressedImage", "visualization_msgs/UVCoordinate",
+    "visualization_msgs/MeshFile")
 
 
 class Around:

@@ -43,6 +43,7 @@ from codegen.wire.names import state_name
 from codegen.wire.units import from_wire
 from host.link.configuration import Configuration
 from host.record.around import CONTACTS, MOVING, Around, moments
+from host.record.definitions import definition
 from host.record.robot import animation
 from host.record.telemetry import tick_budget
 from host.scene.description import scene
@@ -57,16 +58,7 @@ SHAPE = (".y", ".slope_y", ".z", ".slope_z")  # behind a link's name: of its end
 METADATA = "femtorque"
 ARM = "arm.json.gz"  # the attachment: host.scene.description
 
-_STAMP = """
-================================================================================
-MSG: std_msgs/Header
-builtin_interfaces/Time stamp
-string frame_id
-================================================================================
-MSG: builtin_interfaces/Time
-int32 sec
-uint32 nanosec
-"""
+_STAMP = definition("\n", "std_msgs/Header", "builtin_interfaces/Time")
 _JOINT_STATE = (
     "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\nfloat64[] effort" + _STAMP
 )

@@ -22,43 +22,17 @@ from codegen.mechanism.urdf import MOMENTS, links_here, roll_pitch_yaw
 from codegen.model.bodies import Model, rotation_axis, rotation_rpy
 from codegen.model.loop_assembly import assemble
 from codegen.model.modes import in_mode
+from host.record.definitions import definition
 
 Array = NDArray[np.float64]
 
 DESCRIPTION, TRANSFORMS, FIXED = "/robot_description", "/tf", "/tf_static"
 UNLIMITED = {"velocity": 1e3, "effort": 1e3}  # URDF wants some
 THICK = 0.02  # m: radius of a link's rod
-_LINE = "=" * 80
-_TF = f"""geometry_msgs/TransformStamped[] transforms
-{_LINE}
-MSG: geometry_msgs/TransformStamped
-std_msgs/Header header
-string child_frame_id
-geometry_msgs/Transform transform
-{_LINE}
-MSG: std_msgs/Header
-builtin_interfaces/Time stamp
-string frame_id
-{_LINE}
-MSG: builtin_interfaces/Time
-int32 sec
-uint32 nanosec
-{_LINE}
-MSG: geometry_msgs/Transform
-geometry_msgs/Vector3 translation
-geometry_msgs/Quaternion rotation
-{_LINE}
-MSG: geometry_msgs/Vector3
-float64 x
-float64 y
-float64 z
-{_LINE}
-MSG: geometry_msgs/Quaternion
-float64 x
-float64 y
-float64 z
-float64 w
-"""
+_TF = definition(
+    "geometry_msgs/TransformStamped[] transforms\n",
+    "geometry_msgs/TransformStamped", "std_msgs/Header", "builtin_interfaces/Time", "geometry_msgs/Transform",
+    "geometry_msgs/Vector3", "geometry_msgs/Quaternion")
 
 
 def animation(mechanism: Mechanism, stamps: Sequence[int], positions: Array) -> BinaryIO | None:
