@@ -59,9 +59,14 @@ def kept(key: str, make: Callable[[Path], object], whole: Callable[[Path], bool]
     with FileLock(entry.with_suffix(".lock")):
         if not (_used(entry) and whole(entry)):
             _make(entry, make)
-            if key[0] == "0":  # for one in sixteen: that takes time
+            if key.startswith("00"):  # for one in 256: that takes time
                 _remove_old(entry.parent, _time(entry))
     return entry
+
+
+def found(key: str) -> bool:
+    """Whether there is an entry of a key; nobody removes it then for a while."""
+    return _used(entry_of(key))
 
 
 def entry_of(key: str) -> Path:

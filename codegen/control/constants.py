@@ -58,8 +58,9 @@ class JointConstants:
     ki: float = member(PER_STEP, "N m per position step and tick")
     rotor: float = member(REAL, "N m per rad, of u - u': 2 J N^2/dt^2")
     viscous: float = member(REAL, "N m per rad, of u + u': D/dt")
-    coulomb_half: float = member(REAL, "N m: half of the friction")
-    coulomb_half_slope: float = member(REAL, "N m per rad, of u + u'")
+    coulomb: float = member(REAL, "N m: friction away from rest")
+    coulomb_slope: float = member(REAL, "N m per rad: half of that at rest, of u + u'")
+    coulomb_width: float = member(REAL, "rad, of u + u': slower is at rest")
     effort: float = member(REAL, "N m: limit of the torque")
     resistance: float = member(REAL, "V per N m: R/(K N), signed")
     inductance: float = member(REAL, "V per N m of change: L/(K N dt)")
@@ -133,8 +134,9 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
         ki=joint.gains.ki * unit / hz * measured,
         rotor=2.0 * joint.rotor * (hz * hz),
         viscous=joint.friction.viscous * hz,
-        coulomb_half=0.5 * joint.friction.coulomb,
-        coulomb_half_slope=0.5 * joint.friction.coulomb * hz / COULOMB_VELOCITY[slides],
+        coulomb=joint.friction.coulomb,
+        coulomb_slope=0.5 * joint.friction.coulomb * hz / COULOMB_VELOCITY[slides],
+        coulomb_width=COULOMB_VELOCITY[slides] / hz,
         effort=effort,
         resistance=(bus / current if current else motor.R) / torque_constant if motor else 0.0,
         inductance=motor.L * hz / torque_constant if motor and not current else 0.0,
@@ -263,7 +265,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
         "host_lost": HOST_LOST * timeout,
         "following_ticks": max(2, round(FOLLOWING_S * control.rate_hz)),
         "integral": int(any(row.ki > 0.0 for row in rows)),
-        "coulomb": int(any(row.coulomb_half > 0.0 for row in rows)),
+        "coulomb": int(any(row.coulomb > 0.0 for row in rows)),
         "motors": int(any(row.resistance != 0.0 for row in rows)),
         "inductance": int(any(row.inductance != 0.0 for row in rows)),
         "fine": fine_digits(mechanism),

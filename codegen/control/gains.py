@@ -20,12 +20,13 @@ from itertools import count as counting
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import expm
 
+from codegen.common.remembered import remembered
+from codegen.control.exponential import exponential
 from codegen.control.observer import observer_gains
 from codegen.mechanism.description import Gains
 from codegen.model.bodies import Body, Model
-from codegen.model.loop_assembly import Assembly, assemble
+from codegen.model.loop_assembly import assemble
 from codegen.model.mass_matrix import mass_matrix
 from codegen.reference.flexible_mass import elastic_mass_matrix
 
@@ -50,19 +51,22 @@ class Stability:
         return self.radius <= 1.0 + 1e-9
 
 
-def sample_poses(model: Model, assembly: Assembly | None = None, count: int | None = None) -> Array:
+@remembered
+def sample_poses(model: Model, count: int | None = None) -> Array:
     """Poses (P, n) over the joints' ranges, always the same: start, straight, then a Halton sequence.
 
     Of closed loops: as far on the straight ways to these from the assembled pose as the independent joints can go.
     """
-    assembly = assembly or assemble(model)
+    assembly = assemble(model)
     free = [model.bodies[i] for i in assembly.independent]
     count = count or max(8, POSES * 6 // max(model.n, 6))
     lower, upper = np.array([_range(body) for body in free]).T
     start, straight = np.array([body.joint.start for body in free]), np.clip(0.0, lower, upper)
     scattered = halton(count - 2, len(free))
     poses = np.vstack([start, straight, lower + (upper - lower) * scattered])
-    return assembly.reach(poses) if assembly.dependent else poses
+    poses = assembly.reach(poses) if assembly.dependent else poses
+    poses.setflags(write=False)
+    return poses
 
 
 def halton(count: int, dimensions: int) -> Array:
@@ -116,9 +120,9 @@ class SampledLoop:
     dt: float
 
     @staticmethod
-    def of(model: Model, lead: int, poses: Array | None = None) -> SampledLoop:
-        assembly = assemble(model)
-        poses = sample_poses(model, assembly) if poses is None else poses
+    @remembered
+    def of(model: Model, lead: int) -> SampledLoop:
+        assembly, poses = assemble(model), sample_poses(model)
         masses, driven = mass_matrix(model, poses), list(assembly.actuated)
         moves = np.broadcast_to(np.eye(model.n), masses.shape)
         K = C = np.zeros(())
@@ -131,20 +135,17 @@ class SampledLoop:
             masses, moves = np.swapaxes(G, -1, -2) @ masses @ G, G[:, driven]
         k, n, dt = masses.shape[-1], len(driven), model.dt
         lag, back_emf = (x[driven] for x in _motors(model))
-        A, B = [], []
-        for M, G in zip(masses, moves, strict=True):
-            a = np.zeros((2 * k + 2 * n, 2 * k + 2 * n))
-            a[:k, k:2 * k] = np.eye(k)
-            a[k:2 * k, 2 * k:2 * k + n] = np.linalg.solve(M, G.T)
-            a[k:2 * k, :k], a[k:2 * k, k:2 * k] = -np.linalg.solve(M, K + 0.0 * M), -np.linalg.solve(M, C + 0.0 * M)
-            a[2 * k:2 * k + n, k:2 * k] = -np.diag(lag * back_emf) @ G
-            a[2 * k:2 * k + n, 2 * k:2 * k + n] = -np.diag(lag)
-            a[2 * k:2 * k + n, 2 * k + n:] = np.diag(lag)
-            step = expm(a * dt)
-            A.append(step[:2 * k + n, :2 * k + n])
-            B.append(step[:2 * k + n, 2 * k + n:])
+        a = np.zeros((len(poses), 2 * k + 2 * n, 2 * k + 2 * n))
+        q, qd, f, command = slice(k), slice(k, 2 * k), slice(2 * k, 2 * k + n), slice(2 * k + n, None)
+        a[:, q, qd] = np.eye(k)
+        a[:, qd, f] = np.linalg.solve(masses, np.swapaxes(moves, -1, -2))
+        a[:, qd, q] = -np.linalg.solve(masses, K + 0.0 * masses)
+        a[:, qd, qd] = -np.linalg.solve(masses, C + 0.0 * masses)
+        a[:, f, qd], a[:, f, f], a[:, f, command] = -np.diag(lag * back_emf) @ moves, -np.diag(lag), np.diag(lag)
+        step = exponential(a * dt)[:, :2 * k + n]
         observer = observer_gains(model.mechanism.control.observer_hz, dt)
-        return SampledLoop(tuple(driven), poses, masses, moves, np.array(A), np.array(B), observer, lead, dt)
+        return SampledLoop(tuple(driven), poses, masses, moves, step[..., :2 * k + n], step[..., command], observer,
+                           lead, dt)
 
     def radii(self, ku: Array, kv: Array, at: Sequence[int] | None = None) -> Array:
         """Spectral radius of the closed loop at all poses (P,) or those numbered `at`.

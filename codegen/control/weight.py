@@ -6,10 +6,12 @@ power nothing else is taken for granted: cogging and gears that do not turn back
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from codegen.common.remembered import remembered
 from codegen.common.vectors import norm
 from codegen.control.gains import sample_poses
 from codegen.mechanism.description import Mechanism, Safety
@@ -23,7 +25,8 @@ LOOP_POSES = 8  # of closed loops, which take their time to reach each
 ROUNDING = 1e-9  # of the weight of all that moves, at an arm of 1 m: what a sum of torques that cancel leaves
 
 
-def weights(mechanism: Mechanism) -> dict[str, float]:
+@remembered
+def weights(mechanism: Mechanism) -> Mapping[str, float]:
     """The largest torque (N m, or N of a prismatic joint) at rest that gravity asks of each actuated joint over the
     ranges of all joints, in the worst of its modes. Raises Refused where closed loops do not close."""
     if not np.any(mechanism.gravity):
@@ -40,7 +43,7 @@ def _weights(mechanism: Mechanism) -> dict[str, float]:
     """Of one mode."""
     model = Model.of(mechanism)
     assembly = assemble(model)
-    poses = sample_poses(model, assembly, LOOP_POSES if assembly.dependent else None)
+    poses = sample_poses(model, LOOP_POSES if assembly.dependent else None)
     still = np.zeros_like(poses)
     torques = newton_euler(model, poses, still, still)
     if assembly.dependent:

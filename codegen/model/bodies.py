@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.elementary import sin_cos
+from codegen.common.remembered import remembered
 from codegen.common.vectors import product
 from codegen.mechanism.description import BASE, Joint, Matrix, Mechanism, Vector
 from codegen.model.torsion import with_torsion
@@ -56,6 +57,7 @@ class Model:
     chosen_scheme: str | None = None
 
     @staticmethod
+    @remembered
     def of(mechanism: Mechanism, chosen_scheme: str | None = None) -> Model:
         """With the scheme that the mechanism settles or else the one given; without one, for kinematics, exact dynamics
         and gains alone. `codegen.step.scheme.model_of` chooses it."""

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.errors import BadInput, Refused
 from codegen.common.factors import basis, distances, least_squares, rank, solve
+from codegen.common.remembered import remembered
 from codegen.common.vectors import norm, product
 from codegen.mechanism.description import Mechanism
 from codegen.model.bodies import Model
@@ -351,7 +352,16 @@ def assemble(model: Model, near: Mapping[str, float] | None = None) -> Assembly:
 
     near: positions of some joints by name, instead of their start.
     """
-    found, near = Equations.of(model), near or {}
+    return _assemble(model, near) if near else _from_the_start(model)
+
+
+@remembered
+def _from_the_start(model: Model) -> Assembly:
+    return _assemble(model, {})
+
+
+def _assemble(model: Model, near: Mapping[str, float]) -> Assembly:
+    found = Equations.of(model)
     guess = np.array([near.get(body.joint.name, body.joint.start) for body in model.bodies])
     q = _assembled(model, found, guess)
     kept, dropped = _independent_rows(model, found, q)

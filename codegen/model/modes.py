@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.common.elementary import arctan2
 from codegen.common.errors import BadInput
+from codegen.common.remembered import remembered
 from codegen.common.vectors import norm, product
 from codegen.mechanism.description import BASE, Joint, Link, Mechanism
 from codegen.model.bodies import Model, beyond, rotation_rpy
@@ -27,6 +28,7 @@ def has_modes(mechanism: Mechanism) -> bool:
     return len(mechanism.modes) > 1
 
 
+@remembered
 def in_mode(mechanism: Mechanism, name: str | None = None) -> Mechanism:
     """The mechanism in one mode, by default the first, standing on that mode's link. Raises BadInput if it cannot."""
     if not mechanism.modes:

@@ -201,6 +201,7 @@ class NewtonEuler:
 
 
 PACE_OF_CORRECTION = 0.02  # rad or m: a longer correction does not follow from the last pose
+SWING = 0.75  # rad or m in half a tick: within pi/4, which steps turn by, correction included
 PASSES, SETTLED = 30, 1e-12  # over a whole motion, until its predictions are, but for rounding; rad or m
 
 
@@ -229,8 +230,10 @@ class Closed:
         if np.max(np.abs(x), initial=0.0) > PACE_OF_CORRECTION or not a.margin(at) > SINGULAR:
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
         qd, qdd = self._moves(at, self.u, u)
+        advance = self._advance(qd, qdd)
+        self._within_reach(advance[self.bound])
         tau = self._allocate(newton_euler(self.model, at, qd, qdd), a.velocity_matrix(at))
-        self.at = at + self._advance(qd, qdd)
+        self.at = at + advance
         self.at[self.bound] += x
         self.at[self.free], self.u = np.asarray(q_next, float)[self.places], u
         return tau
@@ -255,6 +258,7 @@ class Closed:
             raise AssertionError("predictions do not settle")
         if np.max(np.abs(x), initial=0.0) > PACE_OF_CORRECTION or not np.all(a.margin(at) > SINGULAR):
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
+        self._within_reach(self._advance(qd, qdd)[:, self.bound])
         tau = newton_euler(self.model, at[1:], qd[1:], qdd[1:])
         return self._allocate(tau, a.velocity_matrix(at[1:]))
 
@@ -268,6 +272,11 @@ class Closed:
     def _advance(self, qd: Joints, qdd: Joints) -> Joints:
         """From one sample to the next (..., n)."""
         return self.model.dt * qd + 0.5 * self.model.dt**2 * qdd
+
+    def _within_reach(self, advance: NDArray[np.float64]) -> None:
+        """Raises Refused if a dependent joint goes on too far in one tick."""
+        if not np.all(np.abs(advance) <= 2.0 * SWING):
+            raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
 
     def _allocate(self, tau: Joints, moves: NDArray[np.float64]) -> Joints:
         """Shares Q = G' tau, moves = G (..., n, mobility), among the independent and the redundant joints."""

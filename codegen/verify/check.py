@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh, eigvalsh
 
 from codegen.board import fieldbus
 from codegen.board import reader as board_module
@@ -323,6 +322,8 @@ def _beam_modes(model: Model) -> list[BeamMode]:
     joints = tree.mechanism.moving
     M, K, C = elastic_mass_matrix(model, np.array([joint.start for joint in joints]))
     bends = np.ix_(*2 * [[*(k for k, joint in enumerate(joints) if joint.elastic), *range(len(joints), len(K))]])
+    from scipy.linalg import eigh  # noqa: PLC0415 (0.25 s, and few bend)
+
     squares, shapes = eigh(K[bends], M[bends])
     omega = np.sqrt(squares)
     damped = np.einsum("ik,ij,jk->k", shapes, C[bends], shapes) / (2.0 * omega)
@@ -336,6 +337,8 @@ def _whirling(model: Model, warnings: list[str]) -> None:
     q = np.array([joint.start for joint in joints])
     M, K, _ = elastic_mass_matrix(model, q)
     n = len(joints)
+    from scipy.linalg import eigvalsh  # noqa: PLC0415 (0.25 s, and few bend)
+
     lowest = float(np.sqrt(eigvalsh(K[n:, n:], M[n:, n:])[0])) if len(K) > n else np.inf
     for i in tree.beams:
         velocity, at = 0.0, tree.pieces[i].parent

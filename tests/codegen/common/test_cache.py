@@ -76,10 +76,10 @@ def test_who_is_killed_leaves_no_entry_and_no_lock_and_what_is_left_is_removed(f
     left = list(folder.glob("new-*"))
     assert len(left) == 1
     assert (cache.kept("key", write("whole")) / "it").read_text() == "whole"
-    cache.kept("0", write("it"))
+    cache.kept("00", write("it"))
     assert left[0].is_dir()  # somebody may be at work on it
     os.utime(left[0], (0, 0))
-    cache.kept("01", write("it"))
+    cache.kept("001", write("it"))
     assert not left[0].exists()
 
 
@@ -105,13 +105,13 @@ def test_beyond_the_limit_those_used_longest_ago_go_first(folder, monkeypatch):
     for n, key in enumerate(["a", "b", "c", "d"]):
         os.utime(cache.kept(key, write("x" * 1000)), (1000.0 + n, 1000.0 + n))
     cache.kept("a", write(""))  # used now
-    cache.kept("0", write("x"))
-    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["0", "a", "d"]
-    assert sorted(path.name for path in folder.glob("*.lock")) == ["0.lock", "a.lock", "d.lock"]
+    cache.kept("00", write("x"))
+    assert sorted(path.name for path in folder.iterdir() if path.is_dir()) == ["00", "a", "d"]
+    assert sorted(path.name for path in folder.glob("*.lock")) == ["00.lock", "a.lock", "d.lock"]
 
 
 def test_what_was_used_within_the_hour_stays_however_much_it_is(folder, monkeypatch):
     monkeypatch.setattr(cache, "LIMIT", 10)
-    for key in ("a", "b", "0"):
+    for key in ("a", "b", "00"):
         cache.kept(key, write("x" * 1000))
     assert len([path for path in folder.iterdir() if path.is_dir()]) == 3

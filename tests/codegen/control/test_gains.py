@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from scipy.stats import qmc
 
 from codegen.control.gains import MARGIN, apparent_inertia, halton, loop_stability, sample_poses, stiffest_gains
 from codegen.mechanism.description import Gains, Limits
@@ -144,6 +143,8 @@ def test_rotors_count_with_the_square_of_the_gear() -> None:
 
 
 def test_haltons_points_are_those_of_scipy():
+    from scipy.stats import qmc  # here: every worker would import it
+
     for dimensions in (1, 3, 29):
         expected = qmc.Halton(dimensions, scramble=False).random(50)
         np.testing.assert_allclose(halton(50, dimensions), expected, rtol=0.0, atol=1e-15)

@@ -1,0 +1,43 @@
+"""The exponential of matrices: how a linear system goes on over one tick."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+DEGREE = 6  # of the Padé approximant: 3.4e-16 of the exponential at a norm of a half
+ROUNDS = 8  # of balancing, more than which change little
+
+
+def exponential(A: Array) -> Array:
+    """e^A (P, n, n) of matrices A (P, n, n) alike in size, by scaling and squaring a Padé approximant (Golub and Van
+    Loan, Matrix Computations, section 11.3), in balanced units: every squaring costs precision. SciPy's is the same,
+    but importing it takes 0.25 s of every command."""
+    units = _balanced(np.max(np.abs(A), axis=0))
+    B = A * units / units[:, None]
+    norm = float(np.max(np.sum(np.abs(B), axis=-1), initial=0.0))
+    halvings = max(0, int(np.ceil(np.log2(norm))) + 1) if norm > 0.0 else 0
+    X = B / 2.0**halvings
+    power = above = below = np.broadcast_to(np.eye(A.shape[-1]), A.shape)
+    c = 1.0
+    for k in range(1, DEGREE + 1):
+        c *= (DEGREE - k + 1.0) / (k * (2.0 * DEGREE - k + 1.0))
+        power = X @ power
+        above, below = above + c * power, below + (-1.0)**k * c * power
+    result: Array = np.linalg.solve(below, above)
+    for _ in range(halvings):
+        result = result @ result
+    return result * units[:, None] / units
+
+
+def _balanced(sizes: Array) -> Array:
+    """Units (n,), powers of two, in which the rows of |A| (n, n) add up to about what its columns do (Osborne 1960)."""
+    units, others = np.ones(len(sizes)), sizes * (1.0 - np.eye(len(sizes)))
+    for _ in range(ROUNDS):
+        for i in range(len(units)):
+            row, column = others[i] @ (units / units[i]), others[:, i] @ (units[i] / units)
+            if row > 0.0 and column > 0.0:
+                units[i] *= 2.0 ** np.round(0.5 * np.log2(row / column))
+    return units

@@ -1,0 +1,47 @@
+"""The exponential of matrices, against SciPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from codegen.common.firmware import MECHANISMS
+from codegen.control.exponential import exponential
+from codegen.control.gains import SampledLoop
+from codegen.mechanism.reader import load_mechanism
+from codegen.model.bodies import Model
+from codegen.model.modes import in_mode
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-8, 0.3, 1.0, 30.0])
+def test_random_matrices(size):
+    """The exponential is the worse conditioned the larger the matrix is, by its norm at least."""
+    A = size * np.random.default_rng(1).normal(size=(20, 6, 6))
+    for a, got, wanted in zip(A, exponential(A), expm(A), strict=True):
+        error = 1e-13 * (1.0 + np.linalg.norm(a, 1))
+        np.testing.assert_allclose(got, wanted, rtol=0.0, atol=error * np.max(np.abs(wanted)))
+
+
+@pytest.mark.parametrize("mass", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("frequency", [0.0, 1.0, 3e4])
+def test_an_oscillator_whatever_its_units(mass, frequency):
+    """q'' = f/m - w^2 q under a force that stays: sine, cosine and their integral, to the last digits of each entry."""
+    dt, w = 1e-3, frequency
+    A = np.array([[[0.0, 1.0, 0.0], [-w**2, 0.0, 1.0 / mass], [0.0, 0.0, 0.0]]])
+    s, c = (np.sin(w * dt) / w, np.cos(w * dt)) if w else (dt, 1.0)
+    held = (1.0 - c) / w**2 if w else dt**2 / 2.0
+    wanted = np.array([[c, s, held / mass], [-w**2 * s, c, s / mass], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(exponential(A * dt)[0], wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["three_link", "six_axis", "flexible_link", "wall_arm", "delta"])
+def test_one_tick_of_a_mechanism(name, monkeypatch):
+    mechanism = in_mode(load_mechanism(MECHANISMS / f"{name}.toml"))
+    ours = SampledLoop.of(Model.of(mechanism), 1)
+    monkeypatch.setattr("codegen.control.gains.exponential", expm)
+    monkeypatch.setitem(vars(mechanism), "_remembered", {})
+    its = SampledLoop.of(Model.of(mechanism), 1)
+    assert its is not ours
+    for got, wanted in ((ours.A, its.A), (ours.B, its.B)):
+        np.testing.assert_allclose(got, wanted, rtol=0.0, atol=1e-12 * np.max(np.abs(wanted)))
