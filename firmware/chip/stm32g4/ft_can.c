@@ -10,7 +10,7 @@
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-enum { FT_BUFFERS = 3 };
+enum { FT_BUFFERS = 3 }; /* to send from, and places of the FIFO */
 #define FT_ALL_BUFFERS 7u
 
 typedef struct {
@@ -94,9 +94,9 @@ bool ft_can_put(uint32_t bus, const ft_frame *f)
 {
     const ft_can *c = &ft_can_table[bus];
     uint32_t status = c->can->TXFQS, words[2];
-    if ((status & FDCAN_TXFQS_TFQF) != 0)
-        return false;
     uint32_t index = status >> FDCAN_TXFQS_TFQPI_Pos & 3u;
+    if ((status & FDCAN_TXFQS_TFQF) != 0 || index >= FT_BUFFERS)
+        return false;
     FDCAN_Element_TypeDef *to = &ft_can_memory(c)->T[index];
     memcpy(words, f->data, sizeof words);
     to->ID = (f->id & FT_FRAME_LONG) != 0
@@ -116,9 +116,9 @@ bool ft_can_get(uint32_t bus, ft_frame *f)
 {
     const ft_can *c = &ft_can_table[bus];
     uint32_t status = c->can->RXF0S;
-    if ((status & FDCAN_RXF0S_F0FL) == 0)
-        return false;
     uint32_t index = status >> FDCAN_RXF0S_F0GI_Pos & 3u;
+    if ((status & FDCAN_RXF0S_F0FL) == 0 || index >= FT_BUFFERS)
+        return false;
     const FDCAN_Element_TypeDef *from = &ft_can_memory(c)->R0[index];
     uint32_t id = from->ID;
     uint32_t words[2] = { from->DATA[0], from->DATA[1] };

@@ -1,0 +1,92 @@
+"""The models of CAN controllers against the vendor's word on their registers: places, bits, the parts of a bit."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from hil.chip.stm32f4 import bxcan
+from hil.chip.stm32f4.bxcan import BxCan, Filters
+from hil.chip.stm32g4 import fdcan
+from hil.chip.stm32g4.fdcan import Fdcan, FirstFdcan
+from tests.firmware import register_map
+from tests.hil.chip import test_bxcan, test_fdcan
+
+F4, G4 = register_map.stm32f405, register_map.stm32g474
+MODELS = [(Filters, "CAN1", 0x40006400, F4), (BxCan, "CAN2", 0x40006800, F4), (FirstFdcan, "FDCAN1", 0x40006400, G4),
+          (Fdcan, "FDCAN2", 0x40006800, G4), (Fdcan, "FDCAN3", 0x40006C00, G4)]
+BITS = {  # register: names of its bits in the model, as in the vendor's table but for a FIFO's or a mailbox's number
+    "CAN1.MCR": "INRQ SLEEP TXFP RFLM NART ABOM RESET DBF", "CAN1.MSR": "INAK SLAK ERRI SLAKI TXM RXM SAMP RX",
+    "CAN1.TSR": "RQCP0 TXOK0 ALST0 TERR0 ABRQ0", "CAN1.RF0R": "FULL0 FOVR0 RFOM0",
+    "CAN1.IER": "TMEIE FMPIE0 FFIE0 FOVIE0 EWGIE EPVIE BOFIE LECIE ERRIE SLKIE", "CAN1.ESR": "EWGF EPVF BOFF",
+    "CAN1.TI0R": "TXRQ RTR IDE", "CAN1.BTR": "SILM", "CAN1.FMR": "FINIT",
+    "FDCAN1.CCCR": "INIT CCE MON DAR FDOE BRSE PXHD TXP", "FDCAN1.DBTP": "TDC", "FDCAN1.TXBC": "TFQM",
+    "FDCAN1.IR": "RF0N RF0F RF0L TC TCF TFE EP EW BO PEA PED"}
+
+
+@pytest.mark.parametrize(("model", "name", "base", "registers"), MODELS, ids=[name for _, name, _, _ in MODELS])
+def test_every_register_is_where_the_vendor_has_it_and_takes_no_reserved_bit(model, name, base, registers):
+    there = registers()
+    for offset, register in model.REGISTERS.items():
+        vendors = there[base + offset]
+        assert vendors.name in (f"{name}.{register.name}", "FDCANCONFIG.CKDIV")
+        assert not register.writable & ~vendors.mask, register.name
+        assert "w" in vendors.access or not register.writable, register.name
+
+
+@pytest.mark.parametrize("register", BITS)
+def test_every_bit_is_where_the_vendor_has_it(register):
+    module, there = (bxcan, F4()) if register.startswith("CAN") else (fdcan, G4())
+    fields = next(r.fields for r in there.values() if r.name == register)
+    for name in BITS[register].split():
+        own = name.replace("0", "") if not hasattr(module, name) else name
+        assert getattr(module, own) == 1 << fields[name][0], name
+
+
+def test_the_places_in_message_ram_are_those_of_the_vendors_driver():
+    """SRAMCAN_... of stm32g4xx_hal_fdcan.c: 28 standard and 8 extended filters, twice 3 frames, 3 events, 3 to send."""
+    at, places = 0, []
+    for count, size in ((28, 4), (8, 8), (3, 72), (3, 72), (3, 8), (3, 72)):
+        places.append(at)
+        at += count * size
+    assert at == fdcan.PIECE
+    assert places == [fdcan.STANDARD, fdcan.EXTENDED, *fdcan.RECEIVED, 0x260, fdcan.TO_SEND]
+
+
+def packed(registers, register: str, values: dict[str, int]) -> int:
+    fields = next(r.fields for r in registers().values() if r.name == register)
+    return sum(value << fields[name][0] for name, value in values.items())
+
+
+def tries(registers, register: str, names: str):
+    """Values of the fields of a register: none, all, and some between."""
+    fields = next(r.fields for r in registers().values() if r.name == register)
+    most = {name: (1 << fields[name][1]) - 1 for name in names.split()}
+    chance = random.Random(7)
+    return [dict.fromkeys(most, 0), most,
+            *({name: chance.randint(0, top) for name, top in most.items()} for _ in range(40))]
+
+
+def test_bxcans_bit_is_as_long_and_sampled_as_rm0090_has_it_over_all_of_btr():
+    """32.7.7: a quantum of synchronisation, TS1 + 1 up to the sample point, TS2 + 1 behind it, of BRP + 1 clocks."""
+    chip = test_bxcan.Chip()
+    for v in tries(F4, "CAN1.BTR", "BRP TS1 TS2 SJW"):
+        chip.cans[0].value["BTR"] = packed(F4, "CAN1.BTR", v)
+        timing, quantum = chip.cans[0].timing, (v["BRP"] + 1) / 42e6
+        assert timing.bit == pytest.approx(quantum * (1 + v["TS1"] + 1 + v["TS2"] + 1))
+        assert timing.sample == pytest.approx(quantum * (1 + v["TS1"] + 1)) and timing.jump == v["SJW"] + 1
+
+
+@pytest.mark.parametrize("phase", ["N", "D"])
+def test_fdcans_bits_are_as_long_and_sampled_as_rm0440_has_them_over_all_of_nbtp_and_dbtp(phase):
+    chip = test_fdcan.Chip()
+    can = chip.cans[0]
+    can.value["CCCR"] |= test_fdcan.FDOE
+    for v in tries(G4, f"FDCAN1.{phase}BTP", f"{phase}BRP {phase}TSEG1 {phase}TSEG2 {phase}SJW"):
+        can.value[f"{phase}BTP"] = packed(G4, f"FDCAN1.{phase}BTP", v)
+        timing = can.timing if phase == "N" else can.fast
+        before, behind = v[f"{phase}TSEG1"] + 1, v[f"{phase}TSEG2"] + 1
+        quantum = (v[f"{phase}BRP"] + 1) / 170e6
+        assert timing.bit == pytest.approx(quantum * (1 + before + behind))
+        assert timing.sample == pytest.approx(quantum * (1 + before)) and timing.jump == v[f"{phase}SJW"] + 1
