@@ -16,7 +16,7 @@ from codegen.emit import step as step_source
 from codegen.mechanism.description import Joint
 from codegen.model.bodies import Model
 from codegen.model.loop_assembly import Assembly, assemble
-from codegen.reference.discrete import PACE_OF_CORRECTION
+from codegen.reference.discrete import PACE_OF_CORRECTION, SWING
 from codegen.step.c_text import Names, Printer, unit_of
 from codegen.step.closed import LoopStep, allocation
 from codegen.step.search import step_of
@@ -64,7 +64,7 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
         name=model.mechanism.name,
         length=f"{assembly.length:.9g}",
         intro=[line for text in intro for line in wrap(text, 76, subsequent_indent="") or [""]],
-        pace=PACE, least=LEAST, farthest=PACE_OF_CORRECTION,
+        pace=PACE, least=LEAST, farthest=PACE_OF_CORRECTION, swing=SWING,
         start=[angle(float(q), body.joint) for q, body in zip(assembly.start, model.bodies, strict=True)],
         independent=[(i, places[i]) for i in assembly.independent],
         units=units, m=prefix, M=prefix.upper(), moded=bool(prefix), local="" if prefix else "static ",

@@ -16,7 +16,7 @@ from codegen.emit import sources as emit
 from codegen.mechanism.description import Mechanism
 from codegen.model.bodies import Model
 from codegen.motion.trajectory import Knots
-from codegen.toolchain.host_compiler import Precision, build
+from codegen.toolchain.host_compiler import LIGHTLY, Precision, build
 from codegen.toolchain.step_library import Turns
 
 SOURCES = ("ft_motion", "ft_pace", "ft_path", "ft_queue", "ft_segment")
@@ -81,18 +81,6 @@ static long fill(ft_queue *to, long next, long knots, const ft_turn *q,
     return next;
 }
 
-/* Give the positions half a tick before a segment. */
-static void entry(const ft_segment *g, ft_turn q[FT_JOINTS])
-{
-    const ft_weights powers =
-        ft_segment_powers(FT_C(-0.5) / (ft_real)FT_TICK_HZ);
-    unsigned j;
-
-    for (j = 0; j < FT_JOINTS; j++)
-        q[j] = ft_segment_position(&g->joint[j], &powers,
-                                   ft_joint[j].per_unit);
-}
-
 /* Play all knots, from a state of the step, or, where there is none, after so
  * many ticks held at the first knot (-1: straight from half a tick before
  * it). mode: from each knot on. Of every tick: torque, half increments from
@@ -113,7 +101,7 @@ long ft_path_torque(long knots, long held, const void *state,
     ft_motion_clear(&m);
     ft_queue_open(&m.queue, &first);
     next = fill(&m.queue, 1, knots, q, rate, acceleration, mode);
-    entry(ft_queue_tail(&m.queue), before);
+    ft_path_place(before, ft_queue_tail(&m.queue), -FT_HALF_ONE);
     memset(&s, 0, sizeof s);
     ft_step_start(&s, held < 0 ? before : first.q);
     memcpy(rest.q, first.q, sizeof rest.q);
@@ -152,7 +140,7 @@ class CompiledPath:
         self.turns = Turns(Model.of(mechanism), precision)
         double = precision == "double"
         declarations = CDEF.format(real="double" if double else "float", bits=64 if double else 32)
-        self.ffi, self.lib = build(_sources(mechanism, step), declarations, precision)
+        self.ffi, self.lib = build(_sources(mechanism, step), declarations, precision, LIGHTLY)
 
     def torque(self, knots: Knots) -> NDArray[Any]:
         """tau_ID (N, J), N m or N, at the middles of all ticks of a motion, from knots as they go over the wire."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from codegen.emit.sources import step_sources
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.model.loop_assembly import assemble
@@ -17,10 +20,12 @@ from codegen.motion.trajectory import Trajectory, knots
 from codegen.reference import rigid as reference
 from codegen.reference import schemes
 from codegen.step.scheme import model_of
+from codegen.toolchain import host_compiler
 from codegen.toolchain.step_library import CompiledStep
 from codegen.wire import messages
 from codegen.wire.codec import Knot
 from tests.firmware.app import App, in_hold, replace
+from tests.firmware.test_extremes import SANITIZE
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 
@@ -104,6 +109,62 @@ def test_that_arming_where_the_loops_cannot_close_is_refused() -> None:
     app.home([end])
     app.run(400)
     assert app.command("ARM") in ("LOOPS_OPEN", "OUTSIDE_LIMITS")
+
+
+def test_that_an_arm_is_armed_again_after_a_singular_pose() -> None:
+    """Led back by hand to where the motion began: what was left of the loops at the singular pose is forgotten."""
+    app = in_hold(four_bar())
+    begun = app.see().position[0]
+    play(app, "four_bar_singular")
+    counts = round((begun - app.see().position[0]) / 2.0**32 * 8192)
+    for _ in range(abs(counts)):
+        app.chip.counts[0] = 1 if counts > 0 else -1
+        app.run(1, follow=False)
+    app.run(400)
+    assert app.command("CLEAR") == "NONE"
+    assert app.command("ARM") == "NONE"
+
+
+# Directions in which a five-bar is led as fast as it may, to a pose that is so near to a singular one that a step back
+# would be one of a rod by more than half a turn.
+SINGULAR = (0.028, 4.584, 4.884, 5.38, 5.944, 5.98)
+FORGET, LED = " || s->fault", "ft_magnitude(x) <= SWING ? x : FT_C(0.0)"
+
+
+def five_bar(folder: Path, patch: Callable[[str], str] = lambda text: text) -> Path:
+    """The replay of motions to a singular pose as a program in the folder, with sanitizers."""
+    mechanism = load_mechanism(MECHANISMS / "five_bar.toml")
+    files = step_sources(model_of(mechanism))
+    files["ft_step.c"] = patch(files["ft_step.c"])
+    files["singular.c"] = Path(__file__).with_name("singular.c").read_text()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    flags = (*SANITIZE, *host_compiler.ARITHMETIC, *host_compiler.WARNINGS)
+    done = subprocess.run([host_compiler.compiler(), *flags, "-I.", "singular.c", "ft_step.c", "ft_loop.c", "ft_tree.c",
+                           "-lm", "-o", "singular"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "singular"
+
+
+def lead(program: Path, direction: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([program, str(direction)], capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def led(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return five_bar(tmp_path_factory.mktemp("singular"))
+
+
+@pytest.mark.parametrize("direction", SINGULAR)
+def test_that_a_five_bar_is_led_to_a_singular_pose_and_back_without_a_run_time_error(
+        led: Path, direction: float) -> None:
+    done = lead(led, direction)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("fault")
+
+
+def test_that_a_rod_without_bounds_is_a_run_time_error(tmp_path: Path) -> None:
+    unbounded = five_bar(tmp_path, lambda text: replace(FORGET, "")(replace(LED, "x")(text)))
+    assert any("runtime error" in lead(unbounded, direction).stderr for direction in SINGULAR)
 
 
 def test_that_removing_the_fault_turns_its_test_red() -> None:

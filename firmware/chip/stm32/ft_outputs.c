@@ -408,14 +408,18 @@ void ft_chip_outputs(bool enabled)
     ft_drivers_enable(true);
 }
 
+/* A timer that can be stopped has been let drive where they are wanted only. */
 bool ft_chip_outputs_enabled(void)
 {
-    bool on = ft_wanted;
+    bool on = true, plain = true;
     FT_FOLDED
-    for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++)
-        if (ft_pwm_table[i].protection != FT_PLAIN)
-            on = on && (ft_pwm_table[i].timer->BDTR & TIM_BDTR_MOE) != 0;
-    return on;
+    for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++) {
+        if (ft_pwm_table[i].protection == FT_PLAIN)
+            continue;
+        on = on && (ft_pwm_table[i].timer->BDTR & TIM_BDTR_MOE) != 0;
+        plain = false;
+    }
+    return plain ? ft_wanted : on;
 }
 
 void ft_chip_brake(bool open)

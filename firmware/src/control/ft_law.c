@@ -112,33 +112,29 @@ uint32_t ft_law_take_limits(ft_law *l)
 
 /* ---- torque ----------------------------------------------------------- */
 
-/* Return Coulomb friction of the target, which fades out towards rest instead
- * of jumping there: |x + f/2| - |x - f/2| is 2x held within -f..f. */
+/* Return Coulomb friction of the target by its slope at rest, where it fades
+ * out instead of jumping: |x + w| - |x - w| is 2x held within -2w..2w. */
 static inline ft_real coulomb(const ft_joint_config *c, ft_real both)
 {
-    ft_real x = c->coulomb_half_slope * both;
-
-    return ft_size(x + c->coulomb_half) - ft_size(x - c->coulomb_half);
+    return ft_size(both + c->coulomb_width) - ft_size(both - c->coulomb_width);
 }
 
-/* Return rotor inertia, viscous and Coulomb friction of the target (Eq. 19),
- * from the half increments before and after it. */
-static inline ft_real losses(const ft_joint_config *c, ft_real before,
-                             ft_real after)
-{
-    ft_real both = before + after;
-    ft_real torque = c->rotor * (after - before) + c->viscous * both;
-
-    return FT_COULOMB ? torque + coulomb(c, both) : torque;
-}
-
-/* Return the torque of the motion alone (first line of the law). */
+/* Return the torque of the motion alone (first line of the law): tau_ID, rotor
+ * inertia, viscous and Coulomb friction of the target (Eq. 19), from the half
+ * increments before and after it. */
 static inline ft_real of_motion(const ft_joint_config *c, ft_real before,
                                 ft_real after, ft_real tau)
 {
+    const ft_real both = before + after;
+    ft_real torque = tau;
+
     if (!FT_FEEDFORWARD)
         return FT_C(0.0);
-    return tau + losses(c, before, after);
+    torque += c->viscous * both;
+    torque += c->rotor * (after - before);
+    if (FT_COULOMB)
+        torque += c->coulomb_slope * coulomb(c, both);
+    return torque;
 }
 
 /* Sum up the error, unless that pushes further into a limit. */
@@ -271,8 +267,7 @@ static inline void drive(ft_law *l, uint32_t j, const ft_law_input *in,
     const ft_real motion = of_motion(c, before, after, in->tau[j]);
     const ft_real rise = motion - l->motion[j];
     const ft_real asked = motion + of_error(l, j, in, found);
-    ft_real torque = limit(l, j, asked, in, found);
-    ft_real volts = induced(c, before + after, rise);
+    ft_real torque = limit(l, j, asked, in, found), volts;
 
     if (FT_INDUCTANCE)
         l->motion[j] = motion;
@@ -280,8 +275,9 @@ static inline void drive(ft_law *l, uint32_t j, const ft_law_input *in,
         && !leads_back(j, in->seen->coarse[j], torque, found)) {
         l->limits |= FT_LIMIT_POSITION;
         torque = volts = FT_C(0.0);
+    } else {
+        volts = induced(c, before + after, rise) + c->resistance * torque;
     }
-    volts += c->resistance * torque;
     l->torque[j] = torque;
     if (FT_INTEGRAL)
         l->clipped[j] = asked - torque;

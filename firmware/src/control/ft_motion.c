@@ -56,6 +56,7 @@ void ft_motion_clear(ft_motion *m)
 /* Stay at q, at rest, as if it had always been so. */
 void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
 {
+    ft_target *first = m->due;
     uint32_t j, i;
 
     m->rested = FT_MOTION_SLOTS;
@@ -63,13 +64,12 @@ void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
     m->left = FT_MOTION_AHEAD;
     FT_UNROLL
     for (j = 0; j < FT_JOINTS; j++) {
-        m->next.u[j] = m->next.du[j] = FT_C(0.0);
-        m->next.q[j] = q[j];
-        for (i = 0; i < FT_MOTION_SLOTS; i++) {
-            m->due[i].q[j] = q[j];
-            m->due[i].u[j] = FT_C(0.0);
-        }
+        m->next.u[j] = m->next.du[j] = first->u[j] = FT_C(0.0);
+        m->next.q[j] = first->q[j] = q[j];
     }
+    FT_UNROLL
+    for (i = 1; i < FT_MOTION_SLOTS; i++)
+        m->due[i] = *first;
 }
 
 /* Return whether the buffer begins with a motion that can be started. */
@@ -85,15 +85,21 @@ bool ft_motion_playable(const ft_motion *m)
 
 /* Play from the first knot of a motion, which is passed at the next boundary.
  * The path is taken half a tick backwards, so that the first interval's
- * torque is that of its own middle. */
-void ft_motion_start(ft_motion *m)
+ * torque is that of its own middle. Return the sines and cosines of the first
+ * knot's pose. The main loop has formed what this needs, unless the last motion
+ * has only just ended; forming it in the middle of its doing so changes nothing
+ * of the result. */
+const ft_pair *ft_motion_start(ft_motion *m)
 {
+    ft_queue_prepare_entry(&m->queue);
     m->phase = FT_MOTION_RUNNING;
     m->brake = m->underrun = false;
     m->pace.half = FT_HALF_ONE;
     m->pace.slope = 0;
     m->at = -FT_HALF_ONE;
     m->played = 0;
+    memcpy(m->next.q, m->queue.begins, sizeof m->next.q);
+    return m->queue.entry;
 }
 
 /* Slow down along the path. */
@@ -120,16 +126,6 @@ void ft_motion_forget(ft_motion *m)
     m->phase = FT_MOTION_IDLE;
     m->pace.half = m->pace.slope = 0;
     m->queue.flush = true;
-}
-
-/* Return the sines and cosines of the pose that the buffered motion begins
- * at. The main loop has formed them, unless the last motion has only just
- * ended; forming them in the middle of its doing so changes nothing of the
- * result. */
-const ft_pair *ft_motion_entry(ft_motion *m)
-{
-    ft_queue_prepare_entry(&m->queue);
-    return m->queue.entry;
 }
 
 /* ---- samples ---------------------------------------------------------- */
@@ -271,11 +267,8 @@ static void pass_knot(ft_motion *m)
 }
 
 /* Come to rest with the joints at the end of the path. */
-static uint32_t arrive(ft_motion *m, const ft_segment *g, int32_t overshoot)
+static uint32_t arrive(ft_motion *m)
 {
-    int32_t left = m->pace.half - overshoot;
-
-    sample(m, g, LENGTH, LENGTH + (left > 0 ? left : 0));
     m->phase = FT_MOTION_IDLE;
     m->pace.half = m->pace.slope = 0;
     ft_queue_pass(&m->queue);
@@ -307,26 +300,33 @@ static void look_ahead(ft_motion *m)
 #endif
 }
 
-/* Play one tick of the path. */
+/* Play one tick of the path. Its last one takes of the interval beyond the
+ * boundary what is left. */
 static uint32_t advance(ft_motion *m)
 {
     const ft_segment *g = ft_queue_tail(&m->queue);
     bool last = (g->flags & FT_KNOT_END) != 0;
-    int32_t boundary = m->at + m->pace.half;
-    ft_pace next;
+    int32_t boundary = m->at + m->pace.half, left;
+    bool arrives = last && boundary >= LENGTH;
 
     look_ahead(m);
-    if (last && boundary >= LENGTH)
-        return arrive(m, g, boundary - LENGTH);
-    if (!m->brake && slows(m, boundary))
-        m->brake = m->underrun = true;
-    next = m->brake ? ft_pace_brake(m->pace) : ft_pace_run(m->pace);
-    sample(m, g, boundary, boundary + next.half);
-    m->at = boundary + next.half;
-    m->pace = next;
+    if (arrives) {
+        left = m->pace.half - (boundary - LENGTH);
+        left = left > 0 ? left : 0;
+        boundary = LENGTH;
+    } else {
+        if (!m->brake && slows(m, boundary))
+            m->brake = m->underrun = true;
+        m->pace = m->brake ? ft_pace_brake(m->pace) : ft_pace_run(m->pace);
+        left = m->pace.half;
+    }
+    sample(m, g, boundary, boundary + left);
+    if (arrives)
+        return arrive(m);
+    m->at = boundary + left;
     if (!last)
         pass_knot(m);
-    if (!m->brake || next.half > 0)
+    if (!m->brake || left > 0)
         return FT_MOTION_NOTHING;
     m->phase = FT_MOTION_PAUSED;
     m->pace.slope = 0;

@@ -63,12 +63,11 @@ typedef struct {
 void ft_motion_clear(ft_motion *m);
 void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS]);
 bool ft_motion_playable(const ft_motion *m);
-void ft_motion_start(ft_motion *m);
+const ft_pair *ft_motion_start(ft_motion *m);
 void ft_motion_brake(ft_motion *m);
 void ft_motion_resume(ft_motion *m);
 void ft_motion_forget(ft_motion *m);
 uint32_t ft_motion_tick(ft_motion *m);
-const ft_pair *ft_motion_entry(ft_motion *m);
 
 /* of the main loop, between two ticks */
 void ft_motion_prepare(ft_motion *m);

@@ -1,7 +1,7 @@
 /* Position and velocity from encoder counts; see ft_observer.h. */
 #include "ft_observer.h"
 
-#include "ft_config.h" /* ft_joint, ft_observer_kept, _gain */
+#include "ft_config.h" /* ft_joint, ft_tracking */
 #include "ft_number.h" /* ft_size */
 #include "ft_position.h" /* FT_COARSE */
 
@@ -39,8 +39,8 @@ static inline void track(ft_observer *o, uint32_t j, int32_t counts,
     ft_real displacement = (ft_real)counts * ft_joint[j].count;
     ft_real e = o->error[j] + displacement - (before + after);
 
-    o->u[j] = after + ft_observer_gain * e;
-    o->error[j] = ft_observer_kept * e;
+    o->u[j] = after + ft_tracking.gain * e;
+    o->error[j] = ft_tracking.kept * e;
 }
 
 /* Note what one joint's encoder cannot have seen. */

@@ -3,15 +3,29 @@
 
 #include "ft_number.h" /* FT_UNROLL */
 
+/* Give the positions at a place of a segment. */
+void ft_path_place(ft_turn q[FT_JOINTS], const ft_segment *g, int32_t at)
+{
+    const ft_weights powers = ft_segment_powers(ft_path_seconds(at));
+    uint32_t j;
+
+    FT_UNROLL
+    for (j = 0; j < FT_JOINTS; j++)
+        q[j] = ft_segment_position(&g->joint[j], &powers, ft_joint[j].per_unit);
+}
+
 /* Sample half the displacement between two places of one segment, the position
- * at a boundary between them, and that at the second. Beyond the END a
- * polynomial goes on: by half a tick at most. */
+ * at a boundary between them, and that at the second, from that at the first.
+ * Beyond the END a polynomial goes on: by half a tick at most.
+ *
+ * Positions of middles are carried on from tick to tick by whole steps, twice
+ * those of half the displacement, which a joint's span keeps within range:
+ * every knot begins them anew. */
 void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
                     int32_t from, int32_t boundary, int32_t to)
 {
     const ft_weights half = ft_path_half_displacement(from, to);
     const ft_weights here = ft_segment_powers(ft_path_seconds(boundary));
-    const ft_weights there = ft_segment_powers(ft_path_seconds(to));
     uint32_t j;
 
     FT_UNROLL
@@ -22,7 +36,7 @@ void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
         const ft_turn at = ft_segment_position(p, &here, per_unit);
 
         if (FT_STEP_USES_POSITIONS)
-            next->q[j] = ft_segment_position(p, &there, per_unit);
+            next->q[j] = ft_position_twice(next->q[j], (ft_turn)(u * per_unit));
         t->q[j] = at;
         t->u[j] = next->u[j] = u;
     }

@@ -74,6 +74,7 @@ static inline bool ft_path_same(const ft_crossing *a, const ft_crossing *b)
            && a->boundary == b->boundary;
 }
 
+void ft_path_place(ft_turn q[FT_JOINTS], const ft_segment *g, int32_t at);
 void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
                     int32_t from, int32_t boundary, int32_t to);
 void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,

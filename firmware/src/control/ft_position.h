@@ -16,6 +16,12 @@ static inline ft_turn ft_position_add(ft_turn q, ft_turn steps)
     return (ft_turn)((ft_angle)q + (ft_angle)steps);
 }
 
+/* Return the position twice as far beyond q. */
+static inline ft_turn ft_position_twice(ft_turn q, ft_turn steps)
+{
+    return (ft_turn)((ft_angle)q + 2u * (ft_angle)steps);
+}
+
 /* Return how far a is beyond b, the short way round. */
 static inline ft_turn ft_position_difference(ft_turn a, ft_turn b)
 {

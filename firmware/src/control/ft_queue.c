@@ -82,6 +82,7 @@ void ft_queue_prepare_entry(ft_queue *q)
     FT_STORED();
     beginning(first, at);
     ft_step_pairs(at, q->entry);
+    ft_path_place(q->begins, first, -FT_HALF_ONE);
     FT_STORED();
     q->entered = mark;
 }

@@ -31,6 +31,7 @@ typedef struct {
     ft_knot last;              /* the knot pushed last */
     ft_opening openings[2];    /* of the next two knots */
     ft_pair entry[FT_STEP_PAIRS]; /* of the pose that a motion begins at */
+    ft_turn begins[FT_JOINTS]; /* its positions half a tick before that */
     volatile uint32_t entered; /* 1 + the segment that begins there, or 0 */
     ft_segment ring[FT_RING];
 } ft_queue;

@@ -57,13 +57,14 @@ static FT_INLINE ft_weights ft_segment_powers(ft_real t)
 static FT_INLINE ft_weights ft_segment_increment(ft_real m, ft_real h)
 {
     const ft_real h2 = h * h, m2 = m * m;
+    const ft_real sum = m2 + h2, both = m2 + m2, second = (h + h) * m;
     const ft_weights p = { {
         h,
-        h * (FT_C(2.0) * m),
-        h * (FT_C(3.0) * m2 + h2),
-        h * (FT_C(4.0) * m * (m2 + h2)),
-        h * (m2 * (FT_C(5.0) * m2 + FT_C(10.0) * h2) + h2 * h2),
-    } };
+        second,                                /* 2 h m */
+        h * (both + sum),                      /* h (3 m^2 + h^2) */
+        (second + second) * sum,               /* 4 h m (m^2 + h^2) */
+        h * (sum * sum + (both + both) * (sum + h2)),
+    } };                           /* h (5 m^4 + 10 m^2 h^2 + h^4) */
 
     return p;
 }

@@ -311,7 +311,7 @@ static ft_real floating(const ft_lab *lab, uint32_t j, const ft_law_input *in,
     ft_real torque = in->tau[j]
                      + lab->friction
                            * ft_clamp(b->friction_slope * velocity,
-                                      FT_C(2.0) * c->coulomb_half);
+                                      c->coulomb);
 
     if (fast > FT_C(0.0))
         torque -= c->kv * ft_bound(velocity, fast / VELOCITY_OF_U);

@@ -528,9 +528,10 @@ static uint32_t alarms(const ft_view *v)
 
     if (a->set.any == 0u)
         return 0;
-    if ((a->set.of[FT_ALARM_MISSED] | a->set.of[FT_ALARM_BOARD]
-         | a->set.of[FT_ALARM_MEMORY]) != 0)
+    if ((a->set.of[FT_ALARM_MISSED] | a->set.of[FT_ALARM_MEMORY]) != 0)
         kinds = FT_ALWAYS;
+    if (a->set.of[FT_ALARM_BOARD] != 0u)
+        kinds |= FT_ALWAYS | FT_POWERED | FT_ARMED;
     if (a->set.of[FT_ALARM_KNOT] != 0u && v->safety->coming == FT_FAULT_NONE)
         kinds |= FT_OF_KNOTS;
     return kinds;
@@ -548,20 +549,27 @@ uint32_t ft_counting(const ft_safety *s)
     return kinds;
 }
 
+/* Return what kinds of faults the tick's own numbers ask to look for. */
+static uint32_t signs(const ft_view *v)
+{
+    uint32_t kinds = 0;
+
+    if (!ft_safety_powered(v->safety))
+        return 0;
+    if (v->found->any)
+        kinds = FT_POWERED | FT_OF_JOINTS;
+    if (host_there(v) != FT_GOOD || bus_in_range(v) != FT_GOOD
+        || outputs_as_commanded(v) != FT_GOOD)
+        kinds |= FT_POWERED | FT_ARMED;
+    return kinds;
+}
+
 /* Return which kinds of faults a look at the table could find, as bits. */
 uint32_t ft_suspects(const ft_view *v)
 {
-    uint32_t kinds = alarms(v);
+    uint32_t kinds = alarms(v) | signs(v);
 
-    if (!ft_safety_powered(v->safety))
-        return kinds;
-    if (v->found->any)
-        kinds |= FT_POWERED | FT_OF_JOINTS;
-    if (v->safety->alarms.set.of[FT_ALARM_BOARD] != 0u
-        || host_there(v) != FT_GOOD || bus_in_range(v) != FT_GOOD
-        || outputs_as_commanded(v) != FT_GOOD)
-        kinds |= FT_POWERED | FT_ARMED;
-    return kinds & ft_counting(v->safety);
+    return kinds != 0u ? kinds & ft_counting(v->safety) : 0u;
 }
 
 /* What the chip says of its start, causes before what follows from them. */

@@ -236,8 +236,7 @@ static void overlay(ft_safety *s, ft_control *c)
 static void play(ft_safety *s, ft_control *c)
 {
     forget_last_motion(s);
-    ft_step_take(&c->step, ft_motion_entry(&c->motion));
-    ft_motion_start(&c->motion);
+    ft_step_take(&c->step, ft_motion_start(&c->motion));
 }
 
 /* Slow down along the path because of STOP. */
