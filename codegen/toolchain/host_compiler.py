@@ -1,7 +1,8 @@
 """The host's C compiler: sources in, a library loaded through cffi out.
 
-Flags are those of the chip where they touch a result (-O2 -ffp-contract=off), so single precision gives the chip's
-numbers bit for bit. Libraries are kept in the user's cache directory under the hash of their sources and flags.
+Flags are those of the chip where they touch a result (-ffp-contract=off; no level of optimisation does), so single
+precision gives the chip's numbers bit for bit. Libraries are kept in the user's cache directory under the hash of their
+sources and flags.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ Precision = Literal["single", "double"]
 WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror")
 LIBRARY = "library.so"  # the one file of an entry in the cache
 ARITHMETIC = ("-ffp-contract=off",)  # one rounding an operation: what makes host and chip agree
+LIGHTLY = ("-O1",)  # optimised: for what takes longer to compile than it runs
 
 
 @cache

@@ -1,4 +1,5 @@
-"""From a mechanism to a flash image: a self-contained PlatformIO project in a folder of its own, built and examined.
+"""From a mechanism to a flash image: a self-contained PlatformIO project in a folder of its own, built as PlatformIO
+builds it, and examined.
 
 The folder holds all sources (application, chip folder, emitted C), platformio.ini, and a development platform that
 takes arm-none-eabi-gcc from PATH, so `pio run` works there by hand, offline. Delete platformio.local.ini and the same
@@ -18,7 +19,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
@@ -36,6 +39,7 @@ from codegen.emit.digest import COMPILER, compiler_identity, digest
 from codegen.mechanism.description import Mechanism
 from codegen.toolchain import stack_bound as stack
 from codegen.toolchain.built import FOLDERS, PRODUCTS, BuildResult, existing, place, record
+from codegen.toolchain.image_compiler import HERE, Failed, compile_image
 
 Progress = Callable[[int, int, str], None]  # done, total, what
 
@@ -69,7 +73,7 @@ def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -
     files |= {f"src/application/{name}": path.read_bytes() for name, path in application().items()}
     for folder in board.chip.folders:
         files |= _folder(FIRMWARE / "chip" / folder, "src/chip")
-    for name in _unused(mechanism):
+    for name in unused(mechanism):
         files.pop(name, None)
     files |= _folder(FIRMWARE / "platform", "platform")
     files |= _folder(FIRMWARE / "test", "test")
@@ -105,8 +109,8 @@ _OF_CAN = ("src/chip/ft_buses.c", "src/chip/ft_can.c")
 _OF_WIRES = ("src/chip/ft_wires.c", "src/chip/ft_half_duplex.c")
 
 
-def _unused(mechanism: Mechanism) -> list[str]:
-    """What speaks to drives that this mechanism does not have."""
+def unused(mechanism: Mechanism) -> list[str]:
+    """The sources, below a project, that speak to drives which this mechanism does not have."""
     own = {drive.type.family for _, _, drive in fieldbus.drives(mechanism)}
     spoken = {name for family in own for name in _OF_FAMILY[family]}
     files = [f"src/application/{name}" for name in sorted({n for names in _OF_FAMILY.values() for n in names} - spoken)]
@@ -185,11 +189,12 @@ def _scons_package_version() -> str:
 
 def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, feedforward: bool = True,
           pil: bool = False) -> BuildResult:
-    """Assemble the project in `out`, run `pio run`, examine the image, write build.json.
+    """Assemble the project in `out`, build what `pio run` builds there, examine the image, write build.json.
 
-    An image that is there already and belongs to this configuration is taken as it is; so is one that was built
-    anywhere else, from the cache. Raises Refused when a tool is missing, when the compiler refuses, when the image does
-    not fit or holds what it must not.
+    PlatformIO itself runs where environment variables (PLATFORMIO_...) tell it something. An image that is there
+    already and belongs to this configuration is taken as it is; so is one that was built anywhere else, from the cache.
+    Raises Refused when a tool is missing, when the compiler refuses, when the image does not fit or holds what it must
+    not.
     """
     _require_tools()
     wanted = project(mechanism, feedforward, pil)
@@ -215,9 +220,13 @@ def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, fee
 
 def _key(wanted: Project) -> str:
     """Of its image: all files, the compiler, and what environment variables may add to PlatformIO's options."""
-    variables = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("PLATFORMIO_"))
     contents = (part for name, content in sorted(wanted.files.items()) for part in (name, content))
-    return key_of("image", compiler_identity(), *variables, *contents)
+    return key_of("image", compiler_identity(), *_variables(), *contents)
+
+
+def _variables() -> list[str]:
+    """What the environment tells PlatformIO."""
+    return sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("PLATFORMIO_"))
 
 
 def _require_tools() -> None:
@@ -237,13 +246,35 @@ def _alone(out: Path) -> Iterator[None]:
 
 
 def _run(out: Path, wanted: Project, progress: Progress | None) -> BuildResult:
-    built = out / ".pio" / "build" / "firmware"
-    log = run_pio(out, ["run", "-e", "firmware"], progress)
+    if _variables() or not HERE.exists():
+        built = out / ".pio" / "build" / "firmware"
+        log = run_pio(out, ["run", "-e", "firmware"], progress)
+        return _taken(out, built, wanted, _last_lines(log))
+    with TemporaryDirectory(prefix="femtorque-") as folder:
+        compile_directly(out, Path(folder), progress)
+        return _taken(out, Path(folder), wanted, "")
+
+
+def _taken(out: Path, built: Path, wanted: Project, log: str) -> BuildResult:
     for kind in ("elf", "bin"):
         if not (built / f"firmware.{kind}").is_file():
-            raise Refused(f"PlatformIO wrote no firmware.{kind}: {_last_lines(log)}")
+            raise Refused(f"PlatformIO wrote no firmware.{kind}: {log}")
         place(out / f"firmware.{kind}", (built / f"firmware.{kind}").read_bytes())
     return examine(out, built, wanted.name, wanted.board, wanted.digest)
+
+
+def compile_directly(project: Path, out: Path, progress: Progress | None = None) -> None:
+    """Compile a project as it stands. Raises Refused with the lines that matter."""
+    total, made = sum(1 for _ in (project / "src").rglob("*.c")) + 2, count(1)
+
+    def done(what: str) -> None:
+        if progress:
+            progress(next(made), total, what)
+
+    try:
+        compile_image(project, out, done)
+    except Failed as failed:
+        raise Refused(_reason(project, str(failed).splitlines())) from None
 
 
 def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> BuildResult:

@@ -12,7 +12,7 @@ from codegen.common.errors import Refused
 from codegen.emit import sources as emit
 from codegen.model.bodies import Model
 from codegen.model.modes import AHEAD
-from codegen.toolchain.host_compiler import Precision, build
+from codegen.toolchain.host_compiler import LIGHTLY, Precision, build
 from codegen.wire.units import position_unit
 
 CDEF = """
@@ -154,7 +154,7 @@ class CompiledStep:
         self.turns = Turns(model, precision)
         if sources is None:
             sources = emit.step_sources(model)
-        self.ffi, self.lib = build(sources | {"ft_host.c": HOST_SOURCE}, cdef_of(precision), precision)
+        self.ffi, self.lib = build(sources | {"ft_host.c": HOST_SOURCE}, cdef_of(precision), precision, LIGHTLY)
         self.state = self.lib.ft_host_state()
 
     def start(self, q: ArrayLike) -> None:

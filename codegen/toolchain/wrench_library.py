@@ -11,7 +11,7 @@ from codegen.emit import step as step_source
 from codegen.emit import wrench as wrench_source
 from codegen.model.bodies import Model
 from codegen.reference.wrench import Wrench, place
-from codegen.toolchain.host_compiler import Precision, build
+from codegen.toolchain.host_compiler import LIGHTLY, Precision, build
 from codegen.toolchain.step_library import Turns
 
 CDEF = """
@@ -30,7 +30,7 @@ def torque(model: Model, q: ArrayLike, wrench: Wrench, precision: Precision = "s
     """Torques (N, n), N m or N, at positions q (N, n), rad or m. Raises BadInput as codegen.reference.wrench.torque."""
     place(model.mechanism, wrench.link)
     real, bits = ("double", 64) if precision == "double" else ("float", 32)
-    ffi, lib = build(sources(model), CDEF.format(real=real, bits=bits), precision)
+    ffi, lib = build(sources(model), CDEF.format(real=real, bits=bits), precision, LIGHTLY)
     turns = Turns(model, precision)
     tau: NDArray[Any] = np.zeros((len(np.asarray(q)), model.n), turns.real)
     link = list(wrench_source.moving_links(model)).index(wrench.link)

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from codegen.common.errors import BadInput, Refused
 from codegen.emit import sources as emit
 from codegen.mechanism.description import Mechanism
 from codegen.mechanism.reader import load_mechanism
+from codegen.toolchain import image_compiler
 from codegen.toolchain import platformio as build
 from codegen.toolchain import stack_bound as stack
 
@@ -27,6 +29,15 @@ PIO = [sys.executable, "-m", "platformio"]
 @pytest.fixture(scope="module")
 def three_link() -> Mechanism:
     return load_mechanism(ROOT / "mechanisms" / "three_link.toml")
+
+
+@pytest.fixture(scope="module", params=["f405rg-4", "nucleo-g474re-6"])
+def of_family(request, built, three_link, tmp_path_factory) -> build.BuildResult:
+    """An image of each family of chips."""
+    if request.param == built.board:
+        return built
+    mechanism = replace(three_link, board=replace(three_link.board, use=request.param))
+    return build.build(mechanism, tmp_path_factory.mktemp("family") / "three-link")
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +111,7 @@ def test_an_image_that_is_there_is_taken_and_a_damaged_one_is_not(built, three_l
     monkeypatch.setenv("FEMTORQUE_CACHE", str(cache))
     out, whole = built.elf.parent, built.image.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(build, "run_pio", unwanted)
+        patch.setattr(build, "_run", unwanted)
         assert build.build(three_link, out) == built
         built.image.write_bytes(whole[:-1] + b"\xff")
         assert build.build(three_link, out) == built and built.image.read_bytes() == whole
@@ -114,7 +125,7 @@ def test_an_image_that_is_there_is_taken_and_a_damaged_one_is_not(built, three_l
 
 def test_an_image_that_was_built_elsewhere_is_taken(built, three_link, cache, tmp_path, monkeypatch):
     monkeypatch.setenv("FEMTORQUE_CACHE", str(cache))
-    monkeypatch.setattr(build, "run_pio", unwanted)
+    monkeypatch.setattr(build, "_run", unwanted)
     taken = build.build(three_link, tmp_path / "elsewhere")
     assert taken == replace(built, elf=taken.elf, image=taken.image) and taken.elf.parent == tmp_path / "elsewhere"
     assert taken.elf.read_bytes() == built.elf.read_bytes()
@@ -154,6 +165,44 @@ def test_a_build_that_is_interrupted_leaves_no_process_behind(tmp_path, monkeypa
     assert started[0].returncode is not None
 
 
+def test_a_build_that_is_interrupted_begins_no_more(built, monkeypatch):
+    monkeypatch.setenv("FEMTORQUE_CACHE", str(built.elf.parent.parent / "empty"))
+    commands, run = [], image_compiler.run
+    monkeypatch.setattr(image_compiler, "run", lambda *of: run(*of) or commands.append(of))
+
+    def interrupted(done, total, what):
+        raise KeyboardInterrupt
+
+    with tempfile.TemporaryDirectory() as folder, pytest.raises(KeyboardInterrupt):
+        build.compile_directly(built.elf.parent, Path(folder), interrupted)
+    assert 1 <= len(commands) <= 1 + 2 * os.cpu_count()
+
+
+def test_a_variable_for_platformio_is_heard(three_link, tmp_path, monkeypatch):
+    ran = []
+    monkeypatch.setattr(build, "run_pio", lambda *of: ran.append(of) or "its log")
+    monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-DOTHER=1")
+    with pytest.raises(Refused, match="PlatformIO wrote no firmware.elf: its log"):
+        build.build(three_link, tmp_path / "flags")
+    assert len(ran) == 1
+
+
+def test_an_object_is_known_by_all_that_the_compiler_reads_for_it(of_family):
+    """By its own account of what it includes."""
+    project = of_family.elf.parent
+    sources, options = image_compiler.Sources(project), image_compiler.Options(project)
+    for unit in sources.units:
+        rule = subprocess.run([*options.compiling(unit), "-MM", unit], cwd=project, capture_output=True, text=True,
+                              check=True).stdout
+        read = set(rule.replace("\\\n", " ").split()[1:])
+        assert unit in read and read <= set(sources.parts(unit)), unit
+
+
+def test_objects_are_known_by_their_code_and_not_by_its_comments():
+    code = 'a /* one\n * "two" */ = "/* no */"; // three\nb = \'"\'; /* four */'
+    assert image_compiler.bare(code) == 'a       \n            = "/* no */";         \nb = \'"\';           '
+
+
 def test_compute_board_builds_without_motors(three_link, tmp_path):
     joints = tuple(replace(j, motor=None, encoder=None) for j in three_link.joints)
     mechanism = replace(three_link, joints=joints, board=replace(three_link.board, use="compute"),
@@ -165,16 +214,16 @@ def test_compute_board_builds_without_motors(three_link, tmp_path):
 # ---------------------------------------------------------------- the project
 
 
-def test_project_stands_on_its_own(built):
-    """Copied elsewhere it builds to the same image, by `pio run` alone, with an empty home and a bare environment."""
-    project, home = built.elf.parent, built.elf.parent.parent / "home"
-    copy = project.parent / "copy"
+def test_project_stands_on_its_own(of_family, tmp_path):
+    """Copied elsewhere it builds to the same bytes, by `pio run` alone, with an empty home and a bare environment."""
+    project, home, copy = of_family.elf.parent, tmp_path / "home", tmp_path / "copy"
     shutil.copytree(project, copy, ignore=shutil.ignore_patterns(".pio", "firmware.*", "build.json"))
     home.mkdir()
     run = subprocess.run([*PIO, "run"], cwd=copy, capture_output=True, text=True,
                          env={"HOME": str(home), "PATH": os.environ["PATH"]})
     assert run.returncode == 0, run.stdout + run.stderr
-    assert (copy / ".pio/build/firmware/firmware.bin").read_bytes() == built.image.read_bytes()
+    assert (copy / ".pio/build/firmware/firmware.bin").read_bytes() == of_family.image.read_bytes()
+    assert (copy / ".pio/build/firmware/firmware.elf").read_bytes() == of_family.elf.read_bytes()
     assert list(home.iterdir()) == []
     texts = [p.read_bytes() for p in copy.rglob("*") if p.is_file() and ".pio/" not in p.as_posix()]
     assert not any(str(ROOT).encode() in text for text in texts)
@@ -241,6 +290,20 @@ def spoiled(built, tmp_path_factory) -> Path:
     return project
 
 
+def by_platformio(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-Wl,--undefined=ft_big")
+    build.run_pio(project, ["run"])
+
+
+def directly(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    linking = image_compiler.Options.linking
+    monkeypatch.setattr(image_compiler.Options, "linking",
+                        lambda *of: [*linking(*of), "-Wl,--undefined=ft_big"])
+    with tempfile.TemporaryDirectory() as folder:
+        build.compile_directly(project, Path(folder))
+
+
+@pytest.mark.parametrize("way", [directly, by_platformio], ids=["directly", "by PlatformIO"])
 @pytest.mark.parametrize(("code", "message"), [
     ("const char ft_big[1200000] = {1};", r"does not fit: FLASH is too small by \d+ bytes \(there are 1048576\)"),
     ("char ft_big[140000];", r"does not fit: RAM is too small by \d+ bytes \(there are 131072\)"),
@@ -248,11 +311,10 @@ def spoiled(built, tmp_path_factory) -> Path:
     ("int nowhere(void); int ft_big(void); int ft_big(void) { return nowhere(); }",
      r"undefined reference to `nowhere'"),
 ])
-def test_what_cannot_be_built_is_said_in_one_line(spoiled, monkeypatch, code, message):
+def test_what_cannot_be_built_is_said_in_one_line(spoiled, monkeypatch, way, code, message):
     (spoiled / "src" / "emitted" / "ft_big.c").write_text(code + "\n", encoding="utf-8")
-    monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-Wl,--undefined=ft_big")
     with pytest.raises(Refused, match=message) as caught:
-        build.run_pio(spoiled, ["run"])
+        way(spoiled, monkeypatch)
     assert "\n" not in str(caught.value)
 
 
