@@ -6,6 +6,7 @@ LeRobot's tables.py. Bit 10 is the duty's direction: LeRobot pull request 4547 h
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ TURN = 4096  # counts
 OFFSET_SIGN = 1 << 11  # of the position offset
 FIRMWARE = 256  # stands for registers 0 and 1 where 0 would mean none
 BITS_A_BYTE = 10  # start, eight, stop
+PLAY = math.radians(1.0)  # rad at the output, from one side to the other: of an STS3215, SO-ARM100 issue 134
 
 
 def packet(id: int, instruction: int, parameters: bytes = b"") -> bytes:

@@ -207,6 +207,8 @@ def monitor(
     arm = _drawn(mechanism, web)
     with Board.connect(port, mechanism, look=True) as board, Interrupts().on_ctrl_c() as interrupts:
         if json:
+            if any(joint.drive for joint in board.session.configuration.joints):
+                board.session.hear_of_drives(2)
             return Answer(snapshot(board.session))
         with _shown(board.session, web, udp, arm):
             watch(board.session, Console(), lambda: interrupts.count > 0)

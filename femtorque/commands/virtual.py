@@ -42,8 +42,9 @@ def hil(
     serve: Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, show_default=False,
                                               help="only run the board, at this TCP port (0: any)")] = None,
     buses: Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, show_default=False,
-                                              help="only run the drives on buses, without a board: their first bus at "
-                                              "this TCP port (0: any), as a serial adapter for CAN (slcan)")] = None,
+                                              help="only run the drives on buses, without a board: each bus a terminal "
+                                              "and a TCP port, this one the first (0: any), as a serial adapter for "
+                                              "CAN (slcan)")] = None,
     board: Annotated[str | None, typer.Option("--board", "-b", metavar="PORT", show_default=False,
                                               help="a real board with the pil image in the place of the virtual one: "
                                               "serial device, or socket://host:port")] = None,
@@ -68,7 +69,7 @@ def hil(
 
     With --board the plant moves a real board's image (`femtorque build --pil`), and nothing else. With --serve the
     board waits for `femtorque stream --port socket://...` instead. With --buses other people's programs talk to the
-    drives alone: in python-can interface="slcan", channel="socket://...". With --scenario the runs of an experiment
+    drives alone: in python-can interface="slcan", channel="/dev/pts/...". With --scenario the runs of an experiment
     are played and judged.
     """
     from codegen.mechanism.reader import load_mechanism
@@ -137,10 +138,11 @@ def _drives_alone(mechanism: Mechanism, port: int) -> Answer:
         raise BadInput("command line", "--buses", port, f"cannot be listened at: {error.strerror}",
                        "0 takes any") from error
     with served, Interrupts().on_ctrl_c() as interrupts:
-        for name, url in served.urls.items():
-            print(f"{name}: {url}", file=sys.stderr, flush=True)
+        for name, terminal in served.terminals.items():
+            print(f"{name}: {terminal} or {served.urls[name]}", file=sys.stderr, flush=True)
         served.serve(lambda: interrupts.count > 0)
-        return Answer({"seconds": served.clock.seconds, "buses": served.urls}, f"{served.clock.seconds:.3f} s")
+        return Answer({"seconds": served.clock.seconds, "buses": served.urls, "terminals": served.terminals},
+                      f"{served.clock.seconds:.3f} s")
 
 
 def _page(mechanism: Mechanism, web: int, plant: Plant | None) -> Watch:

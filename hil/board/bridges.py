@@ -72,7 +72,7 @@ class Bridge:
         port, number = self._direction
         pwm = self._channel.pwm
         state.kind = kinds.ANTIPHASE if self._motor.drive == "antiphase" else kinds.SIGNED
-        state.high = port.driven(number)
+        state.port, state.pin = (port.steer(number) if port.mode(number) == 1 else -1), number
         tell_pin(state.one, self._timers[pwm.timer], pwm.output, self._connected("pwm"))
 
     def _of_bridge(self) -> float | None:

@@ -1,9 +1,10 @@
 /* What hil/board/coupler.py, bridges.py, current_sensors.py and encoders.py do
  * while nothing but duties changes, between the chip's timers and converters
- * and a plant. A rigid one is lent, too; others are asked in Python to go on. In
- * C because a current loop comes through here twenty thousand times a second. */
+ * and a plant. One whose steps are in C is lent, too; others are asked in
+ * Python to go on. In C because a current loop comes through here twenty
+ * thousand times a second. */
 #include "lent.h"
-#include "rigid_steps.h"
+#include "plant_steps.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,9 +20,10 @@ typedef struct {
 
 enum { FLOATS, SIGNED, ANTIPHASE, HALVES };
 
-/* high: level of the direction's pin. wire: see hil/board/power_stage.py. */
+/* port, pin: of the direction, -1 where that is no output and thus low. wire:
+ * see hil/board/power_stage.py. */
 typedef struct {
-    int32_t kind, high;
+    int32_t kind, port, pin;
     pin one, other;
     double sign, wire;
 } bridge;
@@ -36,21 +38,22 @@ typedef struct {
     pin below;
 } sense;
 
+/* held: something holds an arm at rest up; stopped: brakes are closed, it is at
+ * rest, and all terminals float. */
 typedef struct {
     lent *chip;
     double seconds_before, hz;
     int64_t cycles_then;
     double together, grip;
-    int32_t held, joints;
+    int32_t held, stopped, joints;
     double plant_at, changed_at, bus, terminals[MOST];
     bridge bridges[MOST];
     sense senses[LENT_CONVERTERS][CHANNELS];
     double origin[MOST], per_unit[MOST]; /* of the encoders */
     int64_t counted[MOST]; /* by them, of a plant in Python */
-    const rigid_tree *tree; /* 0: the plant is in Python */
-    rigid_arm *arm;
-    double max_step, time, motors, friction;
-    void (*finish)(double h, int64_t left); /* steps that do not settle */
+    plant_steps *plant;  /* takes no steps: they are in Python */
+    int32_t place[MOST]; /* of the motors among the plant's joints */
+    void (*finish)(double h, int64_t left); /* steps that C leaves */
     void (*pass)(double time, int32_t held); /* of a plant in Python */
     double (*count)(const lent_timer *t, double cycle);
 } coupled;
@@ -84,10 +87,12 @@ static double duty(const coupled *b, const pin *p)
 static double terminal(const coupled *b, const bridge *r)
 {
     double share = duty(b, &r->one);
-    if (r->kind == FLOATS || (r->kind == ANTIPHASE && !r->high))
+    int high = r->port >= 0 &&
+               (b->chip->ports[r->port].levels >> r->pin & 1u) != 0;
+    if (r->kind == FLOATS || (r->kind == ANTIPHASE && !high))
         return (double)NAN;
     if (r->kind == SIGNED)
-        share = r->high ? -share : share;
+        share = high ? -share : share;
     else if (r->kind == ANTIPHASE)
         share = 2.0 * share - 1.0;
     else
@@ -104,8 +109,11 @@ static int same(double a, double b)
 static int let_be(const coupled *b)
 {
     int32_t j;
+    if (b->stopped)
+        return 1;
     for (j = 0; j < b->joints; j++)
-        if (!isnan(b->terminals[j]) || !(fabs(b->arm->v[j]) < b->grip))
+        if (!isnan(b->terminals[j]) ||
+            !(fabs(b->plant->v[b->place[j]]) < b->grip))
             return 0;
     return b->held;
 }
@@ -113,16 +121,16 @@ static int let_be(const coupled *b)
 /* Let the plant move under the voltages that there are. */
 static void move(coupled *b, double time)
 {
-    int64_t done, count = (int64_t)ceil(time / b->max_step - 1e-9);
+    plant_steps *p = b->plant;
+    int64_t done, count = (int64_t)ceil(time / p->max_step - 1e-9);
     double h;
+    int32_t j;
     count = count > 1 ? count : 1;
     h = time / (double)count;
-    memcpy(b->arm->volts, b->terminals, (size_t)b->joints * sizeof(double));
-    b->arm->motors = b->arm->friction = 0.0;
-    done = rigid_steps(b->tree, b->arm, h, count);
-    b->motors += b->arm->motors;
-    b->friction += b->arm->friction;
-    b->time += (double)done * h;
+    for (j = 0; j < b->joints; j++)
+        p->volts[b->place[j]] = b->terminals[j];
+    done = p->take(p->arm, h, count);
+    p->time += (double)done * h;
     if (done < count)
         b->finish(h, count - done);
 }
@@ -130,12 +138,13 @@ static void move(coupled *b, double time)
 /* Bring the plant to a time. */
 static void drive(coupled *b, double until)
 {
+    plant_steps *p = b->plant;
     if (!(until - b->plant_at > b->together))
         return;
-    if (b->tree == 0)
+    if (p->take == 0)
         b->pass(until - b->plant_at, let_be(b));
     else if (let_be(b)) /* which leaves no current */
-        memset(b->arm->current, 0, (size_t)b->joints * sizeof(double));
+        memset(p->current, 0, (size_t)p->n * sizeof(double));
     else
         move(b, until - b->plant_at);
     b->plant_at = until;
@@ -187,7 +196,7 @@ double coupled_volts(void *board, int32_t converter, uint32_t channel,
     if (s->kind == STEADY ||
         (s->kind == SHUNT && !conducts(b, &s->below, from, to)))
         return s->zero;
-    amperes = s->sign * b->arm->current[s->joint];
+    amperes = s->sign * b->plant->current[b->place[s->joint]];
     return fmin(fmax(s->zero + s->slope * amperes, s->low), s->high);
 }
 
@@ -195,8 +204,8 @@ double coupled_volts(void *board, int32_t converter, uint32_t channel,
 int64_t coupled_counts(void *board, int32_t joint)
 {
     const coupled *b = board;
-    double moved = b->arm->q[joint] - b->origin[joint];
-    if (b->tree == 0)
+    double moved = b->plant->q[b->place[joint]] - b->origin[joint];
+    if (b->plant->take == 0)
         return b->counted[joint];
     return (int64_t)floor(moved * b->per_unit[joint] + 0.5);
 }

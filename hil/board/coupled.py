@@ -11,23 +11,21 @@ import cffi
 from codegen.toolchain import host_compiler
 from hil.chip.core_library import CDEF as CHIP_CDEF
 from hil.chip.core_library import headers
-from hil.plant.rigid_steps import CDEF as PLANT_CDEF
-from hil.plant.rigid_steps import sources
+from hil.plant.plant_steps import PLANT_STEPS, PLANT_STEPS_CDEF
 
-MOST = 32  # joints
 CHANNELS = 19
-_CDEF = CHIP_CDEF + PLANT_CDEF + """
+_CDEF = CHIP_CDEF + PLANT_STEPS_CDEF + """
 typedef struct { int32_t timer, channel, follows, inverted; double top; } pin;
 enum { FLOATS, SIGNED, ANTIPHASE, HALVES };
-typedef struct { int32_t kind, high; pin one, other; double sign, wire; } bridge;
+typedef struct { int32_t kind, port, pin; pin one, other; double sign, wire; } bridge;
 enum { STEADY, IN_LINE, SHUNT };
 typedef struct { int32_t kind, joint; double zero, sign, slope, low, high; pin below; } sense;
 typedef struct {
-    lent *chip; double seconds_before, hz; int64_t cycles_then; double together, grip; int32_t held, joints;
+    lent *chip; double seconds_before, hz; int64_t cycles_then; double together, grip;
+    int32_t held, stopped, joints;
     double plant_at, changed_at, bus, terminals[32]; bridge bridges[32]; sense senses[2][19];
-    double origin[32], per_unit[32]; int64_t counted[32]; const rigid_tree *tree; rigid_arm *arm;
-    double max_step, time, motors, friction; void (*finish)(double, int64_t);
-    void (*pass)(double, int32_t);
+    double origin[32], per_unit[32]; int64_t counted[32]; plant_steps *plant; int32_t place[32];
+    void (*finish)(double, int64_t); void (*pass)(double, int32_t);
     double (*count)(const lent_timer *, double);
 } coupled;
 void coupled_change(void *board);
@@ -41,4 +39,4 @@ int64_t coupled_counts(void *board, int32_t joint);
 def library() -> tuple[cffi.FFI, Any]:
     """(ffi, lib)."""
     own = {"coupled.c": (Path(__file__).parent / "coupled.c").read_text(encoding="utf-8")}
-    return host_compiler.build(sources() | headers() | own, _CDEF)
+    return host_compiler.build(PLANT_STEPS | headers() | own, _CDEF)

@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.board.coupled import MOST, library
+from hil.board.coupled import library
 from hil.board.mode_follower import ModeFollower
 from hil.board.wiring import Wiring
 from hil.chip.lending import Lending
 from hil.chip.registers import Unmodelled
 from hil.chip.stm32.chip import Stm32
-from hil.plant import rigid
-from hil.plant.choose import Driven
+from hil.plant.choose import Driven, Wired
+from hil.plant.lent import Lendable
+from hil.plant.plant_steps import MOST
 
 Array = NDArray[np.float64]
 
@@ -33,6 +34,7 @@ class PlantCoupler:
 
     def __init__(self, chip: Stm32, plant: Driven, wiring: Wiring, modes: ModeFollower) -> None:
         self._chip, self._plant, self._wiring, self._modes = chip, plant, wiring, modes
+        self._inner, self._places = _inside(plant)
         self._borrowed = Borrowed(self, chip, plant, wiring) if could_lend(wiring, modes) else None
         self._held = False
         self._plant_at = self._changed_at = 0.0  # s: where the plant is; when outputs last seemed to change
@@ -64,7 +66,10 @@ class PlantCoupler:
 
     def glance(self) -> tuple[Array, Array]:
         """Where the plant's joints are and how fast (J,), for somebody who changes nothing."""
-        return self._plant.glance if isinstance(self._plant, rigid.Plant) else (self._plant.q, self._plant.v)
+        if self._inner is None:
+            return self._plant.q, self._plant.v
+        q, v = self._inner.glance
+        return q[self._places], v[self._places]
 
     def _before_change(self) -> None:
         """Outputs change, or seem to: only where the voltages did is there a step for the plant to take."""
@@ -114,6 +119,16 @@ class PlantCoupler:
         state.held, state.plant_at, state.changed_at = self._held, self._plant_at, self._changed_at
         state.terminals[0:len(self._terminals)] = floating(self._terminals).tolist()
 
+    def lend_brakes(self, state: Any) -> bool:
+        """Tell C whether they are closed. False: they may change, or have not stopped all that there is to stop."""
+        brakes, kinds = self._wiring.brakes, library()[1]
+        if not brakes.settled(self._plant_at):
+            return False
+        state.stopped = brakes.closed(self._plant_at)
+        floats = all(state.bridges[j].kind == kinds.FLOATS for j in range(len(self._terminals)))
+        return not state.stopped or floats and self._terminals.count(None) == len(self._terminals) and not np.any(
+            self._plant.v)
+
     def take(self, state: Any) -> None:
         """Have that back."""
         self._plant_at, self._changed_at = state.plant_at, state.changed_at
@@ -121,22 +136,23 @@ class PlantCoupler:
 
 
 class Borrowed:
-    """The C's side (coupled.c), lent while timers are and nothing outside of the chip is out of the ordinary. A rigid
-    plant is lent with it; any other goes on in Python when the C says so."""
+    """The C's side (coupled.c), lent while timers are and nothing outside of the chip is out of the ordinary. A plant
+    whose steps are in C is lent with it; any other goes on in Python when the C says so."""
 
     def __init__(self, coupler: PlantCoupler, chip: Stm32, plant: Driven, wiring: Wiring) -> None:
         self._coupler, self._chip, self._plant, self._wiring = coupler, chip, plant, wiring
+        self._inner, self._places = _inside(plant)
         self._ffi, self._lib = library()
         self._lending = chip.core.lending
         self.again, self.out = 0, False
-        self._rigid: rigid.Plant | None = None  # while it is lent
+        self._lent: Lendable | None = None  # the plant, while it is
         self.own: tuple[Callable[..., object], ...] = ()  # what `ways` are as long as C may answer
         self._outside: object = None
         self._sequences: dict[int, list[int]] = {}  # of the converters
         self._joints = len(wiring.joints)
         self._rows = np.zeros((4, self._joints))  # of a plant in Python: q, v, current, volts
-        self._arm = self._ffi.new("rigid_arm *", {name: self._ffi.from_buffer("double[]", row)
-                                                  for name, row in zip(_ROWS, self._rows, strict=True)})
+        self._in_python = self._ffi.new("plant_steps *", {name: self._ffi.from_buffer("double[]", row)
+                                                          for name, row in zip(_ROWS, self._rows, strict=True)})
         failed = {"onerror": chip.core.refuse}
         self._calls = (self._ffi.callback("void(double, int64_t)", self._steps_left, **failed),
                        self._ffi.callback("void(double, int32_t)", self._pass, **failed))
@@ -164,7 +180,7 @@ class Borrowed:
             return False
         try:
             wiring.power.lend(self.state)
-            if not all(self._sense(slot) for slot in self._sequences):
+            if not all(self._sense(slot) for slot in self._sequences) or not self._coupler.lend_brakes(self.state):
                 return False
         except Unmodelled:  # the model will say so when it is used
             return False
@@ -175,22 +191,24 @@ class Borrowed:
         lending.lend_board(self._address(self.state), {name: self._address(getattr(self._lib, f"coupled_{way}"))
                                                        for name, way in _WAYS.items()})
         self._outside = self._seen()
-        for converter in self._chip.converters:
-            converter.touched()
+        for part in (*self._chip.converters, *self._chip.gpio.values()):
+            part.touched()
         return True
 
     def _lend_plant(self) -> None:
-        plant, state = self._plant, self.state
-        if not isinstance(plant, rigid.Plant) or plant.steps is None or not plant.lendable:
-            state.tree, state.arm = self._ffi.NULL, self._arm
+        state, J, plant = self.state, self._joints, self._inner
+        if plant is None or not self._lendable(plant):
+            state.plant, state.place[0:J] = self._in_python, list(range(J))
             self._tell()
             return
-        tree, arm = plant.steps.pointers
-        state.tree, state.arm = self._ffi.cast("rigid_tree *", tree), self._ffi.cast("rigid_arm *", arm)
-        state.max_step = plant.max_step
-        state.origin[0:plant.n], state.per_unit[0:plant.n] = (x.tolist() for x in plant.encoders.line)
-        self._rigid = plant
-        plant.lend(state, self.recall)
+        state.plant, state.place[0:J] = self._ffi.cast("plant_steps *", plant.handle), self._places.tolist()
+        state.origin[0:J], state.per_unit[0:J] = (x[self._places].tolist() for x in plant.encoders.line)
+        self._lent = plant
+        plant.lend(self.recall)
+
+    def _lendable(self, plant: Lendable) -> bool:
+        """Whether C can move it, and nobody looks on from outside of it at each interval."""
+        return plant.lendable and getattr(self._plant.drive, "__func__", None) is type(self._plant).drive
 
     def recall(self) -> None:
         """Have back what is lent."""
@@ -198,9 +216,9 @@ class Borrowed:
             return
         self.out = False
         self._lending.lend_board(0, {})
-        if self._rigid is not None:
-            self._rigid.taken(self.state)
-            self._rigid = None
+        if self._lent is not None:
+            self._lent.taken()
+            self._lent = None
         self._coupler.take(self.state)
         self._lending.returned(self)
 
@@ -222,8 +240,8 @@ class Borrowed:
             self._lending.recall()
             for timer in self._chip.timers.values():
                 timer.touched()
-        elif self._rigid is not None:
-            self._rigid.tell_parameters()
+        elif self._lent is not None:
+            self._lent.tell_parameters()
         elif self.out:
             self._tell()
 
@@ -233,11 +251,11 @@ class Borrowed:
         return chip.before_change, chip.before_read, *(converter.volts for converter in chip.converters)
 
     def _seen(self) -> object:
-        wiring, plant = self._wiring, self._plant
+        wiring, plant = self._wiring, self._inner
         drivers = [(driver.deaf, driver.enabled, *driver.registers.values()) for driver in wiring.power.gate_drivers]
         sensors = [(s.backwards, s.stuck, s.noise) for s in wiring.senses.current_sensors.values()]
         faults = [fault.none for fault in wiring.encoders.faults]
-        rest = (plant.lendable, plant.max_step) if isinstance(plant, rigid.Plant) else ()
+        rest = (self._lendable(plant), plant.max_step) if plant is not None else ()
         return (*wiring.senses.temperatures, *wiring.power.motor_wires, drivers, sensors, faults, rest,
                 self.ways())
 
@@ -256,10 +274,14 @@ class Borrowed:
         return np.array(list(self.state.terminals[0:self._joints]))
 
     def _steps_left(self, h: float, count: int) -> None:
-        assert self._rigid is not None
-        self._rigid.finish(h, count, self._volts, self.state)
+        assert self._lent is not None
+        volts = np.full(self._lent.n, np.nan)
+        volts[self._places] = self._volts
+        self._lent.finish(h, count, volts)
 
     def _pass(self, seconds: float, held: int) -> None:
+        if self.state.stopped:
+            self._plant.stop()
         (self._plant.hold if held else self._plant.drive)(seconds, self._volts)
         self._tell()
 
@@ -275,9 +297,17 @@ _ROWS = ("q", "v", "current", "volts")
 _WAYS = {"before_change": "change", "before_read": "bring_up", "volts": "volts", "counts": "counts"}
 
 
+def _inside(plant: Driven) -> tuple[Lendable | None, NDArray[np.intp]]:
+    """The plant itself, if it could be lent, and where the board's joints are among its own."""
+    whole = plant.plant if isinstance(plant, Wired) else plant
+    if not isinstance(whole, Lendable):
+        return None, np.zeros(0, int)
+    return whole, plant.places if isinstance(plant, Wired) else np.arange(whole.n)
+
+
 def could_lend(wiring: Wiring, modes: ModeFollower) -> bool:
-    """Whether there is but what the C knows: motors behind bridges, in one mode, without holding brakes."""
-    return len(wiring.joints) <= MOST and not (modes.many or wiring.buses.all or wiring.brakes.there)
+    """Whether there is but what the C knows: motors behind bridges, in one mode."""
+    return len(wiring.joints) <= MOST and not (modes.many or wiring.buses.all)
 
 
 def floating(terminals: list[float | None]) -> Array:

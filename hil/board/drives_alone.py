@@ -1,7 +1,8 @@
 """The drives of a mechanism on their buses, with the joints that they turn and without a board: for other people's
-programs, each bus at a TCP port, as a serial adapter for CAN would be (hil.bus.gateway).
+programs, each bus behind two serial adapters for CAN (hil.bus.gateway), one a terminal, one at a TCP port.
 
-python-can opens one with interface="slcan", channel="socket://127.0.0.1:PORT".
+python-can opens one with interface="slcan", channel="/dev/pts/N" or channel="socket://127.0.0.1:PORT". Programs that
+ask it for what has come, without waiting, want the terminal: of a socket pyserial gives it a byte each time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from codegen.common.errors import BadInput
 from codegen.mechanism.description import Bus, Mechanism
 from hil.board.buses import Buses
 from hil.board.tcp_port import TcpPort
+from hil.board.terminal_port import TerminalPort
 from hil.bus.adapter import Adapter
 from hil.bus.clock import OwnClock
 from hil.bus.gateway import Gateway
@@ -28,7 +30,7 @@ LONGEST = 0.05  # s of simulated time at once: a computer that is too slow lets 
 
 
 class DrivesAlone:
-    """urls: of the buses, by name. port: of the first, the others follow; 0: any."""
+    """urls, terminals: of the buses, by name. port: of the first, the others follow; 0: any."""
 
     def __init__(self, mechanism: Mechanism, plant: Driven, port: int = 0) -> None:
         file = mechanism.source or mechanism.name
@@ -38,8 +40,8 @@ class DrivesAlone:
             raise BadInput(file, "board", None, "tells the drives' supply, and is missing")
         self.clock, self._plant = OwnClock(), plant
         self._by_name = {bus.name: bus for bus in mechanism.buses}
-        self.ports: dict[str, TcpPort] = {}
-        self._gateways: dict[str, Gateway] = {}
+        self.ports: dict[str, tuple[TcpPort, TerminalPort]] = {}
+        self._gateways: list[tuple[TcpPort | TerminalPort, Gateway]] = []
         self._port, supply = port, mechanism.board.bus_voltage
         self.buses = Buses(lambda: self.clock, mechanism, [(joint, None) for joint in mechanism.streamed], plant,
                            lambda: supply, self._plug)
@@ -51,12 +53,16 @@ class DrivesAlone:
         return self
 
     def __exit__(self, *how: object) -> None:
-        for port in self.ports.values():
+        for port, _ in self._gateways:
             port.close()
 
     @property
     def urls(self) -> dict[str, str]:
-        return {name: port.url for name, port in self.ports.items()}
+        return {name: port.url for name, (port, _) in self.ports.items()}
+
+    @property
+    def terminals(self) -> dict[str, str]:
+        return {name: terminal.url for name, (_, terminal) in self.ports.items()}
 
     def _plug(self, name: str, wire: Wire | OneWire) -> None:
         """Wires of servos have nobody else on them."""
@@ -64,8 +70,8 @@ class DrivesAlone:
             return
         bus: Bus = self._by_name[name]
         fast = timing(bus.data_bitrate) if bus.data_bitrate else None
-        port = self.ports[name] = TcpPort(self._port + len(self.ports) if self._port else 0)
-        self._gateways[name] = Gateway(Adapter(wire, timing(bus.bitrate), fast), port.send)
+        ports = self.ports[name] = TcpPort(self._port + len(self.ports) if self._port else 0), TerminalPort()
+        self._gateways += [(port, Gateway(Adapter(wire, timing(bus.bitrate), fast), port.send)) for port in ports]
 
     def _catch_up(self) -> None:
         """The joints go on to now."""
@@ -75,7 +81,7 @@ class DrivesAlone:
 
     def look(self) -> int:
         """Take in what programs have sent. Returns how many frames."""
-        return sum(self._gateways[name].take(data) for name, port in self.ports.items() if (data := port.receive()))
+        return sum(gateway.take(data) for port, gateway in self._gateways if (data := port.receive()))
 
     def run(self, seconds: float) -> None:
         """Let that much time pass."""

@@ -25,15 +25,28 @@ class HoldingBrakes:
 
     def closed(self, seconds: float) -> bool:
         """Whether they hold."""
-        if self._output is None or self._pin is None or self._times is None:
+        if not self.there:
             return False
-        port, pin = self._pin
-        told = port.mode(pin) == 1 and bool(port.value["ODR"] >> pin & 1) == (self._output.release == "high")
+        told = self._is_told()
         if told != self._told:
             was_closed = self._closed_by(seconds)
             self._told = told
             self._moved = seconds if was_closed == told else -math.inf  # turned round on its way: it is there
         return self._closed_by(seconds)
+
+    def settled(self, seconds: float) -> bool:
+        """Whether they are where they were told to be, and stay there until they are told otherwise."""
+        if not self.there:
+            return True
+        assert self._times is not None
+        takes = self._times.release_s if self._told else self._times.engage_s
+        return self._is_told() == self._told and seconds - self._moved >= takes
+
+    def _is_told(self) -> bool:
+        """Whether their output tells them to open."""
+        assert self._output is not None and self._pin is not None
+        port, pin = self._pin
+        return port.mode(pin) == 1 and port.driven(pin) == (self._output.release == "high")
 
     def _closed_by(self, seconds: float) -> bool:
         """Whether they are closed at a time, their output being as it was last seen."""

@@ -76,6 +76,8 @@ class PowerStage:
     def lend(self, state: Any) -> None:
         """Tell C what it does to the motors, which only duties change from now on."""
         state.bus = self._bus_voltage
+        for port in self._chip.gpio.values():
+            port.steer_none()
         for j, bridge in enumerate(self._bridges):
             if bridge is None or not self.on or not self._let_through(j):
                 state.bridges[j].kind = library()[1].FLOATS

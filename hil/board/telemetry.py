@@ -73,16 +73,17 @@ class Telemetry:
         self._core, self._bytes = core, 4 * joints
         at = image.symbol("ft_telemetry").address - image.start
         words = struct.unpack_from(f"<{self._WORDS}I", image.flash, at)
-        ff, torque, duty, u, position, self._target, self._tick, self.mode, *self._step = words  # addresses
-        self._fixed, self._position = (ff, torque, duty, u), position
+        ff, torque, duty, u, position, target, tick, self.mode, *self._step = words  # addresses
+        self._fixed = [core.window(address, self._bytes) for address in (ff, torque, duty, u)]
+        self._position, self._pointer, self._number = (
+            core.window(address, size) for address, size in ((position, self._bytes), (target, 4), (tick, 4)))
 
     def read(self) -> bytes:
         """As `type` lays it out, for `taken` to take in; the tick is the one that is done."""
-        read, size = self._core.memory, self._bytes
-        target = read(int.from_bytes(read(self._target, 4), "little"), 2 * size)
-        done = max(int.from_bytes(read(self._tick, 4), "little"), 1) - 1
-        return b"".join([*(read(at, size) for at in self._fixed), target[size:], read(self._position, size),
-                         target[:size], done.to_bytes(4, "little")])
+        size, little = self._bytes, int.from_bytes
+        target = self._core.memory(little(self._pointer, "little"), 2 * size)
+        done = max(little(self._number, "little"), 1) - 1
+        return b"".join([*self._fixed, target[size:], self._position, target[:size], done.to_bytes(4, "little")])
 
     def mode_now(self) -> int:
         """The mode that the last tick has computed for."""
@@ -118,6 +119,7 @@ class TickRecorder:
         self._step_parts = [(symbol.address, symbol.end) for name, symbol in image.symbols.items()
                             if STEP.fullmatch(name)]
         self._step_blocks = np.zeros(0, np.uint32)  # their slots
+        self._step_in_c = core.blocks.chosen(self._step_blocks)
         self._known_blocks = self._step_before = 0
 
     def count(self, exception: int) -> int:
@@ -159,8 +161,9 @@ class TickRecorder:
         if core.known_blocks != self._known_blocks:
             more = core.blocks.slots(self._known_blocks, self._step_parts)
             self._step_blocks = np.append(self._step_blocks, np.array(more, np.uint32))
+            self._step_in_c = core.blocks.chosen(self._step_blocks)
             self._known_blocks = core.known_blocks
-        total = core.blocks.executed(self._step_blocks)
+        total = core.blocks.executed(self._step_in_c)
         done, self._step_before = total - self._step_before, total
         return done
 

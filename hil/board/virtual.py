@@ -139,12 +139,13 @@ class VirtualBoard:
     def run_until(self, seconds: float) -> None:
         """Let time pass until `seconds` after power-on."""
         self.coupler.look()
-        while self.seconds < seconds - CYCLE:
-            if self._agenda.next <= self.seconds + CYCLE:
-                self._agenda.run(self.seconds + CYCLE)
+        while (now := self.seconds) < seconds - CYCLE:
+            if self._agenda.next <= now + CYCLE:
+                self._agenda.run(now + CYCLE)
                 self.coupler.look()
+                now = self.seconds
             self._listen()
-            self.chip.run(min(seconds, self.seconds + SLICE, self._agenda.next))
+            self.chip.run(min(seconds, now + SLICE, self._agenda.next))
             self._talk()
         self.coupler.bring_up()
 

@@ -74,9 +74,13 @@ class BlockCounter:
         """Slots of the blocks from the first-th known one on that start at addresses [start, end) of some parts."""
         return [slot for address, slot in self._used[first:] if any(start <= address < end for start, end in parts)]
 
-    def executed(self, slots: NDArray[np.uint32]) -> int:
-        """Instructions executed so far by the blocks in some slots."""
-        return int(self._lib.executed_by(self.state, self._ffi.from_buffer("uint32_t[]", slots), len(slots)))
+    def chosen(self, slots: NDArray[np.uint32]) -> Any:
+        """Some slots as the C has them."""
+        return self._ffi.from_buffer("uint32_t[]", slots)
+
+    def executed(self, chosen: Any) -> int:
+        """Instructions executed so far by the blocks in these slots."""
+        return int(self._lib.executed_by(self.state, chosen, len(chosen)))
 
     def within(self, start: int, end: int) -> list[Any]:
         """The entries of the blocks that start at addresses [start, end)."""

@@ -9,6 +9,18 @@
 #define IT_STATE 0x0600FC00u
 #define EXCEPTION_RETURN 8 /* of those that Unicorn reports */
 
+/* Find where memory lies, or 0. */
+uint8_t *core_memory(const core *c, uint32_t address, uint32_t size,
+                     int writable)
+{
+    const memory *m;
+    for (m = c->memories; m < c->memories + MEMORIES && m->bytes != 0; m++)
+        if (m->start <= address && address <= m->end - size &&
+            (m->writable || !writable))
+            return m->bytes + (address - m->start);
+    return 0;
+}
+
 /* Keep what Unicorn's translator reports, and stop. */
 void core_interrupted(void *engine, uint32_t number, void *user)
 {

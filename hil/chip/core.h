@@ -67,6 +67,8 @@ enum {
     ENDED          /* the handler of an exception that is heard has ended */
 };
 
+uint8_t *core_memory(const core *c, uint32_t address, uint32_t size,
+                     int writable);
 int32_t core_run(core *c, int64_t until, int64_t next, uint64_t order);
 void core_interrupted(void *engine, uint32_t number, void *user);
 

@@ -17,7 +17,7 @@ from hil.chip.timing import FLASH_CDEF, FLASH_SOURCES
 
 EXCEPTIONS = 144
 PLACES = 1024  # of registers
-_PARTS = ("core", "exceptions", "nvic", "bus", "lent", "block_counter")
+_PARTS = ("core", "exceptions", "nvic", "bus", "lent", "lent_link", "block_counter")
 CDEF = FLASH_CDEF + """
 typedef struct {
     uint64_t address; uint32_t size, instructions, cycles, refill; uint64_t runs, taken, fell; const instruction *code;
@@ -57,6 +57,7 @@ typedef struct {
     int64_t accounted_instructions, accounted_cycles;
 } core;
 enum { WAKE, ATTEND, UNKNOWN_BLOCK, REFUSED, FAILED, INTERRUPTED, ENDED };
+uint8_t *core_memory(const core *c, uint32_t address, uint32_t size, int writable);
 int32_t core_run(core *c, int64_t until, int64_t next, uint64_t order);
 void core_interrupted(void *engine, uint32_t number, void *user);
 enum { ASK, HELD, CYCLES, CONTROL, LENT, PINS };
@@ -78,24 +79,42 @@ typedef struct {
 typedef struct {
     due end; double cycles, conversion, latency;
     int32_t lent, dead, by_trigger, latched, ones_clear, interrupt, asks;
-    uint32_t status, writable, ended, asking, control, start; int32_t count; uint32_t channel[4], result[4];
+    uint32_t status, writable, ended, asking, control, start, kept; int32_t count; uint32_t channel[4], result[4];
     double sampling[4], from[4], to[4]; place_of_register *results[4]; double stale, finished;
 } lent_converter;
+typedef struct { uint32_t levels, outputs, steered; place_of_register *inputs; } lent_port;
+typedef struct {
+    uint32_t control, left, peripheral, memory, reload, half, complete;
+    uint32_t usual, source, request, flags, half_bits, complete_bits; int32_t circular, stays; uint8_t *bytes;
+} lent_stream;
+typedef struct {
+    due quiet; int32_t lent, interrupt, by_reading, asks; double byte_cycles, until, shifted, arrives[1024];
+    uint8_t coming[1024], out[1024]; uint32_t first, last, gone, status, seen, received; int32_t held, shifting;
+    lent_stream streams[2];
+} lent_link;
+enum {
+    LINK_STATUS, LINK_DATA, LINK_CLEAR, STREAM_CONTROL, STREAM_LEFT, STREAM_PERIPHERAL, STREAM_MEMORY, STREAM_FLAGS,
+    STREAM_REQUEST
+};
 typedef struct {
     due expire; int32_t lent, interrupt, flag; int64_t loaded; uint32_t from, reload, divider;
 } lent_systick;
 typedef struct { due bite; int32_t lent; int64_t timeout; } lent_watchdog;
 typedef struct lent {
     core *core; uint64_t *order; int32_t timer_count; lent_timer timers[16]; lent_converter converters[2];
+    lent_port ports[16]; lent_link link;
     lent_systick systick; lent_watchdog watchdog; void *board; void (*before_change)(void *);
     void (*before_read)(void *); double (*volts)(void *, int32_t, uint32_t, double, double);
     int64_t (*counts)(void *, int32_t);
 } lent;
 enum {
-    TIMER_STATUS = 1, TIMER_COUNT, TIMER_COMPARE, CONVERTER_STATUS = 7, CONVERTER_CONTROL, SYSTICK_COUNT, WATCHDOG_KEY
+    TIMER_STATUS = 1, TIMER_COUNT, TIMER_COMPARE, CONVERTER_STATUS = 7, CONVERTER_CONTROL, PORT_LEVELS, SYSTICK_COUNT,
+    WATCHDOG_KEY, LINK
 };
 int lent_fire(lent *l, int64_t next, uint64_t order);
 double lent_count(const lent_timer *t, double cycle);
+int link_line_in(lent *l, const uint8_t *data, uint32_t count);
+int link_line_out(lent *l);
 
 int32_t exceptions_level(core *c);
 void exceptions_enter(core *c, int32_t number);
@@ -106,9 +125,8 @@ void exceptions_enter(core *c, int32_t number);
 def library() -> tuple[cffi.FFI, Any]:
     """(ffi, lib)."""
     folder = Path(__file__).parent
-    names = [f"{part}.{kind}" for part in _PARTS for kind in "ch"]
-    sources = {name: (folder / name).read_text(encoding="utf-8") for name in names}
-    return host_compiler.build(sources | FLASH_SOURCES, CDEF)
+    sources = {f"{part}.c": (folder / f"{part}.c").read_text(encoding="utf-8") for part in _PARTS}
+    return host_compiler.build(sources | headers() | FLASH_SOURCES, CDEF)
 
 
 def headers() -> dict[str, str]:

@@ -167,6 +167,13 @@ class CortexM4:
                 return memory[address - start:address - start + size]
         raise UcError(const.UC_ERR_READ_UNMAPPED)
 
+    def window(self, address: int, size: int) -> memoryview:
+        """The same as it is whenever it is looked at."""
+        for start, end, memory in self._memories:
+            if start <= address and address + size <= end:
+                return memoryview(memory)[address - start:address - start + size]
+        raise UcError(const.UC_ERR_READ_UNMAPPED)
+
     @property
     def instructions(self) -> int:
         """Instructions executed since power-on."""

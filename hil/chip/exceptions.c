@@ -54,18 +54,6 @@ static void write_register(const core *c, int name, uint32_t value)
     write_registers(c, &name, &wide, 1);
 }
 
-/* Find where memory lies, or 0. */
-static uint8_t *place(const core *c, uint32_t address, uint32_t size,
-                      int writable)
-{
-    const memory *m;
-    for (m = c->memories; m < c->memories + MEMORIES && m->bytes != 0; m++)
-        if (m->start <= address && address <= m->end - size &&
-            (m->writable || !writable))
-            return m->bytes + (address - m->start);
-    return 0;
-}
-
 /* Charge what was executed since the last time to who executed it. */
 static handled *account(core *c)
 {
@@ -116,7 +104,7 @@ static void go_to(core *c, int32_t number, uint32_t top, uint32_t control,
 {
     const int names[4] = {c->u.sp, c->u.xpsr, c->u.control, c->u.frame[5]};
     uint64_t values[4];
-    const uint8_t *vector = place(c, c->vectors + 4u * (uint32_t)number, 4, 0);
+    const uint8_t *vector = core_memory(c, c->vectors + 4u * (uint32_t)number, 4, 0);
     values[0] = top;
     values[1] = THUMB | (uint32_t)number;
     values[2] = control & ~(FPCA | SPSEL | SFPA);
@@ -142,7 +130,7 @@ void exceptions_enter(core *c, int32_t number)
     top -= size;
     xpsr = (top & 4u) != 0 ? xpsr | ALIGNED : xpsr & ~ALIGNED;
     top -= top & 4u;
-    at = place(c, top, size, 1);
+    at = core_memory(c, top, size, 1);
     if (at == 0) {
         c->locked_up = 1;
         return;
@@ -204,7 +192,7 @@ int exceptions_return(core *c, uint32_t code)
     write_register(c, c->u.control, ((code & 0x4u) != 0 ? SPSEL : 0u) |
                                         (floats ? FPCA | SFPA : 0u));
     top = read_register(c, c->u.sp);
-    frame = place(c, top, floats ? EXTENDED : BASIC, 0);
+    frame = core_memory(c, top, floats ? EXTENDED : BASIC, 0);
     if (frame == 0)
         return 0;
     unstack(c, top, frame, floats);

@@ -52,12 +52,13 @@ class Lending:
     def lend(self) -> None:
         """The processor is about to run."""
         now = self._events.now
-        if now < self._again or not self._bus.answers:
+        if not self._bus.answers:
             return
-        for lender in self._lenders:
-            if lender not in self._out and lender.again <= now and lender.lend(self):
-                self._out.append(lender)
-        self._again = min((lender.again for lender in self._lenders if lender not in self._out), default=NEVER)
+        while self._again <= now:  # one that lends may let another
+            for lender in self._lenders:
+                if lender not in self._out and lender.again <= now and lender.lend(self):
+                    self._out.append(lender)
+            self._again = min((lender.again for lender in self._lenders if lender not in self._out), default=NEVER)
 
     def returned(self, lender: Lender) -> None:
         """One has taken back what it had lent."""
@@ -108,6 +109,25 @@ class Lending:
         event = self._events.restore(due.at, due.order, action) if due.armed else None
         due.armed = 0
         return event
+
+    # -- the link -------------------------------------------------------------
+
+    @property
+    def present(self) -> bool:
+        """Whether it is now where C has come to, too."""
+        return bool(self._core.count.now == self._events.now)
+
+    def line_in(self, data: bytes) -> bool:
+        """Bytes that come to the link that is lent; False if there is no room for them."""
+        return bool(self._lib.link_line_in(self.state, data, len(data)))
+
+    def line_out(self) -> bool:
+        """Let there be in `out` what has left it; False if there is no room for it."""
+        return bool(self._lib.link_line_out(self.state))
+
+    def memory(self, address: int, size: int, writable: bool) -> Any:
+        """Where the C has a stretch of memory; NULL if there is none."""
+        return self._lib.core_memory(self._core, address, size, writable)
 
     # -- registers ------------------------------------------------------------
 

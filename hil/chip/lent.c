@@ -11,7 +11,7 @@
 #define REFERENCE_V 3.3
 
 /* Divide as Python's // does. */
-static double floored(double a, double b)
+double lent_floored(double a, double b)
 {
     double rest = fmod(a, b), quotient = (a - rest) / b, whole;
     if (rest != 0.0 && (rest < 0.0) != (b < 0.0))
@@ -28,7 +28,7 @@ static double modulo(double a, double b)
 }
 
 /* Plan something, never before now. */
-static void plan(const lent *l, due *d, int64_t at)
+void lent_plan(const lent *l, due *d, int64_t at)
 {
     counter *count = l->core->count;
     d->at = at > count->now ? at : count->now;
@@ -54,6 +54,7 @@ static const due *first(const lent *l)
     const due *found = earlier(0, &l->systick.expire);
     int32_t i;
     found = earlier(found, &l->watchdog.bite);
+    found = earlier(found, &l->link.quiet);
     for (i = 0; i < LENT_CONVERTERS; i++)
         found = earlier(found, &l->converters[i].end);
     for (i = 0; i < l->timer_count; i++)
@@ -84,7 +85,7 @@ static void start(const lent *l, lent_converter *c, double at)
         c->to[i] = at + c->sampling[i] * c->cycles;
         at += (c->sampling[i] + c->conversion) * c->cycles;
     }
-    plan(l, &c->end, (int64_t)rint(at));
+    lent_plan(l, &c->end, (int64_t)rint(at));
 }
 
 /* Drive the interrupt request. */
@@ -140,7 +141,8 @@ static int write_status(const lent *l, lent_converter *c, uint32_t value)
 static int write_control(const lent *l, lent_converter *c, uint32_t value)
 {
     uint32_t others = c->control & ~c->start;
-    if ((value & ~c->start) != others || (value & c->start) == 0 ||
+    if (((value & ~c->start) | (others & c->kept)) != others ||
+        (value & c->start) == 0 ||
         c->end.armed || (c->latched && (c->control & c->start) != 0))
         return 0;
     if (c->latched)
@@ -166,7 +168,7 @@ static void settle(const lent *l, lent_timer *t)
     double passed;
     if (t->update.armed || t->period == 0.0)
         return;
-    passed = floored((double)l->core->count->began - t->phase, t->period);
+    passed = lent_floored((double)l->core->count->began - t->phase, t->period);
     if (passed > 0.0) {
         pass(t, passed);
         t->status |= UPDATED;
@@ -189,7 +191,7 @@ static void schedule(const lent *l, lent_timer *t)
     if (t->triggers < 0 && !differs(t))
         t->update.armed = 0;
     else if (!t->update.armed || t->update.at != at)
-        plan(l, &t->update, at);
+        lent_plan(l, &t->update, at);
 }
 
 /* Take a write to a compare register, which is preloaded. */
@@ -256,6 +258,24 @@ static int read_count(lent *l, const lent_timer *t, uint64_t *value)
     return 1;
 }
 
+/* -- ports --------------------------------------------------------------- */
+
+/* Take a write that sets and clears pins. */
+static int write_pins(const lent *l, lent_port *p, uint32_t value)
+{
+    uint32_t levels = (p->levels & ~(value >> 16)) | (value & 0xFFFFu);
+    uint32_t changed = levels ^ p->levels;
+    if (changed == 0)
+        return 1;
+    if ((changed & ~p->steered) != 0 || l->board == 0)
+        return 0;
+    l->before_change(l->board);
+    p->levels = levels;
+    if (p->inputs->kind == HELD)
+        p->inputs->value ^= changed & p->outputs;
+    return 1;
+}
+
 /* -- the processor's own ------------------------------------------------- */
 
 /* Let SysTick come to zero. */
@@ -269,7 +289,7 @@ static void expire(lent *l)
     if (s->interrupt)
         l->core->nvic.pending[SYSTICK] = 1;
     if (s->from != 0)
-        plan(l, &s->expire, s->loaded + ((int64_t)s->from + 1) * s->divider);
+        lent_plan(l, &s->expire, s->loaded + ((int64_t)s->from + 1) * s->divider);
 }
 
 static uint32_t systick_count(const lent *l)
@@ -286,7 +306,7 @@ static int feed(lent *l, uint32_t value)
 {
     if (value != FED)
         return 0;
-    plan(l, &l->watchdog.bite, l->core->count->now + l->watchdog.timeout);
+    lent_plan(l, &l->watchdog.bite, l->core->count->now + l->watchdog.timeout);
     return 1;
 }
 
@@ -300,6 +320,8 @@ static int act(lent *l, const due *d)
         expire(l);
         return 1;
     }
+    if (d == &l->link.quiet)
+        return link_quiet(l);
     for (i = 0; i < LENT_CONVERTERS; i++)
         if (d == &l->converters[i].end) {
             if (l->board == 0)
@@ -335,6 +357,8 @@ int lent_fire(lent *l, int64_t next, uint64_t order)
 int lent_read(lent *l, uint32_t what, uint64_t *value)
 {
     uint32_t i = what & ((1u << LENT_WHAT) - 1u);
+    if (what >> LENT_WHAT >= LINK)
+        return link_read(l, (what >> LENT_WHAT) - LINK, i, value);
     switch (what >> LENT_WHAT) {
     case TIMER_STATUS:
         settle(l, &l->timers[i]);
@@ -367,5 +391,9 @@ int lent_write(lent *l, uint32_t what, uint32_t value)
         return write_status(l, &l->converters[i], value);
     if (what == CONVERTER_CONTROL)
         return write_control(l, &l->converters[i], value);
+    if (what == PORT_LEVELS)
+        return write_pins(l, &l->ports[i], value);
+    if (what >= LINK)
+        return link_write(l, what - LINK, i, value);
     return what == WATCHDOG_KEY && feed(l, value);
 }

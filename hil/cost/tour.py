@@ -1,8 +1,8 @@
 """What a board is taken through so that its worst tick shows: short, with any mechanism, and recording all the while.
 
-The costliest ticks are those in which a command, a stop or a fault is decided while the arm is led by hand, and those
-of a motion that leaves its pace; tests/hil/cost/test_branches.py holds what is seen here to all that a board can be
-asked for.
+The costliest ticks are those in which a command, a stop or a fault is decided while the arm is led by hand, that in
+which an arm is armed as soon as a zero has been found, and those of a motion that leaves its pace;
+tests/hil/cost/test_branches.py holds what is seen here to all that a board can be asked for.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 
 from codegen.common.errors import Refused
 from codegen.control.constants import lab_row
-from codegen.mechanism.description import Mechanism
+from codegen.mechanism.description import Home, Mechanism
 from codegen.motion.trajectory import Knots
 from codegen.wire.codec import Float, Gains, Jog, Probe, Seek
+from codegen.wire.names import flag
 from codegen.wire.units import from_wire
 from hil.board.coupler import GRIP
 from hil.board.virtual import VirtualBoard, VirtualClock
+from hil.plant import rigid
 from hil.plant.encoders import counts_per_unit
 from hil.play.connect import session_with
 from host.link.capture import COLUMNS, Column, Recorder
@@ -38,6 +40,7 @@ MOMENT = 0.02  # s, some STATUS frames long
 STILL = 25  # MOMENTs for joints to come to rest
 DAMPED = 1.3  # times the speed above which a floating joint is damped
 FAST = 2.0  # times the greatest speed of a joint
+AHEAD = 20  # counts to go until an index comes
 BAD = 2**30  # farther from one knot to the next than any joint gets, in wire units
 
 
@@ -115,6 +118,24 @@ class Life:
         self.session.tell(Probe(0, 0, 0.05 * self.mechanism.streamed[0].limits.effort))
         self.wait(MOMENT)
 
+    def is_armed_where_it_finds_a_zero(self) -> None:
+        """At an index just ahead, if a joint seeks one; the others are homed where they are."""
+        plant, joints = self.board.plant, self.mechanism.streamed
+        seekers = [j for j, joint in enumerate(joints) if joint.encoder and joint.encoder.zero == "index"]
+        if not seekers or not isinstance(plant, rigid.Plant):
+            return
+        self.settles()  # held: without power it would go on coasting
+        self.rests()
+        self.session.home(plant.q)
+        j = seekers[0]
+        way = (joints[j].home or Home()).direction * AHEAD / abs(counts_per_unit(joints[j]))
+        plant.indexes = {j: plant.q[j] + way}
+        self.session.ask(Seek(0, j), "SEEK")
+        self.session.wait(lambda: not flag(self.session.status, "SEEKING"), 5.0, "finds no index")
+        self.settles()
+        self.take("ARM")
+        self.wait(MOMENT)
+
     def changes_modes(self) -> None:
         """Into each in turn, where it fits or not, soon after the start of a motion."""
         for mode in range(1, len(self.mechanism.modes)):
@@ -174,6 +195,10 @@ class Life:
         """Without power, and still if it can be."""
         self.take("CLEAR")
         self.take("DISARM")
+        self.settles()
+
+    def settles(self) -> None:
+        """Until it is still, if it comes to be."""
         for _ in range(STILL):
             self.wait(MOMENT)
             if np.all(np.abs(self.board.plant.v) < GRIP):
@@ -195,4 +220,5 @@ class Life:
 
 
 PARTS = {"a stop on the path": Life.is_stopped_and_runs_out, "a jog": Life.jogs, "leading by hand": Life.is_led_by_hand,
+         "a zero": Life.is_armed_where_it_finds_a_zero,
          "its modes": Life.changes_modes, "a fault": Life.finds_a_fault, "a probe": Life.probes}

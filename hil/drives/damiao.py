@@ -27,6 +27,7 @@ OFFSETS = {0x100: 2, 0x200: 3, 0x300: 4}  # of identifiers, to the mode they are
 TIMEOUT_UNIT = 50e-6  # s; damiao-motor's register table
 WHOLE = {7, 8, 9, 10, 13, 14, 15, 16, 35, 36}  # u32, the others f32
 READ_ONLY = {*range(11, 21), 36, *range(50, 66), 80, 81}
+FACTORY = (*range(50, 57), 59, 63, 64, 65)  # offsets and limits that each drive leaves the factory with; 0 here: chosen
 RATE_CODES = {125_000: 0, 200_000: 1, 250_000: 2, 500_000: 3, 1_000_000: 4, 2_000_000: 5, 2_500_000: 6, 3_200_000: 7,
               4_000_000: 8, 5_000_000: 9}  # can_br: openarm_can's CLI, from 2 Mbit/s on the data phase of CAN FD
 # Rate and window chosen, such loops run at 10 to 40 kHz; bandwidth: within the bounds of register I_BW, 100 to 10000.
@@ -44,7 +45,7 @@ class Damiao(Drive):
             10: MIT, 11: 0.0, 12: 0.0, 13: 0, 14: 5017, 15: 0, 16: 14, 17: 0.0, 18: 0.0, 19: 0.0, 20: gear,
             21: ranges.position, 22: ranges.velocity, 23: ranges.torque, 24: TRAITS.bandwidth, 25: 0.0, 26: 0.0,
             27: 0.0, 28: 0.0, 29: 32.0, 30: 1.0, 31: 4.0, 32: 10.0, 33: 100.0, 34: 0.0,
-            35: RATE_CODES[int(data_bitrate or bitrate)], 36: 0, 60: 24.0}
+            35: RATE_CODES[int(data_bitrate or bitrate)], 36: 0, 60: 24.0, **dict.fromkeys(FACTORY, 0.0)}
         self._stored = dict(self.registers)
         self.status = DISABLED
 

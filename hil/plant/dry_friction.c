@@ -103,6 +103,7 @@ int friction_clamped(int64_t n, const double *compliance,
 /* -- one by one ---------------------------------------------------------- */
 
 #define CREEP 1e-10 /* of the mean compliance */
+#define ROUNDED 10.0 /* times as far as rounding takes eigenvalues below 0 */
 #define ONE_BY_ONE 20 /* rounds a joint */
 #define SWEEPS 30
 #define DIAGONAL 1e-15 /* what is left beside it, of the whole */
@@ -164,6 +165,24 @@ static double lowest_eigenvalue(int64_t n, const double *symmetric)
     return lowest;
 }
 
+/* Tell whether a symmetric matrix is positive definite with so much more on its
+ * diagonal: whether it has a Cholesky factor. */
+static int is_definite(int64_t n, const double *symmetric, double more)
+{
+    double l[MOST * MOST];
+    int64_t i, j, k;
+    for (i = 0; i < n; i++)
+        for (j = 0; j <= i; j++) {
+            double sum = symmetric[i * n + j] + (i == j ? more : 0.0);
+            for (k = 0; k < j; k++)
+                sum -= l[i * n + k] * l[j * n + k];
+            if (i == j && !(sum > 0.0))
+                return 0;
+            l[i * n + j] = i == j ? sqrt(sum) : sum / l[j * n + j];
+        }
+    return 1;
+}
+
 /* Set the problem up from a guess at m, with a creep that makes its minimum
  * unique. */
 static void set_up(problem *w, const double *compliance, const double *guess)
@@ -176,8 +195,9 @@ static void set_up(problem *w, const double *compliance, const double *guess)
                                      compliance[j * n + i]);
     for (i = 0; i < n; i++)
         trace += w->c[i * n + i];
-    creep = fmax(CREEP * trace / (double)n,
-                 -10.0 * lowest_eigenvalue(n, w->c));
+    creep = CREEP * trace / (double)n;
+    if (!is_definite(n, w->c, creep / ROUNDED))
+        creep = fmax(creep, -ROUNDED * lowest_eigenvalue(n, w->c));
     for (i = 0; i < n; i++)
         w->c[i * n + i] += creep;
     for (i = 0; i < n; i++) {

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from codegen.toolchain import host_compiler
 from hil.plant import dry_friction
+from hil.plant.plant_steps import MOST
 
 Array = NDArray[np.float64]
 
-MOST = 32  # joints; those of more are NumPy's
 _PARTS = ("dry_friction", "linear")
 _CDEF = """
 int friction_found(int64_t n, const double *compliance, const double *velocity, const double *bound, double *m);

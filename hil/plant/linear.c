@@ -85,6 +85,20 @@ int linear_solve(int64_t n, const double *a, const double *b, double *x)
     return 1;
 }
 
+/* Solve a x = b for each of so many b and x, one a row; 0 if the matrix is
+ * singular. */
+int linear_solve_each(int64_t n, const double *a, int64_t count,
+                      const double *b, double *x)
+{
+    factors f;
+    int64_t i;
+    if (!factor(&f, n, a))
+        return 0;
+    for (i = 0; i < count; i++)
+        substitute(&f, b + i * n, x + i * n);
+    return 1;
+}
+
 /* Invert a; 0 if it is singular. */
 int linear_invert(int64_t n, const double *a, double *inverse)
 {

@@ -7,6 +7,8 @@
 #define MOST 32 /* rows */
 
 int linear_solve(int64_t n, const double *a, const double *b, double *x);
+int linear_solve_each(int64_t n, const double *a, int64_t count,
+                      const double *b, double *x);
 int linear_invert(int64_t n, const double *a, double *inverse);
 void linear_times(int64_t n, const double *a, const double *x, double *out);
 

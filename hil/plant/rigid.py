@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,8 +26,10 @@ from hil.plant.drive_rotors import reflected
 from hil.plant.driven import Driven
 from hil.plant.dry_friction import clamped
 from hil.plant.encoders import Encoders
+from hil.plant.lent import Lendable, Own
 from hil.plant.motors import Motors
-from hil.plant.rigid_steps import MOST, RigidSteps
+from hil.plant.plant_steps import MOST
+from hil.plant.rigid_steps import RigidSteps
 from hil.plant.rigid_tree import RigidTree
 
 Array = NDArray[np.float64]
@@ -46,26 +47,7 @@ class EnergyBook:
     switches: float = 0.0  # brought in by changes of mode: weight that is picked up, less what impacts cost
 
 
-T = TypeVar("T")
-
-
-class _Own(Generic[T]):
-    """An attribute of a plant, which has it back before anybody looks at it or sets it."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = "_" + name
-
-    def __get__(self, plant: Plant, owner: type) -> T:
-        plant.recall()
-        value: T = getattr(plant, self._name)
-        return value
-
-    def __set__(self, plant: Plant, value: T) -> None:
-        plant.recall()
-        setattr(plant, self._name, value)
-
-
-class Plant(Driven):
+class Plant(Driven, Lendable):
     """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s.
 
     mass_scale and friction_scale change it on purpose against what the controller believes; `friction=False` has
@@ -74,16 +56,15 @@ class Plant(Driven):
     hand: torque (n,) that somebody exerts on the joints, a function of the plant. compiled: whether steps that have
     neither stops nor a hand are taken in C; what is here is what that is held against.
 
-    lend: gives state and parameters to C (hil/board/coupled.c), which moves it on until `recall`.
+    While it is lent, who asks for the state has it recalled first.
     """
 
-    q, v, time = _Own[Array](), _Own[Array](), _Own[float]()
-    book, motors = _Own[EnergyBook](), _Own[Motors]()
+    q, v, time = Own[Array](), Own[Array](), Own[float]()
+    book, motors = Own[EnergyBook](), Own[Motors]()
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0, friction_scale: float = 1.0,
                  friction: bool = True, max_step: float = MAX_STEP, pose: ArrayLike | None = None,
                  stops: ArrayLike | None = None, compiled: bool = True) -> None:
-        self._borrower: Callable[[], None] | None = None  # tells where it is lent that it is needed
         self._q: Array
         self._v: Array
         self._time: float
@@ -146,70 +127,64 @@ class Plant(Driven):
 
     def _in_c(self, h: float, count: int, voltage: Array, torque: Array) -> int:
         """Take steps in C; how many it has taken."""
-        steps, motors = self._compiled, self.motors
+        self.recall()
+        steps = self._compiled
         if steps is None or self.hand is not None or self.stops is not None:
             return 0
-        done = steps.take(h, count, self.q, self.v, motors.current, voltage, torque, *self._parameters())
-        self.q, self.v, motors.current = steps.taken
-        worked, lost = steps.energy
-        self.book.motors += worked
-        self.book.friction += lost
+        self._fill(steps, voltage, torque)
+        done = steps.take(h, count)
+        self._have_back()
         self.time += done * h
         return done
+
+    def _fill(self, steps: RigidSteps, voltage: Array, torque: Array) -> None:
+        motors, book = self._motors, self._book
+        steps.fill(self._q, self._v, motors.current, voltage, torque, *self._parameters())
+        steps.arm.worked, steps.arm.lost = book.motors, book.friction
 
     def _parameters(self) -> tuple[Array, ...]:
         motors = self._motors
         return (motors.R, motors.L, motors.constant, motors.inertia, self.viscous, self.coulomb, self.stiffness,
                 self.rest)
 
+    def _have_back(self) -> None:
+        assert self._compiled is not None
+        arm, book = self._compiled.arm, self._book
+        self._q, self._v, self._motors.current = self._compiled.taken
+        book.motors, book.friction = arm.worked, arm.lost
+
     # -- lent ---------------------------------------------------------------
 
     @property
     def lendable(self) -> bool:
-        """Whether C can move it: nobody else does, and nobody looks on at each interval."""
         own = getattr(self.drive, "__func__", None) is Driven.drive
         return own and self._compiled is not None and self.hand is None and self.stops is None
 
-    def lend(self, state: Any, borrower: Callable[[], None]) -> None:
-        """Give C what it moves; state: its time, motors and friction. borrower: calls `taken` when it is needed."""
+    @property
+    def handle(self) -> int:
         assert self._compiled is not None
-        floats = np.full(self.n, np.nan)
-        self._compiled.fill(self.q, self.v, self.motors.current, floats, np.zeros(self.n), *self._parameters())
-        state.time, state.motors, state.friction = self.time, self.book.motors, self.book.friction
-        self._borrower = borrower
-
-    def tell_parameters(self) -> None:
-        """While it is lent: its parameters may have changed."""
-        assert self._compiled is not None
-        self._compiled.fill_from(5, *self._parameters())
+        return self._compiled.address
 
     @property
     def glance(self) -> tuple[Array, Array]:
-        """Copies of q and v, lent or not."""
         if self._borrower is None or self._compiled is None:
             return self._q.copy(), self._v.copy()
         q, v, _ = self._compiled.taken
         return q, v
 
-    def taken(self, state: Any) -> None:
-        """Have back what C has moved."""
+    def tell_parameters(self) -> None:
         assert self._compiled is not None
-        self._borrower = None
-        self._q, self._v, self._motors.current = self._compiled.taken
-        self._time, self._book.motors, self._book.friction = state.time, state.motors, state.friction
+        self._compiled.tell_parameters(*self._parameters())
 
-    def finish(self, h: float, count: int, voltage: Array, state: Any) -> None:
-        """Steps in the middle of which C has found that friction does not settle."""
-        borrower = self._borrower
-        assert borrower is not None
-        self.taken(state)
-        self._take_steps(h, count, voltage, np.zeros(self.n))
-        self.lend(state, borrower)
+    def _give(self) -> None:
+        assert self._compiled is not None
+        self._fill(self._compiled, np.full(self.n, np.nan), np.zeros(self.n))
+        self._compiled.handle.time, self._compiled.handle.max_step = self._time, self.max_step
 
-    def recall(self) -> None:
-        """Have it back, where it is lent."""
-        if self._borrower is not None:
-            self._borrower()
+    def taken(self) -> None:
+        super().taken()
+        assert self._compiled is not None
+        self._time = self._compiled.handle.time
 
     def _step(self, h: float, torque: Array) -> None:
         v = self.v
@@ -245,11 +220,6 @@ class Plant(Driven):
         beyond = np.minimum(q - self.stops[:, 0], 0.0) + np.maximum(q - self.stops[:, 1], 0.0)
         omega, own = 2.0 * np.pi * STOP_HZ, np.diag(mass)
         return -own * omega**2 * beyond, damping + np.where(beyond != 0.0, 2.0 * own * omega, 0.0)
-
-    @property
-    def steps(self) -> RigidSteps | None:
-        """What takes its steps in C."""
-        return self._compiled
 
     # -- bookkeeping --------------------------------------------------------
 

@@ -2,20 +2,20 @@
 #ifndef RIGID_STEPS_H
 #define RIGID_STEPS_H
 
+#include "motors.h"
 #include "rigid_tree.h"
 
 /* Of each joint; found is the caller's memory for rigid_tree_at. */
 typedef struct {
-    double *q, *v, *current;
-    double *volts; /* NaN floats */
-    const double *torque;
-    const double *ohm, *henry, *constant, *rotor;
+    const rigid_tree *tree;
+    double *q, *v;
+    motors motors;
+    const double *torque, *rotor;
     const double *viscous, *coulomb, *stiffness, *rest;
     double *found;
-    double motors, friction; /* J that went in and out, added up */
+    double worked, lost; /* J of motors and friction, added up */
 } rigid_arm;
 
-int64_t rigid_steps(const rigid_tree *t, rigid_arm *a, double h,
-                    int64_t count);
+int64_t rigid_steps(void *arm, double h, int64_t count);
 
 #endif

@@ -13,6 +13,7 @@ import numpy as np
 from codegen.board.chip import Chip
 from hil.chip.cpu import CortexM4, Region
 from hil.chip.events import EventClock
+from hil.chip.lending import Lendable
 from hil.chip.nvic import NMI
 from hil.chip.registers import Bus, Peripheral
 from hil.chip.reset_values import after_reset
@@ -171,15 +172,18 @@ class Stm32(ABC):
             reader.before_read = lambda: self.before_read()
         for name, usart in self.usarts.items():
             usart.clock_hz = lambda: self.rcc.hclk
-            usart.request = self._line(self.FAMILY.usarts[name].interrupt)
+            usart.interrupt = self.FAMILY.usarts[name].interrupt
+            usart.request = self._line(usart.interrupt)
         self.rcc.on_clock = self._clock_changed
         self.rcc.on_tree = self._tree_changed
         self.rcc.on_clock_failure = self._clock_failed
         self.watchdog.on_bite = self._bite
 
     def _let_lend(self) -> None:
-        """Watchdog, timers and converters lend what they have to C while nothing else happens to them."""
-        numbered = [(0, self.watchdog), *enumerate(self.timers.values()), *enumerate(self.converters)]
+        """Watchdog, timers, converters, ports and links lend what they have to C while nothing else happens to them."""
+        numbered: list[tuple[int, Lendable]] = [(0, self.watchdog), *enumerate(self.timers.values()),
+                                                *enumerate(self.converters), *enumerate(self.gpio.values()),
+                                                *((0, usart) for usart in self.usarts.values())]
         lending = self.core.lending
         lending.state.timer_count = len(self.timers)
         for slot, part in numbered:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
-from hil.chip.registers import Peripheral, Register
+from hil.chip.lending import Lendable, Lending
+from hil.chip.registers import Register
 
 
-class Gpio(Peripheral):
+class Gpio(Lendable):
     """Pins 0 to 15. `drive(pin, level)` is what is wired to an input; None lets it float to its pull resistor."""
 
     REGISTERS = {
@@ -23,6 +25,7 @@ class Gpio(Peripheral):
         self.told: dict[int, Callable[[], bool]] = {}  # whether a source stays as it is until `forget`
         self.before_change: Callable[[], None] = lambda: None  # called before outputs change
         self.on_output: Callable[[], None] = lambda: None  # called after
+        self._lent: Any = None  # the C's
         super().__init__(name, base)
 
     def reset(self) -> None:
@@ -39,35 +42,41 @@ class Gpio(Peripheral):
 
     def mode(self, pin: int) -> int:
         """0 input, 1 output, 2 alternate function, 3 analogue."""
-        return self.value["MODER"] >> 2 * pin & 3
+        return self._value["MODER"] >> 2 * pin & 3
 
     def alternate(self, pin: int) -> int | None:
         """The alternate function a pin is switched to, if any."""
         if self.mode(pin) != 2:
             return None
-        return self.value["AFRH" if pin > 7 else "AFRL"] >> 4 * (pin % 8) & 15
+        return self._value["AFRH" if pin > 7 else "AFRL"] >> 4 * (pin % 8) & 15
 
     def open_drain(self, pin: int) -> bool:
         """Whether an output pulls low only."""
-        return bool(self.value["OTYPER"] >> pin & 1)
+        return bool(self._value["OTYPER"] >> pin & 1)
 
     def level(self, pin: int) -> bool:
         """The level on a pin, as its input register sees it."""
         if self.mode(pin) == 1:
-            return bool(self.value["ODR"] >> pin & 1)
+            return bool(self._levels >> pin & 1)
         if pin in self.sources:
             return self.sources[pin]()
         if pin in self._wired:
             return self._wired[pin]
-        return (self.value["PUPDR"] >> 2 * pin & 3) == 1
+        return (self._value["PUPDR"] >> 2 * pin & 3) == 1
 
     def driven(self, pin: int) -> bool:
         """The level of an output pin as seen outside, where a resistor pulls it low while the pin is no output."""
-        return self.mode(pin) == 1 and bool(self.value["ODR"] >> pin & 1)
+        return self.mode(pin) == 1 and bool(self._levels >> pin & 1)
+
+    @property
+    def _levels(self) -> int:
+        """Of the output register, lent or not."""
+        return int(self._lent.levels) if self.out else self._value["ODR"]
 
     def read_IDR(self) -> int:
-        outputs, analogue = _pins(self.value["MODER"], 1), _pins(self.value["MODER"], 3)
-        levels = self.value["ODR"] & outputs | _pins(self.value["PUPDR"], 1) & ~outputs
+        value = self._value
+        outputs, analogue = _pins(value["MODER"], 1), _pins(value["MODER"], 3)
+        levels = self._levels & outputs | _pins(value["PUPDR"], 1) & ~outputs
         steady = True
         for pin in {**self._wired, **self.sources}:
             if not (outputs | analogue) >> pin & 1:
@@ -92,6 +101,32 @@ class Gpio(Peripheral):
 
     def read_BSRR(self) -> int:
         return 0
+
+    # -- lent (hil.chip.lending) ----------------------------------------------
+
+    def steer_none(self) -> None:
+        """No output pin is."""
+        assert self.lending is not None
+        self.lending.state.ports[self.slot].steered = 0
+
+    def steer(self, pin: int) -> int:
+        """From now on an output pin is a bridge's alone, which C has. Returns the port's slot there."""
+        assert self.lending is not None
+        state = self.lending.state.ports[self.slot]
+        state.steered, state.levels = state.steered | 1 << pin, self._levels
+        return self.slot
+
+    def _lend(self, lending: Lending) -> bool:
+        if not lending.state.board or not self.clocked:
+            return False
+        self._lent = lending.state.ports[self.slot]
+        self._lent.levels, self._lent.outputs = self._value["ODR"], _pins(self._value["MODER"], 1)
+        self._lent.inputs = lending.place(self, 0x10)
+        self._give(lending, 0x18, "PORT_LEVELS")
+        return True
+
+    def _take_back(self, lending: Lending) -> None:
+        self._value["ODR"] = self._lent.levels
 
     def write_MODER(self, value: int) -> None:
         self.before_change()

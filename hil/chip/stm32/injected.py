@@ -118,6 +118,7 @@ class Injected(Lendable):
     ENDED: ClassVar[int]
     ASKING: ClassVar[int]
     START: ClassVar[int]
+    KEPT: ClassVar[int] = 0
     ONES_CLEAR: ClassVar[bool]
     LATCHED: ClassVar[bool]
 
@@ -154,8 +155,8 @@ class Injected(Lendable):
         state.interrupt = -1 if self.interrupt is None else self.interrupt
         state.status, state.control = self._value[self.STATUS], self._value[self.CONTROL]
         state.writable = self.REGISTERS[self._offsets[self.STATUS]].writable
-        state.ended, state.asking, state.start, state.stale, state.finished = (
-            self.ENDED, self.ASKING, self.START, *self._staleness())
+        state.ended, state.asking, state.start, state.kept = self.ENDED, self.ASKING, self.START, self.KEPT
+        state.stale, state.finished = self._staleness()
         state.count = len(sequence)
         for i, (channel, sampling) in enumerate(sequence):
             state.channel[i], state.sampling[i], state.result[i] = channel, sampling, self._value[_RESULTS[i]]

@@ -10,9 +10,11 @@ import math
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import ClassVar, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
 from hil.chip.events import NEVER, Event, Events
+from hil.chip.lending import Lendable, Lending
 from hil.chip.registers import Peripheral, Unmodelled
 
 TE, RE, IDLEIE = 1 << 3, 1 << 2, 1 << 4
@@ -20,6 +22,7 @@ PE, FE, NE, ORE, IDLE, RXNE, TC, TXE = (1 << bit for bit in range(8))
 ERRORS = PE | FE | NE | ORE
 EIE, HDSEL, DMAR, DMAT = 1 << 0, 1 << 3, 1 << 6, 1 << 7
 _BITS = 10  # start, eight data, stop
+_LENT = 1024  # bytes of either direction: LINK_BYTES of lent_link.h
 
 
 class HalfDuplex(Protocol):
@@ -35,28 +38,34 @@ class HalfDuplex(Protocol):
         """What of these the wire carries."""
 
 
-class Serial(Peripheral):
+class Serial(Lendable):
     """8 data bits, no parity, one stop bit. A family names its registers and where UE is; STEPS: of BRR a clock.
 
-    request: drives the interrupt request. dma_cycles: for which a byte that has come waits in the data register until
-    DMA takes it: some cycles, more while others have the bus (AN4031, total transfer time). 0 unless a test asks.
+    request: drives the interrupt request; interrupt: its number, if that is all it does. dma_cycles: for which a byte
+    that has come waits in the data register until DMA takes it: some cycles, more while others have the bus (AN4031,
+    total transfer time). 0 unless a test asks.
     """
 
     clock_hz: Callable[[], float]  # of the processor, whose cycles times are in
     UE: ClassVar[int]
     STEPS: ClassVar[int] = 1
     LEAST: ClassVar[int] = 16
+    BY_READING: ClassVar[bool]  # whether flags that have been read are cleared as the data register is
+    PLACES: ClassVar[dict[str, int]]  # registers that are lent, in the C's words (lent_link.h)
+    alone = True
+    _seen = 0  # flags that a read of the status register has shown
 
     def __init__(self, name: str, base: int, events: Events, cycles_per_clock: Callable[[], float]) -> None:
         self.events, self._cycles_per_clock = events, cycles_per_clock
         self.request: Callable[[bool], None] = lambda asserted: None
+        self.interrupt: int | None = None
         self.receive_stream: Stream | None = None  # set while a DMA stream serves this request
         self.transmit_stream: Stream | None = None
         self._line_in: deque[tuple[float, int, int]] = deque()  # (cycle at which it has arrived, byte, its errors)
         self._line_free = 0.0
         self._out = bytearray()
         self._quiet: Event | None = None
-        self.dma_cycles = 0
+        self._dma_cycles = 0
         self.wire: HalfDuplex | None = None
         self.watchers: list[Callable[[], None]] = []  # called when more may change than time has it
         super().__init__(name, base)
@@ -71,6 +80,16 @@ class Serial(Peripheral):
         self.receive_stream = self.transmit_stream = None
         self.request(False)
         self._tell()
+
+    @property
+    def dma_cycles(self) -> int:
+        return self._dma_cycles
+
+    @dma_cycles.setter
+    def dma_cycles(self, cycles: int) -> None:
+        self.recall()
+        self._dma_cycles = cycles
+        self.touched()
 
     def _tell(self) -> None:
         for watcher in self.watchers:
@@ -101,6 +120,8 @@ class Serial(Peripheral):
 
     def line_in(self, data: bytes, errors: int = 0) -> None:
         """Bytes that the other side puts on the wire, one after another from now on; errors: FE, NE of each of them."""
+        if self.out and not errors and data and self._lent_line_in(data):
+            return
         self.catch_up()
         self._tell()
         spacing = self.byte_cycles
@@ -112,6 +133,7 @@ class Serial(Peripheral):
         if self._quiet:
             self._quiet.cancel()
         self._quiet = self.events.at(round(at + spacing), self._line_idle) if data else None
+        self.touched()
 
     def sending(self, stream: Stream) -> None:
         """DMA begins to hand over bytes. In half duplex (RM0090 30.3.10, RM0440 37.5.16) the receiver is at the
@@ -150,6 +172,8 @@ class Serial(Peripheral):
 
     def line_out(self) -> bytes:
         """Bytes that have left since last asked."""
+        if self.out and (left := self._lent_line_out()) is not None:
+            return left
         self.catch_up()
         data, self._out = bytes(self._out), bytearray()
         return data
@@ -157,9 +181,11 @@ class Serial(Peripheral):
     @property
     def waiting(self) -> int:
         """Bytes on the wire that have not arrived yet."""
+        self.recall()
         return len(self._line_in)
 
     def catch_up(self) -> None:
+        self.recall()
         self._receive()
         self._transmit()
 
@@ -244,7 +270,7 @@ class Serial(Peripheral):
         self._status &= ~RXNE
         return self._received
 
-    def _give(self, value: int) -> None:
+    def _put(self, value: int) -> None:
         self.catch_up()
         if self.value["CR1"] & (self.UE | TE) != self.UE | TE:
             raise Unmodelled(f"{self.name} sent to while its transmitter is off")
@@ -268,6 +294,70 @@ class Serial(Peripheral):
         self._ask()
 
 
+    # -- lent (hil.chip.lending) ----------------------------------------------
+
+    def _lend(self, lending: Lending) -> bool:
+        state, streams = lending.state.link, (self.receive_stream, self.transmit_stream)
+        wanted, value = (self.UE | RE | TE, DMAR | DMAT), self._value
+        usual = (value["CR1"] & wanted[0], value["CR3"] & (wanted[1] | HDSEL)) == wanted and self.clocked
+        if state.lent or not usual or self.interrupt is None or self.wire or self.dma_cycles:
+            return False
+        self.catch_up()
+        clean = not (self._status & (ERRORS | RXNE) or any(errors for _, _, errors in self._line_in))
+        if not clean or len(self._line_in) > _LENT // 2 or not all(s and s.lendable(lending) for s in streams):
+            return False
+        for side, stream in enumerate(streams):
+            assert stream is not None
+            self._places += stream.lend(lending, state.streams[side], side)
+        self._fill(state)
+        self._places += [lending.place(self, offset, lending.what("LINK") + lending.what(what))
+                         for what, offset in self.PLACES.items()]
+        lending.give(state.quiet, self._quiet)
+        return True
+
+    def _fill(self, state: Any) -> None:
+        state.lent, state.interrupt, state.by_reading = True, self.interrupt, self.BY_READING
+        state.asks, state.byte_cycles = bool(self._value["CR1"] & IDLEIE), self.byte_cycles
+        state.until, state.first, state.last, state.gone = self._line_free, 0, len(self._line_in), 0
+        for i, (at, byte, _) in enumerate(self._line_in):
+            state.arrives[i], state.coming[i] = at, byte
+        state.status, state.seen, state.received = self._status, self._seen, self._received
+        state.held = -1 if self._held is None else self._held
+        state.shifted, state.shifting = self._shifting or (0.0, -1)
+
+    def _take_back(self, lending: Lending) -> None:
+        state = lending.state.link
+        state.lent = False
+        at = [i % _LENT for i in range(state.first, state.last)]
+        self._line_in = deque((state.arrives[i], state.coming[i], 0) for i in at)
+        self._line_free = state.until
+        self._out += bytes(state.out[0:state.gone])
+        self._status, self._seen, self._received = state.status, state.seen, state.received
+        self._held = None if state.held < 0 else state.held
+        self._shifting = None if state.shifting < 0 else (state.shifted, state.shifting)
+        for side, stream in enumerate((self.receive_stream, self.transmit_stream)):
+            assert stream is not None
+            stream.take_back(state.streams[side])
+        self._quiet = lending.take(state.quiet, self._line_idle)
+
+    def _lent_line_in(self, data: bytes) -> bool:
+        """By the C, if there is room."""
+        assert self.lending is not None
+        return self.lending.present and self.lending.line_in(data)
+
+    def _lent_line_out(self) -> bytes | None:
+        """By the C, if it is as far as events are."""
+        assert self.lending is not None
+        if not self.lending.present or not self.lending.line_out():
+            return None
+        data = bytes(self._out)
+        if (state := self.lending.state.link).gone:
+            data += bytes(state.out[0:state.gone])
+            state.gone = 0
+        self._out.clear()
+        return data
+
+
 class Served(Peripheral):
     """A DMA controller: what serves the links. served: its links."""
 
@@ -279,6 +369,25 @@ class Served(Peripheral):
         for link in self.served:
             link.catch_up()
 
+    def recall(self) -> None:
+        """Have back what the links have lent."""
+        for link in self.served:
+            link.recall()
+
+    def forget(self, *keys: str) -> None:
+        self.recall()
+        super().forget(*keys)
+
+    def read(self, offset: int, size: int) -> int:
+        self.recall()
+        return super().read(offset, size)
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        self.recall()
+        super().write(offset, size, value)
+        for link in self.served:
+            link.touched()
+
     def told(self, key: str, value: int) -> int:
         """What a register tells, which stays so until a link moves something; it has caught up."""
         for link in self.served:
@@ -288,8 +397,26 @@ class Served(Peripheral):
         return value
 
 
+@dataclass(frozen=True)
+class Registers:
+    """Of a stream. controller: whose they are; offsets: by their names in lent_link.h. bits: of what clears flags those
+    that are the stream's, half and complete among them."""
+
+    controller: Served
+    offsets: dict[str, int]
+    bits: int
+    half: int
+    complete: int
+
+
 class Stream:
-    """One DMA stream or channel: bytes, incrementing memory address. fetch, store: memory."""
+    """One DMA stream or channel: bytes, incrementing memory address. fetch, store: memory. STAYS: whether it is still
+    enabled once it has moved its last byte."""
+
+    STAYS = False
+    registers: Registers
+    usual: int | None  # its control word when it was last started, but for the bit that does that
+    chosen: tuple[Peripheral, int, int] | None = None  # then: a multiplexer, offset of a register, the request in it
 
     def __init__(self, fetch: Callable[[int, int], bytes], store: Callable[[int, bytes], None], circular: int) -> None:
         self._fetch, self._store, self._circular = fetch, store, circular
@@ -299,6 +426,7 @@ class Stream:
         self.control = self.left = self.peripheral = self.memory = 0
         self.reload = 0
         self.half = self.complete = False
+        self.usual = None
 
     @property
     def enabled(self) -> bool:
@@ -344,3 +472,45 @@ class Stream:
     def take(self, count: int) -> bytes:
         """The next bytes from memory for the peripheral, fewer if there are not so many."""
         return b"".join([self._fetch(address, length) for address, length in self._pieces(count)])
+
+    # -- lent (hil.chip.lending) ----------------------------------------------
+
+    def lendable(self, lending: Lending) -> bool:
+        """Whether it runs, or stands and is as it was when it ran."""
+        if self.control & ~1 != self.usual or self.chosen and not self._as_chosen(*self.chosen):
+            return False
+        return not self.enabled or bool(lending.memory(self.memory, self.reload, not self.sends))
+
+    @property
+    def sends(self) -> bool:
+        return not self.control & self._circular
+
+    @staticmethod
+    def _as_chosen(multiplexer: Peripheral, offset: int, request: int) -> bool:
+        return multiplexer.value[multiplexer.REGISTERS[offset].name] == request
+
+    def lend(self, lending: Lending, state: Any, side: int) -> list[Any]:
+        """Fills in the C's state. Returns the places of its registers."""
+        own = self.registers
+        for name in _STREAM:
+            setattr(state, name, getattr(self, name))
+        state.circular, state.stays, state.flags = not self.sends, self.STAYS, own.bits
+        state.half_bits, state.complete_bits = own.half, own.complete
+        state.source, state.request = self.peripheral, self.chosen[2] if self.chosen else 0
+        state.bytes = lending.memory(self.memory, self.reload, not self.sends)
+        own.controller.forget()
+        place, first = lending.place, lending.what("LINK")
+        places = [place(own.controller, offset, first + lending.what(what), side)
+                  for what, offset in own.offsets.items() if self.sends or what in _READ]
+        if self.chosen and self.sends:
+            places.append(place(*self.chosen[:2], first + lending.what("STREAM_REQUEST"), side))
+        return places
+
+    def take_back(self, state: Any) -> None:
+        for name in _STREAM:
+            setattr(self, name, getattr(state, name))
+        self.half, self.complete = bool(self.half), bool(self.complete)
+
+
+_STREAM = ("control", "left", "peripheral", "memory", "reload", "half", "complete", "usual")
+_READ = ("STREAM_CONTROL", "STREAM_LEFT")

@@ -7,19 +7,35 @@ from functools import partial
 
 from hil.chip.registers import Register, Unmodelled
 from hil.chip.stm32 import serial
-from hil.chip.stm32.serial import DMAR, DMAT, EIE, ERRORS, HDSEL, IDLE, IDLEIE, RE, RXNE, TC, TE, TXE, Serial, Stream
+from hil.chip.stm32.serial import (
+    DMAR,
+    DMAT,
+    EIE,
+    ERRORS,
+    HDSEL,
+    IDLE,
+    IDLEIE,
+    RE,
+    RXNE,
+    TC,
+    TE,
+    TXE,
+    Registers,
+    Serial,
+    Stream,
+)
 
 
 class Usart(Serial):
     """16 times oversampling. Reading SR, then DR clears the errors and the idle flag."""
 
-    UE = 1 << 13
+    UE, BY_READING = 1 << 13, True
+    PLACES = {"LINK_STATUS": 0x00, "LINK_DATA": 0x04}
     REGISTERS = {
         0x00: Register("SR", TXE | TC, 0x3FF), 0x04: Register("DR", 0, 0x1FF), 0x08: Register("BRR", 0, 0xFFFF),
         0x0C: Register("CR1", 0, UE | TE | RE | IDLEIE), 0x10: Register("CR2", 0, 0),
         0x14: Register("CR3", 0, DMAR | DMAT | EIE | HDSEL),
     }
-    _seen = 0  # flags that a read of SR has shown
 
     @property
     def receive_address(self) -> int:
@@ -46,12 +62,13 @@ class Usart(Serial):
         self._ask()
 
     def write_DR(self, value: int) -> None:
-        self._give(value)
+        self._put(value)
 
 
 _CONTROL_BITS = 0x0E030541  # CHSEL, PL, MINC, CIRC, DIR to peripheral, EN
 _FLAG_SHIFT = (0, 6, 16, 22)  # of a stream's FEIF 0, DMEIF 2, TEIF 3, HTIF 4, TCIF 5
 _CIRCULAR = 1 << 8
+_OFFSETS = ("STREAM_CONTROL", "STREAM_LEFT", "STREAM_PERIPHERAL", "STREAM_MEMORY", "STREAM_FLAGS")  # lent_link.h
 
 
 def _dma_registers() -> dict[int, Register]:
@@ -99,6 +116,9 @@ class Dma(serial.Served):
             self.catch_up()
             return self.told(f"S{number}CR", stream.control)
 
+        first, shift = 0x08 + 4 * (number // 4), _FLAG_SHIFT[number % 4]
+        stream.registers = Registers(self, dict(zip(_OFFSETS, (at, at + 4, at + 8, at + 0xC, first), strict=True)),
+                                     0x3D << shift, 0x10 << shift, 0x20 << shift)
         self._read[at], self._write[at] = control, (lambda v: self._control(number, stream, v), _CONTROL_BITS)
         self._read[at + 4], self._write[at + 4] = left, (setter("left"), 0xFFFF)
         for offset, key in ((8, "peripheral"), (0xC, "memory")):
@@ -127,7 +147,7 @@ class Dma(serial.Served):
         usart, side = request
         if (side == "transmit") != bool(value & 0x40) or stream.peripheral != getattr(usart, f"{side}_address"):
             raise Unmodelled(f"{self.name} stream {number} does not fit {usart.name} {side}")
-        stream.reload = stream.left
+        stream.reload, stream.usual = stream.left, value & ~1
         if side == "transmit":
             usart.sending(stream)
         setattr(usart, f"{side}_stream", stream)

@@ -47,6 +47,7 @@ class Adc(Injected):
 
     CONVERSION = 12.5
     STATUS, CONTROL, ENDED, ASKING, START = "ISR", "CR", _JEOC | _JEOS, _JEOS, _JADSTART
+    KEPT = _ADEN | _ADCAL
     ONES_CLEAR = LATCHED = True
     LATENCY = 3.125  # DS12288 rev 4 table 66, injected channels, clock of the bus by four: at most
     REGISTERS = {
@@ -130,8 +131,7 @@ class Adc(Injected):
             if self._calibrated is None or self.events.now < self._calibrated + 4 * self._common.divider:
                 raise Unmodelled(f"{self.name} switched on without its calibration, or within four clocks of it")
             self._ready = self._clocks(1)
-        set_only = _ADEN | _ADCAL | _JADSTART
-        self.value["CR"] = value & (_ADVREGEN | _DEEPPWD) | (now | value) & set_only
+        self.value["CR"] = value & (_ADVREGEN | _DEEPPWD) | (now | value) & (self.KEPT | _JADSTART)
         if not value & _JADSTART:
             return
         if not now & _ADEN or now & _JADSTART:

@@ -5,13 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from hil.chip.registers import Peripheral, Register, Unmodelled
-from hil.chip.stm32.serial import DMAR, DMAT, EIE, ERRORS, HDSEL, IDLE, IDLEIE, RE, TC, TE, TXE, Serial, Served, Stream
+from hil.chip.stm32.serial import (
+    DMAR,
+    DMAT,
+    EIE,
+    ERRORS,
+    HDSEL,
+    IDLE,
+    IDLEIE,
+    RE,
+    TC,
+    TE,
+    TXE,
+    Registers,
+    Serial,
+    Served,
+    Stream,
+)
 
 
 class Usart(Serial):
     """16 times oversampling, no FIFO. ICR clears flags."""
 
-    UE = 1 << 0
+    UE, BY_READING = 1 << 0, False
+    PLACES = {"LINK_STATUS": 0x1C, "LINK_CLEAR": 0x20, "LINK_DATA": 0x24}
     REGISTERS = {
         0x00: Register("CR1", 0, UE | TE | RE | IDLEIE), 0x04: Register("CR2", 0, 0),
         0x08: Register("CR3", 0, DMAR | DMAT | EIE | HDSEL), 0x0C: Register("BRR", 0, 0xFFFF),
@@ -42,7 +59,7 @@ class Usart(Serial):
         return self._take_received()
 
     def write_TDR(self, value: int) -> None:
-        self._give(value)
+        self._put(value)
 
 
 class LpUart(Usart):
@@ -59,6 +76,8 @@ _CONTROL_BITS = 0x30B1  # PL, MINC, CIRC, DIR to peripheral, EN
 class Channel(Stream):
     """A channel stays enabled when it has moved its last byte."""
 
+    STAYS = True
+
     def ended(self) -> None:
         pass
 
@@ -67,6 +86,15 @@ class DmaMux(Peripheral):
     """Which request each channel serves: 0 to 7 of DMA1, 8 to 15 of DMA2."""
 
     REGISTERS = {4 * i: Register(f"C{i}CR", 0, 0x7F) for i in range(16)}
+
+    def __init__(self, name: str, base: int) -> None:
+        self.controllers: list[Dma] = []
+        super().__init__(name, base)
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        for controller in self.controllers:
+            controller.recall()
+        super().write(offset, size, value)
 
 
 def _registers() -> dict[int, Register]:
@@ -79,6 +107,7 @@ def _registers() -> dict[int, Register]:
 
 
 _OFFSETS = {"control": 0, "left": 4, "peripheral": 8, "memory": 0xC}  # of a channel's registers
+_WORDS = ("CONTROL", "LEFT", "PERIPHERAL", "MEMORY")  # for them in lent_link.h
 
 
 class Dma(Served):
@@ -90,6 +119,7 @@ class Dma(Served):
     def __init__(self, name: str, base: int, first: int, mux: DmaMux, fetch: Callable[[int, int], bytes],
                  store: Callable[[int, bytes], None]) -> None:
         self.first, self.mux = first, mux
+        mux.controllers.append(self)
         self.requests: dict[int, tuple[Serial, str]] = {}
         self.channels = [Channel(fetch, store, _CIRCULAR) for _ in range(8)]
         super().__init__(name, base)
@@ -117,6 +147,9 @@ class Dma(Served):
                 return self.told(name, getattr(channel, key))
             return read
 
+        places = {f"STREAM_{what}": at + _OFFSETS[key] for what, key in zip(_WORDS, _OFFSETS, strict=True)}
+        channel.registers = Registers(self, places | {"STREAM_FLAGS": 0x04}, 0xF << 4 * number, 5 << 4 * number,
+                                      3 << 4 * number)
         self._read[at] = current("control")
         self._write[at] = (lambda value: self._control(number, channel, value), _CONTROL_BITS)
         self._read[at + 4], self._write[at + 4] = current("left"), (setter("left"), 0xFFFF)
@@ -142,7 +175,9 @@ class Dma(Served):
         usart, side = request
         if (side == "transmit") != bool(value & 0x10) or channel.peripheral != getattr(usart, f"{side}_address"):
             raise Unmodelled(f"{self.name} channel {number + 1} does not fit {usart.name} {side}")
-        channel.reload = channel.left
+        channel.reload, channel.usual = channel.left, value & ~1
+        chooses = 4 * (self.first + number)
+        channel.chosen = (self.mux, chooses, self.mux.value[self.mux.REGISTERS[chooses].name])
         if side == "transmit":
             usart.sending(channel)
         setattr(usart, f"{side}_stream", channel)

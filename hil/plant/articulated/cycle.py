@@ -49,7 +49,8 @@ class Cycle:
         self.structure, self.forces, self.drives, self.projection = structure, forces, drives, projection
         self.time = 0.0
         self.z, self.v = z.copy(), v.copy()
-        self.equations = Equations(structure, self.z)
+        self._equations: Equations | None = None  # formed when they are asked for
+        self._along: Along | None = None
         self.q = self.equations.q
         if near is not None:
             self.q = unwrap(self.q, near, structure.system.coordinates.turning)
@@ -64,7 +65,6 @@ class Cycle:
         self.applied = self.forces(self.equations, self.q, self.v)
         distances, others = self.equations.curvature(self.v)
         self.gamma, self.multipliers = self.equations.solve(self.applied, -distances, -others)
-        self._look_along()
 
     def consistent(self) -> tuple[Array, Array]:
         """Accelerations (size,) and multipliers (K,) of the present state, drives included, from C gamma = -Cdot v.
@@ -78,6 +78,25 @@ class Cycle:
             return gamma, multipliers
         torques = self.drives.total
         return gamma + self.along.responses @ torques, multipliers + self.along.multipliers @ torques
+
+    def resume(self, z: Array, v: Array, gamma: Array, q: Array, applied: Array, multipliers: Array) -> None:
+        """Go on from what steps taken elsewhere have left."""
+        self.z, self.v, self.gamma, self.q, self.applied, self.multipliers = z, v, gamma, q, applied, multipliers
+        self._equations = self._along = None
+
+    @property
+    def equations(self) -> Equations:
+        """At the present positions."""
+        if self._equations is None:
+            self._equations = Equations(self.structure, self.z)
+        return self._equations
+
+    @property
+    def along(self) -> Along:
+        """The same."""
+        if self._along is None:
+            self._along = Along.of(self.equations)
+        return self._along
 
     @property
     def velocities(self) -> Array:
@@ -100,8 +119,8 @@ class Cycle:
         distances, others = equations.velocities(half)
         gamma, self.multipliers = equations.solve(self.applied, -2.0 / t * distances, -2.0 / t * others)
         v = half + 0.5 * t * gamma
-        self.z, self.v, self.gamma, self.equations, self.q = z, v, gamma, equations, q
-        self._look_along()
+        self.z, self.v, self.gamma, self.q = z, v, gamma, q
+        self._equations, self._along = equations, None
         if self.drives is not None:
             self.v = v + self.drives.second_half(self.along, v, t)
         self.time += t
@@ -120,10 +139,6 @@ class Cycle:
         m = s.mass[: s.split].reshape(-1, 3)
         x, v = self.z[: s.split].reshape(-1, 3), self.v[: s.split].reshape(-1, 3)
         return (m * v).sum(axis=0), np.cross(x, m * v).sum(axis=0)
-
-    def _look_along(self) -> None:
-        if self.drives is not None:
-            self.along = Along.of(self.equations)
 
     def _project(self, z: Array) -> Array:
         last = np.inf

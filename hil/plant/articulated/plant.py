@@ -20,10 +20,12 @@ from hil.plant.articulated.drives import Drives
 from hil.plant.articulated.elements import Element
 from hil.plant.articulated.laws import Acting, Law, Spring, Stop
 from hil.plant.articulated.loads import Loads
+from hil.plant.articulated.point_steps import PointSteps
 from hil.plant.articulated.stress import Members
 from hil.plant.articulated.system import Coupling, Structure, System, build, closed, lay_out
 from hil.plant.drive_rotors import reflected
 from hil.plant.encoders import Encoders
+from hil.plant.lent import Lendable, Own
 from hil.plant.motors import Motors
 from hil.plant.rigid import EnergyBook
 
@@ -40,25 +42,35 @@ class Penalty:
     damping: float = 0.0
 
 
-class Plant:
+class Plant(Lendable):
     """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s, all read only.
 
     mass_scale and friction_scale change it on purpose against what the controller believes; friction=False has none.
     start: (n,) joint positions, by default the file's; of closed loops a pose near which they close, at the actuated
     joints' own start if that can be. With modes, it begins in the first one. max_step: s, cut further to what stability
     allows. stops: give the joints' limits mechanical stops. laws: (law, slips by name) as in Acting.on.
-    projection=False leaves the positions to drift as the paper does.
+    projection=False leaves the positions to drift as the paper does. compiled: whether steps are taken in C where that
+    knows all there is and no stresses are asked for; what is here is what that is held against.
     """
+
+    cycle, drives, loads = Own[Cycle](), Own[Drives](), Own[Loads]()
+    motors, book = Own[Motors](), Own[EnergyBook]()
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0, friction_scale: float = 1.0,
                  friction: bool = True, max_step: float = MAX_STEP, *, start: ArrayLike | None = None,
                  velocities: ArrayLike | None = None, stops: Penalty | None = None,
-                 laws: Sequence[tuple[Law, str | dict[str, float]]] = (), projection: bool = True) -> None:
+                 laws: Sequence[tuple[Law, str | dict[str, float]]] = (), projection: bool = True,
+                 compiled: bool = True) -> None:
         self.mechanism, self.joints, self.n = mechanism, mechanism.moving, len(mechanism.moving)
         self._names = [joint.name for joint in self.joints]
         self._scaled = tree.scaled(mechanism, mass_scale)
         self._loose = any(mode.root != BASE for mode in mechanism.modes)
-        self._longest, self._projection = max_step, projection
+        self._longest, self._projection, self._wants_c = max_step, projection, compiled
+        self._cycle: Cycle
+        self._drives: Drives
+        self._loads: Loads
+        self._motors: Motors
+        self._book: EnergyBook
         self.motors = Motors([joint.motor for joint in self.joints], reflected(self.joints))
         names = self._names
         self._acting = [Acting.on(Spring(j.stiffness, j.rest), names, j.name) for j in self.joints if j.stiffness > 0.0]
@@ -116,6 +128,9 @@ class Plant:
         self.max_step = min(self._longest, self.stable_step)
         self.notes = assembly.notes + tuple(f"dependent row dropped: {name}" for name in system.dropped)
         self.members = Members.of(mechanism, assembly, system, beams)
+        self._compiled = None
+        if self._wants_c and not len(self.members.owner):
+            self._compiled = PointSteps.of(self.structure, self.loads, self.cycle.tolerance, self._projection)
 
     def switch(self, name: str) -> None:
         """Go over to a mode at once. Raises Refused where it does not fit (see switching.py); nothing changes then."""
@@ -156,7 +171,9 @@ class Plant:
 
     @property
     def v(self) -> Array:
-        return self.cycle.velocities
+        cycle = self.cycle
+        told = self._compiled.rate(cycle.z, cycle.v) if self._compiled else None
+        return cycle.velocities if told is None else told
 
     @property
     def current(self) -> Array:
@@ -204,18 +221,90 @@ class Plant:
 
     def _advance(self, seconds: float, voltage: Array, torque: Array) -> None:
         count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
-        t = seconds / count
+        self._take_steps(seconds / count, count, voltage, torque)
+
+    def _take_steps(self, h: float, count: int, voltage: Array, torque: Array) -> None:
+        done = 0
+        while done < count:
+            done += self._in_c(h, count - done, voltage, torque)
+            if done < count:
+                self._step(h, voltage, torque)
+                done += 1
+
+    def _step(self, t: float, voltage: Array, torque: Array) -> None:
         self.motors.connect(t, voltage)
         self.drives.viscous = self._viscous + self.motors.damping
-        for _ in range(count):
-            self.drives.active = torque + self.motors.torque()
-            before = self.q
-            self.cycle.step(t)
-            moved = self.q - before
-            self.motors.turn(moved / t)
-            self.book.motors += float((self.drives.active - self.motors.damping * moved / t) @ moved)
-            self.book.friction += float((self._viscous * moved / t - self.drives.dry) @ moved)
-            self.members.record(self.cycle, self.drives.total + self.loads.torques)
+        self.drives.active = torque + self.motors.torque()
+        before = self.q
+        self.cycle.step(t)
+        moved = self.q - before
+        self.motors.turn(moved / t)
+        self.book.motors += float((self.drives.active - self.motors.damping * moved / t) @ moved)
+        self.book.friction += float((self._viscous * moved / t - self.drives.dry) @ moved)
+        self.members.record(self.cycle, self.drives.total + self.loads.torques)
+
+    def _in_c(self, h: float, count: int, voltage: Array, torque: Array) -> int:
+        """Take steps in C; how many it has taken."""
+        self.recall()
+        if self._compiled is None:
+            return 0
+        self._fill(self._compiled, voltage, torque)
+        done = self._compiled.take(h, count)
+        self._have_back()
+        self.cycle.time += done * h
+        return done
+
+    def _fill(self, steps: PointSteps, voltage: Array, torque: Array) -> None:
+        cycle, book = self._cycle, self._book
+        steps.fill(cycle.z, cycle.v, cycle.gamma, cycle.q, self._motors.current, voltage, torque, *self._parameters())
+        steps.arm.worked, steps.arm.lost = book.motors, book.friction
+
+    def _parameters(self) -> tuple[Array, ...]:
+        motors = self._motors
+        return (motors.R, motors.L, motors.constant, self._viscous, self._drives.coulomb,
+                self.structure.weight + self._loads.external)
+
+    def _have_back(self) -> None:
+        steps, drives, book = self._compiled, self._drives, self._book
+        assert steps is not None
+        self._cycle.resume(*map(steps.part, ("z", "v", "gamma", "q", "applied", "multipliers")))
+        self._motors.current = steps.part("current")
+        drives.total, drives.dry, self._loads.torques = map(steps.part, ("total", "dry", "laws"))
+        book.motors, book.friction = steps.arm.worked, steps.arm.lost
+
+    # -- lent ---------------------------------------------------------------
+
+    @property
+    def lendable(self) -> bool:
+        return self._compiled is not None and getattr(self.drive, "__func__", None) is Plant.drive
+
+    @property
+    def handle(self) -> int:
+        assert self._compiled is not None
+        return self._compiled.address
+
+    @property
+    def glance(self) -> tuple[Array, Array]:
+        if self._borrower is None or self._compiled is None:
+            return self.q.copy(), self.v.copy()
+        return self._compiled.part("q"), self._compiled.part("rate")
+
+    def tell_parameters(self) -> None:
+        assert self._compiled is not None
+        self._compiled.fill_from("ohm", *self._parameters())
+
+    def _give(self) -> None:
+        steps = self._compiled
+        assert steps is not None
+        rate = self.v
+        self._fill(steps, np.full(self.n, np.nan), np.zeros(self.n))
+        steps.start(rate)
+        steps.handle.time, steps.handle.max_step = self.time, self.max_step
+
+    def taken(self) -> None:
+        super().taken()
+        assert self._compiled is not None
+        self._cycle.time = self._compiled.handle.time
 
     # -- bookkeeping --------------------------------------------------------
 

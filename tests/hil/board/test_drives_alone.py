@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
+import can
 import pytest
 
 from codegen.common.errors import BadInput
@@ -14,7 +18,7 @@ from hil.bus.frame import Frame
 from hil.bus.gateway import frame_of, line_of
 from hil.plant.choose import plant_of
 from tests.support import rig
-from tests.support.bus_arm import file_of
+from tests.support.bus_arm import ARM, file_of
 
 # damiao-motor on python-can's bus for serial adapters: registers, then a spring to where it is.
 CLIENT = """
@@ -37,13 +41,14 @@ with can.Bus(interface="slcan", channel=sys.argv[1], sleep_after_open=0.0) as bu
 """
 
 
-def test_damiao_motor_in_another_process_turns_a_joint_over_python_can():
+@pytest.mark.parametrize("port", ["urls", "terminals"])
+def test_damiao_motor_in_another_process_turns_a_joint_over_python_can(port):
     """A millisecond passes with each frame: nothing here is about the computer's time. The elbow sags by what its
     links weigh."""
     mechanism = replace(file_of(), gravity=(0.0, 0.0, 0.0))
     with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
-        client = subprocess.Popen([sys.executable, "-c", CLIENT, drives.urls["can1"]], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True)
+        client = subprocess.Popen([sys.executable, "-c", CLIENT, getattr(drives, port)["can1"]],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while client.poll() is None:
             if drives.look():
                 drives.run(1e-3)
@@ -54,6 +59,40 @@ def test_damiao_motor_in_another_process_turns_a_joint_over_python_can():
         assert state.startswith("ENABLED 2 ")
         assert float(state.split()[2]) == pytest.approx(0.4, abs=0.02)
         assert drives.buses.drives[1].driving and not drives.buses.drives[0].driving
+
+
+def test_two_programs_on_one_bus_hear_each_other_and_both_the_drives():
+    """As on a wire: one at the terminal, one at the port."""
+    mechanism = file_of()
+    with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
+        (port, terminal), = drives.ports.values()
+        with can.Bus(interface="slcan", channel=terminal.url, sleep_after_open=0.0) as one:
+            with can.Bus(interface="slcan", channel=port.url, sleep_after_open=0.0) as other:
+                for number in (0x321, 0x7FF):
+                    one.send(can.Message(arbitration_id=number, data=[2, 0, 0x33, 23, 0, 0, 0, 0],
+                                         is_extended_id=False))
+                while drives.look() == 0:
+                    pass
+                drives.run(2e-3)
+                assert [other.recv(20.0).arbitration_id for _ in range(3)] == [0x321, 0x7FF, 0x12]
+                assert one.recv(20.0).arbitration_id == 0x12
+
+
+@pytest.mark.bench
+def test_damiao_motors_own_tool_finds_the_drives_of_the_command_and_reads_all_their_registers():
+    """In real time."""
+    served = subprocess.Popen([sys.executable, "-m", "femtorque", "hil", str(ARM), "--buses", "0"],
+                              stderr=subprocess.PIPE, text=True)
+    try:
+        assert served.stderr is not None
+        terminal = re.fullmatch(r"can1: (/dev/\S+) or socket://127\.0\.0\.1:\d+\n", served.stderr.readline())[1]
+        tool = [Path(sys.executable).with_name("damiao"), "scan", "--bustype", "slcan", "--channel", terminal]
+        found = subprocess.run(tool, capture_output=True, text=True, timeout=60).stdout
+    finally:
+        served.send_signal(signal.SIGINT)
+        served.communicate(timeout=20)
+    assert "Found 3 motor(s)" in found and "not received" not in found
+    assert [line.split()[-4] for line in found.splitlines() if "TMAX" in line] == ["28.00", "28.00", "10.00"]
 
 
 @pytest.mark.parametrize(("frame", "line"), [

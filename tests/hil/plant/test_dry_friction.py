@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hil.plant import dry_friction, dry_friction_in_c
+from hil.plant.plant_steps import MOST
 
 
 def problem(rng: np.random.Generator, n: int, freedoms: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -45,6 +46,6 @@ def test_joints_of_one_loop_share_what_holds_them_as_evenly_in_c():
 
 
 def test_more_joints_than_c_has_room_for_are_numpys():
-    n = dry_friction_in_c.MOST + 1
+    n = MOST + 1
     m = dry_friction_in_c.clamped(np.eye(n), np.full(n, 0.5), np.full(n, 0.1))
     assert np.all(m == -0.1)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from codegen.mechanism.description import Friction, Mechanism, Motor
+from hil.plant.plant_steps import MOST
 from hil.plant.rigid import Plant
-from hil.plant.rigid_steps import MOST, RigidSteps
+from hil.plant.rigid_steps import RigidSteps
 from tests.support.oracle import planar_chain, random_tree
 
 
@@ -84,10 +85,10 @@ def test_what_c_leaves_is_stepped_in_numpy(monkeypatch):
     for most in (0, 1):
         left = []
 
-        def take(self: RigidSteps, h: float, count: int, *rows: np.ndarray, most: int = most, left: list[int] = left,
+        def take(self: RigidSteps, h: float, count: int, most: int = most, left: list[int] = left,
                  whole=RigidSteps.take) -> int:
             left.append(count)
-            return whole(self, h, min(count, most), *rows)
+            return whole(self, h, min(count, most))
 
         monkeypatch.setattr(RigidSteps, "take", take)
         ours = Plant(mechanism)

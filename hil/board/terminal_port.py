@@ -1,0 +1,35 @@
+"""The host's end of a serial link as a terminal of the system (a pseudo-terminal): what programs open that know serial
+ports by their files alone, or that ask one how many bytes wait, which sockets do not tell."""
+
+from __future__ import annotations
+
+import os
+import tty
+
+
+class TerminalPort:
+    """url: the terminal's file. Linux and other POSIX systems. One program at a time."""
+
+    def __init__(self) -> None:
+        self._ours, self._theirs = os.openpty()  # theirs is kept open: bytes of a program that has left are no error
+        tty.setraw(self._theirs)
+        os.set_blocking(self._ours, False)
+        self.url = os.ttyname(self._theirs)
+
+    def receive(self) -> bytes:
+        """What has come."""
+        try:
+            return os.read(self._ours, 65536)
+        except BlockingIOError:
+            return b""
+
+    def send(self, data: bytes) -> None:
+        """Where nobody reads what does not fit is lost, as on a wire."""
+        try:
+            os.write(self._ours, data)
+        except BlockingIOError:
+            pass
+
+    def close(self) -> None:
+        os.close(self._ours)
+        os.close(self._theirs)

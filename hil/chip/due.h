@@ -1,0 +1,13 @@
+/* Something that comes at a cycle; of equal ones the lower order is first. */
+#ifndef DUE_H
+#define DUE_H
+
+#include <stdint.h>
+
+typedef struct {
+    int64_t at;
+    uint64_t order;
+    int32_t armed;
+} due;
+
+#endif

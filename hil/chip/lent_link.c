@@ -1,0 +1,283 @@
+/* As hil/chip/stm32/serial.py and the families' registers do it. */
+#include "lent.h"
+
+#include <math.h>
+
+#define RECEIVES 0
+#define SENDS 1
+#define ENABLED 1u  /* of a stream's control word */
+#define MOST 0xFFFFu /* bytes of a stream */
+
+/* Flags of the status register. */
+#define CLEARED 0x1Fu /* errors and idle, which reading or writing clears */
+#define IDLE 0x10u
+#define RECEIVED 0x20u
+#define COMPLETE 0x40u
+#define EMPTY 0x80u
+
+static double now(const lent *l)
+{
+    return (double)l->core->count->now;
+}
+
+/* Drive the interrupt request. */
+static void ask(const lent *l)
+{
+    const lent_link *k = &l->link;
+    int asserted = k->asks && (k->status & IDLE) != 0;
+    nvic_line(&l->core->nvic, k->interrupt, asserted);
+    if (asserted)
+        l->core->count->deadline = 0;
+}
+
+/* -- streams ------------------------------------------------------------- */
+
+/* Count a byte that has been moved. */
+static void moved(lent_stream *s)
+{
+    uint32_t half = s->reload / 2u;
+    if (s->left - 1u <= half && half < s->left)
+        s->half = 1;
+    if (--s->left != 0)
+        return;
+    s->complete = 1;
+    if (s->circular)
+        s->left = s->reload;
+    else if (!s->stays)
+        s->control &= ~ENABLED;
+}
+
+/* Take the next byte from memory, or -1. */
+static int32_t fetched(lent_stream *s)
+{
+    int32_t byte;
+    if ((s->control & ENABLED) == 0 || s->left == 0)
+        return -1;
+    byte = s->bytes[s->reload - s->left];
+    moved(s);
+    return byte;
+}
+
+/* -- the wire ------------------------------------------------------------ */
+
+/* The data register has been read, by DMA or the processor. */
+static void data_read(lent *l)
+{
+    lent_link *k = &l->link;
+    if (!k->by_reading)
+        return;
+    k->status &= ~(k->seen & CLEARED);
+    k->seen = 0;
+    ask(l);
+}
+
+/* Take in what has come. */
+static void receive(lent *l)
+{
+    lent_link *k = &l->link;
+    lent_stream *s = &k->streams[RECEIVES];
+    uint32_t before = k->first;
+    while (k->first != k->last &&
+           k->arrives[k->first % LINK_BYTES] <= now(l)) {
+        s->bytes[s->reload - s->left] = k->coming[k->first % LINK_BYTES];
+        moved(s);
+        k->first++;
+    }
+    if (k->first != before)
+        data_read(l);
+}
+
+/* Fill the data register as soon as it is empty. */
+static void refill(lent_link *k)
+{
+    if (k->held < 0)
+        k->held = fetched(&k->streams[SENDS]);
+}
+
+/* Let out what has been shifted out, and what had its turn after it; 0 if there
+ * is no room for it. */
+static int transmit(lent *l)
+{
+    lent_link *k = &l->link;
+    const lent_stream *s = &k->streams[SENDS];
+    double passed, turns;
+    refill(k);
+    if (k->shifting < 0 && k->held >= 0) {
+        k->shifting = k->held;
+        k->shifted = now(l) + k->byte_cycles;
+        k->held = -1;
+        refill(k);
+        return 1;
+    }
+    if (k->shifting < 0 || k->shifted > now(l))
+        return 1;
+    if (k->gone + 2u + s->left > LINK_BYTES)
+        return 0;
+    turns = 1.0 + lent_floored(now(l) - k->shifted, k->byte_cycles);
+    for (passed = 0.0; passed < turns && k->shifting >= 0; passed += 1.0) {
+        k->out[k->gone++] = (uint8_t)k->shifting;
+        k->shifting = k->held;
+        k->held = fetched(&k->streams[SENDS]);
+    }
+    k->shifted += turns * k->byte_cycles;
+    return 1;
+}
+
+static int catch_up(lent *l)
+{
+    receive(l);
+    return transmit(l);
+}
+
+/* Let the other side put bytes on the wire from now on; 0 if there is no room
+ * for them. */
+int link_line_in(lent *l, const uint8_t *data, uint32_t count)
+{
+    lent_link *k = &l->link;
+    double at;
+    uint32_t i;
+    if (!catch_up(l) || count > LINK_BYTES - (k->last - k->first))
+        return 0;
+    at = fmax(now(l), k->until);
+    for (i = 0; i < count; i++) {
+        at += k->byte_cycles;
+        k->arrives[k->last % LINK_BYTES] = at;
+        k->coming[k->last++ % LINK_BYTES] = data[i];
+    }
+    k->until = at;
+    lent_plan(l, &k->quiet, (int64_t)rint(at + k->byte_cycles));
+    return 1;
+}
+
+/* Bring what has left up to date; 0 if there is no room for it. */
+int link_line_out(lent *l)
+{
+    return catch_up(l);
+}
+
+/* A byte's time has passed without one. */
+int link_quiet(lent *l)
+{
+    lent_link *k = &l->link;
+    if (!catch_up(l))
+        return 0;
+    k->quiet.armed = 0;
+    k->status |= IDLE;
+    ask(l);
+    return 1;
+}
+
+/* -- registers ----------------------------------------------------------- */
+
+/* Form the status register. */
+static uint32_t status(const lent_link *k)
+{
+    uint32_t value = k->status & ~(EMPTY | COMPLETE);
+    value |= k->held < 0 ? EMPTY : 0u;
+    return value | (k->held < 0 && k->shifting < 0 ? COMPLETE : 0u);
+}
+
+/* Read a register; 0 if that is Python's. */
+int link_read(lent *l, uint32_t what, uint32_t side, uint64_t *value)
+{
+    lent_link *k = &l->link;
+    if (!catch_up(l))
+        return 0;
+    switch (what) {
+    case LINK_STATUS:
+        *value = k->seen = status(k);
+        return 1;
+    case LINK_DATA:
+        k->status &= ~RECEIVED;
+        *value = k->received;
+        data_read(l);
+        return 1;
+    case STREAM_CONTROL:
+        *value = k->streams[side].control;
+        return 1;
+    case STREAM_LEFT:
+        *value = k->streams[side].left;
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+/* Take a write to a stream's control word: it starts as it always does. */
+static int write_control(lent *l, lent_stream *s, uint32_t value)
+{
+    if ((value & ~ENABLED) != s->usual)
+        return 0;
+    if ((s->control & ENABLED) != 0) {
+        if (!s->stays || (value & ENABLED) != 0)
+            return 0;
+        s->control = value;
+        return 1;
+    }
+    if ((value & ENABLED) != 0) {
+        s->bytes = core_memory(l->core, s->memory, s->left, 0);
+        if (s->left == 0 || s->bytes == 0 || s->peripheral != s->source ||
+            (!s->stays && (s->half || s->complete)))
+            return 0;
+        s->reload = s->left;
+    }
+    s->control = value;
+    (void)catch_up(l); /* there was room a moment ago */
+    return 1;
+}
+
+/* Take a write to a register that stands still while the stream runs. */
+static int write_still(const lent_stream *s, uint32_t *reg, uint32_t value)
+{
+    if ((s->control & ENABLED) != 0)
+        return 0;
+    *reg = value;
+    return 1;
+}
+
+/* Take a write that clears a stream's flags and nobody else's. */
+static int write_flags(lent_stream *s, uint32_t value)
+{
+    if ((value & ~s->flags) != 0)
+        return 0;
+    if ((value & s->half_bits) != 0)
+        s->half = 0;
+    if ((value & s->complete_bits) != 0)
+        s->complete = 0;
+    return 1;
+}
+
+/* Take a write to a register of the stream that sends. */
+static int write_stream(lent *l, uint32_t what, uint32_t value)
+{
+    lent_stream *s = &l->link.streams[SENDS];
+    switch (what) {
+    case STREAM_CONTROL:
+        return write_control(l, s, value);
+    case STREAM_LEFT:
+        return value <= MOST && write_still(s, &s->left, value);
+    case STREAM_PERIPHERAL:
+        return write_still(s, &s->peripheral, value);
+    case STREAM_MEMORY:
+        return write_still(s, &s->memory, value);
+    case STREAM_FLAGS:
+        return write_flags(s, value);
+    default:
+        return what == STREAM_REQUEST && value == s->request;
+    }
+}
+
+/* Write a register; 0 if that is Python's. */
+int link_write(lent *l, uint32_t what, uint32_t side, uint32_t value)
+{
+    lent_link *k = &l->link;
+    if (!catch_up(l))
+        return 0;
+    if (what == LINK_CLEAR && (value & ~(CLEARED | COMPLETE)) == 0) {
+        k->status &= ~(value & CLEARED);
+        ask(l);
+        return 1;
+    }
+    return what >= STREAM_CONTROL && side == SENDS &&
+           write_stream(l, what, value);
+}

@@ -1,0 +1,60 @@
+/* A serial link and the DMA streams that serve it, lent by their models in
+ * Python (hil/chip/stm32/serial.py) as long as bytes come in whole and both
+ * streams move them. */
+#ifndef LENT_LINK_H
+#define LENT_LINK_H
+
+#include "due.h"
+
+#define LINK_BYTES 1024u /* of either direction; a power of two */
+
+/* One stream or channel. usual: its control word, but for the lowest bit, which
+ * enables it; source: address of the link's data register; request: what the
+ * multiplexer has for it. flags: that belong to it in the register that clears
+ * them, by half_bits and complete_bits. stays: enabled after its last byte.
+ * bytes: where its memory is here. */
+typedef struct {
+    uint32_t control, left, peripheral, memory, reload, half, complete;
+    uint32_t usual, source, request, flags, half_bits, complete_bits;
+    int32_t circular, stays;
+    uint8_t *bytes;
+} lent_stream;
+
+/* coming: bytes on the wire, from `first` to `last`, which go on counting, and
+ * the cycles at which they arrive; until: when the last one has, ever. held: in
+ * the data register; shifting: in the shift register until `shifted`; -1: none.
+ * seen: flags that a read of the status register has shown, which a read of the
+ * data register then clears; by_reading: whether it does. out: what has left. */
+typedef struct {
+    due quiet; /* the line, for a byte's time */
+    int32_t lent, interrupt, by_reading, asks;
+    double byte_cycles, until, shifted, arrives[LINK_BYTES];
+    uint8_t coming[LINK_BYTES], out[LINK_BYTES];
+    uint32_t first, last, gone, status, seen, received;
+    int32_t held, shifting;
+    lent_stream streams[2]; /* that receives, that sends */
+} lent_link;
+
+/* What its registers are, in the order of lent.h; those of the streams are
+ * there for each of both. */
+enum {
+    LINK_STATUS,
+    LINK_DATA,
+    LINK_CLEAR,
+    STREAM_CONTROL,
+    STREAM_LEFT,
+    STREAM_PERIPHERAL,
+    STREAM_MEMORY,
+    STREAM_FLAGS,
+    STREAM_REQUEST
+};
+
+struct lent;
+
+int link_line_in(struct lent *l, const uint8_t *data, uint32_t count);
+int link_line_out(struct lent *l);
+int link_quiet(struct lent *l);
+int link_read(struct lent *l, uint32_t what, uint32_t side, uint64_t *value);
+int link_write(struct lent *l, uint32_t what, uint32_t side, uint32_t value);
+
+#endif

@@ -1,0 +1,137 @@
+/* What hil/plant/articulated/drives.py explains: torques along coordinates
+ * enter both half steps through the compliance of the joined system. */
+#include "point_drives.h"
+
+#include "dry_friction.h"
+#include "linear.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Tell whether any of n numbers is not zero. */
+static int any(int64_t n, const double *a)
+{
+    int64_t i;
+    for (i = 0; i < n; i++)
+        if (a[i] != 0.0)
+            return 1;
+    return 0;
+}
+
+/* Form the velocities that unit torques cause in half a step. */
+static void soften(const point_system *s, const point_equations *e, double t,
+                   double *compliance)
+{
+    int64_t i, j;
+    for (i = 0; i < s->n; i++)
+        for (j = 0; j < s->n; j++)
+            compliance[i * s->n + j] = 0.5 * t * point_compliance(s, e, i, j);
+}
+
+/* Add what torques along the coordinates do in half a step. */
+static void drive(const point_system *s, const point_equations *e, double t,
+                  const double *torque, double *v)
+{
+    int64_t i, k;
+    for (i = 0; i < s->n; i++)
+        for (k = 0; k < s->size; k++)
+            v[k] += 0.5 * t * torque[i] * e->response[i * s->size + k];
+}
+
+/* Tell whether friction can stop a coordinate, or nearly. */
+static int may_stick(int64_t n, const double *compliance,
+                     const double *velocity, const double *coulomb)
+{
+    int64_t i, j;
+    for (i = 0; i < n; i++) {
+        double reach = 0.0;
+        for (j = 0; j < n; j++)
+            reach += fabs(compliance[i * n + j]) * coulomb[j];
+        if (fabs(velocity[i]) < 2.0 * reach)
+            return 1;
+    }
+    return 0;
+}
+
+/* Add to the velocities of the middle, half, what drives do before it; v: those
+ * of the start. 0 if who sticks cannot be told. */
+int point_first_half(const point_system *s, const point_equations *e,
+                     const point_drives *d, const double *v, double t,
+                     double *half)
+{
+    double torque[MOST], compliance[MOST * MOST], velocity[MOST];
+    int64_t n = s->n, i;
+    for (i = 0; i < n; i++) {
+        torque[i] = d->active[i] -
+                    d->viscous[i] * point_row_times(s, e, s->K + i, v);
+        d->dry[i] = 0.0;
+    }
+    if (any(n, d->coulomb)) {
+        soften(s, e, t, compliance);
+        linear_times(n, compliance, torque, velocity);
+        for (i = 0; i < n; i++)
+            velocity[i] += point_row_times(s, e, s->K + i, half);
+        if (may_stick(n, compliance, velocity, d->coulomb))
+            for (i = 0; i < n; i++)
+                velocity[i] += 0.5 * t * point_turning(s, e, v, i);
+        if (!friction_found(n, compliance, velocity, d->coulomb, d->dry))
+            return 0;
+        for (i = 0; i < n; i++)
+            torque[i] += d->dry[i];
+    }
+    drive(s, e, t, torque, half);
+    return 1;
+}
+
+/* Let viscous friction be implicit: divide by 1 + compliance viscous. */
+static int damp(int64_t n, const double *viscous, double *compliance,
+                double *velocity)
+{
+    double damped[MOST * MOST], right[MOST * (MOST + 1)];
+    double found[MOST * (MOST + 1)];
+    int64_t i, j;
+    for (i = 0; i < n; i++) {
+        for (j = 0; j < n; j++) {
+            damped[i * n + j] = (i == j) + compliance[i * n + j] * viscous[j];
+            right[j * n + i] = compliance[i * n + j];
+        }
+        right[n * n + i] = velocity[i];
+    }
+    if (!linear_solve_each(n, damped, n + 1, right, found))
+        return 0;
+    for (i = 0; i < n; i++) {
+        for (j = 0; j < n; j++)
+            compliance[i * n + j] = found[j * n + i];
+        velocity[i] = found[n * n + i];
+    }
+    return 1;
+}
+
+/* Add to the velocities of the end, v, what drives do after the middle. 0 if
+ * who sticks cannot be told. */
+int point_second_half(const point_system *s, const point_equations *e,
+                      const point_drives *d, double t, double *v)
+{
+    double compliance[MOST * MOST], velocity[MOST], dry[MOST] = {0.0};
+    double change[MOST];
+    int64_t n = s->n, i;
+    soften(s, e, t, compliance);
+    linear_times(n, compliance, d->active, velocity);
+    for (i = 0; i < n; i++)
+        velocity[i] += point_row_times(s, e, s->K + i, v);
+    if (any(n, d->viscous) && !damp(n, d->viscous, compliance, velocity))
+        return 0;
+    if (any(n, d->coulomb)) {
+        if (!friction_found(n, compliance, velocity, d->coulomb, dry))
+            return 0;
+        linear_times(n, compliance, dry, change);
+        for (i = 0; i < n; i++)
+            velocity[i] += change[i];
+    }
+    for (i = 0; i < n; i++) {
+        d->total[i] = d->active[i] + dry[i] - d->viscous[i] * velocity[i];
+        d->dry[i] = 0.5 * (d->dry[i] + dry[i]);
+    }
+    drive(s, e, t, d->total, v);
+    return 1;
+}

@@ -1,0 +1,36 @@
+/* The equations of motion at one configuration. */
+#ifndef POINT_EQUATIONS_H
+#define POINT_EQUATIONS_H
+
+#include "point_solids.h"
+#include "point_system.h"
+
+/* known: whether the rest is of degrees of freedom z. The caller's memory. */
+typedef struct {
+    int64_t known;
+    double *z;
+    free_solid *solid;
+    double *u, *w, *form; /* of the forms: factors, three each, and values */
+    double *q;            /* of the coordinates, angles within half a turn */
+    double *gradient;     /* of each row TOUCHED blocks of 12 */
+    double *reduced;      /* N times these: blocks of 6 */
+    double *factor;       /* (K + n, K + n), zeros at first, see .c */
+    double *push;         /* (n, K) multipliers under unit torques */
+    double *response;     /* (n, size) accelerations under them */
+} point_equations;
+
+int point_equations_at(const point_system *s, point_equations *e,
+                       const double *z);
+double point_row_times(const point_system *s, const point_equations *e,
+                       int64_t row, const double *v);
+void point_change(const point_system *s, const point_equations *e,
+                  const double *distances, const double *others, double *change,
+                  double *multipliers);
+double point_compliance(const point_system *s, const point_equations *e,
+                        int64_t i, int64_t j);
+void point_row_add(const point_system *s, const point_equations *e, int64_t row,
+                   double by, double *forces);
+double point_turning(const point_system *s, const point_equations *e,
+                     const double *v, int64_t coordinate);
+
+#endif

@@ -1,0 +1,71 @@
+#include "point_forms.h"
+
+#include <math.h>
+
+#define TURN 6.283185307179586
+
+/* Form a vector's shares of the points at z. */
+static void shares(const point_vector *a, const double *z, double *out)
+{
+    int64_t i;
+    int p, c;
+    for (i = 0; i < a->count; i++) {
+        const double *x = z + BLOCK * a->solid[i];
+        for (p = 0; p < 4; p++)
+            for (c = 0; c < 3; c++)
+                out[c] += a->share[i][p] * x[3 * p + c];
+    }
+}
+
+/* Form a vector at degrees of freedom z. */
+void point_place(const point_vector *a, const double *z, double *out)
+{
+    int c;
+    for (c = 0; c < 3; c++)
+        out[c] = a->fixed[c];
+    shares(a, z, out);
+}
+
+/* Form its velocity at velocities v. */
+void point_move(const point_vector *a, const double *v, double *out)
+{
+    out[0] = out[1] = out[2] = 0.0;
+    shares(a, v, out);
+}
+
+double point_dot(const double *a, const double *b)
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* Form u . w at degrees of freedom z. */
+double point_value(const point_form *f, const double *z)
+{
+    double u[3], w[3];
+    point_place(&f->u, z, u);
+    point_place(&f->w, z, w);
+    return point_dot(u, w);
+}
+
+/* Read a coordinate from its two forms; angles within half a turn of zero. */
+double coordinate_value(int64_t turns, double first, double second)
+{
+    return turns ? atan2(second, first) : first;
+}
+
+/* Form its derivatives with respect to the two. */
+void coordinate_weights(int64_t turns, double first, double second,
+                        double *weights)
+{
+    double square = first * first + second * second;
+    weights[0] = turns ? -second / square : 1.0;
+    weights[1] = turns ? first / square : 0.0;
+}
+
+/* Shift an angle by whole turns to the branch nearest to `near`. */
+double coordinate_near(int64_t turns, double value, double near)
+{
+    if (!turns)
+        return value;
+    return value + TURN * rint((near - value) / TURN);
+}

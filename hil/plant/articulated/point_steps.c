@@ -1,0 +1,198 @@
+/* The cycle of hil/plant/articulated/cycle.py, which explains it, and what
+ * plant.py there does around it. In C because a control tick has several
+ * steps. */
+#include "point_steps.h"
+
+#include "linear.h"
+#include "point_forms.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ROUNDS 12
+
+/* -- positions onto the rows --------------------------------------------- */
+
+/* Form how far positions are from satisfying the other rows than distances,
+ * with changed sign. */
+static void form_others(const point_system *s, const double *z, double *others)
+{
+    double value[MOST];
+    int64_t k, i;
+    for (k = 0; k < s->rows; k++)
+        others[k] = s->targets[k] - point_value(s->forms + k, z);
+    if (s->K == s->rows)
+        return;
+    for (i = 0; i < s->n; i++)
+        value[i] = coordinate_value(
+            s->turns[i], point_value(s->forms + s->rows + i, z),
+            point_value(s->forms + s->rows + s->n + i, z));
+    for (i = 0; i < s->rotors; i++) {
+        double rotor = z[BLOCK * s->solids + i];
+        int64_t of = s->geared[i];
+        others[k++] = rotor - coordinate_near(s->turns[of], value[of], rotor);
+    }
+    for (i = 0; i < s->couplings; i++) {
+        const point_coupling *c = s->coupling + i;
+        others[k++] = c->ratio * value[c->leader] + c->offset -
+                      value[c->follower];
+    }
+}
+
+/* Form how far positions are from satisfying all rows, with changed sign; the
+ * largest of it. */
+static double form_residual(point_arm *a)
+{
+    const point_system *s = a->system;
+    double off = 0.0;
+    int64_t i;
+    for (i = 0; i < MOTIONS * s->solids; i++) {
+        const double *x = a->moved + BLOCK * (i / MOTIONS);
+        a->distances[i] = -free_solid_residual(x, s->lengths[i], i % MOTIONS);
+        off = fmax(off, fabs(a->distances[i]));
+    }
+    form_others(s, a->moved, a->others);
+    for (i = 0; i < s->K; i++)
+        off = fmax(off, fabs(a->others[i]));
+    return off;
+}
+
+/* Bring positions back onto the rows; 0 if that does not succeed. */
+static int project(point_arm *a)
+{
+    const point_system *s = a->system;
+    double last = HUGE_VAL;
+    int64_t i;
+    int round;
+    for (round = 0; round < ROUNDS; round++) {
+        double off = form_residual(a);
+        /* a round that no longer halves what is left has come to rounding */
+        if (off < a->tolerance || (last < 2.0 * off && off < a->rounded))
+            return 1;
+        last = off;
+        point_change(s, &a->equations, a->distances, a->others, a->change,
+                     a->middle);
+        for (i = 0; i < s->size; i++)
+            a->moved[i] += a->change[i];
+    }
+    return 0;
+}
+
+/* -- one step ------------------------------------------------------------ */
+
+/* Go from the start to the end of the step, velocities to its middle; 0 if
+ * that is not C's. */
+static int advance(point_arm *a, double t)
+{
+    const point_system *s = a->system;
+    int64_t i;
+    for (i = 0; i < s->size; i++)
+        a->half[i] = a->v[i] + 0.5 * t * a->gamma[i];
+    if (!point_first_half(s, &a->equations, &a->drives, a->v, t, a->half))
+        return 0;
+    for (i = 0; i < s->size; i++)
+        a->moved[i] = a->z[i] + t * a->half[i];
+    if (a->projects) {
+        double *bare = a->applied;
+        memcpy(bare, a->moved, (size_t)s->size * sizeof(double));
+        if (!project(a))
+            return 0;
+        for (i = 0; i < s->size; i++)
+            a->half[i] += (a->moved[i] - bare[i]) / t;
+    }
+    return 1;
+}
+
+/* Form accelerations, gamma, that bring the velocities of the middle onto the
+ * rows at the end, and their multipliers. */
+static void accelerate(point_arm *a, double t, double *gamma)
+{
+    const point_system *s = a->system;
+    const point_equations *e = &a->equations;
+    double have[MOTIONS], want = -2.0 / t;
+    int64_t i, k;
+    for (i = 0; i < s->size; i++)
+        a->middle[i] = s->inverse[i] * a->applied[i];
+    for (i = 0; i < s->solids; i++) {
+        double *distances = a->distances + MOTIONS * i;
+        free_solid_distances(e->solid + i, a->half + BLOCK * i, distances);
+        free_solid_distances(e->solid + i, a->middle + BLOCK * i, have);
+        for (k = 0; k < MOTIONS; k++)
+            distances[k] = want * distances[k] - have[k];
+    }
+    for (k = 0; k < s->K; k++)
+        a->others[k] = want * point_row_times(s, e, k, a->half) -
+                       point_row_times(s, e, k, a->middle);
+    point_change(s, e, a->distances, a->others, gamma, a->multipliers);
+    for (i = 0; i < s->size; i++)
+        gamma[i] += a->middle[i];
+}
+
+/* Take one step; 0 if it is not C's, the state is as before then. */
+static int take_step(point_arm *a, double t)
+{
+    const point_system *s = a->system;
+    point_equations *e = &a->equations;
+    size_t bytes = (size_t)s->size * sizeof(double);
+    double q[MOST];
+    int64_t i;
+    if (!point_equations_at(s, e, a->z) || !advance(a, t) ||
+        !point_equations_at(s, e, a->moved))
+        return 0;
+    for (i = 0; i < s->n; i++)
+        q[i] = coordinate_near(s->turns[i], e->q[i], a->q[i]);
+    for (i = 0; i < s->size; i++)
+        a->middle[i] = a->half[i] + 0.5 * t * a->gamma[i];
+    point_loads_at(s, e, &a->loads, q, a->middle, a->applied);
+    accelerate(a, t, a->change);
+    for (i = 0; i < s->size; i++)
+        a->half[i] += 0.5 * t * a->change[i];
+    if (!point_second_half(s, e, &a->drives, t, a->half))
+        return 0;
+    memcpy(a->z, a->moved, bytes);
+    memcpy(a->v, a->half, bytes);
+    memcpy(a->gamma, a->change, bytes);
+    memcpy(a->q, q, (size_t)s->n * sizeof(double));
+    return 1;
+}
+
+/* -- with motors --------------------------------------------------------- */
+
+/* End a step of which the coordinates have moved from `before`. */
+static void settle(point_arm *a, const motors_at *at, double t)
+{
+    double worked = 0.0, lost = 0.0;
+    int64_t i;
+    for (i = 0; i < a->system->n; i++) {
+        double moved = a->q[i] - a->before[i];
+        motors_turn(&a->motors, at, i, moved / t);
+        worked += (a->drives.active[i] - at->damping[i] * moved / t) * moved;
+        lost += (a->viscous[i] * moved / t - a->drives.dry[i]) * moved;
+    }
+    a->worked += worked;
+    a->lost += lost;
+}
+
+/* Take steps of h seconds; how many it has taken. */
+int64_t point_steps(void *arm, double h, int64_t count)
+{
+    point_arm *a = arm;
+    const point_system *s = a->system;
+    motors_at at;
+    int64_t done, i;
+    motors_connect(s->n, &a->motors, h, &at);
+    for (i = 0; i < s->n; i++)
+        a->drives.viscous[i] = a->viscous[i] + at.damping[i];
+    for (done = 0; done < count; done++) {
+        for (i = 0; i < s->n; i++)
+            a->drives.active[i] = a->torque[i] +
+                                  motors_torque(&a->motors, &at, i);
+        memcpy(a->before, a->q, (size_t)s->n * sizeof(double));
+        if (!take_step(a, h))
+            break;
+        settle(a, &at, h);
+    }
+    for (i = 0; i < s->n; i++)
+        a->rate[i] = point_row_times(s, &a->equations, s->K + i, a->v);
+    return done;
+}

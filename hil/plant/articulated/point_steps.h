@@ -1,0 +1,32 @@
+/* Steps of an articulated arm with motors, laws and friction. */
+#ifndef POINT_STEPS_H
+#define POINT_STEPS_H
+
+#include "motors.h"
+#include "point_drives.h"
+#include "point_equations.h"
+#include "point_loads.h"
+#include "point_system.h"
+
+/* State: z, v, gamma (size) and q (n), which hil/plant/articulated/cycle.py
+ * explains; applied (size) and multipliers (K) are left by the last step, rate
+ * (n) are the velocities along the coordinates after it. torque: beside the
+ * motors'. half, moved, middle, change (size), distances (6 a solid), others
+ * (K), before (n): the steps' own memory. */
+typedef struct {
+    const point_system *system;
+    point_equations equations;
+    point_loads loads;
+    point_drives drives;
+    motors motors;
+    double *z, *v, *gamma, *q, *applied, *multipliers, *rate;
+    const double *torque, *viscous;
+    double tolerance, rounded; /* of positions against the rows, m */
+    int64_t projects;
+    double worked, lost; /* J of motors and friction, added up */
+    double *half, *moved, *middle, *change, *distances, *others, *before;
+} point_arm;
+
+int64_t point_steps(void *arm, double h, int64_t count);
+
+#endif

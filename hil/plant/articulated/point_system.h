@@ -1,0 +1,57 @@
+/* A system of rigid solids as point masses, laid out once; what it is and means
+ * is in hil/plant/articulated/system.py. Degrees of freedom: twelve coordinates
+ * of each solid's four points, then one angle a rotor. Rows: those of the
+ * mechanisms, of the rotors, of the couplings, together K; then n of the
+ * coordinates. */
+#ifndef POINT_SYSTEM_H
+#define POINT_SYSTEM_H
+
+#include <stdint.h>
+
+#define TOUCHED 4 /* solids of a row, at most */
+#define BLOCK 12  /* degrees of freedom of a solid */
+#define MOTIONS 6 /* of a rigid solid */
+
+/* A vector: a fixed part, and shares of the points of at most two solids. */
+typedef struct {
+    int64_t count, solid[2];
+    double share[2][4], fixed[3];
+} point_vector;
+
+/* A bilinear form u . w. */
+typedef struct {
+    point_vector u, w;
+} point_form;
+
+/* Which solids a row touches, and the rotor that it ties, or -1. */
+typedef struct {
+    int64_t count, solid[TOUCHED], rotor;
+} point_row;
+
+/* follower = ratio leader + offset */
+typedef struct {
+    int64_t follower, leader;
+    double ratio, offset;
+} point_coupling;
+
+/* The part of a row in a solid. */
+typedef struct {
+    int64_t row, block;
+} point_part;
+
+typedef struct {
+    int64_t solids, rows, rotors, couplings, K, n, size;
+    const point_form *forms; /* of the rows of mechanisms, then 2 n */
+    const double *targets;   /* of the rows of mechanisms */
+    const double *inverse;   /* of the masses, (size) */
+    const double *lengths;   /* that solids keep, six each */
+    const int64_t *turns;    /* of the coordinates: an angle, not a travel */
+    const int64_t *geared;   /* coordinates of the rotors */
+    const point_coupling *coupling;
+    const point_row *row;    /* K + n */
+    const int64_t *begin;    /* of each solid's parts, and where all end */
+    const point_part *part;  /* by solid, then by row */
+    const int64_t *first;    /* row that shares a solid with each, (K + n) */
+} point_system;
+
+#endif

@@ -1,0 +1,39 @@
+/* Geared DC motors, exact in the electrical time constant. */
+#include "motors.h"
+
+#include <math.h>
+
+/* Put voltages on the motors for steps of h seconds. */
+void motors_connect(int64_t n, const motors *m, double h, motors_at *at)
+{
+    int64_t i;
+    for (i = 0; i < n; i++) {
+        int floats = isnan(m->volts[i]);
+        double ratio = m->henry[i] > 0.0 ? m->ohm[i] * h / m->henry[i]
+                                         : HUGE_VAL;
+        at->live[i] = floats ? 0.0 : m->constant[i];
+        at->steady[i] = floats ? 0.0 : m->volts[i] / m->ohm[i];
+        at->decay[i] = exp(-ratio);
+        at->lag[i] = (1.0 - at->decay[i]) / ratio;
+        at->damping[i] = at->live[i] * at->live[i] / m->ohm[i] *
+                         (1.0 - at->lag[i]);
+        if (at->live[i] == 0.0)
+            m->current[i] = 0.0;
+    }
+}
+
+/* Form the mean torque of the coming step, but for the damping. */
+double motors_torque(const motors *m, const motors_at *at, int64_t i)
+{
+    return at->live[i] * (at->lag[i] * m->current[i] +
+                          (1.0 - at->lag[i]) * at->steady[i]);
+}
+
+/* End a step that had this mean velocity. */
+void motors_turn(const motors *m, const motors_at *at, int64_t i,
+                 double velocity)
+{
+    double steady = at->steady[i] - at->live[i] * velocity / m->ohm[i];
+    if (at->live[i] != 0.0)
+        m->current[i] = steady + (m->current[i] - steady) * at->decay[i];
+}

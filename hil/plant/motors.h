@@ -1,0 +1,26 @@
+/* Geared DC motors over steps of one length: what hil/plant/motors.py does and
+ * explains. */
+#ifndef MOTORS_H
+#define MOTORS_H
+
+#include "linear.h"
+
+#include <stdint.h>
+
+/* One motor a joint. volts: at its terminals, NaN floats. */
+typedef struct {
+    double *current, *volts;
+    const double *ohm, *henry, *constant;
+} motors;
+
+/* What they are in such steps. */
+typedef struct {
+    double live[MOST], steady[MOST], decay[MOST], lag[MOST], damping[MOST];
+} motors_at;
+
+void motors_connect(int64_t n, const motors *m, double h, motors_at *at);
+double motors_torque(const motors *m, const motors_at *at, int64_t i);
+void motors_turn(const motors *m, const motors_at *at, int64_t i,
+                 double velocity);
+
+#endif
