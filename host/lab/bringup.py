@@ -110,21 +110,15 @@ def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Ha
     joint = joints[number]
     on_joint(joint.name)
     _rest(session)
-    _hear_of_drives(session)
+    session.hear_of_drives()
     if drives.state(session.drives, number) == "silent":
         return judge_drive(mechanism, number, Look(), session.drives)
     at = None if place is None or not _has_zero(joint) else _place(session, joint, number, place)
     ratio = None if hand is None else _by_hand(session, joint, number, hand)
-    _hear_of_drives(session)
+    session.hear_of_drives()
     if not all(drives.ready(session.drives, joints, j) for j in range(len(joints))):
         return judge_drive(mechanism, number, Look(ratio, at), session.drives)
     return judge_drive(mechanism, number, Look(ratio, at, *_probe(session, mechanism, number)), session.drives)
-
-
-def _hear_of_drives(session: Session) -> None:
-    """Wait for what the board tells next of its drives."""
-    session.drives = None
-    session.wait(lambda: session.drives is not None, REST_LIMIT, "did not tell how its drives are")
 
 
 def _has_zero(joint: Joint) -> bool:
@@ -178,8 +172,9 @@ def _other_ratio(drive: Drive, ratio: float) -> str:
     if drive.servo is not None:
         return (f"its servo tells {ratio:.2g} times the angle: the joint must turn with the servo's own output, "
                 "without a gear behind it")
-    return (f"its drive tells {ratio:.2g} times the angle: read its range of position, "
-            f"{drive.type.position:g} rad in the file, out of it; or there is a gear behind it")
+    own = drive.type.position
+    return (f"its drive tells {ratio:.2g} times the angle, as one does whose range of position is about "
+            f"{own / ratio:.3g} rad, and it must be {own:g}; or there is a gear behind it")
 
 
 def zero_of(joint: Joint, place: float, sign: int) -> float:

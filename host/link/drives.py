@@ -11,12 +11,23 @@ from codegen.mechanism.description import Drive, Joint
 from codegen.wire import messages
 
 BY_MOTION = 0xFFFF  # no drive's own number: FT_DIALECT_VELOCITY
+KEPT = 11  # of DRIVES, ten of which come in a second: what a rate is told of
 _STATE = {number: name.lower() for name, (number, _) in messages.DRIVE_STATES.items()}
 
 
 def state(told: Any, joint: int) -> str:
     """Of a joint's drive, from DRIVES."""
     return _STATE.get(told.state[joint], f"state {told.state[joint]}")
+
+
+def rates(kept: Sequence[Any], rate_hz: float) -> list[float] | None:
+    """States a second that each joint's drive has sent, from the first to the last DRIVES kept; None of fewer than two.
+    rate_hz: of the ticks."""
+    if len(kept) < 2:
+        return None
+    first, last = kept[0], kept[-1]
+    seconds = (last.tick - first.tick & 0xFFFFFFFF) / rate_hz
+    return [(b - a & 0xFFFFFFFF) / seconds for a, b in zip(first.answers, last.answers, strict=True)]
 
 
 def error(drive: Drive, code: int) -> str:

@@ -7,6 +7,7 @@ time, and the line says what to do.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -70,6 +71,7 @@ class Session:
         self.about: Any = None
         self.status: Any = None
         self.drives: Any = None  # the last DRIVES; None: the image has none on a bus
+        self.drives_kept: deque[Any] = deque(maxlen=drives.KEPT)  # since the last reset
         self.sender: Sender | None = None
         self.listeners: list[Callable[[Any], None]] = []
         self.on_data: Callable[[Any], None] | None = None  # takes what a recording holds
@@ -164,7 +166,7 @@ class Session:
             elif isinstance(frame.message, Status):
                 self._take(frame.message)
             elif isinstance(frame.message, Drives):
-                self.drives = frame.message
+                self._take_drives(frame.message)
             elif isinstance(frame.message, Data) and self.on_data is not None:
                 self.on_data(frame.message)
 
@@ -188,6 +190,18 @@ class Session:
             self.sender.take(status)
         for listener in self.listeners:
             listener(status)
+
+    def _take_drives(self, told: Any) -> None:
+        if self.drives_kept and (told.tick - self.drives_kept[-1].tick) & 0xFFFFFFFF > 0x7FFFFFFF:
+            self.drives_kept.clear()
+        self.drives = told
+        self.drives_kept.append(told)
+
+    def hear_of_drives(self, count: int = 1) -> None:
+        """Wait for what the board tells next of its drives, so many times."""
+        for _ in range(count):
+            self.drives = None
+            self.wait(lambda: self.drives is not None, SILENCE, "did not tell how its drives are")
 
     def _report_reset(self) -> None:
         """The board's tick went back: it was reset. Ask why and say so."""

@@ -37,6 +37,8 @@ from numpy.typing import NDArray
 
 from codegen.common.errors import BadInput
 from codegen.common.output import LOG, LOG_TABLE, claim
+from codegen.control.drives import count as count_of
+from codegen.drive import feetech
 from codegen.mechanism.description import Joint, Mechanism
 from codegen.wire import messages
 from codegen.wire.names import state_name
@@ -116,7 +118,8 @@ class Log:
             "mechanism": configuration.name, "board": configuration.board, "digest": configuration.digest.hex(),
             "rate_hz": str(configuration.rate_hz), "knot_hz": str(configuration.knot_hz),
             "joints": json.dumps([[j.name, j.type] for j in self._joints]), "notes": json.dumps(notes or {}),
-            "facts": json.dumps([_facts(j, bool(configuration.source)) for j in self._joints]),
+            "facts": json.dumps([_facts(j, bool(configuration.source), configuration.rate_hz)
+                                 for j in self._joints]),
             "budget": json.dumps(tick_budget(configuration)),
             "begun": _date(wall()),
         })
@@ -260,19 +263,24 @@ def _measured(path: Path) -> tuple[list[int], Array]:
     return [t for t, _ in found], np.array([q for _, q in found])
 
 
-FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb")
+FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb", "age", "play")
+BUS_AGE = 2.0  # ticks that a position told over a bus is old at most: asked for in the one before, and looked at sooner
 
 
-def _facts(joint: Joint, described: bool) -> list[float | None]:
-    """What a report wants to know of a joint, in the order of FACTS; None: not known. count: rad or m of one.
-    described: by a mechanism file; gains of zero are then none."""
-    encoder, count = joint.encoder, math.inf
+def _facts(joint: Joint, described: bool, rate_hz: int) -> list[float | None]:
+    """What a report wants to know of a joint, in the order of FACTS; None: not known. count: rad or m of one. age: s
+    that a measured position is old at most. play: rad, of its servo's gear. described: by a mechanism file; gains of
+    zero are then none."""
+    encoder, drive, count, age = joint.encoder, joint.drive, math.inf, 0.0
     if encoder is not None and joint.type != "prismatic":
         turns = abs(joint.motor.gear) if encoder.at == "motor" and joint.motor else 1.0
         count = 2.0 * math.pi / (encoder.counts * turns)
+    if drive is not None:
+        count, age = abs(count_of(drive)), BUS_AGE / rate_hz
+    play = feetech.PLAY if drive is not None and drive.servo is not None else 0.0
     ku, kv = (joint.gains.ku, joint.gains.kv) if described else (math.nan, math.nan)
     values = (ku, kv, count, joint.limits.effort, joint.limits.velocity, joint.friction.viscous,
-              joint.friction.coulomb)
+              joint.friction.coulomb, age, play)
     return [float(x) if math.isfinite(x) else None for x in values]
 
 
@@ -410,7 +418,8 @@ def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, 
         return np.array([getattr(m, name) for _, m in topics[topic]], float)
 
     joints = json.loads(about["joints"])
-    facts = np.array(json.loads(about["facts"]) if "facts" in about else [[None] * len(FACTS)] * len(joints), float)
+    told = json.loads(about["facts"]) if "facts" in about else [[]] * len(joints)
+    facts = np.array([[*row, *[None] * (len(FACTS) - len(row))] for row in told], float)  # old logs have fewer
     return Run(
         about["mechanism"], about["digest"], int(about["rate_hz"]), int(about["knot_hz"]),
         tuple(name for name, _ in joints), tuple(kind == "prismatic" for _, kind in joints), json.loads(about["notes"]),

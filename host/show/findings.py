@@ -307,7 +307,7 @@ class Findings:
         worst = max(self.tracking, key=lambda x: x.worst / _scale(run, x.joint))
         doing = "standing still" if abs(worst.rate) < STILL else f"moving at {worst.rate:+.2g} {worst.unit}/s"
         said.append(f"Tracking was worst at {worst.joint}, {doing}: desired and measured were {worst}.")
-        said += self._of_truth() + self._of_tips() + self._of_encoders() + self._of_torque()
+        said += self._of_truth() + self._of_play() + self._of_tips() + self._of_encoders() + self._of_torque()
         said += self._of_saturation() + self._of_model()
         strong = [line for line in self.lines if line.times > STANDS_OUT]
         if strong:
@@ -356,15 +356,33 @@ class Findings:
                        f"were up to {measure(size, self.unit(j))} apart, from {begin:.2f} s on."
                        for j, begin, size in self.unseen]
 
+    def _of_play(self) -> list[str]:
+        loose = [t for t in self.tracking if t.joint in self.within_play and t.counts > UNSEEN]
+        if not loose:
+            return []
+        names, worst = ", ".join(t.joint for t in loose), max(t.worst for t in loose)
+        play = max(float(self.run.facts["play"][self.run.joints.index(t.joint)]) for t in loose)
+        return [f"Errors at {names}, of {measure(worst, 'rad')} at most, are within the play of a servo's gear, "
+                f"{measure(play, 'rad')} as one was measured: its motor turns through that before the joint follows."]
+
+    @cached_property
+    def within_play(self) -> set[str]:
+        """Joints on servos that were off by no more than the play of their gears, of which no model knows anything."""
+        play = dict(zip(self.run.joints, np.nan_to_num(self.run.facts["play"]), strict=True))
+        return {t.joint for t in self.tracking
+                if play[t.joint] > 0.0 and t.worst <= play[t.joint] + UNSEEN * _scale(self.run, t.joint, 0.0)}
+
     @cached_property
     def unseen(self) -> list[tuple[int, float, float]]:
-        """(joint, since when, how far at most) of encoders that did not show where the simulated arm was."""
+        """(joint, since when, how far at most) of encoders that did not show where the simulated arm was, beyond how
+        far it went while what a bus tells grew old."""
         if self.run.true is None:
             return []
-        off = np.nan_to_num(np.abs(self.run.error - self.run.true_error))
-        found = []
+        run, found = self.run, []
+        off = np.nan_to_num(np.abs(run.error - run.true_error))
+        went = np.nan_to_num(run.facts["age"]) * np.maximum(np.abs(run.rate), np.abs(run.target_rate))
         for j in self.joints:
-            rows = np.flatnonzero(self.moving & (off[:, j] > UNSEEN * _scale(self.run, self.run.joints[j], 1e-3)))
+            rows = np.flatnonzero(self.moving & (off[:, j] - went[:, j] > UNSEEN * _scale(run, run.joints[j], 1e-3)))
             if len(rows):
                 found.append((j, float(self.t[rows[0]]), float(off[rows, j].max())))
         return found
@@ -431,11 +449,14 @@ class Findings:
             return ["What the feedback gave says nothing of the model: a motor that can do no more leaves an error."]
         if touched := sorted({contact.thing for _, moment in self.run.around for contact in moment.contacts}):
             return [f"What the feedback gave says nothing of the model: the arm touched {', '.join(touched)}."]
-        known = [x for x in self.left if x.cause != NOTHING]
+        judged = [x for x in self.left if x.joint not in self.within_play]
+        if self.left and not judged:
+            return ["What the feedback gave says nothing of the model: the play of the servos' gears takes as much."]
+        known = [x for x in judged if x.cause != NOTHING]
         if not known:
             return ["What the model left over goes with neither rate nor acceleration at any joint: it is noise, or "
                     "too small "
-                    "to say."] if self.left else []
+                    "to say."] if judged else []
         worst = max(known, key=lambda x: x.of_peak)
         first = [ZERO_FIRST] if worst.cause in LIKE_A_ZERO else []
         return [*first, f"The model was farthest from the arm at {worst}."]

@@ -49,7 +49,29 @@ def snapshot(session: Session) -> dict[str, Any]:
     data["state"] = state_name(s)
     data["position"], data["target"] = from_wire(s.position, joints), from_wire(s.target, joints)
     faults = [n for n, row in messages.FAULTS.items() if row[0] == s.fault and s.fault]
-    return {"identity": session.identity(), "faults": faults, "joints": [j.name for j in joints], **data}
+    return {"identity": session.identity(), "faults": faults, "joints": [j.name for j in joints], **data,
+            **(_of_drives(session) if session.drives else {})}
+
+
+def _of_drives(session: Session) -> dict[str, Any]:
+    """The last DRIVES. rate: states a second, null of the first DRIVES; age: ticks; says: as the live view."""
+    told, conf = session.drives, session.configuration
+    hz = drives.rates(session.drives_kept, conf.rate_hz)
+    of_joints = [{
+        "joint": joint.name, "type": joint.drive.type.name, "bus": joint.drive.bus, "id": joint.drive.id,
+        "state": drives.state(told, j), "temperature": told.warmth[j], "rate": hz[j] if hz else None,
+        "age": told.age[j], "answers": told.answers[j], "lost": told.lost[j], "late": told.late[j],
+        "firmware": drives.firmware(told, conf.joints, j), "says": drives.words(told, conf.joints, j),
+    } for j, joint in enumerate(conf.joints) if joint.drive is not None]
+    of_buses = [{"bus": name, **{key: getattr(told, key)[i] for key in (
+        "off", "offs", "sending", "receiving", "stale", "overruns")}} for i, name in enumerate(_buses(session))]
+    return {"drives": of_joints, "buses": of_buses, "foreign": told.foreign}
+
+
+def _buses(session: Session) -> list[str]:
+    """In the order in which the board numbers them: of their first joints, CAN before wires of servos."""
+    found = {j.drive.bus: j.drive.servo is not None for j in session.configuration.joints if j.drive}
+    return sorted(found, key=found.__getitem__)
 
 
 def _heading(session: Session) -> Text:
@@ -85,21 +107,24 @@ def _joints(session: Session) -> Table:
 
 
 def _drives(session: Session) -> Table:
-    """How drives on buses are. answers: of all ticks that they could have answered, since reset."""
+    """How drives on buses are. Hz: states a second, lately; age: ticks since the last; answers, lost, late: since
+    reset."""
     told, table = session.drives, Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)
     table.add_column("drive", overflow="fold")
-    for column in ("state", "°C", "age", "answers", "lost", "late"):
-        table.add_column(column, justify="right", min_width=5, no_wrap=True)
+    for column in ("state", "°C", "Hz", "age", "answers", "lost", "late"):
+        table.add_column(column, justify="right", min_width=4, no_wrap=True)
     table.add_column("says", overflow="fold")
-    joints = session.configuration.joints
+    joints, hz = session.configuration.joints, drives.rates(session.drives_kept, session.configuration.rate_hz)
     for j, joint in enumerate(joints):
         if joint.drive is not None:
+            version = drives.firmware(told, joints, j)
+            says = drives.words(told, joints, j) or (f"firmware {version}" if version else "")
             table.add_row(f"{joint.name}, {joint.drive.type.name}", drives.state(told, j), str(told.warmth[j]),
-                          str(told.age[j]), str(told.answers[j]), str(told.lost[j]), str(told.late[j]),
-                          drives.words(told, joints, j))
-    for i, name in enumerate(dict.fromkeys(j.drive.bus for j in joints if j.drive)):
+                          f"{hz[j]:.0f}" if hz else "", str(told.age[j]), str(told.answers[j]), str(told.lost[j]),
+                          str(told.late[j]), says)
+    for i, name in enumerate(_buses(session)):
         off = "off" if told.off[i] else "on"
-        table.add_row(name, off, "", "", "", "", "", f"errors {told.sending[i]} out, {told.receiving[i]} in; left "
+        table.add_row(name, off, "", "", "", "", "", "", f"errors {told.sending[i]} out, {told.receiving[i]} in; left "
                       f"{told.offs[i]} times, dropped {told.stale[i]}, overrun {told.overruns[i]}")
     return table
 

@@ -24,11 +24,9 @@ def file_of() -> Mechanism:
     return load_mechanism(ARM)
 
 
-@cache
-def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
-    """The mechanism and its image. A family: the same arm with other drives, which close their loops themselves; fd:
-    on another chip, with CAN FD; robomaster, three: on boards that have buses alone, on each of which there
-    are drives."""
+def described(kind: str = "damiao") -> Mechanism:
+    """A family: the same arm with other drives, which close their loops themselves; fd: on another chip, with CAN FD;
+    robomaster, three: on boards that have buses alone, on each of which there are drives."""
     file = ARM
     if kind in OTHERS:
         PLACE.mkdir(parents=True, exist_ok=True)
@@ -41,21 +39,30 @@ def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
             text = text.replace(was, becomes)
         file.write_text(text, encoding="utf-8")
     mechanism = load_mechanism(file)
+    board, buses = mechanism.board, mechanism.buses
+    assert board is not None
     if kind == "robomaster":
         buses = (mechanism.buses[0], replace(mechanism.buses[0], name="can2"))
         joints = tuple(replace(j, drive=replace(j.drive, bus="can2")) if j.drive and j.name == "wrist" else j
                        for j in mechanism.joints)
-        mechanism = replace(mechanism, name="damiao_c", board=replace(mechanism.board, use="robomaster-c"), buses=buses,
+        mechanism = replace(mechanism, name="damiao_c", board=replace(board, use="robomaster-c"), buses=buses,
                             joints=joints)
     if kind == "three":
         buses = tuple(replace(mechanism.buses[0], name=f"can{k}", kind="can-fd", data_bitrate=5_000_000)
                       for k in (1, 2, 3))
         joints = tuple(replace(j, drive=replace(j.drive, bus=bus.name))
                        for j, bus in zip(mechanism.joints, buses, strict=True) if j.drive)
-        mechanism = replace(mechanism, name="damiao_three", board=replace(mechanism.board, use="nucleo-g474-can"),
+        mechanism = replace(mechanism, name="damiao_three", board=replace(board, use="nucleo-g474-can"),
                             buses=buses, joints=joints)
     if kind == "fd":
         bus = replace(mechanism.buses[0], kind="can-fd", data_bitrate=5_000_000)
-        mechanism = replace(mechanism, name="damiao_fd", board=replace(mechanism.board, use="nucleo-g474re-6"),
+        mechanism = replace(mechanism, name="damiao_fd", board=replace(board, use="nucleo-g474re-6"),
                             buses=(bus,))
+    return mechanism
+
+
+@cache
+def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
+    """The mechanism and its image."""
+    mechanism = described(kind)
     return mechanism, build.build(mechanism, PLACE / mechanism.name).elf

@@ -82,6 +82,13 @@ class FakeDrive:
     def _cheetah(self, frame: Frame) -> Frame | None:
         return self._mit(frame, self.error)
 
+    def state(self) -> Frame:
+        """Of a Damiao, as it answers."""
+        assert self.drive.reply is not None
+        told = State(self.drive.id, self.position, self.velocity, 0.0)
+        return Frame(self.drive.reply, mit.answer(self.drive.type, self.drive.id, told, error=self.error or
+                                                  int(self.enabled), temperature=30))
+
     def _mit(self, frame: Frame, error: int | None) -> Frame | None:
         """error: what its state has, None: whether it is enabled."""
         d, last = self.drive, {0xFB: "clear", 0xFC: "enable", 0xFD: "disable"}
@@ -174,6 +181,13 @@ class Bussed(App):
             for drive in self.drives.values():
                 if drive.drive.bus == name and (answer := drive.answer(frame)):
                     self.bring(answer, number)
+
+    def counts(self) -> Any:
+        """The next DRIVES, with the ticks that it takes."""
+        self.told = None
+        while self.told is None:
+            self.run(1)
+        return self.told
 
     def bring(self, frame: Frame, number: int = 0) -> None:
         f = self.ffi.new("ft_frame *", (frame.id | LONG * frame.extended, len(frame.data), frame.data))

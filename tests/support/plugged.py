@@ -56,7 +56,9 @@ class Hand:
         stand[j] += self.angle
         plant.hand = lambda p: np.clip(40.0 * (stand - p.q) - 2.0 * p.v, -self.push, self.push)
         self.board.brakes = False
-        self.board.run(0.8)
+        until = self.board.seconds + 0.8
+        while self.board.seconds < until and np.max(np.abs([stand - plant.q, 0.1 * plant.v])) > 0.005:
+            self.board.run(0.05)
         plant.hand, self.board.brakes = None, True
         self.turned += 1
         return "\n"

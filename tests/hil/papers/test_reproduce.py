@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-import sympy as sp
 from matplotlib.image import imread
 
 from codegen.common.errors import BadInput
@@ -163,6 +162,8 @@ def test_what_takes_long_says_so_where_nobody_sees_a_bar(tmp_path, monkeypatch):
 
 def test_lagrange_gives_the_coefficients_of_the_two_link_arm():
     """H, h and G of hil/papers/two_link.py, from kinetic and potential energy by SymPy."""
+    import sympy as sp  # here: every worker would import it
+
     t, g = sp.symbols("t g")
     m1, m2, l1, c1, c2, I1, I2 = constants = sp.symbols("m1 m2 l1 c1 c2 I1 I2", positive=True)
     q = [sp.Function("q1")(t), sp.Function("q2")(t)]

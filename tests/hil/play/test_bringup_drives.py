@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,15 +62,39 @@ def test_a_drive_that_is_mounted_the_other_way_is_told_and_mended(looked_at):
     assert [j.drive.sign for j in file.moving] == [1, -1, -1] and set(unknown.values()) == {""}
 
 
+KINDS = {"cubemars": ("cubemars-ak10-9", "cubemars-ak80-9", 50),
+         "mini-cheetah": ("mini-cheetah", "mini-cheetah", 65)}  # of shoulder and elbow; of the wrist; velocity
+
+
 @pytest.mark.bench
-def test_a_velocity_range_that_no_one_can_ask_for_shows_when_the_joint_is_turned(looked_at):
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_velocity_range_that_no_one_can_ask_for_shows_when_the_joint_is_turned(looked_at, kind):
     """And that of the torque does not, which is said. No joint is driven any more then."""
+    strong, weak, velocity = KINDS[kind]
     said, unknown, _ = looked_at(lambda buses: buses.drives[0].rescale(0.5), change=lambda text: (
-        text.replace("damiao-4340", "cubemars-ak10-9").replace("damiao-4310", "cubemars-ak80-9")))
-    assert said["shoulder"].startswith("by how it moves, its velocities have a range of about 2")
-    assert said["shoulder"].endswith(" rad/s, and it must be 50") and said["elbow"] == said["wrist"] == ""
-    assert unknown["shoulder"].startswith("whether its range of torque is 65 N m: it does not tell")
+        text.replace("damiao-4340", strong).replace("damiao-4310", weak).replace("effort = 20.0", "effort = 16.0")))
+    seems = re.match(r"by how it moves, its velocities have a range of about (\S+) rad/s", said["shoulder"])
+    assert float(seems[1]) == pytest.approx(0.5 * velocity, rel=0.05)
+    assert said["shoulder"].endswith(f" rad/s, and it must be {velocity}") and said["elbow"] == said["wrist"] == ""
+    assert re.match(r"whether its range of torque is \d+ N m: it does not tell", unknown["shoulder"])
     assert all("no joint is driven" in what for what in unknown.values())
+
+
+def narrow(buses):
+    """The first drive is set to 0.8 of its range of position."""
+    drive = buses.drives[0]
+    drive.ranges = replace(drive.ranges, position=0.8 * drive.ranges.position)
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("kind", ["cubemars", "mini-cheetah"])
+def test_a_position_range_that_no_one_can_ask_for_shows_by_the_angle_that_it_is_turned(looked_at, kind):
+    strong, weak, _ = KINDS[kind]
+    said, _, _ = looked_at(narrow, change=lambda text: (
+        text.replace("damiao-4340", strong).replace("damiao-4310", weak).replace("effort = 20.0", "effort = 16.0")))
+    seems = re.search(r"times the angle, as one does whose range of position is about (\S+) rad, and it must be 12.5",
+                      said["shoulder"])
+    assert float(seems[1]) == pytest.approx(10.0, rel=0.05) and said["elbow"] == said["wrist"] == ""
 
 
 @pytest.mark.parametrize(("torque", "moved", "ratio", "words"), [

@@ -98,6 +98,18 @@ def test_servos_that_nobody_hears_are_named_with_what_may_be_wrong(looked_at, ha
     assert "no joint is driven" in told["shoulder"]["unknown"]
 
 
+def test_one_look_at_a_board_tells_rate_losses_and_firmware_of_its_servos(here, tmp_path):
+    file = tmp_path / "arm.toml"
+    file.write_text(LYING, encoding="utf-8")
+    with plugged_in(load_mechanism(file)) as board:
+        board.run(0.5)
+        told = json.loads(here("monitor", file, "--port", "auto", "--json").stdout)
+    assert [(d["joint"], d["firmware"], d["state"]) for d in told["drives"]] == [
+        ("shoulder", "3.10", "seen"), ("elbow", "3.10", "seen")]
+    assert all(450.0 < d["rate"] <= 500.0 and d["age"] <= 1 and d["lost"] < 0.1 * d["answers"] for d in told["drives"])
+    assert [bus["bus"] for bus in told["buses"]] == ["servos"]
+
+
 @pytest.mark.parametrize(("sign", "place", "zero"), [
     (1, 0.0, 2048), (1, 0.5, 2048 + round(0.5 / COUNT)), (-1, 0.5, 2048 + round(0.5 / COUNT)),
     (1, -3.0, 2048 - round(3.0 / COUNT)), (1, math.pi, 0)])

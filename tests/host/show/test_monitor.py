@@ -10,8 +10,10 @@ import pytest
 from rich.console import Console
 
 from codegen.common.errors import Refused
+from codegen.common.firmware import MECHANISMS
 from codegen.mechanism.reader import load_mechanism
 from codegen.wire import messages
+from codegen.wire.codec import Drives
 from host.link.configuration import Configuration
 from host.link.link import Link
 from host.link.session import Session
@@ -134,6 +136,69 @@ def test_six_joints_fit_into_80_columns():
     for joint in arm.streamed:
         row, = (line for line in lines if line.strip().startswith(f"{joint.name}, rad"))
         assert len(row.split()) == 9
+
+
+def with_drives(*joints):
+    """Of a board that has told twice how its drives are, 0.1 s apart; the second time is yet to come."""
+    clock, n = ManualClock(), len(joints)
+    conf = replace(configuration(joints=n), joints=joints)
+    board = FakeBoard(clock, conf)
+    session = Session(Link(board, clock=clock), conf, listen_only=True)
+    session.connect()
+    zeros = {f.name: (0,) * (n if f.length == "J" else f.length) if f.length != 1 else 0
+             for m in messages.MESSAGES if m.name == "DRIVES" for f in m.fields}
+
+    def tell(tick, **fields):
+        board._send(Drives(**{**zeros, "tick": tick, **fields}), clock.now())
+        clock.sleep(0.002)
+        session.pump()
+
+    return session, tell
+
+
+def test_drives_are_shown_with_rate_age_losses_and_a_servos_firmware():
+    """Six servos fit into 80 columns, the first of which has missed a tenth of its ticks."""
+    arm = load_mechanism(MECHANISMS / "so101_sts.toml")
+    session, tell = with_drives(*arm.streamed)
+    assert "answers" not in shown(session) and "drives" not in snapshot(session)
+    tell(4000, answers=(3500,) * 6)
+    assert snapshot(session)["drives"][0]["rate"] is None
+    tell(4100, state=(2,) * 6, answers=(3590, *(3600,) * 5), lost=(410, *(0,) * 5), late=(0, 7, *(0,) * 4),
+         age=(3, *(0,) * 5), value=(3 | 10 << 8,) * 6, warmth=(31,) * 6, error=(0, 4, 0, 0, 0, 0),
+         offs=(2, 0, 0), sending=(5, 0, 0), stale=(9, 0, 0))
+    data = snapshot(session)
+    assert [d["rate"] for d in data["drives"]] == [900.0, *(1000.0,) * 5]
+    first, second = data["drives"][:2]
+    assert first == {
+        "joint": "shoulder_pan", "type": "feetech-sts3215-12v", "bus": "servos", "id": 1, "state": "enabled",
+        "temperature": 31, "rate": 900.0, "age": 3, "answers": 3590, "lost": 410, "late": 0, "firmware": "3.10",
+        "says": ""}
+    assert (second["late"], second["says"]) == (7, "over temperature, which is over")
+    assert data["buses"] == [{"bus": "servos", "off": 0, "offs": 2, "sending": 5, "receiving": 0, "stale": 9,
+                              "overruns": 0}]
+    console = Console(file=io.StringIO(), width=80)
+    console.print(view(session))
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    row = next(line.split() for line in lines if "enabled" in line)
+    assert row == ["shoulder_pan,", "enabled", "31", "900", "3", "3590", "410", "0", "firmware", "3.10"]
+
+
+def test_rates_of_drives_begin_anew_with_the_board():
+    session, tell = with_drives(*load_mechanism(MECHANISMS / "so101_sts.toml").streamed)
+    for tick in range(4000, 5200, 100):
+        tell(tick, answers=(tick - 500,) * 6)
+    assert [d["rate"] for d in snapshot(session)["drives"]] == [1000.0] * 6
+    tell(20, answers=(10,) * 6)
+    assert snapshot(session)["drives"][0]["rate"] is None
+
+
+def test_buses_are_named_in_the_order_in_which_the_board_numbers_them():
+    """CAN first, also where a servo is nearer to the base."""
+    servo, drive = (load_mechanism(MECHANISMS / name).streamed[0] for name in ("so101_sts.toml", "damiao_arm.toml"))
+    session, tell = with_drives(servo, drive)
+    tell(4000, offs=(1, 2, 0))
+    assert [(bus["bus"], bus["offs"]) for bus in snapshot(session)["buses"]] == [("can1", 1), ("servos", 2)]
 
 
 def test_in_a_terminal_it_runs_until_ctrl_c(tcp_board):

@@ -27,7 +27,7 @@ from tests.support.browser import chromium
 ARM = ROOT / "mechanisms" / "three_link.toml"
 
 
-def a_run(t, torque_ff, feedback, error=None, ku=10.0, kv=0.5, states=None, **scalars):
+def a_run(t, torque_ff, feedback, error=None, ku=10.0, kv=0.5, states=None, age=0.0, play=0.0, **scalars):
     """A run of one joint in motion as a log would hold it: rate and acceleration of a sine, error and feedback as
     given.
 
@@ -41,7 +41,8 @@ def a_run(t, torque_ff, feedback, error=None, ku=10.0, kv=0.5, states=None, **sc
     zero |= {"flags": np.full(n, messages.FLAGS["OUTPUTS"][0] | messages.FLAGS["HOMED"][0]),
              "buffered": np.full(n, 100.0),
              "cycles_max": np.full(n, 4200.0), "ack": np.arange(n, dtype=float)} | scalars
-    facts = dict(zip(logs.FACTS, np.array([[ku], [kv], [1e-3], [5.0], [5.0], [0.0], [0.0]]), strict=True))
+    facts = dict(zip(logs.FACTS, np.array([[ku], [kv], [1e-3], [5.0], [5.0], [0.0], [0.0], [age], [play]]),
+                     strict=True))
     return logs.Run("made", "00" * 32, 1000, 250, ("arm",), (False,), {}, t, (target - error)[:, None], target[:, None],
                     (rate - rate_error)[:, None], rate[:, None], torque_ff[:, None], (torque_ff + feedback)[:, None],
                     np.zeros((n, 1)), tuple(states or [*["TRACK"] * (n - 1), "HOLD"]), zero, facts, 168_000)

@@ -94,6 +94,22 @@ def test_a_shifted_zero_comes_before_the_model(played):
     assert not has(said, "than the mechanism file says"), "the model is right"
 
 
+@pytest.mark.parametrize(("age", "beyond", "blamed"), [(0.0, 0.0, True), (4e-3, 0.0, False), (4e-3, 0.01, True)])
+def test_positions_that_are_old_are_no_bad_encoder(age, beyond, blamed):
+    """At 2 rad/s what was measured 4 ms ago is 8 mrad, 8 counts, behind; what is beyond that is the encoder's."""
+    run = a_run(T, ACCELERATION, NOISE, age=age)
+    behind = 4e-3 * RATE + beyond * (RATE > 1.9)
+    assert has(Findings(replace(run, true=run.position + behind[:, None])).sentences, "did not show") is blamed
+
+
+@pytest.mark.parametrize(("play", "off", "blamed"), [(0.0, 0.01, True), (0.017, 0.01, False), (0.017, 0.03, True)])
+def test_what_a_servos_play_makes_is_not_the_models(play, off, blamed):
+    run = a_run(T, ACCELERATION, 0.05 * ACCELERATION + NOISE, error=off * np.sin(2.0 * T), play=play)
+    said = Findings(run).sentences
+    assert has(said, "The model was farthest", "as inertia") is blamed
+    assert has(said, "Errors at arm, of 10 mrad at most, are within the play of a servo's gear, 17 mrad") is not blamed
+
+
 def test_a_shifted_zero_of_a_real_board_is_asked_after_before_the_model_is_blamed():
     """Nobody knows the truth there: it looks like a constant torque or an inertia."""
     said = Findings(a_run(T, ACCELERATION, 0.3 + NOISE)).sentences
