@@ -32,9 +32,17 @@ statements are looked at only where a theorem says so. That the end of every pro
 so none holds for want of values. Each result is kept with a digest of the sources that it is of; `make test` says
 which have changed since.
 
-What is not proved is tested, fuzzed and mutated only: what torques the emitted step asks for, but that they are bounded
-for open chains of rigid links; conversions of reals where loops are closed; and functions that no proof goes through,
-of which there is [a list](#functions), most files of the chips among them.
+What is not proved is tested, fuzzed and mutated only: what torques the emitted step asks for, but that they are numbers
+below a bound for chains of rigid links, open or closed; and functions that no proof goes through, of which there is
+[a list](#functions). What goes out is bounded for each kind of them: whatever the step asks for, a number or not, the
+law gives a joint no more than its effort, and a bridge no more than the board allows.
+
+- **Open chains** are asked for torques below a bound, within twice the limits of velocity: torques_finite.
+- **Closed loops** likewise, in every pose that is not refused: torques_loops. In one that is, nothing is asked for
+  anew, and it is a fault of the same tick: step_closed.
+- **Links that bend** may be asked for anything, as how far they swing is not bounded. What is no number is no torque,
+  and a fault of the same tick: law_wild.
+- **What goes out** of all of them: law_torque, lab_law, outputs_duties.
 
 """
 

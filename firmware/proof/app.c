@@ -13,6 +13,7 @@ static bool torque_free; /* the last ones were all zero */
 static uint32_t fed;     /* times that the watchdog was fed */
 static bool linked, watched; /* what this round of the main loop has done */
 static bool judged;      /* the tick has looked at its faults */
+static bool off;         /* outputs were switched off before anything else */
 
 void ft_chip_duties(const float duty[])
 {
@@ -81,7 +82,7 @@ void ft_chip_encoders(int32_t counts[])
 bool ft_chip_estop(void) { return nondet_bool(); }
 float ft_chip_bus_voltage(void) { return nondet_float(); }
 uint32_t ft_chip_cycles(void) { return nondet_u32(); }
-void ft_chip_outputs(bool enabled) { (void)enabled; }
+void ft_chip_outputs(bool enabled) { off = !enabled; }
 void ft_chip_leave(void) { }
 void ft_chip_wait(void) { }
 
@@ -151,6 +152,106 @@ void ft_step_take(ft_step_state *t, const ft_pair pairs[FT_STEP_PAIRS])
 
 void ft_capture_tick(const ft_view *v) { (void)v; }
 
+#if FT_STEP_CLOSED
+bool ft_step_reach(ft_step_state *t, const ft_turn q[FT_JOINTS],
+                   uint32_t steps)
+{
+    (void)q;
+    CLAIM(steps == 1u && ft.safety.drive == FT_DRIVE_OFF);
+    *t = nondet_step();
+    return nondet_bool();
+}
+#endif
+
+/* ---- drives on buses ---------------------------------------------------- */
+
+#if FT_BUS_DRIVES > 0
+
+static uint32_t begun, heard, formed; /* times in this tick */
+
+void ft_bus_begin(ft_bus *b)
+{
+    CLAIM(b == &ft.bus && heard == 0u);
+    begun++;
+}
+
+void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
+                 int32_t counts[FT_JOINTS])
+{
+    uint32_t j;
+
+    (void)seen;
+    CLAIM(b == &ft.bus && begun == 1u);
+    heard++;
+    for (j = 0; j < FT_JOINTS; j++) {
+        homed[j] = nondet_bool();
+        counts[j] = nondet_i32();
+    }
+}
+
+void ft_bus_find(const ft_bus *b, ft_findings *found)
+{
+    (void)b;
+    CLAIM(heard == 1u && !judged);
+    *found = nondet_findings();
+}
+
+/* Drives are told what the state is that the tick ends in, no other. */
+void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
+                 uint32_t tick)
+{
+    CLAIM(b == &ft.bus && c == &ft.control && judged);
+    CLAIM(drive == ft.safety.drive && tick == ft.time.tick);
+    CLAIM(on == ((ft.safety.flags & FT_FLAG_OUTPUTS) != 0u));
+    formed++;
+}
+
+void ft_safety_met(ft_safety *s)
+{
+    CLAIM(s == &ft.safety && heard == 1u && !judged);
+}
+
+#endif
+
+/* ---- the start ----------------------------------------------------------- */
+
+static uint32_t started; /* modules that are */
+
+void ft_report_start(uint32_t chip_errors)
+{
+    (void)chip_errors;
+    CLAIM(off && started == 0u); /* before anything is latched anew */
+    started++;
+}
+
+void ft_motion_clear(ft_motion *m)
+{
+    CLAIM(off && m == &ft.control.motion);
+    started++;
+}
+
+void ft_port_start(void) { started++; }
+
+void ft_law_boot(ft_law *l)
+{
+    CLAIM(l == &ft.control.law);
+    started++;
+}
+
+void ft_observer_set(ft_observer *o, const int64_t wire[FT_JOINTS])
+{
+    CLAIM(o == &ft.control.seen
+          && __CPROVER_r_ok(wire, FT_JOINTS * sizeof *wire));
+    started++;
+}
+
+void ft_safety_start(ft_safety *s, ft_control *c, uint32_t chip_errors)
+{
+    (void)chip_errors;
+    CLAIM(off && s == &ft.safety && c == &ft.control && started == 5u);
+    started++;
+}
+
 static void any_state(void)
 {
     ft_motion *m = &ft.control.motion;
@@ -162,8 +263,9 @@ static void any_state(void)
 
 /* Every tick gives the chip duties once, after it has looked for faults, and
  * they are all zero unless the drive of the state that it ends in makes
- * torques; and it counts itself once, from the last number on to 0.
- * Run: unwind=5 quick */
+ * torques; and it counts itself once, from the last number on to 0. Drives on buses
+ * are told once what that state is, after they have been heard.
+ * Run: unwind=5 quick mechanisms=three_link,drives,five_bar,summing */
 void prove_app_outputs(void)
 {
     uint32_t before;
@@ -174,6 +276,9 @@ void prove_app_outputs(void)
     CLAIM(given == 1u);
     CLAIM(torque_free || ft.safety.drive != FT_DRIVE_OFF);
     CLAIM(ft.time.tick == before + 1u);
+#if FT_BUS_DRIVES > 0
+    CLAIM(begun == 1u && heard == 1u && formed == 1u);
+#endif
     END;
 }
 
@@ -198,5 +303,26 @@ void prove_app_watchdog(void)
     ft.time.tick = nondet_u32();
     ft_app_idle();
     CLAIM(fed == (ft.time.tick != tick ? 1u : 0u));
+    END;
+}
+
+/* The start switches the outputs off before anything else, keeps what was known
+ * before the reset, and judges the chip once all other modules have been started. A
+ * tick that was missed is an alarm and changes nothing else of the states.
+ * Run: unwind=5 quick */
+void prove_app_start(void)
+{
+    ft_safety before;
+
+    any_state();
+    off = false;
+    ft_app_start(nondet_u32());
+    CLAIM(off && started == 6u);
+    before = ft.safety;
+    ft_app_missed();
+    CLAIM(ft.safety.alarms.set.of[FT_ALARM_MISSED] == 1u);
+    CLAIM(ft.safety.state == before.state && ft.safety.drive == before.drive
+          && ft.safety.flags == before.flags
+          && ft.safety.fault == before.fault);
     END;
 }

@@ -77,6 +77,13 @@ void ft_path_change_across(ft_real du[FT_JOINTS], ft_real bend[FT_JOINTS],
     (void)to;
 }
 
+void ft_path_place(ft_turn at[FT_JOINTS], const ft_segment *g, int32_t place)
+{
+    (void)at;
+    (void)place;
+    CLAIM(g == ft_queue_tail(&q));
+}
+
 void ft_step_pairs(const ft_turn at[FT_JOINTS], ft_pair pairs[FT_STEP_PAIRS])
 {
     (void)at;
@@ -196,7 +203,7 @@ void prove_queue_push(void)
 
 /* What is formed ahead of a knot is marked as formed for exactly that step, and
  * while it is being formed for none.
- * Run: unwind=10 quick */
+ * Run: unwind=10 quick mechanisms=three_link,five_bar,summing */
 void prove_queue_prepare(void)
 {
     ft_crossing step;

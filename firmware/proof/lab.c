@@ -93,7 +93,7 @@ void prove_lab_plan(void)
 }
 
 /* Requests leave them so, if what they ask for is within the joint's bounds:
- * safety_requests claims that it is.
+ * safety_requests claims that it is, and that a joint that is probed rests.
  * Run: unwind=6 mechanisms=three_link,braked quick */
 void prove_lab_requests(void)
 {
@@ -102,10 +102,22 @@ void prove_lab_requests(void)
 
     any_state();
     GIVEN(joint < FT_JOINTS && ft_size(rate) <= ft_lab_joint[joint].jog_velocity);
-    if (nondet_bool())
+    switch (nondet_u8() % 4u) {
+    case 0:
         ft_lab_jog(&lab, joint, rate);
-    else
+        break;
+    case 1:
         ft_lab_seek(&lab, joint);
+        break;
+    case 2: /* rests, see safety.c */
+        GIVEN(lab.wanted == FT_C(0.0) && lab.velocity == FT_C(0.0));
+        ft_lab_probe(&lab, joint, nondet_float());
+        CLAIM(lab.joint == joint && lab.ticks == FT_HOST_TIMEOUT);
+        break;
+    default:
+        ft_lab_float(&lab, nondet_float());
+        CLAIM(lab.wanted == FT_C(0.0) && lab.velocity == FT_C(0.0));
+    }
     CLAIM(well());
     END;
 }
@@ -116,7 +128,7 @@ void prove_lab_requests(void)
  * Assumes: a bus voltage above 0 and below 1e30 V, and half increments below
  * 1e6: others are OVER_VOLTAGE, UNDER_VOLTAGE and OVERSPEED in the same tick,
  * and ft_chip_duties() takes what is no number for 0.
- * Run: unwind=6 floats */
+ * Run: unwind=6 floats mechanisms=three_link,five_bar,flexible_arm */
 void prove_lab_law(void)
 {
     const ft_real bus = nondet_float();

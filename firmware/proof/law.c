@@ -35,7 +35,7 @@ static void anything(void)
  * Assumes: a bus voltage that is no fault: every other one is UNDER_VOLTAGE or
  * OVER_VOLTAGE in the same tick, and no duty is given (safety_faults,
  * app_outputs).
- * Run: unwind=8 floats mechanisms=three_link,braked,six_axis */
+ * Run: unwind=8 floats mechanisms=three_link,braked,six_axis,summing,five_bar,flexible_arm */
 void prove_law_torque(void)
 {
     const ft_real bus = nondet_float();
@@ -56,7 +56,7 @@ void prove_law_torque(void)
 /* A torque that is asked for and is no number is no torque, and is noted: the
  * fault NOT_FINITE, in the same tick.
  * Assumes: likewise.
- * Run: unwind=6 floats */
+ * Run: unwind=6 floats mechanisms=three_link,summing,five_bar,flexible_arm */
 void prove_law_wild(void)
 {
     const ft_real bus = nondet_float();
@@ -100,6 +100,27 @@ void prove_law_overlay(void)
 #endif
     END;
 }
+
+#if FT_BUS_DRIVES > 0
+
+/* Drives that close loops are given the gains in force: without an overlay the
+ * file's.
+ * Run: unwind=6 floats quick mechanisms=drives */
+void prove_law_gains(void)
+{
+    const uint32_t j = nondet_u32();
+    ft_gains g;
+
+    anything();
+    GIVEN(j < FT_JOINTS);
+    ft_law_boot(&law_);
+    g = ft_law_gains(&law_, j);
+    CLAIM(g.ku == ft_joint[j].ku && g.kv == ft_joint[j].kv
+          && g.ki == ft_joint[j].ki);
+    END;
+}
+
+#endif
 
 /* Starting, resting and telling of limits are free of run-time errors, and no
  * torque is left where none is asked for.
@@ -146,16 +167,23 @@ void prove_observer_tick(void)
 }
 
 /* A joint that is put to a place of the wire is there, if a fine position holds
- * it: 2^20 turns at least.
+ * it: 2^20 turns at least. So is every one where all are put to places.
  * Run: unwind=6 quick */
 void prove_observer_place(void)
 {
     const uint32_t j = nondet_u32();
     const int64_t wire = (int64_t)nondet_u64(), most = (int64_t)1 << 52;
+    int64_t places[FT_JOINTS];
 
     anything();
+    ANYTHING(places);
     GIVEN(j < FT_JOINTS && wire >= -most && wire < most);
-    ft_observer_place(&seen, j, wire);
+    if (nondet_bool()) {
+        ft_observer_place(&seen, j, wire);
+    } else {
+        places[j] = wire;
+        ft_observer_set(&seen, places);
+    }
     CLAIM(ft_observer_wire(&seen, j) == wire);
     CLAIM(seen.q[j] == (ft_turn)(uint32_t)wire);
     CLAIM(seen.coarse[j] == (int32_t)(uint32_t)((uint64_t)wire >> FT_COARSE));

@@ -152,7 +152,7 @@ static bool well_kept(void)
            && m.before == &m.due[(slot + n - 2u) % n]
            && ft_queue_buffered(&m.queue) <= FT_RING
            && m.queue.ends - m.queue.ended == ends()
-           && m.rested <= FT_MOTION_SLOTS && m.stride >= 0
+           && m.rested <= FT_MOTION_SLOTS && m.stride >= -FT_HALF_ONE
            && m.stride <= FT_PATH_TICK;
 }
 
@@ -192,7 +192,7 @@ static void any_state(void)
  * END. While it is asked to slow down its pace is the next one on the way down:
  * pace_stops says how many ticks that takes.
  * Assumes: pace_stops, of what slowing down plays at most.
- * Run: unwind=10 seconds=600 mechanisms=three_link,biped */
+ * Run: unwind=10 slice seconds=600 mechanisms=three_link,biped,five_bar,flexible_arm */
 void prove_motion_tick(void)
 {
     const uint32_t before = (any_state(), ft_queue_buffered(&m.queue));
@@ -225,7 +225,7 @@ void prove_motion_requests(void)
     switch (nondet_u8() % 4u) {
     case 0:
         GIVEN(m.phase == FT_MOTION_IDLE && ft_motion_playable(&m));
-        ft_motion_start(&m);
+        CLAIM(ft_motion_start(&m) == m.queue.entry);
         CLAIM(same(m.pace, one));
         left = left_running; /* of pace 1 */
         break;

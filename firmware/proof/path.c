@@ -35,13 +35,17 @@ void prove_path_samples(void)
     step.from = place(-half, end);
     step.boundary = place(step.from, end + FT_PATH_TICK);
     step.to = place(1, FT_PATH_TICK);
-    switch (nondet_u8() % 3u) {
+    ANYTHING(next);
+    switch (nondet_u8() % 4u) {
     case 0:
         ft_path_within(&target, &next, &before, place(-half, end + half),
                        place(-half, end), place(-half, end + half));
         break;
     case 1:
         ft_path_across(&target, &next, &before, &after, &step);
+        break;
+    case 2:
+        ft_path_place(target.q, &before, place(-half, end + half));
         break;
     default:
         ft_path_change_across(du, bend, &before, &after, step.from, step.to);

@@ -7,7 +7,9 @@
 
 #define FT_DIGEST_H /* any image's tag */
 #define FT_TAG tag
+#ifndef FT_PIL
 #define FT_PIL 0
+#endif
 static uint16_t tag;
 
 #include "ft_config.c"
@@ -19,7 +21,13 @@ static ft_control control;
 static ft_findings findings;
 static ft_time time_;
 static ft_sensors sensors;
+#if FT_BUS_DRIVES > 0
+static ft_bus bus;
+static const ft_view view = { &time_, &sensors, &findings, &safety, &control,
+                              &bus };
+#else
 static const ft_view view = { &time_, &sensors, &findings, &safety, &control };
+#endif
 static const ft_port_ends ends = { &safety, &control, &view };
 
 /* ---- neighbours --------------------------------------------------------- */
@@ -121,6 +129,37 @@ void ft_report_status(ft_msg_status *m, const ft_view *v)
     ANYTHING(*m);
     m->tick = v->time->tick - 1u;
 }
+
+#if FT_BUS_DRIVES > 0
+void ft_report_drives(ft_msg_drives *m, const ft_view *v)
+{
+    ANYTHING(*m);
+    m->tick = v->time->tick;
+}
+#endif
+
+#if FT_PIL
+
+static uint32_t senses;
+static bool granted; /* the next tick may run */
+
+void ft_pil_sense(const int32_t counts[], bool for_next_tick)
+{
+    CLAIM(__CPROVER_r_ok(counts, FT_JOINTS * sizeof *counts));
+    senses++;
+    granted = for_next_tick;
+}
+
+bool ft_pil_driven(float duty[])
+{
+    CLAIM(__CPROVER_w_ok(duty, FT_JOINTS * sizeof *duty));
+    duty[0] = nondet_float();
+    return nondet_bool();
+}
+
+void ft_pil_forget(void) { }
+
+#endif
 
 /* ---- any state ---------------------------------------------------------- */
 
@@ -268,3 +307,65 @@ void prove_port_status(void)
                          && rx.status_at == time_.tick));
     END;
 }
+
+/* After the start and after every round of the main loop the port is as all that is
+ * said here of it takes for granted, and after the start nothing is due.
+ * Run: unwind=70 mechanisms=three_link,drives */
+void prove_port_round(void)
+{
+    any_state();
+    if (nondet_bool()) {
+        ft_port_start();
+        CLAIM(rx.size == 0u && !rx.ident_due && !rx.about_due && !rx.data_due);
+        CLAIM(rx.wanted == 0u);
+    } else {
+        ft_port_idle(&ends);
+    }
+    CLAIM(well());
+    END;
+}
+
+#if FT_BUS_DRIVES > 0
+
+/* DRIVES is sent once DRIVES_TICKS have gone by since the last, and not before, at any
+ * number of the tick; what the chip has no room for is due still.
+ * Assumes: less than 2^32 ticks between two rounds.
+ * Run: unwind=70 quick mechanisms=drives */
+void prove_port_drives(void)
+{
+    uint32_t since, at;
+
+    any_state();
+    since = time_.tick - rx.drives_at;
+    at = rx.drives_at;
+    sent = 0;
+    send_drives(&ends);
+    CLAIM(sent == (since >= DRIVES_TICKS ? 1u : 0u));
+    CLAIM(rx.drives_at == (sent != 0u && room ? time_.tick : at));
+    END;
+}
+
+#endif
+
+#if FT_PIL
+
+/* With the processor in the loop a SENSE grants the next tick if it is the one that it
+ * is for, and is answered in any case, STATUS first; what the chip has no room for is
+ * due still.
+ * Run: unwind=70 quick define=FT_PIL=1 */
+void prove_port_sense(void)
+{
+    uint8_t payload[FT_MSG_SENSE_SIZE];
+
+    any_state();
+    ANYTHING(payload);
+    on_sense(time_.tick, payload);
+    CLAIM(senses == 1u && rx.drive_due);
+    CLAIM(granted == (ft_msg_get_u32(payload) == time_.tick));
+    CLAIM(time_.tick - rx.status_at >= STATUS_TICKS);
+    send_drive(time_.tick);
+    CLAIM(rx.drive_due == !room && well());
+    END;
+}
+
+#endif

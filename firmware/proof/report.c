@@ -24,7 +24,13 @@ static ft_control control;
 static ft_findings findings;
 static ft_time time_;
 static ft_sensors sensors;
+#if FT_BUS_DRIVES > 0
+static ft_bus bus;
+static const ft_view view = { &time_, &sensors, &findings, &safety, &control,
+                              &bus };
+#else
 static const ft_view view = { &time_, &sensors, &findings, &safety, &control };
+#endif
 
 uint32_t ft_chip_driver_status(void) { return nondet_u32(); }
 uint32_t ft_chip_line_errors(void) { return nondet_u32(); }
@@ -104,3 +110,39 @@ void prove_capture_ring(void)
     CLAIM(told.count <= FT_CAPTURE_SAMPLES);
     END;
 }
+
+#if FT_BUS_DRIVES > 0
+
+uint32_t ft_bus_differs(const ft_bus_drive *d, uint32_t *value)
+{
+    CLAIM(d >= bus.drive && d < bus.drive + FT_BUS_DRIVES);
+    *value = d->value;
+    return d->differs;
+}
+
+void ft_bus_tell(const ft_bus *b, uint32_t which, ft_bus_health *h)
+{
+    CLAIM(b == &bus && which < FT_BUSES);
+    ANYTHING(*h);
+}
+
+/* DRIVES tells of every drive what it is, at the place of its joint, and writes
+ * beyond nothing.
+ * Run: unwind=70 quick mechanisms=drives */
+void prove_report_drives(void)
+{
+    const uint32_t i = nondet_u32();
+    ft_msg_drives m;
+
+    any_state();
+    ANYTHING(bus);
+    GIVEN(i < FT_BUS_DRIVES);
+    ft_report_drives(&m, &view);
+    CLAIM(m.state[ft_drive[i].joint] == bus.drive[i].state
+          && m.answers[ft_drive[i].joint] == bus.drive[i].answers
+          && m.value[ft_drive[i].joint] == bus.drive[i].value);
+    CLAIM(m.tick == time_.tick && m.foreign == bus.foreign);
+    END;
+}
+
+#endif

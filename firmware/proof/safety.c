@@ -24,7 +24,12 @@ static ft_control c;
 static ft_sensors sensors;
 static ft_findings found_;
 static ft_time time_;
+#if FT_BUS_DRIVES > 0
+static ft_bus bus;
+static const ft_view v = { &time_, &sensors, &found_, &s, &c, &bus };
+#else
 static const ft_view v = { &time_, &sensors, &found_, &s, &c };
+#endif
 
 /* ---- the chip --------------------------------------------------------- */
 
@@ -32,6 +37,7 @@ static bool commanded; /* outputs, by the tick */
 static struct {
     bool enabled, supply, ready, loader, zero, constants, code;
     uint32_t current, joint, cause;
+    uint32_t silent, ailing, wrong; /* joints whose drives are so */
 } chip;
 
 void ft_chip_outputs(bool enabled) { commanded = enabled; }
@@ -58,6 +64,28 @@ bool ft_chip_current_zero(uint32_t *joint)
     return chip.zero;
 }
 
+#if FT_BUS_DRIVES > 0
+
+uint32_t ft_bus_heard_of(const ft_bus *b)
+{
+    CLAIM(b == &bus);
+    return chip.silent;
+}
+
+uint32_t ft_bus_well(const ft_bus *b)
+{
+    CLAIM(b == &bus);
+    return chip.ailing;
+}
+
+uint32_t ft_bus_set_right(const ft_bus *b)
+{
+    CLAIM(b == &bus);
+    return chip.wrong;
+}
+
+#endif
+
 /* ---- the motion, the step, the law, the lab modes ---------------------- */
 
 void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
@@ -73,10 +101,14 @@ void ft_motion_forget(ft_motion *m)
 }
 
 void ft_motion_brake(ft_motion *m) { m->brake = true; }
-void ft_motion_start(ft_motion *m) { m->phase = FT_MOTION_RUNNING; }
 void ft_motion_resume(ft_motion *m) { m->phase = FT_MOTION_RUNNING; }
 bool ft_motion_playable(const ft_motion *m) { return m->queue.open; }
-const ft_pair *ft_motion_entry(ft_motion *m) { return m->queue.entry; }
+
+const ft_pair *ft_motion_start(ft_motion *m)
+{
+    m->phase = FT_MOTION_RUNNING;
+    return m->queue.entry;
+}
 
 void ft_step_start(ft_step_state *t, const ft_turn q[FT_JOINTS])
 {
@@ -106,11 +138,16 @@ void ft_observer_set(ft_observer *o, const int64_t wire[FT_JOINTS])
     (void)wire;
 }
 
-void ft_lab_rest(ft_lab *lab) { (void)lab; }
+void ft_lab_rest(ft_lab *lab) { lab->wanted = lab->velocity = FT_C(0.0); }
 void ft_lab_float(ft_lab *lab, float per_cent)
 {
     (void)lab;
     CLAIM(per_cent >= 0.0f && per_cent <= 80.0f);
+}
+
+static bool rests(const ft_lab *lab)
+{
+    return lab->wanted == FT_C(0.0) && lab->velocity == FT_C(0.0);
 }
 
 /* What the lab modes are asked for is within the joint's own bounds. */
@@ -130,6 +167,7 @@ void ft_lab_probe(ft_lab *lab, uint32_t joint, ft_real torque)
 {
     CLAIM(joint < FT_JOINTS
           && ft_size(torque) <= ft_lab_joint[joint].probe_torque);
+    CLAIM(rests(lab));
     lab->joint = (uint8_t)joint;
 }
 
@@ -158,7 +196,8 @@ static bool well(void)
            && (s.state != FAULT || s.fault != FT_FAULT_NONE)
            && (s.state == CLOSING) == (s.closing != 0u && s.state != FAULT)
            && (FT_BRAKE || (s.closing == 0u && s.opening == 0u))
-           && !s.gentle && c.lab.joint < FT_JOINTS;
+           && (s.state != PROBE || rests(&c.lab)) && !s.gentle
+           && c.lab.joint < FT_JOINTS;
 }
 
 /* Return whether a state is one that asks for zeros. */
@@ -212,24 +251,33 @@ void prove_safety_start(void)
  * safety_states says, what is asked of the lab modes is within the joint's own
  * bounds, and no request switches outputs on or lets torques be made in BOOT,
  * CHECK, FAULT, ESTOP or LEAVING; nor does one lead out of ESTOP while the
- * e-stop is open, but to LEAVING.
+ * e-stop is open, but to LEAVING. One that is posted is answered once, by its token,
+ * and by none where nothing is. No joint is probed that does not rest.
  * Assumes: a share of friction is not negative, as a byte of the wire is not.
- * Run: unwind=53 mechanisms=three_link,braked */
+ * Run: unwind=53 mechanisms=three_link,braked,f405rg-4:current,drives */
 void prove_safety_requests(void)
 {
-    bool open, on;
+    bool open, on, posted;
     uint32_t asked = nondet_u32(), event, state;
+    uint8_t token, was;
 
     any_state();
+    s.request.posted = posted = nondet_bool();
+    token = s.request.token;
+    was = s.token;
     GIVEN(!(s.request.value < 0.0f));
     open = sensors.estop && s.state == ESTOP;
     on = commanded;
     state = s.state;
     for (event = 0; event <= FT_EVENT_GAINS + 1u; event++)
-        if (asked == event)
-            command(&s, &c, &v, event);
+        if (asked == event) {
+            s.request.event = (uint8_t)event;
+            take_request(&s, &c, &v);
+        }
     CLAIM(well());
     CLAIM(homed_if_led());
+    GIVEN(asked <= FT_EVENT_GAINS + 1u);
+    CLAIM(!s.request.posted && s.token == (posted ? token : was));
     CLAIM(!open || s.state == ESTOP || s.state == LEAVING);
     CLAIM(state == DISARMED || driving(state) || on || !commanded);
     END;
@@ -307,7 +355,7 @@ static bool noted(void)
  * it tells of.
  * Assumes: what is found is noted by ft_found(), as everywhere; a current
  * fault's number is one of ft_chip.h.
- * Run: unwind=27 mechanisms=three_link,braked */
+ * Run: unwind=27 mechanisms=three_link,braked,f405rg-4:current,drives */
 void prove_safety_faults(void)
 {
     uint32_t i = nondet_u32();
@@ -325,3 +373,37 @@ void prove_safety_faults(void)
               && s.reaction == FT_REACTION_BRAKE));
     END;
 }
+
+/* Knots are wanted only while the arm may play them or is disarmed, none after a bad
+ * one or while a fault is there or comes.
+ * Run: unwind=10 quick */
+void prove_safety_knots(void)
+{
+    any_state();
+    if (ft_safety_takes_knots(&s)) {
+        CLAIM(s.state == DISARMED || s.drive != FT_DRIVE_OFF);
+        CLAIM(s.state != FAULT && s.coming == FT_FAULT_NONE
+              && s.alarms.set.of[FT_ALARM_KNOT] == 0u);
+    }
+    END;
+}
+
+#if FT_BUS_DRIVES > 0
+
+/* After a tick in which drives came or went the flag HOMED says whether every joint
+ * has its zero, and no other flag is another one.
+ * Run: unwind=10 quick mechanisms=drives */
+void prove_safety_met(void)
+{
+    uint8_t flags;
+
+    any_state();
+    flags = s.flags;
+    ft_safety_met(&s);
+    CLAIM(((s.flags & FT_FLAG_HOMED) != 0u)
+          == (ft_safety_unhomed(&s) == FT_NO_JOINT));
+    CLAIM(((s.flags ^ flags) & (uint8_t)~FT_FLAG_HOMED) == 0u);
+    END;
+}
+
+#endif

@@ -2,12 +2,32 @@
  * arithmetic over its operations. */
 #include "ft_config.c"
 #include "ft_step.c"
+#if FT_STEP_CLOSED
+#undef FT_KEEP_ORDER
+#include "ft_loop.c"
+#include "ft_tree.c"
+#endif
 
 typedef ft_real all_torques[FT_JOINTS];
 
 /* Known to what runs this: any number of at most this size, and any angle. */
 ft_real within(ft_real most);
 ft_turn any_angle(void);
+#if FT_STEP_CLOSED
+static const ft_real swing = SWING; /* what a tick lets through, ft_holds() */
+#endif
+
+#if FT_STEP_CLOSED
+
+static void begin(ft_step_state *s)
+{
+    uint32_t i;
+
+    for (i = 0; i < FT_TREE_JOINTS; i++)
+        s->at.q[i] = any_angle();
+}
+
+#else
 
 static void begin(ft_step_state *s)
 {
@@ -18,6 +38,8 @@ static void begin(ft_step_state *s)
         q[j] = any_angle();
     ft_step_start(s, q);
 }
+
+#endif
 
 static void tick(ft_step_state *s, ft_real tau[FT_JOINTS])
 {
@@ -32,6 +54,7 @@ static void tick(ft_step_state *s, ft_real tau[FT_JOINTS])
     ft_step(s, &next, tau);
 }
 
+#if !FT_STEP_CLOSED
 static void again(ft_step_state *s)
 {
     ft_turn q[FT_JOINTS];
@@ -41,15 +64,33 @@ static void again(ft_step_state *s)
         q[j] = any_angle();
     ft_step_anchor(s, q);
 }
+#endif
+
+#if FT_STEP_CLOSED
+
+/* Of closed loops the same holds in every pose that a tick does not refuse as too near
+ * to a singular one, wherever the dependent joints are: all numbers are finite, and
+ * torques are bounded by the figures below, which show no more than that.
+ * Assumes: angles_sines; rotation_bounds, of the rotations that the pivots come by.
+ * Run: intervals quick mechanisms=five_bar,four_bar,palletizer */
+void prove_torques_loops(void)
+{
+    ft_step_state s;
+    ft_real tau[FT_JOINTS];
+
+    begin(&s);
+    tick(&s, tau);
+}
+
+#else
 
 /* Whatever the positions are, and however velocities change from tick to tick,
  * up to twice the file's limits: every number that the step forms is finite, from
  * the start on, and the torque that it asks for is bounded by the figures below.
  * Intervals forget what numbers have to do with each other, so these lie far above
  * what any motion takes: they show that nothing overflows and nothing becomes no
- * number. Beyond these limits, for closed loops and for links that bend, what the
- * step asks for may be anything here, and law_torque and law_wild bound what comes of
- * it.
+ * number. Beyond these limits, and for links that bend, what the step asks for may be
+ * anything, and law_torque and law_wild bound what comes of it.
  * Assumes: angles_sines, of cosines and sines.
  * Run: intervals quick mechanisms=three_link,six_axis,damiao_arm,openarm_like */
 void prove_torques_finite(void)
@@ -61,3 +102,5 @@ void prove_torques_finite(void)
     tick(&s, tau);
     again(&s);
 }
+
+#endif

@@ -23,6 +23,7 @@ from codegen.mechanism.description import Mechanism, Safety
 from codegen.mechanism.reader import load_mechanism
 from codegen.motion.trajectory import Knots
 from codegen.toolchain import host_compiler
+from codegen.toolchain.platformio import unused
 from codegen.wire import messages
 from codegen.wire.codec import About, Codec, Command, FrameReader, Home, Ident, Knot, Poll, Status
 from codegen.wire.units import to_wire
@@ -102,13 +103,16 @@ _emitted: dict[tuple[str, bool], dict[str, str]] = {}
 
 
 def sources(mechanism: Mechanism, patches: Patch | None = None, feedforward: bool = True) -> dict[str, str]:
-    """Every C file of the application and of the fake chip: {name: text}. A patch that changes nothing is an error."""
+    """Every C file of a mechanism's application and of the fake chip: {name: text}. A patch that changes nothing is an
+    error."""
     key = (repr(mechanism), feedforward)
     if key not in _emitted:
         board = boards.load(mechanism.board.use) if mechanism.board else None
         _emitted[key] = emit.sources(mechanism, board, feedforward)
     files = {name: text for name, text in _emitted[key].items() if name != "ft_board.h"}
-    for path in [*application().values(), HERE / "fake_chip.c", HERE / "fake_chip.h"]:
+    left_out = {Path(name).name for name in unused(mechanism)}
+    own = (path for name, path in application().items() if name not in left_out)
+    for path in [*own, HERE / "fake_chip.c", HERE / "fake_chip.h"]:
         files[path.name] = path.read_text()
     for name, patch in (patches or {}).items():
         files[name] = patched(files[name], name, patch)
@@ -313,8 +317,8 @@ def included(name: str, files: dict[str, str]) -> set[str]:
 
 def library(files: dict[str, str], precision: host_compiler.Precision = "single") -> Path:
     """Compile C files into one shared library in the cache. Boards differ in few files: an object that was compiled
-    once is used again."""
-    options = ("-O1", *host_compiler.ARITHMETIC, *host_compiler.WARNINGS,
+    once is used again. Not optimised, what is compiled more often than it runs gives the same numbers."""
+    options = ("-O0", *host_compiler.ARITHMETIC, *host_compiler.WARNINGS,
                *host_compiler.precision_flags(precision), "-fPIC")
     objects = [_object(name, files, options) for name in sorted(files) if name.endswith(".c")]
 

@@ -11,7 +11,8 @@ left out              a statement that calls, assigns or counts; an entry of a t
 
 Not mutated: conditions of constants of the build alone, FT_STORED() (of which only the compiler takes note),
 declarations, and what only images with the plant at the host hold (FT_PIL), which the tests of the virtual board run,
-or only those that compute in double, which no application under these tests does.
+or only those that compute in double, which no application under these tests does. What images with drives on buses
+hold besides is mutated in the files that are theirs alone (OF_DRIVES).
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-TOKEN = re.compile(r"""
-    (?P<skip> \s+ | ^\#if\ (?:FT_PIL|FT_BUS_DRIVES\ >\ 0)\n(?:^\#if\ .*?^\#endif | (?!^\#if\ ).)*?^\#endif
+OF_DRIVES = {"ft_bus.c", "ft_dialect.c"}
+_TOKEN = r"""
+    (?P<skip> \s+ | ^\#if\ (?:@)\n(?:^\#if\ .*?^\#endif | (?!^\#if\ ).)*?^\#endif
       | ^\#ifdef\ FT_REAL_IS_DOUBLE\n.*?^\#(?:else|endif)
       | /\*.*?\*/ | //[^\n]* | ^[ \t]*\#(?:\\\n|[^\n])* )
   | (?P<name> [A-Za-z_]\w* )
   | (?P<other> "(?:\\.|[^"])*" | '(?:\\.|[^'])*' | [0-9](?:[eEpP][+-]|[\w.])*
       | <<=|>>=|->|\+\+|--|<<|>>|[-+*/%&|^=!<>]=|&&|\|\||.)
-""", re.VERBOSE | re.DOTALL | re.MULTILINE)
+"""
+TOKEN, TOKEN_OF_DRIVES = (re.compile(_TOKEN.replace("@", left_out), re.VERBOSE | re.DOTALL | re.MULTILINE)
+                          for left_out in (r"FT_PIL|FT_BUS_DRIVES\ >\ 0", "FT_PIL"))
 
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "|=", "&=", "^=", "<<=", ">>=", "%="}
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
@@ -106,9 +110,9 @@ class Token:
     is_name: bool
 
 
-def tokens(text: str) -> list[Token]:
-    return [Token(m.group(), m.start(), m.end(), m.lastgroup == "name") for m in TOKEN.finditer(text)
-            if m.lastgroup != "skip"]
+def tokens(text: str, of_drives: bool = False) -> list[Token]:
+    found = (TOKEN_OF_DRIVES if of_drives else TOKEN).finditer(text)
+    return [Token(m.group(), m.start(), m.end(), m.lastgroup == "name") for m in found if m.lastgroup != "skip"]
 
 
 class Mutator:
@@ -116,7 +120,7 @@ class Mutator:
 
     def __init__(self, file: str, text: str, numbers: dict[Mutant, int] | None = None) -> None:
         self.file, self.text, self.numbers = file, text, numbers
-        self.t = tokens(text)
+        self.t = tokens(text, file in OF_DRIVES)
         self.match = self._matching()
         self.found: list[Mutant] = []
         self.before: dict[int, list[str]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import struct
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from codegen.drive.can import Frame
 from codegen.drive.catalogue import DRIVES
 from codegen.mechanism.description import Bus, Home, Mechanism, Safety
 from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import from_rows, knots
 from codegen.wire import messages
 from codegen.wire.codec import Probe, Seek
 from host.link import drives
@@ -153,6 +155,39 @@ def test_that_a_drive_that_closes_the_loop_is_told_where_to_be():
         assert t.kp == pytest.approx(joint.gains.ku, abs=kind.kp / 4095.0)
         assert t.kd == pytest.approx(joint.gains.kv, abs=kind.kd / 4095.0)
         assert t.torque == pytest.approx(sign * status.torque_ff[i], abs=2.0 * kind.torque / 4095.0)
+    before = app.drives["shoulder"].target
+    app.drives["shoulder"].position += 0.01  # what brings it back is the drive's own
+    app.run(3)
+    after, kind = app.drives["shoulder"].target, app.drives["shoulder"].drive.type
+    assert after.position == pytest.approx(before.position, abs=4e-4)
+    assert after.torque == pytest.approx(before.torque, abs=3.0 * kind.torque / 4095.0)
+
+
+@pytest.mark.parametrize("family", ["damiao", "robstride"])
+def test_that_a_drive_that_closes_the_loop_is_aimed_at_the_middle_of_the_time_in_which_it_holds_a_command(family):
+    """What a tick is told is held to the next: in motion position and velocity are those halfway, to half a step of the
+    fields. Before it stands where it was found, which is half a step of the field from the motion's start."""
+    app = held(family, pd="drive")
+    t = np.linspace(0.0, 0.4, 41)
+    s = (1.0 - np.cos(2.0 * np.pi * t / 0.4)) / 2.0
+    poses = np.array([j.start for j in app.joints]) + np.outer(s * s, [0.5, -0.4, 0.6])
+    app.stream(knots(from_rows([j.name for j in app.joints], t, poses), app.mechanism))
+    app.post("START")
+    app.run(10)
+    desired, told = [], []
+    for _ in range(300):
+        desired.append(app.run(1)["target"][-1] * (math.tau / 2.0**32))
+        told.append([[d.target.position, d.target.velocity] for d in app.drives.values()])
+        for d in app.drives.values():
+            d.position = d.target.position
+    q, found = np.array(desired), np.array(told) * np.array([j.drive.sign for j in app.joints])[None, :, None]
+    assert np.all(np.ptp(q, axis=0) > 0.3)
+    kinds = [j.drive.type for j in app.joints]
+    middle, rate = 0.5 * (q[1:] + q[:-1]), 1000.0 * np.diff(q, axis=0)
+    away = np.abs(found[:-1, :, 0] - middle).max(axis=0), np.abs(found[:-1, :, 1] - rate).max(axis=0)
+    fine = 65535.0 if family == "robstride" else 4095.0
+    assert np.all(away[0] < [0.6 * 2.0 * k.position / 65535.0 for k in kinds])
+    assert np.all(away[1] < [0.6 * 2.0 * k.velocity / fine + 1e-3 for k in kinds])
 
 
 @pytest.mark.parametrize(("happens", "fault"), [
@@ -319,7 +354,11 @@ def test_that_an_error_that_persists_is_not_armed():
     assert "clear" in drive.heard
     assert app.command("ARM") == "DRIVE_FAULT" and app.status.refusal_joint == WRIST
     app.run(110)
+    app.counts()
+    assert drives.words(app.told, app.joints, WRIST) == "under-voltage, which is over"
     assert drive.error == 0 and app.command("ARM") == "NONE"
+    app.counts()
+    assert drives.words(app.told, app.joints, WRIST) == ""
 
 
 def mixed() -> Mechanism:
@@ -448,13 +487,46 @@ def test_that_a_drive_may_find_itself_in_another_turn(turns):
         assert d.target.position == pytest.approx(d.position, abs=1e-3)
 
 
-def test_that_foreign_frames_are_nobodys():
+def test_that_foreign_frames_are_nobodys_and_counted():
     app = held()
+    before = app.counts().foreign
     for _ in range(50):
         app.bring(Frame(0x321, bytes(8)))
         app.bring(Frame(0x11, bytes(3)))
         app.run(1)
-    assert app.state == "HOLD"
+    assert app.state == "HOLD" and app.counts().foreign == before + 100
+
+
+def test_that_drives_of_one_id_on_two_buses_are_two():
+    """The second bus has the same ids as the first; only its drives ail, and are elsewhere."""
+    m = arm()
+    joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, bus=bus, id=1, reply=0x11))
+              for j, bus in zip(m.joints[:2], ("can1", "can2"), strict=True)]
+    m = dataclasses.replace(m, joints=(*joints, m.joints[2]), buses=(Bus("can1"), Bus("can2")),
+                            board=dataclasses.replace(m.board, use="robomaster-c"))
+    app = Bussed(m)
+    app.drives["elbow"].position = app.joints[ELBOW].drive.sign * 0.5
+    app.run(60)
+    found = np.array(app.see().position) / 2.0**32 * math.tau
+    assert found[:2] == pytest.approx([app.joints[SHOULDER].start, 0.5], abs=4e-4)
+    assert app.command("ARM") == "NONE"
+    app.run(9)
+    app.drives["elbow"].error = 12
+    app.run(12)
+    assert app.fault == ("DRIVE_FAULT", ELBOW)
+
+
+def test_that_an_answer_about_another_setting_answers_no_question():
+    """A register that nobody asked for, with the value of the one that was."""
+    app = Bussed(arm())
+    d = app.drives["elbow"]
+    d.registers[21], d.registers[22] = 12.566, 8.0
+    for _ in range(60):
+        app.bring(Frame(d.drive.reply, bytes([d.drive.id, 0, 0x33, 5]) + struct.pack("<f", 12.5)))
+        app.run(1)
+    assert app.command("ARM") == "DRIVE_SETTING" and app.status.refusal_joint == ELBOW
+    app.counts()
+    assert drives.words(app.told, app.joints, ELBOW) == "its PMAX is 12.566, and must be 12.5"
 
 
 def test_that_a_joint_that_may_be_parked_beyond_half_a_turn_is_told_where_it_is():
@@ -469,6 +541,33 @@ def test_that_a_joint_that_may_be_parked_beyond_half_a_turn_is_told_where_it_is(
     assert app.home([0.0, 3.5, 0.0]) == "NONE" and app.command("ARM") == "NONE"
     app.run(3)
     assert app.see().position[ELBOW] / 2.0**32 * 2.0 * math.pi == pytest.approx(3.5, abs=1e-3)
+    for _ in range(20):
+        app.drives["elbow"].position += 5e-4
+        app.run(1)
+    assert app.see().position[ELBOW] / 2.0**32 * 2.0 * math.pi == pytest.approx(3.51, abs=1e-3)
+    app.drives["elbow"].power_up()  # where it stands is not known any more
+    app.run(60)
+    assert app.fault == ("DRIVE_FAULT", ELBOW) and "HOMED" not in app.flags
+    assert app.command("CLEAR") == "NONE" and app.command("ARM") == "NOT_HOMED"
+
+
+def test_that_what_was_wrong_with_a_drive_is_forgotten_with_it():
+    """Another one may be there after it was silent."""
+    for family, spoil, mend in (
+            ("cubemars", lambda app: by_hand(app, "elbow", 1.0, 0.8), lambda app: None),
+            ("damiao", lambda app: app.drives["elbow"].registers.__setitem__(22, 8.0),
+             lambda app: app.drives["elbow"].registers.__setitem__(22, 10.0))):
+        app = Bussed(arm(family))
+        spoil(app)
+        app.run(60)
+        assert app.command("ARM") == "DRIVE_SETTING"
+        app.drives["elbow"].deaf = True
+        app.run(20)
+        mend(app)
+        assert not app.counts().setting[ELBOW]
+        app.drives["elbow"].deaf = False
+        app.run(60)
+        assert app.command("ARM") == "NONE"
 
 
 def test_that_positions_of_a_moving_joint_are_followed_with_an_answer_missing():
@@ -478,7 +577,9 @@ def test_that_positions_of_a_moving_joint_are_followed_with_an_answer_missing():
     for k in range(400):
         d.position = min(1e-3 * k * min(k / 200.0, 1.0), 0.3)
         d.deaf = k in (150, 151, 152)
-        app.run(1)
+        at = app.run(1)["position"][-1][SHOULDER] / 2.0**32 * 2.0 * math.pi
+        if k == 153:  # at 1.5 mrad a tick and faster, of which it has heard nothing for three
+            assert at == pytest.approx(1e-3 * 152 * 152 / 200.0, abs=2e-3)
     assert app.see().position[SHOULDER] / 2.0**32 * 2.0 * math.pi == pytest.approx(0.3, abs=4e-4)
 
 
@@ -496,6 +597,27 @@ def test_that_the_board_tells_how_its_drives_are():
     assert drives.words(told, joints, ELBOW) == "its VMAX is 8, and must be 10"
     assert drives.words(told, joints, WRIST) == "rotor too hot"
     assert (drives.words(told, joints, SHOULDER), drives.words(None, joints, 0)) == ("", "")
+
+
+def test_that_states_that_are_missing_or_too_many_are_counted_one_by_one():
+    """A drive that answers twice is late once; its last word counts."""
+    app = held()
+    d = app.drives["elbow"]
+    before = app.counts()
+    for _ in range(7):
+        app.run(1)
+        app.bring(d.state())
+    for _ in range(3):
+        d.deaf = True
+        app.run(1)
+        d.deaf = False
+        app.run(4)
+    after = app.counts()
+    assert after.late[ELBOW] - before.late[ELBOW] == 7 and after.lost[ELBOW] - before.lost[ELBOW] == 3
+    others = [(after.late[j] - before.late[j], after.lost[j] - before.lost[j]) for j in (SHOULDER, WRIST)]
+    assert others == [(0, 0), (0, 0)]
+    ticks = after.tick - before.tick
+    assert [after.answers[j] - before.answers[j] for j in range(3)] == [ticks, ticks + 7 - 3, ticks]
 
 
 def test_that_the_board_tells_which_parameter_of_a_robstride_is_wrong():

@@ -10,7 +10,8 @@ from tests.firmware.proofs.harness import every
 from tests.firmware.proofs.intervals import Interval, Program, Unbounded, about
 from tests.firmware.proofs.prove import prove
 
-TORQUES = next(theorem for theorem in every() if theorem.name == "torques_finite")
+TORQUES, LOOPS = (next(theorem for theorem in every() if theorem.name == name)
+                  for name in ("torques_finite", "torques_loops"))
 TURN = """
 typedef float ft_real;
 typedef struct { ft_real c, s; } ft_pair;
@@ -52,6 +53,15 @@ def test_that_an_interval_of_one_number_becomes_the_number_that_the_chip_makes()
     assert [found[name] for name in "cs"] == [Interval(float(x), float(x)) for x in _turned(c, s, w)]
 
 
+def test_that_a_divisor_of_both_signs_is_one_if_it_stays_apart_from_nothing():
+    apart = Interval(-2.0, 3.0, 0.5)
+    quotient = Interval(1.0, 3.0) / apart
+    for divisor in (-2.0, -0.5, 0.5, 3.0):
+        assert quotient.low <= 1.0 / divisor <= quotient.high and quotient.low <= 3.0 / divisor <= quotient.high
+    with pytest.raises(Unbounded, match="divisor may be nothing"):
+        Interval(1.0, 3.0) / Interval(-2.0, 3.0)
+
+
 @pytest.mark.parametrize("body, why", [
     ("return 1.0f / x;", "divisor may be nothing"),
     ("return x * 3e38f * 10.0f;", "may be too large"),
@@ -72,3 +82,12 @@ def test_that_what_cannot_be_bounded_is_said(body, why):
 def test_that_a_step_without_bounds_is_not_proved(file, old, new):
     result = prove(TORQUES, "three_link", {file: replace(old, new)})
     assert result.outcome == "open" and result.failed
+
+
+@pytest.mark.parametrize("old, new", [
+    ("now->rest[1] = e1_r1_by4 * e1_r1_by4", "now->rest[1] = e1_p1_by4 * e1_p1_by4"),
+    ("e1_r1_by3 * inverse2", "e1_r1_by3 / c1_x_left"),
+], ids=["another pivot is refused", "division by what is left open"])
+def test_that_loops_without_bounds_are_not_proved(old, new):
+    result = prove(LOOPS, "five_bar", {"ft_loop.c": replace(old, new)})
+    assert result.outcome == "open" and "divisor may be nothing" in result.failed[0]

@@ -3,8 +3,9 @@ test_mutants.py."""
 
 import pytest
 
-from tests.firmware import app, test_law, test_link, test_motion, test_safety
+from tests.firmware import app, test_bus, test_law, test_link, test_motion, test_safety
 from tests.firmware.app import App, replace
+from tests.support.drives import Bussed
 
 FAILURES = (AssertionError, IndexError)
 
@@ -27,17 +28,31 @@ def broken(monkeypatch, module, name, *texts):
     monkeypatch.setattr(app, "App", Broken)  # of in_hold
 
 
+def broken_bus(monkeypatch, name, old, new):
+    """The same for every App with drives of test_bus."""
+    def patched(text):
+        if old not in text:
+            raise LookupError(f"{name}: no {old}")
+        return text.replace(old, new)
+
+    class Broken(Bussed):
+        def __init__(self, mechanism):
+            super().__init__(mechanism, patches={name: patched})
+
+    monkeypatch.setattr(test_bus, "Bussed", Broken)
+
+
 def turns_red(test, *arguments):
     with pytest.raises(FAILURES):
         test(*arguments)
 
 
 @pytest.mark.parametrize("old, new", [
-    ("return tau + losses(c, before, after);", "return losses(c, before, after) + 0.0f * tau;"),
+    ("ft_real torque = tau;", "ft_real torque = 0.0f * tau;"),
     ("c->rotor * (after - before)", "c->rotor * (before - after)"),
     ("c->viscous * both", "c->viscous * 0.0f"),
-    ("torque + coulomb(c, both)", "torque + 0.0f * coulomb(c, both)"),
-    ("ft_size(x - c->coulomb_half)", "ft_size(x)"),
+    ("c->coulomb_slope * coulomb(c, both)", "0.0f * coulomb(c, both)"),
+    ("ft_size(both - c->coulomb_width)", "ft_size(both)"),
     ("c->back_emf * both", "c->back_emf * 0.0f * both"),
     ("c->inductance * rise", "c->inductance * 0.0f * rise"),
     ("target->u[j] - seen->u[j]", "seen->u[j] - target->u[j]"),
@@ -67,7 +82,8 @@ def test_that_a_flipped_gear_sign_turns_its_test_red(monkeypatch):
 
 
 def test_that_a_limit_removed_turns_its_test_red(monkeypatch):
-    broken(monkeypatch, test_law, "ft_law.c", "torque = volts = FT_C(0.0);", "")
+    broken(monkeypatch, test_law, "ft_law.c", "torque = volts = FT_C(0.0);",
+           "volts = induced(c, before + after, rise) + c->resistance * torque;")
     turns_red(test_law.test_that_a_joint_beyond_its_limit_gets_torque_back_only, 1)
 
 
@@ -96,8 +112,8 @@ def test_that_a_frame_buffer_without_its_bound_is_found_by_the_sanitizers(monkey
 
 
 @pytest.mark.parametrize("name, old, new", [
-    ("ft_segment.h", "FT_C(10.0) * h2", "FT_C(5.0) * h2"),
-    ("ft_segment.h", "FT_C(3.0) * m2 + h2", "FT_C(3.0) * m2"),
+    ("ft_segment.h", "(both + both) * (sum + h2)", "(both + both) * sum"),
+    ("ft_segment.h", "h * (both + sum)", "h * (both + m2)"),
     ("ft_path.c", "ft_segment_sum(p, &left)", "FT_C(0.0) * ft_segment_sum(p, &left)"),
     ("ft_path.c", "ft_segment_powers(ft_path_seconds(boundary));",
      "ft_segment_powers(ft_path_seconds(boundary + FT_HALF_ONE));"),
@@ -106,3 +122,46 @@ def test_that_a_wrong_sample_turns_the_motion_test_red(monkeypatch, name, old, n
     wrong = test_motion.Board(test_motion.mechanism(1000, 250), "double", {name: replace(old, new)})
     monkeypatch.setattr(test_motion, "board", lambda *_: wrong)
     turns_red(test_motion.test_that_a_motion_is_sampled_at_middles_and_boundaries, 1000, 250, "double")
+
+
+@pytest.mark.parametrize("name, old, new, test", [
+    ("ft_bus.c", "ft_drive[i].bus == bus\n", "ft_drive[i].bus < bus + 9u\n",
+     (test_bus.test_that_drives_of_one_id_on_two_buses_are_two,)),
+    ("ft_bus.c", "if (answer == FT_ANSWER_OTHER)", "if (answer == FT_ANSWER_OTHER && i > 9u)",
+     (test_bus.test_that_an_answer_about_another_setting_answers_no_question,)),
+    ("ft_bus.c", "b->foreign++;", "", (test_bus.test_that_foreign_frames_are_nobodys_and_counted,)),
+    ("ft_bus.c", "d->late++;", "", (test_bus.test_that_states_that_are_missing_or_too_many_are_counted_one_by_one,)),
+    ("ft_bus.c", "+ m->newest->u[j]));", "));",
+     (test_bus.test_that_a_drive_that_closes_the_loop_is_aimed_at_the_middle_of_the_time_in_which_it_holds_a_command,
+      "damiao")),
+    ("ft_bus.c", "const ft_real both = m->before->u[j] +", "const ft_real both = m->newest->u[j] +",
+     (test_bus.test_that_a_drive_that_closes_the_loop_is_aimed_at_the_middle_of_the_time_in_which_it_holds_a_command,
+      "robstride")),
+    ("ft_bus.c", "c->law.torque[j] - ours", "c->law.torque[j] + ours",
+     (test_bus.test_that_a_drive_that_closes_the_loop_is_told_where_to_be,)),
+    ("ft_bus.c", "return !d->sure && ", "return !d->sure && i > 9u && ",
+     (test_bus.test_that_no_drive_is_commanded_that_has_lost_its_time_limit_while_it_was_enabled, "damiao", 1)),
+    ("ft_bus.c", "t.kd = ft_drive[i].damping;", "t.kp = ft_drive[i].damping;",
+     (test_bus.test_that_braking_drives_damp,)),
+    ("ft_bus.c", "if (falls)\n", "if (falls && b->on)\n",
+     (test_bus.test_that_a_stop_disables_drives_in_the_tick_that_sees_it, "estop")),
+    ("ft_bus.c", "    d->held = true;\n", "",
+     (test_bus.test_that_a_joint_that_may_be_parked_beyond_half_a_turn_is_told_where_it_is,)),
+    ("ft_bus.c", "if (restarted(d)) {\n        homed[joint] = false;", "if (restarted(d)) {",
+     (test_bus.test_that_a_joint_that_may_be_parked_beyond_half_a_turn_is_told_where_it_is,)),
+    ("ft_bus.c", "    d->differs = 0;\n    ft_travel_forget", "    ft_travel_forget",
+     (test_bus.test_that_what_was_wrong_with_a_drive_is_forgotten_with_it,)),
+    ("ft_bus.c", "    ft_travel_forget(&d->travel);\n", "",
+     (test_bus.test_that_what_was_wrong_with_a_drive_is_forgotten_with_it,)),
+    ("ft_bus.c", ": guess(seen, ft_drive[i].joint);", ": 0 * guess(seen, ft_drive[i].joint);",
+     (test_bus.test_that_positions_of_a_moving_joint_are_followed_with_an_answer_missing,)),
+    ("ft_config.c", ".watchdog = 400u", ".watchdog = 800u",
+     (test_bus.test_that_drives_are_asked_what_they_are_before_they_are_armed,)),
+    ("ft_config.c", ".sign = 1.0f", ".sign = -1.0f", (test_bus.test_that_drives_get_the_torque_of_the_law,)),
+    ("ft_config.c", ".torque = 28.0f", ".torque = 27.0f", (test_bus.test_that_drives_get_the_torque_of_the_law,)),
+], ids=["two buses", "another setting", "foreign", "late", "middle", "velocity", "who closes", "time limit", "damping",
+        "stop", "place kept", "turns lost", "setting forgotten", "range forgotten", "going on", "table's time limit",
+        "table's sign", "table's range"])
+def test_that_a_seeded_error_of_what_drives_are_told_turns_its_test_red(monkeypatch, name, old, new, test):
+    broken_bus(monkeypatch, name, old, new)
+    turns_red(*test)

@@ -8,7 +8,7 @@ from codegen.common.errors import Refused
 from docs import proofs_page
 from tests.firmware.app import replace
 from tests.firmware.proofs import prove as prover_of
-from tests.firmware.proofs import prover, reached
+from tests.firmware.proofs import prover, reached, registers
 from tests.firmware.proofs.harness import every
 from tests.firmware.proofs.prove import RESULTS, digest, jobs, prove
 from tests.firmware.proofs.seeded import SEEDED
@@ -109,3 +109,24 @@ def test_that_a_result_follows_from_code_that_is_included_and_from_nothing_else(
         other = texts | {name: replace(old, new)(texts[name])}
         monkeypatch.setattr(prover_of, "_texts", lambda theorem, mechanism, other=other: other)
         assert (digest(THEOREMS["crc_step"], "three_link") == before) == same, (name, old)
+
+
+def test_that_every_look_at_a_register_of_the_chip_tells_anything_and_what_is_written_stays():
+    code = """# 1 "ft_a.c"
+    it->CR = it->SR & 3u;
+    ((&at_rcc)->CR) |= 1u;
+    (void)(&at_rcc)->CR;
+    wait(&(&at_rcc)->CR, (uint8_t)it->T[i].DR);
+    return &it->S[it->size];
+# 1 "harness.c"
+    CLAIM(it->CR == 3u);
+"""
+    assert registers.any_reading(code, {"ft_a.c"}) == """# 1 "ft_a.c"
+    it->CR = (it->SR * 0u + told()) & 3u;
+    ((&at_rcc)->CR) = told() |  1u;
+    (void)((&at_rcc)->CR * 0u + told());
+    wait(&(&at_rcc)->CR, (uint8_t)(it->T[i].DR * 0u + told()));
+    return &it->S[it->size];
+# 1 "harness.c"
+    CLAIM(it->CR == 3u);
+"""

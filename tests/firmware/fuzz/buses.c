@@ -422,6 +422,15 @@ static void told(uint32_t i, uint32_t number, const uint8_t *p, uint32_t width)
         (void)about(i, number, true, value);
 }
 
+/* Return the count that a servo tells: one of so many steps of its encoder as
+ * its register 30 says. */
+static uint32_t count(uint32_t i)
+{
+    const uint32_t factor = world.drive[i].set[where(i, 30u)] & 255u;
+
+    return world.drive[i].place % COUNTS / (factor != 0u ? factor : 1u);
+}
+
 /* A servo answers. */
 static void answer(uint32_t i, uint32_t number, uint32_t width)
 {
@@ -435,7 +444,7 @@ static void answer(uint32_t i, uint32_t number, uint32_t width)
         return;
     put_word(p + 5, value);
     if (number == 56u) {
-        put_word(p + 5, d->place % COUNTS | (uint32_t)(d->lies & 1u) << 15);
+        put_word(p + 5, count(i) | (uint32_t)(d->lies & 1u) << 15);
         p[11] = 120u;
         p[12] = 30u;
     }

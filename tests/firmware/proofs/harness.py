@@ -22,7 +22,7 @@ class Run:
     unwind: how often a loop may go round; more is an error. contracts: loops have invariants. exhaust: by going through
     every value, compiled for this computer. intervals: by arithmetic of intervals. slice: what no claim rests on is
     left out. seconds: processor time it may take. quick: part of `make test`. floats: conversions of reals are looked
-    at. registers: what is volatile reads as anything, each time that it is read.
+    at. registers: those of the chip tell anything, each time that they are looked at.
     """
 
     unwind: int = 10

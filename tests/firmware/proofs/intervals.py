@@ -17,6 +17,8 @@ from typing import Any
 from pycparser import c_ast, c_parser
 
 TRIG = 1.0 + 1.8e-7  # of a cosine or sine: angles_sines, by exhaustion
+ROTATION = 1.0 + 2e-6  # of both of a rotation's: rotation_bounds, by exhaustion,
+ROTATED = 1e6  # of numbers no larger than that
 WORD = 0xFFFFFFFF
 ROUNDS = 1000  # ticks after which bounds must hold
 HEADERS = {
@@ -51,8 +53,11 @@ def single(x: float) -> float:
 
 @dataclass(frozen=True)
 class Interval:
+    """apart: how far from nothing every number in it is."""
+
     low: float
     high: float
+    apart: float = 0.0
 
     def __add__(self, b: Interval) -> Interval:
         return Interval(single(self.low + b.low), single(self.high + b.high))
@@ -69,7 +74,9 @@ class Interval:
 
     def __truediv__(self, b: Interval) -> Interval:
         if b.low <= 0.0 <= b.high:
-            raise Unbounded("a divisor may be nothing")
+            if not b.apart:
+                raise Unbounded("a divisor may be nothing")
+            return about(self.size / b.apart)
         ends = [self.low / b.low, self.low / b.high, self.high / b.low, self.high / b.high]
         return Interval(single(min(ends)), single(max(ends)))
 
@@ -244,11 +251,24 @@ class Program:
         return self.call(node.name.name, *given)
 
     def _assignment(self, node: Any, names: dict[str, Any]) -> Any:
+        self._refuse(node, names)
         value = self.value(node.rvalue, names)
         if node.op != "=":
             value = self.value(c_ast.BinaryOp(node.op[:-1], node.lvalue, node.rvalue), names)
         self.put(node.lvalue, value, names)
         return value
+
+    def _refuse(self, node: Any, names: dict[str, Any]) -> None:
+        """Where `rest[d] = x * x - least` is not positive the step goes no further: so |x| is more than that root."""
+        place, kept = node.lvalue, node.rvalue
+        if not (isinstance(place, c_ast.ArrayRef) and isinstance(place.name, c_ast.StructRef)
+                and place.name.field.name == "rest"):
+            return
+        square, least = kept.left, self.value(kept.right, names)
+        if kept.op != "-" or square.op != "*" or square.left.name != square.right.name:
+            raise Unbounded("how far from singular is not understood")
+        x = names[square.left.name]
+        names[square.left.name] = Interval(x.low, x.high, math.sqrt(least.low) * (1.0 - 1e-6))
 
     def put(self, place: Any, value: Any, names: dict[str, Any]) -> None:
         value = copy.deepcopy(value) if isinstance(value, dict) else value
@@ -358,13 +378,16 @@ def _within(wide: Any, narrow: Any) -> bool:
 
 def bounds(text: str) -> tuple[list[float], int]:
     """(the largest size of each joint's torque, N m or N, operations looked at) of a harness's step: its functions
-    begin(state), tick(state, torque) and again(state), from any state that these lead to. Unbounded if there is none.
+    begin(state), tick(state, torque) and again(state), from any state that these lead to; of closed loops from any
+    pose that is not refused. Unbounded if there is none.
     """
     program = Program(text)
     program.own["within"] = lambda bound: about(bound.size)
     program.own["any_angle"] = lambda: ANY
     state = program.blank(program.types["ft_step_state"])
     program.call("begin", state)
+    if "loop" in state:
+        return _of_loops(program, state), program.operations
     known: dict[int, Any] = {state["exact"]: state}
     for _ in range(ROUNDS):
         program.operations = 0
@@ -373,6 +396,30 @@ def bounds(text: str) -> tuple[list[float], int]:
             return torque, program.operations
         known = {phase: _both(_joined, known.get(phase, found[phase]), found[phase]) for phase in found}
     raise Unbounded("no bounds hold from tick to tick")
+
+
+def _rotation(a: Interval, b: Interval) -> dict[str, Interval]:
+    if max(a.size, b.size) > ROTATED:
+        raise Unbounded("what is rotated may be too large")
+    return {"c": about(ROTATION), "s": about(ROTATION)}
+
+
+def _of_loops(program: Program, state: Any) -> list[float]:
+    """Torques of closed loops, in a tick from any pose that holds: nothing else of the tick before is used."""
+    swing = program.value(c_ast.ID("swing"), {})
+
+    def holds(s: Any) -> int:
+        """|rate + change| is no more than a swing, or the tick is refused."""
+        loop = s["loop"]
+        most = [about((swing.high + rate.size) * (1.0 + 1e-6)) for rate in loop["rate"]]
+        loop["change"] = [b if x.holds(b) else x for x, b in zip(loop["change"], most, strict=True)]
+        return 1
+
+    program.own |= {"ft_rotation": _rotation, "ft_holds": holds, "ft_moved": lambda *_: ANY}
+    program.operations = 0
+    asked = program.blank(program.types["all_torques"])
+    program.call("tick", state, asked)
+    return [x.size for x in asked]
 
 
 def _followed(program: Program, known: dict[int, Any]) -> tuple[dict[int, Any], list[float]]:

@@ -14,16 +14,20 @@ from codegen.emit import sources as emit
 from codegen.mechanism.description import Brake, Home, Mechanism
 from codegen.mechanism.reader import load_mechanism
 from tests.support import boards as on_boards
+from tests.support import bus_arm
 
 MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 
 
 def mechanism(name: str) -> Mechanism:
     """One of mechanisms/; `braked`: three links with all that they may have besides; `warm`: with motors that are;
-    `drives`: an arm of three families of drives; `BOARD:DRIVE`: on that board, with that drive of every motor."""
-    own = {"braked": _braked, "warm": _warm, "drives": _drives}
-    if ":" in name:
-        return _on_board(name)
+    `summing`: with a law that sums up errors, and frames that are made exact at knots; `drives`: an arm of three
+    families of drives; `can:KIND`: with drives on such buses; `sts:BOARD`: with servos on a wire of that board;
+    `BOARD:DRIVE`: on that board, with that drive of every motor."""
+    own = {"braked": _braked, "warm": _warm, "summing": _summing, "drives": _drives}
+    head, _, tail = name.partition(":")
+    if tail:
+        return bus_arm.described(tail) if head == "can" else _servos(tail) if head == "sts" else _on_board(head, tail)
     return own[name]() if name in own else load_mechanism(MECHANISMS / f"{name}.toml")
 
 
@@ -45,6 +49,13 @@ def _warm() -> Mechanism:
     return replace(it, joints=joints)
 
 
+def _summing() -> Mechanism:
+    """An integral gain, and sines and cosines that the main loop makes exact."""
+    it = load_mechanism(MECHANISMS / "three_link.toml")
+    joints = tuple(replace(joint, gains=replace(joint.gains, ki=1.0)) for joint in it.joints)
+    return replace(it, joints=joints, control=replace(it.control, trig="knot"))
+
+
 def _drives() -> Mechanism:
     """Three drives of three families, one of which leaves its loop to the board."""
     it = load_mechanism(MECHANISMS / "damiao_arm.toml")
@@ -55,8 +66,13 @@ def _drives() -> Mechanism:
     return replace(it, joints=tuple(map(lambda joint, drive: replace(joint, drive=drive), it.joints, drives)))
 
 
-def _on_board(name: str) -> Mechanism:
-    board, _, drive = name.partition(":")
+def _servos(board: str) -> Mechanism:
+    it = load_mechanism(MECHANISMS / "so101_sts.toml")
+    assert it.board is not None
+    return replace(it, board=replace(it.board, use=board))
+
+
+def _on_board(board: str, drive: str) -> Mechanism:
     with TemporaryDirectory() as folder:
         return on_boards.driven(on_boards.three_link(board, Path(folder)), drive)
 

@@ -24,7 +24,7 @@ from codegen.common.cache import entry_of, kept, key_of
 from codegen.common.errors import Refused
 from codegen.common.firmware import application
 from codegen.toolchain import host_compiler
-from tests.firmware.proofs import intervals, mechanisms, prover
+from tests.firmware.proofs import intervals, mechanisms, prover, registers
 from tests.firmware.proofs.harness import FOLDER, Run, Theorem, every
 from tests.firmware.proofs.reached import walked
 
@@ -101,7 +101,8 @@ def _tool(theorem: Theorem) -> tuple[str, ...]:
     """What proves it: the prover and what it looks for, or the arithmetic itself."""
     if theorem.run.intervals:
         return (Path(intervals.__file__).read_text(encoding="utf-8"),)
-    return str(prover.PINNED), str(CHECKS)
+    how = (Path(registers.__file__).read_text(encoding="utf-8"),) if theorem.run.registers else ()
+    return str(prover.PINNED), str(CHECKS), *how
 
 
 def _guard(name: str) -> str:
@@ -132,7 +133,11 @@ def _preprocessed(theorem: Theorem, mechanism: str, patches: Patch, folder: Path
                           cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise Refused(f"{theorem.harness.name}: {done.stderr.strip().splitlines()[0]}")
-    return (folder / "it.i").read_text(encoding="utf-8")
+    text = (folder / "it.i").read_text(encoding="utf-8")
+    if theorem.run.registers:
+        text = registers.any_reading(text, {*mechanisms.chip_sources(mechanism)})
+        (folder / "it.i").write_text(text, encoding="utf-8")
+    return text
 
 
 def _compiler(run: Run, folder: Path) -> list[str]:
@@ -165,8 +170,6 @@ def _translation(theorem: Theorem) -> Iterator[list[str]]:
     """From C to what the prover reads."""
     programs, entry = prover.programs(), f"prove_{theorem.name}"
     yield [*programs["goto-cc"], "--native-compiler", COMPILER, *CHIP, "--function", entry, "it.i", "-o", "it.goto"]
-    if theorem.run.registers:
-        yield [*programs["goto-instrument"], "--nondet-volatile", "it.goto", "it.goto"]
     if theorem.run.contracts:
         yield [*programs["goto-instrument"], "--dfcc", entry, "--apply-loop-contracts", "it.goto", "it.goto"]
 

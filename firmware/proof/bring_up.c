@@ -1,0 +1,227 @@
+/* Bring-up, ticks and watchdog, chip/stm32/ft_tick.c, and which chip this is,
+ * ft_identity.c.
+ *
+ * Each part of the chip comes up or does not; registers tell anything, at each
+ * look something else. */
+#include "proof.h"
+
+/* Words to the watchdog, one behind the other. */
+#define KR keys[8]
+#include "peripherals.h"
+#undef KR
+#define KR keys[key++]
+
+static uint32_t key;
+
+#include "ft_board.h"
+#include "ft_chip.h"
+#include "ft_parts.h"
+
+ft_keepsake ft_kept;
+
+static uint32_t errors_of_clock;
+static bool safe, drivers, port, sense, others; /* what came up */
+static bool again;          /* a reset is asked for */
+static uint32_t wanted_off; /* times */
+
+static bool comes(bool *good)
+{
+    const bool came = nondet_bool();
+
+    *good = *good && came;
+    return came;
+}
+
+uint32_t ft_clock_start(void)
+{
+    errors_of_clock = nondet_u32();
+    GIVEN(errors_of_clock == FT_CHIP_GOOD || errors_of_clock == FT_CHIP_SUPPLY
+          || errors_of_clock == FT_CHIP_CLOCK
+          || errors_of_clock == FT_CHIP_CRYSTAL); /* clock_start */
+    return errors_of_clock;
+}
+
+bool ft_clock_good(void) { return nondet_bool(); }
+
+uint32_t ft_reset_cause(void)
+{
+    const uint32_t cause = nondet_u32();
+
+    GIVEN(cause <= FT_RESET_OTHER); /* clock_asked */
+    return cause;
+}
+
+bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
+{
+    CLAIM(__CPROVER_r_ok((const uint32_t *)reg, sizeof *reg));
+    CLAIM(mask != 0u && (value & ~mask) == 0u);
+    return nondet_bool();
+}
+
+void ft_wait_us(uint32_t us) { CLAIM(us < UINT32_MAX / FT_CLOCK_MHZ); }
+bool ft_outputs_start(void) { return comes(&others); }
+bool ft_encoders_start(void) { return comes(&others); }
+bool ft_outputs_update_at_top(void) { return comes(&others); }
+bool ft_outputs_await_boundary(void) { return nondet_bool(); }
+bool ft_gate_drivers_start(void) { return comes(&drivers); }
+bool ft_port_chip_start(void) { return comes(&port); }
+bool ft_chip_buses_start(void) { return comes(&port); }
+bool ft_chip_wires_start(void) { return comes(&port); }
+bool ft_sense_start(void) { return comes(&sense); }
+bool ft_currents_start(void) { return comes(&sense); }
+void ft_currents_run(void) { }
+void ft_pins_start(void) { }
+
+/* ---- a tick ------------------------------------------------------------- */
+
+static enum { BEFORE, TAKEN, BEGUN, DONE, HANDED, MISSED } at;
+static bool in_time;
+
+void ft_outputs_take_over(void)
+{
+    CLAIM(at == BEFORE);
+    at = TAKEN;
+}
+
+void ft_outputs_begin(void)
+{
+    CLAIM(at == (FT_TICK_PRELOAD ? TAKEN : BEFORE));
+    at = BEGUN;
+}
+
+void ft_app_tick(void)
+{
+    CLAIM(at == BEGUN);
+    at = DONE;
+}
+
+bool ft_outputs_hand_over(void)
+{
+    CLAIM(at == DONE);
+    at = HANDED;
+    in_time = nondet_bool();
+    return in_time;
+}
+
+void ft_app_missed(void)
+{
+    CLAIM(at == HANDED && !in_time);
+    at = MISSED;
+}
+
+void ft_chip_safe(void) { safe = true; }
+
+void ft_chip_outputs(bool enabled)
+{
+    CLAIM(!enabled);
+    wanted_off++;
+}
+
+/* ---- what is proved about ----------------------------------------------- */
+
+#define for(...) for (__VA_ARGS__) \
+    __CPROVER_assigns(turns, told_last) \
+    __CPROVER_loop_invariant(turns <= FT_TICK_CYCLES) \
+    __CPROVER_decreases(turns)
+#include "ft_tick.c"
+#undef for
+
+/* The processor stops where it is to be reset. */
+#define for(...) if (again = true, true)
+#include "ft_identity.c"
+#undef for
+
+/* Whatever registers tell and whichever part does not come up: the start ends,
+ * tells each part that has not, and leaves the watchdog running: it is
+ * started, unlocked, set and fed, in this order, with what its registers hold.
+ * Run: unwind=2 contracts registers quick mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,damiao_arm,so101_sts */
+void prove_start_tells(void)
+{
+    uint32_t errors;
+
+    ANYTHING(ft_kept);
+    key = 0;
+    drivers = port = sense = others = true;
+    errors = ft_chip_start();
+    CLAIM((errors & errors_of_clock) == errors_of_clock);
+    CLAIM(((errors & FT_CHIP_DRIVER) == 0u) == drivers);
+    CLAIM(((errors & FT_CHIP_PORT) == 0u) == port);
+    CLAIM(((errors & FT_CHIP_SENSE) == 0u) || !sense);
+    CLAIM(others || (errors & (FT_CHIP_TIMER | FT_CHIP_UPDATE)) != 0u);
+    CLAIM(key == 3u && IWDG->keys[0] == IWDG_KR_START);
+    CLAIM(IWDG->keys[1] == IWDG_KR_UNLOCK);
+    CLAIM(IWDG->keys[2] == IWDG_KR_FEED);
+    CLAIM(IWDG->PR <= 6u && IWDG->RLR <= 0xFFFu);
+    CLAIM(ft_chip_reset_cause() <= FT_RESET_OTHER);
+    CLAIM(ft_kept.crash_check == 0u && ft_kept.word == 0u);
+    END;
+}
+
+/* A tick takes over, computes, and hands its duties over, in this order; one
+ * that was too late is told so. Nothing but the key that feeds it goes to the
+ * watchdog.
+ * Run: unwind=2 contracts registers quick mechanisms=f405rg-4:voltage,f405rg-6:voltage */
+void prove_tick_order(void)
+{
+    key = 0;
+    at = BEFORE;
+    if (nondet_bool()) {
+        ft_chip_run();
+        ft_chip_feed_watchdog();
+        CLAIM(key == 1u && IWDG->keys[0] == IWDG_KR_FEED);
+    } else {
+#if !FT_TICK_PRELOAD
+        ft_boundary_interrupt();
+        CLAIM(at == TAKEN && SCB->ICSR == SCB_ICSR_PENDSVSET);
+        at = BEFORE;
+#endif
+        ft_tick_interrupt();
+        CLAIM(at == (in_time ? HANDED : MISSED) && key == 0u);
+    }
+    END;
+}
+
+/* Letting an interrupt come writes its own byte of priorities and its own bit,
+ * of those that the chip has.
+ * Run: unwind=2 mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
+void prove_interrupt_enable(void)
+{
+    const uint32_t n = nondet_u32(), priority = nondet_u32();
+
+    GIVEN(n < FT_VECTOR_COUNT && priority < 16u);
+    ft_interrupt_enable(n, priority);
+    CLAIM(at_priority[n] == priority << 4);
+    CLAIM(at_iser[n / 32u] == 1u << (n % 32u));
+    END;
+}
+
+/* A crash, a clock or a supply that failed is told once, with what was kept,
+ * if it checks out; what was to be remembered is given back once. Whoever asks
+ * for the boot loader leaves with the outputs off, by a reset.
+ * Run: unwind=14 registers mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
+void prove_start_kept(void)
+{
+    ft_history h;
+    uint32_t word, check;
+
+    again = safe = false;
+    wanted_off = 0;
+    ANYTHING(ft_kept);
+    word = ft_kept.word;
+    check = ft_kept.word_check;
+    ft_history_start();
+    (void)ft_read_kept();
+    CLAIM(ft_chip_remembered() == (check == ~word ? word : 0u));
+    CLAIM(ft_read_kept() == FT_CHIP_GOOD && ft_chip_remembered() == 0u);
+    CLAIM(ft_kept.resets_check == ~ft_kept.resets);
+    ft_chip_history(&h);
+    CLAIM(h.resets == ft_kept.resets);
+    ft_leave_if_asked();
+    CLAIM(ft_kept.leave_check != FT_LEAVE_CHECK);
+    if (ft_chip_has_loader()) {
+        ft_chip_leave();
+        CLAIM(again && safe && wanted_off == 1u);
+        CLAIM(ft_kept.leave_check == FT_LEAVE_CHECK);
+    }
+    END;
+}

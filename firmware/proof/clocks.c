@@ -1,0 +1,106 @@
+/* The clock of both families: chip/stm32/ft_clock_start.c, ft_crystal.c,
+ * ft_supply.c and the family's ft_clock.c.
+ *
+ * Registers tell anything, at each look something else; a wait for one ends by
+ * saying either. */
+#include "proof.h"
+
+#include "peripherals.h"
+
+#include "ft_board.h"
+#include "ft_chip.h"
+#include "ft_parts.h"
+
+ft_keepsake ft_kept;
+
+static bool in_vain;   /* something did not come that was waited for */
+static uint32_t later; /* interrupts let come */
+
+#ifdef CAN1
+#define ON_HSI 0u
+#else
+#define ON_HSI RCC_CFGR_SWS_HSI
+#endif
+
+/* Nobody waits for what cannot be. That HSI does not come changes nothing. */
+bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
+{
+    const bool hsi = (reg == &RCC->CR && mask == RCC_CR_HSIRDY)
+                     || (reg == &RCC->CFGR && value == ON_HSI);
+    const bool came = nondet_bool();
+
+    CLAIM(__CPROVER_r_ok((const uint32_t *)reg, sizeof *reg));
+    CLAIM(mask != 0u && (value & ~mask) == 0u);
+    in_vain = in_vain || (!came && !hsi);
+    return came;
+}
+
+void ft_wait_us(uint32_t us)
+{
+    CLAIM(us < UINT32_MAX / FT_CLOCK_MHZ);
+}
+
+void ft_interrupt_enable(uint32_t number, uint32_t priority)
+{
+    CLAIM(number < FT_VECTOR_COUNT && priority < 16u);
+    later++;
+}
+
+/* What a timer catches, one after the other. */
+static uint32_t caught[6], catches;
+
+#undef FT_LSI_TIMER_CCR
+#define FT_LSI_TIMER_CCR (caught[catches++])
+
+#include "ft_crystal.c"
+#include "ft_supply.c"
+
+#include "ft_clock_start.c"
+
+#define volatile /* of a counter of turns */
+#include "ft_clock.c"
+#undef volatile
+
+/* Whatever registers tell, the start of the clock ends, and says what is
+ * wrong. Nothing is wrong, and the clock good, only where all that was waited
+ * for has come; then the processor is told to run by the PLL, and the voltage
+ * detector may interrupt. Else it is told to run by HSI, with crystal, PLL and
+ * what watches the crystal off.
+ * Run: unwind=42 registers quick mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
+void prove_clock_start(void)
+{
+    uint32_t errors;
+
+    ANYTHING(caught);
+    errors = ft_clock_start();
+    CLAIM(errors == FT_CHIP_GOOD || errors == FT_CHIP_SUPPLY
+          || errors == FT_CHIP_CLOCK || errors == FT_CHIP_CRYSTAL);
+    CLAIM(ft_clock_good() == (errors == FT_CHIP_GOOD));
+    if (errors == FT_CHIP_GOOD) {
+        CLAIM(!in_vain && later == 1u
+              && caught[2] != caught[1] && caught[5] != caught[4]);
+        CLAIM((RCC->CFGR & RCC_CFGR_SW_PLL) == RCC_CFGR_SW_PLL);
+        CLAIM((EXTI_IMR & EXTI_LINE_PVD) != 0u);
+    } else {
+        CLAIM(RCC->CFGR == ON_HSI >> 2);
+        CLAIM((RCC->CR & (RCC_CR_HSEON | RCC_CR_CSSON | RCC_CR_PLLON))
+              == 0u);
+        CLAIM(errors != FT_CHIP_SUPPLY || later == 0u);
+    }
+    END;
+}
+
+/* What is asked of the clock, of the last reset and of the supply is free of
+ * run-time errors. The cause of a reset is one that there is, and is cleared.
+ * Run: unwind=42 registers quick mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
+void prove_clock_asked(void)
+{
+    CLAIM(ft_reset_cause() <= FT_RESET_OTHER);
+    CLAIM((RCC->CSR & RCC_CSR_RMVF) != 0u);
+    (void)ft_clock_stopped();
+    (void)ft_chip_supply_good();
+    (void)ft_supply_sagged();
+    ft_supply_breaks();
+    ft_pins_prepare();
+    END;
+}

@@ -1,0 +1,153 @@
+/* Lines that DMA moves bytes on: the family's ft_usart.c of the link, and its
+ * ft_half_duplex.c of wires of servos with the buffers of
+ * chip/stm32/ft_wires.c, whatever registers tell. */
+#include "proof.h"
+
+#include "peripherals.h"
+
+#include "ft_board.h"
+#include "ft_chip.h"
+#include "ft_parts.h"
+
+#include <string.h>
+
+bool ft_clock_good(void) { return nondet_bool(); }
+
+#ifdef CAN1 /* streams of the STM32F4 */
+#define STREAM(dma, number) (&(dma)->S[number])
+#define LEFT NDTR
+#define MEMORY M0AR
+#define CONTROL CR
+#define ENABLED DMA_SxCR_EN
+#else /* channels of the STM32G4 */
+#define STREAM(dma, number) (&(dma)->C[number])
+#define LEFT CNDTR
+#define MEMORY CMAR
+#define CONTROL CCR
+#define ENABLED DMA_CCR_EN
+#endif
+
+/* ---- the link ----------------------------------------------------------- */
+
+#ifdef PROOF_LINK
+#include "ft_usart.c"
+
+#define RX STREAM(FT_LINK_RX_DMA, FT_LINK_RX_STREAM)
+#define TX STREAM(FT_LINK_TX_DMA, FT_LINK_TX_STREAM)
+
+/* Whatever registers tell: DMA is given the memory that it is told of, and its
+ * size, and is enabled once all that is set. Errors of the line are cleared
+ * without an end to wait for.
+ * Run: unwind=2 quick registers define=PROOF_LINK mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
+void prove_line_link(void)
+{
+    static volatile uint8_t memory[16];
+    const uint32_t size = nondet_u32();
+
+    GIVEN(size <= 0xFFFFu);
+    (void)ft_usart_start();
+    ft_receive_start(memory, size);
+    CLAIM(RX->LEFT == size && RX->MEMORY == (uint32_t)(uintptr_t)memory);
+    CLAIM((RX->CONTROL & ENABLED) != 0u);
+    ft_send_start(memory, size);
+    CLAIM(TX->LEFT == size && TX->MEMORY == (uint32_t)(uintptr_t)memory);
+    CLAIM((TX->CONTROL & ENABLED) != 0u);
+    (void)ft_receive_runs();
+    (void)ft_receive_left();
+    (void)ft_send_runs();
+    (void)ft_line_flags_clear();
+    END;
+}
+#endif
+
+/* ---- wires of servos ---------------------------------------------------- */
+
+#ifdef PROOF_WIRES
+#undef FT_WIRE_IN
+#undef FT_WIRE_OUT
+#define FT_WIRE_IN 16u
+#define FT_WIRE_OUT 8u
+
+/* In place of memcpy: byte by byte. */
+static void copied(void *to, const void *from, size_t size)
+{
+    uint8_t *t = to;
+    const uint8_t *f = from;
+    uint32_t i;
+
+    CLAIM(size <= FT_WIRE_OUT);
+    for (i = 0; i < size; i++)
+        t[i] = f[i];
+}
+
+#define memcpy copied
+
+#include "ft_half_duplex.c"
+#include "ft_wires.c"
+
+#define RX_OF(wire) STREAM(ft_lines[wire].rx.dma, ft_lines[wire].rx.PLACE)
+#define TX_OF(wire) STREAM(ft_lines[wire].tx.dma, ft_lines[wire].tx.PLACE)
+#ifdef CAN1
+#define PLACE stream
+#else
+#define PLACE channel
+#endif
+
+static bool well(const ft_wire *w)
+{
+    return w->taken < FT_WIRE_IN;
+}
+
+/* Whatever DMA tells of how far it is, and something else each time that it is
+ * asked: what came is taken out of the buffer, no more bytes than it has, none
+ * beyond the room that there is for them, each once and in order, up to where
+ * DMA says that it is. A reception that has ended begins anew. What is sent is
+ * as many bytes as DMA is told of; more than there is room for, or while the
+ * last are still on their way, is counted and left out.
+ * Assumes: a buffer of 16 bytes for what comes, of 8 for what goes: their
+ * sizes are used for nothing but that the first is a power of two.
+ * Run: unwind=18 quick registers define=PROOF_WIRES mechanisms=so101_sts,sts:nucleo-g474re-6 */
+void prove_line_wires(void)
+{
+    const uint32_t wire = nondet_u32(), most = nondet_u32(), at = nondet_u32();
+    uint8_t bytes[FT_WIRE_IN + 4u] = { 0 }, out[FT_WIRE_OUT + 4u];
+    ft_wire *w = &ft_wires[0], was;
+    ft_bus_health h;
+    uint32_t count;
+    bool left_out;
+
+    GIVEN(wire == 0u && most <= sizeof bytes && at < sizeof bytes);
+    CLAIM((FT_WIRE_IN & (FT_WIRE_IN - 1u)) == 0u);
+    ANYTHING(ft_wires);
+    ANYTHING(out);
+    GIVEN(well(w));
+    was = *w;
+    switch (nondet_u8() % 3u) {
+    case 0:
+        (void)ft_chip_wires_start();
+        CLAIM(RX_OF(0)->LEFT == FT_WIRE_IN);
+        CLAIM((RX_OF(0)->CONTROL & ENABLED) != 0u);
+        CLAIM(RX_OF(0)->MEMORY == (uint32_t)(uintptr_t)w->in);
+        break;
+    case 1:
+        ft_chip_wire_send(wire, out, most);
+        left_out = w->stale != was.stale;
+        CLAIM(left_out || (most <= FT_WIRE_OUT && TX_OF(0)->LEFT == most));
+        CLAIM(left_out || TX_OF(0)->MEMORY == (uint32_t)(uintptr_t)w->out);
+        CLAIM(left_out || at >= most || w->out[at] == out[at]);
+        break;
+    default:
+        count = ft_chip_wire_take(wire, bytes, most);
+        CLAIM(count <= most && count < FT_WIRE_IN);
+        CLAIM(at >= count
+              || bytes[at] == was.in[(was.taken + at) % FT_WIRE_IN]);
+        CLAIM(at < count || bytes[at] == 0u);
+        CLAIM(w->overruns != was.overruns
+              || w->taken == (was.taken + count) % FT_WIRE_IN);
+    }
+    CLAIM(well(w));
+    ft_chip_wire_health(wire, &h);
+    CLAIM(h.stale == w->stale && h.overruns == w->overruns);
+    END;
+}
+#endif

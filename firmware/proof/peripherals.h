@@ -1,0 +1,189 @@
+/* Peripherals as variables, each an object of its own: a register that is not
+ * there is found as any other place out of bounds. In a proof that is run with
+ * `registers` the chip's files are told anything, at each look something else;
+ * a harness finds what they wrote last. */
+#ifndef PERIPHERALS_H
+#define PERIPHERALS_H
+
+#include "proof.h"
+
+#include "ft_registers.h"
+
+static uint32_t told_last;
+
+/* What a register tells. */
+static uint32_t told(void)
+{
+    told_last = nondet_u32();
+    return told_last;
+}
+
+enum { AT_PORTS = 9, AT_TIMERS = 21, AT_USARTS = 7, AT_ROM = 8 };
+
+static RCC_TypeDef at_rcc;
+static FLASH_TypeDef at_flash;
+static PWR_TypeDef at_pwr;
+static EXTI_TypeDef at_exti;
+static DBGMCU_TypeDef at_dbgmcu;
+static IWDG_TypeDef at_iwdg;
+static SysTick_Type at_systick;
+static SCB_Type at_scb;
+static DWT_Type at_dwt;
+static GPIO_TypeDef at_gpio[AT_PORTS];
+static TIM_TypeDef at_timer[AT_TIMERS]; /* by their numbers */
+static USART_TypeDef at_usart[AT_USARTS];
+static ADC_TypeDef at_adc[3];
+static DMA_TypeDef at_dma[3];
+static volatile uint32_t at_demcr, at_adc_clock, at_timer_input;
+static volatile uint32_t at_iser[8], at_ispr[8];
+static volatile uint8_t at_priority[240];
+static uint8_t at_unique[12];
+static uint32_t at_rom[AT_ROM];
+
+#undef RCC
+#undef FLASH
+#undef PWR
+#undef EXTI
+#undef DBGMCU
+#undef IWDG
+#undef SysTick
+#undef SCB
+#undef DWT
+#undef DEMCR
+#undef NVIC_ISER
+#undef NVIC_ISPR
+#undef NVIC_IPR
+#undef GPIO
+#undef ADC1
+#undef ADC2
+#undef DMA1
+#undef DMA2
+#undef UID_BASE
+#undef SYSTEM_MEMORY_BASE
+#define RCC (&at_rcc)
+#define FLASH (&at_flash)
+#define PWR (&at_pwr)
+#define EXTI (&at_exti)
+#define DBGMCU (&at_dbgmcu)
+#define IWDG (&at_iwdg)
+#define SysTick (&at_systick)
+#define SCB (&at_scb)
+#define DWT (&at_dwt)
+#define DEMCR at_demcr
+#define NVIC_ISER at_iser
+#define NVIC_ISPR at_ispr
+#define NVIC_IPR at_priority
+#define GPIO(port) (&at_gpio[port])
+#define ADC1 (&at_adc[1])
+#define ADC2 (&at_adc[2])
+#define DMA1 (&at_dma[1])
+#define DMA2 (&at_dma[2])
+#define UID_BASE at_unique
+#define SYSTEM_MEMORY_BASE at_rom
+
+#undef TIM1
+#undef TIM2
+#undef TIM3
+#undef TIM4
+#undef TIM5
+#undef TIM8
+#undef TIM9
+#undef TIM10
+#undef TIM11
+#undef TIM12
+#undef TIM13
+#undef TIM14
+#undef TIM15
+#undef TIM16
+#undef TIM20
+#define TIM1 (&at_timer[1])
+#define TIM2 (&at_timer[2])
+#define TIM3 (&at_timer[3])
+#define TIM4 (&at_timer[4])
+#define TIM5 (&at_timer[5])
+#define TIM8 (&at_timer[8])
+#define TIM9 (&at_timer[9])
+#define TIM10 (&at_timer[10])
+#define TIM11 (&at_timer[11])
+#define TIM12 (&at_timer[12])
+#define TIM13 (&at_timer[13])
+#define TIM14 (&at_timer[14])
+#define TIM15 (&at_timer[15])
+#define TIM16 (&at_timer[16])
+#define TIM20 (&at_timer[20])
+
+#undef USART1
+#undef USART2
+#undef USART3
+#undef UART4
+#undef USART6
+#undef LPUART1
+#define USART1 (&at_usart[1])
+#define USART2 (&at_usart[2])
+#define USART3 (&at_usart[3])
+#define UART4 (&at_usart[4])
+#define USART6 (&at_usart[6])
+#define LPUART1 (&at_usart[0])
+
+#ifdef CAN1 /* what the STM32F4 has */
+
+static CAN_TypeDef at_can[2];
+static SPI_TypeDef at_spi;
+
+#undef CAN1
+#undef CAN2
+#undef SPI3
+#undef ADC_CCR
+#undef TIM5_OR
+#define CAN1 (&at_can[0])
+#define CAN2 (&at_can[1])
+#define SPI3 (&at_spi)
+#define ADC_CCR at_adc_clock
+#define TIM5_OR at_timer_input
+
+#else /* what the STM32G4 has */
+
+static SYSCFG_TypeDef at_syscfg;
+static DMAMUX_TypeDef at_dmamux;
+
+/* As far apart as they are: by its address a controller's memory is found. */
+static struct {
+    uint8_t before[0x400];
+    struct {
+        FDCAN_TypeDef can;
+        uint8_t after[0x400 - sizeof(FDCAN_TypeDef)];
+    } of[3];
+} at_fdcan;
+static FDCAN_Memory_TypeDef at_messages_1, at_messages_2, at_messages_3;
+
+#undef SYSCFG
+#undef DMAMUX1
+#undef FDCAN1
+#undef FDCAN2
+#undef FDCAN3
+#undef FDCAN_MEMORY
+#undef ADC12_CCR
+#undef TIM16_TISEL
+#define SYSCFG (&at_syscfg)
+#define DMAMUX1 (&at_dmamux)
+#define FDCAN1 (&at_fdcan.of[0].can)
+#define FDCAN2 (&at_fdcan.of[1].can)
+#define FDCAN3 (&at_fdcan.of[2].can)
+
+/* In place of a place in memory: which is a controller's, by its address. */
+#define FDCAN_MEMORY at_messages(c->can, index); return &at_messages_1
+static FDCAN_Memory_TypeDef *at_messages(const FDCAN_TypeDef *can,
+                                         uint32_t index)
+{
+    CLAIM(index >= 1u && index <= 3u && can == &at_fdcan.of[index - 1u].can);
+    return can == FDCAN1   ? &at_messages_1
+           : can == FDCAN2 ? &at_messages_2
+                           : &at_messages_3;
+}
+
+#define ADC12_CCR at_adc_clock
+#define TIM16_TISEL at_timer_input
+
+#endif
+
+#endif

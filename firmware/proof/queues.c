@@ -1,0 +1,183 @@
+/* The queues of chip/stm32/ft_buses.c between the control tick and
+ * controllers.
+ *
+ * One invariant, well(), holds at the start and is kept by every call: by the
+ * interrupt of a bus, which moves frames both ways, and by the tick, which
+ * lays frames down and takes out what came. So each is looked at alone, from
+ * any state that is well; controllers have room or not, and bring frames or
+ * none. */
+#include "proof.h"
+
+#include "peripherals.h"
+
+#include "ft_board.h"
+#include "ft_chip.h"
+#include "ft_parts.h"
+
+static const ft_frame *handed[3]; /* to a controller, one behind the other */
+static uint32_t puts, gets, aborts;
+static ft_frame came[3];          /* from one */
+
+bool ft_can_start(uint32_t bus)
+{
+    CLAIM(bus < FT_BUS_COUNT);
+    return nondet_bool();
+}
+
+void ft_interrupt_enable(uint32_t number, uint32_t priority)
+{
+    CLAIM(number < FT_VECTOR_COUNT && priority < 16u);
+}
+
+void ft_can_acknowledge(uint32_t bus) { CLAIM(bus < FT_BUS_COUNT); }
+bool ft_can_overrun(uint32_t bus) { return bus == 0u && nondet_bool(); }
+bool ft_can_off(uint32_t bus) { return bus == 0u && nondet_bool(); }
+void ft_can_recover(uint32_t bus) { CLAIM(bus < FT_BUS_COUNT); }
+uint32_t ft_can_errors(uint32_t bus) { return bus + nondet_u32(); }
+
+bool ft_can_put(uint32_t bus, const ft_frame *f)
+{
+    CLAIM(bus < FT_BUS_COUNT && puts < 3u && __CPROVER_r_ok(f, sizeof *f));
+    if (nondet_bool())
+        return false;
+    handed[puts++] = f;
+    return true;
+}
+
+bool ft_can_get(uint32_t bus, ft_frame *f)
+{
+    CLAIM(bus < FT_BUS_COUNT && gets < 3u);
+    if (nondet_bool())
+        return false;
+    *f = came[gets++];
+    return true;
+}
+
+void ft_can_abort(uint32_t bus)
+{
+    CLAIM(bus < FT_BUS_COUNT && puts == 0u); /* before anything new goes */
+    aborts++;
+}
+
+uint32_t ft_can_waiting(uint32_t bus)
+{
+    const uint32_t waiting = nondet_u32();
+
+    CLAIM(bus < FT_BUS_COUNT);
+    GIVEN(waiting <= 3u); /* can_asked */
+    return waiting;
+}
+
+#include "ft_buses.c"
+
+/* Any one of the queues: all are alike. */
+static ft_bus_queue *const q = &ft_queues[0];
+
+static bool well(void)
+{
+    return q->next <= q->count && q->count <= FT_BUS_MOST
+           && q->written - q->read <= FT_KEPT;
+}
+
+static void any_state(void)
+{
+    ANYTHING(ft_queues);
+    ANYTHING(came);
+    GIVEN(well());
+}
+
+static bool same(const ft_frame *a, const ft_frame *b)
+{
+    uint32_t i;
+    bool all = a->id == b->id && a->size == b->size;
+
+    for (i = 0; i < 8u; i++)
+        all = all && a->data[i] == b->data[i];
+    return all;
+}
+
+/* The interrupt of a bus: what came is kept behind what waits, in order, at
+ * any number of frames ever; what waits stays as it is; what there is no room
+ * for is counted.
+ * Run: unwind=9 mechanisms=can:three */
+void prove_queue_listens(void)
+{
+    const uint32_t n = nondet_u32(), k = nondet_u32();
+    uint32_t written, waits;
+    uint16_t overruns;
+    ft_frame was;
+
+    any_state();
+    written = q->written;
+    waits = written - q->read;
+    overruns = q->overruns;
+    GIVEN(n < waits && k < 3u);
+    was = q->in[(q->read + n) % FT_KEPT];
+    ft_bus_listen(q, 0);
+    CLAIM(well() && q->written - q->read >= waits);
+    CLAIM(same(&q->in[(q->read + n) % FT_KEPT], &was));
+    CLAIM(q->written - written <= gets);
+    CLAIM(k >= q->written - written
+          || same(&q->in[(written + k) % FT_KEPT], &came[k]));
+    CLAIM(q->overruns != overruns || q->written - written == gets);
+    END;
+}
+
+/* Frames are handed on in the order in which they were laid down, each once,
+ * those of the last tick alone: what of the tick before has not gone is taken
+ * back first.
+ * Run: unwind=9 quick mechanisms=can:robomaster,can:three,can:fd */
+void prove_queue_sends(void)
+{
+    const uint32_t k = nondet_u32();
+    uint32_t next;
+    bool fresh;
+
+    any_state();
+    next = q->next;
+    fresh = q->fresh;
+    ft_bus_0_interrupt();
+    CLAIM(well() && !q->fresh && aborts == (fresh ? 1u : 0u));
+    CLAIM(q->next == next + puts);
+    CLAIM(k >= puts || handed[k] == &q->out[next + k]);
+    END;
+}
+
+/* The tick's side: of what it lays down as many frames as there are drives are
+ * kept, as they are, and the interrupt is asked for; it takes the oldest frame
+ * that waits, each once. A controller that is off is told to come back in two
+ * ticks of each tenth of a second.
+ * Run: unwind=10 quick mechanisms=can:robomaster,can:three,can:fd */
+void prove_queue_tick(void)
+{
+    const uint32_t count = nondet_u32(), k = nondet_u32();
+    ft_frame frames[FT_BUS_MOST], one, oldest;
+    uint32_t waits, read;
+    ft_bus_health h;
+
+    any_state();
+    ANYTHING(frames);
+    waits = q->written - q->read;
+    read = q->read;
+    oldest = q->in[read % FT_KEPT];
+    switch (nondet_u8() % 3u) {
+    case 0:
+        GIVEN(count <= FT_BUS_MOST && k < count); /* bus_commands */
+        ft_chip_bus_send(0, frames, count);
+        CLAIM(q->count == count && q->next == 0u && q->fresh);
+        CLAIM(same(&q->out[k], &frames[k]));
+        CLAIM(q->written - q->read == waits);
+        break;
+    case 1:
+        CLAIM(ft_chip_bus_take(0, &one) == (waits != 0u));
+        CLAIM(waits == 0u || (same(&one, &oldest) && q->read == read + 1u));
+        CLAIM(waits != 0u || q->read == read);
+        break;
+    default:
+        ft_chip_bus_health(0, &h);
+        CLAIM(h.stale == q->stale && h.off == (q->ticks_off != 0u));
+        (void)ft_chip_buses_start();
+    }
+    CLAIM(well());
+    END;
+}

@@ -1,0 +1,173 @@
+/* Outputs on their way on and off, chip/stm32/ft_outputs.c: whatever registers
+ * tell, and whatever ran before. */
+#include "proof.h"
+
+#include "peripherals.h"
+
+#include "ft_board.h"
+#include "ft_chip.h"
+#include "ft_parts.h"
+
+static bool good_clock, lets_on, brake_closed, loops_on;
+
+bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
+{
+    CLAIM(__CPROVER_r_ok((const uint32_t *)reg, sizeof *reg));
+    CLAIM(mask != 0u && (value & ~mask) == 0u);
+    return nondet_bool();
+}
+
+bool ft_clock_good(void) { return good_clock; }
+bool ft_chip_drivers_ready(void) { return nondet_bool(); }
+float ft_bus_ratio(void) { return nondet_float(); }
+void ft_currents_on(void) { loops_on = true; }
+void ft_currents_watch(void) { }
+void ft_current_ask(uint32_t joint, float share) { (void)joint; (void)share; }
+
+bool ft_pin_high(uint32_t port, uint32_t pin)
+{
+    CLAIM(port < AT_PORTS && pin < 16u);
+    return nondet_bool();
+}
+
+/* What pins say that switch drivers, bridges and brakes. */
+void ft_pin_put(uint32_t port, uint32_t pin, bool high)
+{
+    CLAIM(port < AT_PORTS && pin < 16u);
+    if (port == FT_ENABLE_PORT && pin == FT_ENABLE_PIN)
+        lets_on = high;
+#ifdef FT_BRAKE_PORT
+    if (port == FT_BRAKE_PORT && pin == FT_BRAKE_PIN)
+        brake_closed = high != (FT_BRAKE_RELEASE != 0);
+#endif
+}
+
+#include "ft_outputs.c"
+
+/* Return whether a timer moves none of its outputs. */
+static bool off(const ft_pwm_timer *t)
+{
+    const uint32_t low = (uint32_t)TIM_CCMR_OC_FORCED_LOW | TIM_CCMR_OC_PRELOAD;
+    bool all = true;
+    uint32_t i;
+
+    if (t->protection != FT_PLAIN)
+        return t->timer->BDTR == ft_break_register(t)
+               && (t->timer->BDTR & TIM_BDTR_MOE) == 0u
+               && (t->timer->BDTR & TIM_BDTR_OSSI) != 0u;
+    for (i = 0; i < 4u; i++) {
+        const uint32_t both = i < 2u ? t->timer->CCMR1 : t->timer->CCMR2;
+
+        all = all && ((t->outputs >> i & 1u) == 0u
+                      || (both >> (i % 2u * 8u) & 0xFFu) == low);
+    }
+    return all;
+}
+
+/* Return whether no motor is driven. */
+static bool safe(void)
+{
+    bool all = true;
+    uint32_t i;
+
+    for (i = 0; i < FT_PWM_TIMER_COUNT; i++)
+        all = all && off(&ft_pwm_table[i]);
+    for (i = 0; i < FT_TABLE_SIZE; i++)
+        all = all && (ft_drive_table[i].kind != FT_ANTIPHASE
+                      || ft_next[i].direction == 0u);
+#ifndef FT_GATE_SELECTS
+    all = all && !lets_on;
+#endif
+#ifdef FT_BRAKE_PORT
+    all = all && brake_closed;
+#endif
+    return all && !ft_wanted;
+}
+
+static void any_state(void)
+{
+    uint32_t i;
+
+    for (i = 0; i < FT_TABLE_SIZE; i++) {
+        ft_next[i].width = nondet_u32();
+        ft_next[i].direction = nondet_u32();
+        ft_asked[i] = nondet_float();
+    }
+    ft_wanted = nondet_bool();
+    good_clock = nondet_bool();
+    lets_on = nondet_bool();
+    brake_closed = nondet_bool();
+}
+
+/* What every fault leads to, a crash and a stopped crystal too: no timer
+ * drives. Each that has a break register is let drive no more by it, which
+ * holds its outputs low; each other one's outputs are forced low. The drivers
+ * are off, the holding brakes closed, and so the outputs stay until somebody
+ * wants them again. They come on only where they are wanted, the clock is good
+ * and, where software looks at it, the e-stop loop is closed: else they are
+ * made safe.
+ * Run: unwind=9 registers quick mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:current,braked,can:robomaster */
+void prove_outputs_off(void)
+{
+    any_state();
+    switch (nondet_u8() % 3u) {
+    case 0:
+        ft_chip_safe();
+        CLAIM(safe());
+        break;
+    case 1:
+        ft_chip_outputs(false);
+        CLAIM(safe());
+        break;
+    default:
+        ft_chip_outputs(true);
+        CLAIM(good_clock ? safe() || ft_wanted : safe());
+        CLAIM(FT_STOP_BY_SOFTWARE || !good_clock || ft_wanted);
+    }
+    END;
+}
+
+/* The outputs count as on only while they are wanted. What is asked of them in
+ * every tick, and of the board around them, is free of run-time errors
+ * whatever registers tell, and writes no pin but one of a port that there is.
+ * Run: unwind=9 registers quick mechanisms=f405rg-4:voltage,f405rg-4:current,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,odrive-v3.6:current,can:robomaster */
+void prove_outputs_asked(void)
+{
+    const uint32_t joint = nondet_u32();
+
+    any_state();
+    switch (nondet_u8() % 3u) {
+    case 0:
+        ft_outputs_take_over();
+        ft_outputs_begin();
+        (void)ft_outputs_hand_over();
+        break;
+    case 1:
+        CLAIM(!ft_chip_outputs_enabled() || ft_wanted);
+        CLAIM(ft_outputs_wanted() == ft_wanted);
+        ft_chip_brake(nondet_bool());
+        (void)ft_chip_driver_fault();
+        break;
+    default:
+        GIVEN(joint < FT_TABLE_SIZE && ft_drive_table[joint].looped);
+        ft_output_write(joint, nondet_float());
+    }
+    END;
+}
+
+/* The start of the timers ends, and leaves none that drives; so does the look
+ * at where they update, of at most eight waits.
+ * Run: unwind=9 registers quick mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,can:robomaster */
+void prove_outputs_start(void)
+{
+    uint32_t i;
+
+    any_state();
+    (void)ft_outputs_start();
+    for (i = 0; i < FT_PWM_TIMER_COUNT; i++) {
+        CLAIM(off(&ft_pwm_table[i]));
+        CLAIM((ft_pwm_table[i].timer->CR1 & TIM_CR1_CEN) != 0u);
+    }
+    (void)ft_outputs_update_at_top();
+    END;
+}
