@@ -26,7 +26,9 @@ $(VENV)/.test: $(VENV)/.demo
 demo: $(VENV)/.demo
 	@$(RUN) -m hil.scenarios.demo
 
-# three workers on two processors: one always waits for a board's clock or a compiler
+# three workers on two processors: one always waits for a board's clock or a compiler; none compiles Python that another
+# one or a program before it has compiled
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test
 	@$(RUN) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not bench and not soak"
 

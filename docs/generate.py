@@ -158,9 +158,13 @@ follows at 1 kHz; positions of one turn; own time limits, faults and heat. What 
 `hil/drives/`. No drive has been on a real bus with this firmware.
 
 `femtorque hil MECH --buses PORT` runs the drives and what they turn alone, without a board, in real time: each bus is a
-serial adapter for CAN at a TCP port (slcan), which python-can opens with `interface="slcan"` and
-`channel="socket://127.0.0.1:PORT"`. Other people's programs can be tried on them so, before they are on an arm;
-`damiao-motor` in a process of its own is, in `tests/hil/board/test_drives_alone.py`.
+serial adapter for CAN (slcan), as a terminal and at a TCP port, which it tells. python-can opens it with
+`interface="slcan"` and `channel="/dev/pts/N"` or `channel="socket://127.0.0.1:PORT"`. So other people's programs can be
+tried before they are on an arm: `damiao scan --bustype slcan --channel /dev/pts/N` finds the drives and reads all their
+registers (`tests/hil/board/test_drives_alone.py`). At the TCP port programs that poll get their answers late, a byte a
+poll, since pyserial tells of a socket only whether anything waits. Python-can's own virtual buses are not used:
+`virtual` lives in one process, the kernel's vcan needs root, and `udp_multicast` sends datagrams out of the machine,
+which may get lost or change places.
 
 Ranges are settings of the drive, not only of its kind, and published tables disagree. With a wrong one every torque and
 every damping is wrong by the same factor. Read them out of your own drive; `drive.velocity`, say, overrides the
@@ -418,10 +422,10 @@ silicon is in [first-power-up.md](first-power-up.md).
 
 
 FASTEST = (  # mechanism, board, drive, kHz that `build` finds, rounded down: tests/hil/cost/test_measure.py
-    ("three_link", "f405rg-4", "voltage", 20.5),
-    ("three_link", "f405rg-6", "voltage", 20.5),
+    ("three_link", "f405rg-4", "voltage", 20.0),
+    ("three_link", "f405rg-6", "voltage", 19.5),
     ("three_link", "nucleo-g474re-6", "voltage", 18.5),
-    ("six_axis", "f405rg-6", "voltage", 10.0),
+    ("six_axis", "f405rg-6", "voltage", 9.5),
     ("six_axis", "nucleo-g474re-6", "voltage", 8.5),
     ("three_link", "f405rg-4", "current", 12.0),
     ("three_link", "nucleo-g474re-6", "current", 10.5),

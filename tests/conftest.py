@@ -10,7 +10,9 @@ for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 import gc  # noqa: E402
+import importlib  # noqa: E402
 import subprocess  # noqa: E402
+import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import pytest  # noqa: E402
@@ -35,6 +37,17 @@ LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
     "test_report", "test_demo", "test_closed", "test_lab", "test_bus", "test_law", "test_mimic", "test_pil",
     "test_beam", "test_boards", "test_measure", "test_reproduce", "test_loops", "test_mujoco", "test_tick_budget",
     "test_mutations")
+
+
+def pytest_sessionstart(session):
+    """Each worker begins with other test files: what pytest makes of their asserts it leaves to the others as bytecode,
+    which costs more than all their imports."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker and not sys.dont_write_bytecode:
+        files = [path for folder in session.config.args for path in sorted(Path(folder).rglob("test_*.py"))]
+        first = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+        for path in files[first:] + files[:first]:
+            importlib.import_module(".".join(path.resolve().relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_collection_finish():
