@@ -8,7 +8,7 @@
 #include "ft_chip.h"
 #include "ft_parts.h"
 
-static bool good_clock, lets_on, brake_closed, loops_on;
+static bool good_clock, lets_on, brake_closed, loops_on, stopped;
 
 bool ft_wait_for(const volatile uint32_t *reg, uint32_t mask, uint32_t value)
 {
@@ -30,12 +30,25 @@ bool ft_pin_high(uint32_t port, uint32_t pin)
     return nondet_bool();
 }
 
+/* An interrupt may stop the outputs while they are let on: of a boundary that
+ * finds the e-stop loop open, or of a current loop. */
+static void interrupt_may_stop(void)
+{
+    if (!stopped && nondet_bool()) {
+        stopped = true;
+        ft_chip_safe();
+    }
+}
+
 /* What pins say that switch drivers, bridges and brakes. */
 void ft_pin_put(uint32_t port, uint32_t pin, bool high)
 {
     CLAIM(port < AT_PORTS && pin < 16u);
-    if (port == FT_ENABLE_PORT && pin == FT_ENABLE_PIN)
+    if (port == FT_ENABLE_PORT && pin == FT_ENABLE_PIN) {
+        if (high)
+            interrupt_may_stop();
         lets_on = high;
+    }
 #ifdef FT_BRAKE_PORT
     if (port == FT_BRAKE_PORT && pin == FT_BRAKE_PIN)
         brake_closed = high != (FT_BRAKE_RELEASE != 0);
@@ -97,6 +110,7 @@ static void any_state(void)
     good_clock = nondet_bool();
     lets_on = nondet_bool();
     brake_closed = nondet_bool();
+    stopped = false;
 }
 
 /* What every fault leads to, a crash and a stopped crystal too: no timer
@@ -104,8 +118,8 @@ static void any_state(void)
  * holds its outputs low; each other one's outputs are forced low. The drivers
  * are off, the holding brakes closed, and so the outputs stay until somebody
  * wants them again. They come on only where they are wanted, the clock is good
- * and, where software looks at it, the e-stop loop is closed: else they are
- * made safe.
+ * and, where software looks at it, the e-stop loop is closed, and not where an
+ * interrupt stops them on their way: else they are made safe.
  * Run: unwind=9 registers quick mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:current,braked,can:robomaster */
 void prove_outputs_off(void)
 {
@@ -121,8 +135,8 @@ void prove_outputs_off(void)
         break;
     default:
         ft_chip_outputs(true);
-        CLAIM(good_clock ? safe() || ft_wanted : safe());
-        CLAIM(FT_STOP_BY_SOFTWARE || !good_clock || ft_wanted);
+        CLAIM(safe() || (good_clock && ft_wanted && !stopped));
+        CLAIM(FT_STOP_BY_SOFTWARE || !good_clock || stopped || ft_wanted);
     }
     END;
 }

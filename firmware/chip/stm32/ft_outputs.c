@@ -406,20 +406,18 @@ void ft_chip_outputs(bool enabled)
     ft_wanted = true;
     ft_timers_drive(true);
     ft_drivers_enable(true);
+    if (!ft_wanted) /* an interrupt stopped them meanwhile, in part at least */
+        ft_chip_safe();
 }
 
-/* A timer that can be stopped has been let drive where they are wanted only. */
 bool ft_chip_outputs_enabled(void)
 {
-    bool on = true, plain = true;
+    bool on = ft_wanted;
     FT_FOLDED
-    for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++) {
-        if (ft_pwm_table[i].protection == FT_PLAIN)
-            continue;
-        on = on && (ft_pwm_table[i].timer->BDTR & TIM_BDTR_MOE) != 0;
-        plain = false;
-    }
-    return plain ? ft_wanted : on;
+    for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++)
+        if (ft_pwm_table[i].protection != FT_PLAIN)
+            on = on && (ft_pwm_table[i].timer->BDTR & TIM_BDTR_MOE) != 0;
+    return on;
 }
 
 void ft_chip_brake(bool open)

@@ -154,6 +154,10 @@ SEEDED = (
            "    ft_bridges_off();\n", quick=True, mechanism="f405rg-4:voltage"),
     Seeded("outputs_off", "ft_outputs.c", "if (!enabled || !ft_clock_good() ||", "if (!enabled ||",
            mechanism="odrive-v3.6:current"),
+    Seeded("outputs_off", "ft_outputs.c", "    if (!ft_wanted) /* an interrupt stopped them meanwhile, in part at least */\n"
+           "        ft_chip_safe();\n", "", mechanism="f405rg-6:voltage"),
+    Seeded("outputs_asked", "ft_outputs.c", "    bool on = ft_wanted;\n    FT_FOLDED", "    bool on = true;\n    FT_FOLDED",
+           mechanism="f405rg-4:voltage"),
     Seeded("outputs_start", "ft_outputs.c", "? (uint32_t)TIM_CCMR_OC_FORCED_LOW : t->mode);",
            "? (uint32_t)t->mode : t->mode);", mechanism="f405rg-6:voltage"),
     Seeded("line_wires", "ft_wires.c", "w->taken != end % FT_WIRE_IN", "w->taken != end", quick=True,
