@@ -338,6 +338,11 @@ static bool noted(void)
 {
     const ft_findings *f = &found_;
 
+#if FT_BUS_DRIVES > 0
+    if (!f->any && !(f->cut == FT_GOOD && f->silent == FT_GOOD
+                     && f->ailing == FT_GOOD))
+        return false;
+#endif
     return f->any || (f->jump == FT_GOOD && f->fast == FT_GOOD
                       && f->wild == FT_GOOD && f->beyond == FT_GOOD
                       && f->astray == FT_GOOD && f->stuck == FT_GOOD
