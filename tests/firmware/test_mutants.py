@@ -58,18 +58,17 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "the state is ESTOP before the request is looked at",
         "ft_counting: ft_safety_powered(s): always": "it is asked once a fault is latched: where that has switched the "
                                                      "outputs off, no other one can take more away",
-        "alarms: (a->set.of[FT_ALARM_MISSED] | a->set.of[FT_ALARM_BOARD] | a->set.of[FT_ALARM_MEMORY]) != 0: always":
-            "looks at what is not found",
+        "alarms: (a->set.of[FT_ALARM_MISSED] | a->set.of[FT_ALARM_MEMORY]) != 0: always": "looks at what is not found",
+        "alarms: a->set.of[FT_ALARM_BOARD] != 0u: always": "looks at what is not found",
         "alarms: a->set.of[FT_ALARM_KNOT] != 0u && v->safety->coming == FT_FAULT_NONE: always":
             "finds again what is to come already",
         "alarms: a->set.of[FT_ALARM_KNOT] != 0u: always": "looks at what is not found",
         "alarms: v->safety->coming == FT_FAULT_NONE: always": "finds again what is to come already",
         "alarms: a->set.any == 0u: never": "looks at what is not found",
-        "ft_suspects: !ft_safety_powered(v->safety): never": "ft_counting() takes away what does not count then",
-        "ft_suspects: v->found->any: always": "looks at what is not found",
-        "ft_suspects: v->safety->alarms.set.of[FT_ALARM_BOARD] != 0u || host_there(v) != FT_GOOD || bus_in_range(v) "
-        "!= FT_GOOD "
-        "|| outputs_as_commanded(v) != FT_GOOD: always":
+        "ft_suspects: kinds != 0u: always": "none of them counts, either way",
+        "signs: !ft_safety_powered(v->safety): never": "ft_counting() takes away what does not count then",
+        "signs: v->found->any: always": "looks at what is not found",
+        "signs: host_there(v) != FT_GOOD || bus_in_range(v) != FT_GOOD || outputs_as_commanded(v) != FT_GOOD: always":
             "looks at what is not found",
     },
     "ft_lab.c": {
