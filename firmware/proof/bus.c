@@ -26,11 +26,17 @@ static uint32_t carried_on(const ft_field_range *r, float value, float *carried)
 #define setting(f, said) setting_of(f, said)
 #include "ft_robstride.c"
 
-static ft_bus bus;
-static ft_control control;
+static float torque_step(uint32_t i)
+{
+    return 2.0f * ft_drive[i].torque
+           / (float)(IS_ROBSTRIDE(i) ? FT_FIELD_16 : FT_FIELD_12);
+}
+
+#define LAST_PLACE FT_FIELD_16
+#define MOST_CARRIED(i) torque_step(i)
+#include "schedule.h"
+
 static ft_findings found;
-static bool homed[FT_JOINTS];
-static int32_t counts[FT_JOINTS];
 
 /* ---- fields ------------------------------------------------------------- */
 
@@ -90,10 +96,6 @@ static bool stands_for(uint32_t number, float value, float low, float high,
 static bool taken, sent[FT_BUSES];
 static uint32_t frames_sent;
 
-static bool well(void);
-static void any_frames(void);
-ft_bus_drive nondet_drive(void);
-
 /* What any number of frames makes of the state is what one makes of it, over
  * and over: any state that is well, as bus_frame shows. */
 bool ft_chip_bus_take(uint32_t which, ft_frame *f)
@@ -121,130 +123,7 @@ void ft_chip_bus_send(uint32_t which, const ft_frame frames[], uint32_t count)
     frames_sent += count;
 }
 
-void ft_observer_place(ft_observer *o, uint32_t joint, int64_t wire)
-{
-    CLAIM(joint < FT_JOINTS);
-    CLAIM(wire >= INT32_MIN && wire <= INT32_MAX); /* half a turn */
-    o->q[joint] = (ft_turn)wire;
-}
-
-ft_gains ft_law_gains(const ft_law *l, uint32_t joint)
-{
-    const ft_gains g = { nondet_float(), nondet_float(), nondet_float() };
-
-    (void)l;
-    CLAIM(joint < FT_JOINTS);
-    return g;
-}
-
-/* ---- the invariant ------------------------------------------------------ */
-
-static float torque_step(uint32_t i)
-{
-    return 2.0f * ft_drive[i].torque
-           / (float)(IS_ROBSTRIDE(i) ? FT_FIELD_16 : FT_FIELD_12);
-}
-
-/* Return whether what the observer was given is a place of the field, or beyond
- * it by one guess a tick that the drive did not answer in. */
-static bool near(const ft_bus_drive *d, uint32_t j)
-{
-    const int64_t most = (int64_t)ft_joint[j].counts * d->age;
-
-    return d->fed >= -most && d->fed <= (int64_t)FT_FIELD_16 + most;
-}
-
-/* Return whether the setting that is asked for is the file's to say. */
-static bool to_write(const ft_bus_drive *d, uint32_t i)
-{
-    const uint32_t step = step_of(d, i);
-
-    return step < ft_dialect_steps(i) && ft_dialect_writes(i, step);
-}
-
-static bool drive_well(const ft_bus_drive *d, uint32_t i)
-{
-    return d->state <= (uint8_t)FT_BUS_FAULTED
-           && d->asked <= ft_dialect_steps(i) && d->position <= FT_FIELD_16
-           && d->age <= FT_SILENT_TICKS
-           && (!d->travel.begun || d->travel.position <= FT_FIELD_16)
-           && __builtin_fabsf(d->carried) <= torque_step(i)
-           && (!d->writes || to_write(d, i))
-           && (!d->held || near(d, ft_drive[i].joint));
-}
-
-static bool well(void)
-{
-    bool all = true;
-    uint32_t i;
-
-    for (i = 0; i < FT_BUS_DRIVES; i++)
-        all = all && drive_well(&bus.drive[i], i);
-    return all;
-}
-
-static void any_state(void)
-{
-    ANYTHING(bus);
-    ANYTHING(control);
-    ANYTHING(found);
-    ANYTHING(homed);
-    ANYTHING(counts);
-    control.motion.now = &control.motion.due[0];
-    control.motion.before = &control.motion.due[FT_MOTION_SLOTS - 2u];
-    control.motion.newest = &control.motion.due[FT_MOTION_SLOTS - 1u];
-    GIVEN(well());
-}
-
-/* Return whether a drive's state is what it was, or what is made of one that
- * has forgotten a setting. */
-static bool same_state(const ft_bus_drive *d, const ft_bus_drive *was)
-{
-    return d->state == was->state
-           || (was->enabled && d->state == (uint8_t)FT_BUS_SEEN);
-}
-
-/* Let frames have come: what they change is anything that is well, all else
- * stays. */
-static void any_frames(void)
-{
-    uint32_t i;
-
-    for (i = 0; i < FT_BUS_DRIVES; i++) {
-        ft_bus_drive *d = &bus.drive[i], was = *d;
-
-        *d = nondet_drive();
-        d->held = was.held;
-        d->questions = was.questions;
-        d->enabled = was.enabled;
-        d->age = was.age;
-        d->lost = was.lost;
-        d->waited = was.waited;
-        d->fed = was.fed;
-        d->carried = was.carried;
-        d->travel = was.travel;
-        GIVEN(d->answered || (!was.answered && d->position == was.position
-                              && same_state(d, &was)));
-        GIVEN(was.enabled || d->sure == was.sure);
-    }
-    GIVEN(well());
-}
-
 /* ---- what comes in ------------------------------------------------------ */
-
-/* Return whether a frame changed nothing of a drive but what any_frames() lets
- * it. */
-static bool kept(const ft_bus_drive *d, const ft_bus_drive *was)
-{
-    return d->held == was->held && d->questions == was->questions
-           && d->enabled == was->enabled && d->age == was->age
-           && d->lost == was->lost && d->waited == was->waited
-           && d->fed == was->fed && d->travel.begun == was->travel.begun
-           && d->travel.position == was->travel.position && (!was->answered || d->answered)
-           && (d->answered || (d->position == was->position
-                               && same_state(d, was)))
-           && (was->enabled || d->sure == was->sure);
-}
 
 /* Any frame that a bus brings, of any id, size and content, in any state: it is
  * taken in without a run-time error, changes at most one drive, one on that
@@ -324,6 +203,7 @@ void prove_bus_find(void)
     const uint32_t i = nondet_u32();
 
     any_state();
+    ANYTHING(found);
     found.any = false;
     found.cut = found.silent = found.ailing = FT_GOOD;
     GIVEN(i < FT_BUS_DRIVES);
