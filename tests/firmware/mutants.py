@@ -9,10 +9,10 @@ boundary              < for <=, > for >= and the other way round
 one round less        a loop that misses the last joint, row or sample
 left out              a statement that calls, assigns or counts; an entry of a table of functions; a case of a switch
 
-Not mutated: conditions of constants of the build alone, FT_STORED() (of which only the compiler takes note),
-declarations, and what only images with the plant at the host hold (FT_PIL), which the tests of the virtual board run,
-or only those that compute in double, which no application under these tests does. What images with drives on buses
-hold besides is mutated in the files that are theirs alone (OF_DRIVES).
+Not mutated: conditions of constants of the build alone, FT_STORED() and FT_ONE_ADDRESS() (of which only the compiler
+takes note), declarations, and what only images with the plant at the host hold (FT_PIL), which the tests of the virtual
+board run, or only those that compute in double, which no application under these tests does. What images with drives on
+buses hold besides is mutated in the files that are theirs alone (OF_DRIVES).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TOKEN, TOKEN_OF_DRIVES = (re.compile(_TOKEN.replace("@", left_out), re.VERBOSE |
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "|=", "&=", "^=", "<<=", ">>=", "%="}
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 PAIRS = {"(": ")", "[": "]", "{": "}"}
-UNCHANGED = {"FT_STORED"}
+UNCHANGED = {"FT_STORED", "FT_ONE_ADDRESS"}
 WRAPPERS = {"!", "FT_RARELY"}  # around a condition
 
 RUNTIME = {

@@ -3,7 +3,7 @@
 
 #include "ft_events.h"   /* FT_EVENT_PAUSED, FT_EVENT_ENDED */
 #include "ft_messages.h" /* FT_KNOT_START, FT_KNOT_END */
-#include "ft_number.h"   /* FT_UNROLL */
+#include "ft_number.h"   /* FT_UNROLL, FT_ONE_ADDRESS */
 
 #include <string.h> /* memcpy, memset */
 
@@ -305,10 +305,12 @@ static void look_ahead(ft_motion *m)
 static uint32_t advance(ft_motion *m)
 {
     const ft_segment *g = ft_queue_tail(&m->queue);
-    bool last = (g->flags & FT_KNOT_END) != 0;
     int32_t boundary = m->at + m->pace.half, left;
-    bool arrives = last && boundary >= LENGTH;
+    bool last, arrives;
 
+    FT_ONE_ADDRESS(g);
+    last = (g->flags & FT_KNOT_END) != 0;
+    arrives = last && boundary >= LENGTH;
     look_ahead(m);
     if (arrives) {
         left = m->pace.half - (boundary - LENGTH);

@@ -11,6 +11,14 @@
 #define FT_UNROLL
 #endif
 
+/* Let the compiler reach all that a pointer leads to from this one address.
+ * Where it knows how the address was formed it may form one for each part. */
+#ifdef __GNUC__
+#define FT_ONE_ADDRESS(pointer) __asm__("" : "+r"(pointer))
+#else
+#define FT_ONE_ADDRESS(pointer) (void)0
+#endif
+
 /* In place even where it is rarely done. */
 #ifdef __GNUC__
 #define FT_INLINE inline __attribute__((always_inline))

@@ -160,12 +160,17 @@ static uint32_t drives_enabled(const ft_view *v) { return v->found->ailing; }
 
 #endif
 
+#if FT_BRAKE
+
 static uint32_t brakes_open(const ft_view *v)
 {
     return v->safety->opening == 0u ? FT_GOOD : FT_NO_JOINT;
 }
 
-#if FT_BRAKE
+static uint32_t brakes_closed(const ft_view *v)
+{
+    return v->safety->closing == 0u ? FT_GOOD : FT_NO_JOINT;
+}
 
 /* A probe holds no joint, and all brakes open together: what they carry would
  * fall. */
@@ -176,11 +181,6 @@ static uint32_t nothing_braked(const ft_view *v)
 }
 
 #endif
-
-static uint32_t brakes_closed(const ft_view *v)
-{
-    return v->safety->closing == 0u ? FT_GOOD : FT_NO_JOINT;
-}
 
 static uint32_t constants_whole(const ft_view *v)
 {
@@ -215,10 +215,12 @@ static uint32_t inside_limits(const ft_view *v)
     return FT_GOOD;
 }
 
+#if FT_STEP_CLOSED
 static uint32_t loops_closed(const ft_view *v)
 {
     return v->control->closed ? FT_GOOD : FT_NO_JOINT;
 }
+#endif
 
 static uint32_t at_rest(const ft_view *v)
 {
@@ -394,7 +396,8 @@ static uint32_t outputs_as_commanded(const ft_view *v)
 /* ---- tables ----------------------------------------------------------- */
 
 /* Requests that the state allows are refused by the first of these. ARM's are
- * apart: nobody has to go past so many. */
+ * apart: nobody has to go past so many. What no request of an image can be
+ * refused for is left out of it: the tick has to go past each row. */
 const ft_condition ft_conditions_of_arm[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
 #if FT_BUS_DRIVES > 0
@@ -414,29 +417,39 @@ const ft_condition ft_conditions_of_arm[] = {
 #endif
     { FT_COMMAND_ARM, FT_REFUSAL_OUTSIDE_LIMITS, inside_limits },
     { FT_COMMAND_ARM, FT_REFUSAL_MOVING, at_rest },
+#if FT_STEP_CLOSED
     { FT_COMMAND_ARM, FT_REFUSAL_LOOPS_OPEN, loops_closed },
+#endif
     { FT_NO_EVENT, FT_REFUSAL_NONE, 0 },
 };
 
 /* In the order of events. */
 const ft_condition ft_conditions[] = {
     { FT_COMMAND_START, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
+#if FT_BRAKE
     { FT_COMMAND_START, FT_REFUSAL_BRAKE, brakes_open },
+#endif
     { FT_COMMAND_START, FT_REFUSAL_NOTHING_BUFFERED, startable },
     { FT_COMMAND_START, FT_REFUSAL_START_POSE, starts_here },
     { FT_COMMAND_RESUME, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
     { FT_COMMAND_RESUME, FT_REFUSAL_NOTHING_BUFFERED, resumable },
     { FT_COMMAND_CLEAR, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
     { FT_COMMAND_CLEAR, FT_REFUSAL_FAULT_LATCHED, fault_mended },
+#if FT_BRAKE
     { FT_COMMAND_CLEAR, FT_REFUSAL_BRAKE, brakes_closed },
+#endif
     { FT_COMMAND_LOADER, FT_REFUSAL_WRONG_STATE, outputs_off },
     { FT_COMMAND_LOADER, FT_REFUSAL_NO_LOADER, has_loader },
     { FT_EVENT_HOME, FT_REFUSAL_MOVING, at_rest },
     { FT_EVENT_FLOAT, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
+#if FT_BRAKE
     { FT_EVENT_FLOAT, FT_REFUSAL_BRAKE, brakes_open },
+#endif
     { FT_EVENT_FLOAT, FT_REFUSAL_OUT_OF_BOUNDS, friction_allowed },
     { FT_EVENT_JOG, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
+#if FT_BRAKE
     { FT_EVENT_JOG, FT_REFUSAL_BRAKE, brakes_open },
+#endif
     { FT_EVENT_JOG, FT_REFUSAL_OUT_OF_BOUNDS, jog_allowed },
     { FT_EVENT_SEEK, FT_REFUSAL_OUT_OF_BOUNDS, known_joint },
     { FT_EVENT_SEEK, FT_REFUSAL_NO_SEEKING, sought_for },
