@@ -82,7 +82,8 @@ class JointConstants:
 
 STRUCTS: dict[type, str] = {
     JointConstants: "ft_joint_config", LabConstants: "ft_lab_config", heat.Heat: "ft_heat_config",
-    drives.DriveConstants: "ft_drive_config", drives.ServoConstants: "ft_servo_config"}
+    drives.DriveConstants: "ft_drive_config", drives.ServoConstants: "ft_servo_config",
+    drives.DamiaoConstants: "ft_damiao_config"}
 
 
 def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
@@ -298,8 +299,10 @@ def _drives(mechanism: Mechanism) -> dict[str, Any]:
     """Of drives on buses; nothing of it is in an image without."""
     rows = drives.drive_rows(mechanism)
     servos = drives.servo_rows(mechanism)
+    damiaos = drives.damiao_rows(mechanism)
     return {"buses": len(used_buses(mechanism)), "wires": len(wires(mechanism)), "wire_most": wire_most(mechanism),
             "servos": [c_row(row) for row in servos], "servos_crc": crc(servos),
+            "damiaos": [c_row(row) for row in damiaos], "damiaos_crc": crc(damiaos),
             "families": drives.family_flags(mechanism),
             "drives": [c_row(row) for row in rows], "drives_crc": crc(rows),
             "silent_ticks": drives.silent_ticks(mechanism)}

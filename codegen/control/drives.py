@@ -58,6 +58,20 @@ class ServoConstants:
     limit: float = member(FLOAT, "the same as steps, of its supply")
 
 
+@dataclass(frozen=True)
+class DamiaoConstants:
+    """A Damiao's row of ft_damiao, beside that of ft_drive; of another drive all zeros."""
+
+    firmware: int = member(UINT32, "as its register tells it")
+    matters: int = member(UINT32, "bits of it: all, or none where any will do")
+
+
+def damiao_rows(mechanism: Mechanism) -> list[DamiaoConstants]:
+    """One a drive, as drive_rows."""
+    return [DamiaoConstants(int(drive.firmware), 0xFFFFFFFF) if drive.type.family == "damiao" and drive.firmware
+            else DamiaoConstants(0, 0) for _, _, drive in drives(mechanism)]
+
+
 def servo_rows(mechanism: Mechanism) -> list[ServoConstants]:
     """One a drive, as drive_rows."""
     return [_servo_row(joint, drive) for _, joint, drive in drives(mechanism)]
@@ -73,7 +87,7 @@ def _servo_row(joint: Joint, drive: Drive) -> ServoConstants:
         zero=setting.zero, model=servo.model,
         offset=abs(setting.offset) | (OFFSET_SIGN if setting.offset < 0 else 0),
         least=max(math.floor(min(ends)), 0), most=min(math.ceil(max(ends)), TURN - 1),
-        steps=round(setting.limit * FULL), firmware=firmware_word(setting.firmware), limit=setting.limit)
+        steps=round(setting.limit * FULL), firmware=firmware_word(drive.firmware), limit=setting.limit)
 
 
 def drive_rows(mechanism: Mechanism) -> list[DriveConstants]:

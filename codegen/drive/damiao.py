@@ -33,6 +33,11 @@ REGISTERS = {r.name: r for r in (
 )}
 
 
+def firmware_text(word: int) -> str:
+    """Of sw_ver, as a mechanism file has it; empty of nothing."""
+    return str(word) if word else ""
+
+
 def read(id: int, name: str) -> Frame:
     return Frame(BROADCAST, struct.pack("<HBB4x", id, READ, REGISTERS[name].number))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -21,7 +22,8 @@ MASTER = 0  # CAN_MASTER, the id of all mini-cheetahs' replies as they come: bgk
 REPLY_BESIDE = 0x10  # from the id of a Damiao's commands to that of its replies, as openarm_can numbers them
 LARGEST_ID = {"robstride": 127, "cubemars": 255, "mini-cheetah": 127, "damiao": 0x7FF, "feetech": 253}
 OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
-OF_SERVOS = ("offset", "limit", "firmware")  # keys
+OF_SERVOS = ("offset", "limit")  # keys
+TELLS_FIRMWARE = {"feetech": (r"\d+\.\d+", "3.10"), "damiao": (r"[1-9]\d*", "5017")}  # how, and an example
 NOT_OF_SERVOS = ("reply", "inertia", "position", "kp", "kd")
 STS_BITRATES = (1_000_000, 500_000, 250_000, 128_000, 115_200, 57_600, 38_400, 19_200)  # register 6; LeRobot's table
 
@@ -67,17 +69,19 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
              'a [[bus]] of kind = "can"')
     _check_kind(key, kind, bus, table, fail)
     _check_ids(key, kind, table, fail)
+    _check_firmware(key, kind, table, fail)
     pd = table.pd or ("board" if servo else "drive")
     if servo:
         _check_servo(t, kind, table, limits, fail)
     _check_ranges(t, kind, limits, pd, fail)
     if not servo:
         _check_zero(t, kind, table, limits, fail)
-        return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, pd, table.inertia, table.zero or 0.0)
+        return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, pd, table.inertia, table.zero or 0.0,
+                     firmware=table.firmware or "")
     setting = {name: getattr(table, name) for name in OF_SERVOS if getattr(table, name) is not None}
     zero = ServoSetting.zero if table.zero is None else round(table.zero)
     return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, pd, table.inertia,
-                 servo=ServoSetting(zero, **setting))
+                 servo=ServoSetting(zero, **setting), firmware=table.firmware or "")
 
 
 def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Motor:
@@ -111,14 +115,25 @@ def _check_kind(key: str, kind: DriveType, bus: Bus, table: DriveTable, fail: Fa
         fail(f"{key}.pd", "drive", "a servo that is given a duty closes no loop", 'pd = "board"')
 
 
+def _check_firmware(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None:
+    """Each maker writes versions in a way of its own; the other families tell none."""
+    if table.firmware is None:
+        return
+    if kind.family not in TELLS_FIRMWARE:
+        fail(f"{key}.firmware", table.firmware, f"{kind.name} tells none", "remove it")
+    pattern, example = TELLS_FIRMWARE[kind.family]
+    if not re.fullmatch(pattern, table.firmware):
+        fail(f"{key}.firmware", table.firmware, f"is no version of {kind.name}", f'"{example}"')
+    if kind.servo is not None and any(int(part) > 255 for part in table.firmware.split(".")):
+        fail(f"{key}.firmware", table.firmware, "has parts of 0 to 255", f'"{example}"')
+
+
 def _check_servo(t: JointTable, kind: DriveType, table: DriveTable, limits: Limits, fail: Fail) -> None:
     """Its encoder is of one turn: what can be half a turn from the zero could be either way."""
     if table.id < 1:
         fail(f"joint.{t.name}.drive.id", table.id, "a servo's is 1 to 253")
     if table.zero is not None and not (0 <= table.zero < TURN and table.zero == round(table.zero)):
         fail(f"joint.{t.name}.drive.zero", table.zero, "a servo's is one of its counts", "0 to 4095")
-    if any(int(part) > 255 for part in (table.firmware or "0.0").split(".")):
-        fail(f"joint.{t.name}.drive.firmware", table.firmware, "has parts of 0 to 255", '"3.10"')
     for name, reach in (("lower", -limits.lower), ("upper", limits.upper)):
         if not reach < math.pi:
             fail(f"joint.{t.name}.limits.{name}", getattr(limits, name) if np.isfinite(reach) else None,

@@ -72,12 +72,11 @@ class Motor:
 @dataclass(frozen=True)
 class ServoSetting:
     """zero: count that it tells at the joint's zero. offset: that it is set to take off its own counts. limit: largest
-    share of its supply that it is set to give its motor. firmware: its version, as "3.10"; empty: any."""
+    share of its supply that it is set to give its motor."""
 
     zero: int = 2048
     offset: int = 0
     limit: float = 1.0
-    firmware: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,8 @@ class Drive:
     id: of its commands; reply: of what it sends, where it has one of its own. sign: -1 where it turns the other way.
     pd: who closes the loop, the drive with kp and kd in every frame, or the board with torque alone.
     inertia: of its rotor at the output, kg m^2. zero: rad that it tells at the joint's zero; a servo's is in its
-    setting. servo: how a servo is set; None: it is none.
+    setting. servo: how a servo is set; None: it is none. firmware: the version that it must have, a servo's as "3.10",
+    a Damiao's as "5017"; empty: any.
     """
 
     type: DriveType
@@ -99,6 +99,7 @@ class Drive:
     inertia: float = 0.0
     zero: float = 0.0
     servo: ServoSetting | None = None
+    firmware: str = ""
 
 
 @dataclass(frozen=True)

@@ -216,8 +216,8 @@ class DriveTable(Table):
     zero: int | Number | None = key("what it tells at the joint's zero: rad, 0; of a servo a count, 2048", None)
     offset: int | None = key("of a servo: the position offset that is stored in it; 0", None, ge=-2047, le=2047)
     limit: Positive | None = key("of a servo: the torque limit that it is set to, share of its supply; 1", None, le=1.0)
-    firmware: str | None = key("of a servo: the version that it must have, as `3.10`; any", None,
-                               pattern=r"^\d{1,3}\.\d{1,3}$")
+    firmware: str | None = key("of a servo or a Damiao: the version that it must have, as `3.10`, as `5017`; any", None,
+                               pattern=r"^\d{1,9}(\.\d{1,3})?$")
 
 
 class EncoderTable(Table):

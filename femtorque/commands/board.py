@@ -104,7 +104,7 @@ def bringup(
     if write:
         first.write(mech, findings)
     lines = [f"{joint}: {what}" for joint, what in first.summary(findings).items()]
-    words = "\n".join(filter(None, (*lines, first.advice(findings), _mended(mech, write, findings))))
+    words = "\n".join(filter(None, (*lines, first.advice(mechanism, findings), _mended(mech, write, findings))))
     return Answer({"joints": [f.data() for f in findings], "written": write}, words,
                   good=not any(f.problem for f in findings))
 

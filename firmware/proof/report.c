@@ -113,11 +113,11 @@ void prove_capture_ring(void)
 
 #if FT_BUS_DRIVES > 0
 
-uint32_t ft_bus_differs(const ft_bus_drive *d, uint32_t *value)
+uint32_t ft_bus_differs(const ft_bus *b, uint32_t i, uint32_t *value)
 {
-    CLAIM(d >= bus.drive && d < bus.drive + FT_BUS_DRIVES);
-    *value = d->value;
-    return d->differs;
+    CLAIM(b == &bus && i < FT_BUS_DRIVES);
+    *value = b->drive[i].value;
+    return b->drive[i].differs;
 }
 
 void ft_bus_tell(const ft_bus *b, uint32_t which, ft_bus_health *h)

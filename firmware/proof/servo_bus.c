@@ -220,6 +220,6 @@ void prove_wire_arming(void)
               || bus.drive[i].state == (uint8_t)FT_BUS_ENABLED);
         CLAIM(bus.drive[i].asked >= ft_dialect_steps(i));
     }
-    (void)ft_bus_differs(&bus.drive[i], &value);
+    (void)ft_bus_differs(&bus, i, &value);
     END;
 }

@@ -39,6 +39,7 @@ REST_S, REST_LIMIT = 0.4, 5.0  # s without motion before a look, and the longest
 MOVES = 0.02  # rad or m by which a joint has moved
 OTHER_MOVES = 0.25  # the same of a joint that is not driven: outer ones swing a little when inner ones start
 HAND = 0.5  # rad, or a tenth in m: the angle asked for
+FAR = 0.75  # rad, of a drive on CAN: what the range of its velocities is shows after half a radian
 COUNTS_WRONG = 0.05  # a hand is no better than this
 NOT_DRIVEN = "how it turns: no joint is driven while a drive is silent or set otherwise than the file says"
 
@@ -47,7 +48,7 @@ NOT_DRIVEN = "how it turns: no joint is driven while a drive is silent or set ot
 class Finding:
     """Of one joint. problem: empty if all is well. values: what to write into the file to mend it. unknown: what nobody
     here can know of its drive; empty for none. zero: what its drive tells at the joint's zero, rad or a servo's counts;
-    None if it was not taught. firmware: a servo's."""
+    None if it was not taught. firmware: its drive's, where that tells it."""
 
     joint: str
     problem: str
@@ -239,12 +240,22 @@ def write(path: Path, findings: list[Finding]) -> None:
 
 def _by_hand(session: Session, joint: Joint, number: int, hand: Hand) -> float:
     """Counted over told motion."""
-    angle = HAND if joint.type != "prismatic" else 0.1 * HAND
+    angle = asked(joint)
     _rest(session)
     before = np.array(session.status.position)
     hand(joint, angle)
     _rest(session)
     return float(session.difference(session.status.position, before)[number] / angle)
+
+
+def asked(joint: Joint) -> float:
+    """By how much a joint is to be turned from its start, rad; m of one that slides. Up to FAR as far as its limits
+    allow, but no less than others."""
+    if joint.type == "prismatic":
+        return 0.1 * HAND
+    if joint.drive is None or joint.drive.servo is not None:
+        return HAND
+    return max(HAND, min(FAR, joint.limits.upper - joint.start))
 
 
 def _place(session: Session, joint: Joint, number: int, place: Place) -> float:
@@ -309,11 +320,12 @@ def summary(findings: list[Finding]) -> Mapping[str, str]:
             + (f"; not known: {f.unknown}" if f.unknown else "") for f in findings}
 
 
-def advice(findings: list[Finding]) -> str:
+def advice(mechanism: Mechanism, findings: list[Finding]) -> str:
     """On servos with different firmware; empty where all have the same. LeRobot does not take such an arm."""
     of_version: dict[str, list[str]] = {}
+    servos = {joint.name for joint in mechanism.streamed if joint.drive is not None and joint.drive.servo is not None}
     for finding in findings:
-        if finding.firmware:
+        if finding.firmware and finding.joint in servos:
             of_version.setdefault(finding.firmware, []).append(finding.joint)
     if len(of_version) < 2:
         return ""

@@ -56,7 +56,8 @@ def setting(drive: Drive, number: int, bits: int) -> str:
         wanted = {"run_mode": "0", "mech_pos": "where its states have it: position range"}.get(found[0], "the file's")
     else:
         found = next(((r.name, r.format) for r in damiao.REGISTERS.values() if r.number == number), ("", "I"))
-        wanted = {"PMAX": f"{t.position:g}", "VMAX": f"{t.velocity:g}", "TMAX": f"{t.torque:g}", "CTRL_MODE": "1"}.get(
+        wanted = {"PMAX": f"{t.position:g}", "VMAX": f"{t.velocity:g}", "TMAX": f"{t.torque:g}", "CTRL_MODE": "1",
+                  "sw_ver": drive.firmware}.get(
             found[0], "the file's")
     name, form = found
     value = struct.unpack("<f", bits.to_bytes(4, "little"))[0] if form == "f" else bits & (0xFF if form == "B" else ~0)
@@ -71,7 +72,7 @@ def servo_setting(drive: Drive, number: int, bits: int) -> str:
               "angular resolution": "1",
               "least position": "no more than the joint's lower end", "position offset": str(setting.offset),
               "largest position": "no less than the joint's upper end",
-              "torque limit": f"{feetech.FULL * setting.limit:g}", "firmware": setting.firmware}
+              "torque limit": f"{feetech.FULL * setting.limit:g}", "firmware": drive.firmware}
     name = next((r.name for r in feetech.REGISTERS.values() if r.number == number), "")
     told = offset(bits) if name == "position offset" else feetech.firmware_text(bits) if name == "firmware" else bits
     return f"its {name or f'register {number}'} is {told}, and must be {wanted.get(name, 'another')}"
@@ -106,11 +107,12 @@ def silent_words(drive: Drive) -> str:
 
 
 def firmware(told: Any, joints: Sequence[Joint], joint: int) -> str:
-    """Of a servo that is set as it must be, as it told it last of all; empty where it has not."""
+    """Of a drive that tells it and is set as it must be, once it has told all; empty of others."""
     drive = joints[joint].drive
-    if told is None or drive is None or drive.servo is None or told.setting[joint] or state(told, joint) == "silent":
+    if told is None or drive is None or told.setting[joint] or state(told, joint) == "silent":
         return ""
-    return feetech.firmware_text(told.value[joint])
+    written = {"feetech": feetech.firmware_text, "damiao": damiao.firmware_text}.get(drive.type.family)
+    return written(told.value[joint]) if written else ""
 
 
 def words(told: Any, joints: Sequence[Joint], joint: int) -> str:

@@ -72,7 +72,7 @@ def test_that_drives_are_asked_what_they_are_before_they_are_armed():
     app = Bussed(arm())
     app.run(60)
     asked = [h for h in app.drives["elbow"].heard if h.startswith(("read", "write"))]
-    assert asked == ["read 21", "read 22", "read 23", "read 10", "read 9", "write 9", "read 9"]
+    assert asked == ["read 21", "read 22", "read 23", "read 10", "read 9", "write 9", "read 9", "read 14"]
     assert app.drives["elbow"].registers[9] == round(0.02 / 50e-6)  # 20 ms
 
 
@@ -81,7 +81,7 @@ def test_that_a_drive_tells_where_its_joint_is(board):
     for name, at in (("shoulder", 0.7), ("wrist", -1.2)):
         i, joint = board.joint(name)
         board.drives[name].position = joint.drive.sign * at
-        board.run(3000 if False else 10)
+        board.run(10)
     app = Bussed(board.mechanism)
     for name, d in app.drives.items():
         d.position = app.joint(name)[1].drive.sign * 0.5
@@ -275,6 +275,39 @@ def test_that_a_robstride_whose_range_is_another_is_not_armed():
     assert app.command("ARM") == "DRIVE_SETTING" and app.status.refusal_joint == ELBOW
 
 
+def of_firmware(wanted: str) -> Bussed:
+    """All three drives tell 5017; the file wants something of the elbow's."""
+    mechanism = arm()
+    joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, firmware=wanted * (j.name == "elbow")))
+              for j in mechanism.joints]
+    app = Bussed(dataclasses.replace(mechanism, joints=tuple(joints)))
+    app.run(160)
+    return app
+
+
+def test_that_a_damiao_of_another_firmware_than_the_files_is_not_armed():
+    app = of_firmware("5016")
+    assert app.command("ARM") == "DRIVE_SETTING" and app.status.refusal_joint == ELBOW
+    assert drives.words(app.told, app.joints, ELBOW) == "its sw_ver is 5017, and must be 5016"
+    assert drives.firmware(app.told, app.joints, ELBOW) == ""
+
+
+@pytest.mark.parametrize("wanted", ["", "5017"])
+def test_that_a_damiao_tells_its_firmware(wanted):
+    app = of_firmware(wanted)
+    assert [drives.firmware(app.told, app.joints, j) for j in range(3)] == ["5017"] * 3
+    assert app.command("ARM") == "NONE"
+
+
+def test_that_what_a_drive_says_meanwhile_is_not_taken_for_its_firmware():
+    """It has said all but that."""
+    app = Bussed(arm())
+    del app.drives["elbow"].registers[14]
+    app.run(160)
+    assert [drives.firmware(app.told, app.joints, j) for j in range(3)] == ["5017", "", "5017"]
+    assert app.command("ARM") == "DRIVE_SETTING"
+
+
 def by_hand(app: Bussed, name: str, velocity: float, share: float = 1.0) -> None:
     """Turn a joint of an arm that is off, by 1.2 rad. share: of the velocity that its drive tells."""
     d = app.drives[name]
@@ -305,6 +338,20 @@ def test_that_a_range_of_velocity_that_is_another_shows_when_the_joint_is_turned
     by_hand(app, "elbow", -1.0)
     app.run(100)
     assert app.command("ARM") == "NONE"
+
+
+@pytest.mark.parametrize("waited", range(0, 2000, 250))
+def test_that_a_turn_by_three_quarters_of_a_radian_shows_another_range_whenever_it_begins(waited):
+    """As bring-up asks for, in 1.5 s, from rest to rest."""
+    app = Bussed(arm("robstride"))
+    d = app.drives["elbow"]
+    app.run(60 + waited)
+    for k in range(1500):
+        velocity = 0.25 * math.pi * math.sin(math.pi * k / 1500.0)
+        d.position += 1e-3 * velocity
+        d.velocity = 0.5 * velocity
+        app.run(1)
+    assert app.command("ARM") == "DRIVE_SETTING" and app.status.refusal_joint == ELBOW
 
 
 def test_that_velocities_that_trail_are_no_other_range():

@@ -179,8 +179,8 @@ def test_that_a_servo_that_is_set_otherwise_is_not_armed(register, size, value, 
     assert drives.words(app.told, app.joints, PAN) == said
 
 
-def of_firmware(minor: int, **setting) -> Served:
-    app = Served(arm(servo=dataclasses.replace(so101().joints[0].drive.servo, **setting)))
+def of_firmware(minor: int, **drive) -> Served:
+    app = Served(arm(**drive))
     app.servos["shoulder_pan"].stored[0:2] = bytes([3, minor])
     app.servos["shoulder_pan"].power_up(0.0)
     app.run(170)

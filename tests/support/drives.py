@@ -37,7 +37,7 @@ class FakeDrive:
 
     def __post_init__(self) -> None:
         t = self.drive.type
-        self.registers = {21: t.position, 22: t.velocity, 23: t.torque, 10: 1, 9: 0, 0x7005: 0, 0x7028: 0}
+        self.registers = {21: t.position, 22: t.velocity, 23: t.torque, 10: 1, 9: 0, 14: 5017, 0x7005: 0, 0x7028: 0}
 
     def power_up(self) -> None:
         """What it was told not to store is forgotten."""
@@ -76,7 +76,8 @@ class FakeDrive:
         d = self.drive
         assert d.reply is not None
         if frame.id == damiao.BROADCAST and int.from_bytes(frame.data[:2], "little") == d.id:
-            return Frame(d.reply, self._register(frame.data))
+            told = self._register(frame.data)
+            return Frame(d.reply, told) if told else None
         return self._mit(frame, self.error or None)
 
     def _cheetah(self, frame: Frame) -> Frame | None:
@@ -106,13 +107,16 @@ class FakeDrive:
         code = int(self.enabled) if error is None else error
         return Frame(d.reply, mit.answer(d.type, d.id, state, error=code, temperature=30))
 
-    def _register(self, data: bytes) -> bytes:
-        number, kind = data[3], "I" if data[3] in (7, 8, 9, 10) else "f"
+    def _register(self, data: bytes) -> bytes | None:
+        """None: it does not know the register."""
+        number, kind = data[3], "I" if data[3] in (7, 8, 9, 10, 14) else "f"
         if data[2] == WRITTEN:
             self.heard.append(f"write {number}")
             self.registers[number] = struct.unpack("<" + kind, data[4:])[0]
         else:
             self.heard.append(f"read {number}")
+        if number not in self.registers:
+            return None
         value = self.registers[number]
         return data[:4] + struct.pack("<" + kind, int(value) if kind == "I" else value)
 

@@ -64,7 +64,6 @@ static void take_state(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
     d->answers++;
     d->position = said->position;
     d->velocity = said->velocity;
-    d->error = said->error;
     d->warmth = said->warmth;
 #if FT_WIRES > 0
     d->volts = said->volts;
@@ -213,7 +212,6 @@ static void miss(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
     if (d->state != FT_BUS_SILENT)
         homed[joint] = false;
     d->state = FT_BUS_SILENT;
-    d->error = 0;
     forget(d);
 }
 
@@ -592,9 +590,12 @@ uint32_t ft_bus_set_right(const ft_bus *b)
     return FT_GOOD;
 }
 
-uint32_t ft_bus_differs(const ft_bus_drive *d, uint32_t *value)
+uint32_t ft_bus_differs(const ft_bus *b, uint32_t i, uint32_t *value)
 {
-    *value = d->value;
+    const ft_bus_drive *d = &b->drive[i];
+    const bool all = d->asked >= ft_dialect_steps(i);
+
+    *value = all || d->differs != 0u ? d->value : 0u;
     if (d->differs != 0u || !d->travel.wrong)
         return d->differs;
     memcpy(value, &d->travel.range, sizeof *value);

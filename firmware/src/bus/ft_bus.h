@@ -41,8 +41,9 @@ typedef enum {
 
 typedef struct {
     uint8_t state;
-    uint8_t error, warmth; /* as it says: its own code; deg C */
-    uint8_t ailed;         /* its last error since it was enabled last */
+    uint8_t warmth;        /* deg C, as it says */
+    uint8_t ailed;         /* its last error since it was enabled last, its own
+                            * code */
     uint8_t volts;         /* 0.1 V, of a servo's supply */
     uint8_t asked;         /* settings that are as they must be */
     bool answered;         /* since the last tick */
@@ -92,8 +93,9 @@ uint32_t ft_bus_heard_of(const ft_bus *b);
 uint32_t ft_bus_well(const ft_bus *b);
 uint32_t ft_bus_set_right(const ft_bus *b);
 
-/* Return the number of a drive's setting that is wrong, or 0, and its value. */
-uint32_t ft_bus_differs(const ft_bus_drive *d, uint32_t *value);
+/* Return the number of a drive's setting that is wrong, or 0, and its value;
+ * that of the last one where all are right. */
+uint32_t ft_bus_differs(const ft_bus *b, uint32_t i, uint32_t *value);
 
 #endif
 #endif

@@ -14,8 +14,8 @@
 /* What a step is about. PLACE: the position without a scale, which shows
  * whether that of the states is the file's. BYTE_OURS, OCTET, WORD: of a servo,
  * one byte that is ours to say, one and two that are not. */
-typedef enum { POSITION, VELOCITY, TORQUE, MODE, WATCHDOG, PLACE, BYTE_OURS,
-               OCTET, WORD } subject;
+typedef enum { POSITION, VELOCITY, TORQUE, MODE, WATCHDOG, FIRMWARE, PLACE,
+               BYTE_OURS, OCTET, WORD } subject;
 
 typedef struct {
     uint16_t number; /* the drive's */
@@ -28,12 +28,15 @@ typedef struct {
 
 #if FT_DRIVE_DAMIAO
 #define DAMIAO_MIT 1u /* its mode that takes torques */
+
+/* The host is told the answer to the last. */
 static const step_row damiao[] = {
     { FT_DAMIAO_POSITION, POSITION },
     { FT_DAMIAO_VELOCITY, VELOCITY },
     { FT_DAMIAO_TORQUE, TORQUE },
     { FT_DAMIAO_MODE, MODE },
     { FT_DAMIAO_TIMEOUT, WATCHDOG },
+    { FT_DAMIAO_FIRMWARE, FIRMWARE },
 };
 #endif
 
@@ -398,6 +401,18 @@ static bool there(uint32_t bits, float place)
     return within(told, place, NEAR);
 }
 
+#if FT_DRIVE_DAMIAO
+
+/* Return whether a drive's firmware is the file's, which may name none. */
+static bool as_pinned(uint32_t i, uint32_t version)
+{
+    const ft_damiao_config *c = &ft_damiao[i];
+
+    return ((version ^ c->firmware) & c->matters) == 0u;
+}
+
+#endif
+
 /* Return whether a setting is as it must be. */
 static bool right(uint32_t i, uint32_t about, uint32_t value, float place)
 {
@@ -409,6 +424,7 @@ static bool right(uint32_t i, uint32_t about, uint32_t value, float place)
     case TORQUE: return alike(value, c->torque);
 #if FT_DRIVE_DAMIAO
     case MODE: return (value & BYTE) == (IS_DAMIAO(i) ? DAMIAO_MIT : 0u);
+    case FIRMWARE: return as_pinned(i, value);
 #else
     case MODE: return (value & BYTE) == 0u;
 #endif

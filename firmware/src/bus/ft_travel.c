@@ -6,6 +6,8 @@
 
 #define FAR 0.5f     /* rad, of one look */
 #define LONG (2u * (uint32_t)FT_TICK_HZ) /* ticks, after which it is given up */
+#define SOON ((uint32_t)FT_TICK_HZ / 4u) /* the same before it has moved */
+#define STILL 0.05f  /* rad: less is no motion yet */
 #define SHARE 0.1f   /* by which the two may differ */
 #define LAG 0.02f    /* s, by which velocities told may trail */
 #define MOST 16.0f   /* times the file's range: what is more is told as that */
@@ -60,6 +62,13 @@ static void judge(ft_travel *t, float range)
     t->begun = false;
 }
 
+/* Return after how many ticks a look is given up: soon where nothing moves yet,
+ * so that a motion is seen from its beginning. */
+static uint32_t patience(const ft_travel *t)
+{
+    return size(t->away) < STILL ? SOON : LONG;
+}
+
 void ft_travel_tick(ft_travel *t, bool answered, uint32_t position,
                     float velocity, float step, float range)
 {
@@ -75,7 +84,7 @@ void ft_travel_tick(ft_travel *t, bool answered, uint32_t position,
         t->position = position;
     } else
         t->went += t->velocity / (float)FT_TICK_HZ;
-    if (++t->ticks > LONG)
+    if (++t->ticks > patience(t))
         t->begun = false;
     else if (answered && size(t->away) > FAR)
         judge(t, range);

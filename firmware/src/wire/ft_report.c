@@ -199,8 +199,11 @@ void ft_report_ident(ft_msg_ident *m)
 #if FT_BUS_DRIVES > 0
 
 /* Say how one drive is. */
-static void copy_drive(ft_msg_drives *m, uint32_t j, const ft_bus_drive *d)
+static void copy_drive(ft_msg_drives *m, uint32_t i, const ft_bus *b)
 {
+    const ft_bus_drive *d = &b->drive[i];
+    const uint32_t j = ft_drive[i].joint;
+
     m->state[j] = d->state;
     m->error[j] = d->ailed;
     m->warmth[j] = d->warmth;
@@ -208,7 +211,7 @@ static void copy_drive(ft_msg_drives *m, uint32_t j, const ft_bus_drive *d)
     m->answers[j] = d->answers;
     m->lost[j] = d->lost;
     m->late[j] = d->late;
-    m->setting[j] = (uint16_t)ft_bus_differs(d, &m->value[j]);
+    m->setting[j] = (uint16_t)ft_bus_differs(b, i, &m->value[j]);
 }
 
 /* Say how drives and their buses are. */
@@ -221,7 +224,7 @@ void ft_report_drives(ft_msg_drives *m, const ft_view *v)
     m->tick = v->time->tick;
     m->foreign = v->bus->foreign;
     for (i = 0; i < FT_BUS_DRIVES; i++)
-        copy_drive(m, ft_drive[i].joint, &v->bus->drive[i]);
+        copy_drive(m, i, v->bus);
     for (i = 0; i < FT_BUSES; i++) {
         ft_bus_tell(v->bus, i, &h);
         m->off[i] = h.off ? 1u : 0u;

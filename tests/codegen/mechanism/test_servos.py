@@ -64,6 +64,8 @@ def test_the_motor_inversion_gives_the_voltage_of_a_servo():
     ("id = 1 }", "id = 1, zero = 4096 }", "joint.shoulder_pan.drive.zero = 4096: a servo's is one of its counts; 0 to"),
     ("id = 1 }", "id = 1, zero = 0.5 }", "joint.shoulder_pan.drive.zero = 0.5: a servo's is one of its counts"),
     ("id = 1 }", 'id = 1, firmware = "3.300" }', "joint.shoulder_pan.drive.firmware = '3.300': has parts of 0 to 255"),
+    ("id = 1 }", 'id = 1, firmware = "310" }',
+     "joint.shoulder_pan.drive.firmware = '310': is no version of feetech-sts3215-12v; \"3.10\""),
     ("lower = -1.91986", "lower = -3.2", "feetech-sts3215-12v tells one turn: the joint must stay within half a turn"),
     ("velocity = 4.0", "velocity = 5.0", "feetech-sts3215-12v tells at most 4.71239 rad/s"),
     ("effort = 2.9", "effort = 3.0", "feetech-sts3215-12v tells at most 2.94199 N m"),

@@ -71,6 +71,8 @@ static uint32_t settings(uint32_t i, setting s[STEPS])
         s[n++] = (setting){ 23, bits(c->torque), bits(c->torque), false };
         s[n++] = (setting){ 10, 1, 1, false };
         s[n++] = (setting){ 9, c->watchdog, 0, true };
+        s[n++] = (setting){ 14, ft_damiao[i].firmware, ft_damiao[i].firmware,
+                            false };
     } else if (c->family == ROBSTRIDE) {
         s[n++] = (setting){ 0x7005, 0, 0, false };
         s[n++] = (setting){ 0x7028, c->watchdog, 0, true };

@@ -9,7 +9,7 @@ from codegen.drive.catalogue import DRIVES
 from codegen.mechanism.description import Bus, Drive, Mechanism, Safety
 from codegen.mechanism.reader import load_mechanism
 
-CAN = (Drive(DRIVES["damiao-4340"], "can2", 1, reply=0x11, pd="drive"),
+CAN = (Drive(DRIVES["damiao-4340"], "can2", 1, reply=0x11, pd="drive", firmware="5017"),
        Drive(DRIVES["robstride-02"], "can2", 2, sign=-1, pd="drive"),
        Drive(DRIVES["cubemars-ak60-6"], "can2", 3, reply=3, pd="board"),
        Drive(DRIVES["mini-cheetah"], "can2", 4, reply=0, pd="board"))
@@ -24,6 +24,6 @@ def arm() -> Mechanism:
     joints[1] = replace(joints[1], limits=replace(joints[1].limits, lower=-0.05))
     weak = m.joints[-1].drive
     assert weak is not None and weak.servo is not None
-    last = replace(m.joints[-1], drive=replace(weak, servo=replace(weak.servo, limit=0.1, firmware="3.10")))
+    last = replace(m.joints[-1], drive=replace(weak, firmware="3.10", servo=replace(weak.servo, limit=0.1)))
     return replace(m, name="mixed", buses=(Bus("can2"), *m.buses), joints=(*joints, m.joints[4], last),
                    safety=Safety(host="coast", electrical="brake"))

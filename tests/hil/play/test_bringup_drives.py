@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from codegen.mechanism.reader import load_mechanism
-from host.lab.bringup import Look, judge_drive
+from host.lab.bringup import Look, asked, judge_drive
 from tests.support.bus_arm import file_of
 from tests.support.plugged import Hand, plugged_in
 
@@ -41,7 +41,7 @@ def looked_at(here, monkeypatch, tmp_path):
         text = text.replace("gains = {", "friction = { viscous = 0.5, coulomb = 0.05 }\ngains = {")
         file.write_text(text.replace('"damiao_arm"', f'"lying_{len(text)}"'))
         with plugged_in(load_mechanism(file)) as board:
-            monkeypatch.setattr(sys, "stdin", Firm(board))
+            monkeypatch.setattr(sys, "stdin", Firm(board, angle=0.75))
             spoil(board.wiring.buses)
             done = here("bringup", file, "--port", "auto", "--json", *options)
             board.run(0.05)
@@ -62,7 +62,8 @@ def test_a_drive_that_is_mounted_the_other_way_is_told_and_mended(looked_at):
     assert [j.drive.sign for j in file.moving] == [1, -1, -1] and set(unknown.values()) == {""}
 
 
-KINDS = {"cubemars": ("cubemars-ak10-9", "cubemars-ak80-9", 50),
+KINDS = {"robstride": ("robstride-02", "robstride-00", 44),
+         "cubemars": ("cubemars-ak10-9", "cubemars-ak80-9", 50),
          "mini-cheetah": ("mini-cheetah", "mini-cheetah", 65)}  # of shoulder and elbow; of the wrist; velocity
 
 
@@ -78,6 +79,13 @@ def test_a_velocity_range_that_no_one_can_ask_for_shows_when_the_joint_is_turned
     assert said["shoulder"].endswith(f" rad/s, and it must be {velocity}") and said["elbow"] == said["wrist"] == ""
     assert re.match(r"whether its range of torque is \d+ N m: it does not tell", unknown["shoulder"])
     assert all("no joint is driven" in what for what in unknown.values())
+
+
+def test_a_joint_with_a_drive_is_asked_to_be_turned_farther_where_its_limits_allow():
+    """By three quarters of a radian; a narrow one by half a radian, as others."""
+    elbow = file_of().streamed[1]
+    assert [asked(replace(elbow, limits=replace(elbow.limits, upper=upper))) for upper in (2.5, 0.6, 0.3)] == [
+        0.75, 0.6, 0.5]
 
 
 def narrow(buses):

@@ -118,9 +118,11 @@ def test_the_count_where_a_servo_stands_at_its_start_is_its_zero(sign, place, ze
 
 
 def test_servos_of_different_firmware_are_named():
-    found = [Finding(name, "", 0.1, None, {}, firmware=version) for name, version in (("a", "3.10"), ("b", "3.9"))]
-    assert advice(found) == ("servos have different firmware (3.10: a; 3.9: b): bring all to one by Feetech's own tool")
-    assert advice(found[:1]) == ""
+    found = [Finding(name, "", 0.1, None, {}, firmware=version) for name, version in (
+        ("elbow_flex", "3.10"), ("gripper", "3.9"))]
+    assert advice(so101(), found) == ("servos have different firmware (3.10: elbow_flex; 3.9: gripper): bring all to "
+                                      "one by Feetech's own tool")
+    assert advice(so101(), found[:1]) == ""
 
 
 def test_a_gear_behind_a_servo_is_none_that_a_file_can_say():
