@@ -705,8 +705,8 @@ MUTATIONS = {
         "f405rg-6", "stm32/ft_outputs.c", "ft_wanted && ft_chip_estop())", "false)",
         lambda machine: test_estop_drops_the_outputs_and_they_do_not_come_back(machine)),
     "direction switches with the tick that computes it": (
-        "f405rg-4", "stm32/ft_outputs.c", "            ft_next[i].direction = ft_direction_of(d, x);",
-        "            GPIO(d->port)->BSRR = ft_next[i].direction = ft_direction_of(d, x);",
+        "f405rg-4", "stm32/ft_outputs.c", "            ft_next[i].direction = ft_direction_of(d, x[i]);",
+        "            GPIO(d->port)->BSRR = ft_next[i].direction = ft_direction_of(d, x[i]);",
         lambda machine: test_duty_of_a_tick_is_held_over_the_next_whole_tick(machine)),
     "outputs may go on without a crystal": (
         "nucleo-g474re-6", "stm32/ft_outputs.c", "!enabled || !ft_clock_good() || FT_TOLERANT", "!enabled",

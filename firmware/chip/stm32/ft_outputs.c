@@ -147,6 +147,12 @@ static void ft_timer_prepare(const ft_pwm_timer *t)
     timer->SR = 0;
 }
 
+/* Return whether a joint's duty is written to a timer in every tick. */
+static inline bool ft_written(uint32_t i)
+{
+    return ft_drive_table[i].kind != FT_NO_DRIVE && !ft_drive_table[i].looped;
+}
+
 /* Write a compare value to the registers of one drive. */
 static inline void ft_write(const ft_drive *d, uint32_t width)
 {
@@ -236,7 +242,7 @@ static inline void ft_switch_directions(void)
 {
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
-        if (ft_drive_table[i].kind != FT_NO_DRIVE && !ft_drive_table[i].looped)
+        if (ft_written(i))
             GPIO(ft_drive_table[i].port)->BSRR = ft_next[i].direction;
 }
 
@@ -330,8 +336,27 @@ static inline uint32_t ft_direction_of(const ft_drive *d, float duty)
                                       : 1u << (low ? d->pin + 16u : d->pin);
 }
 
+/* Return whether a duty to be written is beyond its bound, or no number. */
+static inline bool ft_any_beyond(const float duty[])
+{
+    FT_FOLDED
+    for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
+        if (ft_written(i) && !(__builtin_fabsf(duty[i]) <= FT_DUTY_BOUND))
+            return true;
+    return false;
+}
+
+/* Duties are looked at before any is made a width: with no branch in between,
+ * constants are there once for all of them. */
 void ft_chip_duties(const float duty[])
 {
+    float bounded[FT_TABLE_SIZE];
+    const float *x = duty;
+    if (__builtin_expect(ft_any_beyond(duty), 0)) {
+        for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
+            bounded[i] = ft_bounded(duty[i], FT_DUTY_BOUND);
+        x = bounded;
+    }
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
         const ft_drive *d = &ft_drive_table[i];
@@ -339,9 +364,8 @@ void ft_chip_duties(const float duty[])
             float share = ft_bounded(duty[i], 1.0f);
             ft_asked[i] = ft_bounded(share * ft_bus_ratio(), 1.0f);
         } else if (d->kind != FT_NO_DRIVE) {
-            float x = ft_bounded(duty[i], FT_DUTY_BOUND);
-            ft_next[i].width = ft_width_of(d, x);
-            ft_next[i].direction = ft_direction_of(d, x);
+            ft_next[i].width = ft_width_of(d, x[i]);
+            ft_next[i].direction = ft_direction_of(d, x[i]);
         }
     }
 }
