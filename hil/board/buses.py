@@ -12,6 +12,7 @@ from codegen.board import description
 from codegen.drive.catalogue import DRIVES
 from codegen.mechanism.description import Bus, Drive, Joint, Mechanism, ServoSetting
 from hil.board.bridges import Served, pin_of
+from hil.board.servo_steps import ServoSteps
 from hil.bus.clock import Clock
 from hil.bus.half_duplex import OneWire
 from hil.bus.wire import Wire
@@ -21,7 +22,8 @@ from hil.drives import catalogue
 from hil.drives.drive import Drive as VirtualDrive
 from hil.drives.fields import Ranges
 from hil.drives.sts import LEAST_SUPPLY as LEAST_OF_SERVOS
-from hil.drives.sts import OFFSET, TORQUE, TURN, Sts3215
+from hil.drives.sts import OFFSET, TURN, Sts3215
+from hil.drives.sts_motor import TORQUE
 from hil.plant.choose import Driven
 
 Array = NDArray[np.float64]
@@ -89,6 +91,7 @@ class Buses:
             elif joint.drive:
                 self.drives[j] = made(joint.drive, buses[joint.drive.bus], self.wires[joint.drive.bus])
                 self.drives[j].power_up(self._angle(j))
+        self._in_c = ServoSteps(self.servos, self.signs, plant)
 
     def _servo(self, clock: Clock, j: int, joint: Joint, drive: Drive, setting: ServoSetting) -> Sts3215:
         """As it comes, but for what its owner has stored. Its output is mounted so that it tells the zero there."""
@@ -128,6 +131,11 @@ class Buses:
         """Let the plant go on from one time to another, s, with voltages (J,) at its motors and its drives at work."""
         count = max(1, round((until - since) / STEP))
         h = (until - since) / count
+        if self.servos and not self.drives and self._in_c.could():
+            self._switch()
+            self._in_c.move(since, h, count, voltage, self._supply())
+            return
+        self._in_c.recall()
         for i in range(count):
             self._plant.move(h, self._voltages(since + i * h, voltage), self._torques(h, since + i * h))
 
@@ -135,15 +143,23 @@ class Buses:
         """Those at the bridges, and at the servos' motors."""
         if not self.servos:
             return voltage
+        self._switch()
         volts, q, v, current = np.array(voltage, float), self._plant.q, self._plant.v, self._plant.current
-        supplied = self._supply() > LEAST_OF_SERVOS
         for j, servo in self.servos.items():
             sign = self.signs[j]
-            angle = float(sign * q[j])
-            if (on := supplied and servo.supplied) != servo.powered:
-                servo.power_up(angle) if on else servo.power_off()
-            volts[j] = sign * servo.terminal(now, angle, float(sign * v[j]), float(current[j]))
+            volts[j] = sign * servo.terminal(now, float(sign * q[j]), float(sign * v[j]), float(current[j]))
         return volts
+
+    def _switch(self) -> None:
+        """Servos have power or have none."""
+        supplied = self._supply() > LEAST_OF_SERVOS
+        for j, servo in self.servos.items():
+            if (on := supplied and servo.supplied) != servo.powered:
+                servo.power_up(float(self.signs[j] * self._plant.q[j])) if on else servo.power_off()
+
+    def look(self) -> None:
+        """Somebody may have changed the plant: C is told anew."""
+        self._in_c.recall()
 
     def _torques(self, h: float, now: float) -> Array:
         torques, q, v = np.zeros(len(self.signs)), self._plant.q, self._plant.v

@@ -61,6 +61,7 @@ class PlantCoupler:
 
     def look(self) -> None:
         """Somebody may have changed what is outside of the chip."""
+        self._wiring.buses.look()
         if self._borrowed is not None:
             self._borrowed.look()
 
@@ -96,15 +97,15 @@ class PlantCoupler:
             if self._wiring.brakes.closed(self._plant_at):
                 self._plant.stop()  # without slip: how much torque they hold is not modelled
                 self._plant.hold(until - self._plant_at, volts)
-            elif self._let_be(volts) and np.all(np.abs(self._plant.v) < GRIP):
+            elif self._let_be() and np.all(np.abs(self._plant.v) < GRIP):
                 self._plant.hold(until - self._plant_at, volts)
             else:
                 self._move(until, volts)
             self._plant_at = until
 
-    def _let_be(self, volts: Array) -> bool:
+    def _let_be(self) -> bool:
         """Whether an arm at rest is held up from outside, nothing driving it."""
-        return self.held and bool(np.all(np.isnan(volts))) and not self._wiring.buses.driving
+        return self.held and all(volts is None for volts in self._terminals) and not self._wiring.buses.driving
 
     def _move(self, until: float, volts: Array) -> None:
         if self._wiring.buses.drives or self._wiring.buses.servos:

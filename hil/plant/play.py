@@ -59,6 +59,11 @@ class Plant(Driven):
         return self._both(self.inner.v)
 
     @property
+    def sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """(n,) of the inner plant's joints those of the motors and those of the outputs, the same without play."""
+        return self._gears, self._outputs
+
+    @property
     def lean(self) -> Array:
         """(n,) rad of each output in its play, from the middle."""
         return np.where(self._outputs != self._gears, self.inner.q[self._outputs], 0.0)

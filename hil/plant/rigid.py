@@ -36,6 +36,7 @@ Array = NDArray[np.float64]
 
 MAX_STEP = 5e-4  # s
 STOP_HZ = 60.0  # a joint of the arm's own inertia swings so fast on its hard stop, critically damped
+STOP_RATE = 2.0 * np.pi * STOP_HZ  # rad/s
 
 
 @dataclass
@@ -53,8 +54,8 @@ class Plant(Driven, Lendable):
     mass_scale and friction_scale change it on purpose against what the controller believes; `friction=False` has
     none. `q` itself is the measurement of an encoder without quantisation. pose (n,): where the joints stand when the
     encoders are switched on, by default at `start`. stops (n, 2): hard ones, rad or m; infinite where there is none.
-    hand: torque (n,) that somebody exerts on the joints, a function of the plant. compiled: whether steps that have
-    neither stops nor a hand are taken in C; what is here is what that is held against.
+    hand: torque (n,) that somebody exerts on the joints, a function of the plant. compiled: whether steps that
+    have no hand are taken in C; what is here is what that is held against.
 
     While it is lent, who asks for the state has it recalled first.
     """
@@ -84,12 +85,13 @@ class Plant(Driven, Lendable):
         self.book = EnergyBook()
         self.q = np.array([j.start for j in joints] if pose is None else pose, float)
         self.stops = None if stops is None else np.asarray(stops, float)
+        self._ends = np.full((2, self.n), ((-np.inf,), (np.inf,))) if self.stops is None else self.stops.T.copy()
         self.hand: Callable[[Plant], Array] | None = None
         self.indexes: dict[int, float] = {}  # joint: rad or m at which its index is
         self.v = np.zeros(self.n)
         self.encoders = Encoders(joints, self.q)
         self.time = 0.0
-        self._compiled = RigidSteps(self.tree) if compiled and self.n <= MOST else None
+        self._compiled = RigidSteps(self.tree, STOP_RATE) if compiled and self.n <= MOST else None
 
     # -- what the board sees ------------------------------------------------
 
@@ -129,7 +131,7 @@ class Plant(Driven, Lendable):
         """Take steps in C; how many it has taken."""
         self.recall()
         steps = self._compiled
-        if steps is None or self.hand is not None or self.stops is not None:
+        if steps is None or self.hand is not None:
             return 0
         self._fill(steps, voltage, torque)
         done = steps.take(h, count)
@@ -145,7 +147,7 @@ class Plant(Driven, Lendable):
     def _parameters(self) -> tuple[Array, ...]:
         motors = self._motors
         return (motors.R, motors.L, motors.constant, motors.inertia, self.viscous, self.coulomb, self.stiffness,
-                self.rest)
+                self.rest, *self._ends)
 
     def _have_back(self) -> None:
         assert self._compiled is not None
@@ -158,7 +160,7 @@ class Plant(Driven, Lendable):
     @property
     def lendable(self) -> bool:
         own = getattr(self.drive, "__func__", None) is Driven.drive
-        return own and self._compiled is not None and self.hand is None and self.stops is None
+        return own and self._compiled is not None and self.hand is None
 
     @property
     def handle(self) -> int:
@@ -218,8 +220,8 @@ class Plant(Driven, Lendable):
         """Forces (n,) of the hard stops, and the dampings with theirs."""
         assert self.stops is not None
         beyond = np.minimum(q - self.stops[:, 0], 0.0) + np.maximum(q - self.stops[:, 1], 0.0)
-        omega, own = 2.0 * np.pi * STOP_HZ, np.diag(mass)
-        return -own * omega**2 * beyond, damping + np.where(beyond != 0.0, 2.0 * own * omega, 0.0)
+        own = np.diag(mass)
+        return -own * STOP_RATE**2 * beyond, damping + np.where(beyond != 0.0, 2.0 * own * STOP_RATE, 0.0)
 
     # -- bookkeeping --------------------------------------------------------
 

@@ -1,5 +1,6 @@
-/* Steps of hil/plant/rigid.py, which explains them, with nothing but motors and
- * torques on the joints. In C because a control tick has a dozen of them. */
+/* Steps of hil/plant/rigid.py, which explains them, with nothing but motors,
+ * torques and hard stops on the joints. In C because a control tick has a dozen
+ * of them. */
 #include "rigid_steps.h"
 
 #include "dry_friction.h"
@@ -14,6 +15,19 @@ typedef struct {
     double mass[MOST * MOST], inverse[MOST * MOST];
     double next[MOST], dry[MOST];
 } step;
+
+/* Form the force of a joint's hard stop, whose damping it adds. */
+static double stop(const rigid_arm *a, const step *s, int64_t i,
+                   double *damping)
+{
+    double own = s->mass[i * a->tree->n + i], rate = a->stop_rate;
+    double beyond = fmin(s->middle[i] - a->lowest[i], 0.0) +
+                    fmax(s->middle[i] - a->highest[i], 0.0);
+    if (beyond == 0.0)
+        return 0.0;
+    *damping += 2.0 * own * rate;
+    return -own * rate * rate * beyond;
+}
 
 /* Form the equations in the middle of the step: system x = right. */
 static void form(const rigid_arm *a, const motors_at *at, step *s,
@@ -33,11 +47,13 @@ static void form(const rigid_arm *a, const motors_at *at, step *s,
         system[i] = s->mass[i] + s->h * coriolis[i];
     linear_times(n, s->mass, a->v, s->right);
     for (i = 0; i < n; i++) {
-        double half = 0.5 * s->h * (a->viscous[i] + at->damping[i]);
+        double damping = a->viscous[i] + at->damping[i];
+        double push = stop(a, s, i, &damping), half = 0.5 * s->h * damping;
         s->active[i] = motors_torque(&a->motors, at, i) + a->torque[i];
         system[i * n + i] += half;
         s->right[i] += s->h * (gravity[i] + s->active[i] -
-                               a->stiffness[i] * (s->middle[i] - a->rest[i])) -
+                               a->stiffness[i] * (s->middle[i] - a->rest[i]) +
+                               push) -
                        half * a->v[i];
     }
 }

@@ -12,7 +12,9 @@ typedef struct {
     motors motors;
     const double *torque, *rotor;
     const double *viscous, *coulomb, *stiffness, *rest;
+    const double *lowest, *highest; /* hard stops; infinite: there is none */
     double *found;
+    double stop_rate; /* rad/s of a joint alone on its stop */
     double worked, lost; /* J of motors and friction, added up */
 } rigid_arm;
 

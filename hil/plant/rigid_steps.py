@@ -20,13 +20,13 @@ Array = NDArray[np.float64]
 PARTS = ("rigid_steps", "rigid_tree", "motors", "dry_friction", "linear")
 _MOTORS = ("current", "volts", "ohm", "henry", "constant")
 _JOINTS = ("q", "v", "current", "volts", "torque", "ohm", "henry", "constant", "rotor", "viscous", "coulomb",
-           "stiffness", "rest")
+           "stiffness", "rest", "lowest", "highest")
 _PARAMETERS = _JOINTS.index("ohm")  # from here on
 CDEF = TREE_CDEF + PLANT_STEPS_CDEF + """
 typedef struct { double *current, *volts; const double *ohm, *henry, *constant; } motors;
 typedef struct {
     const rigid_tree *tree; double *q, *v; motors motors; const double *torque, *rotor, *viscous, *coulomb, *stiffness,
-    *rest; double *found, worked, lost;
+    *rest, *lowest, *highest; double *found, stop_rate, worked, lost;
 } rigid_arm;
 int64_t rigid_steps(void *arm, double h, int64_t count);
 """
@@ -34,9 +34,9 @@ int64_t rigid_steps(void *arm, double h, int64_t count);
 
 class RigidSteps:
     """q, v, current (n,): before and after the steps; read them with `taken`. arm.worked, arm.lost: J of motors and
-    friction, added up. handle: see plant_steps.h."""
+    friction, added up. handle: see plant_steps.h. stop_rate: rad/s at which a joint alone swings on its hard stop."""
 
-    def __init__(self, tree: RigidTree) -> None:
+    def __init__(self, tree: RigidTree, stop_rate: float) -> None:
         ffi, self._lib = _library()
         self._rows = np.zeros((len(_JOINTS), tree.n))
         self._flat = self._rows.reshape(-1)
@@ -46,7 +46,7 @@ class RigidSteps:
         own = {name: row for name, row in rows.items() if name not in _MOTORS}
         self.arm = ffi.new("rigid_arm *", {
             **own, "tree": ffi.cast("rigid_tree *", tree.pointer), "motors": {name: rows[name] for name in _MOTORS},
-            "found": self._held[2]})
+            "found": self._held[2], "stop_rate": stop_rate})
         self.handle = ffi.new("plant_steps *", {
             "arm": self.arm, "take": self._lib.rigid_steps, "n": tree.n,
             **{name: rows[name] for name in ("q", "v", "current", "volts")}})

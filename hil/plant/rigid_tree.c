@@ -156,6 +156,16 @@ static void join(const rigid_tree *t, int64_t i, int64_t j, int64_t k,
                            dot(jw, t->gyro + 3 * k);
 }
 
+/* Tell whether a body has any mass: gears between two joints have none. */
+static int is_there(const rigid_tree *t, int64_t i)
+{
+    int x;
+    for (x = 0; x < 9; x++)
+        if (t->inertia[9 * (i - 1) + x] != 0.0)
+            return 1;
+    return t->mass[i - 1] != 0.0;
+}
+
 /* Add body i's part. */
 static void add_body(const rigid_tree *t, int64_t i, const double *v,
                      const dynamics *found)
@@ -188,5 +198,6 @@ void rigid_tree_at(const rigid_tree *t, const double *q, const double *v,
     for (k = 1; k <= t->n; k++)
         place(t, k, q[k - 1], v[k - 1]);
     for (k = 1; k <= t->n; k++)
-        add_body(t, k, v, &parts);
+        if (is_there(t, k))
+            add_body(t, k, v, &parts);
 }

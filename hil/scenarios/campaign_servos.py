@@ -17,8 +17,9 @@ from codegen.drive.catalogue import DRIVES
 from codegen.mechanism.buses import servo_motor
 from codegen.mechanism.description import Bus, Drive, Gains, Mechanism, ServoSetting
 from codegen.mechanism.reader import load_mechanism
-from hil.drives import sts
-from hil.drives.sts import ERRORS, Sts3215
+from hil.drives import sts, sts_motor
+from hil.drives.sts import Sts3215
+from hil.drives.sts_motor import ERRORS
 from hil.scenarios import campaign_drives as campaign
 from hil.scenarios.campaign import Scene
 from hil.scenarios.campaign_drives import DRIVEN, LEVEL, RESTING, Injection, Outcome, later
@@ -170,7 +171,7 @@ def _settings() -> Iterator[Injection]:
     for kind, name, strike in (
             ("wrong scale", "two steps a count", _comes(sts.FACTOR, 2)),
             ("wrong scale", "another offset", _comes(sts.OFFSET, 300, 2)),
-            ("wrong setting", "less torque", _comes(sts.TORQUE, 500, 2)),
+            ("wrong setting", "less torque", _comes(sts_motor.TORQUE, 500, 2)),
             ("wrong setting", "another model", _comes(sts.MODEL, 2825, 2)),
             ("wrong setting", "limits of its own", _comes(sts.LEAST, 1800, 2))):
         yield Injection(kind, name, "CHECK", strike, "refused", ("DRIVE_SETTING",))

@@ -11,7 +11,7 @@ from scservo_sdk import GroupSyncWrite, protocol_packet_handler
 
 from codegen.drive import feetech
 from codegen.mechanism.description import Safety
-from hil.drives import sts
+from hil.drives import sts, sts_motor
 from host.link import drives
 from tests.support.servos import Served, so101
 
@@ -79,8 +79,8 @@ def question(register: int, size: int) -> bytes:
 def test_that_servos_as_they_come_are_set_up_and_nothing_is_stored_in_them(board):
     """They come with 0.5 ms before each answer, in position mode, open to be stored in."""
     for servo in board.servos.values():
-        assert [servo.get(at) for at in (sts.LOCK, sts.MODE, sts.DELAY)] == [1, 2, 0]
-        assert (servo.stored[sts.MODE], servo.stored[sts.DELAY]) == (0, 250)
+        assert [servo.get(at) for at in (sts.LOCK, sts_motor.MODE, sts.DELAY)] == [1, 2, 0]
+        assert (servo.stored[sts_motor.MODE], servo.stored[sts.DELAY]) == (0, 250)
     assert board.command("ARM") == "NONE"
 
 
@@ -274,10 +274,10 @@ def test_that_a_servo_that_restarts_while_motors_are_switched_on_gets_no_duty(wh
         if tick == when:
             servo.power_up(0.0)
         app.run(1)
-        assert servo.registers[sts.MODE] == 2 or not (servo.driving and servo.get(44, 2))
+        assert servo.registers[sts_motor.MODE] == 2 or not (servo.driving and servo.get(44, 2))
     assert app.fault[0] in ("DRIVE_FAULT", "NONE") and (app.fault[0] == "NONE") == (app.state == "HOLD")
     if app.state == "HOLD":
-        assert [servo.get(at) for at in (sts.LOCK, sts.MODE, sts.DELAY)] == [1, 2, 0]
+        assert [servo.get(at) for at in (sts.LOCK, sts_motor.MODE, sts.DELAY)] == [1, 2, 0]
 
 
 def test_that_packets_with_a_wrong_check_sum_are_lost_and_some_lost_ones_are_borne():

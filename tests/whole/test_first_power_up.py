@@ -29,7 +29,7 @@ from hil.board import drv8301
 from hil.board.virtual import VirtualBoard
 from hil.chip.stm32.chip import unique
 from hil.chip.stm32.probe import Probe
-from hil.drives import sts
+from hil.drives import sts, sts_motor
 from hil.plant.choose import plant_of
 from hil.plant.rigid import Plant
 from hil.play.connect import session_with
@@ -484,11 +484,11 @@ def test_step_21_servos_are_set_up_until_they_are_switched_off_and_a_pulled_wire
     with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
         session, on_wire = session_with(board), list(board.wiring.buses.servos.values())
-        came = [(servo.get(sts.MODE), servo.get(sts.DELAY)) for servo in on_wire]
+        came = [(servo.get(sts_motor.MODE), servo.get(sts.DELAY)) for servo in on_wire]
         session.connect()
         rig.pump(board, session, 60)
         rig.arm(board, session)
-        set_up = [(servo.get(sts.MODE), servo.get(sts.DELAY)) for servo in on_wire]
+        set_up = [(servo.get(sts_motor.MODE), servo.get(sts.DELAY)) for servo in on_wire]
         assert all(servo.driving for servo in on_wire) and not set(came) & set(set_up)
         for servo in on_wire:
             servo.cut = True
@@ -499,4 +499,4 @@ def test_step_21_servos_are_set_up_until_they_are_switched_off_and_a_pulled_wire
         assert not any(servo.driving for servo in on_wire)
         board.bus_voltage = 12.0
         board.run(0.01)
-        assert [(servo.get(sts.MODE), servo.get(sts.DELAY)) for servo in on_wire] == came
+        assert [(servo.get(sts_motor.MODE), servo.get(sts.DELAY)) for servo in on_wire] == came

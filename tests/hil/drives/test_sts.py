@@ -9,7 +9,7 @@ from scservo_sdk import COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, protocol_pa
 
 from hil.bus.clock import OwnClock
 from hil.bus.half_duplex import OneWire
-from hil.drives import sts
+from hil.drives import sts, sts_motor
 from hil.drives.sts import Sts3215
 
 
@@ -71,7 +71,7 @@ class Bench:
 @pytest.fixture
 def running() -> Bench:
     bench = Bench()
-    for register, value in ((sts.LOCK, 1), (sts.MODE, 2), (sts.ENABLE, 1)):
+    for register, value in ((sts.LOCK, 1), (sts_motor.MODE, 2), (sts.ENABLE, 1)):
         bench.write(register, 1, value)
     return bench
 
@@ -79,7 +79,7 @@ def running() -> Bench:
 def test_that_the_published_library_reads_what_servos_are():
     bench = Bench()
     assert bench.read(sts.MODEL, 2) == {1: 777, 2: 777}
-    assert bench.read(sts.MODE, 1) == {1: 0, 2: 0} and bench.read(sts.DELAY, 1) == {1: 250, 2: 250}
+    assert bench.read(sts_motor.MODE, 1) == {1: 0, 2: 0} and bench.read(sts.DELAY, 1) == {1: 250, 2: 250}
     assert bench.read(sts.POSITION, 2) == {1: 2048, 2: 2048}
     assert bench.read(sts.VOLTAGE, 1) == {1: 120, 2: 120}
 
@@ -95,13 +95,13 @@ def test_that_a_servo_that_is_not_there_is_waited_for_and_the_next_one_answers()
 def test_that_what_is_told_while_the_lock_is_open_is_stored():
     bench = Bench()
     bench.write(sts.LOCK, 1, 1)
-    bench.write(sts.MODE, 1, 2)
+    bench.write(sts_motor.MODE, 1, 2)
     bench.servos[0].power_up(0.0)
-    assert bench.read(sts.MODE, 1) == {1: 0, 2: 2}
+    assert bench.read(sts_motor.MODE, 1) == {1: 0, 2: 2}
     bench.write(sts.LOCK, 1, 0)
-    bench.write(sts.MODE, 1, 2)
+    bench.write(sts_motor.MODE, 1, 2)
     bench.servos[0].power_up(0.0)
-    assert bench.read(sts.MODE, 1) == {1: 2, 2: 2}
+    assert bench.read(sts_motor.MODE, 1) == {1: 2, 2: 2}
 
 
 @pytest.mark.parametrize(("duty", "volts"), [

@@ -64,6 +64,21 @@ def test_joints_stick_in_c_too():
     assert (True, True) in both  # one stuck while another moved
 
 
+def test_hard_stops_are_met_in_c_as_in_numpy():
+    mechanism = planar_chain(4)
+    stops = np.full((4, 2), (-np.inf, np.inf))
+    stops[1], stops[2, 1] = (-0.002, 0.003), 0.001
+    ours, reference = (Plant(mechanism, stops=stops, pose=np.zeros(4), compiled=compiled) for compiled in (True, False))
+    met = set()
+    for k in range(120):
+        torque = np.array([0.0, 1.0, 1.0, 0.0]) * (-1.0) ** (k // 30)
+        for plant in (ours, reference):
+            plant.push(1.3e-3, torque - 0.05 * plant.v)
+        compare(ours, reference, 1e-9)
+        met |= {(j, side) for j in (1, 2) for side in (0, 1) if (-1) ** side * (ours.q[j] - stops[j, side]) < 0.0}
+    assert met == {(1, 0), (1, 1), (2, 1)}
+
+
 def test_a_winding_that_changes_is_felt_in_c():
     mechanism = replace(planar_chain(2), joints=tuple(
         replace(j, motor=Motor(R=1.2, L=6e-4, K=0.05, gear=2.0, inertia=1e-4)) for j in planar_chain(2).joints))

@@ -1,0 +1,104 @@
+"""Servos on a wire and the joints that they turn, moved on in C (servo_steps.c), as hil.board.buses does it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cffi
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.toolchain import host_compiler
+from hil.drives.sts import Sts3215
+from hil.drives.sts_motor import sources
+from hil.plant import play
+from hil.plant.choose import Driven, Wired
+from hil.plant.lent import Lendable
+from hil.plant.plant_steps import PLANT_STEPS, PLANT_STEPS_CDEF
+
+Array = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+_CDEF = PLANT_STEPS_CDEF + """
+typedef struct { void *motor; double sign; int64_t gear, output; } served;
+typedef struct { plant_steps *plant; int64_t servos; served *served; double h, step; int64_t left; } servo_line;
+int64_t servo_steps(servo_line *line, double since, int64_t from, int64_t to);
+"""
+
+
+class ServoSteps:
+    """servos: by the number of their joint; signs (J,): of their mounting."""
+
+    def __init__(self, servos: Mapping[int, Sts3215], signs: Array, plant: Driven) -> None:
+        self._servos, self._plant = servos, plant
+        self._inner, gears, outputs = _inside(plant)
+        self._gears = gears
+        if self._inner is None:
+            return
+        ffi, self._lib = _library()
+        self._served = ffi.new("served[]", [
+            {"motor": ffi.cast("void *", ctypes.addressof(servo)), "sign": signs[j], "gear": gears[j],
+             "output": outputs[j]} for j, servo in servos.items()])
+        self._line = ffi.new("servo_line *", {"servos": len(servos), "served": self._served})
+        self._lent = False
+        self._volts = np.zeros(0)  # of the plant's joints, while it is lent
+
+    def could(self) -> bool:
+        """Whether C can move all that moves, and nobody looks on at each interval."""
+        inner, plant = self._inner, self._plant
+        return inner is not None and inner.lendable and _own(plant, "move") and _own(inner, "move") and all(
+            _own(servo, "terminal") for servo in self._servos.values())
+
+    def move(self, since: float, h: float, count: int, voltage: Array, supply: float) -> None:
+        """So many intervals of h seconds with voltages (J,) at the motors of other joints; supply: V of the servos."""
+        inner = self._inner
+        assert inner is not None
+        for servo in self._servos.values():
+            servo.volts = supply
+        if not self._lent:
+            self._lend(inner)
+        self._volts[self._gears] = voltage
+        self._line.h, done = h, 0
+        while done < count:
+            done = self._lib.servo_steps(self._line, since, done, count)
+            if self._line.left:
+                inner.finish(self._line.step, self._line.left, self._volts.copy())
+
+    def _lend(self, inner: Lendable) -> None:
+        ffi, _ = _library()
+        self._line.plant = handle = ffi.cast("plant_steps *", inner.handle)
+        self._volts = np.frombuffer(ffi.buffer(handle.volts, 8 * handle.n))
+        self._lent = True
+        inner.lend(self.recall)
+
+    def recall(self) -> None:
+        """Have the plant back from the C."""
+        if self._inner is not None and self._lent:
+            self._lent = False
+            self._inner.taken()
+
+
+def _own(thing: object, method: str) -> bool:
+    """Whether nobody has put another function in its place."""
+    return getattr(getattr(thing, method), "__func__", None) is getattr(type(thing), method)
+
+
+def _inside(plant: Driven) -> tuple[Lendable | None, Places, Places]:
+    """What takes the steps, if that could be lent, and there the joints of the board's: of motors, and of outputs."""
+    whole = plant.plant if isinstance(plant, Wired) else plant
+    inner = whole.inner if isinstance(whole, play.Plant) else whole
+    if not isinstance(inner, Lendable):
+        return None, np.zeros(0, int), np.zeros(0, int)
+    gears, outputs = whole.sides if isinstance(whole, play.Plant) else (np.arange(inner.n), np.arange(inner.n))
+    places = plant.places if isinstance(plant, Wired) else np.arange(len(gears))
+    return inner, gears[places], outputs[places]
+
+
+@cache
+def _library() -> tuple[cffi.FFI, Any]:
+    own = {"servo_steps.c": (Path(__file__).parent / "servo_steps.c").read_text(encoding="utf-8")}
+    return host_compiler.build(PLANT_STEPS | sources() | own, _CDEF)

@@ -1,0 +1,105 @@
+/* What hil/drives/sts_motor.py does, operation by operation. In C because six
+ * servos look at themselves ten thousand times a second. */
+#include "sts_motor.h"
+
+#include "sts_numbers.h"
+
+#include <math.h>
+
+/* Read two registers. */
+static int64_t word(const sts_motor *m, int at)
+{
+    return m->registers[at] | m->registers[at + 1] << 8;
+}
+
+/* Tell whether its bridge is on. */
+static int drives(const sts_motor *m)
+{
+    return m->powered && m->registers[STS_ENABLE] == 1;
+}
+
+/* Form the share of the supply at the motor. */
+static double share(const sts_motor *m)
+{
+    int64_t size = m->duty & ~(int64_t)STS_BACKWARDS, limit;
+    if (!drives(m) || m->registers[STS_MODE] != STS_BY_DUTY)
+        return 0.0;
+    limit = word(m, STS_LIMIT);
+    size = size < 1000 ? size : 1000;
+    size = size < limit ? size : limit;
+    limit = 10 * m->registers[STS_PROTECTIVE];
+    if (m->latched & STS_OVERLOADED && limit < size)
+        size = limit;
+    if (size < word(m, STS_START))
+        return 0.0;
+    return (double)size / (m->duty & STS_BACKWARDS ? -1000.0 : 1000.0);
+}
+
+/* Let its winding's loss heat all of it. */
+static void warm(sts_motor *m, double seconds)
+{
+    double end = STS_AMBIENT +
+                 STS_PER_WATT * m->ohm * (m->current * m->current);
+    seconds = seconds > 0.0 ? seconds : 0.0;
+    m->temperature += (end - m->temperature) *
+                      -expm1(-seconds / (STS_CAPACITY * STS_PER_WATT));
+}
+
+/* Tell whether something has been so for longer. */
+static int lasts(double *since, double now, int holds, double seconds)
+{
+    if (!holds) {
+        *since = (double)NAN;
+        return 0;
+    }
+    if (isnan(*since))
+        *since = now;
+    return now - *since > seconds;
+}
+
+/* Let go for one of its own errors. */
+static void fail(sts_motor *m, int64_t code)
+{
+    m->latched |= code;
+    m->registers[STS_ENABLE] = 0;
+}
+
+/* Let its own protections act. */
+static void guard(sts_motor *m, double now)
+{
+    const uint8_t *r = m->registers;
+    double tenths = m->volts / STS_TENTH;
+    int out = !(r[STS_LOWEST] <= tenths && tenths <= r[STS_HIGHEST]);
+    int hot = m->temperature > r[STS_HOTTEST], strains, takes;
+    if ((out || m->latched & STS_BAD_VOLTAGE) && r[STS_SWITCH] & STS_BAD_VOLTAGE)
+        fail(m, STS_BAD_VOLTAGE);
+    if ((hot || m->latched & STS_TOO_HOT) && r[STS_SWITCH] & STS_TOO_HOT)
+        fail(m, STS_TOO_HOT);
+    strains = fabs(share(m)) >= 0.01 * r[STS_OVERLOAD];
+    takes = fabs(m->current) > STS_AMPERE * (double)word(m, STS_CURRENT);
+    if (lasts(&m->overload_since, now, strains, 0.01 * r[STS_PATIENCE]) &&
+        r[STS_SWITCH] & STS_OVERLOADED)
+        m->latched |= STS_OVERLOADED;
+    if (lasts(&m->over_current_since, now, takes, 0.01 * r[STS_LONGEST]) &&
+        r[STS_SWITCH] & STS_OVER_CURRENT)
+        fail(m, STS_OVER_CURRENT);
+}
+
+/* Tell the V at its motor from now on, NaN where it floats. */
+double sts_terminal(sts_motor *m, double now, double angle, double velocity,
+                    double current)
+{
+    warm(m, now - m->at);
+    m->angle = angle;
+    m->velocity = velocity;
+    m->current = current;
+    m->at = now;
+    if (now >= m->takes_over) {
+        m->duty = m->coming;
+        m->takes_over = (double)NAN;
+    }
+    if (!m->powered)
+        return (double)NAN;
+    guard(m, now);
+    return drives(m) ? share(m) * m->volts : (double)NAN;
+}
