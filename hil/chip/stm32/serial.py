@@ -296,6 +296,11 @@ class Serial(Lendable):
 
     # -- lent (hil.chip.lending) ----------------------------------------------
 
+    def touched(self) -> None:
+        """With others on its wire it never lends."""
+        if self.wire is None:
+            super().touched()
+
     def _lend(self, lending: Lending) -> bool:
         state, streams = lending.state.link, (self.receive_stream, self.transmit_stream)
         wanted, value = (self.UE | RE | TE, DMAR | DMAT), self._value
@@ -365,8 +370,13 @@ class Served(Peripheral):
     @abstractmethod
     def served(self) -> Iterable[Serial]: ...
 
-    def catch_up(self) -> None:
-        for link in self.served:
+    def at(self, offset: int) -> Iterable[Serial]:
+        """The links that a register may have to do with."""
+        return self.served
+
+    def catch_up(self, offset: int) -> None:
+        """The links at a register."""
+        for link in self.at(offset):
             link.catch_up()
 
     def recall(self) -> None:
@@ -375,25 +385,34 @@ class Served(Peripheral):
             link.recall()
 
     def forget(self, *keys: str) -> None:
-        self.recall()
+        if not keys:
+            self.recall()
         super().forget(*keys)
 
+    def _moved(self) -> None:
+        """A link moves something: what was told of its streams may change, other links keep what they lend."""
+        super().forget()
+
     def read(self, offset: int, size: int) -> int:
-        self.recall()
+        for link in self.at(offset & ~3):
+            link.recall()
         return super().read(offset, size)
 
     def write(self, offset: int, size: int, value: int) -> None:
-        self.recall()
+        links = self.at(offset & ~3)
+        for link in links:
+            link.recall()
         super().write(offset, size, value)
-        for link in self.served:
+        for link in links:
             link.touched()
 
-    def told(self, key: str, value: int) -> int:
+    def told(self, offset: int, value: int) -> int:
         """What a register tells, which stays so until a link moves something; it has caught up."""
-        for link in self.served:
-            if self.forget not in link.watchers:
-                link.watchers.append(self.forget)
-        self.say(key, value, min((link.settled_until for link in self.served), default=NEVER))
+        links = self.at(offset)
+        for link in links:
+            if self._moved not in link.watchers:
+                link.watchers.append(self._moved)
+        self.say(self.REGISTERS[offset].name, value, min((link.settled_until for link in links), default=NEVER))
         return value
 
 

@@ -90,6 +90,7 @@ class Dma(serial.Served):
     def __init__(self, name: str, base: int, fetch: Callable[[int, int], bytes],
                  store: Callable[[int, bytes], None]) -> None:
         self.requests: dict[tuple[int, int], tuple[Serial, str]] = {}
+        self._links: dict[int, list[Serial]] = {}  # by the offset of a register
         self.streams = [Stream(fetch, store, _CIRCULAR) for _ in range(8)]
         super().__init__(name, base)
         for i, stream in enumerate(self.streams):
@@ -109,12 +110,12 @@ class Dma(serial.Served):
             return write
 
         def left() -> int:
-            self.catch_up()
-            return self.told(f"S{number}NDTR", stream.left)
+            self.catch_up(at + 4)
+            return self.told(at + 4, stream.left)
 
         def control() -> int:
-            self.catch_up()
-            return self.told(f"S{number}CR", stream.control)
+            self.catch_up(at)
+            return self.told(at, stream.control)
 
         first, shift = 0x08 + 4 * (number // 4), _FLAG_SHIFT[number % 4]
         stream.registers = Registers(self, dict(zip(_OFFSETS, (at, at + 4, at + 8, at + 0xC, first), strict=True)),
@@ -129,8 +130,17 @@ class Dma(serial.Served):
     def served(self) -> Iterable[Serial]:
         return dict.fromkeys([usart for usart, _ in self.requests.values()])
 
+    def at(self, offset: int) -> Iterable[Serial]:
+        """A stream's registers are those of its links; the flags are of four streams."""
+        if offset not in self._links:
+            first = (offset - 0x10) // 0x18 if offset >= 0x10 else 4 * (offset >> 2 & 1)
+            of = range(first, first + (1 if offset >= 0x10 else 4))
+            self._links[offset] = list(dict.fromkeys(
+                usart for (number, _), (usart, _) in self.requests.items() if number in of))
+        return self._links[offset]
+
     def _control(self, number: int, stream: Stream, value: int) -> None:
-        self.catch_up()
+        self.catch_up(0x10 + 0x18 * number)
         starts = value & 1 and not stream.enabled
         if stream.enabled and value & 1 and value != stream.control:
             raise Unmodelled(f"{self.name} stream {number}: control changed while the stream runs")
@@ -154,12 +164,12 @@ class Dma(serial.Served):
         usart.catch_up()
 
     def _flags(self, first: int) -> int:
-        self.catch_up()
+        self.catch_up(first)
         streams = self.streams[first:first + 4]
         return sum((s.half << 4 | s.complete << 5) << _FLAG_SHIFT[i] for i, s in enumerate(streams))
 
     def _clear_flags(self, first: int, value: int) -> None:
-        self.catch_up()
+        self.catch_up(0x08 + first)
         for i in range(4):
             stream, cleared = self.streams[first + i], value >> _FLAG_SHIFT[i]
             stream.half &= not cleared & 0x10

@@ -140,11 +140,11 @@ class Dma(Served):
             return write
 
         def current(key: str) -> Callable[[], int]:
-            name = self.REGISTERS[at + _OFFSETS[key]].name
+            offset = at + _OFFSETS[key]
 
             def read() -> int:
-                self.catch_up()
-                return self.told(name, getattr(channel, key))
+                self.catch_up(offset)
+                return self.told(offset, getattr(channel, key))
             return read
 
         places = {f"STREAM_{what}": at + _OFFSETS[key] for what, key in zip(_WORDS, _OFFSETS, strict=True)}
@@ -162,7 +162,7 @@ class Dma(Served):
         return dict.fromkeys([usart for usart, _ in self.requests.values()])
 
     def _control(self, number: int, channel: Channel, value: int) -> None:
-        self.catch_up()
+        self.catch_up(0x08 + 0x14 * number)
         starts = value & 1 and not channel.enabled
         if channel.enabled and value & 1 and value != channel.control:
             raise Unmodelled(f"{self.name} channel {number + 1}: control changed while the channel is enabled")
@@ -184,7 +184,7 @@ class Dma(Served):
         usart.catch_up()
 
     def read_ISR(self) -> int:
-        self.catch_up()
+        self.catch_up(0x00)
         return sum((c.complete << 1 | c.half << 2 | (c.half or c.complete)) << 4 * i
                    for i, c in enumerate(self.channels))
 
@@ -192,7 +192,7 @@ class Dma(Served):
         return 0
 
     def write_IFCR(self, value: int) -> None:
-        self.catch_up()
+        self.catch_up(0x04)
         for i, channel in enumerate(self.channels):
             cleared = value >> 4 * i
             channel.complete &= not cleared & 3
