@@ -4,12 +4,13 @@
 PYTHON ?= python3
 VENV   := .venv
 RUN    := $(VENV)/bin/python
-PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check --editable
+# bytecode is made of what is imported, when it first is: of all that is installed it takes as long as installing it
+PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
 .PHONY: all demo test prove bench soak lint clean
 all: test
 
-# what running takes, and on top of it what testing takes
+# what running takes, or that and what testing takes at once
 $(VENV)/.demo: pyproject.toml .ci/system-packages
 	@.ci/system-packages $(PYTHON) demo
 	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
@@ -17,11 +18,12 @@ $(VENV)/.demo: pyproject.toml .ci/system-packages
 	@$(PIP) '.[hil]'
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.demo
+$(VENV)/.test: pyproject.toml .ci/system-packages
 	@.ci/system-packages $(PYTHON) test
-	@echo "installing what the tests need into $(VENV)"
+	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	@echo "installing Python packages, those of the tests too, into $(VENV)"
 	@$(PIP) '.[hil,test]'
-	@touch $@
+	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo
 	@$(RUN) -m hil.scenarios.demo
