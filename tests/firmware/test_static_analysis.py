@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from codegen.board import reader as boards
+from codegen.common.cache import kept, key_of, program, sources
 from codegen.toolchain import platformio as build
 from tests.support.boards import arm_for
 
@@ -16,9 +17,10 @@ INCLUDES = ("-Isrc/application", "-Isrc/chip", "-Isrc/emitted")
 CHECKS = ("-*,bugprone-*,clang-analyzer-*,cert-*,misc-*,performance-*,portability-*,"
           "-bugprone-easily-swappable-parameters,"  # most functions of a chip take two numbers
           "-performance-no-int-to-ptr")  # registers are at addresses
+LIBC = Path("/usr/lib/arm-none-eabi/include")
 CORE = ("--target=arm-none-eabi", "-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-std=c99",
         "-ffreestanding",
-        "-isystem", "/usr/lib/arm-none-eabi/include")
+        "-isystem", str(LIBC))
 
 
 def tool(name: str) -> str:
@@ -27,7 +29,7 @@ def tool(name: str) -> str:
     return found
 
 
-def sources(folder: Path, whole: bool) -> list[str]:
+def analysed(folder: Path, whole: bool) -> list[str]:
     """The chip folder's, and of two boards everything, with motors and with buses: what is above is the same on all."""
     parts = ("chip", "application", "emitted") if whole else ("chip",)
     return sorted(p.relative_to(folder).as_posix() for part in parts for p in (folder / "src" / part).glob("*.c"))
@@ -38,27 +40,48 @@ def image(request, tmp_path_factory) -> tuple[Path, list[str]]:
     folder = tmp_path_factory.mktemp("sources")
     (folder / "project").mkdir()
     project = build.assemble(arm_for(request.param, folder), folder / "project")
-    return project, sources(project, whole=request.param in (boards.DEFAULT, "robomaster-c"))
+    return project, analysed(project, whole=request.param in (boards.DEFAULT, "robomaster-c"))
+
+
+def said(folder: Path, *command: str) -> str:
+    """What a tool has to say of a project's sources; nothing where it is content. Kept under the hash of the tool, of
+    how it is started and of all that it may read: the same again has the same said of it."""
+    def make(entry: Path) -> None:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        words = done.stdout + done.stderr if done.returncode else ""
+        assert words or done.returncode == 0, f"{command[0]} ended with {done.returncode} and said nothing"
+        (entry / "said").write_text(words, encoding="utf-8")
+
+    key = key_of("analysis", program(command[0]), *command, *sources(folder / "src"), *sources(LIBC.resolve(), "*.h"))
+    return (kept(key, make) / "said").read_text(encoding="utf-8")
 
 
 def test_cppcheck_finds_nothing(image):
     folder, files = image
-    done = subprocess.run(
-        [tool("cppcheck"), "--std=c99", "--enable=warning,style,performance,portability", "--quiet",
-         "--platform=unix32",
-         "-UFT_REAL", "-UFT_REAL_IS_DOUBLE", "--error-exitcode=1",
-         "--suppress=badBitmaskCheck",  # a divider whose code is 0
-         "--suppress=uninitvar:src/application/ft_motion.c",  # arrays that the function they are given to fills
-         "--suppress=unusedStructMember",  # used in images whose plant is at the host
-         *INCLUDES, *files], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert not said(
+        folder, tool("cppcheck"), "--std=c99", "--enable=warning,style,performance,portability", "--quiet",
+        "--platform=unix32",
+        "-UFT_REAL", "-UFT_REAL_IS_DOUBLE", "--error-exitcode=1",
+        "--suppress=badBitmaskCheck",  # a divider whose code is 0
+        "--suppress=uninitvar:src/application/ft_motion.c",  # arrays that the function they are given to fills
+        "--suppress=unusedStructMember",  # used in images whose plant is at the host
+        *INCLUDES, *files)
 
 
 def test_clang_tidy_finds_nothing(image):
     folder, files = image
-    done = subprocess.run([tool("clang-tidy"), "--quiet", f"--checks={CHECKS}", "--warnings-as-errors=*", *files, "--",
-                           *CORE, *INCLUDES], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    assert not said(folder, tool("clang-tidy"), "--quiet", f"--checks={CHECKS}", "--warnings-as-errors=*", *files,
+                    "--", *CORE, *INCLUDES)
+
+
+def test_that_what_is_wrong_is_said_again_and_is_forgotten_with_its_source(tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "bad.c").write_text("int f(void);\nint f(void) { int a[2] = { 0, 1 }; return a[2]; }\n")
+    command = (tool("cppcheck"), "--quiet", "--error-exitcode=1", "src/bad.c")
+    first = said(tmp_path, *command)
+    assert "out of bounds" in first and said(tmp_path, *command) == first
+    (tmp_path / "src" / "bad.c").write_text("int f(void);\nint f(void) { int a[2] = { 0, 1 }; return a[1]; }\n")
+    assert said(tmp_path, *command) == ""
 
 
 def test_they_would_find_something(tmp_path):
