@@ -428,9 +428,9 @@ FASTEST = (  # mechanism, board, drive, kHz that `build` finds, rounded down: te
     ("three_link", "nucleo-g474re-6", "voltage", 18.5),
     ("six_axis", "f405rg-6", "voltage", 9.5),
     ("six_axis", "nucleo-g474re-6", "voltage", 8.5),
-    ("three_link", "f405rg-4", "current", 12.0),
+    ("three_link", "f405rg-4", "current", 11.5),
     ("three_link", "nucleo-g474re-6", "current", 10.5),
-    ("three_link", "odrive-v3.6", "current", 15.5),
+    ("three_link", "odrive-v3.6", "current", 15.0),
 )
 
 RATES = """

@@ -140,10 +140,11 @@ class Forced(Tour):
     def duties_are_out_of_bounds(self) -> None:
         """The chip's part of the image bounds them by itself: full voltage either way, or none."""
         self.ready()
-        wrong = [2.0, -2.0, math.nan]
-        for turn in range(3):
-            duties = wrong[turn:] + wrong[:turn]
-            volts = [24.0 * np.sign(duty) if duty == duty else 0.0 for duty in duties]
+        wrong, joints = [2.0, -2.0, math.nan], range(3)
+        together = [wrong[turn:] + wrong[:turn] for turn in joints]
+        alone = [[2.0 if j == other else 0.5 for j in joints] for other in joints]
+        for duties in (*together, *alone):
+            volts = [24.0 * min(max(duty, -1.0), 1.0) if duty == duty else 0.0 for duty in duties]
             with self.each_tick({f"ft.control.law.duty[{j}]": duty for j, duty in enumerate(duties)}, BREAK):
                 self.board.advance(3)
                 np.testing.assert_allclose(self.board.voltages(), volts, atol=0.1)

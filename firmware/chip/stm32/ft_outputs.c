@@ -353,6 +353,7 @@ void ft_chip_duties(const float duty[])
     float bounded[FT_TABLE_SIZE];
     const float *x = duty;
     if (__builtin_expect(ft_any_beyond(duty), 0)) {
+        FT_FOLDED
         for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
             bounded[i] = ft_bounded(duty[i], FT_DUTY_BOUND);
         x = bounded;

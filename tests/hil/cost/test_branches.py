@@ -206,8 +206,13 @@ NEVER = {
     "if (!(ft_size(v->control->seen.u[j]) <= ft_joint[j].rest))": COPY,
     "if ((uint32_t)at[j] - (uint32_t)ft_joint[j].lower > ft_joint[j].room)": COPY,
     "if (ft_position_size(away) > ft_joint[j].start)": COPY,
-    "if (__builtin_expect(!(__builtin_fabsf(x) <= bound), 0))": COPY,
     "if (!enabled || !ft_clock_good() || FT_TOLERANT ||": COPY,
+    "if (a->set.of[FT_ALARM_KNOT] != 0u && v->safety->coming == FT_FAULT_NONE)": COPY,
+    "return kinds != 0u ? kinds & ft_counting(v->safety) : 0u;": COPY,
+    "if (kinds == 0u)": "in the copy for alarms while the outputs are off, of whose kinds at least one counts then too",
+    "if (m->at <= LENGTH)": "in the copy for steps within one segment, which lead beyond none of its knots",
+    "if (!ft_wanted) /* an interrupt stopped them meanwhile, in part at least */":
+        "an interrupt would have to come within these few instructions; proved in firmware/proof/switches.c",
     "return x->pin != FT_NO_INDEX && ft_pin_high(x->port, x->pin);": COPY,
     "s->state = to->next == DISARMED && s->closing != 0u ? CLOSING : to->next;":
         "in the copy for faults, of which none leads to DISARMED",
