@@ -95,9 +95,14 @@ def rotation_rpy(rpy: Vector) -> Matrix:
 
 def rotation_axis(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
     """Rodrigues: rotations (..., 3, 3) by the angles (...) rad about one unit axis."""
+    return turned(axis, *sin_cos(angle))
+
+
+def turned(axis: ArrayLike, sine: ArrayLike, cosine: ArrayLike) -> NDArray[np.float64]:
+    """The same by angles of these sines and cosines (...)."""
     k, k2 = _skew_and_square(np.asarray(axis, float).tobytes())
-    sine, cosine = (np.asarray(x)[..., None, None] for x in sin_cos(angle))
-    return np.eye(3) + sine * k + (1.0 - cosine) * k2
+    s, c = (np.asarray(x)[..., None, None] for x in (sine, cosine))
+    return np.eye(3) + s * k + (1.0 - c) * k2
 
 
 @lru_cache(maxsize=1024)

@@ -21,8 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from codegen.common.elementary import sin_cos
 from codegen.common.vectors import cross, dot, product
-from codegen.model.bodies import GROUND, Model, rotation_axis, skew
+from codegen.model.bodies import GROUND, Model, skew, turned
 
 Array = NDArray[np.float64]
 
@@ -43,13 +44,14 @@ def pose(model: Model, q: ArrayLike) -> Pose:
     """Position kinematics at joint positions q (..., n), rad or m."""
     q = np.asarray(q, float)
     placed = Pose(np.empty((*q.shape, 3, 3)), np.empty((*q.shape, 3)))
+    sines, cosines = sin_cos(q)
     for i, body in enumerate(model.bodies):
         R, o = (np.eye(3), np.zeros(3)) if body.parent == GROUND else placed.frame(body.parent)
         R, o = product(R, body.R0), o + product(R, body.p0)
         if body.prismatic:
             o = o + product(R, body.axis) * q[..., i, None]
         else:
-            R = product(R, rotation_axis(body.axis, q[..., i]))
+            R = product(R, turned(body.axis, sines[..., i], cosines[..., i]))
         placed.R[..., i, :, :], placed.origin[..., i, :] = R, o
     return placed
 

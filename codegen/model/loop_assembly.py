@@ -105,6 +105,11 @@ class Assembly:
         """J_c (..., m, n)."""
         return self._kept(self.equations.jacobian(q), -2)
 
+    def linearised(self, q: ArrayLike) -> tuple[Array, Array]:
+        """`residual` and `jacobian`."""
+        at = pose(self.model, q) if self.cuts else None
+        return self._kept(self.equations.residual(q, at), -1), self._kept(self.equations.jacobian(q, at), -2)
+
     def _kept(self, rows: Array, axis: int) -> Array:
         return np.take(rows, self._places, axis=axis)
 
@@ -115,7 +120,9 @@ class Assembly:
 
     def velocity_matrix(self, q: ArrayLike) -> Array:
         """G (..., n, mobility): dq = G dq_i of every motion that keeps the loops closed."""
-        J = self.jacobian(q)
+        return self._velocity_matrix(self.jacobian(q))
+
+    def _velocity_matrix(self, J: Array) -> Array:
         G = np.zeros((*J.shape[:-2], self.model.n, self.mobility))
         G[..., list(self.independent), list(range(self.mobility))] = 1.0
         G[..., list(self.dependent), :] = -solve(J[..., list(self.dependent)], J[..., list(self.independent)])
@@ -127,24 +134,25 @@ class Assembly:
         The smallest of the sines between each dependent joint's column of J_c and those eliminated before it; the
         forces at the cuts grow as its inverse.
         """
-        if not self.dependent:
-            return np.ones(np.shape(q)[:-1])
-        return np.min(distances(self._columns(q)) / self.scale, axis=-1)
+        return self._margin(self.jacobian(q)) if self.dependent else np.ones(np.shape(q)[:-1])
+
+    def _margin(self, J: Array) -> Array:
+        return np.asarray(np.min(distances(self._columns(J)) / self.scale, axis=-1))
 
     def condition(self, q: ArrayLike) -> tuple[float, tuple[int, ...]]:
         """Condition number of the loops' equations for the dependent joints at a pose q (n,), each joint's column in
         units of its size at the start, and the joints that move most where it becomes infinite."""
         if not self.dependent:
             return 1.0, ()
-        _, sizes, V = np.linalg.svd(self._columns(q) / self.scale)
+        _, sizes, V = np.linalg.svd(self._columns(self.jacobian(q)) / self.scale)
         loose = np.abs(V[-1]) > 0.5 * np.max(np.abs(V[-1]))
         number = float(sizes[0] / sizes[-1]) if sizes[-1] > 0.0 else np.inf
         return number, tuple(i for i, moves in zip(self.dependent, loose, strict=True) if moves)
 
-    def _columns(self, q: ArrayLike) -> Array:
-        """Columns of J_c of the dependent joints, lengths in units of `length`."""
+    def _columns(self, J: Array) -> Array:
+        """Columns of J_c (..., m, n) of the dependent joints, lengths in units of `length`."""
         rows = np.array([1.0 if self.is_angle(row) else 1.0 / self.length for row in self.kept])
-        return rows[:, None] * self.jacobian(q)[..., list(self.dependent)]
+        return rows[:, None] * J[..., list(self.dependent)]
 
     # ---- motion
     def close(self, q: ArrayLike, iterations: int = 20) -> Array:
@@ -234,16 +242,19 @@ class Assembly:
         if not bound:
             q[:, free] = wanted
             return q
-        going = self.margin(q) > CLEAR * SINGULAR
+        J = self.jacobian(q)
+        going = self._margin(J) > CLEAR * SINGULAR
         for part in _between(np.zeros_like(wanted), wanted - self.start[free]):
             x, step = q.copy(), self.start[free] + part - q[:, free]
             x[:, free] += step
-            x[:, bound] += rotate(self.velocity_matrix(q)[:, bound], step)
+            x[:, bound] += rotate(self._velocity_matrix(J)[:, bound], step)
             for _ in range(4):
-                x[:, bound] -= solve(self.jacobian(x)[..., bound], self.residual(x)[..., None], True)[..., 0]
-            closed = np.max(np.abs(self.residual(x)), axis=-1) < CLOSING
-            going &= closed & (self.margin(x) > CLEAR * SINGULAR)
-            q[going] = x[going]
+                away, J_x = self.linearised(x)
+                x[:, bound] -= solve(J_x[..., bound], away[..., None], True)[..., 0]
+            away, J_x = self.linearised(x)
+            closed = np.max(np.abs(away), axis=-1) < CLOSING
+            going &= closed & (self._margin(J_x) > CLEAR * SINGULAR)
+            q[going], J[going] = x[going], J_x[going]
         return q
 
     def velocities(self, q: ArrayLike, velocities: ArrayLike) -> Array:

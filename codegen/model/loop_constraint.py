@@ -229,14 +229,14 @@ def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tupl
     return F, Phi
 
 
-def jacobian(model: Model, cut: Cut, at: Pose) -> Array:
+def jacobian(model: Model, cut: Cut, at: Pose, arms: Levers) -> Array:
     """Derivative of `residual` by the joints' positions, (..., rows, n): [L][T]{P} of unit loads at the cut.
 
     Where the anchors are apart, opposite forces at them have a moment, and joints further in, which move both sides
     and the axes together, would feel it: their columns are zero.
     """
     f = frames(at, cut)
-    J = load_torques(model, at.R, levers(model, at), *unit_loads(model, cut, at.R, f.b - f.a))
+    J = load_torques(model, at.R, arms, *unit_loads(model, cut, at.R, f.b - f.a))
     J[..., [i for i in range(model.n) if i not in (*cut.a.path, *cut.b.path)]] = 0.0
     return J
 
@@ -280,23 +280,24 @@ class Equations:
     def _follower(self, row: tuple[int, int]) -> Body:
         return self.model.bodies[self.couplings[row[0] - len(self.cuts)].follower]
 
-    def residual(self, q: ArrayLike) -> Array:
-        """(..., m) at positions q (..., n), rad or m; zero where all of them hold."""
+    def residual(self, q: ArrayLike, at: Pose | None = None) -> Array:
+        """(..., m) at positions q (..., n), rad or m; zero where all of them hold. at: their pose, if it is known."""
         q = np.asarray(q, float)
         parts = [np.zeros((*q.shape[:-1], 0))]
         if self.cuts:
-            at = pose(self.model, q)
+            at = at or pose(self.model, q)
             parts += [residual(self.model, cut, at) for cut in self.cuts]
         parts += [(q[..., c.follower] - c.ratio * q[..., c.leader] - c.offset)[..., None] for c in self.couplings]
         return np.concatenate(parts, axis=-1)
 
-    def jacobian(self, q: ArrayLike) -> Array:
+    def jacobian(self, q: ArrayLike, at: Pose | None = None) -> Array:
         """Its derivative by q, (..., m, n)."""
         q = np.asarray(q, float)
         parts = [np.zeros((*q.shape[:-1], 0, self.model.n))]
         if self.cuts:
-            at = pose(self.model, q)
-            parts += [jacobian(self.model, cut, at) for cut in self.cuts]
+            at = at or pose(self.model, q)
+            arms = levers(self.model, at)
+            parts += [jacobian(self.model, cut, at, arms) for cut in self.cuts]
         parts.append(np.broadcast_to(self.coupled, (*q.shape[:-1], *self.coupled.shape)))
         return np.concatenate(parts, axis=-2)
 

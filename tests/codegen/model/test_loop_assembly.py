@@ -12,7 +12,7 @@ from codegen.common.errors import BadInput, Refused
 from codegen.mechanism.description import BASE, Anchor, Joint, Link, Loop, Mechanism
 from codegen.mechanism.reader import load_mechanism
 from codegen.model.bodies import Model
-from codegen.model.kinematics import pose
+from codegen.model.kinematics import levers, pose
 from codegen.model.loop_assembly import SINGULAR, Assembly, ClosedMotion, assemble
 from codegen.model.loop_constraint import bias, cuts, jacobian, residual
 from codegen.motion.random import random_motion
@@ -64,7 +64,7 @@ def test_jacobian_is_the_derivative_of_what_is_left_open(branched: Model) -> Non
         slope = np.array([residual(branched, cut, pose(branched, q + h * e))
                           - residual(branched, cut, pose(branched, q - h * e))
                           for e in np.eye(branched.n)]).T / (2.0 * h)
-        J = jacobian(branched, cut, pose(branched, q))
+        J = jacobian(branched, cut, at := pose(branched, q), levers(branched, at))
         np.testing.assert_allclose(J, slope, atol=1e-8)
         assert np.abs(J[:, 0]).max() < 1e-12 < np.abs(J[:, 1:]).max(axis=0).min()  # both sides hang on link 0
 
