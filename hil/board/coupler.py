@@ -19,6 +19,7 @@ from hil.board.wiring import Wiring
 from hil.chip.lending import Lending
 from hil.chip.registers import Unmodelled
 from hil.chip.stm32.chip import Stm32
+from hil.plant import play
 from hil.plant.choose import Driven, Wired
 from hil.plant.lent import Lendable
 from hil.plant.plant_steps import MOST
@@ -67,6 +68,8 @@ class PlantCoupler:
 
     def glance(self) -> tuple[Array, Array]:
         """Where the plant's joints are and how fast (J,), for somebody who changes nothing."""
+        if isinstance(self._plant, play.Plant):
+            return self._plant.glance
         if self._inner is None:
             return self._plant.q, self._plant.v
         q, v = self._inner.glance

@@ -36,7 +36,7 @@ class ServoSteps:
     def __init__(self, servos: Mapping[int, Sts3215], signs: Array, plant: Driven) -> None:
         self._servos, self._plant = servos, plant
         self._inner, gears, outputs = _inside(plant)
-        self._gears = gears
+        self._gears, self._lent = gears, False
         if self._inner is None:
             return
         ffi, self._lib = _library()
@@ -44,11 +44,12 @@ class ServoSteps:
             {"motor": ffi.cast("void *", ctypes.addressof(servo)), "sign": signs[j], "gear": gears[j],
              "output": outputs[j]} for j, servo in servos.items()])
         self._line = ffi.new("servo_line *", {"servos": len(servos), "served": self._served})
-        self._lent = False
         self._volts = np.zeros(0)  # of the plant's joints, while it is lent
 
     def could(self) -> bool:
-        """Whether C can move all that moves, and nobody looks on at each interval."""
+        """Whether C can move all that moves, and nobody looks on at each interval: asked when it has nothing yet."""
+        if self._lent:
+            return True
         inner, plant = self._inner, self._plant
         return inner is not None and inner.lendable and _own(plant, "move") and _own(inner, "move") and all(
             _own(servo, "terminal") for servo in self._servos.values())

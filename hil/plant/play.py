@@ -40,15 +40,16 @@ class Plant(Driven):
         names = [joint.name for joint in split.moving]
         self._gears = np.array([names.index(_gear(j) if has_play(j) else j.name) for j in self.joints])
         self._outputs = np.array([names.index(j.name) for j in self.joints])
+        self._leans = self._outputs != self._gears
         stops = np.full((len(names), 2), (-math.inf, math.inf))
-        stops[self._outputs[self._outputs != self._gears]] = (-0.5 * play, 0.5 * play)
+        stops[self._outputs[self._leans]] = (-0.5 * play, 0.5 * play)
         self.inner = rigid.Plant(split, stops=stops)
         self.max_step, self.motors = self.inner.max_step, self.inner.motors
         self._hand: Callable[[Plant], Array] | None = None
 
     def _both(self, of_inner: Array) -> Array:
         """(n,) of the outputs, from those of both sides."""
-        return of_inner[self._gears] + np.where(self._outputs != self._gears, of_inner[self._outputs], 0.0)
+        return of_inner[self._gears] + np.where(self._leans, of_inner[self._outputs], 0.0)
 
     @property
     def q(self) -> Array:
@@ -64,9 +65,15 @@ class Plant(Driven):
         return self._gears, self._outputs
 
     @property
+    def glance(self) -> tuple[Array, Array]:
+        """Copies of q and v, wherever the inner plant is."""
+        q, v = self.inner.glance
+        return self._both(q), self._both(v)
+
+    @property
     def lean(self) -> Array:
         """(n,) rad of each output in its play, from the middle."""
-        return np.where(self._outputs != self._gears, self.inner.q[self._outputs], 0.0)
+        return np.where(self._leans, self.inner.q[self._outputs], 0.0)
 
     @property
     def current(self) -> Array:
