@@ -598,6 +598,21 @@ def test_that_a_joint_that_may_be_parked_beyond_half_a_turn_is_told_where_it_is(
     assert app.command("CLEAR") == "NONE" and app.command("ARM") == "NOT_HOMED"
 
 
+def test_that_a_zero_that_was_given_while_a_drive_was_silent_is_none():
+    """Nobody has seen where the joint has gone since, and in which turn the drive comes back."""
+    mechanism = arm()
+    joints = [dataclasses.replace(j, limits=dataclasses.replace(j.limits, lower=-4.0)) if j.name == "elbow" else j
+              for j in mechanism.joints]
+    app = Bussed(dataclasses.replace(mechanism, joints=tuple(joints)))
+    d = app.drives["elbow"]
+    d.deaf = True
+    app.run(60)
+    app.home([0.0, 0.0, 0.0])
+    d.deaf, d.position = False, d.position + 1.0
+    app.run(60)
+    assert "HOMED" not in app.flags and app.command("ARM") == "NOT_HOMED"
+
+
 def test_that_what_was_wrong_with_a_drive_is_forgotten_with_it():
     """Another one may be there after it was silent."""
     for family, spoil, mend in (

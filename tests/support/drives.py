@@ -156,9 +156,10 @@ class Bussed(App):
         self.told: Any = None  # the last DRIVES
         super().__init__(*args, **how)
         self.frames = self.ffi.new("ft_frame[64]")
-        self.names = [b.name for b in self.mechanism.buses]
+        self.names = [b.name for b in self.mechanism.buses if b.kind != "sts"]
         self.drives: dict[str, FakeDrive] = {
-            j.name: FakeDrive(j.drive, position=j.drive.sign * j.start) for j in self.joints if j.drive is not None}
+            j.name: FakeDrive(j.drive, position=j.drive.sign * j.start) for j in self.joints
+            if j.drive is not None and j.drive.servo is None}
         self.sent: list[Frame] = []
 
     def run(self, ticks: int, **how):

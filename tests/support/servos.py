@@ -88,7 +88,8 @@ class Served(App):
         self.servos: dict[str, Sts3215] = {}
         self.angle: dict[str, float] = {}
         for joint in mechanism.streamed:
-            assert joint.drive is not None and joint.drive.servo is not None
+            if joint.drive is None or joint.drive.servo is None:
+                continue
             servo = Sts3215(self.clock, joint.drive.id, SUPPLY, 0.0, lambda: self.volts)
             servo.stored[16:18] = round(1000 * joint.drive.servo.limit).to_bytes(2, "little")
             self.servos[joint.name], self.angle[joint.name] = servo, joint.drive.sign * joint.start

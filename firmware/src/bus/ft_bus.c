@@ -237,16 +237,16 @@ static void note(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 }
 
 /* Begin with a drive that answers. One that cannot be more than half a turn
- * from its zero is where it says. */
+ * from its zero is where it says; of any other nobody knows the turn, whatever
+ * was told while it was silent. */
 static void meet(ft_bus_drive *d, uint32_t i, ft_observer *seen,
                  bool homed[FT_JOINTS])
 {
     d->held = true;
     d->fed = (int32_t)d->position;
-    if (ft_drive[i].placed == 0u)
-        return;
-    put(d, i, seen);
-    homed[ft_drive[i].joint] = true;
+    homed[ft_drive[i].joint] = ft_drive[i].placed != 0u;
+    if (ft_drive[i].placed != 0u)
+        put(d, i, seen);
 }
 
 /* Return the counts that a joint moves in a tick at the velocity that is seen;
