@@ -37,10 +37,11 @@ def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lam
         task = bar.add_task("", total=1.0, visible=False, state="", left=0.0, buffered=0, ring=0, error=0.0, gap=0.0,
                             resent=0, limits="")
 
-        told = ""
+        told = drawn = ""
 
         def show(p: streaming.Progress) -> None:
-            nonlocal told
+            """Another state is drawn at once, all else when the line is drawn next."""
+            nonlocal told, drawn
             if p.holding and not told:
                 console.print(f"{p.holding}, holding; Enter goes on, Ctrl-C disarms", markup=False)
                 on_hold()
@@ -48,8 +49,9 @@ def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lam
             bar.update(
                 task, visible=True, total=p.duration, completed=p.t, state=p.state, left=p.left, ring=p.ring,
                 buffered=p.buffered, error=float(np.max(np.abs(p.error))), gap=p.worst_gap * 1e3,
-                resent=p.retransmissions, limits=" ".join(p.limits),
+                resent=p.retransmissions, limits=" ".join(p.limits), refresh=p.state != drawn,
             )
+            drawn = p.state
 
         yield show
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -13,6 +14,7 @@ from codegen.wire import messages
 from codegen.wire.names import flag_words
 from host.show.display import stream_bar, tracking_table
 from host.show.readable import readable
+from host.stream.stream import Progress
 
 
 @pytest.mark.parametrize("value, unit, shown", [
@@ -39,6 +41,16 @@ def test_no_bar_is_left_of_a_motion_that_never_began():
     with stream_bar(Console(file=file, force_terminal=True, width=100)):
         pass
     assert "buffer" not in file.getvalue()
+
+
+def test_another_state_is_shown_at_once_and_waits_for_no_redrawing():
+    file = io.StringIO()
+    with stream_bar(Console(file=file, force_terminal=True, width=200)) as show:
+        for state in ("TRACK", "HOLD", "TRACK"):
+            before = len(file.getvalue())
+            show(Progress(t=0.1, duration=2.0, state=state, buffered=40, ring=64, error=np.zeros(3), worst_gap=0.0,
+                          retransmissions=0, limits=(), holding=""))
+            assert state in file.getvalue()[before:] and "1.9 s left" in file.getvalue()[before:]
 
 
 def test_every_flag_of_the_board_is_told_in_words():
