@@ -31,11 +31,18 @@ with one rounding fewer per tick, would gain 10 %; the compiler's scheduling fla
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
+import codegen
 from codegen.common import collection
+from codegen.common.cache import kept, key_of, sources
+from codegen.mechanism.canonical import canonical
 from codegen.model.bodies import Model
 from codegen.reference.discrete import is_planar
 from codegen.step.base_parameters import Choice, Tree, arrange
@@ -56,6 +63,7 @@ TRIED, NEARLY = 3, 0.9  # random motions that the step is tried on, and how near
 TRIED_BELOW_HZ = 2000  # faster ticks are too noisy for the midpoint rule with any frames
 PASSES = 2
 EFFORT = 600  # bodies that are worked through at most while searching: about half a second
+FILE = "step.json"  # in the cache
 MANY = 8  # with more joints than this fewer values should be kept from the way out to the way in: D in the body's frame
 
 
@@ -80,13 +88,50 @@ def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
     if isinstance(first, PlanarStep):
         return first
     if isinstance(first, NewtonEulerStep):
-        return cheapest(model, first, lambda tree: NewtonEulerStep(model, tree, shared))
-    return _quieter(model, cheapest(model, first, lambda tree: SpatialStep(model, tree)))
+        def euler(tree: Tree) -> NewtonEulerStep:
+            return NewtonEulerStep(model, tree, shared)
+
+        return _found_before(model, "newton-euler", shared, euler, lambda: cheapest(model, first, euler))
+
+    def spatial(tree: Tree) -> SpatialStep:
+        return SpatialStep(model, tree)
+
+    return _found_before(model, "spatial", shared, spatial, lambda: _quieter(model, cheapest(model, first, spatial)))
 
 
 def instant_of(model: Model, form: type[InstantTorque], shared: Sequence[Members] = ()) -> InstantTorque:
     """The graph of torques at one instant under the choices that cost least. form: with motion, or at rest."""
-    return cheapest(model, form(model, arrange(model), shared), lambda tree: form(model, tree, shared))
+    def made(tree: Tree) -> InstantTorque:
+        return form(model, tree, shared)
+
+    return _found_before(model, form.__name__, shared, made, lambda: cheapest(model, made(arrange(model)), made))
+
+
+def _found_before(model: Model, what: str, shared: Sequence[Members], make: Callable[[Tree], Form],
+                  search: Callable[[], Form]) -> Form:
+    """What a search finds. The user's cache keeps the choices under the mechanism and the code that found them."""
+    key = key_of("step", what, canonical(model.mechanism), str(EFFORT), repr([list(map(tuple, m)) for m in shared]),
+                 np.__version__, *sources(Path(codegen.__file__).parent, "*.py"))
+
+    def write(entry: Path) -> None:
+        tree = search().tree
+        found = {"choices": [vars(choice) for choice in tree.choices], "length": tree.length}
+        (entry / FILE).write_text(json.dumps(found), encoding="utf-8")
+
+    def read(entry: Path) -> Tree:
+        found = json.loads((entry / FILE).read_text(encoding="utf-8"))
+        return arrange(model, tuple(Choice(**choice) for choice in found["choices"]), found["length"])
+
+    def whole(entry: Path) -> bool:
+        try:
+            return len(read(entry).bodies) == model.n
+        except (OSError, ValueError, TypeError, KeyError):
+            return False
+
+    try:
+        return make(read(kept(key, write, whole)))
+    except OSError:  # nowhere to keep it
+        return search()
 
 
 def cheapest(model: Model, first: Form, make: Callable[[Tree], Form]) -> Form:

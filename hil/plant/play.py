@@ -31,9 +31,10 @@ def has_play(joint: Joint) -> bool:
 
 class Plant(Driven):
     """A rigid tree like hil.plant.rigid's. q, v, current (n,): of the outputs, and of their motors. play: rad, of every
-    servo. hand: torque (n,) that somebody exerts on the outputs, a function of the plant."""
+    servo. hand: torque (n,) that somebody exerts on the outputs, a function of the plant. compiled: see
+    hil.plant.rigid."""
 
-    def __init__(self, mechanism: Mechanism, play: float = PLAY) -> None:
+    def __init__(self, mechanism: Mechanism, play: float = PLAY, compiled: bool = True) -> None:
         self.mechanism, self.joints = mechanism, mechanism.moving
         self.n, self.play = len(self.joints), play
         split = _split(mechanism)
@@ -43,7 +44,7 @@ class Plant(Driven):
         self._leans = self._outputs != self._gears
         stops = np.full((len(names), 2), (-math.inf, math.inf))
         stops[self._outputs[self._leans]] = (-0.5 * play, 0.5 * play)
-        self.inner = rigid.Plant(split, stops=stops)
+        self.inner = rigid.Plant(split, stops=stops, compiled=compiled)
         self.max_step, self.motors = self.inner.max_step, self.inner.motors
         self._hand: Callable[[Plant], Array] | None = None
 
