@@ -147,7 +147,7 @@ void prove_bus_frame(void)
     CLAIM(ft_drive[i].bus == which || bus.drive[i].answers == was.answers);
     CLAIM(bus.drive[i].answers == was.answers
           || bus.drive[k].answers == other.answers);
-    CLAIM(bus.drive[i].answers == was.answers || bus.drive[i].error == 0u
+    CLAIM(bus.drive[i].ailed == was.ailed || bus.drive[i].ailed == 0u
           || bus.drive[i].state == (uint8_t)FT_BUS_FAULTED);
     END;
 }

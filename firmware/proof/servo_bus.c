@@ -95,7 +95,7 @@ void prove_wire_frame(void)
     CLAIM(kept(&bus.drive[i], &was));
     CLAIM(bus.drive[i].answers == was.answers
           || bus.drive[k].answers == other.answers);
-    CLAIM(bus.drive[i].answers == was.answers || bus.drive[i].error == 0u
+    CLAIM(bus.drive[i].ailed == was.ailed || bus.drive[i].ailed == 0u
           || bus.drive[i].state == (uint8_t)FT_BUS_FAULTED);
     END;
 }
