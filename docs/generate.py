@@ -145,7 +145,7 @@ wakes late by 0.5 ms in the mean, needs 2 ms, and is held up for 10 ms once in a
 The last row is told in the drives' fields, whose steps of position are 0.38 mrad: less cannot be held at rest. Planned
 are at most 2.2 rad/s: the drives keep the PC's last command while it does nothing, and leap after it; the board stops
 on its path and goes on from there (`--resume`). Arm and model are the same here, without friction or an unknown
-load: what real arms keep of this is not known. The whole tick takes 5572 instructions in the mean, the bus is busy for
+load: what real arms keep of this is not known. The whole tick takes 5477 instructions in the mean, the bus is busy for
 70 % of the time. `make bench` measures all of it.
 
 ## Drives on the virtual board

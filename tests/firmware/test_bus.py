@@ -300,10 +300,12 @@ def test_that_a_damiao_tells_its_firmware(wanted):
 
 
 def test_that_what_a_drive_says_meanwhile_is_not_taken_for_its_firmware():
-    """It has said all but that."""
+    """It has said all but that, and a question that it does not answer is no state that is lost."""
     app = Bussed(arm())
     del app.drives["elbow"].registers[14]
     app.run(160)
+    lost = app.counts().lost[ELBOW]
+    assert app.counts().lost[ELBOW] == lost
     assert [drives.firmware(app.told, app.joints, j) for j in range(3)] == ["5017", "", "5017"]
     assert app.command("ARM") == "DRIVE_SETTING"
 
@@ -517,6 +519,8 @@ def test_that_a_drive_that_restarts_while_the_others_brake_is_set_right_before_i
     d.power_up()
     app.run(60)
     assert d.enabled and d.target.kd > 0.0 and d.unlimited == 0
+    since = d.heard[max(k for k, what in enumerate(d.heard) if what == "enable"):]
+    assert ("read 9" if family == "damiao" else "read 0x7028") in since  # it may have forgotten it
 
 
 @pytest.mark.parametrize("turns", [-1, 1])
@@ -643,6 +647,50 @@ def test_that_positions_of_a_moving_joint_are_followed_with_an_answer_missing():
         if k == 153:  # at 1.5 mrad a tick and faster, of which it has heard nothing for three
             assert at == pytest.approx(1e-3 * 152 * 152 / 200.0, abs=2e-3)
     assert app.see().position[SHOULDER] / 2.0**32 * 2.0 * math.pi == pytest.approx(0.3, abs=4e-4)
+
+
+def where(app: Bussed, joint: int) -> float:
+    """rad, without letting a tick pass."""
+    return app.see().position[joint] / 2.0**32 * 2.0 * math.pi
+
+
+def test_that_a_joint_whose_drive_is_silent_is_not_taken_to_go_on():
+    """It is, for the few ticks until the drive counts as silent."""
+    app = Bussed(arm())
+    app.run(60)
+    d = app.drives["shoulder"]
+    for _ in range(300):
+        d.position += 1e-3
+        app.run(1)
+    d.deaf = True
+    app.run(20)
+    before = where(app, SHOULDER)
+    app.run(300)
+    assert where(app, SHOULDER) == pytest.approx(before, abs=0.02)
+
+
+def test_that_a_leap_is_not_taken_to_go_on_where_an_answer_is_missing():
+    """No joint is as fast."""
+    app = Bussed(arm())
+    app.run(60)
+    d = app.drives["elbow"]
+    d.position += 2.0
+    app.run(2)
+    d.deaf = True
+    at = app.run(1)["position"][-1][ELBOW]
+    after = app.run(1)["position"][-1][ELBOW]
+    assert abs(after - at) / 2.0**32 * 2.0 * math.pi < 0.1
+
+
+def test_that_a_drive_that_does_not_let_itself_be_enabled_is_a_fault_after_fifty_milliseconds():
+    app = Bussed(arm())
+    app.run(60)
+    d = app.drives["elbow"]
+    d.dull = True
+    app.post("ARM")
+    app.run(100)
+    assert app.fault == ("DRIVE_FAULT", ELBOW)
+    assert d.heard.count("enable") == 50 + 4 + 1  # four until it may answer; the last is seen to be too many
 
 
 def test_that_the_board_tells_how_its_drives_are():

@@ -199,6 +199,16 @@ def test_that_a_servo_tells_its_firmware_where_the_file_asks_for_none():
     assert [drives.firmware(app.told, app.joints, j) for j in (PAN, LIFT)] == ["3.9", "3.10"]
 
 
+def test_that_servos_which_tell_no_velocity_that_is_used_are_armed_after_they_were_turned():
+    app = Served(arm())
+    app.run(160)
+    for count in range(2048, 2048 + 700, 5):
+        app.place("shoulder_pan", count)
+        app.run(1)
+    app.run(20)
+    assert app.command("ARM") == "NONE"
+
+
 def test_that_limits_of_its_own_that_leave_the_joint_room_are_none():
     app = Served(arm())
     servo = app.servos["shoulder_pan"]

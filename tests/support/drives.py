@@ -20,8 +20,8 @@ WRITTEN = 0x55
 @dataclass
 class FakeDrive:
     """One drive. position, velocity: rad, rad/s at its output, obeyed by nothing; torque: as it was last told. deaf:
-    answers nothing. down: ticks without power, and until it hears again. unlimited: commands that it obeyed without its
-    own time limit."""
+    answers nothing. dull: it is never enabled. down: ticks without power, and until it hears again. unlimited: commands
+    that it obeyed without its own time limit."""
 
     drive: Drive
     position: float = 0.0
@@ -29,6 +29,7 @@ class FakeDrive:
     enabled: bool = False
     error: int = 0
     deaf: bool = False
+    dull: bool = False
     down: int = 0
     unlimited: int = 0
     target: Target | None = None
@@ -58,7 +59,7 @@ class FakeDrive:
 
     def _note(self, what: str) -> None:
         self.heard.append(what)
-        self.enabled = self.enabled and what != "disable" or what == "enable"
+        self.enabled = not self.dull and (self.enabled and what != "disable" or what == "enable")
         if what != "command":
             self.target = None
         if what == "clear":
