@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ from codegen.wire.units import to_wire
 
 HERE = Path(__file__).resolve().parent
 THREE_LINK = HERE.parent.parent / "mechanisms" / "three_link.toml"
+
+SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 
 Patch = Mapping[str, Callable[[str], str]]  # file name -> what is done to its text before it is compiled
 
@@ -302,7 +304,7 @@ _count = 0
 _libraries: dict[str, Path] = {}  # in the cache, by the hash of all files that they are made of
 
 
-INCLUDE = re.compile(r'^#include "(\w+\.h)"', re.MULTILINE)
+INCLUDE = re.compile(r'^#include "(\w+\.[ch])"', re.MULTILINE)
 
 
 def included(name: str, files: dict[str, str]) -> set[str]:
@@ -320,7 +322,7 @@ def library(files: dict[str, str], precision: host_compiler.Precision = "single"
     once is used again. Not optimised, what is compiled more often than it runs gives the same numbers."""
     options = ("-O0", *host_compiler.ARITHMETIC, *host_compiler.WARNINGS,
                *host_compiler.precision_flags(precision), "-fPIC")
-    objects = [_object(name, files, options) for name in sorted(files) if name.endswith(".c")]
+    objects = [compiled(name, files, options) for name in sorted(files) if name.endswith(".c")]
 
     def link(entry: Path) -> None:
         subprocess.run([host_compiler.compiler(), "-shared", *objects, "-o", entry / host_compiler.LIBRARY], check=True)
@@ -328,7 +330,18 @@ def library(files: dict[str, str], precision: host_compiler.Precision = "single"
     return kept(key_of("linked", *(o.parent.name for o in objects)), link) / host_compiler.LIBRARY
 
 
-def _object(name: str, files: dict[str, str], options: tuple[str, ...]) -> Path:
+def executable(names: Iterable[str], files: dict[str, str], options: tuple[str, ...]) -> Path:
+    """Compile C files, some of all that there are, into one program in the cache; objects as `library` has them."""
+    objects = [compiled(name, files, options) for name in sorted(names)]
+
+    def link(entry: Path) -> None:
+        subprocess.run([host_compiler.compiler(), *options, *objects, "-lm", "-o", entry / "it"], check=True)
+
+    return kept(key_of("program", *options, *(o.parent.name for o in objects)), link) / "it"
+
+
+def compiled(name: str, files: dict[str, str], options: tuple[str, ...]) -> Path:
+    """The object of one C file, kept under the hash of all that it includes."""
     parts = {n: files[n] for n in sorted(included(name, files))}
 
     def make(entry: Path) -> None:

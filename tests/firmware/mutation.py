@@ -29,7 +29,6 @@ import hypothesis
 import pytest
 from _pytest.runner import runtestprotocol
 
-from codegen.common.cache import kept, key_of, program
 from codegen.common.firmware import application
 from codegen.toolchain import host_compiler
 from tests.firmware import app
@@ -49,24 +48,9 @@ def library(files: dict[str, str], flags: tuple[str, ...], folder: Path) -> Path
     """Compile C files into a library in a folder. Boards differ in few files, and so do campaigns: an object once
     compiled is kept."""
     own = Path(tempfile.mkdtemp(dir=folder))
-    objects = [compiled(name, files, flags) for name in sorted(n for n in files if n.endswith(".c"))]
+    objects = [app.compiled(name, files, flags) for name in sorted(n for n in files if n.endswith(".c"))]
     subprocess.run([host_compiler.compiler(), "-shared", *objects, "-o", own / "library.so"], check=True)
     return own / "library.so"
-
-
-def compiled(name: str, files: dict[str, str], flags: tuple[str, ...]) -> Path:
-    """The object of one C file, kept under the hash of all that it includes."""
-    read = {n: files[n] for n in sorted(app.included(name, files))}
-
-    def make(entry: Path) -> None:
-        for n, text in read.items():
-            (entry / n).write_text(text, encoding="utf-8")
-        subprocess.run([host_compiler.compiler(), *flags, "-c", name, "-o", "it.o"], cwd=entry, check=True)
-        for n in read:
-            (entry / n).unlink()
-
-    texts = (part for item in read.items() for part in item)
-    return kept(key_of("object", program(host_compiler.compiler()), name, *flags, *texts), make) / "it.o"
 
 
 class Living:

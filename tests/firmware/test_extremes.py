@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from codegen.toolchain import host_compiler
-from tests.firmware.app import HERE, Patch, replace, sources
+from tests.firmware.app import HERE, SANITIZE, Patch, executable, replace, sources
 from tests.firmware.proofs import mechanisms
 
-SANITIZE = ("-g", "-O1", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all")
 SILENT_NAN, SILENT_FAST, OUTSIDE, FAR, FARTHEST, BELOW, ABOVE = range(7)
 CASES = {SILENT_NAN: "velocity that is no number", SILENT_FAST: "velocity beyond any count",
          OUTSIDE: "before the field", FAR: "counts beyond the largest", FARTHEST: "smallest count",
@@ -24,18 +23,12 @@ SUM = ("(uint32_t)lab->travelled\n                            + (uint32_t)in->co
        "(uint32_t)(lab->travelled + in->counts[lab->joint])")
 
 
-def built(folder: Path, patches: Patch | None = None) -> Path:
-    """The cases as a program in the folder, with sanitizers. Two modules are part of the file of cases."""
+def built(patches: Patch | None = None) -> Path:
+    """The cases as a program with sanitizers. Two modules are part of the file of cases."""
     files = sources(mechanisms.mechanism("drives"), patches)
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    (folder / "extremes.c").write_text((HERE / "extremes.c").read_text())
-    names = [*sorted(n for n in files if n.endswith(".c") and n not in ("ft_bus.c", "ft_lab.c")), "extremes.c"]
-    flags = (*SANITIZE, *host_compiler.ARITHMETIC, *host_compiler.WARNINGS)
-    done = subprocess.run([host_compiler.compiler(), *flags, "-I.", *names, "-lm", "-o", "extremes"], cwd=folder,
-                          capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return folder / "extremes"
+    names = [*(n for n in files if n.endswith(".c") and n not in ("ft_bus.c", "ft_lab.c")), "extremes.c"]
+    files["extremes.c"] = (HERE / "extremes.c").read_text()
+    return executable(names, files, (*SANITIZE, *host_compiler.ARITHMETIC, *host_compiler.WARNINGS))
 
 
 def run(program: Path, case: int) -> subprocess.CompletedProcess[str]:
@@ -43,8 +36,8 @@ def run(program: Path, case: int) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory) -> Path:
-    return built(tmp_path_factory.mktemp("extremes"))
+def program() -> Path:
+    return built()
 
 
 @pytest.mark.parametrize("case", CASES, ids=CASES.values())
@@ -53,10 +46,10 @@ def test_that_numbers_at_the_ends_of_their_types_are_no_run_time_errors(program,
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_that_each_check_at_the_ends_of_types_can_fail(tmp_path):
+def test_that_each_check_at_the_ends_of_types_can_fail():
     def unguarded(text: str) -> str:
         return text.replace(*SIGN).replace(*SUM)
 
-    program = built(tmp_path, {"ft_bus.c": replace(*GUESS), "ft_lab.c": unguarded})
+    program = built({"ft_bus.c": replace(*GUESS), "ft_lab.c": unguarded})
     for case in (SILENT_NAN, SILENT_FAST, FAR, FARTHEST):
         assert run(program, case).returncode != 0, CASES[case]

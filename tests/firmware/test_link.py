@@ -20,7 +20,7 @@ from codegen.wire.codec import Command, Hello, Home, Knot, Poll, Read
 from codegen.wire.units import to_wire
 from host.link.retransmit import Sender
 from tests.conftest import HANG
-from tests.firmware.app import HERE, App, changed, in_hold, load, sources, three_link
+from tests.firmware.app import HERE, SANITIZE, App, changed, executable, in_hold, load, sources, three_link
 from tests.firmware.app import replace as swap
 from tests.firmware.streaming import three_link_knots, three_link_trajectory
 
@@ -551,21 +551,14 @@ def helpings(rng, app, knots):
         yield bytes([len(data)]) + data
 
 
-def test_that_sanitizers_find_nothing_under_a_mad_host(tmp_path):
-    files = sources(three_link())
-    for name, text in files.items():
-        (tmp_path / name).write_text(text)
-    (tmp_path / "harness.c").write_text((HERE / "harness.c").read_text())
-    names = [*sorted(n for n in files if n.endswith(".c")), "harness.c"]
-    flags = ["-g", "-O1", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"]
-    build = subprocess.run([host_compiler.compiler(), *flags, *host_compiler.ARITHMETIC,
-                            *host_compiler.WARNINGS, "-I.", *names,
-                            "-o", "harness"], cwd=tmp_path, capture_output=True, text=True)
-    assert build.returncode == 0, build.stderr
+def test_that_sanitizers_find_nothing_under_a_mad_host():
+    files = sources(three_link()) | {"harness.c": (HERE / "harness.c").read_text()}
+    harness = executable((n for n in files if n.endswith(".c")), files,
+                         (*SANITIZE, *host_compiler.ARITHMETIC, *host_compiler.WARNINGS))
     app = App()
     for seed in range(8):
         data = b"".join(helpings(random.Random(seed), app, three_link_knots()))
-        run = subprocess.run([tmp_path / "harness"], input=data, capture_output=True, timeout=HANG)
+        run = subprocess.run([harness], input=data, capture_output=True, timeout=HANG)
         assert run.returncode == 0, run.stderr.decode()[-2000:]
         assert int(run.stdout) > 100
 

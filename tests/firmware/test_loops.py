@@ -24,8 +24,7 @@ from codegen.toolchain import host_compiler
 from codegen.toolchain.step_library import CompiledStep
 from codegen.wire import messages
 from codegen.wire.codec import Knot
-from tests.firmware.app import App, in_hold, replace
-from tests.firmware.test_extremes import SANITIZE
+from tests.firmware.app import SANITIZE, App, in_hold, replace
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 

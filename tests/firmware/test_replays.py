@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
 from codegen.toolchain import host_compiler
-from tests.firmware.app import HERE, Patch, replace, sources
+from tests.firmware.app import HERE, SANITIZE, Patch, executable, replace, sources
 from tests.firmware.proofs import mechanisms
 from tests.firmware.proofs.seeded import SEEDED, Seeded
-from tests.firmware.test_extremes import SANITIZE
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,8 @@ REPLAYS = (Replay("STALE", "ft_bus.c", "drives", ("bus_hear", "    d->differs = 
            Replay("TABLE", "ft_sense.c", "f405rg-4:voltage", ("sensed", "        float one"), alone=True))
 
 
-def played(folder: Path, replay: Replay, patches: Patch | None = None) -> subprocess.CompletedProcess[str]:
-    """Build a replay in a folder and run it."""
+def played(replay: Replay, patches: Patch | None = None) -> subprocess.CompletedProcess[str]:
+    """Build a replay and run it."""
     if replay.module == "ft_sense.c":
         files = mechanisms.sources(replay.mechanism) | mechanisms.chip_sources(replay.mechanism)
         files |= {name: text for name, text in sources(mechanisms.mechanism(replay.mechanism)).items()
@@ -47,20 +45,15 @@ def played(folder: Path, replay: Replay, patches: Patch | None = None) -> subpro
         files = {name: (patches or {}).get(name, lambda text: text)(text) for name, text in files.items()}
     else:
         files = sources(mechanisms.mechanism(replay.mechanism), patches)
-    files["replays.c"] = (HERE / "replays.c").read_text(encoding="utf-8")
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    others = [] if replay.alone else sorted(n for n in files if n.endswith(".c") and n not in (
-        replay.module, "replays.c"))
-    done = subprocess.run([host_compiler.compiler(), *SANITIZE, *host_compiler.ARITHMETIC, f"-DREPLAY_{replay.name}",
-                           "-I.", "replays.c", *others, "-lm", "-o", "it"], cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return subprocess.run([folder / "it"], capture_output=True, text=True)
+    files["replays.c"] = f"#define REPLAY_{replay.name}\n" + (HERE / "replays.c").read_text(encoding="utf-8")
+    others = [] if replay.alone else [n for n in files if n.endswith(".c") and n not in (replay.module, "replays.c")]
+    it = executable(["replays.c", *others], files, (*SANITIZE, *host_compiler.ARITHMETIC))
+    return subprocess.run([it], capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("replay", REPLAYS, ids=lambda r: r.name)
-def test_that_what_was_found_is_mended_and_shows_where_it_is_not(tmp_path, replay):
-    done = played(tmp_path, replay)
+def test_that_what_was_found_is_mended_and_shows_where_it_is_not(replay):
+    done = played(replay)
     assert (done.returncode, done.stderr) == (0, "")
     error = replay.error
-    assert played(tmp_path, replay, {error.file: replace(error.old, error.new)}).returncode != 0
+    assert played(replay, {error.file: replace(error.old, error.new)}).returncode != 0
