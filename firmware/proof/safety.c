@@ -254,7 +254,7 @@ void prove_safety_start(void)
  * e-stop is open, but to LEAVING. One that is posted is answered once, by its token,
  * and by none where nothing is. No joint is probed that does not rest.
  * Assumes: a share of friction is not negative, as a byte of the wire is not.
- * Run: unwind=53 mechanisms=three_link,braked,f405rg-4:current,drives */
+ * Run: unwind=53 mechanisms=three_link,braked,f405rg-4:current,drives,five_bar */
 void prove_safety_requests(void)
 {
     bool open, on, posted;
