@@ -34,15 +34,15 @@ class ServoSteps:
     """servos: by the number of their joint; signs (J,): of their mounting."""
 
     def __init__(self, servos: Mapping[int, Sts3215], signs: Array, plant: Driven) -> None:
-        self._servos, self._plant = servos, plant
+        self._servos, self._signs, self._plant = servos, signs, plant
         self._inner, gears, outputs = _inside(plant)
         self._gears, self._lent = gears, False
         if self._inner is None:
             return
         ffi, self._lib = _library()
         self._served = ffi.new("served[]", [
-            {"motor": ffi.cast("void *", ctypes.addressof(servo)), "sign": signs[j], "gear": gears[j],
-             "output": outputs[j]} for j, servo in servos.items()])
+            {"motor": ffi.cast("void *", ctypes.addressof(servo)), "gear": gears[j], "output": outputs[j]}
+            for j, servo in servos.items()])
         self._line = ffi.new("servo_line *", {"servos": len(servos), "served": self._served})
         self._volts = np.zeros(0)  # of the plant's joints, while it is lent
 
@@ -71,6 +71,8 @@ class ServoSteps:
 
     def _lend(self, inner: Lendable) -> None:
         ffi, _ = _library()
+        for served, j in zip(self._served, self._servos, strict=True):
+            served.sign = self._signs[j]
         self._line.plant = handle = ffi.cast("plant_steps *", inner.handle)
         self._volts = np.frombuffer(ffi.buffer(handle.volts, 8 * handle.n))
         self._lent = True
