@@ -65,10 +65,11 @@ name = "elbow"
 drive = { type = "damiao-4340", bus = "can1", id = 3 }
 ```
 
-`femtorque check` counts the bits of every frame, the stuffed ones too, says how busy each bus is, and refuses a rate
-that it does not bear. `build` makes the firmware for Damiao's drives, on classic CAN and on CAN FD, for RobStride's in
-their own protocol, for CubeMars' AK drives in their MIT mode (those of the generation V3 have other frames, and do not
-understand these), and for drives with the mini-cheetah's firmware.
+`femtorque check` counts the bits of every frame, the stuffed ones too, says how busy each bus is and how long after its
+tick a command is with its drive, and refuses a rate that the bus does not bear. `build` makes the firmware for Damiao's
+drives, on classic CAN and on CAN FD, for RobStride's in their own protocol, for CubeMars' AK drives in their MIT mode
+(those of the generation V3 have other frames, and do not understand these), and for drives with the mini-cheetah's
+firmware.
 
 The bus has the name that the board file gives it (`[can]` of [boards](boards.md)); pins, controller and the parts of a
 bit follow. No bit rate is made nearly: one that the controller's clock does not give exactly is refused.
@@ -153,10 +154,24 @@ load: what real arms keep of this is not known. The whole tick takes 5477 instru
 `femtorque hil` runs the same image on a model of the chip's controller, a wire on which every frame takes its bits and
 the lowest identifier goes first, and models of the drives: their frames, written from other sources than the firmware's
 and tried with other people's clients (`damiao-motor`, `robstride`); inner loops at 20 to 40 kHz with a current that
-follows at 1 kHz; positions of one turn; own time limits, faults and heat. What goes wrong there has names for
-`--fault`: `drive-silent`, `drive-late`, `drive-rescaled`, `drive-ails`, `drive-restarts`, `bus-babble`, `bus-foreign`,
-`bus-short`, `bus-open-end`. Of the drives' current loops and rotors little is published: what was chosen is marked in
-`hil/drives/`. No drive has been on a real bus with this firmware.
+follows at 1 kHz; positions of one turn; own time limits, faults and heat. Of the drives' current loops and rotors
+little is published: what was chosen is marked in `hil/drives/`. No drive has been on a real bus with this firmware.
+What goes wrong there has names for `--fault`:
+
+| `--fault` | what goes wrong | what the board makes of it |
+| --- | --- | --- |
+| `drive-silent` | a drive's cable comes off | `DRIVE_SILENT` |
+| `drive-late` | a drive answers 1.5 ms late | goes on; the drive's `late` counts |
+| `drive-rescaled` | a drive is set to another range | not armed, `DRIVE_SETTING`: both values |
+| `drive-ails` | a drive is too hot | `DRIVE_FAULT`, with the drive's own word for it |
+| `drive-restarts` | a drive has no supply for 0.2 s | `DRIVE_SILENT`; it has to be placed again |
+| `bus-babble` | a node floods the bus | `DRIVE_SILENT`: no answer gets through |
+| `bus-foreign` | another node sends under a drive's name | `ENCODER`: the joint cannot have gone there |
+| `bus-short` | the wires touch for 50 ms | `BUS_OFF`; the controller is let back, which is counted |
+| `bus-open-end` | a terminator is unplugged | goes on; frames are repeated, the bus's errors count |
+
+On a wire of servos all that keeps answers away is `DRIVE_SILENT`. A fault disables all drives that hear it: servos on a
+wire that is flooded hear nothing, and keep their duty until their supply is cut. `monitor` shows what is counted.
 
 `femtorque hil MECH --buses PORT` runs the drives and what they turn alone, without a board, in real time: each bus is a
 serial adapter for CAN (slcan), as a terminal and at a TCP port, which it tells. python-can opens it with

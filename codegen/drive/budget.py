@@ -32,11 +32,13 @@ class Wire:
 class Load:
     """On one bus: s that one round of all drives takes, on average, as it is planned with, and at worst: a bound that
     no round without errors exceeds, with the pauses between frames. The tick that switches drives off sends to each
-    twice: what has not gone by the next one is dropped."""
+    twice: what has not gone by the next one is dropped. there: s from a round's begin until the first drive has its
+    command, at least, and until the last one has it, at most."""
 
     mean: float
     planned: float
     worst: float
+    there: tuple[float, float]
 
     @property
     def fastest(self) -> float:
@@ -54,24 +56,32 @@ def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
         return servo_load(wire, [id for id, _ in drives])
     chance = random.Random(0)
     pairs = [[_pair(wire, id, drive, chance) for _ in range(TRIALS)] for id, drive in drives]
-    return Load(sum(sum(p) / TRIALS for p in pairs), sum(max(p) for p in pairs),
-                sum(_longest(wire, drive) for _, drive in drives))
+    worst = sum(2.0 * _most(wire, drive) for _, drive in drives)
+    least = min(_least(wire, drive) for _, drive in drives)
+    return Load(sum(sum(p) / TRIALS for p in pairs), sum(max(p) for p in pairs), worst, (least, worst - least))
 
 
 def servo_load(wire: Wire, ids: Sequence[int]) -> Load:
     """Of Feetech's servos: all duties in one packet, a question that all answer with their state. The worst is a tick
     that switches their motors too."""
     answers = len(ids) * len(feetech.packet(0, 0, bytes(feetech.STATE)))
-    always = len(feetech.duties(dict.fromkeys(ids, 0.0))) + len(feetech.ask(ids)) + answers
+    duties = len(feetech.duties(dict.fromkeys(ids, 0.0)))
+    always = duties + len(feetech.ask(ids)) + answers
     switches, gaps = len(feetech.torques(dict.fromkeys(ids, False))), len(ids) * SERVO_DELAY
     worst = feetech.seconds(always + switches, wire.bitrate) + gaps
-    return Load(feetech.seconds(always, wire.bitrate) + gaps, worst, worst)
+    told = [feetech.seconds(size, wire.bitrate) for size in (duties, duties + switches)]
+    return Load(feetech.seconds(always, wire.bitrate) + gaps, worst, worst, (told[0], told[1]))
 
 
-def _longest(wire: Wire, drive: DriveType) -> float:
-    """A command and a reply, or a question and its answer, whatever is in them: all are of eight bytes at most."""
-    most = can.most_bits(8, drive.family == "robstride", wire.kind == "can-fd")
-    return 2.0 * most.seconds(wire.bitrate, wire.data_bitrate)
+def _most(wire: Wire, drive: DriveType) -> float:
+    """A command, a question or an answer, whatever is in it: all are of eight bytes at most."""
+    return can.most_bits(8, drive.family == "robstride", wire.kind == "can-fd").seconds(wire.bitrate, wire.data_bitrate)
+
+
+def _least(wire: Wire, drive: DriveType) -> float:
+    """A command, whatever is in it, without the pause after it."""
+    bits = can.least_bits(8, drive.family == "robstride", wire.kind == "can-fd")
+    return bits.seconds(wire.bitrate, wire.data_bitrate) - can.INTERMISSION / wire.bitrate
 
 
 def _pair(wire: Wire, id: int, drive: DriveType, chance: random.Random) -> float:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 FD_SIZES = (*range(9), 12, 16, 20, 24, 32, 48, 64)  # bytes that a CAN FD frame can have, by its DLC
 CRC15 = 0x4599
-TAIL = 1 + 1 + 1 + 7 + 3  # CRC delimiter, ACK, its delimiter, end of frame, intermission: never stuffed
+INTERMISSION = 3  # bits of pause after a frame
+TAIL = 1 + 1 + 1 + 7 + INTERMISSION  # CRC delimiter, ACK, its delimiter, end of frame, pause: never stuffed
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,13 @@ def most_bits(size: int, extended: bool = False, fd: bool = False) -> Bits:
         return Bits(plain + (plain - 1) // 4 + TAIL)
     head, body = (36 if extended else 17), 5 + 8 * size
     return Bits(head + (head - 1) // 4 + TAIL, body + body // 4 + _fd_check(size))
+
+
+def least_bits(size: int, extended: bool = False, fd: bool = False) -> Bits:
+    """A lower bound: no stuffed bits but those that have fixed places."""
+    if not fd:
+        return Bits((39 if extended else 19) + 8 * size + 15 + TAIL)
+    return Bits((36 if extended else 17) + TAIL, 5 + 8 * size + _fd_check(size))
 
 
 def _classic_bits(frame: Frame) -> Bits:

@@ -11,17 +11,25 @@ from codegen.mechanism.refusal import refuse
 
 @dataclass(frozen=True)
 class BusLoad:
-    """One bus, its joints in tree order, and what one tick's frames take of it."""
+    """One bus, its joints in tree order, what one tick's frames take of it, and the time between ticks, s."""
 
     bus: Bus
     joints: tuple[Joint, ...]
     load: Load
+    period: float
 
     @property
     def data(self) -> dict[str, object]:
         return {"name": self.bus.name, "kind": self.bus.kind, "joints": [j.name for j in self.joints],
                 "mean_s": self.load.mean, "planned_s": self.load.planned, "worst_s": self.load.worst,
-                "fastest_hz": self.load.fastest}
+                "fastest_hz": self.load.fastest, "command_after_s": list(self.command_after)}
+
+    @property
+    def command_after(self) -> tuple[float, float]:
+        """s from the begin of a tick until the first drive has the command that it computes, at least, and the last
+        one, at most. It leaves at the begin of the next tick."""
+        first, last = self.load.there
+        return self.period + first, self.period + last
 
 
 def bus_loads(mechanism: Mechanism) -> tuple[BusLoad, ...]:
@@ -31,7 +39,8 @@ def bus_loads(mechanism: Mechanism) -> tuple[BusLoad, ...]:
         joints = tuple(j for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name)
         if joints:
             wire = Wire(bus.kind, bus.bitrate, bus.data_bitrate)
-            found.append(BusLoad(bus, joints, load(wire, [(j.drive.id, j.drive.type) for j in joints if j.drive])))
+            found.append(BusLoad(bus, joints, load(wire, [(j.drive.id, j.drive.type) for j in joints if j.drive]),
+                                 1.0 / mechanism.control.rate_hz))
     for one in found:
         _bears(mechanism, one)
     return tuple(found)

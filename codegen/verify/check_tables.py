@@ -105,14 +105,15 @@ def _drive_table(report: Report) -> Table:
 
 
 def _bus_table(report: Report) -> Table:
-    table = _table("buses", "bus", "kind", "drives", "one round, mean and worst", "at worst busy", "fastest")
+    table = _table("buses", "bus", "kind", "drives", "one round, mean and worst", "at worst busy", "fastest",
+                   "commands there after")
     rate = report.mechanism.control.rate_hz
     for one in report.buses:
         bitrate = f"{one.bus.bitrate / 1e6:g}" + (f" / {one.bus.data_bitrate / 1e6:g}" if one.bus.data_bitrate else "")
         drives = ", ".join(f"{j.name} {j.drive.id}: {j.drive.type.name}" for j in one.joints if j.drive)
         table.add_row(one.bus.name, f"{one.bus.kind} {bitrate} Mbit/s", drives,
                       f"{1e6 * one.load.mean:.0f}, {1e6 * one.load.worst:.0f} us", f"{one.load.share(rate):.0%}",
-                      f"{one.load.fastest:.0f} Hz")
+                      f"{one.load.fastest:.0f} Hz", "{:.2f} to {:.2f} ms".format(*(1e3 * t for t in one.command_after)))
     return table
 
 

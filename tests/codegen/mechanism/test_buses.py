@@ -92,6 +92,7 @@ def test_check_shows_how_busy_each_bus_is(tmp_path):
     shown = console.export_text()
     assert "can 1 Mbit/s" in shown and "j0 1: damiao-4340" in shown
     (bus,) = report.data()["buses"]
+    assert "1.11 to" in shown and bus["command_after_s"][0] == pytest.approx(1e-3 + 108e-6)
     assert bus["fastest_hz"] == pytest.approx(1250, rel=0.02) and bus["joints"] == ["j0", "j1", "j2"]
 
 

@@ -16,6 +16,7 @@ import pytest
 from codegen.common.errors import BadInput
 from codegen.drive.budget import Wire, load
 from codegen.motion.trajectory import knots
+from codegen.verify.bus_loads import bus_loads
 from hil.board.faults import FAULTS, inject
 from hil.board.played import VirtualClock
 from hil.board.virtual import VirtualBoard
@@ -126,6 +127,26 @@ def test_commands_leave_at_equal_times():
         on.run(0.2)
         times = [p.seconds for p in passed if p.frame.id == 1][-100:]
         assert len(times) == 100 and np.ptp(np.diff(times)) < 20e-6
+
+
+@pytest.mark.parametrize("kind", ["damiao", "fd"])
+def test_commands_are_with_the_drives_when_check_says(kind):
+    """From the begin of the tick after the one that computed them; that they leave there is shown above."""
+    with board(kind) as on:
+        passed: list[Passed] = []
+        on.wiring.buses.wires["can1"].log = passed.append
+        session = armed(on)
+        ticks = on.ticks
+        while on.ticks == ticks:
+            on.run(1e-6)
+        began = on.seconds - on.tick_cycles / on.board.chip.sysclk_hz
+        passed.clear()
+        on.run(0.1)
+        (bus,) = bus_loads(on.mechanism)
+        after = [bus.period + (p.seconds - began) % bus.period for p in passed if p.frame.id < 0x10]
+        least, most = bus.command_after
+        assert len(after) > 290 and least - 1e-6 < min(after) < least + 20e-6 and 0.75 * most < max(after) < most
+        session.link.close()
 
 
 STATES = {"drive-silent": "DRIVE_SILENT", "drive-ails": "DRIVE_FAULT", "drive-restarts": "DRIVE_SILENT",
