@@ -100,7 +100,7 @@ def test_that_a_check_of_the_link_removed_turns_its_test_red(monkeypatch, old, n
     turns_red(*test)
 
 
-def test_that_a_frame_buffer_without_its_bound_is_found_by_the_sanitizers(monkeypatch, tmp_path):
+def test_that_a_frame_buffer_without_its_bound_is_found_by_the_sanitizers(monkeypatch):
     whole = test_link.sources
 
     def unbounded(mechanism):
@@ -108,7 +108,7 @@ def test_that_a_frame_buffer_without_its_bound_is_found_by_the_sanitizers(monkey
 
     monkeypatch.setattr(test_link, "sources", unbounded)
     with pytest.raises(AssertionError, match="Sanitizer|runtime error"):
-        test_link.test_that_sanitizers_find_nothing_under_a_mad_host(tmp_path)
+        test_link.test_that_sanitizers_find_nothing_under_a_mad_host()
 
 
 @pytest.mark.parametrize("name, old, new", [
@@ -147,8 +147,9 @@ def test_that_a_wrong_sample_turns_the_motion_test_red(monkeypatch, name, old, n
      (test_bus.test_that_a_stop_disables_drives_in_the_tick_that_sees_it, "estop")),
     ("ft_bus.c", "    d->held = true;\n", "",
      (test_bus.test_that_a_joint_that_may_be_parked_beyond_half_a_turn_is_told_where_it_is,)),
-    ("ft_bus.c", "if (restarted(d)) {\n        homed[joint] = false;", "if (restarted(d)) {",
-     (test_bus.test_that_a_joint_that_may_be_parked_beyond_half_a_turn_is_told_where_it_is,)),
+    ("ft_bus.c", "homed[ft_drive[i].joint] = ft_drive[i].placed != 0u;",
+     "homed[ft_drive[i].joint] |= ft_drive[i].placed != 0u;",
+     (test_bus.test_that_a_zero_that_was_given_while_a_drive_was_silent_is_none,)),
     ("ft_bus.c", "    d->differs = 0;\n    ft_travel_forget", "    ft_travel_forget",
      (test_bus.test_that_what_was_wrong_with_a_drive_is_forgotten_with_it,)),
     ("ft_bus.c", "    ft_travel_forget(&d->travel);\n", "",

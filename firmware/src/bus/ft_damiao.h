@@ -12,7 +12,8 @@ enum { FT_DAMIAO_CLEAR = 0xFB, FT_DAMIAO_ENABLE = 0xFC,
 
 /* Registers: u32 or, from GEAR on, float. */
 enum { FT_DAMIAO_TIMEOUT = 9, FT_DAMIAO_MODE = 10, FT_DAMIAO_FIRMWARE = 14,
-       FT_DAMIAO_POSITION = 21, FT_DAMIAO_VELOCITY = 22, FT_DAMIAO_TORQUE = 23 };
+       FT_DAMIAO_POSITION = 21, FT_DAMIAO_VELOCITY = 22,
+       FT_DAMIAO_TORQUE = 23 };
 
 void ft_damiao_command(ft_frame *f, const ft_drive_address *a,
                        const ft_drive_ranges *r, const ft_drive_target *t,
