@@ -286,7 +286,7 @@ def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> Bui
     if flash > chip.flash_bytes or ram > chip.ram_bytes:
         raise Refused(f"the image does not fit: flash {flash} of {chip.flash_bytes} bytes, RAM {ram} of "
                       f"{chip.ram_bytes} bytes")
-    need = stack.bound(stack.read([built / CALL_GRAPH]))
+    need = stack.bound(stack.one_of_each(stack.read([built / CALL_GRAPH]), functions(elf)))
     if need.bytes > reserved:
         raise Refused(f"the stack may need {need.bytes} bytes and {reserved} are reserved: {' -> '.join(need.path)}")
     return BuildResult(name, board.name, digest, compiler_identity(), flash, ram, need.bytes, reserved,
@@ -362,6 +362,14 @@ def _refuse_symbols(elf: Path) -> None:
         found = sorted({s.name for s in table.iter_symbols() if FORBIDDEN.match(s.name)})
     if found:
         raise Refused(f"the image holds what it must not (double arithmetic, heap or libm): {', '.join(found)}")
+
+
+def functions(elf: Path) -> dict[str, int]:
+    """Their addresses, by name."""
+    with elf.open("rb") as file:
+        table = ELFFile(file).get_section_by_name(".symtab")
+        assert isinstance(table, SymbolTableSection)
+        return {s.name: s["st_value"] for s in table.iter_symbols() if s["st_info"]["type"] == "STT_FUNC"}
 
 
 def _sizes(elf: Path) -> tuple[int, int, int]:

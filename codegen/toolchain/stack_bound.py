@@ -8,7 +8,7 @@ that the processor pushes for exceptions, and the few functions of libgcc.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,6 +49,17 @@ def read(files: Iterable[Path]) -> CallGraph:
         for caller, callee in _EDGE.findall(text):
             graph.calls.setdefault(caller, set()).add(callee)
     return graph
+
+
+def one_of_each(graph: CallGraph, addresses: Mapping[str, int]) -> CallGraph:
+    """The graph with one name for functions whose code is the same and stands in the image once: GCC tells the frame of
+    the one that it kept. addresses: of all functions of the image, by their names without files."""
+    kept = {addresses[_plain(name)]: name for name in graph.frames if _plain(name) in addresses}
+
+    def own(name: str) -> str:
+        return name if name in graph.frames else kept.get(addresses.get(_plain(name), -1), name)
+
+    return CallGraph(graph.frames, {caller: set(map(own, callees)) for caller, callees in graph.calls.items()})
 
 
 def depth(graph: CallGraph, root: str) -> tuple[int, tuple[str, ...]]:

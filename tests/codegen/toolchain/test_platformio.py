@@ -381,6 +381,18 @@ def test_stack_bound_follows_pointers(tmp_path):
     assert path == ("start", "big") and size > 700
 
 
+def test_stack_bound_knows_functions_whose_code_stands_in_the_image_once(tmp_path):
+    """GCC keeps one of two that are the same, and tells the frame of that one alone."""
+    twin = "static int {}(volatile int *p) {{ volatile char a[300]; a[p[0]] = 1; return a[p[1]]; }}"
+    code = ("int start(volatile int *);" + twin.format("one")
+            + twin.format("two") + "int start(volatile int *p) { return one(p) + 3 * two(p + 1); }")
+    elf = compile_elf(tmp_path, code, "-O2", "-fno-inline")
+    graph = stack.read(tmp_path.glob("*.ci"))
+    assert not {"one", "two"} <= set(graph.frames)
+    size, path = stack.depth(stack.one_of_each(graph, build.functions(elf)), "start")
+    assert size > 300 and path[0] == "start" and path[1] in ("one", "two")
+
+
 @pytest.mark.parametrize(("code", "message"), [
     ("int f(int); int g(int); int start(int);"
      "__attribute__((noinline)) int f(int n) { return n ? g(n - 1) + n : 0; }"
