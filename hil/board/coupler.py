@@ -21,7 +21,7 @@ from hil.chip.registers import Unmodelled
 from hil.chip.stm32.chip import Stm32
 from hil.plant import play
 from hil.plant.choose import Driven, Wired
-from hil.plant.lent import Lendable
+from hil.plant.lent import Lendable, own
 from hil.plant.plant_steps import MOST
 
 Array = NDArray[np.float64]
@@ -212,7 +212,7 @@ class Borrowed:
 
     def _lendable(self, plant: Lendable) -> bool:
         """Whether C can move it, and nobody looks on from outside of it at each interval."""
-        return plant.lendable and getattr(self._plant.drive, "__func__", None) is type(self._plant).drive
+        return plant.lendable and own(self._plant, "drive")
 
     def recall(self) -> None:
         """Have back what is lent."""

@@ -17,7 +17,7 @@ from hil.drives.sts import Sts3215
 from hil.drives.sts_motor import sources
 from hil.plant import play
 from hil.plant.choose import Driven, Wired
-from hil.plant.lent import Lendable
+from hil.plant.lent import Lendable, own
 from hil.plant.plant_steps import PLANT_STEPS, PLANT_STEPS_CDEF
 
 Array = NDArray[np.float64]
@@ -51,8 +51,8 @@ class ServoSteps:
         if self._lent:
             return True
         inner, plant = self._inner, self._plant
-        return inner is not None and inner.lendable and _own(plant, "move") and _own(inner, "move") and all(
-            _own(servo, "terminal") for servo in self._servos.values())
+        return inner is not None and inner.lendable and own(plant, "move") and own(inner, "move") and all(
+            own(servo, "terminal") for servo in self._servos.values())
 
     def move(self, since: float, h: float, count: int, voltage: Array, supply: float) -> None:
         """So many intervals of h seconds with voltages (J,) at the motors of other joints; supply: V of the servos."""
@@ -83,11 +83,6 @@ class ServoSteps:
         if self._inner is not None and self._lent:
             self._lent = False
             self._inner.taken()
-
-
-def _own(thing: object, method: str) -> bool:
-    """Whether nobody has put another function in its place."""
-    return getattr(getattr(thing, method), "__func__", None) is getattr(type(thing), method)
 
 
 def _inside(plant: Driven) -> tuple[Lendable | None, Places, Places]:

@@ -53,8 +53,22 @@ class Lendable(ABC):
         """See where C has moved it."""
 
     @abstractmethod
+    def _in_c(self, h: float, count: int, voltage: Array, torque: Array) -> int:
+        """Take steps of h seconds in C, with voltages at the motors and torques beside them, (n,) each; how many it has
+        taken."""
+
+    @abstractmethod
+    def _in_python(self, h: float, voltage: Array, torque: Array) -> None:
+        """Take one such step in Python."""
+
     def _take_steps(self, h: float, count: int, voltage: Array, torque: Array) -> None:
-        """So many steps of h seconds with voltages at the motors and torques beside them, (n,) each."""
+        """So many steps, those in Python that C leaves."""
+        done = 0
+        while done < count:
+            done += self._in_c(h, count - done, voltage, torque)
+            if done < count:
+                self._in_python(h, voltage, torque)
+                done += 1
 
     def lend(self, borrower: Callable[[], None]) -> None:
         """Give C what it moves. borrower: calls `taken` when it is needed."""
@@ -78,6 +92,11 @@ class Lendable(ABC):
         self.taken()
         self._take_steps(h, count, voltage, np.zeros(self.n))
         self.lend(borrower)
+
+
+def own(thing: object, method: str, kind: type | None = None) -> bool:
+    """Whether nobody has put another function in the place of a method of its kind, by default its class."""
+    return getattr(getattr(thing, method), "__func__", None) is getattr(kind or type(thing), method)
 
 
 T = TypeVar("T")

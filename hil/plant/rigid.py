@@ -26,7 +26,7 @@ from hil.plant.drive_rotors import reflected
 from hil.plant.driven import Driven
 from hil.plant.dry_friction import clamped
 from hil.plant.encoders import Encoders
-from hil.plant.lent import Lendable, Own
+from hil.plant.lent import Lendable, Own, own
 from hil.plant.motors import Motors
 from hil.plant.plant_steps import MOST
 from hil.plant.rigid_steps import RigidSteps
@@ -118,17 +118,7 @@ class Plant(Driven, Lendable):
         count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
         self._take_steps(seconds / count, count, voltage, torque)
 
-    def _take_steps(self, h: float, count: int, voltage: Array, torque: Array) -> None:
-        done = 0
-        while done < count:
-            done += self._in_c(h, count - done, voltage, torque)
-            if done < count:
-                self.motors.connect(h, voltage)
-                self._step(h, torque)
-                done += 1
-
     def _in_c(self, h: float, count: int, voltage: Array, torque: Array) -> int:
-        """Take steps in C; how many it has taken."""
         self.recall()
         steps = self._compiled
         if steps is None or self.hand is not None:
@@ -159,8 +149,7 @@ class Plant(Driven, Lendable):
 
     @property
     def lendable(self) -> bool:
-        own = getattr(self.drive, "__func__", None) is Driven.drive
-        return own and self._compiled is not None and self.hand is None
+        return own(self, "drive", Driven) and self._compiled is not None and self.hand is None
 
     @property
     def handle(self) -> int:
@@ -187,6 +176,10 @@ class Plant(Driven, Lendable):
         super().taken()
         assert self._compiled is not None
         self._time = self._compiled.handle.time
+
+    def _in_python(self, h: float, voltage: Array, torque: Array) -> None:
+        self.motors.connect(h, voltage)
+        self._step(h, torque)
 
     def _step(self, h: float, torque: Array) -> None:
         v = self.v

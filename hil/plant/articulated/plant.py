@@ -25,7 +25,7 @@ from hil.plant.articulated.stress import Members
 from hil.plant.articulated.system import Coupling, Structure, System, build, closed, lay_out
 from hil.plant.drive_rotors import reflected
 from hil.plant.encoders import Encoders
-from hil.plant.lent import Lendable, Own
+from hil.plant.lent import Lendable, Own, own
 from hil.plant.motors import Motors
 from hil.plant.rigid import EnergyBook
 
@@ -223,28 +223,19 @@ class Plant(Lendable):
         count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
         self._take_steps(seconds / count, count, voltage, torque)
 
-    def _take_steps(self, h: float, count: int, voltage: Array, torque: Array) -> None:
-        done = 0
-        while done < count:
-            done += self._in_c(h, count - done, voltage, torque)
-            if done < count:
-                self._step(h, voltage, torque)
-                done += 1
-
-    def _step(self, t: float, voltage: Array, torque: Array) -> None:
-        self.motors.connect(t, voltage)
+    def _in_python(self, h: float, voltage: Array, torque: Array) -> None:
+        self.motors.connect(h, voltage)
         self.drives.viscous = self._viscous + self.motors.damping
         self.drives.active = torque + self.motors.torque()
         before = self.q
-        self.cycle.step(t)
+        self.cycle.step(h)
         moved = self.q - before
-        self.motors.turn(moved / t)
-        self.book.motors += float((self.drives.active - self.motors.damping * moved / t) @ moved)
-        self.book.friction += float((self._viscous * moved / t - self.drives.dry) @ moved)
+        self.motors.turn(moved / h)
+        self.book.motors += float((self.drives.active - self.motors.damping * moved / h) @ moved)
+        self.book.friction += float((self._viscous * moved / h - self.drives.dry) @ moved)
         self.members.record(self.cycle, self.drives.total + self.loads.torques)
 
     def _in_c(self, h: float, count: int, voltage: Array, torque: Array) -> int:
-        """Take steps in C; how many it has taken."""
         self.recall()
         if self._compiled is None:
             return 0
@@ -276,7 +267,7 @@ class Plant(Lendable):
 
     @property
     def lendable(self) -> bool:
-        return self._compiled is not None and getattr(self.drive, "__func__", None) is Plant.drive
+        return self._compiled is not None and own(self, "drive", Plant)
 
     @property
     def handle(self) -> int:
