@@ -28,6 +28,7 @@ from hil.plant.articulated import plant as articulated
 from hil.plant.choose import plant_of
 from hil.play.connect import session_with
 from hil.play.run import Result, play
+from host.link.session import Session
 from host.stream.stream import stream
 from tests.bench import table
 from tests.conftest import ROOT
@@ -72,6 +73,16 @@ def played(mechanism: Mechanism, elf: Path) -> tuple[Result, float]:
         return result, board.seconds / (time.process_time() - began)
 
 
+def powered(board: VirtualBoard) -> Session:
+    """Its host's session, the arm homed where it starts and armed."""
+    board.brakes = True
+    session = session_with(board)
+    session.connect()
+    session.home([joint.start for joint in board.mechanism.streamed])
+    session.arm()
+    return session
+
+
 def armed(mechanism: Mechanism, elf: Path, answers: bool, compiled: bool) -> float:
     """Simulated time over processor time of board and plant under power, nobody talking to it. answers: what models of
     registers say beforehand and what they lend is C's; compiled: the plant is stepped in C."""
@@ -82,11 +93,7 @@ def armed(mechanism: Mechanism, elf: Path, answers: bool, compiled: bool) -> flo
         patch.setattr(Bus, "answers", answers)
         if not compiled:
             patch.setattr(ServoSteps, "could", lambda steps: False)
-        board.brakes = True
-        session = session_with(board)
-        session.connect()
-        session.home([joint.start for joint in mechanism.streamed])
-        session.arm()
+        session = powered(board)
         factors = []
         for _ in range(5):
             began = time.process_time()
@@ -101,11 +108,7 @@ def streamed(mechanism: Mechanism, elf: Path) -> float:
     there = knots(short_motion(mechanism), mechanism)
     back = replace(there, position=there.position[::-1], rate=-there.rate[::-1], acceleration=there.acceleration[::-1])
     with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
-        board.brakes = True
-        session = session_with(board)
-        session.connect()
-        session.home([joint.start for joint in mechanism.streamed])
-        session.arm()
+        session = powered(board)
         factors = []
         for motion in (there, back) * 3:
             at, began = board.seconds, time.process_time()
