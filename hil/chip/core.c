@@ -5,7 +5,6 @@
 #include "exceptions.h"
 #include "lent.h"
 
-#define UNTIL 0xFFFFFFFEu /* an address that execution never reaches */
 #define IT_STATE 0x0600FC00u
 #define EXCEPTION_RETURN 8 /* of those that Unicorn reports */
 
@@ -46,13 +45,14 @@ static void take_exception(core *c, int32_t number)
         exceptions_enter(c, number);
 }
 
-/* Let the code run until the deadline, or something in itself, ends it. */
+/* Let the code run until the deadline, or something in itself, ends it: no
+ * address does. */
 static void execute(core *c)
 {
     c->interrupt = -1;
     c->count->stopped = GOES_ON;
     c->count->began = c->count->now;
-    c->failed = c->u.start(c->u.engine, c->pc | 1u, UNTIL, 0, 0);
+    c->failed = c->u.start(c->u.engine, c->pc | 1u, 0, 0, 0);
     c->pc = register_of(c, c->u.pc);
 }
 

@@ -17,7 +17,7 @@ from hil.chip.timing import FLASH_CDEF, FLASH_SOURCES
 
 EXCEPTIONS = 144
 PLACES = 1024  # of registers
-_PARTS = ("core", "exceptions", "nvic", "bus", "lent", "lent_link", "block_counter")
+_PARTS = ("core", "pages", "exceptions", "nvic", "bus", "lent", "lent_link", "block_counter")
 CDEF = FLASH_CDEF + """
 typedef struct {
     uint64_t address; uint32_t size, instructions, cycles, refill; uint64_t runs, taken, fell; const instruction *code;
@@ -60,6 +60,8 @@ enum { WAKE, ATTEND, UNKNOWN_BLOCK, REFUSED, FAILED, INTERRUPTED, ENDED };
 uint8_t *core_memory(const core *c, uint32_t address, uint32_t size, int writable);
 int32_t core_run(core *c, int64_t until, int64_t next, uint64_t order);
 void core_interrupted(void *engine, uint32_t number, void *user);
+typedef struct { uint64_t address; int rights; } page;
+bool pages_told(void *engine, uint64_t address, int access, page *found, void *user);
 enum { ASK, HELD, CYCLES, CONTROL, LENT, PINS };
 typedef struct { uint32_t address, kind, value; int64_t until; } place_of_register;
 typedef struct {

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from unicorn import UC_ARCH_ARM, UC_HOOK_INTR, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
+from unicorn import UC_ARCH_ARM, UC_HOOK_INTR, UC_HOOK_TLB_FILL, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
 from unicorn import arm_const as arm
 from unicorn import unicorn_const as const
 
@@ -28,7 +28,7 @@ from hil.chip.registers import WORD, Bus, Unmodelled
 from hil.chip.scs import BASE as SCS_BASE
 from hil.chip.scs import Dwt, SystemControl
 from hil.chip.timing import FlashFetch
-from hil.chip.unicorn_calls import hook, map_memory, map_peripherals
+from hil.chip.unicorn_calls import hook, map_memory, map_peripherals, tell_pages
 
 _TO_PERIPHERALS = ((0x40000000, 0x20000000), (0xE0000000, 0x00100000))
 
@@ -104,6 +104,9 @@ class CortexM4:
             "float_cycles": timing.FLOATING_POINT_FRAME})
         self._held += [memory for _, _, memory, _ in memories]
         hook(self.uc, UC_HOOK_INTR, lib.core_interrupted, core)
+        hook(self.uc, UC_HOOK_TLB_FILL, lib.pages_told, core)
+        tell_pages(self.uc, True)
+        self.uc.ctl_exits_enabled(True)  # nowhere: a place to stop at would be translated anew at every start
         return core
 
     # -- life ---------------------------------------------------------------
@@ -382,8 +385,10 @@ class CortexM4:
 
     def _memory_fault(self, error: int) -> None:
         """Of Unicorn's errors."""
-        fetches = (const.UC_ERR_FETCH_UNMAPPED, const.UC_ERR_FETCH_PROT)
-        if error == const.UC_ERR_INSN_INVALID:
+        fetches = (const.UC_ERR_FETCH_UNMAPPED, const.UC_ERR_FETCH_PROT, const.UC_ERR_EXCEPTION)
+        if error == const.UC_ERR_EXCEPTION and self._in_c.core_memory(self._core, self.pc, 1, True):
+            tell_pages(self.uc, False)  # see pages.c
+        elif error == const.UC_ERR_INSN_INVALID:
             self._fault(USAGE_FAULT, _UNDEFINSTR)
         elif error in fetches:
             self._fault(MEM_MANAGE, _IACCVIOL)

@@ -1,6 +1,10 @@
 /* The rules of exceptions, ARMv7-M B1.5. */
 #include "nvic.h"
 
+#include <string.h>
+
+#define AT_ONCE 8 /* divides EXCEPTIONS */
+
 /* Tell the priority that an exception has for good, or the one it is given. */
 static int32_t priority_of(const nvic *n, int32_t number)
 {
@@ -54,14 +58,25 @@ int32_t nvic_running(const nvic *n, uint32_t primask, uint32_t basepri,
     return faultmask != 0 && level > -1 ? -1 : level;
 }
 
+/* Tell whether any exception from a number on, of as many as a word has bytes,
+ * is pending. */
+static int any_pends(const nvic *n, int32_t from)
+{
+    uint64_t pending;
+    memcpy(&pending, n->pending + from, sizeof pending);
+    return pending != 0;
+}
+
 /* Find the pending, enabled exception that would be taken first. */
 int32_t nvic_candidate(const nvic *n)
 {
-    int32_t best = NO_EXCEPTION, i;
-    for (i = 0; i < EXCEPTIONS; i++)
-        if (n->pending[i] && n->enabled[i] &&
-            (best == NO_EXCEPTION || priority_of(n, i) < priority_of(n, best)))
-            best = i;
+    int32_t best = NO_EXCEPTION, from, i;
+    for (from = 0; from < EXCEPTIONS; from += AT_ONCE)
+        for (i = from; any_pends(n, from) && i < from + AT_ONCE; i++)
+            if (n->pending[i] && n->enabled[i] &&
+                (best == NO_EXCEPTION ||
+                 priority_of(n, i) < priority_of(n, best)))
+                best = i;
     return best;
 }
 

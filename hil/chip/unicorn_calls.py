@@ -7,6 +7,7 @@ from typing import Any
 
 import cffi
 from unicorn import Uc, UcError
+from unicorn import unicorn_const as const
 from unicorn.unicorn_py3.unicorn import uclib
 
 _FFI = cffi.FFI()
@@ -34,6 +35,13 @@ def hook(uc: Uc, kind: int, function: Any, user: Any, start: int = 1, end: int =
     status = uclib.uc_hook_add(uc._uch, ctypes.byref(ctypes.c_size_t()), kind, *map(ctypes.c_void_p, pointers),
                                ctypes.c_uint64(start), ctypes.c_uint64(end))
     _check(status)
+
+
+def tell_pages(uc: Uc, told: bool) -> None:
+    """Have a hook tell Unicorn what may be done with the pages of memory, or let it go by the processor's rules."""
+    uc.ctl(const.UC_CTL_TLB_TYPE, const.UC_CTL_IO_WRITE,
+           ctypes.c_uint(const.UC_TLB_VIRTUAL if told else const.UC_TLB_CPU))
+    uc.ctl(const.UC_CTL_TLB_FLUSH, const.UC_CTL_IO_WRITE)
 
 
 def map_peripherals(uc: Uc, start: int, size: int, read: Any, write: Any, user: Any) -> None:

@@ -217,6 +217,9 @@ def test_svc_enters_its_handler_and_returns_behind_it(program):
     ("(void)*(volatile uint32_t *)0x30000000;", 1 << 9),
     ('__asm__ volatile("udf 1");', 1 << 16),
     ("((void (*)(void))0x30000001)();", 1 << 0),
+    ("((void (*)(void))0x40000001)();", 1 << 0),
+    ("((void (*)(void))0xE0000001)();", 1 << 0),
+    ("((void (*)(void))0x60000001)();", 1 << 0),
     ("*(volatile uint32_t *)0x08000000 = 1;", 1 << 9),
 ])
 def test_faults_reach_the_hard_fault_handler_with_their_cause(program, cause, status):
@@ -230,6 +233,30 @@ def test_faults_reach_the_hard_fault_handler_with_their_cause(program, cause, st
     assert run[1] & status
     assert run[2] & 1 << 30
     assert run[3] == 3
+
+
+def test_code_in_memory_runs_as_it_was_last_written(program):
+    """Data are written beside it before; it is written anew by a handler, too."""
+    run = program("""
+        static uint16_t code[1024];
+        static void write(volatile uint16_t *at, uint16_t value) {
+            at[0] = 0x2000 | value; // movs r0, #value
+            at[1] = 0x4770; // bx lr
+            __asm__ volatile("dsb\\n isb" ::: "memory");
+        }
+        static uint32_t call(uint16_t *at) { return ((uint32_t (*)(void))((uintptr_t)at | 1))(); }
+        void sys_tick(void) { write(code + 16, 66); write(code + 24, 77); }
+        void start(void) {
+            for (int i = 0; i < 8; i++) write(code + 4 * i, 2);
+            SYST_RVR = 5999; SYST_CVR = 0; SYST_CSR = 7;
+            result[14] = call(code + 16) + call(code + 24);
+            WAIT();
+            result[15] = call(code + 16); result[16] = call(code + 24);
+            for (int i = 0; i < 7; i++) { write(code, 10 + i); result[i] = call(code); code[8] = 1; }
+            for (int i = 0; i < 7; i++) { write(code + 900, 30 + i); result[7 + i] = call(code + 900); }
+            for (;;) { WAIT(); }
+        }""").run(2e-3)
+    assert [run[i] for i in range(17)] == [*range(10, 17), *range(30, 37), 4, 66, 77]
 
 
 def test_an_enabled_usage_fault_goes_to_its_own_handler(program):
