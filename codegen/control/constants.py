@@ -119,7 +119,7 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
         stall = min(stall, abs(torque_constant) * current)
     no_load = volts / abs(torque_constant) if motor and bus else UNLIMITED_SPEED[slides]
     if joint.drive:
-        stall, no_load = joint.drive.type.torque, joint.drive.type.velocity
+        stall, no_load = joint.drive.at_joint.torque, joint.drive.at_joint.velocity
     effort, speed = min(limits.effort, stall), min(limits.velocity, no_load)
     _, rate_gain = observer_gains(mechanism.control.observer_hz, 1.0 / hz)
     one_count = rate_gain * abs(count) * hz  # what the observer makes of a single count

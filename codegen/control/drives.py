@@ -15,6 +15,7 @@ from codegen.drive.feetech import FULL, OFFSET_SIGN, TURN, firmware_word
 from codegen.mechanism.description import Drive, Joint, Mechanism
 
 SILENT_S = 5e-3  # without an answer a drive is silent
+HALF_TURN = 2**23  # steps of half a turn of a joint, as C counts turns
 SILENT_TICKS = 5  # and never fewer ticks than this
 WATCHDOG_S = 20e-3  # without a command a drive stops by itself
 WATCHDOG_TICKS = 10  # and never fewer ticks than this
@@ -24,7 +25,7 @@ ROBSTRIDE_UNIT = 1.0 / 20_000.0  # s, of its canTimeout
 
 @dataclass(frozen=True)
 class DriveConstants:
-    """One drive's row of ft_drive."""
+    """One drive's row of ft_drive. Ranges and damping are the joint's, behind the gear between the two."""
 
     joint: int = member(UINT32, "its number")
     bus: int = member(UINT32, "its number")
@@ -36,7 +37,9 @@ class DriveConstants:
     placed: int = member(UINT32, "1: its position is known at power-up")
     zero: int = member(INT32, "its own position at the joint's zero, half steps")
     sign: float = member(FLOAT, "-1: it turns the other way")
-    position: float = member(FLOAT, "rad: its field's range")
+    gear: float = member(FLOAT, "its turns per turn of the joint")
+    turn: int = member(INT32, "its own, 2^-24 turn of the joint")
+    position: float = member(FLOAT, "rad of the joint: its field's range")
     velocity: float = member(FLOAT, "rad/s")
     torque: float = member(FLOAT, "N m")
     kp: float = member(FLOAT, "N m/rad")
@@ -82,7 +85,8 @@ def _servo_row(joint: Joint, drive: Drive) -> ServoConstants:
     setting, servo = drive.servo, drive.type.servo
     if setting is None or servo is None:
         return ServoConstants(0, 0, 0, 0, 0, 0, 0, 0.0)
-    ends = [setting.zero + drive.sign * at * TURN / math.tau for at in (joint.limits.lower, joint.limits.upper)]
+    ends = [setting.zero + drive.sign * at * drive.gear * TURN / math.tau
+            for at in (joint.limits.lower, joint.limits.upper)]
     return ServoConstants(
         zero=setting.zero, model=servo.model,
         offset=abs(setting.offset) | (OFFSET_SIGN if setting.offset < 0 else 0),
@@ -109,23 +113,23 @@ def watchdog_s(mechanism: Mechanism) -> float:
 def count(drive: Drive) -> float:
     """rad of the joint that one step of the drive's position field stands for, signed."""
     if drive.servo is not None:
-        return drive.sign * math.tau / TURN
-    return drive.sign * 2.0 * drive.type.position / FIELD
+        return drive.sign * math.tau / TURN / drive.gear
+    return drive.sign * 2.0 * drive.at_joint.position / FIELD
 
 
 def _row(mechanism: Mechanism, index: int, bus: int, joint: Joint, drive: Drive) -> DriveConstants:
     unit = ROBSTRIDE_UNIT if drive.type.family == "robstride" else TIMEOUT_UNIT
-    limits, kind = joint.limits, drive.type
+    limits, own, kind = joint.limits, drive.type, drive.at_joint
     return DriveConstants(
         joint=index, bus=bus, family=FAMILIES.index(kind.family), id=drive.id,
         reply=drive.reply if drive.reply is not None else 0,
         watchdog=round(watchdog_s(mechanism) / unit),
         closes=int(drive.pd == "drive"),
         # turns are not kept without power: it reads within half a turn of its zero then
-        placed=int(max(-limits.lower, limits.upper) < math.pi),
-        zero=0 if drive.servo is not None else round(drive.zero / kind.position * FIELD),
-        sign=float(drive.sign), position=kind.position, velocity=kind.velocity, torque=kind.torque, kp=kind.kp,
-        kd=kind.kd, damping=min(joint.gains.kv, kind.kd))
+        placed=int(max(-limits.lower, limits.upper) < drive.half_turn),
+        zero=0 if drive.servo is not None else round(drive.zero / own.position * FIELD),
+        sign=float(drive.sign), gear=drive.gear, turn=2 * round(HALF_TURN / drive.gear), position=kind.position,
+        velocity=kind.velocity, torque=kind.torque, kp=kind.kp, kd=kind.kd, damping=min(joint.gains.kv, kind.kd))
 
 
 def family_flags(mechanism: Mechanism) -> dict[str, int]:

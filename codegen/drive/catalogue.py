@@ -11,7 +11,7 @@ Rhoban/bam params/feetech_sts3215_*/m1.json, makers' and sellers' sheets (C001: 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from codegen.common.elementary import square
@@ -56,6 +56,13 @@ class DriveType:
     fd: bool = False
     note: str = ""
     servo: Servo | None = None
+
+    def behind(self, gear: float) -> DriveType:
+        """The same at a joint that makes one turn while the output makes `gear` turns."""
+        servo = self.servo and replace(self.servo, gear=self.servo.gear * gear, coulomb=self.servo.coulomb * gear,
+                                       viscous=self.servo.viscous * square(gear))
+        return replace(self, position=self.position / gear, velocity=self.velocity / gear, torque=self.torque * gear,
+                       kp=self.kp * square(gear), kd=self.kd * square(gear), servo=servo)
 
 
 def _damiao(name: str, velocity: float, torque: float, position: float = 12.5, note: str = "") -> DriveType:

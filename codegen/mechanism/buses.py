@@ -25,6 +25,8 @@ OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
 OF_SERVOS = ("offset", "limit")  # keys
 TELLS_FIRMWARE = {"feetech": (r"\d+\.\d+", "3.10"), "damiao": (r"[1-9]\d*", "5017")}  # how, and an example
 NOT_OF_SERVOS = ("reply", "inertia", "position", "kp", "kd")
+LEAST_GEAR, MOST_GEAR = 0.1, 100.0  # more turns either way are no stage behind a drive, but a mistake
+MOST_PLACE = 200.0 * math.pi  # rad of the joint: a hundred turns, which the board counts
 STS_BITRATES = (1_000_000, 500_000, 250_000, 128_000, 115_200, 57_600, 38_400, 19_200)  # register 6; LeRobot's table
 
 
@@ -62,6 +64,7 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     if bus is None:
         fail(f"{key}.bus", table.bus, "no such bus", hint(table.bus, [b.name for b in buses], "buses")
              if buses else f'add [[bus]] with name = "{table.bus}"')
+    _check_gear(key, table, fail)
     own = {name: getattr(table, name) for name in OVERRIDES if getattr(table, name) is not None}
     kind = replace(DRIVES[table.type], **own)
     if bus.kind == "can-fd" and not kind.fd:
@@ -73,21 +76,21 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     pd = table.pd or ("board" if servo else "drive")
     if servo:
         _check_servo(t, kind, table, limits, fail)
-    _check_ranges(t, kind, limits, pd, fail)
+    _check_ranges(t, kind, table.gear, limits, pd, fail)
     if not servo:
         _check_zero(t, kind, table, limits, fail)
-        return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, pd, table.inertia, table.zero or 0.0,
-                     firmware=table.firmware or "")
+        return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, table.gear, pd, table.inertia,
+                     table.zero or 0.0, firmware=table.firmware or "")
     setting = {name: getattr(table, name) for name in OF_SERVOS if getattr(table, name) is not None}
     zero = ServoSetting.zero if table.zero is None else round(table.zero)
-    return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, pd, table.inertia,
+    return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, table.gear, pd, table.inertia,
                  servo=ServoSetting(zero, **setting), firmware=table.firmware or "")
 
 
 def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Motor:
-    """What a servo has inside: as the file says (`own`), or the catalogue. Its driver and its direction are the
-    servo's."""
-    kind = drive.type.servo
+    """What a servo has inside: as the file says (`own`), or the catalogue, behind the gear between it and the joint.
+    Its driver and its direction are the servo's."""
+    kind = drive.at_joint.servo
     assert kind is not None
     if own is None:
         return Motor(kind.R, ELECTRICAL * kind.R, kind.K, kind.gear, kind.inertia)
@@ -97,7 +100,16 @@ def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Moto
             fail(f"joint.{joint}.motor.{name}", getattr(own, name), rule, "remove it")
     if own.gear < 0.0:
         fail(f"joint.{joint}.motor.gear", own.gear, "a servo has drive.sign", f"{-own.gear:g}")
-    return own
+    return replace(own, gear=own.gear * drive.gear)
+
+
+def _check_gear(key: str, table: DriveTable, fail: Fail) -> None:
+    """Which way a drive turns is not its gear's to say."""
+    if not table.gear > 0.0:
+        fail(f"{key}.gear", table.gear, "must be positive", "a drive that turns the other way has sign = -1")
+    if not LEAST_GEAR <= table.gear <= MOST_GEAR:
+        fail(f"{key}.gear", table.gear, "is no stage between a drive and its joint",
+             f"turns of the drive's output per turn of the joint, {LEAST_GEAR:g} to {MOST_GEAR:g}")
 
 
 def _check_kind(key: str, kind: DriveType, bus: Bus, table: DriveTable, fail: Fail) -> None:
@@ -129,16 +141,17 @@ def _check_firmware(key: str, kind: DriveType, table: DriveTable, fail: Fail) ->
 
 
 def _check_servo(t: JointTable, kind: DriveType, table: DriveTable, limits: Limits, fail: Fail) -> None:
-    """Its encoder is of one turn: what can be half a turn from the zero could be either way."""
+    """Its encoder is of one turn: what can be half a turn of it from the zero could be either way."""
+    half = math.pi / table.gear
     if table.id < 1:
         fail(f"joint.{t.name}.drive.id", table.id, "a servo's is 1 to 253")
     if table.zero is not None and not (0 <= table.zero < TURN and table.zero == round(table.zero)):
         fail(f"joint.{t.name}.drive.zero", table.zero, "a servo's is one of its counts", "0 to 4095")
     for name, reach in (("lower", -limits.lower), ("upper", limits.upper)):
-        if not reach < math.pi:
+        if not reach < half:
             fail(f"joint.{t.name}.limits.{name}", getattr(limits, name) if np.isfinite(reach) else None,
-                 f"{kind.name} tells one turn: the joint must stay within half a turn of its zero",
-                 "at most 3.14 rad to both sides")
+                 f"{kind.name} tells one turn{_behind(table.gear)}: the joint must stay within half a turn of its zero",
+                 f"at most {math.floor(100.0 * half) / 100.0:g} rad to both sides")
 
 
 def _check_zero(t: JointTable, kind: DriveType, table: DriveTable, limits: Limits, fail: Fail) -> None:
@@ -148,10 +161,10 @@ def _check_zero(t: JointTable, kind: DriveType, table: DriveTable, limits: Limit
     key = f"joint.{t.name}.drive.zero"
     if not abs(table.zero) <= math.pi:
         fail(key, table.zero, "a drive comes up within half a turn of its own zero", "-3.1415 to 3.1415 rad")
-    if not max(-limits.lower, limits.upper) < math.pi:
-        fail(key, table.zero, "the joint goes further than half a turn from its zero, and is told where it is by home",
-             "remove it")
-    most = math.pi + limits.upper - limits.lower
+    if not max(-limits.lower, limits.upper) < math.pi / table.gear:
+        fail(key, table.zero, f"the joint goes further than half a turn of the drive{_behind(table.gear)} from its "
+             "zero, and is told where it is by home", "remove it")
+    most = math.pi + (limits.upper - limits.lower) * table.gear
     if most > kind.position:
         fail(key, table.zero, f"with another zero than its own {kind.name} may have to tell {most:.4g} rad, and tells "
              f"{kind.position:g} at most", "set the zero in the drive by its maker's tool, or give it a larger range")
@@ -171,21 +184,29 @@ def _check_ids(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None
         fail(f"{key}.reply", table.reply, "is part of RobStride's own identifiers", "remove it")
 
 
-def _check_ranges(t: JointTable, kind: DriveType, limits: Limits, pd: str, fail: Fail) -> None:
+def _behind(gear: float) -> str:
+    """In a refusal."""
+    return "" if gear == 1.0 else f" behind a gear of {gear:g}"
+
+
+def _check_ranges(t: JointTable, own: DriveType, gear: float, limits: Limits, pd: str, fail: Fail) -> None:
     """What the joint is asked for must fit the fields of the drive's frames."""
-    joint = f"joint.{t.name}"
+    joint, kind, name = f"joint.{t.name}", own.behind(gear), own.name + _behind(gear)
+    if kind.position > MOST_PLACE:
+        fail(f"{joint}.drive.position", own.position, f"{name} is more than a hundred turns of the joint",
+             f"at most {MOST_PLACE * gear:.4g} rad")
     reach = max(abs(limits.lower), abs(limits.upper))
     for key, asked, most, unit in (("limits.lower" if reach == -limits.lower else "limits.upper", reach, kind.position,
                                     "rad"),
                                    ("limits.velocity", limits.velocity, kind.velocity, "rad/s"),
                                    ("limits.effort", limits.effort, kind.torque, "N m")):
         if np.isfinite(asked) and asked > most:
-            fail(f"{joint}.{key}", asked, f"{kind.name} tells at most {most:g} {unit}",
+            fail(f"{joint}.{key}", asked, f"{name} tells at most {most:g} {unit}",
                  "lower it, or give the drive's own range")
     if pd == "drive":
         for key, asked, most in (("ku", t.gains.ku, kind.kp), ("kv", t.gains.kv, kind.kd)):
             if asked > most:
-                fail(f"{joint}.gains.{key}", asked, f"{kind.name} takes at most {most:g}", 'or pd = "board"')
+                fail(f"{joint}.gains.{key}", asked, f"{name} takes at most {most:g}", 'or pd = "board"')
 
 
 def check_shared(joints: Sequence[Joint], fail: Fail) -> None:

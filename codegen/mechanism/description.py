@@ -10,6 +10,7 @@ everywhere: in arrays, in the emitted C, on the wire, in the columns of logs.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -84,10 +85,10 @@ class Drive:
     """A drive on a bus in place of motor and encoder: what it is, and how it is reached.
 
     id: of its commands; reply: of what it sends, where it has one of its own. sign: -1 where it turns the other way.
-    pd: who closes the loop, the drive with kp and kd in every frame, or the board with torque alone.
-    inertia: of its rotor at the output, kg m^2. zero: rad that it tells at the joint's zero; a servo's is in its
-    setting. servo: how a servo is set; None: it is none. firmware: the version that it must have, a servo's as "3.10",
-    a Damiao's as "5017"; empty: any.
+    gear: turns of its output per turn of the joint, positive. pd: who closes the loop, the drive with kp and kd in
+    every frame, or the board with torque alone. inertia: of its rotor at its output, kg m^2. zero: rad of its output
+    that it tells at the joint's zero; a servo's is in its setting. servo: how a servo is set; None: it is none.
+    firmware: the version that it must have, a servo's as "3.10", a Damiao's as "5017"; empty: any.
     """
 
     type: DriveType
@@ -95,11 +96,22 @@ class Drive:
     id: int
     reply: int | None = None
     sign: int = 1
+    gear: float = 1.0
     pd: str = "drive"
     inertia: float = 0.0
     zero: float = 0.0
     servo: ServoSetting | None = None
     firmware: str = ""
+
+    @property
+    def at_joint(self) -> DriveType:
+        """What it can tell, be told and give, in the joint's angle and torque."""
+        return self.type.behind(self.gear)
+
+    @property
+    def half_turn(self) -> float:
+        """rad of the joint for half a turn of its output, within which it knows its place when it comes up."""
+        return math.pi / self.gear
 
 
 @dataclass(frozen=True)
@@ -221,7 +233,7 @@ class Joint:
     def rotor(self) -> float:
         """Inertia of what turns it, at the joint: kg m^2 (kg of a prismatic joint)."""
         if self.drive is not None and self.drive.servo is None:
-            return self.drive.inertia
+            return square(self.drive.gear) * self.drive.inertia
         return square(self.motor.gear) * self.motor.inertia if self.motor else 0.0
 
     @property

@@ -373,10 +373,10 @@ class _Reader:
                       "is required beside the other one", "give both or neither")
         encoder = None if t.encoder is None else Encoder(**t.encoder.model_dump())
         limits = self._limits(t)
-        self._check_drive(t, motor, encoder, limits)
         drive = None if t.drive is None else buses.read_drive(t, t.drive, limits, self.buses, self.fail)
         if drive is not None and drive.servo is not None:
             motor = buses.servo_motor(t.name, drive, motor, self.fail)
+        self._check_drive(t, motor if t.motor else None, encoder, limits)
         follows = None if t.mimic is None else Mimic(**t.mimic.model_dump())
         if follows is not None:
             driven = next((key for key in ("motor", "drive", "encoder") if getattr(t, key) is not None), None)

@@ -174,7 +174,8 @@ class MotorTable(Table):
     R: Positive = key("ohm")
     L: Positive = key("henry")
     K: Positive = key("N m/A = V s/rad")
-    gear: Number = key("motor turns per joint turn, signed (rad per metre for prismatic joints)", Motor.gear)
+    gear: Number = key("motor turns per joint turn, signed (rad per metre for prismatic joints); of a servo per turn "
+                       "of its output", Motor.gear)
     inertia: NotNegative = key("of the rotor, at the motor, kg m²", Motor.inertia)
     continuous: Positive | None = key("A that it carries for good; without it its peak counts as continuous", None)
     thermal_s: Positive | None = key("s: time constant of the winding's temperature; goes with continuous", None)
@@ -205,15 +206,18 @@ class DriveTable(Table):
     id: int = key("of its commands", ge=0, le=0x7FF)
     reply: int | None = key("id of what it sends; `damiao`: id + 16", None, ge=0, le=0x7FF)
     sign: Sign = key("-1: it turns the other way", Drive.sign)
+    gear: Number = key(
+        "turns of its output per turn of the joint, where a belt or a stage is between: 0.1 to 100", Drive.gear)
     pd: Literal["drive", "board"] | None = key(
         "who closes the loop of position and velocity: `drive` where it can, of a servo `board`", None)
-    inertia: NotNegative = key("kg m^2, of its rotor at the output, the gear's square in it", Drive.inertia)
+    inertia: NotNegative = key("kg m^2, of its rotor at its output, the square of the gear inside in it", Drive.inertia)
     position: Positive | None = key("range of the field, rad, where it is not the catalogue's", None)
     velocity: Positive | None = key("rad/s, the same", None)
     torque: Positive | None = key("N m, the same", None)
     kp: Positive | None = key("N m/rad, the same", None)
     kd: Positive | None = key("N m s/rad, the same", None)
-    zero: int | Number | None = key("what it tells at the joint's zero: rad, 0; of a servo a count, 2048", None)
+    zero: int | Number | None = key(
+        "what it tells at the joint's zero: rad of its output, 0; of a servo a count, 2048", None)
     offset: int | None = key("of a servo: the position offset that is stored in it; 0", None, ge=-2047, le=2047)
     limit: Positive | None = key("of a servo: the torque limit that it is set to, share of its supply; 1", None, le=1.0)
     firmware: str | None = key("of a servo or a Damiao: the version that it must have, as `3.10`, as `5017`; any", None,

@@ -414,6 +414,8 @@ def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None
     turn = 2.0 * math.pi / counts
     if joint.encoder is not None and joint.encoder.at == "motor" and joint.motor is not None:
         turn /= abs(joint.motor.gear)
+    if joint.drive is not None:
+        turn /= joint.drive.gear
     torque = joint.gains.kv * observer_gains(mechanism.control.observer_hz, dt)[1] / dt * turn + joint.gains.ku * turn
     if math.isfinite(joint.limits.effort) and torque > COARSE * joint.limits.effort:
         key = "encoder.counts" if joint.encoder else "drive"
@@ -461,7 +463,7 @@ def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], w
 
 def _fitting(mechanism: Mechanism, rule: dict[str, Gains]) -> dict[str, Gains]:
     """No more than the fields of drives hold."""
-    most = {j.name: j.drive.type for j in mechanism.streamed if j.drive is not None and j.drive.pd == "drive"}
+    most = {j.name: j.drive.at_joint for j in mechanism.streamed if j.drive is not None and j.drive.pd == "drive"}
     return {name: replace(g, ku=min(g.ku, most[name].kp), kv=min(g.kv, most[name].kd)) if name in most else g
             for name, g in rule.items()}
 

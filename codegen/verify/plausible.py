@@ -116,7 +116,7 @@ def _motor(mechanism: Mechanism, joint: Joint) -> Iterator[str]:
         return
     said = [f"{name} = {getattr(motor, name):.3g} {unit}" for name, (least, most, unit) in SOLD.items()
             if getattr(motor, name) and not least <= getattr(motor, name) <= most]
-    if abs(motor.gear) > GEARS and not slides:
+    if abs(motor.gear) > GEARS * (joint.drive.gear if joint.drive else 1.0) and not slides:
         said.append(f"gear = {motor.gear:g}")
     if not said:
         return

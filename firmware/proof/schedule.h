@@ -15,10 +15,22 @@ ft_bus_drive nondet_drive(void);
 
 /* ---- neighbours --------------------------------------------------------- */
 
+/* Return whether a place is within half a turn of the joint's drive. */
+static bool within_half(uint32_t joint, int64_t wire)
+{
+    uint32_t i;
+
+    for (i = 0; i < FT_BUS_DRIVES; i++)
+        if (ft_drive[i].joint == joint)
+            return wire >= -128 * (int64_t)ft_drive[i].turn
+                   && wire < 128 * (int64_t)ft_drive[i].turn;
+    return false;
+}
+
 void ft_observer_place(ft_observer *o, uint32_t joint, int64_t wire)
 {
     CLAIM(joint < FT_JOINTS);
-    CLAIM(wire >= INT32_MIN && wire <= INT32_MAX); /* half a turn */
+    CLAIM(within_half(joint, wire));
     o->q[joint] = (ft_turn)wire;
 }
 

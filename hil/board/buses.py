@@ -64,8 +64,9 @@ def _plug_line(wire: description.HalfDuplex, chip: Stm32, line: OneWire) -> None
 
 
 class Buses:
-    """wires, lines by the names of the buses; drives, servos by the number of their joint. clock: makes that of a wire;
-    plug: puts what else there is on it, by the name of the bus."""
+    """wires, lines by the names of the buses; drives, servos by the number of their joint. signs, gears (J,): which way
+    a drive's output turns, and its turns per turn of the joint; zeros (J,): rad of its output where the joint is at
+    zero. clock: makes that of a wire; plug: puts what else there is on it, by the name of the bus."""
 
     def __init__(self, clock: Callable[[], Clock], mechanism: Mechanism, joints: Served, plant: Driven,
                  supply: Callable[[], float], plug: Plug) -> None:
@@ -83,15 +84,16 @@ class Buses:
             else:
                 self.wires[name] = Wire(clock(), seed=number)
                 plug(name, self.wires[name])
-        self.zeros = np.array([joint.drive.zero if joint.drive else 0.0 for joint, _ in joints])  # rad, drives' own
+        self.zeros = np.array([joint.drive.zero if joint.drive else 0.0 for joint, _ in joints])
         self.signs = np.array([joint.drive.sign if joint.drive else 1 for joint, _ in joints], float)
+        self.gears = np.array([joint.drive.gear if joint.drive else 1.0 for joint, _ in joints])
         for j, (joint, _) in enumerate(joints):
             if joint.drive and joint.drive.servo:
                 self.servos[j] = self._servo(clock(), j, joint, joint.drive, joint.drive.servo)
             elif joint.drive:
                 self.drives[j] = made(joint.drive, buses[joint.drive.bus], self.wires[joint.drive.bus])
                 self.drives[j].power_up(self._angle(j))
-        self._in_c = ServoSteps(self.servos, self.signs, plant)
+        self._in_c = ServoSteps(self.servos, self.signs, self.gears, plant)
 
     def _servo(self, clock: Clock, j: int, joint: Joint, drive: Drive, setting: ServoSetting) -> Sts3215:
         """As it comes, but for what its owner has stored. Its output is mounted so that it tells the zero there."""
@@ -110,7 +112,7 @@ class Buses:
 
     def _angle(self, j: int) -> float:
         """Of a drive's output."""
-        return float(self.signs[j] * self._plant.q[j] + self.zeros[j])
+        return float(self.signs[j] * self.gears[j] * self._plant.q[j] + self.zeros[j])
 
     @property
     def all(self) -> list[VirtualDrive | Sts3215]:
@@ -146,8 +148,8 @@ class Buses:
         self._switch()
         volts, q, v, current = np.array(voltage, float), self._plant.q, self._plant.v, self._plant.current
         for j, servo in self.servos.items():
-            sign = self.signs[j]
-            volts[j] = sign * servo.terminal(now, float(sign * q[j]), float(sign * v[j]), float(current[j]))
+            sign, turns = self.signs[j], self.signs[j] * self.gears[j]
+            volts[j] = sign * servo.terminal(now, float(turns * q[j]), float(turns * v[j]), float(current[j]))
         return volts
 
     def _switch(self) -> None:
@@ -155,7 +157,7 @@ class Buses:
         supplied = self._supply() > LEAST_OF_SERVOS
         for j, servo in self.servos.items():
             if (on := supplied and servo.supplied) != servo.powered:
-                servo.power_up(float(self.signs[j] * self._plant.q[j])) if on else servo.power_off()
+                servo.power_up(self._angle(j)) if on else servo.power_off()
 
     def look(self) -> None:
         """Somebody may have changed the plant: C is told anew."""
@@ -165,11 +167,11 @@ class Buses:
         torques, q, v = np.zeros(len(self.signs)), self._plant.q, self._plant.v
         supplied = self._supply() > LEAST_SUPPLY
         for j, drive in self.drives.items():
-            sign = self.signs[j]
-            angle = float(sign * q[j] + self.zeros[j])
+            turns = self.signs[j] * self.gears[j]
+            angle = float(turns * q[j] + self.zeros[j])
             if (on := supplied and drive.supplied) != drive.powered:
                 drive.power_up(angle) if on else drive.power_off()
-            torques[j] = sign * drive.step(h, now, angle, float(sign * v[j]))
+            torques[j] = turns * drive.step(h, now, angle, float(turns * v[j]))
         return torques
 
 

@@ -6,11 +6,12 @@
 
 #include <math.h>
 
-/* One servo. gear, output: of the plant's joints, the motor's and the one that
- * leans on it, which may be the same. */
+/* One servo. sign, turns: which way it turns, and turns of its output per turn
+ * of the joint, signed. gear, output: of the plant's joints, the motor's and the
+ * one that leans on it, which may be the same. */
 typedef struct {
     sts_motor *motor;
-    double sign;
+    double sign, turns;
     int64_t gear, output;
 } served;
 
@@ -41,8 +42,8 @@ static void look(const servo_line *line, double now)
     for (k = 0; k < line->servos; k++) {
         const served *s = &line->served[k];
         p->volts[s->gear] = s->sign *
-            sts_terminal(s->motor, now, s->sign * both(s, p->q),
-                         s->sign * both(s, p->v), p->current[s->gear]);
+            sts_terminal(s->motor, now, s->turns * both(s, p->q),
+                         s->turns * both(s, p->v), p->current[s->gear]);
     }
 }
 

@@ -24,24 +24,24 @@ Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 _CDEF = PLANT_STEPS_CDEF + """
-typedef struct { void *motor; double sign; int64_t gear, output; } served;
+typedef struct { void *motor; double sign, turns; int64_t gear, output; } served;
 typedef struct { plant_steps *plant; int64_t servos; served *served; double h, step; int64_t left; } servo_line;
 int64_t servo_steps(servo_line *line, double since, int64_t from, int64_t to);
 """
 
 
 class ServoSteps:
-    """servos: by the number of their joint; signs (J,): of their mounting."""
+    """servos: by the number of their joint; signs, gears (J,): how they are mounted, as in hil.board.buses."""
 
-    def __init__(self, servos: Mapping[int, Sts3215], signs: Array, plant: Driven) -> None:
-        self._servos, self._signs, self._plant = servos, signs, plant
-        self._inner, gears, outputs = _inside(plant)
-        self._gears, self._lent = gears, False
+    def __init__(self, servos: Mapping[int, Sts3215], signs: Array, gears: Array, plant: Driven) -> None:
+        self._servos, self._signs, self._gears, self._plant = servos, signs, gears, plant
+        self._inner, motors, outputs = _inside(plant)
+        self._motors, self._lent = motors, False
         if self._inner is None:
             return
         ffi, self._lib = _library()
         self._served = ffi.new("served[]", [
-            {"motor": ffi.cast("void *", ctypes.addressof(servo)), "gear": gears[j], "output": outputs[j]}
+            {"motor": ffi.cast("void *", ctypes.addressof(servo)), "gear": motors[j], "output": outputs[j]}
             for j, servo in servos.items()])
         self._line = ffi.new("servo_line *", {"servos": len(servos), "served": self._served})
         self._volts = np.zeros(0)  # of the plant's joints, while it is lent
@@ -62,7 +62,7 @@ class ServoSteps:
             servo.volts = supply
         if not self._lent:
             self._lend(inner)
-        self._volts[self._gears] = voltage
+        self._volts[self._motors] = voltage
         self._line.h, done = h, 0
         while done < count:
             done = self._lib.servo_steps(self._line, since, done, count)
@@ -72,7 +72,7 @@ class ServoSteps:
     def _lend(self, inner: Lendable) -> None:
         ffi, _ = _library()
         for served, j in zip(self._served, self._servos, strict=True):
-            served.sign = self._signs[j]
+            served.sign, served.turns = self._signs[j], self._signs[j] * self._gears[j]
         self._line.plant = handle = ffi.cast("plant_steps *", inner.handle)
         self._volts = np.frombuffer(ffi.buffer(handle.volts, 8 * handle.n))
         self._lent = True

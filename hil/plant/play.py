@@ -30,9 +30,9 @@ def has_play(joint: Joint) -> bool:
 
 
 class Plant(Driven):
-    """A rigid tree like hil.plant.rigid's. q, v, current (n,): of the outputs, and of their motors. play: rad, of every
-    servo. hand: torque (n,) that somebody exerts on the outputs, a function of the plant. compiled: see
-    hil.plant.rigid."""
+    """A rigid tree like hil.plant.rigid's. q, v, current (n,): of the outputs, and of their motors. play: rad, at
+    the output of every servo. hand: torque (n,) that somebody exerts on the outputs, a function of the plant.
+    compiled: see hil.plant.rigid."""
 
     def __init__(self, mechanism: Mechanism, play: float = PLAY, compiled: bool = True) -> None:
         self.mechanism, self.joints = mechanism, mechanism.moving
@@ -43,7 +43,8 @@ class Plant(Driven):
         self._outputs = np.array([names.index(j.name) for j in self.joints])
         self._leans = self._outputs != self._gears
         stops = np.full((len(names), 2), (-math.inf, math.inf))
-        stops[self._outputs[self._leans]] = (-0.5 * play, 0.5 * play)
+        half = np.array([0.5 * play / j.drive.gear for j in self.joints if j.drive and has_play(j)])
+        stops[self._outputs[self._leans]] = np.stack([-half, half], axis=-1)
         self.inner = rigid.Plant(split, stops=stops, compiled=compiled)
         self.max_step, self.motors = self.inner.max_step, self.inner.motors
         self._hand: Callable[[Plant], Array] | None = None

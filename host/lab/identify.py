@@ -173,10 +173,11 @@ def measured(mechanism: Mechanism, number: int) -> None:
 def beside(mechanism: Mechanism, joint: str) -> dict[str, dict[str, float]]:
     """What a table that the file does not have must hold beside what was identified: a servo's motor, as the catalogue
     has it."""
-    motor = next(j.motor for j in mechanism.moving if j.name == joint)
+    motor, drive = next((j.motor, j.drive) for j in mechanism.moving if j.name == joint)
+    between = drive.gear if drive is not None else 1.0
     if motor is None:
         return {}
-    return {"motor": {"R": motor.R, "L": motor.L, "K": motor.K, "gear": motor.gear}}
+    return {"motor": {"R": motor.R, "L": motor.L, "K": motor.K, "gear": motor.gear / between}}
 
 
 # -- experiments ------------------------------------------------------------------------------------------------------
@@ -300,7 +301,8 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identi
     value, half, rms = _regress(matrix, side, block)
     rotor, viscous, coulomb = (Estimate(float(v), float(h)) for v, h in zip(value[:3], half[:3], strict=True))
     carried = float(mass_matrix(model, takes[-1].q[-1:], rotors=False)[0, number, number])
-    square = joint.motor.gear**2 if joint.motor is not None else 1.0
+    gear = joint.motor.gear if joint.motor is not None else joint.drive.gear if joint.drive is not None else 1.0
+    square = gear**2
     return Identified(joint.name, viscous, coulomb, rotor, Estimate(rotor.value + carried, rotor.half),
                       Estimate(rotor.value / square, rotor.half / square), rms, len(side),
                       "motor" if joint.motor is not None else "drive")

@@ -46,7 +46,7 @@ def setting(drive: Drive, number: int, bits: int) -> str:
         return ""
     t = drive.type
     if number == BY_MOTION:
-        value = struct.unpack("<f", bits.to_bytes(4, "little"))[0]
+        value = struct.unpack("<f", bits.to_bytes(4, "little"))[0] * drive.gear  # the board tells it at the joint
         return (f"by how it moves, its velocities have a range of about {value:.3g} rad/s, and it must be "
                 f"{t.velocity:g}")
     if drive.servo is not None:

@@ -269,15 +269,15 @@ BUS_AGE = 2.0  # ticks that a position told over a bus is old at most: asked for
 
 def _facts(joint: Joint, described: bool, rate_hz: int) -> list[float | None]:
     """What a report wants to know of a joint, in the order of FACTS; None: not known. count: rad or m of one. age: s
-    that a measured position is old at most. play: rad, of its servo's gear. described: by a mechanism file; gains of
-    zero are then none."""
+    that a measured position is old at most. play: rad, of its servo's gear, at the joint. described: by a mechanism
+    file; gains of zero are then none."""
     encoder, drive, count, age = joint.encoder, joint.drive, math.inf, 0.0
     if encoder is not None and joint.type != "prismatic":
         turns = abs(joint.motor.gear) if encoder.at == "motor" and joint.motor else 1.0
         count = 2.0 * math.pi / (encoder.counts * turns)
     if drive is not None:
         count, age = abs(count_of(drive)), BUS_AGE / rate_hz
-    play = feetech.PLAY if drive is not None and drive.servo is not None else 0.0
+    play = feetech.PLAY / drive.gear if drive is not None and drive.servo is not None else 0.0
     ku, kv = (joint.gains.ku, joint.gains.kv) if described else (math.nan, math.nan)
     values = (ku, kv, count, joint.limits.effort, joint.limits.velocity, joint.friction.viscous,
               joint.friction.coulomb, age, play)

@@ -109,6 +109,94 @@ def test_that_a_drive_with_another_zero_than_the_joints_tells_where_that_is(zero
     assert all(abs(d.target.position - own[name]) < 2.0 * step for name, d in app.drives.items())
 
 
+def geared(family: str, gear: float, lower: float = -1.04, upper: float = 1.04, **drive) -> Mechanism:
+    """Every drive of the arm behind a gear, with other limits."""
+    mechanism = arm(family)
+    return dataclasses.replace(mechanism, joints=tuple(dataclasses.replace(
+        j, start=0.0, limits=dataclasses.replace(j.limits, lower=lower, upper=upper),
+        drive=dataclasses.replace(j.drive, gear=gear, **drive)) for j in mechanism.joints))
+
+
+@pytest.mark.parametrize("family", ["damiao", "robstride"])
+@pytest.mark.parametrize(("gear", "place"), [(3.0, -0.9), (3.0, 1.03), (1.5, -1.9), (0.5, 5.5), (0.5, -4.0)])
+def test_that_a_drive_behind_a_gear_tells_its_joint_within_half_a_turn_of_its_own(family, gear, place):
+    """It is switched on within a turn of its own from its zero on, as RobStride's are, or about it. The joint may go
+    but little from there: it is not taken to be whole turns away."""
+    app = Bussed(geared(family, gear, place - 0.1, place + 0.01))
+    least = 0.0 if family == "robstride" else -math.pi
+    for d in app.drives.values():
+        d.position = (d.drive.sign * gear * place - least) % math.tau + least
+    app.run(60)
+    step = 2.0 * app.drives["elbow"].drive.type.position / 65535.0 / gear
+    away = np.remainder(np.array(app.see().position) / 2.0**32 * math.tau - place + math.pi, math.tau) - math.pi
+    assert app.flags >= {"HOMED"} and np.abs(away).max() < 0.6 * step
+    assert app.command("ARM") == "NONE"
+    app.run(20)
+    assert app.state == "HOLD"
+
+
+def test_that_a_joint_beyond_half_a_turn_of_its_drive_is_told_where_it_is():
+    app = Bussed(geared("damiao", 3.0, -1.0, 1.05))
+    app.run(60)
+    assert "HOMED" not in app.flags and app.command("ARM") == "NOT_HOMED"
+    assert app.home([0.5, 0.0, -0.5]) == "NONE" and app.command("ARM") == "NONE"
+
+
+@pytest.mark.parametrize("family", ["damiao", "robstride"])
+@pytest.mark.parametrize("pd", ["drive", "board"])
+def test_that_a_drive_behind_a_gear_is_told_all_in_its_own_terms(family, pd):
+    """Its angle times the gear, its torque by the gear, its gains by the gear's square; and what it has stored is held
+    against its own ranges."""
+    gear, place = 3.0, 0.4
+    app = Bussed(geared(family, gear, pd=pd))
+    for d in app.drives.values():
+        d.position = d.drive.sign * gear * place
+    app.run(60)
+    assert app.command("ARM") == "NONE"
+    app.run(9)
+    status = app.see()
+    for i, joint in enumerate(app.joints):
+        t, sign, own = app.drives[joint.name].target, joint.drive.sign, joint.drive.type
+        coarse = 65535.0 if family == "robstride" else 4095.0
+        assert t.torque == pytest.approx(sign * status.torque[i] / gear, abs=2.0 * own.torque / coarse)
+        if pd == "board":
+            assert (t.kp, t.kd) == (0.0, 0.0)
+            continue
+        assert t.position == pytest.approx(sign * gear * place, abs=2.0 * own.position / 65535.0)
+        assert t.kp == pytest.approx(joint.gains.ku / gear**2, abs=own.kp / coarse)
+        assert t.kd == pytest.approx(joint.gains.kv / gear**2, abs=own.kd / coarse)
+    assert abs(status.torque[SHOULDER]) > 5.0
+
+
+def test_that_what_a_drive_behind_a_gear_has_stored_is_told_in_its_own_terms():
+    app = Bussed(geared("damiao", 3.0))
+    own = app.drives["elbow"].drive.type
+    app.drives["shoulder"].registers[23] = own.torque * 3.0
+    app.drives["elbow"].registers[22] = own.velocity / 3.0
+    app.drives["wrist"].registers[21] = 12.5 / 3.0
+    app.run(150)
+    told = app.counts()
+    assert [drives.words(told, app.joints, j) for j in range(3)] == [
+        "its TMAX is 84, and must be 28", "its VMAX is 3.33333, and must be 10",
+        "its PMAX is 4.16667, and must be 12.5"]
+    assert app.command("ARM") == "DRIVE_SETTING"
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_that_a_range_of_velocity_behind_a_gear_is_told_in_the_drives_own_terms(share):
+    app = Bussed(geared("robstride", 3.0))
+    app.run(60)
+    by_hand(app, "elbow", 2.0, share)
+    app.run(150)
+    if share == 1.0:
+        assert app.command("ARM") == "NONE"
+        return
+    assert app.command("ARM") == "DRIVE_SETTING"
+    told = drives.words(app.told, app.joints, ELBOW)
+    seems = re.search(r"range of about (\S+) rad/s, and it must be 20$", told)
+    assert float(seems[1]) == pytest.approx(40.0, rel=0.03)
+
+
 def test_that_armed_drives_are_enabled_and_then_commanded(board):
     for d in board.drives.values():
         d.heard.clear()

@@ -7,7 +7,7 @@
 #include "ft_dialect.h"  /* ft_dialect_... */
 #include "ft_events.h"   /* FT_DRIVE_PATH */
 #include "ft_field.h"    /* FT_FIELD_16 */
-#include "ft_position.h" /* ft_position_difference */
+#include "ft_position.h" /* ft_position_... */
 
 #include <string.h> /* memcpy */
 
@@ -23,13 +23,23 @@
 
 /* ---- places ------------------------------------------------------------ */
 
-/* Return where a drive is by its own word, rad at its output. One that is taken
+/* Return where a drive is by its own word, rad of the joint. One that is taken
  * to move on may be beyond its field. */
 static float place(uint32_t i, int32_t position)
 {
     const float most = ft_drive[i].position;
 
     return (float)position * (2.0f * most / (float)FT_FIELD_16) - most;
+}
+
+/* Return a place of a joint within half a turn of its drive of zero. */
+static int64_t within_turn(uint32_t i, int64_t wire)
+{
+    const int32_t turn = ft_drive[i].turn;
+    const int32_t away = ft_position_coarse(wire) + turn / 2;
+    const int32_t turns = (away < 0 ? away - (turn - 1) : away) / turn;
+
+    return wire - (int64_t)turns * turn * (1 << FT_COARSE);
 }
 
 /* Let the observer begin where the drive says that it is, within half a turn
@@ -41,7 +51,7 @@ static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
     const int64_t halves = ft_dialect_halves(i, d->position);
     const int64_t wire = halves * ft_joint[j].step / ((int64_t)2 << FT_FINE);
 
-    ft_observer_place(seen, j, (int64_t)(int32_t)(uint32_t)(uint64_t)wire);
+    ft_observer_place(seen, j, within_turn(i, wire));
 }
 
 /* ---- what drives say --------------------------------------------------- */

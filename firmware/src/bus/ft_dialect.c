@@ -383,7 +383,7 @@ static bool within(float a, float b, float most)
     return a - b <= most && b - a <= most;
 }
 
-/* Return whether a range is the file's. */
+/* Return whether a range is the file's, in the drive's own unit. */
 static bool alike(uint32_t bits, float wanted)
 {
     float told;
@@ -419,9 +419,9 @@ static bool right(uint32_t i, uint32_t about, uint32_t value, float place)
     const ft_drive_config *c = &ft_drive[i];
 
     switch (about) {
-    case POSITION: return alike(value, c->position);
-    case VELOCITY: return alike(value, c->velocity);
-    case TORQUE: return alike(value, c->torque);
+    case POSITION: return alike(value, c->position * c->gear);
+    case VELOCITY: return alike(value, c->velocity * c->gear);
+    case TORQUE: return alike(value, c->torque / c->gear);
 #if FT_DRIVE_DAMIAO
     case MODE: return (value & BYTE) == (IS_DAMIAO(i) ? DAMIAO_MIT : 0u);
     case FIRMWARE: return as_pinned(i, value);
@@ -429,7 +429,7 @@ static bool right(uint32_t i, uint32_t about, uint32_t value, float place)
     case MODE: return (value & BYTE) == 0u;
 #endif
     case WATCHDOG: return value == c->watchdog;
-    default: return there(value, place);
+    default: return there(value, place * c->gear);
     }
 }
 

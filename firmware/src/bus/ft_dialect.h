@@ -38,7 +38,7 @@ ft_drive_heard ft_dialect_hear(uint32_t i, const ft_frame *f,
 
 /* Settings that matter are asked for step by step. One that is the file's to
  * say is written where it is another; nothing is stored in the drive. place:
- * where the drive is by its own last state, rad. */
+ * where the joint is by its drive's last state, rad. */
 uint32_t ft_dialect_steps(uint32_t i);
 
 /* Return the step to be taken again and again while the drive is off, because

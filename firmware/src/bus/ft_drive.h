@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ranges of the fields, at the drive's output: position, velocity and torque
- * go from minus to plus these, kp and kd from nothing. */
+/* Ranges of the fields, in the joint's units: position, velocity and torque go
+ * from minus to plus these, kp and kd from nothing. */
 typedef struct {
     float position; /* rad */
     float velocity; /* rad/s */
@@ -40,8 +40,8 @@ typedef enum {
 /* What one said: its state, or one of its settings. */
 typedef struct {
     uint32_t position; /* number in its field of 16 bits */
-    float velocity;    /* rad/s */
-    float torque;      /* N m */
+    float velocity;    /* rad/s of the joint */
+    float torque;      /* N m, at the joint */
     bool enabled;      /* false where it does not tell */
     uint8_t error;     /* in its own code; 0: none */
     uint8_t warmth;    /* deg C */

@@ -8,6 +8,8 @@ from rich.console import Console
 from codegen.board.channels import served
 from codegen.board.reader import load as load_board
 from codegen.common.errors import BadInput
+from codegen.control.constants import joint_constants
+from codegen.control.drives import drive_rows
 from codegen.control.gains import loop_stability
 from codegen.mechanism.reader import load_mechanism
 from codegen.model.bodies import Model
@@ -61,6 +63,25 @@ def test_a_drive_has_the_catalogues_ranges_but_for_those_of_the_file(tmp_path):
     ("effort = 20.0", "effort = 29.0", "joint.j0.limits.effort = 29.0: damiao-4340 tells at most 28 N m"),
     ("velocity = 5.0", "velocity = 11.0", "tells at most 10 rad/s"),
     ("lower = -2.0", "lower = -13.0", "joint.j0.limits.lower = 13.0: damiao-4340 tells at most 12.5 rad"),
+    ("id = 1 }", "id = 1, gear = -2.0 }",
+     "joint.j0.drive.gear = -2.0: must be positive; a drive that turns the other way has sign = -1"),
+    ("id = 1 }", "id = 1, gear = 0.0 }", "joint.j0.drive.gear = 0.0: must be positive"),
+    ("id = 1 }", "id = 1, gear = 120 }", "joint.j0.drive.gear = 120.0: is no stage between a drive and its joint"),
+    ("effort = 20.0 }\ndrive = { type = \"damiao-4340\", bus = \"can1\", id = 1 }",
+     "effort = 57.0 }\ndrive = { type = \"damiao-4340\", bus = \"can1\", id = 1, gear = 2 }",
+     "joint.j0.limits.effort = 57.0: damiao-4340 behind a gear of 2 tells at most 56 N m"),
+    ("id = 1 }", "id = 1, gear = 2.5 }",
+     "joint.j0.limits.velocity = 5.0: damiao-4340 behind a gear of 2.5 tells at most 4 rad/s"),
+    ("id = 1 }", "id = 1, gear = 8.0 }",
+     "2.0: damiao-4340 behind a gear of 8 tells at most 1.5625 rad"),
+    ("id = 1 }", "id = 1, gear = 2.0 }\ngains = { ku = 2001.0 }",
+     "joint.j0.gains.ku = 2001.0: damiao-4340 behind a gear of 2 takes at most 2000"),
+    ("id = 1 }", "id = 1, gear = 2.0, zero = 0.5 }",
+     "joint.j0.drive.zero = 0.5: the joint goes further than half a turn of the drive behind a gear of 2"),
+    ("id = 1 }", "id = 1, gear = 1.5, zero = 0.5, position = 9.0 }",
+     "joint.j0.drive.zero = 0.5: with another zero than its own damiao-4340 may have to tell 9.142 rad, and tells 9"),
+    ("id = 1 }", "id = 1, gear = 0.1, position = 100.0 }",
+     "joint.j0.drive.position = 100.0: damiao-4340 behind a gear of 0.1 is more than a hundred turns of the joint"),
     ("id = 1 }", "id = 1 }\ngains = { ku = 501.0 }", "joint.j0.gains.ku = 501.0: damiao-4340 takes at most 500"),
     ("id = 1 }", "id = 1 }\nencoder = { counts = 4096 }", "joint.j0.encoder: a drive on a bus has its own"),
     ('"damiao-4340", bus = "can1", id = 1', '"robstride-03", bus = "can1", id = 200',
@@ -69,6 +90,31 @@ def test_a_drive_has_the_catalogues_ranges_but_for_those_of_the_file(tmp_path):
 ])
 def test_what_cannot_be_together_is_refused(tmp_path, was, becomes, said):
     assert said in refused(tmp_path, change=lambda text: text.replace(was, becomes, 1))
+
+
+def test_what_a_drive_is_behind_a_gear_is_emitted_for_the_joint(tmp_path):
+    """Three turns of the drive to one of the joint."""
+    changes = ("id = 1 }", "id = 1, gear = 3.0, inertia = 0.02, sign = -1, zero = 1.0 }"), ("lower = -2.0, upper = 2.0",
+                                                                                           "lower = -1.0, upper = 1.04")
+    m = load_mechanism(arm(tmp_path, change=lambda text: text.replace(*changes[0], 1).replace(*changes[1], 1).replace(
+        "velocity = 5.0, effort = 20.0", "velocity = 3.0, effort = 80.0", 1)))
+    row, other, _ = drive_rows(m)
+    assert (row.position, row.velocity, row.torque, row.kp, row.kd) == pytest.approx(
+        (12.5 / 3.0, 10.0 / 3.0, 84.0, 4500.0, 45.0))
+    assert (row.gear, row.turn, other.gear, other.turn) == (3.0, 2 * round(2**23 / 3), 1.0, 2**24)
+    assert row.zero == round(1.0 / 12.5 * 65535)  # of what the drive tells
+    joint = joint_constants(m, m.joints[0])
+    assert joint.count == pytest.approx(-2.0 * 12.5 / 3.0 / 65535.0) and joint.effort == 80.0
+    assert m.joints[0].rotor == pytest.approx(0.18) and joint.rotor == pytest.approx(2.0 * 0.18 * 1e6)
+    assert (row.placed, other.placed) == (1, 1)
+
+
+@pytest.mark.parametrize(("gear", "upper", "placed"), [(3.0, 1.047, 1), (3.0, 1.048, 0), (1.5, 2.09, 1), (0.5, 6.2, 1)])
+def test_a_joint_within_half_a_turn_of_its_drive_needs_no_home(tmp_path, gear, upper, placed):
+    own = arm(tmp_path, change=lambda text: text.replace("id = 1 }", f"id = 1, gear = {gear} }}", 1).replace(
+        "lower = -2.0, upper = 2.0, velocity = 5.0, effort = 20.0",
+        f"lower = -0.5, upper = {upper}, velocity = 3.0, effort = 14.0", 1))
+    assert drive_rows(load_mechanism(own))[0].placed == placed
 
 
 def test_a_classic_drive_keeps_a_bus_classic(tmp_path):

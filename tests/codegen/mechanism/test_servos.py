@@ -13,6 +13,7 @@ from codegen.board.reader import load as load_board
 from codegen.common.errors import BadInput
 from codegen.common.firmware import MECHANISMS
 from codegen.control.constants import joint_constants
+from codegen.control.drives import servo_rows
 from codegen.mechanism.reader import load_mechanism
 from codegen.verify.check import examine
 
@@ -38,6 +39,24 @@ def test_a_servos_motor_is_the_catalogues_or_the_files_own(tmp_path):
     assert lift.motor.K * lift.motor.gear == pytest.approx(1.444) and lift.motor.R == pytest.approx(2.0296)
     assert lift.rotor == pytest.approx(0.03246)  # by the motor's inertia and gear, not twice
     assert lift.drive.pd == "board" and lift.drive.servo.zero == 2048
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_gear_behind_a_servo_is_in_its_motors_and_in_all_that_follows(tmp_path, own):
+    """Another motor of the file's is the servo's: its gear is inside."""
+    motor = "\nmotor = { R = 2.0296, L = 0.001, K = 0.0041855, gear = 345.0, inertia = 2.727e-7 }" if own else ""
+    arm = changed(tmp_path, (PAN, PAN.replace("id = 1", "id = 1, gear = 1.5, sign = -1, zero = 1000") + motor),
+                  ("velocity = 4.0, effort = 2.9", "velocity = 3.1, effort = 4.4"))
+    pan = arm.joints[0]
+    row = joint_constants(arm, pan)
+    assert pan.motor.gear == pytest.approx(345.0 * 1.5)
+    assert row.resistance == pytest.approx(2.0296 / 1.444 / 1.5, rel=1e-4)
+    assert row.back_emf == pytest.approx(1.444 * 1.5 * 400.0, rel=1e-4)
+    assert pan.rotor == pytest.approx(0.03246 * 2.25, rel=1e-3) and row.effort == 4.4
+    assert row.count == pytest.approx(-math.tau / 4096 / 1.5)
+    servo = servo_rows(arm)[0]
+    ends = [1000 - 1.5 * at * 4096 / math.tau for at in (pan.limits.upper, pan.limits.lower)]
+    assert (servo.zero, servo.least, servo.most) == (1000, max(math.floor(ends[0]), 0), math.ceil(ends[1]))
 
 
 def test_the_motor_inversion_gives_the_voltage_of_a_servo():
@@ -67,6 +86,11 @@ def test_the_motor_inversion_gives_the_voltage_of_a_servo():
     ("id = 1 }", 'id = 1, firmware = "310" }',
      "joint.shoulder_pan.drive.firmware = '310': is no version of feetech-sts3215-12v; \"3.10\""),
     ("lower = -1.91986", "lower = -3.2", "feetech-sts3215-12v tells one turn: the joint must stay within half a turn"),
+    (PAN, PAN.replace("id = 1", "id = 1, gear = 2"),
+     "tells one turn behind a gear of 2: the joint must stay within half a turn of its zero; at most 1.57 rad"),
+    (PAN, PAN.replace("id = 1", "id = 1, gear = 0"), "joint.shoulder_pan.drive.gear = 0.0: must be positive; a drive"),
+    (PAN, PAN.replace("id = 1", "id = 1, gear = 1.5"),
+     "joint.shoulder_pan.limits.velocity = 4.0: feetech-sts3215-12v behind a gear of 1.5 tells at most 3.14159 rad/s"),
     ("velocity = 4.0", "velocity = 5.0", "feetech-sts3215-12v tells at most 4.71239 rad/s"),
     ("effort = 2.9", "effort = 3.0", "feetech-sts3215-12v tells at most 2.94199 N m"),
     (PAN, PAN + "\nmotor = { R = 4.4, L = 0.001, K = 0.008, gear = -191.0 }", "joint.shoulder_pan.motor.gear = -191.0: "

@@ -57,12 +57,14 @@ def _summing() -> Mechanism:
 
 
 def _drives() -> Mechanism:
-    """Three drives of three families, one of which leaves its loop to the board."""
+    """Three drives of three families, one of which leaves its loop to the board; two are behind gears, one so far that
+    its place is not known at power-up."""
     it = load_mechanism(MECHANISMS / "damiao_arm.toml")
     shoulder, elbow, wrist = (joint.drive for joint in it.joints)
     assert shoulder and elbow and wrist
-    drives = (replace(shoulder, pd="drive"), replace(elbow, type=DRIVES["robstride-03"], reply=None, pd="drive"),
-              replace(wrist, type=DRIVES["cubemars-ak10-9"], reply=wrist.id))
+    drives = (replace(shoulder, pd="drive", gear=3.0),
+              replace(elbow, type=DRIVES["robstride-03"], reply=None, pd="drive"),
+              replace(wrist, type=DRIVES["cubemars-ak10-9"], reply=wrist.id, gear=1.2))
     return replace(it, joints=tuple(map(lambda joint, drive: replace(joint, drive=drive), it.joints, drives)))
 
 

@@ -1,0 +1,76 @@
+"""An arm whose drives stand behind gears: it holds and moves as one without, whose drives have their ranges so."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from codegen.mechanism.description import Mechanism
+from codegen.motion.trajectory import from_rows, knots
+from hil.board.virtual import VirtualBoard
+from hil.plant.rigid import Plant
+from hil.play.connect import session_with
+from hil.play.run import Result, play
+from tests.support import rig
+from tests.support.geared import GEAR, geared, image, plain
+
+
+@cache
+def moved(arm: str) -> Result:
+    m = {"geared": geared, "plain": plain}[arm]()
+    with VirtualBoard(image(m.name), m, Plant(m)) as board:
+        board.brakes = True
+        rest = np.zeros((2, 3))
+        motion = from_rows([j.name for j in m.streamed], [0.0, 1.0], [[0.0, 0.0, 0.0], [0.6, -0.5, 0.4]], rest, rest)
+        return play(board, m, knots(motion, m), feedforward=True)
+
+
+def test_an_arm_behind_gears_moves_as_the_host_computes_it():
+    result = moved("geared")
+    assert (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
+    assert result.bit_identical is True and result.outputs_safe
+
+
+def test_behind_gears_it_moves_as_drives_do_that_have_their_ranges_without():
+    """On CAN alike to a thousandth. The servo's encoder counts three times as fine behind the gear."""
+    behind, without = moved("geared"), moved("plain")
+    assert np.all(np.ptp(behind.record.q, axis=0) > 0.39)
+    for ours, theirs in ((behind.tracking_max, without.tracking_max), (behind.tracking_rms, without.tracking_rms)):
+        assert ours[:2] == pytest.approx(theirs[:2], rel=2e-3)
+        assert 0.8 * theirs[2] < ours[2] < theirs[2]
+
+
+def test_behind_gears_it_holds_its_weight_and_each_drive_gives_its_share_of_the_torque():
+    """Stretched out. What the drives themselves see: the gear's multiple of the angle, and a gear's part of the torque,
+    the servo's as its current."""
+    m = geared()
+    plant = Plant(m)
+    with VirtualBoard(image(m.name), m, plant) as board:
+        board.brakes = True
+        session = session_with(board)
+        session.connect()
+        rig.pump(board, session, 60)
+        rig.arm(board, session)
+        board.brakes = False
+        board.run(1.0)
+        buses, weight = board.wiring.buses, _weight(m)
+        assert np.abs(plant.q).max() < 5e-3 and np.abs(plant.v).max() < 1e-2
+        for j, drive in buses.drives.items():
+            joint = m.streamed[j]
+            turns = joint.drive.sign * GEAR
+            assert drive.motor.torque == pytest.approx(weight[j] / turns, abs=0.05 * abs(weight[j] / turns))
+            assert drive.motor.position == pytest.approx(turns * plant.q[j], abs=2e-4)
+        motor = m.streamed[2].motor
+        assert motor.gear == pytest.approx(345.0 * GEAR)
+        given = abs(plant.current[2]) * motor.K * motor.gear
+        assert given == pytest.approx(weight[2], abs=1.1 * m.streamed[2].friction.coulomb)  # which bears the rest
+
+
+def _weight(m: Mechanism) -> np.ndarray:
+    """N m that hold the arm stretched out, counted by hand: rods with their middle's weight."""
+    rods, at = [0.25, 0.22, 0.1], [0.0, 0.25, 0.47]
+    masses = [1.4, 0.9, 0.4]
+    return np.array([sum(9.81 * mass * (begin + 0.5 * rod - at[j]) for mass, begin, rod in
+                         list(zip(masses, at, rods, strict=True))[j:]) for j in range(3)])
