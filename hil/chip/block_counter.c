@@ -5,13 +5,26 @@
 
 #define IT_STATE 0x0600FC00u /* in the program status register */
 
-/* Find a block's slot, or the empty one where it belongs. */
-uint32_t slot_of(const counter *c, uint64_t address, uint32_t size)
+/* Find where a block's slot is told, or is to be told. */
+static uint32_t place_of(const counter *c, uint64_t address, uint32_t size)
 {
-    uint32_t slot = (uint32_t)(address >> 1) * 2654435761u >> 16;
-    while (c->blocks[slot].size != 0 && (c->blocks[slot].address != address ||
-                                         c->blocks[slot].size != size))
-        slot = (slot + 1u) % SLOTS;
+    uint32_t i = (uint32_t)(address >> 1) * 2654435761u >> 16;
+    while (c->slots[i] != 0 && (c->blocks[c->slots[i]].address != address ||
+                                c->blocks[c->slots[i]].size != size))
+        i = (i + 1u) % HASHES;
+    return i;
+}
+
+/* Give a block that was not known a slot; 0 if there is none left. */
+uint32_t keep_block(counter *c, uint64_t address, uint32_t size)
+{
+    uint32_t slot = c->known + 1u;
+    if (slot == SLOTS)
+        return 0;
+    c->known = slot;
+    c->slots[place_of(c, address, size)] = (uint16_t)slot;
+    c->blocks[slot].address = address;
+    c->blocks[slot].size = size;
     return slot;
 }
 
@@ -84,13 +97,14 @@ void before_block(void *unicorn, uint64_t address, uint32_t size, void *user)
 {
     counter *c = user;
     block *b;
-    uint32_t slot = slot_of(c, address, size);
+    uint32_t slot;
     if (c->now >= c->deadline) {
         leave(c, unicorn, DEADLINE);
         return;
     }
+    slot = c->slots[place_of(c, address, size)];
     b = &c->blocks[slot];
-    if (b->size == 0) {
+    if (slot == 0) {
         c->unknown_address = address;
         c->unknown_size = size;
         leave(c, unicorn, UNKNOWN);

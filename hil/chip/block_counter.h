@@ -4,7 +4,8 @@
 
 #include "flash_fetch.h"
 
-#define SLOTS 65536u /* of the table; a power of two */
+#define SLOTS 32768u /* of blocks; no block has the first */
+#define HASHES 65536u /* a power of two, more than there are slots */
 #define WATCHES 2u
 #define FLASH_MOST 0x100000u /* bytes */
 
@@ -13,7 +14,7 @@ enum { GOES_ON, DEADLINE, UNKNOWN };
 
 typedef struct {
     uint64_t address;
-    uint32_t size; /* bytes; 0 is an empty slot */
+    uint32_t size; /* bytes */
     uint32_t instructions, cycles;
     uint32_t refill; /* cycles more if the block's branch is taken */
     uint64_t runs;
@@ -48,10 +49,12 @@ typedef struct {
     uint64_t rounds;
     uint64_t flash_start;
     uint8_t readers[FLASH_MOST / 16u]; /* bit a halfword: reads flash */
-    block blocks[SLOTS];
+    uint32_t known;         /* blocks */
+    uint16_t slots[HASHES]; /* 0: no block */
+    block blocks[SLOTS];    /* in the order in which they became known */
 } counter;
 
-uint32_t slot_of(const counter *c, uint64_t address, uint32_t size);
+uint32_t keep_block(counter *c, uint64_t address, uint32_t size);
 uint64_t executed_by(const counter *c, const uint32_t *slots, uint32_t count);
 void before_block(void *unicorn, uint64_t address, uint32_t size, void *user);
 void before_read(void *unicorn, int type, uint64_t address, int size,

@@ -16,8 +16,6 @@ from hil.chip.core_library import library
 from hil.chip.timing import Block, FlashFetch
 from hil.chip.unicorn_calls import hook
 
-_SLOTS = 65536
-
 
 class BlockCounter:
     """Hooked to one Unicorn instance. `state` has now, deadline, began, instructions, stopped as
@@ -60,11 +58,10 @@ class BlockCounter:
 
     def add(self, block: Block) -> None:
         size = block.end - block.start
-        slot = self._lib.slot_of(self.state, block.start, size)
-        if self.known >= _SLOTS // 2:
+        slot = self._lib.keep_block(self.state, block.start, size)
+        if slot == 0:
             raise MemoryError("more basic blocks than the counter has room for")
         entry = self.state.blocks[slot]
-        entry.address, entry.size = block.start, size
         entry.instructions, entry.cycles, entry.refill = len(block.code), block.cycles, block.refill
         self._kept.append(self._ffi.new("instruction[]", block.code))
         entry.code = self._kept[-1]

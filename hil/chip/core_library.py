@@ -29,9 +29,9 @@ typedef struct {
     uint64_t unknown_address; uint32_t unknown_size; void (*stop)(void *);
     int (*read_register)(void *, int, void *); int (*write_register)(void *, int, const void *);
     int status_register, program_counter; flash_watch watches[2]; uint64_t rounds;
-    uint64_t flash_start; uint8_t readers[65536]; block blocks[65536];
+    uint64_t flash_start; uint8_t readers[65536]; uint32_t known; uint16_t slots[65536]; block blocks[32768];
 } counter;
-uint32_t slot_of(const counter *c, uint64_t address, uint32_t size);
+uint32_t keep_block(counter *c, uint64_t address, uint32_t size);
 uint64_t executed_by(const counter *c, const uint32_t *slots, uint32_t count);
 void before_block(void *unicorn, uint64_t address, uint32_t size, void *user);
 void before_read(void *unicorn, int type, uint64_t address, int size, int64_t value, void *user);

@@ -105,8 +105,6 @@ int friction_clamped(int64_t n, const double *compliance,
 #define CREEP 1e-10 /* of the mean compliance */
 #define ROUNDED 10.0 /* times as far as rounding takes eigenvalues below 0 */
 #define ONE_BY_ONE 20 /* rounds a joint */
-#define SWEEPS 30
-#define DIAGONAL 1e-15 /* what is left beside it, of the whole */
 
 /* A bounded least-squares problem on its way. */
 typedef struct {
@@ -115,55 +113,6 @@ typedef struct {
     const double *velocity, *bound;
     int free[MOST];
 } problem;
-
-/* Turn two axes so that element (p, q) of a symmetric matrix vanishes. */
-static void rotate(int64_t n, double *a, int64_t p, int64_t q)
-{
-    double apq = a[p * n + q], theta, t, c, s;
-    int64_t k;
-    if (apq == 0.0)
-        return;
-    theta = 0.5 * (a[q * n + q] - a[p * n + p]) / apq;
-    t = (theta < 0.0 ? -1.0 : 1.0) / (fabs(theta) + sqrt(theta * theta + 1.0));
-    c = 1.0 / sqrt(t * t + 1.0);
-    s = t * c;
-    for (k = 0; k < n; k++) {
-        double kp = a[k * n + p], kq = a[k * n + q];
-        a[k * n + p] = c * kp - s * kq;
-        a[k * n + q] = s * kp + c * kq;
-    }
-    for (k = 0; k < n; k++) {
-        double pk = a[p * n + k], qk = a[q * n + k];
-        a[p * n + k] = c * pk - s * qk;
-        a[q * n + k] = s * pk + c * qk;
-    }
-}
-
-/* Find the lowest eigenvalue of a symmetric matrix (Jacobi's rotations). */
-static double lowest_eigenvalue(int64_t n, const double *symmetric)
-{
-    double a[MOST * MOST], lowest;
-    int64_t p, q;
-    int sweep;
-    memcpy(a, symmetric, (size_t)(n * n) * sizeof *a);
-    for (sweep = 0; sweep < SWEEPS; sweep++) {
-        double beside = 0.0, all = 0.0;
-        for (p = 0; p < n; p++)
-            for (q = 0; q < n; q++) {
-                all += a[p * n + q] * a[p * n + q];
-                beside += p == q ? 0.0 : a[p * n + q] * a[p * n + q];
-            }
-        if (beside <= DIAGONAL * DIAGONAL * all)
-            break;
-        for (p = 0; p < n; p++)
-            for (q = p + 1; q < n; q++)
-                rotate(n, a, p, q);
-    }
-    lowest = a[0];
-    for (p = 1; p < n; p++)
-        lowest = fmin(lowest, a[p * n + p]);
-    return lowest;
-}
 
 /* Tell whether a symmetric matrix is positive definite with so much more on its
  * diagonal: whether it has a Cholesky factor. */
@@ -196,8 +145,8 @@ static void set_up(problem *w, const double *compliance, const double *guess)
     for (i = 0; i < n; i++)
         trace += w->c[i * n + i];
     creep = CREEP * trace / (double)n;
-    if (!is_definite(n, w->c, creep / ROUNDED))
-        creep = fmax(creep, -ROUNDED * lowest_eigenvalue(n, w->c));
+    while (creep < trace && !is_definite(n, w->c, creep / ROUNDED))
+        creep *= 2.0;
     for (i = 0; i < n; i++)
         w->c[i * n + i] += creep;
     for (i = 0; i < n; i++) {

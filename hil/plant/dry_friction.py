@@ -51,13 +51,15 @@ def _solve(matrix: Array, right: Array) -> Array:
 def _one_by_one(compliance: Array, velocity: Array, bound: Array, guess: Array) -> Array:
     """The same as the bounded least squares that it is, min m' C m / 2 + velocity' m (Stark and Parker's BVLS).
 
-    A creep of _CREEP of the compliance, or as large as its rounding errors are seen to be, makes the minimum unique;
-    each round lowers the sum, so it ends.
+    A creep of _CREEP of the compliance, doubled until its rounding errors are seen to be smaller, makes the minimum
+    unique; each round lowers the sum, so it ends.
     """
     n = len(velocity)
     C = 0.5 * (compliance + compliance.T)
     lowest = float(np.linalg.eigvalsh(C)[0])  # of loops zero, but for rounding
-    creep = max(_CREEP * float(np.trace(C)) / n, -10.0 * lowest)
+    creep = _CREEP * float(np.trace(C)) / n
+    while creep < -10.0 * lowest:
+        creep *= 2.0
     C += creep * np.eye(n)
     m = np.clip(guess, -bound, bound)
     free = np.abs(m) < bound

@@ -69,9 +69,10 @@ void linear_times(int64_t n, const double *a, const double *x, double *out)
 {
     int64_t i, j;
     for (i = 0; i < n; i++) {
-        out[i] = 0.0;
+        double sum = 0.0;
         for (j = 0; j < n; j++)
-            out[i] += a[i * n + j] * x[j];
+            sum += a[i * n + j] * x[j];
+        out[i] = sum;
     }
 }
 

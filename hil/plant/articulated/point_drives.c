@@ -18,24 +18,15 @@ static int any(int64_t n, const double *a)
     return 0;
 }
 
-/* Form the velocities that unit torques cause in half a step. */
-static void soften(const point_system *s, const point_equations *e, double t,
-                   double *compliance)
-{
-    int64_t i, j;
-    for (i = 0; i < s->n; i++)
-        for (j = 0; j < s->n; j++)
-            compliance[i * s->n + j] = 0.5 * t * point_compliance(s, e, i, j);
-}
-
 /* Add what torques along the coordinates do in half a step. */
 static void drive(const point_system *s, const point_equations *e, double t,
                   const double *torque, double *v)
 {
-    int64_t i, k;
+    double impulse[MOST];
+    int64_t i;
     for (i = 0; i < s->n; i++)
-        for (k = 0; k < s->size; k++)
-            v[k] += 0.5 * t * torque[i] * e->response[i * s->size + k];
+        impulse[i] = 0.5 * t * torque[i];
+    point_answer(s, e, impulse, v);
 }
 
 /* Tell whether friction can stop a coordinate, or nearly. */
@@ -67,7 +58,7 @@ int point_first_half(const point_system *s, const point_equations *e,
         d->dry[i] = 0.0;
     }
     if (any(n, d->coulomb)) {
-        soften(s, e, t, compliance);
+        point_compliance(s, e, 0.5 * t, compliance);
         linear_times(n, compliance, torque, velocity);
         for (i = 0; i < n; i++)
             velocity[i] += point_row_times(s, e, s->K + i, half);
@@ -115,7 +106,7 @@ int point_second_half(const point_system *s, const point_equations *e,
     double compliance[MOST * MOST], velocity[MOST], dry[MOST] = {0.0};
     double change[MOST];
     int64_t n = s->n, i;
-    soften(s, e, t, compliance);
+    point_compliance(s, e, 0.5 * t, compliance);
     linear_times(n, compliance, d->active, velocity);
     for (i = 0; i < n; i++)
         velocity[i] += point_row_times(s, e, s->K + i, v);

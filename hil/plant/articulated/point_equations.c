@@ -8,8 +8,8 @@
  *     G W C'  G W G'   is factored:  B  compliance,   L L' = C W C'
  *
  * as far as its first K columns; what is left of G W G' is the compliance of
- * the joined system. A row touches one solid or two, so the factor has zeros to
- * the left of the first row that shares a solid with its own; they are never
+ * the joined system. A row touches one solid or two, so most of the factor is
+ * zero: each row has runs of columns that are not, and the others are never
  * written. */
 #include "point_equations.h"
 
@@ -108,20 +108,27 @@ double point_row_times(const point_system *s, const point_equations *e,
                        int64_t row, const double *v)
 {
     const point_row *r = s->row + row;
-    double sum = r->rotor < 0 ? 0.0 : -v[BLOCK * s->solids + r->rotor];
+    double even = r->rotor < 0 ? 0.0 : -v[BLOCK * s->solids + r->rotor];
+    double odd = 0.0;
     int64_t b;
     int i;
     for (b = 0; b < r->count; b++) {
         const double *c = gradient(e, row, b), *of = v + BLOCK * r->solid[b];
-        double part[3] = {0.0};
-        for (i = 0; i < BLOCK; i++)
-            part[i % 3] += c[i] * of[i];
-        sum += (part[0] + part[1]) + part[2];
+        for (i = 0; i < BLOCK; i += 2) {
+            even += c[i] * of[i];
+            odd += c[i + 1] * of[i + 1];
+        }
     }
-    return sum;
+    return even + odd;
 }
 
 /* -- the factor ---------------------------------------------------------- */
+
+/* Tell where a row's runs of columns begin, and end those of the row before. */
+static const point_run *runs_of(const point_system *s, int64_t row)
+{
+    return s->run + s->runs[row];
+}
 
 /* Form W between all rows that share a solid. */
 static void form_mobility(const point_system *s, point_equations *e)
@@ -129,8 +136,12 @@ static void form_mobility(const point_system *s, point_equations *e)
     int64_t width = s->K + s->n, i, j, k;
     int c;
     for (i = 0; i < width; i++) {
-        memset(e->factor + i * width + s->first[i], 0,
-               (size_t)(i - s->first[i] + 1) * sizeof(double));
+        double *row = e->factor + i * width;
+        const point_run *r;
+        for (r = runs_of(s, i); r < runs_of(s, i + 1); r++)
+            memset(row + r->from, 0, (size_t)(r->to - r->from) * sizeof *row);
+        for (k = i < s->K ? i : s->K; k <= i; k++)
+            row[k] = 0.0;
         for (k = 0; k < s->row[i].count; k++)
             free_solid_reduce(e->solid + s->row[i].solid[k], gradient(e, i, k),
                               reduced(e, i, k));
@@ -143,10 +154,12 @@ static void form_mobility(const point_system *s, point_equations *e)
             for (j = s->begin[k]; j <= i; j++) {
                 const point_part *b = s->part + j;
                 const double *other = reduced(e, b->row, b->block);
-                double sum = 0.0;
-                for (c = 0; c < MOTIONS; c++)
-                    sum += one[c] * other[c];
-                e->factor[a->row * width + b->row] += by * sum;
+                double even = 0.0, odd = 0.0;
+                for (c = 0; c < MOTIONS; c += 2) {
+                    even += one[c] * other[c];
+                    odd += one[c + 1] * other[c + 1];
+                }
+                e->factor[a->row * width + b->row] += by * (even + odd);
             }
         }
     for (k = 0; k < s->rotors; k++)
@@ -154,38 +167,54 @@ static void form_mobility(const point_system *s, point_equations *e)
             s->inverse[BLOCK * s->solids + k];
 }
 
-/* Take from an element what the columns before `end` say. */
-static double left(const point_system *s, const double *one, int64_t i,
-                   const double *other, int64_t j, int64_t end)
+/* Take from element j of a row what the columns left of it say; other: row j. */
+static double left(const point_system *s, const double *one, int64_t j,
+                   const double *other)
 {
-    int64_t k = s->first[i] > s->first[j] ? s->first[i] : s->first[j];
     double even = 0.0, odd = 0.0;
-    for (; k + 1 < end; k += 2) {
-        even += one[k] * other[k];
-        odd += one[k + 1] * other[k + 1];
+    const point_run *r;
+    for (r = runs_of(s, j); r < runs_of(s, j + 1); r++) {
+        int64_t k = r->from;
+        for (; k + 1 < r->to; k += 2) {
+            even += one[k] * other[k];
+            odd += one[k + 1] * other[k + 1];
+        }
+        if (k < r->to)
+            even += one[k] * other[k];
     }
-    if (k < end)
-        even += one[k] * other[k];
     return one[j] - (even + odd);
+}
+
+/* Factor one row as far as the first K columns; 0 if it depends on those before
+ * it. */
+static int factor_row(const point_system *s, point_equations *e, int64_t i)
+{
+    int64_t width = s->K + s->n, j;
+    double *one = e->factor + i * width, sum;
+    const point_run *r;
+    for (r = runs_of(s, i); r < runs_of(s, i + 1); r++)
+        for (j = r->from; j < r->to; j++) {
+            const double *other = e->factor + j * width;
+            one[j] = left(s, one, j, other) / other[j];
+        }
+    for (j = s->K; j <= i; j++)
+        one[j] = left(s, one, j, e->factor + j * width);
+    if (i >= s->K)
+        return 1;
+    sum = left(s, one, i, one);
+    if (!(sum >= SINGULAR * one[i]))
+        return 0;
+    one[i] = sqrt(sum);
+    return 1;
 }
 
 /* Factor as far as the first K columns; 0 if a row depends on others. */
 static int factor(const point_system *s, point_equations *e)
 {
-    int64_t width = s->K + s->n, i, j;
-    for (i = 0; i < width; i++) {
-        double *one = e->factor + i * width;
-        for (j = s->first[i]; j <= i; j++) {
-            const double *other = e->factor + j * width;
-            double sum = left(s, one, i, other, j, j < s->K ? j : s->K);
-            if (i < s->K && i == j && !(sum >= SINGULAR * one[i]))
-                return 0;
-            if (j >= s->K)
-                one[j] = sum;
-            else
-                one[j] = i == j ? sqrt(sum) : sum / other[j];
-        }
-    }
+    int64_t i;
+    for (i = 0; i < s->K + s->n; i++)
+        if (!factor_row(s, e, i))
+            return 0;
     return 1;
 }
 
@@ -196,9 +225,12 @@ static void substitute_back(const point_system *s, const point_equations *e,
     int64_t i, k;
     for (i = s->K - 1; i >= 0; i--) {
         const double *row = e->factor + i * (s->K + s->n);
-        x[i] /= row[i];
-        for (k = s->first[i]; k < i; k++)
-            x[k] -= row[k] * x[i];
+        const point_run *r;
+        double by = x[i] / row[i];
+        for (r = runs_of(s, i); r < runs_of(s, i + 1); r++)
+            for (k = r->from; k < r->to; k++)
+                x[k] -= row[k] * by;
+        x[i] = by;
     }
 }
 
@@ -206,20 +238,20 @@ static void substitute_back(const point_system *s, const point_equations *e,
 static void substitute(const point_system *s, const point_equations *e,
                        double *x)
 {
-    int64_t i, k;
+    int64_t i;
     for (i = 0; i < s->K; i++) {
         const double *row = e->factor + i * (s->K + s->n);
-        for (k = s->first[i]; k < i; k++)
-            x[i] -= row[k] * x[k];
-        x[i] /= row[i];
+        x[i] = left(s, x, i, row) / row[i];
     }
 }
 
 /* -- what the system answers --------------------------------------------- */
 
-/* Add W times rows, those of C times multipliers (K), and one of G, or -1. */
+/* Add W times rows, those of C times multipliers (K), those of G, if any,
+ * times torques (n). */
 static void add_answers(const point_system *s, const point_equations *e,
-                        const double *multipliers, int64_t also, double *out)
+                        const double *multipliers, const double *torque,
+                        double *out)
 {
     int64_t k, i;
     int c;
@@ -228,8 +260,10 @@ static void add_answers(const point_system *s, const point_equations *e,
         for (i = s->begin[k]; i < s->begin[k + 1]; i++) {
             const point_part *a = s->part + i;
             const double *of = reduced(e, a->row, a->block);
-            double by = a->row < s->K ? multipliers[a->row]
-                                      : (double)(a->row == s->K + also);
+            double by;
+            if (a->row >= s->K && torque == 0)
+                break;
+            by = a->row < s->K ? multipliers[a->row] : torque[a->row - s->K];
             for (c = 0; c < MOTIONS; c++)
                 sum[c] += by * of[c];
         }
@@ -239,21 +273,6 @@ static void add_answers(const point_system *s, const point_equations *e,
     for (k = 0; k < s->rotors; k++) {
         i = BLOCK * s->solids + k;
         out[i] -= s->inverse[i] * multipliers[s->rows + k];
-    }
-}
-
-/* Form what unit torques along the coordinates cause. */
-static void form_responses(const point_system *s, point_equations *e)
-{
-    int64_t i, k, width = s->K + s->n;
-    memset(e->response, 0, (size_t)(s->n * s->size) * sizeof(double));
-    for (i = 0; i < s->n; i++) {
-        const double *row = e->factor + (s->K + i) * width;
-        double *push = e->push + i * s->K;
-        for (k = 0; k < s->K; k++)
-            push[k] = -row[k];
-        substitute_back(s, e, push);
-        add_answers(s, e, push, i, e->response + i * s->size);
     }
 }
 
@@ -274,11 +293,8 @@ int point_equations_at(const point_system *s, point_equations *e,
     form_forms(s, e);
     form_rows(s, e);
     form_mobility(s, e);
-    if (!factor(s, e))
-        return 0;
-    form_responses(s, e);
-    e->known = 1;
-    return 1;
+    e->known = factor(s, e);
+    return e->known != 0;
 }
 
 /* Form the mass-weighted least change (size) of velocities that changes the
@@ -297,16 +313,38 @@ void point_change(const point_system *s, const point_equations *e,
         multipliers[k] = others[k] - point_row_times(s, e, k, change);
     substitute(s, e, multipliers);
     substitute_back(s, e, multipliers);
-    add_answers(s, e, multipliers, -1, change);
+    add_answers(s, e, multipliers, 0, change);
 }
 
-/* Tell the velocity along coordinate i that a unit torque along j causes. */
-double point_compliance(const point_system *s, const point_equations *e,
-                        int64_t i, int64_t j)
+/* Form by times the accelerations along the coordinates that unit torques along
+ * them cause, (n, n). */
+void point_compliance(const point_system *s, const point_equations *e,
+                      double by, double *compliance)
 {
-    int64_t width = s->K + s->n, low = s->K + (i < j ? i : j);
-    int64_t high = s->K + (i < j ? j : i);
-    return e->factor[high * width + low];
+    int64_t n = s->n, i, j;
+    for (i = 0; i < n; i++) {
+        const double *row = e->factor + (s->K + i) * (s->K + n) + s->K;
+        for (j = 0; j <= i; j++)
+            compliance[i * n + j] = compliance[j * n + i] = by * row[j];
+    }
+}
+
+/* Add to velocities, or accelerations, what torques (n) along the coordinates
+ * cause. */
+void point_answer(const point_system *s, const point_equations *e,
+                  const double *torque, double *v)
+{
+    int64_t i, k;
+    const point_run *r;
+    memset(e->push, 0, (size_t)s->K * sizeof(double));
+    for (i = s->K; i < s->K + s->n; i++) {
+        const double *row = e->factor + i * (s->K + s->n);
+        for (r = runs_of(s, i); r < runs_of(s, i + 1); r++)
+            for (k = r->from; k < r->to; k++)
+                e->push[k] -= row[k] * torque[i - s->K];
+    }
+    substitute_back(s, e, e->push);
+    add_answers(s, e, e->push, torque, v);
 }
 
 /* Form the second time derivative of a form at velocities v without

@@ -15,8 +15,7 @@ typedef struct {
     double *gradient;     /* of each row TOUCHED blocks of 12 */
     double *reduced;      /* N times these: blocks of 6 */
     double *factor;       /* (K + n, K + n), zeros at first, see .c */
-    double *push;         /* (n, K) multipliers under unit torques */
-    double *response;     /* (n, size) accelerations under them */
+    double *push;         /* (K) multipliers under torques */
 } point_equations;
 
 int point_equations_at(const point_system *s, point_equations *e,
@@ -26,8 +25,10 @@ double point_row_times(const point_system *s, const point_equations *e,
 void point_change(const point_system *s, const point_equations *e,
                   const double *distances, const double *others, double *change,
                   double *multipliers);
-double point_compliance(const point_system *s, const point_equations *e,
-                        int64_t i, int64_t j);
+void point_compliance(const point_system *s, const point_equations *e,
+                      double by, double *compliance);
+void point_answer(const point_system *s, const point_equations *e,
+                  const double *torque, double *v);
 void point_row_add(const point_system *s, const point_equations *e, int64_t row,
                    double by, double *forces);
 double point_turning(const point_system *s, const point_equations *e,

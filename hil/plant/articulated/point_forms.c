@@ -7,14 +7,20 @@
 /* Form a vector's shares of the points at z. */
 static void shares(const point_vector *a, const double *z, double *out)
 {
+    double first = out[0], second = out[1], third = out[2];
     int64_t i;
-    int p, c;
+    int p;
     for (i = 0; i < a->count; i++) {
         const double *x = z + BLOCK * a->solid[i];
-        for (p = 0; p < 4; p++)
-            for (c = 0; c < 3; c++)
-                out[c] += a->share[i][p] * x[3 * p + c];
+        for (p = 0; p < 4; p++) {
+            first += a->share[i][p] * x[3 * p];
+            second += a->share[i][p] * x[3 * p + 1];
+            third += a->share[i][p] * x[3 * p + 2];
+        }
     }
+    out[0] = first;
+    out[1] = second;
+    out[2] = third;
 }
 
 /* Form a vector at degrees of freedom z. */

@@ -13,29 +13,31 @@
 
 /* -- positions onto the rows --------------------------------------------- */
 
+/* Read a coordinate at degrees of freedom z; angles within half a turn. */
+static double coordinate_at(const point_system *s, int64_t i, const double *z)
+{
+    const point_form *first = s->forms + s->rows + i, *second = first + s->n;
+    return coordinate_value(s->turns[i], point_value(first, z),
+                            point_value(second, z));
+}
+
 /* Form how far positions are from satisfying the other rows than distances,
  * with changed sign. */
 static void form_others(const point_system *s, const double *z, double *others)
 {
-    double value[MOST];
     int64_t k, i;
     for (k = 0; k < s->rows; k++)
         others[k] = s->targets[k] - point_value(s->forms + k, z);
-    if (s->K == s->rows)
-        return;
-    for (i = 0; i < s->n; i++)
-        value[i] = coordinate_value(
-            s->turns[i], point_value(s->forms + s->rows + i, z),
-            point_value(s->forms + s->rows + s->n + i, z));
     for (i = 0; i < s->rotors; i++) {
         double rotor = z[BLOCK * s->solids + i];
         int64_t of = s->geared[i];
-        others[k++] = rotor - coordinate_near(s->turns[of], value[of], rotor);
+        others[k++] = rotor - coordinate_near(s->turns[of],
+                                              coordinate_at(s, of, z), rotor);
     }
     for (i = 0; i < s->couplings; i++) {
         const point_coupling *c = s->coupling + i;
-        others[k++] = c->ratio * value[c->leader] + c->offset -
-                      value[c->follower];
+        others[k++] = c->ratio * coordinate_at(s, c->leader, z) + c->offset -
+                      coordinate_at(s, c->follower, z);
     }
 }
 
@@ -109,20 +111,17 @@ static void accelerate(point_arm *a, double t, double *gamma)
 {
     const point_system *s = a->system;
     const point_equations *e = &a->equations;
-    double have[MOTIONS], want = -2.0 / t;
+    double want = -2.0 / t;
     int64_t i, k;
-    for (i = 0; i < s->size; i++)
+    for (i = 0; i < s->size; i++) {
         a->middle[i] = s->inverse[i] * a->applied[i];
-    for (i = 0; i < s->solids; i++) {
-        double *distances = a->distances + MOTIONS * i;
-        free_solid_distances(e->solid + i, a->half + BLOCK * i, distances);
-        free_solid_distances(e->solid + i, a->middle + BLOCK * i, have);
-        for (k = 0; k < MOTIONS; k++)
-            distances[k] = want * distances[k] - have[k];
+        a->wanted[i] = want * a->half[i] - a->middle[i];
     }
+    for (i = 0; i < s->solids; i++)
+        free_solid_distances(e->solid + i, a->wanted + BLOCK * i,
+                             a->distances + MOTIONS * i);
     for (k = 0; k < s->K; k++)
-        a->others[k] = want * point_row_times(s, e, k, a->half) -
-                       point_row_times(s, e, k, a->middle);
+        a->others[k] = point_row_times(s, e, k, a->wanted);
     point_change(s, e, a->distances, a->others, gamma, a->multipliers);
     for (i = 0; i < s->size; i++)
         gamma[i] += a->middle[i];

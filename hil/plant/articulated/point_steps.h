@@ -11,7 +11,7 @@
 /* State: z, v, gamma (size) and q (n), which hil/plant/articulated/cycle.py
  * explains; applied (size) and multipliers (K) are left by the last step, rate
  * (n) are the velocities along the coordinates after it. torque: beside the
- * motors'. half, moved, middle, change (size), distances (6 a solid), others
+ * motors'. half, moved, middle, wanted, change (size), distances (6 a solid), others
  * (K), before (n): the steps' own memory. */
 typedef struct {
     const point_system *system;
@@ -24,7 +24,7 @@ typedef struct {
     double tolerance, rounded; /* of positions against the rows, m */
     int64_t projects;
     double worked, lost; /* J of motors and friction, added up */
-    double *half, *moved, *middle, *change, *distances, *others, *before;
+    double *half, *moved, *middle, *wanted, *change, *distances, *others, *before;
 } point_arm;
 
 int64_t point_steps(void *arm, double h, int64_t count);

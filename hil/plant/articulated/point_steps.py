@@ -35,15 +35,15 @@ typedef struct { point_vector u, w; } point_form;
 typedef struct { int64_t count, solid[4], rotor; } point_row;
 typedef struct { int64_t follower, leader; double ratio, offset; } point_coupling;
 typedef struct { int64_t row, block; } point_part;
+typedef struct { int64_t from, to; } point_run;
 typedef struct {
     int64_t solids, rows, rotors, couplings, K, n, size; const point_form *forms; const double *targets, *inverse,
     *lengths; const int64_t *turns, *geared; const point_coupling *coupling; const point_row *row; const int64_t *begin;
-    const point_part *part; const int64_t *first;
+    const point_part *part; const int64_t *runs; const point_run *run;
 } point_system;
 typedef struct { double arm[4][3], spin[6], edge[6][3], keep[6][6]; } free_solid;
 typedef struct {
-    int64_t known; double *z; free_solid *solid; double *u, *w, *form, *q, *gradient, *reduced, *factor, *push,
-    *response;
+    int64_t known; double *z; free_solid *solid; double *u, *w, *form, *q, *gradient, *reduced, *factor, *push;
 } point_equations;
 enum { SPRING, STOP };
 typedef struct {
@@ -58,7 +58,8 @@ typedef struct { double *current, *volts; const double *ohm, *henry, *constant; 
 typedef struct {
     const point_system *system; point_equations equations; point_loads loads; point_drives drives; motors motors;
     double *z, *v, *gamma, *q, *applied, *multipliers, *rate; const double *torque, *viscous; double tolerance, rounded;
-    int64_t projects; double worked, lost; double *half, *moved, *middle, *change, *distances, *others, *before;
+    int64_t projects; double worked, lost;
+    double *half, *moved, *middle, *wanted, *change, *distances, *others, *before;
 } point_arm;
 int64_t point_steps(void *arm, double h, int64_t count);
 """
@@ -91,7 +92,7 @@ class PointSteps:
 
         forms, rows = len(structure.system.forms), K + n
         equations = room(z=size, u=3 * forms, w=3 * forms, form=forms, q=n, gradient=12 * ROW * rows,
-                         reduced=6 * ROW * rows, factor=rows**2, push=n * K, response=n * size)
+                         reduced=6 * ROW * rows, factor=rows**2, push=K)
         beams = _beams(loads.beams) if loads.beams else []
         self.arm = ffi.new("point_arm *", {
             **of("z", "v", "gamma", "q", "applied", "multipliers", "rate", "torque", "viscous"),
@@ -103,7 +104,7 @@ class PointSteps:
             "drives": {**of("coulomb", "total", "dry"), **room(active=n, viscous=n)},
             "motors": of("current", "volts", "ohm", "henry", "constant"),
             "tolerance": tolerance, "rounded": ROUNDED / CLOSURE * tolerance, "projects": projects,
-            **room(half=size, moved=size, middle=size, change=size, distances=6 * S, others=K, before=n)})
+            **room(half=size, moved=size, middle=size, wanted=size, change=size, distances=6 * S, others=K, before=n)})
         self.handle = ffi.new("plant_steps *", {
             "arm": self.arm, "take": self._lib.point_steps, "n": n, "q": at["q"], "v": at["rate"],
             "current": at["current"], "volts": at["volts"]})
@@ -166,7 +167,7 @@ class PointSteps:
         system, solids = structure.system, range(structure.S)
         rows = _touched(structure)
         parts = [[(row, touched.index(s)) for row, touched in enumerate(rows) if s in touched] for s in solids]
-        first = [min([parts[s][0][0] for s in touched], default=row) for row, touched in enumerate(rows)]
+        runs = _runs(rows, structure.K)
         rotors = range(structure.m, structure.m + structure.r)
 
         def numbers(values: Any) -> Any:
@@ -187,7 +188,9 @@ class PointSteps:
             "row": self._keep("point_row[]", [(len(touched), touched, row - structure.m if row in rotors else -1)
                                               for row, touched in enumerate(rows)]),
             "begin": numbers(accumulate(map(len, parts), initial=0)),
-            "part": self._keep("point_part[]", [part for each in parts for part in each]), "first": numbers(first)}
+            "part": self._keep("point_part[]", [part for each in parts for part in each]),
+            "runs": numbers(accumulate(map(len, runs), initial=0)),
+            "run": self._keep("point_run[]", [run for each in runs for run in each])}
 
     def _law(self, acting: Acting) -> dict[str, Any]:
         law, kinds = acting.law, _library()[1]
@@ -214,6 +217,21 @@ def _touched(structure: Structure) -> list[list[int]]:
             *(sorted({*along[c.follower], *along[c.leader]}) for c in structure.couplings), *along]
 
 
+def _runs(rows: list[list[int]], K: int) -> list[list[tuple[int, int]]]:
+    """The runs of columns [from, to) of each row of the factor (point_equations.c), left of its diagonal and of column
+    K: where rows share a solid, and what the columns before fill in. rows: the solids that each touches."""
+    touched = np.zeros((len(rows), 1 + max((s for row in rows for s in row), default=0)), bool)
+    for row, solids in enumerate(rows):
+        touched[row, solids] = True
+    filled = touched @ touched.T | np.eye(len(rows), dtype=bool)
+    for k in range(K):
+        below = k + 1 + np.flatnonzero(filled[k + 1:, k])
+        filled[np.ix_(below, below)] = True
+    edges = np.diff(np.tril(filled, -1)[:, :K].astype(int), axis=1, prepend=0, append=0)
+    return [list(zip(np.flatnonzero(row == 1).tolist(), np.flatnonzero(row == -1).tolist(), strict=True))
+            for row in edges]
+
+
 def _forms(forms: Forms) -> list[dict[str, Any]]:
     return [{"u": _vector(u), "w": _vector(w)} for u, w in zip(forms.U, forms.W, strict=True)]
 
@@ -234,4 +252,5 @@ def _library() -> tuple[cffi.FFI, Any]:
     own = Path(__file__).parent
     sources = [own / f"{name}.{kind}" for name in (*_OWN, "point_system") for kind in "ch"]
     sources += [own.parent / f"{name}.{kind}" for name in (*_SHARED, "plant_steps") for kind in "ch"]
-    return host_compiler.build({path.name: path.read_text(encoding="utf-8") for path in sources if path.exists()}, CDEF)
+    texts = {path.name: path.read_text(encoding="utf-8") for path in sources if path.exists()}
+    return host_compiler.build(texts, CDEF, flags=("-O3",))  # loops of few rounds: a sixth faster than at -O2

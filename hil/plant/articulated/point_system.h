@@ -34,6 +34,12 @@ typedef struct {
     double ratio, offset;
 } point_coupling;
 
+/* Columns of a row of the factor, the last one excluded, left of its diagonal
+ * and of column K. */
+typedef struct {
+    int64_t from, to;
+} point_run;
+
 /* The part of a row in a solid. */
 typedef struct {
     int64_t row, block;
@@ -51,7 +57,8 @@ typedef struct {
     const point_row *row;    /* K + n */
     const int64_t *begin;    /* of each solid's parts, and where all end */
     const point_part *part;  /* by solid, then by row */
-    const int64_t *first;    /* row that shares a solid with each, (K + n) */
+    const int64_t *runs;     /* where each row's begin, and where all end */
+    const point_run *run;
 } point_system;
 
 #endif

@@ -64,7 +64,7 @@ def shaken(ours: Plant, reference: Plant, seed: int, count: int = 25, strength: 
     C takes every step."""
     rng = np.random.default_rng(seed)
     still = ours.q.copy()
-    ours._step = not_asked  # type: ignore[method-assign]
+    ours._in_python = not_asked  # type: ignore[method-assign]
     for k in range(count):
         floats = rng.random(ours.n) < (0.2 if 4 * k < 3 * count else 2.0)
         volts = np.where(floats, np.nan, strength * rng.normal(size=ours.n))
@@ -122,7 +122,7 @@ def test_angles_and_rotors_count_whole_turns_in_c_too(inertia):
     wheel = oracle.planar_chain(1, gravity=(0.0, 0.0, 0.0))
     wheel = replace(wheel, joints=(replace(wheel.joints[0], motor=Motor(1.0, 0.0, 0.05, 5.0, inertia)),))
     ours, reference = both(wheel, start=[7.0], velocities=[-100.0])
-    ours._step = not_asked  # type: ignore[method-assign]
+    ours._in_python = not_asked  # type: ignore[method-assign]
     for _ in range(20):
         for plant in (ours, reference):
             plant.push(5e-3, [0.0])
@@ -140,7 +140,7 @@ def test_damped_stops_push_and_never_pull_in_c_too(side):
     limits = replace(wheel.joints[0].limits, lower=-0.01, upper=0.01)
     wheel = replace(wheel, joints=(replace(wheel.joints[0], limits=limits),))
     ours, reference = both(wheel, stops=Penalty(200.0, 2.0), velocities=[4.0 * side])
-    ours._step = not_asked  # type: ignore[method-assign]
+    ours._in_python = not_asked  # type: ignore[method-assign]
     pushed = []
     for _ in range(60):
         for plant in (ours, reference):
