@@ -132,6 +132,7 @@ static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
     ft_drive_said said;
     uint32_t i;
 
+    said.volts = 0u; /* which drives on CAN do not tell */
     for (i = 0; i < FT_BUS_DRIVES; i++) {
         ft_drive_heard heard = ft_drive[i].bus == bus
                                    ? ft_dialect_hear(i, f, &said)
