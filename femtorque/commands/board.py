@@ -101,11 +101,12 @@ def bringup(
         board.session.faulted()
         findings = first.bring_up(board.session, mechanism, turn if hand else None, partial(print, file=sys.stderr),
                                   put if zero else None)
-    if write:
-        first.write(mech, findings)
+    refused = first.write(mech, findings) if write else {}
     lines = [f"{joint}: {what}" for joint, what in first.summary(findings).items()]
+    lines += [f"{joint}: nothing of it is written, since the file would be refused: {why}"
+              for joint, why in refused.items()]
     words = "\n".join(filter(None, (*lines, first.advice(mechanism, findings), _mended(mech, write, findings))))
-    return Answer({"joints": [f.data() for f in findings], "written": write}, words,
+    return Answer({"joints": [f.data() for f in findings], "written": write, "refused": refused}, words,
                   good=not any(f.problem for f in findings))
 
 

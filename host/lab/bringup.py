@@ -8,7 +8,8 @@ somebody turns it by a known angle in its positive direction. The hand tells the
 together tell the motor's sign. A drive on a bus turns and counts the same way, or it is not set up: the hand tells
 its sign, and what it cannot be asked for is told in words. It has an encoder that knows its place, too: somebody puts
 the joint where it starts, which teaches its zero. All that is taught goes into the file; in the drives nothing is
-stored.
+stored. A joint that turns by another angle than its drive, by a gear that can be, has that gear in the file, and is not
+driven before: its torque would be another.
 """
 
 from __future__ import annotations
@@ -24,10 +25,13 @@ from numpy.typing import NDArray
 
 from codegen.board.channels import file_of
 from codegen.common.errors import BadInput, Refused
+from codegen.common.files import read_text
+from codegen.common.output import write_text
 from codegen.control.constants import joint_constants
 from codegen.drive import feetech
-from codegen.mechanism.description import Drive, Joint, Mechanism
+from codegen.mechanism.description import Joint, Mechanism
 from codegen.mechanism.edit import set_joint
+from codegen.mechanism.reader import load_mechanism
 from codegen.wire.codec import Probe
 from host.link import drives
 from host.link.requests import ASK
@@ -39,16 +43,20 @@ REST_S, REST_LIMIT = 0.4, 5.0  # s without motion before a look, and the longest
 MOVES = 0.02  # rad or m by which a joint has moved
 OTHER_MOVES = 0.25  # the same of a joint that is not driven: outer ones swing a little when inner ones start
 HAND = 0.5  # rad, or a tenth in m: the angle asked for
+USUAL = (0.25, 0.5, *(0.5 * n for n in range(2, 11)), 6.0, 7.0, 8.0, 9.0, 10.0)  # gears that a hand can tell apart
+SHOWN = 0.55  # rad that a drive must have told by then: its ranges of position and velocity have been held together
 FAR = 0.75  # rad, of a drive on CAN: what the range of its velocities is shows after half a radian
 COUNTS_WRONG = 0.05  # a hand is no better than this
 NOT_DRIVEN = "how it turns: no joint is driven while a drive is silent or set otherwise than the file says"
+NO_GEAR = "how it turns: it is not driven before its gear is right"
 
 
 @dataclass(frozen=True)
 class Finding:
     """Of one joint. problem: empty if all is well. values: what to write into the file to mend it. unknown: what nobody
     here can know of its drive; empty for none. zero: what its drive tells at the joint's zero, rad or a servo's counts;
-    None if it was not taught. firmware: its drive's, where that tells it."""
+    None if it was not taught. firmware: its drive's, where that tells it. gear: turns of its drive to one of the joint,
+    as the hand has shown them; None where it has not, or the joint has no drive."""
 
     joint: str
     problem: str
@@ -58,10 +66,12 @@ class Finding:
     unknown: str = ""
     zero: float | None = None
     firmware: str = ""
+    gear: float | None = None
 
     def data(self) -> dict[str, Any]:
         return {"joint": self.joint, "problem": self.problem, "torque": self.torque, "ratio": self.ratio,
-                "values": self.values, "unknown": self.unknown, "zero": self.zero, "firmware": self.firmware}
+                "values": self.values, "unknown": self.unknown, "zero": self.zero, "firmware": self.firmware,
+                "gear": self.gear}
 
 
 @dataclass(frozen=True)
@@ -114,17 +124,24 @@ def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Ha
     session.hear_of_drives()
     if drives.state(session.drives, number) == "silent":
         return judge_drive(mechanism, number, Look(), session.drives)
-    at = None if place is None or not _has_zero(joint) else _place(session, joint, number, place)
+    assert joint.drive is not None
+    at = None if place is None or not _has_zero(joint, joint.drive.gear) else _place(session, joint, number, place)
     ratio = None if hand is None else _by_hand(session, joint, number, hand)
     session.hear_of_drives()
-    if not all(drives.ready(session.drives, joints, j) for j in range(len(joints))):
+    if _other(ratio) or not all(drives.ready(session.drives, joints, j) for j in range(len(joints))):
         return judge_drive(mechanism, number, Look(ratio, at), session.drives)
     return judge_drive(mechanism, number, Look(ratio, at, *_probe(session, mechanism, number)), session.drives)
 
 
-def _has_zero(joint: Joint) -> bool:
-    """Whether its drive tells it within half a turn of its zero; others are told where they are (`home`)."""
-    return max(-joint.limits.lower, joint.limits.upper) < math.pi
+def _other(ratio: float | None) -> bool:
+    """Whether a joint was turned by another angle than the board has counted."""
+    return ratio is not None and abs(abs(ratio) - 1.0) > COUNTS_WRONG
+
+
+def _has_zero(joint: Joint, gear: float) -> bool:
+    """Whether its drive tells it within half a turn of its own from its zero; others are told where they are
+    (`home`)."""
+    return max(-joint.limits.lower, joint.limits.upper) < math.pi / gear
 
 
 def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Any = None) -> Finding:
@@ -145,16 +162,22 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Any = None)
         if ratio < 0.0:
             problems.append("its drive counts the wrong way")
             values["sign"] = -drive.sign
-        if abs(abs(ratio) - 1.0) > COUNTS_WRONG:
-            problems.append(_other_ratio(drive, abs(ratio)))
-    zero = None
-    if look.place is not None:
-        zero = values["zero"] = zero_of(joint, look.place, int(values.get("sign", drive.sign)))
+        if _other(ratio):
+            words, found = _other_ratio(mechanism, number, abs(ratio), told)
+            problems.append(words)
+            values |= found
+    zero, gear = None, values.get("gear", drive.gear)
+    if "gear" in values and not _has_zero(joint, gear) and drive.zero:
+        values["zero"] = 0.0  # it is told where it is
+    elif look.place is not None and _has_zero(joint, gear) and ("gear" in values or not _other(ratio)):
+        zero = values["zero"] = zero_of(joint, look.place, int(values.get("sign", drive.sign)), gear)
     if look.moved is not None:
         problems += _driven(mechanism, number, look.torque, look.moved)
-    unknown = filter(None, (_unknown(joint), "" if look.moved is not None else NOT_DRIVEN))
+    not_driven = NO_GEAR if _other(ratio) and drives.ready(told, mechanism.streamed, number) else NOT_DRIVEN
+    unknown = filter(None, (_unknown(joint), "" if look.moved is not None else not_driven))
     return Finding(joint.name, "; ".join(problems), look.torque, ratio, {"drive": values} if values else {},
-                   "; ".join(unknown), zero, drives.firmware(told, mechanism.streamed, number))
+                   "; ".join(unknown), zero, drives.firmware(told, mechanism.streamed, number),
+                   None if ratio is None else drive.gear * abs(ratio))
 
 
 def _driven(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.float64]) -> list[str]:
@@ -169,21 +192,38 @@ def _driven(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.
     return []
 
 
-def _other_ratio(drive: Drive, ratio: float) -> str:
-    if drive.servo is not None:
-        return (f"its servo tells {ratio:.2g} times the angle: the joint must turn with the servo's own output, "
-                "without a gear behind it")
-    own = drive.type.position
-    return (f"its drive tells {ratio:.2g} times the angle, as one does whose range of position is about "
-            f"{own / ratio:.3g} rad, and it must be {own:g}; or there is a gear behind it")
-
-
-def zero_of(joint: Joint, place: float, sign: int) -> float:
-    """What its drive tells at the joint's zero, of a joint at its start that is found at `place`: rad within half a
-    turn, or a servo's counts. sign: how it is mounted, as was found."""
+def _other_ratio(mechanism: Mechanism, number: int, ratio: float, told: Any) -> tuple[str, dict[str, float]]:
+    """What it means that a drive tells another angle than its joint was turned by, and the key that mends it. A gear is
+    concluded where the drive's range of position is known to be the file's: it was asked for it, or its velocities,
+    which have a range of their own, agree with it."""
+    joint = mechanism.streamed[number]
     drive = joint.drive
     assert drive is not None
-    away = drive.sign * place - sign * joint.start  # rad of the drive's output, from the zero of the file
+    what, own, turns = "servo" if drive.servo else "drive", drive.type.position, drive.gear * ratio
+    asked_for = drive.type.family in ("damiao", "robstride", "feetech") or ratio * asked(joint) > SHOWN
+    if told is None or not drives.ready(told, mechanism.streamed, number) or not asked_for:
+        range_is = f", as one does whose range of position is about {own / ratio:.3g} rad, and it must be {own:g}"
+        return (f"its {what} tells {ratio:.2g} times the angle{'' if drive.servo else range_is}; or the gear between "
+                f"the two is {turns:.2g}, and not {drive.gear:g}"), {}
+    words = f"its {what} makes {turns:.3g} turns to one of the joint, and the file says {drive.gear:g}"
+    gear = usual_gear(turns)
+    if gear is None:
+        return f"{words}: no usual gear is near; count its teeth and write drive.gear", {}
+    return f"{words}: a gear of {gear:g}", {"gear": gear}
+
+
+def usual_gear(turns: float) -> float | None:
+    """The one to which turns of a drive to one of its joint come near enough, as a hand shows them."""
+    nearest = min(USUAL, key=lambda gear: abs(math.log(turns / gear)))
+    return nearest if abs(turns / nearest - 1.0) <= COUNTS_WRONG else None
+
+
+def zero_of(joint: Joint, place: float, sign: int, gear: float) -> float:
+    """What its drive tells at the joint's zero, of a joint at its start that is found at `place`: rad within half a
+    turn, or a servo's counts. sign, gear: how it is mounted, as was found."""
+    drive = joint.drive
+    assert drive is not None
+    away = drive.sign * drive.gear * place - sign * gear * joint.start  # rad of its output, from the zero of the file
     if drive.servo is None:
         return math.remainder(drive.zero + away, math.tau)
     return round(drive.servo.zero + away * feetech.TURN / math.tau) % feetech.TURN
@@ -231,11 +271,21 @@ def judge(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.fl
     return Finding(joint.name, "; ".join(problems), torque, ratio, values)
 
 
-def write(path: Path, findings: list[Finding]) -> None:
-    """Mend the file where a finding says how."""
+def write(path: Path, findings: list[Finding]) -> dict[str, str]:
+    """Mend the file where a finding says how. Returns of which joints nothing was written, and why: the file would be
+    refused."""
+    refused = {}
     for finding in findings:
-        if finding.values:
-            set_joint(path, finding.joint, finding.values)
+        if not finding.values:
+            continue
+        before = read_text(path)
+        set_joint(path, finding.joint, finding.values)
+        try:
+            load_mechanism(path)
+        except BadInput as refusal:
+            write_text(path, before)
+            refused[finding.joint] = str(refusal)
+    return refused
 
 
 def _by_hand(session: Session, joint: Joint, number: int, hand: Hand) -> float:

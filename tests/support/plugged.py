@@ -22,13 +22,15 @@ from tests.support.rig import ROOT
 
 
 @contextmanager
-def plugged_in(mechanism: Mechanism, plant: Plant | None = None, folder: Path | None = None) -> Iterator[VirtualBoard]:
-    """Built in a folder, else where the tests of this mechanism share an image, and booted. The host's time is the
-    board's own, and what one says is there for the other at once (a TCP port would leave that to the operating system):
-    every run is alike."""
+def plugged_in(mechanism: Mechanism, plant: Plant | None = None, folder: Path | None = None,
+               world: Mechanism | None = None) -> Iterator[VirtualBoard]:
+    """Built in a folder, else where the tests of this mechanism share an image, and booted. world: what the board is
+    wired to, where that is another than the file says. The host's time is the board's own, and what one says is there
+    for the other at once (a TCP port would leave that to the operating system): every run is alike."""
     opened = link.open_port
     elf = build.build(mechanism, folder or ROOT / "build" / mechanism.name).elf
-    with VirtualBoard(elf, mechanism, plant or plant_of(mechanism)) as board, pytest.MonkeyPatch.context() as patch:
+    world = world or mechanism
+    with VirtualBoard(elf, world, plant or plant_of(world)) as board, pytest.MonkeyPatch.context() as patch:
         board.brakes = True
         patch.setattr(link, "WallClock", lambda: VirtualClock(board))
         patch.setattr(link, "open_port", lambda port,

@@ -6,12 +6,11 @@ import json
 import math
 import sys
 
-import numpy as np
 import pytest
 
 from codegen.mechanism.reader import load_mechanism
 from hil.drives import sts
-from host.lab.bringup import Finding, Look, advice, judge_drive, zero_of
+from host.lab.bringup import Finding, advice, zero_of
 from tests.support.plugged import Hand, plugged_in
 from tests.support.servos import LYING, so101
 
@@ -114,7 +113,7 @@ def test_one_look_at_a_board_tells_rate_losses_and_firmware_of_its_servos(here, 
     (1, 0.0, 2048), (1, 0.5, 2048 + round(0.5 / COUNT)), (-1, 0.5, 2048 + round(0.5 / COUNT)),
     (1, -3.0, 2048 - round(3.0 / COUNT)), (1, math.pi, 0)])
 def test_the_count_where_a_servo_stands_at_its_start_is_its_zero(sign, place, zero):
-    assert zero_of(so101().joints[0], place, sign) == zero % 4096
+    assert zero_of(so101().joints[0], place, sign, 1.0) == zero % 4096
 
 
 def test_servos_of_different_firmware_are_named():
@@ -123,8 +122,3 @@ def test_servos_of_different_firmware_are_named():
     assert advice(so101(), found) == ("servos have different firmware (3.10: elbow_flex; 3.9: gripper): bring all to "
                                       "one by Feetech's own tool")
     assert advice(so101(), found[:1]) == ""
-
-
-def test_a_gear_behind_a_servo_is_none_that_a_file_can_say():
-    found = judge_drive(so101(), 0, Look(0.5, None, 0.5, np.array([0.03, 0.0, 0.0, 0.0, 0.0, 0.0])))
-    assert "its servo tells 0.5 times the angle" in found.problem and found.values == {}

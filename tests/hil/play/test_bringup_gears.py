@@ -1,0 +1,168 @@
+"""First power-up of an arm with gears between its drives and its joints, of which its file says nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from codegen.mechanism.reader import load_mechanism
+from codegen.motion.trajectory import from_rows, knots
+from codegen.wire import messages
+from hil.board.virtual import VirtualBoard
+from hil.play.run import play
+from host.lab.bringup import Look, asked, judge_drive, usual_gear, write
+from tests.support.geared import ARM, read
+from tests.support.plugged import Hand, plugged_in
+
+COUNT = math.tau / 4096
+KNOWN = re.compile(r" gear = [0-9.]+, sign = -?1,")
+GRAVITY, NONE = "[0.0, -9.81, 0.0]", "[0.0, 0.0, 0.0]"
+WORLD = (ARM.replace("effort = 25.0", "effort = 9.9").replace("effort = 2.0", "effort = 2.9")
+         .replace("gear = 3.0, sign = 1", "gear = 2.5, sign = 1")
+         .replace("kv = 8.0", "kv = 5.0").replace("inertia = 0.01", "inertia = 0.01, zero = 0.7")
+         .replace('bus = "servos"', 'bus = "servos", zero = 2500').replace("gains = {", "start = 0.2\ngains = {"))
+FILE = KNOWN.sub("", WORLD).replace(", zero = 0.7", "").replace(", zero = 2500", "")
+
+
+class Teacher(Hand):
+    """It puts every joint where it starts when it is first asked, if that is asked for, and then turns it."""
+
+    def __init__(self, board: VirtualBoard, places: bool = False) -> None:
+        super().__init__(board)
+        self.places = places
+
+    def readline(self) -> str:
+        plant, (j, again) = self.board.plant, divmod(self.turned, 2) if self.places else (self.turned, True)
+        joint, stand = plant.joints[j], plant.q.copy()
+        stand[j] = stand[j] + asked(joint) if again else joint.start
+        plant.hand = lambda p: 100.0 * (stand - p.q) - 10.0 * p.v
+        self.board.brakes = False
+        self.board.run(1.5)
+        plant.hand, self.board.brakes = None, True
+        self.turned += 1
+        return "\n"
+
+
+def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_as_it_is_told(here, monkeypatch, tmp_path):
+    """A Damiao and a servo behind 3:1, a RobStride behind 2.5:1, two of them the other way round and with other zeros.
+    What moves is measured at the joints."""
+    file = tmp_path / "arm.toml"
+    file.write_text(FILE.replace(GRAVITY, NONE), encoding="utf-8")
+    lying = read(WORLD.replace(GRAVITY, NONE), "geared_lying")
+    with plugged_in(load_mechanism(file), folder=tmp_path / "image", world=lying) as board:
+        monkeypatch.setattr(sys, "stdin", Teacher(board, places=True))
+        done = here("bringup", file, "--port", "auto", "--json", "--zero", "--write")
+        assert board.outputs_safe()
+    said = {j["joint"]: j for j in json.loads(done.stdout)["joints"]}
+    assert [(name, round(said[name]["gear"], 1), said[name]["values"]["drive"]["gear"]) for name in said] == [
+        ("shoulder", 3.0, 3.0), ("elbow", 2.5, 2.5), ("wrist", 3.0, 3.0)]
+    assert re.fullmatch(r"its drive counts the wrong way; its drive makes (3|3.0\d|2.9\d) turns to one of the joint, "
+                        r"and the file says 1: a gear of 3", said["shoulder"]["problem"])
+    assert all("not driven before its gear is right" in j["unknown"] and j["torque"] == 0.0 for j in said.values())
+
+    mended = load_mechanism(file)
+    found = [j.drive for j in mended.moving]
+    assert [(d.gear, d.sign) for d in found] == [(3.0, -1), (2.5, 1), (3.0, -1)]
+    assert found[0].zero == pytest.approx(0.7, abs=0.02) and found[2].servo.zero == pytest.approx(2500, abs=8)
+    with plugged_in(mended, folder=tmp_path / "mended", world=lying) as board:
+        monkeypatch.setattr(sys, "stdin", Teacher(board))
+        again = json.loads(here("bringup", file, "--port", "auto", "--json").stdout)["joints"]
+        assert [j["problem"] for j in again] == [""] * 3 and all(j["torque"] > 0.0 for j in again)
+
+    standing = read(file.read_text(encoding="utf-8").replace(NONE, GRAVITY), "geared_mended")
+    world = read(WORLD, "geared_world")
+    rest = np.zeros((2, 3))
+    motion = from_rows([j.name for j in world.streamed], [0.0, 1.0], [[0.2, 0.2, 0.2], [0.8, -0.4, 0.6]], rest, rest)
+    with plugged_in(standing, world=world) as board:
+        result = play(board, standing, knots(motion, standing), feedforward=True)
+        assert (result.ended, result.faults, result.bit_identical) == ("done", (), True)
+        assert np.abs(board.plant.q - [0.8, -0.4, 0.6]).max() < 0.01
+
+
+def told(**setting: int) -> SimpleNamespace:
+    """What the board says of three drives that are there; setting: the number of what is not the file's, by joint."""
+    seen = messages.DRIVE_STATES["SEEN"][0]
+    of = [setting.get(name, 0) for name in ("shoulder", "elbow", "wrist")]
+    return SimpleNamespace(state=[seen] * 3, error=[0] * 3, setting=of, value=[0] * 3)
+
+
+def arm(tmp_path, text: str = FILE):
+    file = tmp_path / "arm.toml"
+    file.write_text(text, encoding="utf-8")
+    return load_mechanism(file)
+
+
+def test_a_gear_with_which_the_file_would_be_refused_is_not_written(tmp_path):
+    """Nothing else of that joint is, either; the others' findings are."""
+    m = arm(tmp_path, FILE.replace("velocity = 1.2", "velocity = 4.0"))
+    refused = write(m.source, [judge_drive(m, 0, Look(-3.02), told()), judge_drive(m, 2, Look(-2.95), told())])
+    assert list(refused) == ["wrist"]
+    assert "feetech-sts3215-12v behind a gear of 3 tells at most 1.5708 rad/s" in refused["wrist"]
+    shoulder, _, wrist = (j.drive for j in load_mechanism(m.source).moving)
+    assert (shoulder.gear, shoulder.sign, wrist.gear, wrist.sign) == (3.0, -1, 1.0, 1)
+
+
+@pytest.mark.parametrize(("turns", "gear"), [
+    (1.04, 1.0), (1.45, 1.5), (2.09, 2.0), (2.6, 2.5), (2.87, 3.0), (4.7, 4.5), (4.8, 5.0), (9.6, 10.0), (0.52, 0.5),
+    (1.7, None), (1.8, None), (0.7, None), (11.0, None), (40.0, None)])
+def test_a_gear_is_rounded_to_a_usual_one_as_near_as_a_hand_shows_it(turns, gear):
+    assert usual_gear(turns) == gear
+
+
+@pytest.mark.parametrize(("number", "ratio", "words", "values"), [
+    (0, 1.03, "", {}),
+    (0, -1.03, "its drive counts the wrong way", {"sign": -1}),
+    (1, 2.04, "its drive makes 2.04 turns to one of the joint, and the file says 1: a gear of 2", {"gear": 2.0}),
+    (2, 0.49, "its servo makes 0.49 turns to one of the joint, and the file says 1: a gear of 0.5", {"gear": 0.5}),
+    (1, 1.8, "its drive makes 1.8 turns to one of the joint, and the file says 1: no usual gear is near; count its "
+             "teeth and write drive.gear", {}),
+    (2, 50.0, "its servo makes 50 turns to one of the joint, and the file says 1: no usual gear is near; count its "
+              "teeth and write drive.gear", {}),
+    (0, 0.02, "its drive's position does not follow when it is turned by hand: is it this joint's id?", {})])
+def test_what_a_hand_shows_of_a_gear(tmp_path, number, ratio, words, values):
+    found = judge_drive(arm(tmp_path), number, Look(ratio, torque=0.1, moved=np.eye(3)[number]), told())
+    assert found.problem == words and found.values.get("drive", {}) == values
+    assert found.gear == pytest.approx(abs(ratio))
+
+
+def test_a_gear_in_the_file_that_is_none_is_taken_out(tmp_path):
+    found = judge_drive(arm(tmp_path, WORLD), 0, Look(0.34), told())
+    assert found.values == {"drive": {"gear": 1.0}} and found.gear == pytest.approx(1.02)
+
+
+def test_a_range_that_may_be_wrong_is_no_gear(tmp_path):
+    """A setting is not the file's; or nobody knows the drive's range, and it has not gone far enough to show it."""
+    m = arm(tmp_path)
+    assert judge_drive(m, 0, Look(2.0), told(shoulder=21)).values == {}
+    muted = arm(tmp_path, FILE.replace("damiao-4310", "cubemars-ak10-9").replace("gains", "gains", 1))
+    for ratio, values in ((0.5, {}), (2.0, {"drive": {"gear": 2.0}})):
+        found = judge_drive(muted, 0, Look(ratio), told())
+        assert found.values == values
+        assert ("whose range of position is about 25 rad" in found.problem) == (not values)
+
+
+def test_a_zero_is_taught_in_the_drives_own_terms_with_the_sign_and_the_gear_that_were_found(tmp_path):
+    """The joint stands at 0.2 rad, where the drive tells 0.9 rad and the servo 2300 counts."""
+    m = arm(tmp_path)
+    can = judge_drive(m, 0, Look(-3.0, 0.9), told()).values["drive"]
+    assert can == {"sign": -1, "gear": 3.0, "zero": pytest.approx(0.9 + 3.0 * 0.2)}
+    servo = judge_drive(m, 2, Look(3.0, (2300 - 2048) * COUNT), told()).values["drive"]
+    assert servo == {"gear": 3.0, "zero": round(2300 - 0.6 / COUNT)}
+    behind = arm(tmp_path, WORLD)  # whose place is the joint's, from a zero of its own
+    assert judge_drive(behind, 0, Look(1.0, 0.25), told()).values["drive"] == {
+        "zero": pytest.approx(0.7 - 3.0 * 0.25 + 3.0 * 0.2)}
+    assert judge_drive(m, 0, Look(1.8, 0.9), told()).zero is None  # whose gear nobody knows
+
+
+def test_a_joint_that_its_gear_takes_beyond_half_a_turn_of_its_drive_has_no_zero_any_more(tmp_path):
+    m = arm(tmp_path, FILE.replace("lower = -1.0, upper = 1.0", "lower = -1.1, upper = 1.0").replace(
+        "inertia = 0.01", "inertia = 0.01, zero = 0.3"))
+    found = judge_drive(m, 0, Look(3.0, 0.9), told())
+    assert found.values == {"drive": {"gear": 3.0, "zero": 0.0}} and found.zero is None
+    assert write(m.source, [found]) == {} and load_mechanism(m.source).moving[0].drive.gear == 3.0
