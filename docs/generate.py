@@ -119,8 +119,19 @@ Drives keep no turns without power: one reads within half a turn of its zero whe
 within half a turn of zero has its zero thereby; any other one is told where it is (`home`), as after its drive
 was silent, or was switched on anew, which shows in its not being enabled any more: then it is asked for all its
 settings again, too, since its time limit is not stored in it. Where the drive's own zero is not the joint's, `zero` is
-what it tells there, in rad: `femtorque bringup --zero --write` puts it into the file, beside `sign`. In the drive
-nothing is stored.
+what it tells there, in rad of its output: `femtorque bringup --zero --write` puts it into the file, beside `sign`. In
+the drive nothing is stored.
+
+Where a belt or another stage is between a drive and its joint, `gear` has the turns of the drive's output to one turn
+of the joint, above zero: 3 for a belt of 3:1. Which way the drive turns is `sign`'s to say. Limits, gains and friction
+are the joint's as ever; `position`, `velocity`, `torque`, `kp`, `kd`, `inertia` and `zero` are the drive's own, as its
+maker tells them. Behind a gear of 3 a joint has a third of the drive's range of position and of its speed, three times
+its torque, nine times its kp, its kd and its rotor's inertia. A turn of the drive is a third of the joint's: only a
+joint whose limits are within a sixth of a turn of zero has its zero at power-up, `check` names the others. What a drive
+has stored is held against its own ranges, and both values are told in its own units. `bringup` finds the gear when the
+joint is turned by hand by the angle that it asks for, and drives no joint whose gear is not right yet: `--write` puts
+the nearest usual gear into the file (whole numbers up to 10, halves up to 5, 1:2 and 1:4), as far as it is within 5 %
+of what the hand has shown, which is told. Of any other count the teeth.
 
 Faults: `DRIVE_SILENT` after 5 ms without an answer (5 ticks at least), `DRIVE_FAULT` for its own error or when it is
 not enabled any more, `BUS_OFF`. Each disables all drives. With the reaction `brake` the others damp, by `kv` as far as
@@ -230,8 +241,9 @@ drive = { type = "feetech-sts3215-12v", bus = "servos", id = 3 }
 `zero` is the count that the servo tells at the joint's zero, `offset` the position offset that is stored in it (a
 calibration by other tools stores one), `limit` the torque limit that it is set to, `firmware` the version that it must
 have; without it any will do. `femtorque bringup --zero --write` finds the first three, and `sign`, and puts them into
-the file: nothing is stored in a servo. A joint must stay within half a turn of its zero. A table `motor` beside `drive`
-stands for the catalogue's motor: measure yours (`femtorque identify`).
+the file: nothing is stored in a servo. A joint must stay within half a turn of its zero, behind a `gear` (above) within
+half a turn of the servo. A table `motor` beside `drive` stands for the catalogue's motor, its `gear` for the one inside
+the servo: measure yours (`femtorque identify`).
 
 Servos are set up by the board as they come, until their power is gone: it closes the lock, so that nothing is stored,
 lets them answer at once and puts them into PWM mode. What is their owner's it only reads: model, position limits, which

@@ -110,6 +110,12 @@ def watchdog_s(mechanism: Mechanism) -> float:
     return max(WATCHDOG_S, WATCHDOG_TICKS / mechanism.control.rate_hz)
 
 
+def placed(joint: Joint, drive: Drive) -> bool:
+    """Whether a joint's place is known at power-up. Turns are not kept without power: the drive reads within half a
+    turn of its zero then."""
+    return max(-joint.limits.lower, joint.limits.upper) < drive.half_turn
+
+
 def count(drive: Drive) -> float:
     """rad of the joint that one step of the drive's position field stands for, signed."""
     if drive.servo is not None:
@@ -119,14 +125,13 @@ def count(drive: Drive) -> float:
 
 def _row(mechanism: Mechanism, index: int, bus: int, joint: Joint, drive: Drive) -> DriveConstants:
     unit = ROBSTRIDE_UNIT if drive.type.family == "robstride" else TIMEOUT_UNIT
-    limits, own, kind = joint.limits, drive.type, drive.at_joint
+    own, kind = drive.type, drive.at_joint
     return DriveConstants(
         joint=index, bus=bus, family=FAMILIES.index(kind.family), id=drive.id,
         reply=drive.reply if drive.reply is not None else 0,
         watchdog=round(watchdog_s(mechanism) / unit),
         closes=int(drive.pd == "drive"),
-        # turns are not kept without power: it reads within half a turn of its zero then
-        placed=int(max(-limits.lower, limits.upper) < drive.half_turn),
+        placed=int(placed(joint, drive)),
         zero=0 if drive.servo is not None else round(drive.zero / own.position * FIELD),
         sign=float(drive.sign), gear=drive.gear, turn=2 * round(HALF_TURN / drive.gear), position=kind.position,
         velocity=kind.velocity, torque=kind.torque, kp=kind.kp, kd=kind.kd, damping=min(joint.gains.kv, kind.kd))

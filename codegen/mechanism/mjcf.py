@@ -81,11 +81,11 @@ def _body(mechanism: Mechanism, parent: ET.Element, joint: Joint) -> ET.Element:
 
 def _joint(joint: Joint) -> dict[str, str]:
     said = {"name": joint.name, "type": "slide" if joint.type == "prismatic" else "hinge", "axis": _numbers(joint.axis)}
-    limits, friction, motor = joint.limits, joint.friction, joint.motor
+    limits, friction = joint.limits, joint.friction
     if np.isfinite(limits.lower) and np.isfinite(limits.upper):
         said |= {"range": _numbers([limits.lower, limits.upper]), "limited": "true"}
     numbers = {"damping": friction.viscous, "frictionloss": friction.coulomb, "stiffness": joint.stiffness,
-               "springref": joint.rest, "armature": motor.gear**2 * motor.inertia if motor else 0.0}
+               "springref": joint.rest, "armature": joint.rotor}
     return said | {key: f"{value:.17g}" for key, value in numbers.items() if value}
 
 

@@ -18,6 +18,7 @@ from codegen.board import reader as board_module
 from codegen.common.errors import BadInput, Refused
 from codegen.control import constants as control_source
 from codegen.control import heat
+from codegen.control.drives import placed
 from codegen.control.gains import MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from codegen.control.observer import observer_gains
 from codegen.control.weight import falls, resolved, weights
@@ -379,6 +380,9 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
                             "and would take the spring's short way round")
         if not joint.actuated and not joint.elastic and not joint.mimic and not mechanism.loops:
             warnings.append(f"{key} is not actuated and in no closed loop: nothing makes it follow a trajectory")
+        if joint.drive is not None and joint.drive.gear > 1.0 and not placed(joint, joint.drive):
+            warnings.append(f"{key}.limits go further than half a turn of its drive behind the gear, "
+                            f"{joint.drive.half_turn:.3g} rad: after each power-up it is told where it is (`home`)")
         if motor is None:
             continue
         if motor.kind != "brushed":
@@ -575,7 +579,10 @@ def _joint_data(mechanism: Mechanism, j: Joint) -> dict[str, Any]:
              "limits": {k: _number(getattr(j.limits, k)) for k in LIMITS},
              "friction": {"viscous": j.friction.viscous, "coulomb": j.friction.coulomb},
              "gains": {"ku": j.gains.ku, "kv": j.gains.kv, "ki": j.gains.ki},
-             "motor": None, "encoder": None}
+             "motor": None, "encoder": None, "drive": None}
+    if j.drive is not None:
+        plain["drive"] = {"type": j.drive.type.name, "bus": j.drive.bus, "id": j.drive.id, "sign": j.drive.sign,
+                          "gear": j.drive.gear}
     if j.motor is not None:
         plain["motor"] = {"R": j.motor.R, "L": j.motor.L, "K": j.motor.K, "gear": j.motor.gear,
                           "inertia": j.motor.inertia, "channel": j.motor.channel, "sign": j.motor.sign}

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codegen.control.gains import DAMPING, MARGIN
-from codegen.mechanism.description import BASE, Mechanism, Mimic
+from codegen.mechanism.description import BASE, Drive, Mechanism, Mimic
 from codegen.mechanism.motors import Sold
 from codegen.model.loop_assembly import Assembly
 from codegen.step.scheme import scheme_of
@@ -96,12 +96,17 @@ def _drive_table(report: Report) -> Table:
     gains = () if report.rule else ("ku", "kv")  # the gains have a table of their own then
     table = _table("drives", "joint", "motor", "encoder", "viscous", "coulomb", *gains)
     for j in report.mechanism.moving:
-        motor = j.drive.type.name if j.drive else "-" if j.motor is None else (
+        motor = _on_bus(j.drive) if j.drive else "-" if j.motor is None else (
             f"ch {j.motor.channel}, gear {j.motor.gear:g}, {j.motor.R:g} ohm, {j.motor.K:g} N m/A")
         encoder = "-" if j.encoder is None else f"{j.encoder.counts} at {j.encoder.at}"
         table.add_row(j.name, motor, encoder, f"{j.friction.viscous:g}", f"{j.friction.coulomb:g}",
                       *(f"{getattr(j.gains, name):g}" for name in gains))
     return table
+
+
+def _on_bus(drive: Drive) -> str:
+    """What turns a joint, and through which gear."""
+    return drive.type.name if drive.gear == 1.0 else f"{drive.type.name}, gear {drive.gear:g}"
 
 
 def _bus_table(report: Report) -> Table:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,9 @@ from codegen.common.errors import BadInput, Refused
 from codegen.common.files import read_text
 from codegen.common.output import write_text
 from codegen.control.constants import joint_constants
+from codegen.control.drives import placed
 from codegen.drive import feetech
-from codegen.mechanism.description import Joint, Mechanism
+from codegen.mechanism.description import Drive, Joint, Mechanism
 from codegen.mechanism.edit import set_joint
 from codegen.mechanism.reader import load_mechanism
 from codegen.wire.codec import Probe
@@ -125,7 +126,7 @@ def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Ha
     if drives.state(session.drives, number) == "silent":
         return judge_drive(mechanism, number, Look(), session.drives)
     assert joint.drive is not None
-    at = None if place is None or not _has_zero(joint, joint.drive.gear) else _place(session, joint, number, place)
+    at = None if place is None or not placed(joint, joint.drive) else _place(session, joint, number, place)
     ratio = None if hand is None else _by_hand(session, joint, number, hand)
     session.hear_of_drives()
     if _other(ratio) or not all(drives.ready(session.drives, joints, j) for j in range(len(joints))):
@@ -136,12 +137,6 @@ def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Ha
 def _other(ratio: float | None) -> bool:
     """Whether a joint was turned by another angle than the board has counted."""
     return ratio is not None and abs(abs(ratio) - 1.0) > COUNTS_WRONG
-
-
-def _has_zero(joint: Joint, gear: float) -> bool:
-    """Whether its drive tells it within half a turn of its own from its zero; others are told where they are
-    (`home`)."""
-    return max(-joint.limits.lower, joint.limits.upper) < math.pi / gear
 
 
 def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Any = None) -> Finding:
@@ -166,11 +161,11 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Any = None)
             words, found = _other_ratio(mechanism, number, abs(ratio), told)
             problems.append(words)
             values |= found
-    zero, gear = None, values.get("gear", drive.gear)
-    if "gear" in values and not _has_zero(joint, gear) and drive.zero:
-        values["zero"] = 0.0  # it is told where it is
-    elif look.place is not None and _has_zero(joint, gear) and ("gear" in values or not _other(ratio)):
-        zero = values["zero"] = zero_of(joint, look.place, int(values.get("sign", drive.sign)), gear)
+    zero, mended = None, replace(drive, sign=int(values.get("sign", drive.sign)), gear=values.get("gear", drive.gear))
+    if not placed(joint, mended):  # it is told where it is (`home`)
+        values |= {"zero": 0.0} if drive.zero else {}
+    elif look.place is not None and ("gear" in values or not _other(ratio)):
+        zero = values["zero"] = zero_of(joint, look.place, mended)
     if look.moved is not None:
         problems += _driven(mechanism, number, look.torque, look.moved)
     not_driven = NO_GEAR if _other(ratio) and drives.ready(told, mechanism.streamed, number) else NOT_DRIVEN
@@ -218,12 +213,12 @@ def usual_gear(turns: float) -> float | None:
     return nearest if abs(turns / nearest - 1.0) <= COUNTS_WRONG else None
 
 
-def zero_of(joint: Joint, place: float, sign: int, gear: float) -> float:
+def zero_of(joint: Joint, place: float, mended: Drive) -> float:
     """What its drive tells at the joint's zero, of a joint at its start that is found at `place`: rad within half a
-    turn, or a servo's counts. sign, gear: how it is mounted, as was found."""
+    turn, or a servo's counts. mended: the drive with sign and gear as they were found."""
     drive = joint.drive
-    assert drive is not None
-    away = drive.sign * drive.gear * place - sign * gear * joint.start  # rad of its output, from the zero of the file
+    assert drive is not None  # away: rad of its output, from the zero of the file
+    away = drive.sign * drive.gear * place - mended.sign * mended.gear * joint.start
     if drive.servo is None:
         return math.remainder(drive.zero + away, math.tau)
     return round(drive.servo.zero + away * feetech.TURN / math.tau) % feetech.TURN

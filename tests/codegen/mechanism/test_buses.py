@@ -217,3 +217,25 @@ def test_a_loop_that_drives_close_is_judged_at_their_rate(tmp_path):
     report = examine(load_mechanism(text))
     assert report.stability.radius < UNSTABLE
     assert report.rule["j2"].ku > 6.0 and all(g.ku <= 500.0 and g.kv <= 5.0 for g in report.rule.values())
+
+
+def test_check_tells_gears_and_which_joints_are_told_where_they_are(tmp_path, capsys):
+    own = arm(tmp_path, change=lambda text: text.replace("id = 1 }", "id = 1, gear = 1.5 }").replace(
+        "id = 2 }", "id = 2, gear = 2.0 }").replace("velocity = 5.0", "velocity = 4.0"))
+    report = examine(load_mechanism(own))
+    assert [w for w in report.warnings if "after each power-up" in w] == [
+        "joint.j1.limits go further than half a turn of its drive behind the gear, 1.57 rad: after each power-up it is "
+        "told where it is (`home`)"]
+    console = Console(width=200)
+    console.print(renderable(report))
+    shown = capsys.readouterr().out
+    assert "damiao-4340, gear 1.5" in shown and "damiao-4340, gear 2 " in shown
+    assert [j["drive"]["gear"] for j in report.data()["joints"]] == [1.5, 2.0, 1.0]
+
+
+def test_gains_behind_a_gear_may_be_as_stiff_as_its_square_makes_the_drives(tmp_path):
+    stiff = arm(tmp_path, change=lambda text: text.replace("mass = 1.0", "mass = 20.0").replace(
+        "velocity = 5.0", "velocity = 4.0").replace('bus = "can1", ', 'bus = "can1", gear = 2.0, ').replace(
+        "id = 3 }", "id = 3 }\n" + WRIST % (6.0, 0.15)))
+    rule = examine(load_mechanism(stiff)).rule
+    assert max(g.ku for g in rule.values()) == 2000.0 and all(g.kv <= 20.0 for g in rule.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -113,7 +114,8 @@ def test_one_look_at_a_board_tells_rate_losses_and_firmware_of_its_servos(here, 
     (1, 0.0, 2048), (1, 0.5, 2048 + round(0.5 / COUNT)), (-1, 0.5, 2048 + round(0.5 / COUNT)),
     (1, -3.0, 2048 - round(3.0 / COUNT)), (1, math.pi, 0)])
 def test_the_count_where_a_servo_stands_at_its_start_is_its_zero(sign, place, zero):
-    assert zero_of(so101().joints[0], place, sign, 1.0) == zero % 4096
+    joint = so101().joints[0]
+    assert zero_of(joint, place, replace(joint.drive, sign=sign)) == zero % 4096
 
 
 def test_servos_of_different_firmware_are_named():

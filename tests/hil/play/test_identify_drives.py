@@ -45,9 +45,13 @@ def test_friction_and_rotor_of_a_servo_are_found_from_its_duty(tmp_path):
 
 
 @pytest.mark.bench
-def test_friction_and_rotor_of_a_drive_are_found_from_the_torque_that_it_was_told():
+@pytest.mark.parametrize("gear", [1.0, 1.2])
+def test_friction_and_rotor_of_a_drive_are_found_from_the_torque_that_it_was_told(gear):
+    """The rotor's inertia at the drive's own output, which is what the file has."""
     source = file_of()
-    truth = replace(source, joints=tuple(replace(j, friction=Friction(0.3, 0.5)) for j in source.joints))
+    truth = replace(source, name=f"damiao_arm_{gear:g}", joints=tuple(
+        replace(j, friction=Friction(0.3, 0.5), drive=replace(j.drive, gear=gear if j.name == "wrist" else 1.0))
+        for j in source.joints))
     result = found(truth, "wrist")
     print(result.words())
     assert result.values().keys() == {"friction", "drive"}
@@ -63,6 +67,17 @@ def test_a_servos_motor_is_written_whole_where_the_file_has_none(tmp_path):
     assert after.inertia == 2e-7 and after.R == pytest.approx(before.R, rel=1e-3)
     assert after.K * after.gear == pytest.approx(before.K * before.gear, rel=1e-3)
     assert beside(file_of(), "wrist") == {}
+
+
+def test_a_motor_that_is_written_for_a_servo_has_the_gear_inside_alone(tmp_path):
+    arm = two_servos(tmp_path)
+    slower = arm.source.read_text(encoding="utf-8").replace("id = 2 }", "id = 2, gear = 1.5 }").replace(
+        "velocity = 4.0", "velocity = 3.0")
+    arm.source.write_text(slower, encoding="utf-8")
+    before = load_mechanism(arm.source)
+    set_joint(arm.source, "elbow", {"motor": {"inertia": 3e-7}}, beside=beside(before, "elbow"))
+    motor = load_mechanism(arm.source).moving[1].motor
+    assert motor.gear == pytest.approx(345.0 * 1.5) == before.moving[1].motor.gear
 
 
 def test_a_joint_that_nothing_turns_is_not_measured():
