@@ -40,6 +40,11 @@ class TcpPort:
         self._hang_up()
         return None
 
+    @property
+    def live(self) -> bool:
+        """Whether something can come from a host while the board runs: not from one in this process, which waits."""
+        return not isinstance(self._host, Cable)
+
     def send(self, data: bytes) -> None:
         if not data or self._host is None:
             return

@@ -38,6 +38,7 @@ from host.scene.surroundings import Surroundings
 Array = NDArray[np.float64]
 
 SLICE = 1e-3  # s between two looks at the link
+UNHEARD = 5e-3  # s, where nothing can come of the first: its buffers hold no more
 CYCLE = 1e-7  # s, more than one clock cycle: as near as the chip comes to a moment
 
 
@@ -139,13 +140,14 @@ class VirtualBoard:
     def run_until(self, seconds: float) -> None:
         """Let time pass until `seconds` after power-on."""
         self.coupler.look()
+        most = SLICE if self.listeners or self._line.live else UNHEARD
         while (now := self.seconds) < seconds - CYCLE:
             if self._agenda.next <= now + CYCLE:
                 self._agenda.run(now + CYCLE)
                 self.coupler.look()
                 now = self.seconds
             self._listen()
-            self.chip.run(min(seconds, now + SLICE, self._agenda.next))
+            self.chip.run(min(seconds, now + most, self._agenda.next))
             self._talk()
         self.coupler.bring_up()
 
