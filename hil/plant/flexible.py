@@ -16,6 +16,8 @@ from hil.plant.driven import Driven
 from hil.plant.dry_friction import clamped
 from hil.plant.encoders import Encoders
 from hil.plant.flexible_arm import FlexiblePlant
+from hil.plant.flexible_steps import STATE, FlexibleSteps
+from hil.plant.lent import own
 from hil.plant.motors import Motors
 from hil.plant.rigid import EnergyBook
 
@@ -26,9 +28,10 @@ ROUNDS = 3  # of the speed terms, a step: with fewer, energy drifts where a roto
 
 
 class FlexibleArmPlant(Driven):
-    """A mechanism in motion, as hil.plant.rigid.Plant. elements: of the flexible link, a number of the plant's own."""
+    """A mechanism in motion, as hil.plant.rigid.Plant. elements: of the flexible link, a number of the plant's own.
+    compiled: whether steps are taken in C; what is here is what that is held against."""
 
-    def __init__(self, mechanism: Mechanism, elements: int, max_step: float = MAX_STEP) -> None:
+    def __init__(self, mechanism: Mechanism, elements: int, max_step: float = MAX_STEP, compiled: bool = True) -> None:
         self.mechanism, self.joints, self.max_step = mechanism, mechanism.moving, max_step
         self.arm = FlexiblePlant(mechanism, elements)
         self.n = self.arm.J
@@ -46,6 +49,7 @@ class FlexibleArmPlant(Driven):
         self.elastic[self.n :, self.n :], self.damped[self.n :, self.n :] = self.arm.K, self.arm.C
         self.encoders = Encoders(self.joints, self.q)
         self.time = 0.0
+        self._compiled = FlexibleSteps.of(self.arm) if compiled else None
 
     def _sag(self) -> Array:
         """Elastic coordinates (n,) at rest at the start."""
@@ -72,6 +76,26 @@ class FlexibleArmPlant(Driven):
     def tip(self) -> Array:
         """Where the end of the flexible link is, (3,), m."""
         return self.arm.tip(np.concatenate([self.x, self.velocities]))
+
+    def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
+        count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
+        done = self._in_c(seconds / count, count, voltage, torque)
+        if done < count:
+            super()._steps((count - done) * seconds / count, voltage, torque)
+
+    def _in_c(self, h: float, count: int, voltage: Array, torque: Array) -> int:
+        """Take steps of h seconds in C; how many it has taken."""
+        steps, motors, book = self._compiled, self.motors, self.book
+        if steps is None or not own(self, "_step", FlexibleArmPlant):
+            return 0
+        steps.fill(self.x, self.velocities, self._a, motors.current, voltage, torque, motors.R, motors.L,
+                   motors.constant, motors.inertia, self.viscous, self.coulomb)
+        steps.arm.worked, steps.arm.lost = book.motors, book.friction
+        done = steps.take(h, count)
+        self.x, self.velocities, self._a, motors.current = map(steps.part, (*STATE, "current"))
+        book.motors, book.friction = steps.arm.worked, steps.arm.lost
+        self.time += done * h
+        return done
 
     def _step(self, h: float, torque: Array) -> None:
         n, active = self.n, self.motors.torque() + torque

@@ -75,7 +75,7 @@ class FlexiblePlant:
         link, self.hub = mechanism.link(name), placed_links(mechanism)[name][0]
         beam = link.beam
         assert beam is not None
-        self.model, self.wall = model, wall
+        self.model, self.wall, self.keeps_length = model, wall, frame == "root"
         self.J, self.length = self.hub + 1, beam.length
         hub = model.bodies[self.hub]
         outer = model.bodies[self.hub + 1] if len(model.bodies) > self.J else None
@@ -101,7 +101,7 @@ class FlexiblePlant:
         self.mass = np.concatenate([self.mass, end.mass])
         self.x = np.concatenate([self.x, beam.length + beyond])
         self.tip_x, self.n = beam.length + reach, kept.shape[1]
-        self._shorten(elements, beam.EI[1], np.append(beyond, reach), slope, kept, frame == "root")
+        self._shorten(elements, beam.EI[1], np.append(beyond, reach), slope, kept)
         self.N, self.K, self.C = np.vstack([N, row]) @ kept, kept.T @ K @ kept, kept.T @ C @ kept
         self.tip_N, self.hub_N, self.spring = tip_N @ kept, hub_N @ kept, spring @ kept
         self.end_N, self.slope_N = kept[tip], kept[tip + 1]  # of the beam's own end
@@ -134,7 +134,7 @@ class FlexiblePlant:
         K = (bend.T * (EI * across)) @ bend
         return N, K + GA_s * l * sheared.T @ sheared if np.isfinite(GA_s) else K
 
-    def _shorten(self, elements: int, EI: float, beyond: Array, slope: int, kept: Array, keeps_length: bool) -> None:
+    def _shorten(self, elements: int, EI: float, beyond: Array, slope: int, kept: Array) -> None:
         """drawn (P + 1, n, n): 1/2 U'drawn U is by how much the points and, last, the tip are drawn to the root; what
         is `beyond` the beam by its own slope. bend, lean (G, n), rigid (G,): w'', w' and EI dx at Gauss points."""
         l, size = self.length / elements, slope + 1
@@ -154,9 +154,9 @@ class FlexiblePlant:
         tilt = np.zeros(size)
         tilt[slope] = 1.0
         drawn += [before + x * np.outer(tilt, tilt) for x in beyond]
-        self.drawn = keeps_length * np.einsum("ia,pij,jb->pab", kept, np.array(drawn), kept)
+        self.drawn = self.keeps_length * np.einsum("ia,pij,jb->pab", kept, np.array(drawn), kept)
         self.bend, self.lean = self.bend @ kept, self.lean @ kept
-        self.rigid_EI = keeps_length * EI * l * np.tile(weight, elements)
+        self.rigid_EI = self.keeps_length * EI * l * np.tile(weight, elements)
 
     def stiffened(self, U: Array) -> tuple[Array, float]:
         """Forces (n,) and energy, J, of bending by U (n,) beyond those of the linear beam, K U."""

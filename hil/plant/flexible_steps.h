@@ -1,0 +1,39 @@
+/* Steps of a planar arm that ends in a flexible link. */
+#ifndef FLEXIBLE_STEPS_H
+#define FLEXIBLE_STEPS_H
+
+#include "motors.h"
+
+#include <stdint.h>
+
+/* A point mass of a rigid body; place: in the body's frame. */
+typedef struct {
+    int64_t body;
+    double mass, place[2];
+} flexible_rigid;
+
+/* What hil/plant/flexible_arm.py forms of its plane: J joints, n elastic
+ * coordinates, points of the flexible link and stations along it. */
+typedef struct {
+    int64_t J, n, rigids, points, stations;
+    const double *offset; /* (J, 2) of each joint, in the frame before it */
+    const double *gravity;
+    const flexible_rigid *rigid;
+    const double *mass, *along;     /* (points) */
+    const double *across, *drawn;   /* (points, n), (points, n, n) */
+    const double *stiffness, *loss; /* (n, n) */
+    const double *bend, *lean, *EI; /* (stations, n) twice, (stations) */
+} flexible_model;
+
+/* x, v, a: joints, then elastic coordinates. */
+typedef struct {
+    const flexible_model *model;
+    double *x, *v, *a;
+    motors motors;
+    const double *torque, *rotor, *viscous, *coulomb;
+    double worked, lost; /* J of motors and friction, added up */
+} flexible_arm;
+
+int64_t flexible_steps(flexible_arm *a, double h, int64_t count);
+
+#endif
