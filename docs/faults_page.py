@@ -83,6 +83,12 @@ contradicts it until the joint has been given all that it may have for `stuck_s`
 knowing the load. An e-stop that software samples (`odrive-v3.6`, and the tick's own look on every board) is believed
 at once, on one sample: interference stops the arm rather than not. A kilohm and 100 nF at the pin keep what PWM
 couples into the loop away from it.
+
+On a bus with drives a fault is named by what the board sees, and one name stands for several causes. A drive that is
+unplugged, without supply or unheard because a node floods the bus is DRIVE_SILENT; one that sends under another's name
+is ENCODER; wires that touch are BUS_OFF; a drive on another scale is not armed (DRIVE_SETTING). Late or lost answers
+and a missing terminator are counted and shown by `monitor` long before they are a fault.
+[Drives](drives.md#drives-on-the-virtual-board) has the table, cause by cause.
 """
 
 
