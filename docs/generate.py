@@ -85,10 +85,11 @@ hold them. A coarse torque field gets what rounding left over in the tick before
 With the outputs off the frame is the one that disables a drive, in every tick, whatever the drive said last. It is
 answered, too, which tells where the joint is. Until a drive has said how it is set, every other frame asks: its ranges,
 its mode, its own time limit without commands, which is set to 20 ms (10 ticks at least) and read back, not stored; of a
-Damiao the firmware too, which `monitor` shows and `drive.firmware` can fix (the number of its register `sw_ver`). A
-drive that is set otherwise than the file says is not armed (`DRIVE_SETTING`), and both values are told. A drive that
-forgets without power what was set is asked for it once more when it says that it is enabled, and commanded only then: a
-dip of its supply that is too short for it to be missed has cost it its time limit (`DRIVE_FAULT`).
+Damiao the firmware too, which `monitor` shows and `drive.firmware` can fix (the number of its register `sw_ver`). The
+other families tell the bus no firmware: RobStride keeps its own as a text that only its maker's program reads. A drive
+that is set otherwise than the file says is not armed (`DRIVE_SETTING`), and both values are told. A drive that forgets
+without power what was set is asked for it once more when it says that it is enabled, and commanded only then: a dip of
+its supply that is too short for it to be missed has cost it its time limit (`DRIVE_FAULT`).
 
 | family | tells its ranges | tells whether it is enabled | its own error | without commands |
 | --- | --- | --- | --- | --- |
