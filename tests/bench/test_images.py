@@ -1,0 +1,22 @@
+"""Every mechanism file that names a board builds its image, with the bound of its tick inside a tick."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from codegen.common.firmware import MECHANISMS
+from codegen.mechanism.reader import load_mechanism
+
+pytestmark = pytest.mark.bench
+
+BUILT = [path for path in sorted(MECHANISMS.glob("*.toml")) if load_mechanism(path).board]
+
+
+@pytest.mark.parametrize("path", BUILT, ids=lambda path: path.stem)
+def test_a_mechanism_builds_its_image(here, tmp_path, path):
+    done = here("build", path, "-o", tmp_path / "image", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert 0 < told["cycles_worst"] <= told["cycles_budget"]
