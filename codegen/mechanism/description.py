@@ -1,8 +1,9 @@
 """One mechanism, validated and in SI units: what a mechanism file says, and nothing that follows from it.
 
 Sides: gains, limits, springs, friction and every torque are at the joint; R, L, K and the rotor's inertia are at the
-motor. `gear` is motor turns per joint turn, signed. Positive torque moves the joint along its axis. Gravity is an
-acceleration vector. Inertias are about the centre of gravity in link axes.
+motor. `gear` is motor turns per joint turn, signed. What a drive on a bus has of its own is at its output. Positive
+torque moves the joint along its axis. Gravity is an acceleration vector. Inertias are about the centre of gravity in
+link axes.
 
 Joints are kept in tree order (every parent before its children, file order otherwise); this one order is used
 everywhere: in arrays, in the emitted C, on the wire, in the columns of logs.

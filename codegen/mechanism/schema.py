@@ -198,7 +198,8 @@ class DriveTable(Table):
     """Instead of motor and encoder: a drive that takes position, velocity, gains and torque over a bus, or a servo that
     takes a duty; `motor` beside a servo stands for the catalogue's one.
 
-    Its ranges come from the [catalogue](drives.md); what is flashed must be what the drive is set to.
+    Its ranges come from the [catalogue](drives.md); what is flashed must be what the drive is set to. They, `inertia`
+    and `zero` are at its own output, whatever `gear` is between that and the joint.
     """
 
     type: str = key("of the catalogue, as `damiao-4340`", max_length=32)
