@@ -13,7 +13,7 @@ from codegen.drive import damiao, mit, robstride
 from codegen.drive.can import Frame
 from codegen.drive.catalogue import CATALOGUE, DRIVES, DriveType
 from codegen.drive.mit import State, Target
-from codegen.toolchain.host_compiler import build
+from tests.firmware import app
 
 NAMES = ("ft_frame.h", "ft_field.h", "ft_drive.h", "ft_mit.h", "ft_mit.c", "ft_damiao.h", "ft_damiao.c",
          "ft_robstride.h", "ft_robstride.c", "ft_cheetah.h", "ft_cheetah.c")
@@ -50,7 +50,7 @@ ID, REPLY = 0x12, 0x22
 @pytest.fixture(scope="module")
 def c():
     paths = application()
-    return Drives(*build({name: paths[name].read_text() for name in NAMES}, CDEF))
+    return Drives(*app.load({name: paths[name].read_text() for name in NAMES}, CDEF))
 
 
 class Drives:

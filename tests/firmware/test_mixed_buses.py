@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from host.link import drives
@@ -33,6 +36,14 @@ def test_that_drives_of_both_kinds_are_heard_and_set_right(app):
     assert app.told.foreign == 0
 
 
+def test_that_drives_that_are_off_are_disabled_in_every_tick_and_only_mini_cheetahs_asked_for_nothing(app):
+    for d in app.drives.values():
+        d.heard.clear()
+    app.run(96)
+    assert [d.heard.count("nothing") for d in app.drives.values()] == [0, 0, 0, 12]
+    assert all(d.heard.count("disable") >= 84 for d in app.drives.values())
+
+
 def test_that_a_silent_wire_leaves_the_drives_on_can_heard(app):
     app.line.servos.clear()
     app.run(50)
@@ -60,3 +71,58 @@ def test_that_what_each_bus_suffers_is_told_of_it(app):
     app.run(300)
     app.counts()
     assert app.told.sending[1] == 255
+
+
+def test_that_drives_of_all_families_tell_where_their_joints_are(app):
+    """Each in steps of its own, a leap too."""
+    for leap in (0.0, 0.9, -0.9):
+        for d in app.drives.values():
+            d.position += leap
+        for name in app.servos:
+            app.angle[name] += leap
+        app.run(3)
+        own = [app.drives[j.name].position if j.name in app.drives else app.angle[j.name] for j in app.joints]
+        placed = [j.drive.sign * at for j, at in zip(app.joints, own, strict=True)][1:]
+        assert app.found[1:] == pytest.approx(placed, abs=2e-3)  # the first one's turn nobody knows
+
+
+@pytest.fixture
+def armed() -> Both:
+    """All are told torques by the board; the last one's duty is its own."""
+    m = mixed.arm()
+    app = Both(replace(m, joints=tuple(replace(j, drive=replace(j.drive, pd="board")) for j in m.joints)))
+    app.run(170)
+    assert app.home() == "NONE" and app.command("ARM") == "NONE"
+    app.run(30)
+    assert app.state == "HOLD"
+    return app
+
+
+def test_that_drives_of_all_families_are_switched_on_and_get_the_torque_of_the_law(armed):
+    """In one image every family is told in its own way; on average a torque is right to far less than a step."""
+    assert all(d.enabled and d.unlimited == 0 for d in armed.drives.values())
+    assert all(servo.driving for servo in armed.servos.values())
+    for d in armed.drives.values():
+        d.position += 1e-3  # something to hold against
+    told, law = [], []
+    for _ in range(200):
+        law.append(armed.run(1)["torque"][-1][:4])
+        told.append([j.drive.sign * armed.drives[j.name].target.torque for j in armed.joints[:4]])
+    steps = [2.0 * j.drive.type.torque / (65535.0 if j.drive.type.family == "robstride" else 4095.0)
+             for j in armed.joints[:4]]
+    away = np.mean(told[1:], axis=0) - np.mean(law[:-1], axis=0)  # what a tick computes leaves in the next
+    assert np.all(np.abs(away) < 0.02 * np.array(steps))
+
+
+def test_that_a_stop_switches_drives_of_all_families_off(armed):
+    armed.chip.estop = 1
+    armed.run(3)
+    assert not any(d.enabled for d in armed.drives.values())
+    assert not any(servo.driving for servo in armed.servos.values())
+
+
+def test_that_errors_of_drives_of_all_families_are_cleared(app):
+    for d in app.drives.values():
+        d.error = 3
+    app.run(60)
+    assert ["clear" in d.heard for d in app.drives.values()] == [True, True, False, False]  # the last two know no such

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from codegen.common.firmware import application
 from codegen.drive import feetech
-from codegen.toolchain.host_compiler import build
+from tests.firmware import app
 
 SERVOS = 6
 OUT, IN = 24 + 7 * SERVOS, 24 + 7 * SERVOS + 16 * SERVOS + 16
@@ -35,7 +37,17 @@ RUN, SWITCH, SET, QUIET = 1, 2, 4, 8
 def c():
     names = ("ft_sts.h", "ft_sts.c", "ft_frame.h")
     config = f"#define FT_WIRES 1\n#define FT_WIRE_MOST {SERVOS}u\n"
-    return build({name: application()[name].read_text() for name in names} | {"ft_config.h": config}, CDEF)
+    return app.load({name: application()[name].read_text() for name in names} | {"ft_config.h": config}, CDEF)
+
+
+@dataclass(frozen=True)
+class Meant:
+    """For one servo: bits, a register and its size; duty and setting in data."""
+
+    meant: int
+    number: int = 0
+    size: int = 0
+    data: bytes = b""
 
 
 class Wire:
@@ -46,21 +58,35 @@ class Wire:
 
     def pack(self, meant: int, number: int = 0, size: int = 0, data: bytes = b"") -> bytes:
         """The same to all servos."""
-        frames = self.ffi.new(f"ft_frame[{SERVOS}]")
-        for k in range(SERVOS):
-            frames[k].id, frames[k].size = k + 1 | meant << 8 | number << 16 | size << 24, 4
-            frames[k].data = data.ljust(8, b"\0")
-        self.lib.ft_sts_pack(self.state, frames, SERVOS)
+        return self.pack_each([Meant(meant, number, size, data)] * SERVOS)
+
+    def pack_each(self, meant: list[Meant]) -> bytes:
+        """One to each, whose numbers begin at 1."""
+        frames = self.ffi.new("ft_frame[]", len(meant))
+        for k, m in enumerate(meant):
+            frames[k].id, frames[k].size = k + 1 | m.meant << 8 | m.number << 16 | m.size << 24, 4
+            frames[k].data = m.data.ljust(8, b"\0")
+        self.lib.ft_sts_pack(self.state, frames, len(meant))
         return bytes(self.state.out)[:self.state.size]
 
     def came(self, data: bytes) -> list[tuple[int, bytes]]:
         """Number and bytes of every answer."""
+        return [(id & 0xFF, parameters) for id, parameters in self.told(data)]
+
+    def told(self, data: bytes) -> list[tuple[int, bytes]]:
+        """The same with all that is told beside the number."""
         self.ffi.buffer(self.state)[OUT:OUT + len(data)] = data
         self.lib.ft_sts_came(self.state, len(data))
         found = []
         while self.lib.ft_sts_next(self.state, self.frame):
-            found.append((self.frame.id & 0xFF, bytes(self.frame.data)[:self.frame.size]))
+            found.append((self.frame.id, bytes(self.frame.data)[:self.frame.size]))
         return found
+
+    def on(self, said: list[tuple[int, bytes]]) -> list[bool]:
+        """Whether each motor is, as its answer to what was packed last tells."""
+        told = self.told(bytes(self.state.out)[:self.state.size] + b"".join(packed(said)))
+        assert [id & 0xFF for id, _ in told] == [id for id, _ in said]
+        return [id >> 31 == 1 for id, _ in told]
 
 
 def answers(chance: np.random.Generator, count: int = SERVOS) -> list[tuple[int, bytes]]:
@@ -115,4 +141,117 @@ def test_that_noise_tells_nothing_and_stays_within_its_bounds(c):
     (RUN | SWITCH, 0, 0, lambda ids: feetech.duties(dict.fromkeys(ids, 0.0)) + feetech.torques(dict.fromkeys(ids, True))
      + feetech.ask(ids))], ids=["set", "set quietly", "quiet", "asked", "switched on"])
 def test_what_a_tick_packs(c, meant, number, size, sent):
-    assert Wire(c).pack(meant, number, size, bytes([0, 0, 2, 0])) == sent(list(range(1, SERVOS + 1)))
+    duty = bytes([0 if meant & RUN else 7, 1 if not meant & RUN else 0])  # of what does not run it is none
+    assert Wire(c).pack(meant, number, size, duty + bytes([2, 0])) == sent(list(range(1, SERVOS + 1)))
+
+
+def chosen(each: list[Meant], quiet: bool) -> tuple[int, int]:
+    """The register of a tick: the first that somebody names, in a quiet tick who is quiet; otherwise the state."""
+    return next(((m.number, m.size) for m in each if m.size in (1, 2) and (not quiet or m.meant & QUIET)), (56, 8))
+
+
+def of_tick(each: list[Meant]) -> bytes:
+    """The packets of a tick, by what is written of them."""
+    quiet, ids = any(m.meant & QUIET for m in each), range(1, len(each) + 1)
+    number, size = chosen(each, quiet)
+    packets = feetech.settings({i: int.from_bytes(m.data[:2], "little") if m.meant & RUN else 0
+                                for i, m in zip(ids, each, strict=True)}, 44, 2)
+    if any(m.meant & SWITCH for m in each) and not quiet:
+        packets += feetech.torques({i: bool(m.meant & RUN) for i, m in zip(ids, each, strict=True) if m.meant & SWITCH})
+    else:
+        values = {i: int.from_bytes(m.data[2:2 + size], "little") for i, m in zip(ids, each, strict=True)
+                  if m.meant & SET and m.number == number}
+        packets += feetech.settings(values, number, size) if values and (number, size) != (56, 8) else b""
+    return packets if quiet else packets + feetech.ask(list(ids), number, size)
+
+
+def test_what_a_tick_packs_of_frames_that_differ(c):
+    """The smaller the share of a meaning, the more often one servo alone has it."""
+    wire, chance = Wire(c), np.random.default_rng(4)
+    for _ in range(3000):
+        shares = chance.uniform(0.0, 0.7, 4) * (chance.random(4) < 0.5)
+        each = [Meant(sum(1 << k for k in range(4) if chance.random() < shares[k]), int(chance.choice([0, 33, 48, 56])),
+                      int(chance.choice([0, 0, 1, 2, 3, 8])), chance.bytes(4))
+                for _ in range(int(chance.integers(1, SERVOS + 1)))]
+        assert wire.pack_each(each) == of_tick(each), each
+
+
+def test_that_no_more_servos_are_told_and_heard_than_the_wire_has(c):
+    wire, chance = Wire(c), np.random.default_rng(5)
+    each = [Meant(RUN, data=chance.bytes(2)) for _ in range(SERVOS + 2)]
+    sent = wire.pack_each(each)
+    assert sent == of_tick(each[:SERVOS])
+    assert wire.came(sent + b"".join(packed(said := answers(chance, SERVOS + 2)))) == said[:SERVOS]
+    assert wire.state.damaged == 0
+
+
+def test_that_a_motor_is_on_when_it_has_said_so_until_it_is_told_otherwise(c):
+    """One that is told to be on may not be; one that is told to be off is, whatever it says in the same tick."""
+    wire, chance = Wire(c), np.random.default_rng(6)
+    state, ids = answers(chance), range(1, SERVOS + 1)
+    wire.pack(RUN | SWITCH)
+    assert not any(wire.on(state))
+    wire.pack(RUN | SWITCH, 40, 1)
+    assert wire.on([(i, bytes([i % 3])) for i in ids]) == [i % 3 == 1 for i in ids]
+    wire.pack(RUN)
+    assert wire.on(state) == [i % 3 == 1 for i in ids]
+    wire.pack(RUN | SWITCH)
+    assert wire.on(state) == [i % 3 == 1 for i in ids]
+    wire.pack_each([Meant(SWITCH if i == 4 else RUN) for i in ids])
+    assert wire.on(state) == [i == 1 for i in ids]
+    wire.pack(RUN, 48, 2)
+    assert wire.on([(i, bytes([1, 0])) for i in ids]) == [i == 1 for i in ids]
+    wire.pack(RUN, 40, 1)
+    assert wire.on([(i, bytes([1])) for i in ids]) == [True] * SERVOS
+    wire.pack(SWITCH)
+    assert not any(wire.on(state))
+
+
+def test_that_an_answer_has_its_error_its_register_and_its_size_beside_its_number(c):
+    wire = Wire(c)
+    sent = wire.pack(0, 48, 2)
+    assert wire.told(sent + feetech.packet(3, 0x25, b"\1\2")) == [(3 | 0x25 << 8 | 48 << 16 | 2 << 24, b"\1\2")]
+
+
+def test_that_who_is_not_on_the_wire_is_on_by_no_word_of_its_own(c):
+    wire = Wire(c)
+    wire.pack(RUN, 40, 1)
+    assert wire.on([(SERVOS + 3, b"\1")]) == [False]
+
+
+def test_that_what_came_back_otherwise_and_bytes_of_no_packet_are_counted(c):
+    """Nothing may come back of what was sent, if answers do; otherwise nothing is believed of what came."""
+    wire, chance = Wire(c), np.random.default_rng(7)
+    sent, said = wire.pack(RUN), answers(chance)
+    good = b"".join(packed(said))
+
+    def counts() -> tuple[int, int]:
+        return wire.state.echoes, wire.state.damaged
+
+    assert (wire.came(sent + good), counts()) == (said, (0, 0))
+    assert (wire.came(good), counts()) == (said, (0, 0))
+    assert (wire.came(sent), counts()) == ([], (0, 0))
+    assert (wire.came(sent[:-1] + b"\0" + good), counts()) == ([], (1, 0))
+    assert (wire.came(sent[:-1]), counts()) == ([], (2, 0))
+    assert (wire.came(good), counts()) == (said, (2, 0))  # of which the next ones, which are too short, find the rest
+    assert (wire.came(b""), counts()) == ([], (3, 0))
+    assert (wire.came(b"\xff\xff"), counts()) == ([], (4, 0))
+    assert (wire.came(b"\xff\xff\1"), counts()) == ([], (4, 3))
+    assert (wire.came(b"\0" + good), counts()) == ([], (5, 3))
+    assert (wire.came(b"\xff\0" + good), counts()) == ([], (6, 3))
+    assert (wire.came(b"\xff\xff\xfe" + good), counts()) == ([], (7, 3))
+    assert (wire.came(sent + b"\1\2" + good), counts()) == (said, (7, 5))
+
+
+@pytest.mark.parametrize("other", [
+    lambda p: b"\0" + p[1:], lambda p: p[:1] + b"\0" + p[2:], lambda p: p[:-1] + bytes([p[-1] ^ 1]), lambda p: p[:-1],
+    lambda p: feetech.packet(0xFE, 0, p[5:-1]), lambda p: feetech.packet(0xFF, 0, p[5:-1]),
+    lambda p: feetech.packet(1, 0, p[5:-2]), lambda p: feetech.packet(1, 0, p[5:-1] + b"\0"),
+    lambda p: p[:3] + bytes([p[3] + 1]) + p[4:-1] + bytes([p[-1] - 1])],
+    ids=["first byte", "second byte", "check sum", "cut off", "of everybody", "of nobody", "too short", "too long",
+         "length"])
+def test_that_what_is_no_packet_answers_nothing(c, other):
+    wire = Wire(c)
+    sent, good = wire.pack(RUN), feetech.packet(1, 0, bytes(range(1, 9)))
+    assert wire.came(sent + good) == [(1, bytes(range(1, 9)))]
+    assert wire.came(sent + other(good)) == []

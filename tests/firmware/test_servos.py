@@ -91,6 +91,24 @@ def test_that_with_the_outputs_off_motors_are_off_in_every_tick(board):
         assert board.sent == off
 
 
+def test_that_silent_servos_are_told_to_answer_at_once_after_a_tick_in_which_the_wire_is_left_quiet():
+    """Once in a tenth of a second. In between they are asked for their state: in case they were only late."""
+    app = Served(arm())
+    app.line.servos.clear()
+    app.run(60)
+    sent = []
+    for _ in range(2 * 101):
+        app.run(1)
+        sent.append(app.sent)
+    nothing = published(44, 2, dict.fromkeys(IDS, 0))
+    asked = nothing + published(40, 1, dict.fromkeys(IDS, 0)) + question(56, 8)
+    woken = [nothing, nothing + published(55, 1, dict.fromkeys(IDS, 1)), nothing + published(7, 1, dict.fromkeys(IDS, 0))]
+    first = sent.index(nothing)
+    again = sent.index(nothing, first + 3)
+    assert sent[first:again] == woken + [asked] * (again - first - 3)
+    assert again - first == round(app.mechanism.control.rate_hz / 10) + 1
+
+
 def test_that_a_tick_in_motion_is_the_duties_and_a_question_as_the_published_library_packs_them():
     app = held()
     asked = []
@@ -116,6 +134,22 @@ def test_that_motors_are_switched_on_with_no_duty_and_get_one_when_they_say_so()
     assert told[first - 1] == published(44, 2, dict.fromkeys(IDS, 0))
     assert all(servo.driving for servo in app.servos.values())
     assert abs(app.duty("shoulder_lift")) > 0.02
+
+
+def test_that_while_motors_are_switched_on_they_are_asked_in_every_second_tick_whether_they_are():
+    """And told so in every one, until all say it."""
+    app = Served(arm())
+    app.run(160)
+    app.post("ARM")
+    sent = []
+    for _ in range(24):
+        app.servos["elbow_flex"].put(sts.ENABLE, 0)
+        app.run(1)
+        sent.append(app.sent)
+    on = published(44, 2, dict.fromkeys(IDS, 0)) + published(40, 1, dict.fromkeys(IDS, 1))
+    first = next(k for k, what in enumerate(sent) if what.startswith(on))
+    asked = [what.removeprefix(on) for what in sent[first:first + 4]]
+    assert {asked[0], asked[1]} == {question(40, 1), question(56, 8)} and asked[2:] == asked[:2]
 
 
 def test_that_a_servo_tells_where_its_joint_is_round_the_end_of_its_turn():
@@ -148,6 +182,21 @@ def test_that_a_duty_is_a_share_of_the_servos_own_supply(volts):
         shares.append(app.duty("shoulder_lift"))
     law = app.run(1)["duty"][-1][LIFT]
     assert np.mean(shares) * volts == pytest.approx(law * 12.0, rel=5e-3)
+
+
+@pytest.mark.parametrize("volts", [8.1, 15.9])
+def test_that_a_servo_that_tells_a_supply_far_from_the_boards_is_not_believed(volts):
+    """A third off: its duty is the law's, as if it had told the board's own 12 V."""
+    app = held()
+    for servo in app.servos.values():
+        servo.registers[sts.HIGHEST] = 200
+    app.volts = volts
+    app.run(10)
+    shares = []
+    for _ in range(64):
+        app.run(1)
+        shares.append(app.duty("shoulder_lift"))
+    assert np.mean(shares) == pytest.approx(app.run(1)["duty"][-1][LIFT], rel=5e-3)
 
 
 def test_that_a_duty_stays_within_the_torque_limit():
@@ -216,6 +265,36 @@ def test_that_limits_of_its_own_that_leave_the_joint_room_are_none():
     servo.power_up(0.0)
     app.run(160)
     assert app.command("ARM") == "NONE"
+
+
+def refusal(least: int, most: int, offset: int = 0, **changes) -> str:
+    """What ARM says of a first servo with these settings."""
+    app = Served(arm(**changes))
+    servo = app.servos["shoulder_pan"]
+    for register, value in ((sts.LEAST, least), (sts.MOST, most), (sts.OFFSET, offset)):
+        servo.stored[register:register + 2] = value.to_bytes(2, "little")
+    servo.power_up(0.0)
+    app.run(160)
+    return app.command("ARM")
+
+
+def test_that_limits_of_its_own_may_end_where_the_joint_ends_and_no_sooner():
+    joint = arm().joints[0]
+    ends = [joint.drive.servo.zero + x / COUNT for x in (joint.limits.lower, joint.limits.upper)]
+    least, most = math.floor(ends[0]), math.ceil(ends[1])
+    assert refusal(least, most) == "NONE"
+    assert (refusal(least + 1, most), refusal(least, most - 1)) == ("DRIVE_SETTING",) * 2
+
+
+def test_that_a_servo_without_limits_of_its_own_is_armed():
+    assert refusal(0, 0) == "NONE"
+
+
+@pytest.mark.parametrize(("stored", "said"), [(0x800 | 100, "NONE"), (100, "DRIVE_SETTING"), (0, "DRIVE_SETTING")])
+def test_that_a_servo_has_the_offset_that_the_file_gives_it(stored, said):
+    """Bit 11 is its sign."""
+    servo = dataclasses.replace(so101().joints[0].drive.servo, offset=-100)
+    assert refusal(0, 4095, stored, servo=servo) == said
 
 
 def cut(app):
