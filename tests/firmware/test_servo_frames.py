@@ -1,0 +1,151 @@
+"""Frames to one servo and from it, in C, against what is written of its registers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codegen.common.firmware import application
+from codegen.drive import feetech
+from tests.firmware import app
+
+NAMES = ("ft_feetech.h", "ft_feetech.c", "ft_sts.h", "ft_frame.h", "ft_drive.h")
+CONFIG = "#define FT_WIRES 1\n#define FT_WIRE_MOST 6u\n"
+CDEF = """
+typedef struct { uint32_t id, size; uint8_t data[8]; } ft_frame;
+typedef struct { uint32_t id, reply; } ft_drive_address;
+typedef struct { uint32_t position; float velocity, torque; _Bool enabled; uint8_t error, warmth, volts;
+    uint32_t setting, value; } ft_drive_said;
+void ft_feetech_run(ft_frame *, const ft_drive_address *, float, float, float *);
+void ft_feetech_switch(ft_frame *, const ft_drive_address *, _Bool);
+void ft_feetech_ask(ft_frame *, const ft_drive_address *, uint32_t, uint32_t);
+void ft_feetech_set(ft_frame *, const ft_drive_address *, uint32_t, uint32_t, uint32_t);
+void ft_feetech_quiet(ft_frame *);
+void ft_feetech_guard(ft_frame *);
+int ft_feetech_hear(const ft_frame *, const ft_drive_address *, ft_drive_said *);
+"""
+ID, STEP = 5, 1e-3
+NOTHING, STATE, SETTING = range(3)
+RUN, SWITCH, SET, QUIET = 1, 2, 4, 8
+
+
+@pytest.fixture(scope="module")
+def c():
+    return app.load({name: application()[name].read_text() for name in NAMES} | {"ft_config.h": CONFIG}, CDEF)
+
+
+class Servo:
+    """The frame to one servo, dirty with what was in it before."""
+
+    def __init__(self, c) -> None:
+        self.ffi, self.lib = c
+        self.frame, self.said = self.ffi.new("ft_frame *"), self.ffi.new("ft_drive_said *")
+        self.address, self.left = self.ffi.new("ft_drive_address *", (ID, 0)), self.ffi.new("float *")
+
+    def frame_of(self, does: str, *what) -> tuple[int, int, int, int, bytes]:
+        """Its number, what is meant, register, size, and its bytes."""
+        self.ffi.buffer(self.frame)[:] = b"\xa5" * self.ffi.sizeof("ft_frame")
+        getattr(self.lib, f"ft_feetech_{does}")(self.frame, self.address, *what)
+        return self.sent()
+
+    def sent(self) -> tuple[int, int, int, int, bytes]:
+        f = self.frame
+        assert f.size == 4 and bytes(f.data)[4:] == bytes(4)
+        return f.id & 0xFF, f.id >> 8 & 0xFF, f.id >> 16 & 0xFF, f.id >> 24, bytes(f.data)[:4]
+
+    def duty(self, share: float, most: float = 1.0) -> bytes:
+        id, meant, number, size, data = self.frame_of("run", share, most, self.left)
+        assert (id, meant, number, size, data[2:]) == (ID, RUN, 0, 0, bytes(2))
+        return data[:2]
+
+    def hear(self, data: bytes, number: int, size: int, beside: int = 0, id: int = ID) -> int:
+        self.ffi.buffer(self.said)[:] = b"\xa5" * self.ffi.sizeof("ft_drive_said")
+        self.frame[0] = (id | beside << 8 | number << 16 | size << 24, size, data)
+        return self.lib.ft_feetech_hear(self.frame, self.address, self.said)
+
+
+def counts(duty: bytes) -> int:
+    word = int.from_bytes(duty, "little")
+    return -(word & 0x3FF) if word & 0x400 else word
+
+
+def test_that_a_duty_is_that_of_the_table(c):
+    servo = Servo(c)
+    for share in [*np.random.default_rng(1).uniform(-1.3, 1.3, 300), 0.0, -0.0, 4e-4, -4e-4, 1.0, -1.0]:
+        servo.left[0] = 0.0
+        share = float(np.clip(share, -1.0, 1.0)) if abs(share / STEP % 1.0 - 0.5) > 0.01 else 0.0
+        assert servo.duty(share) == feetech.duty(share), share
+
+
+@pytest.mark.parametrize("most", [0.1, 0.5, 0.98])
+def test_that_no_duty_is_beyond_the_limit_and_nothing_is_carried_beyond_it(c, most):
+    servo = Servo(c)
+    for share in (most + 0.3, -most - 0.3, 1e30, -1e30, float("inf"), float("-inf")):
+        for _ in range(50):
+            assert servo.duty(share, most) == feetech.duty(float(np.copysign(most, share)))
+            assert abs(servo.left[0]) <= 0.51 * STEP
+        assert abs(counts(servo.duty(0.0, most))) <= 1
+
+
+def test_that_no_number_is_no_duty(c):
+    servo = Servo(c)
+    servo.left[0] = 0.7 * STEP
+    assert counts(servo.duty(float("nan"))) == 1  # what was carried
+    assert abs(servo.left[0]) <= 0.51 * STEP
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_that_what_rounding_leaves_over_of_a_duty_is_made_up_for(c, sign):
+    for asked in sign * np.random.default_rng(2).uniform(0.0, 0.9, 20):
+        servo = Servo(c)
+        given = [counts(servo.duty(float(asked))) * STEP for _ in range(400)]
+        assert abs(np.mean(given) - asked) < 0.01 * STEP
+        assert np.max(np.abs(np.array(given) - asked)) <= 1.001 * STEP
+
+
+def test_what_else_a_servo_is_told(c):
+    servo = Servo(c)
+    assert servo.frame_of("switch", True) == (ID, SWITCH | RUN, 0, 0, bytes(4))
+    assert servo.frame_of("switch", False) == (ID, SWITCH, 0, 0, bytes(4))
+    assert servo.frame_of("ask", 48, 2) == (ID, 0, 48, 2, bytes(4))
+    assert servo.frame_of("ask", feetech.FIRMWARE, 2) == (ID, 0, 0, 2, bytes(4))
+    assert servo.frame_of("set", 48, 2, 0x1234) == (ID, SET, 48, 2, b"\0\0\x34\x12")
+    servo.lib.ft_feetech_quiet(servo.frame)
+    assert servo.sent() == (ID, SET | QUIET, 48, 2, b"\0\0\x34\x12")
+    servo.frame_of("switch", True)
+    servo.lib.ft_feetech_guard(servo.frame)
+    assert servo.sent() == (ID, SWITCH | RUN, feetech.TORQUE_ENABLE, 1, bytes(4))
+
+
+@pytest.mark.parametrize(("told", "counts"), [
+    (0, 0), (1, 1), (4095, 4095), (4096, 0), (5000, 904), (0x8000 | 1, 4095), (0x8000 | 4096, 0), (0x8000, 0),
+    (0x8000 | 5000, 3192)])
+def test_that_a_position_is_taken_within_its_turn_bit_15_being_its_sign(c, told, counts):
+    servo = Servo(c)
+    assert servo.hear(told.to_bytes(2, "little") + bytes(6), feetech.POSITION, feetech.STATE) == STATE
+    assert servo.said.position == counts
+
+
+def test_what_a_state_tells(c):
+    servo, on = Servo(c), 1 << 23
+    for is_on in (False, True):
+        data = (2048).to_bytes(2, "little") + b"\x11\x22\x33\x44" + bytes([121, 37])
+        assert servo.hear(data, feetech.POSITION, feetech.STATE, 0x24 | on * is_on) == STATE
+        s = servo.said
+        assert (s.position, s.velocity, s.torque, s.enabled) == (2048, 0.0, 0.0, is_on)
+        assert (s.error, s.volts, s.warmth) == (0x24, 121, 37)
+
+
+def test_that_settings_of_one_and_two_bytes_are_heard(c):
+    servo = Servo(c)
+    for number, size, value in ((33, 1, 0x02), (48, 2, 0x7702)):
+        assert servo.hear(b"\2\x77\x55", number, size) == SETTING
+        assert (servo.said.setting, servo.said.value) == (number, value)
+    assert servo.hear(b"\3\x0a", 0, 2) == SETTING
+    assert (servo.said.setting, servo.said.value) == (feetech.FIRMWARE, feetech.firmware_word("3.10"))
+
+
+def test_that_what_other_servos_say_is_not_heard(c):
+    servo = Servo(c)
+    assert servo.hear(bytes(8), feetech.POSITION, feetech.STATE, id=ID + 1) == NOTHING
+    assert servo.hear(bytes(2), 48, 2, id=ID + 1) == NOTHING

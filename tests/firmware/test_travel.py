@@ -1,0 +1,152 @@
+"""Velocities that a drive tells, held against how far it goes by its positions: what a look sees, when it begins and
+ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from codegen.common.firmware import application
+from tests.firmware import app
+
+RATE = 1000  # Hz
+STEP, RANGE = 25.0 / 65535.0, 44.0  # rad, rad/s: of a drive's fields
+CDEF = """
+typedef struct { _Bool begun, wrong; float range; uint32_t ticks, position; float first, velocity, went, away; }
+    ft_travel;
+void ft_travel_forget(ft_travel *);
+void ft_travel_tick(ft_travel *, _Bool, uint32_t, float, float, float);
+"""
+
+
+@pytest.fixture(scope="module")
+def c():
+    files = {name: application()[name].read_text() for name in ("ft_travel.h", "ft_travel.c", "ft_field.h")}
+    return app.load(files | {"ft_model.h": f"#define FT_TICK_HZ {RATE}\n"}, CDEF)
+
+
+class Travel:
+    """at: rad, from the lower end of its field. share: of its velocity that it tells."""
+
+    def __init__(self, c, share: float = 1.0) -> None:
+        self.ffi, self.lib = c
+        self.look = self.ffi.new("ft_travel *")
+        self.at, self.share = 12.5, share
+
+    def go(self, velocity: float, ticks: int, answered: Callable[[int], bool] = lambda k: True) -> None:
+        for k in range(ticks):
+            self.at += velocity / RATE
+            self.tick(self.share * velocity, answered(k))
+
+    def tick(self, velocity: float, answered: bool = True) -> None:
+        told = (round(self.at / STEP), velocity) if answered else (0, 0.0)
+        self.lib.ft_travel_tick(self.look, answered, *told, STEP, RANGE)
+
+    @property
+    def wrong(self) -> bool:
+        return self.look.wrong
+
+
+@pytest.mark.parametrize("velocity", [-3.0, -1.0, 1.0, 3.0])
+@pytest.mark.parametrize(("share", "wrong"), [(0.88, True), (0.92, False), (1.0, False), (1.08, False), (1.13, True)])
+def test_that_a_tenth_more_or_less_is_another_range(c, velocity, share, wrong):
+    travel = Travel(c, share)
+    travel.go(velocity, 700)
+    assert travel.wrong == wrong
+    assert travel.look.range == pytest.approx(RANGE / share, rel=0.01)
+
+
+@pytest.mark.parametrize("answered", [lambda k: k % 2 == 0, lambda k: k % 5 == 0, lambda k: k == 0 or k > 250])
+@pytest.mark.parametrize(("share", "wrong"), [(0.8, True), (1.0, False)])
+def test_that_where_answers_are_missing_the_last_velocity_goes_on(c, answered, share, wrong):
+    """The look's first answer is followed by missing ones, too."""
+    travel = Travel(c, share)
+    travel.go(1.5, 700, answered)
+    assert travel.wrong == wrong
+    assert travel.look.range == pytest.approx(RANGE / share, rel=0.02)
+
+
+def test_that_a_look_begins_with_an_answer(c):
+    """Before there is one nobody knows where the drive is."""
+    travel = Travel(c)
+    travel.go(0.0, 10, lambda k: False)
+    travel.go(1.0, 700)
+    assert not travel.wrong and travel.look.range == pytest.approx(RANGE, rel=0.01)
+
+
+@pytest.mark.parametrize(("late", "seen"), [(2000, True), (2001, False)])
+def test_that_a_motion_is_followed_for_two_seconds(c, late, seen):
+    """A drive that tells no velocity at all goes 0.3 rad, waits, and goes as far again."""
+    travel = Travel(c, 0.0)
+    travel.tick(0.0)
+    travel.go(0.3 * RATE, 1)
+    travel.go(0.0, late - 2)
+    travel.go(0.3 * RATE, 1)
+    assert travel.wrong == seen
+
+
+@pytest.mark.parametrize(("late", "seen"), [(252 + 2000, True), (252 + 2001, False)])
+def test_that_it_is_followed_from_a_quarter_of_a_second_before_it_begins_at_most(c, late, seen):
+    """A look in which nothing moves for as long is followed by another one, which begins with the tick after."""
+    travel = Travel(c, 0.0)
+    travel.go(0.0, 300)
+    travel.go(0.3 * RATE, 1)
+    travel.go(0.0, late - 301)
+    travel.go(0.3 * RATE, 1)
+    assert travel.wrong == seen
+
+
+@pytest.mark.parametrize(("velocity", "seen"), [(0.24, False), (0.26, True)])
+def test_that_half_a_radian_in_two_seconds_is_slow_enough(c, velocity, seen):
+    travel = Travel(c, 0.5)
+    travel.go(velocity, 6000)
+    assert travel.wrong == seen
+
+
+def test_that_every_look_begins_anew(c):
+    """What was right for five seconds hides nothing, and what was wrong is over with the next look that is right."""
+    travel = Travel(c)
+    for sign in (1.0, -1.0) * 5:
+        travel.go(sign, 520)
+        assert not travel.wrong
+    for share in (0.85, 1.0, 1.15, 1.0):
+        travel.go(0.0, 2600)  # until what was begun is given up
+        travel.share = share
+        travel.go(1.0, 600)
+        assert travel.wrong == (share != 1.0)
+        assert travel.look.range == pytest.approx(RANGE / share, rel=0.02)
+
+
+def test_that_a_change_of_velocity_may_be_told_late_and_none_excuses_nothing(c):
+    """By 20 ms: 0.06 rad at 3 rad/s, where the look has begun at rest."""
+    steady, begun = Travel(c, 0.85), Travel(c, 0.85)
+    steady.go(3.0, 300)
+    begun.tick(0.0)
+    begun.go(3.0, 300)
+    assert (steady.wrong, begun.wrong) == (True, False)
+
+
+def test_that_what_is_forgotten_counts_no_more(c):
+    """Its place may be another then, and its velocity."""
+    travel = Travel(c, 0.5)
+    travel.go(1.0, 600)
+    assert travel.wrong
+    travel.lib.ft_travel_forget(travel.look)
+    assert not travel.wrong
+    travel.share = 1.0
+    travel.go(1.0, 300)
+    travel.lib.ft_travel_forget(travel.look)
+    travel.at = 3.0
+    travel.go(-1.0, 700)
+    assert not travel.wrong and travel.look.range == pytest.approx(RANGE, rel=0.01)
+
+
+def test_that_a_drive_that_hardly_tells_a_velocity_seems_to_have_sixteen_times_the_range(c):
+    for share in (0.0, 0.05):
+        travel = Travel(c, share)
+        travel.go(1.0, 700)
+        assert travel.wrong and travel.look.range == 16.0 * RANGE
+    travel = Travel(c, 0.07)
+    travel.go(1.0, 700)
+    assert travel.look.range == pytest.approx(RANGE / 0.07, rel=0.02)
