@@ -41,7 +41,7 @@ void ft_cheetah_command(ft_frame *, const ft_drive_address *, const ft_drive_ran
 void ft_cheetah_special(ft_frame *, const ft_drive_address *, uint8_t);
 int ft_cheetah_hear(const ft_frame *, const ft_drive_address *, const ft_drive_ranges *, _Bool, ft_drive_said *);
 """
-NOTHING, STATE, SETTING = range(3)
+NOTHING, STATE, SETTING, ECHO = range(4)
 LONG = 1 << 31
 CHEETAHS = [d for d in CATALOGUE if d.family in ("cubemars", "mini-cheetah")]
 ID, REPLY = 0x12, 0x22
@@ -58,6 +58,11 @@ class Drives:
         self.ffi, self.lib = ffi, lib
         self.frame = ffi.new("ft_frame *")
         self.address = ffi.new("ft_drive_address *", (ID, REPLY))
+        self.spoil()
+
+    def spoil(self) -> None:
+        """The next frame is written over an old one."""
+        self.ffi.buffer(self.frame)[:] = b"\xa5" * self.ffi.sizeof("ft_frame")
 
     def ranges(self, drive: DriveType):
         return self.ffi.new("ft_drive_ranges *", (drive.position, drive.velocity, drive.torque, drive.kp, drive.kd))
@@ -70,11 +75,15 @@ class Drives:
 
     def sent(self) -> Frame:
         f = self.frame
-        return Frame(f.id & ~LONG, bytes(f.data)[:f.size], extended=bool(f.id & LONG))
+        frame = Frame(f.id & ~LONG, bytes(f.data)[:f.size], extended=bool(f.id & LONG))
+        self.spoil()
+        return frame
 
-    def hear(self, drive: DriveType, frame: Frame):
-        heard = self.ffi.new("ft_frame *", (frame.id | LONG * frame.extended, len(frame.data), frame.data))
+    def hear(self, drive: DriveType, frame: Frame, extended: bool | None = None):
+        long = frame.extended if extended is None else extended
+        heard = self.ffi.new("ft_frame *", (frame.id | LONG * long, len(frame.data), frame.data))
         said = self.ffi.new("ft_drive_said *")
+        self.ffi.buffer(said)[:] = b"\xa5" * self.ffi.sizeof("ft_drive_said")
         ails = (drive.family == "cubemars",) if drive in CHEETAHS else ()
         kind = getattr(self.lib, f"ft_{file_of(drive)}_hear")(heard, self.address, self.ranges(drive), *ails, said)
         return kind, said
@@ -139,6 +148,12 @@ def torque_count(drive: DriveType, frame: Frame) -> int:
     return frame.id >> 8 & 0xFFFF if drive.family == "robstride" else mit.COMMAND.unpack(frame.data)["torque"]
 
 
+@pytest.mark.parametrize("drive", [DRIVES["damiao-4340"], DRIVES["robstride-03"]], ids=lambda d: d.name)
+def test_that_for_no_number_a_field_has_the_one_nearest_to_zero(c, drive):
+    none = float("nan")
+    assert c.command(drive, Target(none, none, none, none, none))[0] == c.command(drive, Target())[0]
+
+
 def test_that_nothing_is_carried_beyond_the_range(c):
     drive = DRIVES["damiao-4340"]
     carried = 0.0
@@ -179,6 +194,18 @@ def test_damiaos_registers_are_heard(c):
     kind, said = c.hear(drive, Frame(REPLY, struct.pack("<HBBf", ID, 0x33, 23, 28.0)))
     assert (kind, said.setting, said.value) == (SETTING, 23, struct.unpack("<I", struct.pack("<f", 28.0))[0])
     assert damiao.value(struct.pack("<HBBf", ID, 0x33, 23, 28.0)) == (ID, "TMAX", 28.0)
+
+
+def test_that_damiaos_answer_to_what_was_written_is_no_word_on_what_they_hold(c):
+    drive = DRIVES["damiao-4340"]
+    assert c.hear(drive, Frame(REPLY, struct.pack("<HBBI", ID, 0x55, 9, 400)))[0] == ECHO
+
+
+@pytest.mark.parametrize("data", [b"\x12\x40\x33", b"\x12\x40\x55", b"\x02\x00\x33", b"\x12\x00\x34"])
+def test_that_states_of_damiaos_that_look_like_answers_about_registers_are_states(c, data):
+    """Of a drive of this id that is enabled, or not, where a byte of its position is that of an answer."""
+    kind, said = c.hear(DRIVES["damiao-4340"], Frame(REPLY, data + bytes(5)))
+    assert (kind, said.position, said.enabled) == (STATE, data[1] << 8 | data[2], data[0] >> 4 == 1)
 
 
 def test_that_foreign_frames_are_not_heard(c):
@@ -247,6 +274,12 @@ def test_the_mini_cheetahs_and_cubemars_states_are_heard(c, drive):
         assert (said.error, said.warmth) == ((error, 41) if drive.family == "cubemars" else (0, 0))
 
 
+def test_that_what_mini_cheetahs_send_beside_their_state_is_neither_an_error_nor_a_temperature(c):
+    drive = DRIVES["mini-cheetah"]
+    kind, said = c.hear(drive, Frame(REPLY, mit.answer(drive, ID, State(ID, 1.0, 0.0, 0.0))[:6] + b"\x77\x77"))
+    assert (kind, said.error, said.warmth) == (STATE, 0, 0)
+
+
 @pytest.mark.parametrize(("name", "size", "kind"), [
     ("mini-cheetah", 8, STATE), ("mini-cheetah", 6, STATE), ("mini-cheetah", 5, NOTHING),
     ("cubemars-ak80-9", 8, STATE), ("cubemars-ak80-9", 6, NOTHING)])
@@ -268,8 +301,9 @@ def test_robstrides_other_frames(c):
     for p in robstride.PARAMETERS.values():
         c.lib.ft_robstride_read(c.frame, c.address, p.index)
         assert c.sent() == robstride.read(ID, p.name)
-    c.lib.ft_robstride_write(c.frame, c.address, 0x7028, 400)
-    assert c.sent() == robstride.write(ID, "can_timeout", 400)
+    for value in (400, 0x12345678):
+        c.lib.ft_robstride_write(c.frame, c.address, 0x7028, value)
+        assert c.sent() == robstride.write(ID, "can_timeout", value)
 
 
 @pytest.mark.parametrize("drive", [d for d in CATALOGUE if d.family == "robstride"], ids=lambda d: d.name)
@@ -299,3 +333,15 @@ def test_robstrides_parameters_are_heard(c):
     told = robstride.identifier(robstride.READ, ID, robstride.HOST)
     kind, said = c.hear(DRIVES["robstride-01"], Frame(told, struct.pack("<HHf", 0x7019, 0, 1.25), extended=True))
     assert (kind, said.setting, struct.unpack("<f", struct.pack("<I", said.value))[0]) == (SETTING, 0x7019, 1.25)
+
+
+@pytest.mark.parametrize(("kind", "id", "host", "size", "extended", "heard"), [
+    (robstride.READ, ID, robstride.HOST, 8, True, SETTING), (robstride.READ, ID + 1, robstride.HOST, 8, True, NOTHING),
+    (robstride.READ, ID, robstride.HOST - 1, 8, True, NOTHING), (robstride.READ, ID, robstride.HOST, 7, True, NOTHING),
+    (robstride.READ, ID, robstride.HOST, 8, False, NOTHING), (robstride.WRITE, ID, robstride.HOST, 8, True, NOTHING),
+    (0x15, ID, robstride.HOST, 8, True, NOTHING), (robstride.STATE, ID, robstride.HOST, 8, True, STATE),
+    (robstride.STATE, ID, robstride.HOST, 7, True, NOTHING), (robstride.STATE, ID, robstride.HOST, 8, False, NOTHING)])
+def test_which_frames_of_robstrides_are_heard(c, kind, id, host, size, extended, heard):
+    """0x15: a report of faults, which every state has too."""
+    frame = Frame(robstride.identifier(kind, id, host), bytes(size), extended=True)
+    assert c.hear(DRIVES["robstride-01"], frame, extended)[0] == heard
