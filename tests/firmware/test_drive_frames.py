@@ -75,6 +75,7 @@ class Drives:
 
     def sent(self) -> Frame:
         f = self.frame
+        assert f.size == 8
         frame = Frame(f.id & ~LONG, bytes(f.data)[:f.size], extended=bool(f.id & LONG))
         self.spoil()
         return frame

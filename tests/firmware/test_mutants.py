@@ -18,12 +18,21 @@ import pytest
 from codegen.common.firmware import application
 from codegen.toolchain.host_compiler import compiler
 from tests.firmware.mutants import Mutator, Schemata
+from tests.firmware.mutation import TESTS
 
 ROOT = Path(__file__).resolve().parents[2]
 # held to it; others may be given to mutation.py by hand
 FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c", "ft_observer.c",
          "ft_watch.c", "ft_port.c",
          "ft_app.c", "ft_capture.c", "ft_report.c", "ft_heat.c")
+# files of drives on buses: the tests that are held to each
+ON_BUSES: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("ft_mit.c", "ft_cheetah.c", "ft_damiao.c", "ft_robstride.c", "ft_field.h"): ("drive_frames",),
+    ("ft_sts.c", "ft_feetech.c"): ("servo_packets", "servo_frames"),
+    ("ft_travel.c",): ("travel",),
+    ("ft_bus.c", "ft_dialect.c"): ("bus", "bus_edges", "mixed_buses", "servos"),
+}
+ALL = (*FILES, *(file for files in ON_BUSES for file in files))
 
 # file: mutant: why the application does the same
 EQUIVALENT: dict[str, dict[str, str]] = {
@@ -158,6 +167,60 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "copy_text: length < room: boundary": "it is as long either way",
         "ft_report_about: h.resets < UINT16_MAX: boundary": "65535 is 65535",
     },
+    "ft_bus.c": {
+        "ft_bus_tell: w->echoes < UINT8_MAX: boundary": "255 is 255",
+        "forget: d->sure = false: left out": "its settings are asked for anew: it rests in the same tick and forgets "
+                                             "that too",
+        "miss: d->state != FT_BUS_SILENT: always": "a zero given while it is silent is forgotten when it is met",
+        "note: homed[joint] = false: left out": "it is not armed until it is met, which says whether it has a zero",
+        "guess: ft_size(counts) <= (ft_real)ft_joint[j].counts: boundary": "a rate that is the bound in every bit",
+        "moved: d->answered: never (2)": "where it was and how far it went is where it is, of a servo within its turn",
+        "ft_bus_find: !b->on: never": "ft_counting() takes away what does not count then",
+        "inside: (uint32_t)c->seen.coarse[j] - (uint32_t)ft_joint[j].lower <= ft_joint[j].room: boundary":
+            "a position that is the bound in every bit",
+        "share: told > LOW * b->supply: boundary": "a voltage that is the bound in every bit",
+        "share: told < HIGH * b->supply: boundary": "a voltage that is the bound in every bit",
+        "command: d->waited = 0: left out": "what has waited for too long is a fault, and clearing that lets it rest, "
+                                            "which begins anew",
+    },
+    "ft_dialect.c": {
+        "ft_dialect_enable: IS_DAMIAO(i): always": "another family's frame is written over it",
+        "ft_dialect_disable: IS_DAMIAO(i): always": "another family's frame is written over it",
+        "ft_dialect_ask: IS_DAMIAO(i): always": "another family's frame is written over it",
+        "ft_dialect_write: IS_DAMIAO(i): always": "another family's frame is written over it",
+        "ft_dialect_hear: IS_DAMIAO(i): always": "another family's answer is taken over it",
+        "ft_dialect_forgets: step < count: one round less": "a last step that is reached is the one that is forgotten",
+        "ft_dialect_judge: step >= count: boundary": "what is read beyond the table is no setting's number; sanitizers "
+                                                     "find it",
+        "ft_dialect_judge: step >= count: never": "what is read beyond the table is no setting's number; sanitizers "
+                                                  "find it",
+        "within: a - b <= most: boundary": "a difference that is the bound in every bit",
+        "within: b - a <= most: boundary": "a difference that is the bound in every bit",
+    },
+    "ft_sts.c": {
+        "ft_sts_pack: count < FT_WIRE_MOST: boundary": "as many are as many",
+    },
+    "ft_feetech.c": {
+        "ft_feetech_run: wanted > most: boundary": "the bound is the bound",
+        "ft_feetech_run: wanted < -most: boundary": "the bound is the bound",
+        "ft_feetech_run: wanted < 0.0f: boundary": "-0 has the size of 0",
+        "ft_feetech_run: wanted < 0.0f: boundary (2)": "-0 is 0",
+        "ft_feetech_run: wanted < 0.0f: boundary (3)": "without steps there is no direction",
+    },
+    "ft_travel.c": {
+        "size: x < 0.0f: boundary": "-0 has the size of 0",
+        "seeming: size(t->away) >= MOST * size(t->went): boundary": "a distance that is the bound in every bit",
+        "judge: size(t->went - t->away) > allowed(t, range): boundary": "a distance that is the bound in every bit",
+        "patience: size(t->away) < STILL: boundary": "a distance that is the bound in every bit",
+        "ft_travel_tick: size(t->away) > FAR: boundary": "a distance that is the bound in every bit",
+        "ft_travel_tick: answered: always (3)": "only an answer takes it farther",
+    },
+    "ft_field.h": {
+        "ft_field_encode: x < r->low: boundary": "the bound is the bound",
+        "ft_field_encode: x > r->high: boundary": "the bound is the bound",
+        "ft_field_carry: left <= step: boundary": "what is left is a whole step in every bit",
+        "ft_field_carry: left >= -step: boundary": "what is left is a whole step in every bit",
+    },
 }
 
 
@@ -239,9 +302,9 @@ int main(void)
 
 
 def test_that_mutants_have_names_of_their_own():
-    schemata = Schemata({name: application()[name].read_text() for name in FILES})
+    schemata = Schemata({name: application()[name].read_text() for name in ALL})
     names = Counter((m.file, str(m)) for m in schemata.mutants)
-    assert max(names.values()) == 1 and len(names) > 600
+    assert max(names.values()) == 1 and len(names) > 1500
     assert named() <= set(names)
 
 
@@ -269,14 +332,23 @@ def test_that_a_guard_or_a_row_of_the_safety_tables_taken_away_turns_a_test_red(
     assert len(outcomes) > 50
 
 
+def test_that_a_check_of_what_drives_say_taken_away_turns_a_test_red(tmp_path):
+    """A sample of the same for buses: which frames are heard, and as what."""
+    outcomes = campaign(tmp_path, "ft_damiao.c", "ft_robstride.c", "--tests", "drive_frames",
+                        "--like", "_hear: .*: (always|never)|^is_setting: .*: never")
+    assert alive(outcomes) <= named()
+    assert len(outcomes) > 15
+
+
 @pytest.mark.bench
-def test_that_whatever_is_taken_away_turns_a_test_red_or_changes_nothing(tmp_path):
+@pytest.mark.parametrize(("files", "tests"), [(FILES, TESTS), *ON_BUSES.items()], ids=lambda names: names[0])
+def test_that_whatever_is_taken_away_turns_a_test_red_or_changes_nothing(tmp_path, files, tests):
     """Tests are missing where a mutant lives on that is not named; a name is to go where a test has turned red."""
     start = time.monotonic()
-    outcomes = campaign(tmp_path, *FILES)
-    for file in FILES:
+    outcomes = campaign(tmp_path, *files, "--tests", *tests)
+    for file in files:
         of_file = [o for o in outcomes if o["file"] == file]
         print(f"{file}: {len(of_file)} mutants, {len(of_file) - len(alive(of_file))} turn a test red, "
               f"{len(EQUIVALENT.get(file, {}))} change nothing")
     print(f"in {time.monotonic() - start:.0f} s")
-    assert alive(outcomes) == named()
+    assert alive(outcomes) == {(file, mutant) for file, mutant in named() if file in files}

@@ -3,7 +3,7 @@ test_mutants.py."""
 
 import pytest
 
-from tests.firmware import app, test_bus, test_law, test_link, test_motion, test_safety
+from tests.firmware import app, test_bus, test_bus_edges, test_law, test_link, test_motion, test_safety
 from tests.firmware.app import App, replace
 from tests.support.drives import Bussed
 
@@ -29,7 +29,7 @@ def broken(monkeypatch, module, name, *texts):
 
 
 def broken_bus(monkeypatch, name, old, new):
-    """The same for every App with drives of test_bus."""
+    """The same for every App with drives of test_bus and test_bus_edges."""
     def patched(text):
         if old not in text:
             raise LookupError(f"{name}: no {old}")
@@ -39,7 +39,8 @@ def broken_bus(monkeypatch, name, old, new):
         def __init__(self, mechanism):
             super().__init__(mechanism, patches={name: patched})
 
-    monkeypatch.setattr(test_bus, "Bussed", Broken)
+    for module in (test_bus, test_bus_edges):
+        monkeypatch.setattr(module, "Bussed", Broken)
 
 
 def turns_red(test, *arguments):
@@ -168,6 +169,19 @@ def test_that_a_wrong_sample_turns_the_motion_test_red(monkeypatch, name, old, n
      (test_bus.test_that_a_drive_behind_a_gear_is_told_all_in_its_own_terms, "damiao", "board")),
     ("ft_dialect.c", "place * c->gear", "place",
      (test_bus.test_that_a_drive_behind_a_gear_is_told_all_in_its_own_terms, "robstride", "drive")),
+    ("ft_bus.c", "    d->writes = false;\n    d->differs", "    d->differs",
+     (test_bus_edges.
+      test_that_a_drive_that_ailed_and_fell_silent_before_it_was_set_is_asked_anew_and_nothing_else_is_written,)),
+    ("ft_bus.c", "    d->sure = false;\n    d->carried", "    d->carried",
+     (test_bus_edges.test_that_a_drive_that_lost_its_time_limit_between_two_armings_is_not_commanded_without_it,
+      "damiao")),
+    ("ft_bus.c", "    d->waited = 0;\n    d->enabled = false;", "    d->enabled = false;",
+     (test_bus_edges.
+      test_that_a_drive_that_tells_nothing_is_enabled_anew_by_as_many_frames_whenever_the_arming_before_ended, 4)),
+    ("ft_bus.c", "if (!falls)\n", "if (!falls || i < 9u)\n",
+     (test_bus_edges.test_that_a_mini_cheetah_is_disabled_by_the_first_frame_after_a_stop, 0)),
+    ("ft_bus.c", "<= ft_joint[j].room", "<= 0xFFFFFFFFu",
+     (test_bus_edges.test_that_beyond_a_limit_the_boards_law_says_which_torque_leads_back, "upper")),
     ("ft_config.c", ".watchdog = 400u", ".watchdog = 800u",
      (test_bus.test_that_drives_are_asked_what_they_are_before_they_are_armed,)),
     ("ft_config.c", ".sign = 1.0f", ".sign = -1.0f", (test_bus.test_that_drives_get_the_torque_of_the_law,)),
@@ -175,7 +189,8 @@ def test_that_a_wrong_sample_turns_the_motion_test_red(monkeypatch, name, old, n
 ], ids=["two buses", "another setting", "foreign", "late", "middle", "velocity", "who closes", "time limit", "damping",
         "stop", "place kept", "turns lost", "setting forgotten", "range forgotten", "going on", "turns left",
         "turn from zero on", "turns towards zero", "velocity behind a gear", "torque behind a gear",
-        "place behind a gear", "table's time limit", "table's sign", "table's range"])
+        "place behind a gear", "what is written", "asked again", "frames to enable", "first frame after a stop",
+        "limit", "table's time limit", "table's sign", "table's range"])
 def test_that_a_seeded_error_of_what_drives_are_told_turns_its_test_red(monkeypatch, name, old, new, test):
     broken_bus(monkeypatch, name, old, new)
     turns_red(*test)

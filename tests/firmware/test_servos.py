@@ -102,7 +102,8 @@ def test_that_silent_servos_are_told_to_answer_at_once_after_a_tick_in_which_the
         sent.append(app.sent)
     nothing = published(44, 2, dict.fromkeys(IDS, 0))
     asked = nothing + published(40, 1, dict.fromkeys(IDS, 0)) + question(56, 8)
-    woken = [nothing, nothing + published(55, 1, dict.fromkeys(IDS, 1)), nothing + published(7, 1, dict.fromkeys(IDS, 0))]
+    woken = [nothing, nothing + published(55, 1, dict.fromkeys(IDS, 1)),
+             nothing + published(7, 1, dict.fromkeys(IDS, 0))]
     first = sent.index(nothing)
     again = sent.index(nothing, first + 3)
     assert sent[first:again] == woken + [asked] * (again - first - 3)
