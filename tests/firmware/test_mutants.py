@@ -168,6 +168,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_report_about: h.resets < UINT16_MAX: boundary": "65535 is 65535",
     },
     "ft_bus.c": {
+        "within_turn: away < 0: boundary": "nothing is rounded down to nothing",
+        "take: said.volts = 0u: left out": "no drive on CAN has a use for the voltage",
         "ft_bus_tell: w->echoes < UINT8_MAX: boundary": "255 is 255",
         "forget: d->sure = false: left out": "its settings are asked for anew: it rests in the same tick and forgets "
                                              "that too",
