@@ -86,6 +86,14 @@ def test_that_drives_of_all_families_tell_where_their_joints_are(app):
         assert app.found[1:] == pytest.approx(placed, abs=2e-3)  # the first one's turn nobody knows
 
 
+def test_that_drives_of_all_families_are_met_where_they_stand_far_from_their_zero():
+    app = Both(mixed.arm())
+    for name, d in app.drives.items():
+        d.position = app.joint(name)[1].drive.sign * 1.3
+    app.run(170)
+    assert app.found[1:4] == pytest.approx([1.3] * 3, abs=1e-3)
+
+
 @pytest.fixture
 def armed() -> Both:
     """All are told torques by the board; the last one's duty is its own."""

@@ -186,6 +186,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
                                             "which begins anew",
     },
     "ft_dialect.c": {
+        "ft_dialect_tells_velocity: IS_FEETECH(i): never": "a servo's counts within its turn are too few for a look to "
+                                                           "end",
         "ft_dialect_enable: IS_DAMIAO(i): always": "another family's frame is written over it",
         "ft_dialect_disable: IS_DAMIAO(i): always": "another family's frame is written over it",
         "ft_dialect_ask: IS_DAMIAO(i): always": "another family's frame is written over it",
