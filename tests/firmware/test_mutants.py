@@ -194,10 +194,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_dialect_write: IS_DAMIAO(i): always": "another family's frame is written over it",
         "ft_dialect_hear: IS_DAMIAO(i): always": "another family's answer is taken over it",
         "ft_dialect_forgets: step < count: one round less": "a last step that is reached is the one that is forgotten",
-        "ft_dialect_judge: step >= count: boundary": "what is read beyond the table is no setting's number; sanitizers "
-                                                     "find it",
-        "ft_dialect_judge: step >= count: never": "what is read beyond the table is no setting's number; sanitizers "
-                                                  "find it",
+        "ft_dialect_judge: step >= count: boundary": "what is read beyond the table is no setting's number",
+        "ft_dialect_judge: step >= count: never": "what is read beyond the table is no setting's number",
         "within: a - b <= most: boundary": "a difference that is the bound in every bit",
         "within: b - a <= most: boundary": "a difference that is the bound in every bit",
     },
