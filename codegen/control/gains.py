@@ -52,14 +52,14 @@ class Stability:
 
 
 @remembered
-def sample_poses(model: Model, count: int | None = None) -> Array:
+def sample_poses(model: Model) -> Array:
     """Poses (P, n) over the joints' ranges, always the same: start, straight, then a Halton sequence.
 
     Of closed loops: as far on the straight ways to these from the assembled pose as the independent joints can go.
     """
     assembly = assemble(model)
     free = [model.bodies[i] for i in assembly.independent]
-    count = count or max(8, POSES * 6 // max(model.n, 6))
+    count = max(8, POSES * 6 // max(model.n, 6))
     lower, upper = np.array([_range(body) for body in free]).T
     start, straight = np.array([body.joint.start for body in free]), np.clip(0.0, lower, upper)
     scattered = halton(count - 2, len(free))

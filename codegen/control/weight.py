@@ -21,7 +21,7 @@ from codegen.model.modes import has_modes, in_mode
 from codegen.reference.rigid import newton_euler
 from codegen.wire import messages
 
-LOOP_POSES = 8  # of closed loops, which take their time to reach each
+LOOP_POSES = 8  # of closed loops: the torques of each are found for itself
 ROUNDING = 1e-9  # of the weight of all that moves, at an arm of 1 m: what a sum of torques that cancel leaves
 
 
@@ -43,7 +43,7 @@ def _weights(mechanism: Mechanism) -> dict[str, float]:
     """Of one mode."""
     model = Model.of(mechanism)
     assembly = assemble(model)
-    poses = sample_poses(model, LOOP_POSES if assembly.dependent else None)
+    poses = sample_poses(model)[:LOOP_POSES if assembly.dependent else None]
     still = np.zeros_like(poses)
     torques = newton_euler(model, poses, still, still)
     if assembly.dependent:

@@ -248,14 +248,15 @@ class Assembly:
             x, step = q.copy(), self.start[free] + part - q[:, free]
             x[:, free] += step
             x[:, bound] += rotate(self._velocity_matrix(J)[:, bound], step)
-            for _ in range(4):
+            for _ in range(5):
                 away, J_x = self.linearised(x)
+                closed = np.max(np.abs(away), axis=-1) < CLOSING
+                if np.all(closed[going]):
+                    break
                 x[:, bound] -= solve(J_x[..., bound], away[..., None], True)[..., 0]
-            away, J_x = self.linearised(x)
-            closed = np.max(np.abs(away), axis=-1) < CLOSING
             going &= closed & (self._margin(J_x) > CLEAR * SINGULAR)
             q[going], J[going] = x[going], J_x[going]
-        return q
+        return self.close(q)
 
     def velocities(self, q: ArrayLike, velocities: ArrayLike) -> Array:
         """Velocities (..., n) from those of the independent joints (..., mobility)."""
@@ -499,9 +500,11 @@ def _poses_beside(found: Equations, q: Array) -> list[Array]:
         step = rng.standard_normal(len(q))
         x = q + STEP * (step - product(product(held, step), held))
         for _ in range(10):
-            x = x - least_squares(found.jacobian(x), found.residual(x), DEFICIENT)
-        if np.max(np.abs(found.residual(x))) < 1e3 * CLOSED:
-            poses.append(x)
+            away = found.residual(x)
+            if np.max(np.abs(away)) < 1e3 * CLOSED:
+                poses.append(x)
+                break
+            x = x - least_squares(found.jacobian(x), away, DEFICIENT)
     return poses
 
 
