@@ -86,7 +86,10 @@ class CurrentSensor:
     def lend(self, state: Any, sign: float) -> bool:
         """Tell C what it gives; sign: of the current at the sensor against the motor's. False: that is chance."""
         part, kinds = self._part, library()[1]
-        if self.noise or self.stuck is not None:
+        if self.stuck is not None:
+            state.kind, state.zero = kinds.STEADY, self.stuck
+            return True
+        if self.noise:
             return False
         state.sign = -sign if self.backwards else sign
         if isinstance(part, InLine):

@@ -94,6 +94,11 @@ class Drv8301:
 
     # -- its registers ------------------------------------------------------
 
+    @property
+    def effect(self) -> tuple[int, ...]:
+        """What frames may change of what it does to others."""
+        return int(self._shut), *self.registers.values()
+
     def forget(self) -> None:
         """Lose the control registers with the supply in order, as seen with a motor running (TI e2e 184722)."""
         self.registers = dict(AFTER_RESET)

@@ -21,7 +21,9 @@ class PowerStage:
     def __init__(self, board: description.Board, chip: Stm32, joints: Served,
                  bus_voltage: float) -> None:
         self._board, self._chip, self._joints = board, chip, joints
-        self.gate_drivers = [Drv8301() for _ in (board.gate_driver.selects if board.gate_driver else ())]
+        selects = board.gate_driver.selects if board.gate_driver else ()
+        self._selects = [pin_of(chip, name) for name in selects]
+        self.gate_drivers = [Drv8301() for _ in selects]
         self.motor_wires = [1.0 for _ in joints]
         self.on_change: Callable[[], None] = lambda: None  # called where duties and pins do not tell it
         self._fault_pulled = self._estop_open = False
@@ -34,6 +36,8 @@ class PowerStage:
             port.sources[pin], port.told[pin] = self._fault_line, self.settled
         if self._enable and self.gate_drivers:
             chip.spi.exchange = self._exchange
+            for port, pin in self._selects:
+                port.asked |= 1 << pin
             self._enable[0].on_output = self._move_enable
 
     @property
@@ -123,12 +127,16 @@ class PowerStage:
 
     def _exchange(self, word: int, mode: int) -> int:
         """What the selected gate driver answers; two at once answer nothing sensible."""
-        assert self._board.gate_driver is not None
-        pins = [pin_of(self._chip, name) for name in self._board.gate_driver.selects]
-        selected = [driver for driver, (port, pin) in zip(self.gate_drivers, pins, strict=True)
+        selected = [driver for driver, (port, pin) in zip(self.gate_drivers, self._selects, strict=True)
                     if port.mode(pin) == 1 and not port.driven(pin)]
-        self._changed()
-        return selected[0].exchange(self._chip.seconds, word, mode) if len(selected) == 1 else 0
+        if len(selected) != 1:
+            return 0
+        driver, = selected
+        before = driver.effect
+        answer = driver.exchange(self._chip.seconds, word, mode)
+        if driver.effect != before:
+            self._changed()
+        return answer
 
     # -- what befalls it ----------------------------------------------------
 

@@ -84,7 +84,7 @@ typedef struct {
     uint32_t status, writable, ended, asking, control, start, kept; int32_t count; uint32_t channel[4], result[4];
     double sampling[4], from[4], to[4]; place_of_register *results[4]; double stale, finished;
 } lent_converter;
-typedef struct { uint32_t levels, outputs, steered; place_of_register *inputs; } lent_port;
+typedef struct { uint32_t levels, outputs, steered, asked; place_of_register *inputs; } lent_port;
 typedef struct {
     uint32_t control, left, peripheral, memory, reload, half, complete;
     uint32_t usual, source, request, flags, half_bits, complete_bits; int32_t circular, stays; uint8_t *bytes;

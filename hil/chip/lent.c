@@ -267,9 +267,10 @@ static int write_pins(const lent *l, lent_port *p, uint32_t value)
     uint32_t changed = levels ^ p->levels;
     if (changed == 0)
         return 1;
-    if ((changed & ~p->steered) != 0 || l->board == 0)
+    if ((changed & ~(p->steered | p->asked)) != 0 || l->board == 0)
         return 0;
-    l->before_change(l->board);
+    if ((changed & p->steered) != 0)
+        l->before_change(l->board);
     p->levels = levels;
     if (p->inputs->kind == HELD)
         p->inputs->value ^= changed & p->outputs;

@@ -45,9 +45,10 @@ typedef struct {
 
 /* hil/chip/stm32/gpio.py. levels: of the output register; outputs: pins that
  * show theirs; steered: pins that nobody but bridges looks at, while the board
- * is lent; inputs: place of the input register. */
+ * is lent; asked: pins whose levels others ask for, and are not told; inputs:
+ * place of the input register. */
 typedef struct {
-    uint32_t levels, outputs, steered;
+    uint32_t levels, outputs, steered, asked;
     place_of_register *inputs;
 } lent_port;
 

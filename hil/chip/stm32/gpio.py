@@ -25,6 +25,7 @@ class Gpio(Lendable):
         self.told: dict[int, Callable[[], bool]] = {}  # whether a source stays as it is until `forget`
         self.before_change: Callable[[], None] = lambda: None  # called before outputs change
         self.on_output: Callable[[], None] = lambda: None  # called after
+        self.asked = 0  # output pins, as bits, whose levels others ask for when they need them: they are told of none
         self._lent: Any = None  # the C's
         super().__init__(name, base)
 
@@ -87,9 +88,11 @@ class Gpio(Lendable):
         return levels & ~analogue
 
     def _output(self, value: int) -> None:
-        if value != self.value["ODR"]:
+        changed = value ^ self.value["ODR"]
+        if changed & ~self.asked:
             self.before_change()
-            self.value["ODR"] = value
+        self.value["ODR"] = value
+        if changed & ~self.asked:
             self.on_output()
 
     def write_ODR(self, value: int) -> None:
@@ -121,6 +124,7 @@ class Gpio(Lendable):
             return False
         self._lent = lending.state.ports[self.slot]
         self._lent.levels, self._lent.outputs = self._value["ODR"], _pins(self._value["MODER"], 1)
+        self._lent.asked = self.asked
         self._lent.inputs = lending.place(self, 0x10)
         self._give(lending, 0x18, "PORT_LEVELS")
         return True
