@@ -92,6 +92,7 @@ def chromium() -> Iterator[Browser]:
             _wait(port)
             session = _post(f"{url}/session", {"capabilities": {"alwaysMatch": {
                 "browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"},
+                "timeouts": {"script": int(1e3 * HANG), "pageLoad": int(1e3 * HANG)},
                 "goog:chromeOptions": {"binary": shutil.which("chromium"),
                                        "args": [*FLAGS, f"--user-data-dir={profile}"]},
             }}})

@@ -368,8 +368,8 @@ def test_step_14_the_trigger_falls_into_the_time_in_which_the_low_switch_is_on(a
                 seen.add(chip.timers[timer].low_switch_on(2, *chip.adc.window))
         return sense(channel)
 
-    chip.adc.volts = volts
     with session(bench, armed=True):
+        chip.adc.volts = volts
         for push in (2.0, -2.0):
             bench.board.plant.hand = lambda p, push=push: push * np.ones(p.n)
             bench.board.run(0.05)

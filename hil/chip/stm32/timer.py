@@ -116,6 +116,8 @@ class Timer(Lendable):
         return super().read(offset, size)
 
     def write(self, offset: int, size: int, value: int) -> None:
+        if self.out and size == 4 and offset == 0x44 and value == self._value["BDTR"] and not self.break_active:
+            return  # written in every loop while outputs are off: nothing changes
         self.recall()
         if self._event and size == 4 and self._waits(offset):
             self.value[self.REGISTERS[offset].name] = value & self._full
@@ -475,8 +477,8 @@ class Timer(Lendable):
 
     @property
     def break_active(self) -> bool:
-        pin = self._break_low != bool(self.value["BDTR"] & BKP)
-        return self.advanced and bool(self.value["BDTR"] & BKE) and (pin or self._system_break)
+        pin = self._break_low != bool(self._value["BDTR"] & BKP)
+        return self.advanced and bool(self._value["BDTR"] & BKE) and (pin or self._system_break)
 
     def set_system_break(self, active: bool) -> None:
         """What the chip itself puts onto the break input."""
