@@ -54,8 +54,8 @@ class Plant(Driven, Lendable):
     mass_scale and friction_scale change it on purpose against what the controller believes; `friction=False` has
     none. `q` itself is the measurement of an encoder without quantisation. pose (n,): where the joints stand when the
     encoders are switched on, by default at `start`. stops (n, 2): hard ones, rad or m; infinite where there is none.
-    hand: torque (n,) that somebody exerts on the joints, a function of the plant. compiled: whether steps that
-    have no hand are taken in C; what is here is what that is held against.
+    hand: torque (n,) that somebody exerts on the joints, a function of the plant, asked before each step. compiled:
+    whether steps are taken in C; what is here is what that is held against.
 
     While it is lent, who asks for the state has it recalled first.
     """
@@ -121,8 +121,10 @@ class Plant(Driven, Lendable):
     def _in_c(self, h: float, count: int, voltage: Array, torque: Array) -> int:
         self.recall()
         steps = self._compiled
-        if steps is None or self.hand is not None:
+        if steps is None:
             return 0
+        if self.hand is not None:  # asked before every step
+            torque, count = torque + self.hand(self), 1
         self._fill(steps, voltage, torque)
         done = steps.take(h, count)
         self._have_back()

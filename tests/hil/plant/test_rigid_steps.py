@@ -92,6 +92,29 @@ def test_a_winding_that_changes_is_felt_in_c():
     compare(ours, reference, 1e-9)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_somebody_s_hand_is_felt_in_c_as_in_numpy(seed):
+    """It is asked before every step, and sees what the step begins from."""
+    mechanism = driven_tree(np.random.default_rng(seed), 4)
+    ours, reference = Plant(mechanism), Plant(mechanism, compiled=False)
+    asked: dict[Plant, list[float]] = {ours: [], reference: []}
+
+    def hand(plant: Plant) -> np.ndarray:
+        asked[plant].append(plant.time)
+        return np.array([0.5, -0.3, 0.2, 0.1]) * np.cos(30.0 * plant.time) - 0.05 * plant.v - 0.2 * plant.q
+
+    for plant in (ours, reference):
+        plant.hand = hand
+        plant.drive(20e-3, np.array([3.0, np.nan, -2.0, 0.0]))
+        plant.hand = None
+        plant.drive(5e-3, np.array([3.0, np.nan, -2.0, 0.0]))
+    compare(ours, reference, 1e-9)
+    assert len(asked[ours]) == 40 and asked[ours] == pytest.approx(asked[reference])
+    free = Plant(mechanism)
+    free.drive(25e-3, np.array([3.0, np.nan, -2.0, 0.0]))
+    assert np.max(np.abs(free.q - ours.q)) > 1e-5
+
+
 def test_what_c_leaves_is_stepped_in_numpy(monkeypatch):
     """Where friction does not settle at once; here C is let take no step, then one of each two."""
     mechanism = driven_tree(np.random.default_rng(5), 4)
