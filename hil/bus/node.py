@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 
 from hil.bus.frame import Frame
 
@@ -46,7 +47,12 @@ class BitTiming:
 
     def agrees(self, other: BitTiming) -> bool:
         """Whether two nodes can follow each other."""
-        return abs(self.bit - other.bit) <= (self.tolerance + other.tolerance) * max(self.bit, other.bit)
+        return self is other or _agree(self, other)
+
+
+@lru_cache(maxsize=256)  # asked for every frame and hearer
+def _agree(a: BitTiming, b: BitTiming) -> bool:
+    return abs(a.bit - b.bit) <= (a.tolerance + b.tolerance) * max(a.bit, b.bit)
 
 
 class Counters:

@@ -142,10 +142,11 @@ class Wire:
         picture, bit, data_bit = image(frame), node.timing.bit, (node.fast or node.timing).bit
         self._last = [sender for sender, _ in senders]
         hearers = [other for other in self.nodes if other.listening and other not in self._last]
-        trouble = self._trouble(senders, hearers, picture)
+        lost = [other for other in hearers if not other.follows(frame, node)]
+        trouble = self._trouble(senders, hearers, lost, picture)
         if trouble is None:
             length = picture.length(bit, data_bit)
-            self.clock.after(length - bit, lambda: self._hear(frame, node, hearers))
+            self.clock.after(length - bit, lambda: self._hear(frame, hearers, lost))
             self._end_after(length, bit, lambda: self._sent(frame))
             return
         error, at, first = trouble
@@ -154,16 +155,16 @@ class Wire:
         length = picture.seconds(at, bit, data_bit) + (flags + FLAG_DELIMITER) * bit
         self._end_after(length, bit, lambda: self._failed(frame, error, hearers, first))
 
-    def _trouble(self, senders: list[tuple[Node, Frame]], hearers: list[Node],
+    def _trouble(self, senders: list[tuple[Node, Frame]], hearers: list[Node], lost: list[Node],
                  picture: Image) -> tuple[Error, int, list[Node]] | None:
-        """What ends the frame early: the sender's error, after which level, who saw it first."""
-        node, frame = senders[0]
+        """What ends the frame early: the sender's error, after which level, who saw it first. lost: hearers that
+        cannot read it."""
+        _, frame = senders[0]
         if self.shorted:
             return Error.DOMINANT, 1, []
         clashes = [_difference(picture, image(other)) for _, other in senders[1:]]
         if any(clash is not None for clash in clashes):
             return Error.RECESSIVE, min(clash for clash in clashes if clash is not None), []
-        lost = [other for other in hearers if not other.follows(frame, node)]
         loud = [other for other in lost if not other.counters.passive and not other.silent]
         if loud:
             return Error.RECESSIVE, min(SWITCH, len(picture.levels)), loud
@@ -184,13 +185,13 @@ class Wire:
         self.clock.after(seconds, outcome)
         self.clock.after(seconds + INTERMISSION * bit, self._rest)
 
-    def _hear(self, frame: Frame, sender: Node, hearers: list[Node]) -> None:
+    def _hear(self, frame: Frame, hearers: list[Node], lost: list[Node]) -> None:
         """One bit before its end, good for those that receive it (10.9.6), unless its sender has left."""
         whole = any(other.listening for other in self._last)
         for node in hearers:
             if not node.listening:
                 continue
-            if whole and node.follows(frame, sender):
+            if whole and node not in lost:
                 node.counters.heard()
                 node.heard(frame)
             else:

@@ -43,8 +43,10 @@ class Spi(Peripheral):
         self._done = self.events.now + clocks * self._cycles_per_clock()
         self._received = self.exchange(value, (control & 2) | (control & 1))
         self._unread = True
+        self.read_SR()  # says it
 
     def read_DR(self) -> int:
         self.forget()
         self._unread = False
+        self.read_SR()  # says it
         return self._received
