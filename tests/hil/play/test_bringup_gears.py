@@ -43,7 +43,7 @@ class Teacher(Hand):
         stand[j] = stand[j] + asked(joint) if again else joint.start
         plant.hand = lambda p: 100.0 * (stand - p.q) - 10.0 * p.v
         self.board.brakes = False
-        self.board.run(1.5)
+        self.board.run(0.7)
         plant.hand, self.board.brakes = None, True
         self.turned += 1
         return "\n"
