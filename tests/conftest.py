@@ -26,17 +26,17 @@ from tests.support.processor_time import ProcessorTime  # noqa: E402
 ROOT = Path(__file__).resolve().parents[1]
 HANG = 600.0  # s until a test that waits for another process gives up; no result depends on it
 LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
-    "test_current", "test_first_power_up", "test_drives", "test_mutants", "test_readme", "test_accesses",
-    "test_step", "test_chip", "test_faults", "test_safety", "test_web", "test_frames", "test_platformio",
-    "test_command_line", "test_closed_board", "test_proofs", "test_closed_plan", "test_servos", "test_scenarios",
-    "test_campaign", "test_verify", "test_lab_modes", "test_discrete_flexible", "test_static_analysis",
-    "test_falling", "test_wheel", "test_flash", "test_link", "test_library", "test_files", "test_torque",
-    "test_tsujita", "test_qemu", "test_loop_assembly", "test_flexible", "test_fuzz", "test_step_instructions",
-    "test_flexible_plan", "test_check", "test_newton_euler", "test_start", "test_architecture",
-    "test_stream_command", "test_identify", "test_tip_exact", "test_same_torques", "test_heat", "test_extremes",
-    "test_report", "test_demo", "test_closed", "test_lab", "test_bus", "test_law", "test_mimic", "test_pil",
-    "test_beam", "test_boards", "test_measure", "test_reproduce", "test_loops", "test_mujoco", "test_tick_budget",
-    "test_mutations")
+    "test_drives", "test_mutants", "test_discrete_flexible", "test_current", "test_web", "test_platformio",
+    "test_bringup_gears", "test_bringup_servos", "test_verify", "test_closed_plan", "test_readme",
+    "test_first_power_up", "test_flexible_plan", "test_flexible", "test_command_line", "test_tsujita",
+    "test_loop_assembly", "test_files", "test_wheel", "test_torque", "test_accesses", "test_scenarios",
+    "test_tip_exact", "test_servos", "test_bus", "test_qemu", "test_architecture", "test_library", "test_closed",
+    "test_stream_command", "test_scene", "test_faults", "test_safety", "test_step", "test_chip", "test_everywhere",
+    "test_flexible_at_speed", "test_same_bytes", "test_mujoco", "test_reproduce", "test_frames", "test_campaign",
+    "test_campaign_drives", "test_mimic", "test_flash", "test_gears", "test_report", "test_answers", "test_scheme",
+    "test_remedies", "test_check", "test_newmark", "test_proofs", "test_flexible_arm", "test_stream",
+    "test_teach_and_repeat", "test_plan", "test_start", "test_pictures", "test_sentences", "test_log", "test_fuzz",
+    "test_free")
 
 
 def pytest_sessionstart(session):
