@@ -7,7 +7,7 @@ import select
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from hil.board.virtual import VirtualBoard
 from tests.support.rom_fake import RomFake
@@ -26,31 +26,33 @@ class _Chip:
         """One host after the other."""
         while not self.stop.is_set():
             if select.select([self.server], [], [], 0.05)[0]:
-                with self.server.accept()[0] as host:
+                with self.server.accept()[0] as host, suppress(ConnectionError):  # of a host that leaves mid-sentence
                     self.talk(host)
 
     def talk(self, host: socket.socket) -> None:
         board: socket.socket | None = None
         if self.before is not None and not self.before.chip.in_rom:
             board = socket.create_connection(("127.0.0.1", self.before.port))
-        while not self.stop.is_set():
-            if board is None and self.fake.running:
-                where, port = self.running(bytes(self.fake.flash)).removeprefix("socket://").split(":")
-                board = socket.create_connection((where, int(port)))
-            ready = select.select([end for end in (host, board) if end is not None], [], [], 0.05)[0]
-            if board in ready:
-                host.sendall(board.recv(4096))
-            if host in ready:
-                data = host.recv(4096)
-                if not data:
-                    break
-                if board is not None:
-                    board.sendall(data)
-                else:
-                    self.fake.write(data)
-                    host.sendall(self.fake.read(1 << 20))
-        if board is not None:
-            board.close()
+        try:
+            while not self.stop.is_set():
+                if board is None and self.fake.running:
+                    where, port = self.running(bytes(self.fake.flash)).removeprefix("socket://").split(":")
+                    board = socket.create_connection((where, int(port)))
+                ready = select.select([end for end in (host, board) if end is not None], [], [], 0.05)[0]
+                if board in ready:
+                    host.sendall(board.recv(4096))
+                if host in ready:
+                    data = host.recv(4096)
+                    if not data:
+                        break
+                    if board is not None:
+                        board.sendall(data)
+                    else:
+                        self.fake.write(data)
+                        host.sendall(self.fake.read(1 << 20))
+        finally:
+            if board is not None:
+                board.close()
 
 
 @contextmanager
