@@ -15,6 +15,7 @@ import subprocess  # noqa: E402
 import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
+import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
 from femtorque import main  # noqa: E402
@@ -37,6 +38,11 @@ LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
     "test_remedies", "test_check", "test_newmark", "test_proofs", "test_flexible_arm", "test_stream",
     "test_teach_and_repeat", "test_plan", "test_start", "test_pictures", "test_sentences", "test_log", "test_fuzz",
     "test_free")
+
+if hypothesis.settings.get_current_profile_name() == "default":
+    hypothesis.settings.register_profile("clockless", deadline=None,
+                                         suppress_health_check=[hypothesis.HealthCheck.too_slow])
+    hypothesis.settings.load_profile("clockless")
 
 
 def pytest_sessionstart(session):

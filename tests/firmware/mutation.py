@@ -201,7 +201,8 @@ def main() -> None:
     parser.add_argument("--known", type=Path, help="mutants of which is known that they live on, as JSON")
     arguments = parser.parse_args()
     known = set(json.loads(arguments.known.read_text())) if arguments.known else set()
-    hypothesis.settings.register_profile("same", derandomize=True, database=None)
+    hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None,
+                                         suppress_health_check=[hypothesis.HealthCheck.too_slow])
     hypothesis.settings.load_profile("same")
     schemata = Schemata({name: application()[name].read_text() for name in arguments.files})
     wanted = [mutant for mutant in schemata.mutants if re.search(arguments.like, str(mutant))]
