@@ -39,9 +39,9 @@ LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
     "test_teach_and_repeat", "test_plan", "test_start", "test_pictures", "test_sentences", "test_log", "test_fuzz",
     "test_free")
 
+CLOCKLESS = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("clockless", CLOCKLESS)
 if hypothesis.settings.get_current_profile_name() == "default":
-    hypothesis.settings.register_profile("clockless", deadline=None,
-                                         suppress_health_check=[hypothesis.HealthCheck.too_slow])
     hypothesis.settings.load_profile("clockless")
 
 

@@ -21,7 +21,7 @@ from codegen.model.modes import has_modes, in_mode
 from codegen.reference.rigid import newton_euler
 from codegen.wire import messages
 
-LOOP_POSES = 8  # of closed loops: the torques of each are found for itself
+LOOP_POSES = 8  # of closed loops, whose torques are found one by one
 ROUNDING = 1e-9  # of the weight of all that moves, at an arm of 1 m: what a sum of torques that cancel leaves
 
 

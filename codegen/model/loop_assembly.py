@@ -501,10 +501,10 @@ def _poses_beside(found: Equations, q: Array) -> list[Array]:
         x = q + STEP * (step - product(product(held, step), held))
         for _ in range(10):
             away = found.residual(x)
-            if np.max(np.abs(away)) < 1e3 * CLOSED:
+            x = x - least_squares(found.jacobian(x), away, DEFICIENT)
+            if np.max(np.abs(away)) < CLOSING:
                 poses.append(x)
                 break
-            x = x - least_squares(found.jacobian(x), away, DEFICIENT)
     return poses
 
 

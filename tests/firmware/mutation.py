@@ -31,6 +31,7 @@ from _pytest.runner import runtestprotocol
 
 from codegen.common.firmware import application
 from codegen.toolchain import host_compiler
+from tests.conftest import CLOCKLESS
 from tests.firmware import app
 from tests.firmware.mutants import Mutant, Schemata
 
@@ -201,8 +202,7 @@ def main() -> None:
     parser.add_argument("--known", type=Path, help="mutants of which is known that they live on, as JSON")
     arguments = parser.parse_args()
     known = set(json.loads(arguments.known.read_text())) if arguments.known else set()
-    hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None,
-                                         suppress_health_check=[hypothesis.HealthCheck.too_slow])
+    hypothesis.settings.register_profile("same", CLOCKLESS, derandomize=True, database=None)
     hypothesis.settings.load_profile("same")
     schemata = Schemata({name: application()[name].read_text() for name in arguments.files})
     wanted = [mutant for mutant in schemata.mutants if re.search(arguments.like, str(mutant))]

@@ -93,7 +93,7 @@ def test_a_winding_that_changes_is_felt_in_c():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_somebody_s_hand_is_felt_in_c_as_in_numpy(seed):
+def test_a_hand_is_felt_in_c_as_in_numpy(seed):
     """It is asked before every step, and sees what the step begins from."""
     mechanism = driven_tree(np.random.default_rng(seed), 4)
     ours, reference = Plant(mechanism), Plant(mechanism, compiled=False)
