@@ -27,16 +27,11 @@ class CanController(Peripheral, Node):
         wire.attach(self)
 
     @abstractmethod
-    def _synchronised(self) -> None:
-        """It has seen what it waits for on the bus."""
-
-    @abstractmethod
     def _note_errors(self) -> None:
         """Flags of the error state, and what comes with a new one."""
 
-    def _join(self) -> None:
+    def _take_part(self) -> None:
         """In step with the bus; after bus off with new counters."""
-        self._synchronised()
         if self._off:
             self._off = False
             self.counters.clear()

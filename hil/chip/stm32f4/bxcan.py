@@ -92,7 +92,8 @@ class BxCan(CanController):
         self.events, self._clock_hz, self._cycles = events, clock_hz, cycles_per_clock
         self.request: dict[str, Callable[[bool], None]] = {line: lambda asserted: None for line in INTERRUPTS}
         self.filters: Filters
-        self._pending: Handle | None = None  # another mode, or the end of bus off
+        self._pending: Handle | None = None  # another mode
+        self._recovering: Handle | None = None  # the end of bus off
         self._boxes = [_Mailbox() for _ in range(MAILBOXES)]
         self._fifos = [_Fifo() for _ in range(2)]
         super().__init__(name, base)
@@ -129,12 +130,18 @@ class BxCan(CanController):
         self._fifos[:] = [_Fifo() for _ in range(2)]
         self._order, self._sending = 0, -1
         self._forget()
+        self._stay_off()
         self._ask()
 
     def _forget(self) -> None:
         if self._pending:
             self._pending.cancel()
             self._pending = None
+
+    def _stay_off(self) -> None:
+        if self._recovering:
+            self._recovering.cancel()
+            self._recovering = None
 
     def read(self, offset: int, size: int) -> int:
         self._need_filters_clock()
@@ -155,34 +162,43 @@ class BxCan(CanController):
             self.reset()
             return
         self.value["MCR"] = value
-        wanted = "sleep" if value & SLEEP and not (value & INRQ and self._mode == "init") else \
-            "init" if value & INRQ else "normal"
-        self._turn(wanted)
+        self._turn("init" if value & INRQ else "sleep" if value & SLEEP else "normal")
 
     def _turn(self, wanted: str) -> None:
-        """Ask for a mode: initialisation and sleep wait for what is on the bus, normal for eleven recessive bits."""
-        if wanted == self._mode:
-            if not self._off:
-                self._forget()
-            return
+        """Ask for a mode: initialisation and sleep wait for what is on the bus, normal for eleven recessive bits.
+        Initialisation wins over sleep: HAL_CAN_Init of ST's stm32f4xx_hal_can.c asks for it, and awaits INAK, with
+        SLEEP as it was out of reset."""
         self._forget()
+        if wanted == self._mode:
+            return
         if wanted == "normal":
             if self.wire and self.connected():
-                self._pending = self.wire.after_recessive(self, RECOVERY if self._off else 1, self._join)
+                self._pending = self.wire.after_recessive(self, 1, self._join)
         elif self._mode == "normal" and self.wire and not self.wire.idle and not self._off:
             self._pending = self.wire.after_recessive(self, 1, lambda: self._enter(wanted))
         else:
             self._pending = self.events.after(round(HANDSHAKE * self._cycles()), lambda: self._enter(wanted))
 
     def _enter(self, mode: str) -> None:
+        """Bus off ends in normal mode alone (32.7.6): in the others nothing is seen of the bus."""
         self._pending = None
+        self._stay_off()
         self._mode, self._acknowledged = mode, {"sleep": SLAK, "init": INAK, "normal": 0}[mode]
         if mode == "sleep" and self.value["IER"] & SLKIE:
             self._flags |= SLAKI
         self._ask()
 
-    def _synchronised(self) -> None:
+    def _join(self) -> None:
+        """INAK goes after eleven recessive bits (32.4.2), bus off only after 128 times as many (32.7.6)."""
         self._enter("normal")
+        if self._off:
+            self._recover()
+        else:
+            self._take_part()
+
+    def _recover(self) -> None:
+        if self.wire:
+            self._recovering = self.wire.after_recessive(self, RECOVERY, self._take_part)
 
     def read_MSR(self) -> int:
         busy = self.listening and self.wire is not None and not self.wire.idle
@@ -377,8 +393,8 @@ class BxCan(CanController):
         """Flags of the error state, and what comes with a new one."""
         if self.counters.off and not self._off:
             self._off = True
-            if self.value["MCR"] & ABOM and self.wire:
-                self._pending = self.wire.after_recessive(self, RECOVERY, self._join)
+            if self.value["MCR"] & ABOM:
+                self._recover()
         now = self._error_flags()
         risen, self._errors = now & ~self._errors, now
         enabled = self.value["IER"] >> 8 & 7

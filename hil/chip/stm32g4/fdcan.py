@@ -182,8 +182,9 @@ class Fdcan(CanController):
                 raise Unmodelled(f"{self.name}.DBTP: delay compensation with a prescaler above 2")
             self._pending = self.wire.after_recessive(self, RECOVERY if self._off else 1, self._join)
 
-    def _synchronised(self) -> None:
+    def _join(self) -> None:
         self._pending, self._joined = None, True
+        self._take_part()
 
     # -- the node -----------------------------------------------------------
 
