@@ -5,6 +5,7 @@ timers have neither break input nor repetition counter."""
 from __future__ import annotations
 
 import shutil
+import struct
 import subprocess
 import tempfile
 from dataclasses import replace
@@ -300,6 +301,34 @@ def test_what_is_not_a_duty_is_limited(machine):
     }
     """).run(0.02)
     assert board.outputs == (1.0, -1.0, 0.0)
+
+
+ASKED = START + QUIET + """
+float asked[3];
+void ft_app_tick(void)
+{
+    if (ticks++ == 1) ft_chip_outputs(true);
+    ft_chip_duties(asked);
+}
+"""
+
+
+@pytest.mark.parametrize("name, drive, per_count", [
+    ("f405rg-4", "voltage", 1.0), ("nucleo-g474re-6", "voltage", 1.0), ("f405rg-6", "voltage", 1.0),
+    ("f405rg-6", "antiphase", 2.0)])
+def test_a_duty_becomes_the_nearest_compare_value(machine_of, name, drive, per_count):
+    """Either side of half a count, of both signs. Where half of the period is neutral a count is two shares."""
+    board = machine_of(ASKED, name=name, drive=drive).run(0.02)
+    joint = board.channels[0].pwm
+    top, halves = board.timer.follows_compare(joint.output)[0], per_count == 2.0
+    for count in (1, 7, top // 3, top // 2 - 1):
+        for beside in (-0.49, -0.1, 0.1, 0.49):
+            for sign in (1.0, -1.0):
+                share = sign * (count + beside) * per_count / top
+                board.poke("asked", struct.unpack("<I", struct.pack("<f", share))[0])
+                board.run(3e-3)
+                high = board.timer.duty(joint.output) * top
+                assert high == pytest.approx(top // 2 + sign * count if halves else count, abs=1e-6), (share, top)
 
 
 # ---------------------------------------------------------------- outputs and e-stop
