@@ -117,6 +117,7 @@ def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, 
         "dead_time": _dead_time(board),
         "freezes": " | ".join(f"DBGMCU_APB2FZ_DBG_{t.name}_STOP" for t in found.values() if t.protection != "FT_PLAIN")
         or "0u",
+        "all_freeze": int(all(t.protection != "FT_PLAIN" for t in found.values())),
     }
 
 

@@ -60,13 +60,16 @@ static void ft_peripherals_start(void)
 }
 
 /* A debugger that comes while the processor sleeps finds it; one that halts it
- * stops the PWM timers too, which drops their outputs. */
+ * stops the PWM timers too, which drops their outputs, and then the watchdog.
+ * Where timers drive on the watchdog goes on too: its reset ends that. */
 static void ft_debug_start(void)
 {
     if (FT_TOLERANT)
         return;
     DBGMCU->CR |= DBGMCU_CR_DBG_SLEEP;
     DBGMCU->APB2FZ |= FT_FREEZES;
+    if (FT_ALL_FREEZE)
+        DBGMCU_WATCHDOG |= DBGMCU_WATCHDOG_STOP;
 }
 
 /* Let SysTick count, with interrupts from the PWM's update. Its second period is a whole one;

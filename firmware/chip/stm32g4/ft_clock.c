@@ -78,13 +78,14 @@ uint32_t ft_reset_cause(void)
     return (csr & RCC_CSR_PINRSTF) != 0 ? FT_RESET_PIN : FT_RESET_OTHER;
 }
 
-/* Let the voltage detector act on the timers' break inputs. Until the next
- * reset nobody can change its level then. */
+/* Let the voltage detector act on the timers' break inputs, and a core that is
+ * locked up by a fault within a fault. Until the next reset nobody can change
+ * the detector's level then. */
 void ft_supply_breaks(void)
 {
     RCC->APB2ENR |= RCC_APB2ENR_SYSCFGEN;
     (void)RCC->APB2ENR; /* erratum: two cycles until it listens */
-    SYSCFG->CFGR2 |= SYSCFG_CFGR2_PVDL;
+    SYSCFG->CFGR2 |= SYSCFG_CFGR2_PVDL | SYSCFG_CFGR2_CLL;
 }
 
 /* USB power delivery pulls PB4 and PB6 down out of reset. */

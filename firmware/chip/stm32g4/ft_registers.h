@@ -140,7 +140,8 @@ typedef struct {
 } SYSCFG_TypeDef;
 #define SYSCFG ((SYSCFG_TypeDef *)0x40010000u)
 
-#define SYSCFG_CFGR2_PVDL (1u << 2) /* the detector acts on break inputs */
+#define SYSCFG_CFGR2_CLL (1u << 0)  /* a locked-up core acts on break inputs */
+#define SYSCFG_CFGR2_PVDL (1u << 2) /* the voltage detector does */
 
 /* ---- Debug unit, section 47. Only loss of power resets it. -------------- */
 
@@ -150,6 +151,9 @@ typedef struct {
 #define DBGMCU ((DBGMCU_TypeDef *)0xE0042000u)
 
 #define DBGMCU_CR_DBG_SLEEP (1u << 0)
+#define DBGMCU_APB1FZR1_DBG_IWDG_STOP (1u << 12)
+#define DBGMCU_WATCHDOG (DBGMCU->APB1FZR1)
+#define DBGMCU_WATCHDOG_STOP DBGMCU_APB1FZR1_DBG_IWDG_STOP
 #define DBGMCU_APB2FZ_DBG_TIM1_STOP (1u << 11)
 #define DBGMCU_APB2FZ_DBG_TIM8_STOP (1u << 13)
 #define DBGMCU_APB2FZ_DBG_TIM15_STOP (1u << 16)

@@ -74,6 +74,24 @@ def test_check_says_of_the_boards_that_drive_on_and_of_no_others_that_they_canno
     assert all(name in line and "never halt it while they have power" in line for line in said)
 
 
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_debugger_that_freezes_nothing_itself_finds_the_watchdog_frozen_where_no_output_goes_on(tmp_path, name):
+    """IWDG's bit is 12 of APB1FZ(R1) on both chips (ST's stm32f405xx.h, stm32g474xx.h). Where timers drive on while the
+    processor is halted the watchdog's reset is what ends it."""
+    board = running(tmp_path, name)
+    board.chip.halt()
+    drives_on = board.outputs[0] == 0.5
+    board.run(0.5)
+    assert ("watchdog" in board.chip.resets) == drives_on == (name == "f405rg-6")
+    assert board.outputs == (0.0, 0.0, 0.0)
+
+
+def test_a_processor_that_is_locked_up_acts_on_the_break_inputs_of_the_g474(tmp_path):
+    """Bit 0 of CFGR2 is CLL (ST's stm32g474xx.h)."""
+    board = running(tmp_path, "nucleo-g474re-6")
+    assert board.chip.system.value["CFGR2"] & 0b101 == 0b101
+
+
 def test_encoders_go_on_while_the_processor_is_halted(tmp_path):
     board = running(tmp_path, "f405rg-4")
     encoder = board.chip.timers[board.channels[0].encoder.timer]
