@@ -28,6 +28,7 @@ from codegen.step.search import instant_of
 
 COS_SIN, WHOLE = 24, 16  # instructions of an exact sine and cosine, and of a position made a whole number
 SOLUTIONS = 2  # of the loops, where a call is near the last one
+CHECKED = 20  # instructions that a dependent joint's checks take in one solution: three comparisons, and ft_led
 COMPILED, COMPILED_LOOPS = 1.2, 1.6  # instructions of a Cortex-M4F over those counted, which know no copies and calls
 
 INTRO = """
@@ -129,7 +130,9 @@ def _unit(mechanism: Mechanism, modes: list[str], number: int) -> dict[str, Any]
     prefix = f"m{number}_" if modes else ""
     costs = [f.cost + len(f.turns) * COS_SIN + len(model.mechanism.streamed) * WHOLE for f in functions]
     closed: dict[str, Any] = {}
+    checks = 0
     if assembly and loop:
+        checks = CHECKED * len(assembly.dependent)
         partition = mechanism.control.allocation == "partition"
         torques = allocation(assembly, loop.entries, partition)
         solution = loop.graph.cost() + COS_SIN * len(loop.angles)
@@ -146,8 +149,9 @@ def _unit(mechanism: Mechanism, modes: list[str], number: int) -> dict[str, Any]
         "places": [names.index(joint.name) for joint in model.mechanism.streamed],
         "idle": [k for k, name in enumerate(names) if name not in {j.name for j in model.mechanism.streamed}],
         "closed": bool(assembly),
-        "cost": Cost(*(round(count * (COMPILED_LOOPS if assembly else COMPILED))
-                       for count in (*costs, closed.get("solution", 0)))),
+        "cost": Cost(*(round(count * (COMPILED_LOOPS if assembly else COMPILED) + solutions * checks)
+                       for count, solutions in ((costs[0], SOLUTIONS), (costs[1], SOLUTIONS),
+                                                (closed.get("solution", 0), 1)))),
     } | closed
 
 

@@ -9,7 +9,6 @@ void ft_path_place(ft_turn q[FT_JOINTS], const ft_segment *g, int32_t at)
     const ft_weights powers = ft_segment_powers(ft_path_seconds(at));
     uint32_t j;
 
-    FT_UNROLL
     for (j = 0; j < FT_JOINTS; j++)
         q[j] = ft_segment_position(&g->joint[j], &powers, ft_joint[j].per_unit);
 }
