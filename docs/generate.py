@@ -21,8 +21,11 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
 import femtorque  # noqa: E402
+from codegen.board.chip import Can  # noqa: E402
 from codegen.board.description import Board  # noqa: E402
+from codegen.board.fieldbus import bits  # noqa: E402
 from codegen.board.reader import BOARDS, load, names  # noqa: E402
+from codegen.drive.bit_timing import DATA_BITRATES  # noqa: E402
 from codegen.drive.budget import Wire, servo_load  # noqa: E402
 from codegen.drive.budget import load as bus_load  # noqa: E402
 from codegen.drive.catalogue import CATALOGUE, DRIVES, SERVOS  # noqa: E402
@@ -218,7 +221,31 @@ tick; beside the longest of 500 random rounds a tenth of the bus is kept free.
         rows.append((what, f"{1e6 * loads[0].mean:.0f}, {1e6 * loads[0].worst:.0f}",
                      *(f"{one.fastest:.0f}" for one in loads[2:7])))
     text += table(("drives", "one, us: mean, worst", *(f"{n} drives, Hz" for n in range(3, 8))), rows)
-    return text + servos()
+    text += """
+CAN FD's data phase has a rate of its own. Of the rates that Damiao's register 35 has a controller makes those that its
+clock gives exactly, with 8 quanta a bit at least; `check` refuses the others and names the nearest one. The G4 makes up
+for the delay of its transceiver where a quantum is of one or two clocks; bits of longer ones are sampled later than the
+slowest transceiver for CAN FD needs (255 ns, ISO 11898-2:2016). None of these bits has been on a real bus.
+
+"""
+    chips = [load(name).chip for name in ("f405rg-4", "nucleo-g474re-6")]
+    cans = {chip.part: next(iter(chip.cans.values())) for chip in chips}
+    return text + table(("Mbit/s", *(f"{part}, bits of {can.clock_hz / 1e6:g} MHz" for part, can in cans.items())),
+                        [(f"{rate / 1e6:g}", *(_made(can, rate) for can in cans.values()))
+                         for rate in (1_000_000, *DATA_BITRATES)]) + servos()
+
+
+def _made(can: Can, rate: int) -> str:
+    """Clocks and quanta of a bit: at 1 Mbit/s of classic CAN, above it of the data phase."""
+    fast = rate > 1_000_000
+    if fast and can.data is None:
+        return "no: classic CAN alone"
+    made = bits(can, rate, data=fast)
+    if made is None:
+        return f"no: {can.clock_hz / rate:g} clocks a bit"
+    most = can.data.compensated if fast and can.data else None
+    how = "" if most is None else ", compensated" if made.prescaler <= most else ", not compensated"
+    return f"{made.quanta} quanta of {made.prescaler}, sampled at {made.sample_point:.1%}{how}"
 
 
 def servos() -> str:

@@ -86,12 +86,14 @@ class Sampling:
 
 @dataclass(frozen=True)
 class BitLimits:
-    """What a bit of a bus may be made of: prescaler, quanta before and behind the sample point, at most."""
+    """What a bit of a bus may be made of: prescaler, quanta before and behind the sample point, at most. compensated:
+    of a data phase, the largest prescaler with which the delay of a controller's own bits is made up for."""
 
     prescaler: int
     before: int
     behind: int
     jump: int
+    compensated: int | None = None
 
 
 @dataclass(frozen=True)

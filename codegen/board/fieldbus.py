@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from codegen.board.chip import BitLimits, Can
+from codegen.board.chip import Can
 from codegen.board.description import Board, CanPins, HalfDuplex
 from codegen.common.errors import BadInput
 from codegen.common.nearest import hint
-from codegen.drive.bit_timing import BitTiming, timings
+from codegen.drive.bit_timing import BITRATES, DATA_BITRATES, BitTiming, timings
 from codegen.drive.feetech import BITS_A_BYTE
 from codegen.mechanism.description import Bus, Drive, Joint, Mechanism
 
@@ -116,25 +116,32 @@ def _wired(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, J
                        hint(bus.name, list(board.can), "buses") if board.can else "choose another board")
     pins = board.can[bus.name]
     controller = board.chip.cans[pins.controller]
-    nominal = _bits(mechanism, f"{key}.bitrate", controller, bus.bitrate, controller.nominal)
+    nominal = _bits(mechanism, f"{key}.bitrate", controller, bus.bitrate, data=False)
     data = None
     if bus.data_bitrate is not None:
         if controller.data is None:
             raise BadInput(file, f"{key}.kind", bus.kind, f"{board.chip.part} of board {board.name!r} speaks classic "
                            "CAN alone", 'kind = "can"')
-        data = _bits(mechanism, f"{key}.data_bitrate", controller, bus.data_bitrate, controller.data)
+        data = _bits(mechanism, f"{key}.data_bitrate", controller, bus.data_bitrate, data=True)
     return Wired(bus, pins, controller, nominal, data, own)
 
 
-def _bits(mechanism: Mechanism, key: str, controller: Can, bitrate: int, most: BitLimits) -> BitTiming:
-    found = timings(controller.clock_hz, bitrate, most.prescaler, most.before, most.behind, most.jump)
-    if not found:
-        near = [b for b in (125_000, 250_000, 500_000, 1_000_000, 2_000_000, 5_000_000) if timings(
-            controller.clock_hz, b, most.prescaler, most.before, most.behind, most.jump)]
+def bits(controller: Can, bitrate: int, data: bool = False) -> BitTiming | None:
+    """The best that a controller makes of a rate, of its data phase or not; None where it makes none."""
+    most = controller.data if data else controller.nominal
+    found = [] if most is None else timings(controller.clock_hz, bitrate, most.prescaler, most.before, most.behind,
+                                            most.jump, most.compensated)
+    return found[0] if found else None
+
+
+def _bits(mechanism: Mechanism, key: str, controller: Can, bitrate: int, data: bool) -> BitTiming:
+    found = bits(controller, bitrate, data)
+    if found is None:
+        near = [rate for rate in (DATA_BITRATES if data else BITRATES) if bits(controller, rate, data)]
         raise BadInput(mechanism.source or mechanism.name, key, bitrate,
                        f"cannot be made exactly of {controller.clock_hz // 10**6} MHz",
-                       f"nearest: {min(near, key=lambda b: abs(b - bitrate))}")
-    return found[0]
+                       f"nearest: {min(near, key=lambda rate: abs(rate - bitrate))}")
+    return found
 
 
 def told_late(mechanism: Mechanism) -> int:

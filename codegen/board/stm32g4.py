@@ -34,7 +34,7 @@ _USARTS = {  # requests: RM0440 table 91
 }
 
 _CAN_BITS = (BitLimits(prescaler=512, before=256, behind=128, jump=128),  # RM0440 section 44.4
-             BitLimits(prescaler=32, before=32, behind=16, jump=16))
+             BitLimits(prescaler=32, before=32, behind=16, jump=16, compensated=2))
 _CANS = {name: Can(_SYSCLK_HZ, ("APB1ENR1_FDCANEN",), (interrupt,), *_CAN_BITS)
          for name, interrupt in (("FDCAN1", 21), ("FDCAN2", 86), ("FDCAN3", 88))}
 

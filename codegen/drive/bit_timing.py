@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LEAST_QUANTA = 4  # a bit has one to synchronise and three more
+# 1/s: usual rates; of CAN FD's data phase those that register 35 of Damiao's drives has (openarm_can's CLI)
+BITRATES = (125_000, 250_000, 500_000, 1_000_000)
+DATA_BITRATES = (2_000_000, 2_500_000, 3_200_000, 4_000_000, 5_000_000, 8_000_000)
+LEAST_QUANTA = 8  # of a bit: Bosch, CAN Specification 2.0, 8 (bit timing): 8 to 25
+LOOP_DELAY = 255e-9  # s from a transceiver's transmit to its receive pin, at most: ISO 11898-2:2016
 
 
 @dataclass(frozen=True)
@@ -32,9 +36,14 @@ def sample_point(bitrate: int) -> float:
     return 0.75 if bitrate > 800_000 else 0.8 if bitrate > 500_000 else 0.875
 
 
-def timings(clock_hz: int, bitrate: int, prescaler: int, before: int, behind: int, jump: int) -> list[BitTiming]:
+def timings(clock_hz: int, bitrate: int, prescaler: int, before: int, behind: int, jump: int,
+            compensated: int | None = None) -> list[BitTiming]:
     """All that make exactly this rate within these limits, the best first: nearest to the usual sample point, then of
-    the finest quanta. Both ends of a bus count on the same rate, so none is made nearly."""
+    the finest quanta. Both ends of a bus count on the same rate, so none is made nearly.
+
+    compensated: of a data phase, the largest prescaler with which the controller makes up for the delay of its own
+    bits; such bits come first, and those of a larger one must be sampled after that delay.
+    """
     found = []
     for divider in range(1, prescaler + 1):
         quanta, left = divmod(clock_hz, divider * bitrate)
@@ -42,6 +51,8 @@ def timings(clock_hz: int, bitrate: int, prescaler: int, before: int, behind: in
             continue
         tail = min(max(round((1.0 - sample_point(bitrate)) * quanta), 1), behind)
         ahead = quanta - 1 - tail
-        if 1 <= ahead <= before:
-            found.append(BitTiming(divider, ahead, tail, min(jump, tail)))
-    return sorted(found, key=lambda t: (round(abs(t.sample_point - sample_point(bitrate)), 3), t.prescaler))
+        late = compensated is not None and divider > compensated
+        if 1 <= ahead <= before and not (late and ahead * divider < LOOP_DELAY * clock_hz):
+            found.append((late, BitTiming(divider, ahead, tail, min(jump, tail))))
+    return [t for _, t in sorted(found, key=lambda f: (
+        f[0], round(abs(f[1].sample_point - sample_point(bitrate)), 3), f[1].prescaler))]

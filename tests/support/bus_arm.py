@@ -61,6 +61,15 @@ def described(kind: str = "damiao") -> Mechanism:
     return mechanism
 
 
+def at_rate(board: str, rate: int) -> Mechanism:
+    """With its drives set to a rate: 1 Mbit/s of classic CAN, above it of the data phase of CAN FD."""
+    mechanism = file_of()
+    assert mechanism.board is not None
+    bus = mechanism.buses[0] if rate <= 1_000_000 else replace(mechanism.buses[0], kind="can-fd", data_bitrate=rate)
+    return replace(mechanism, name=f"damiao_{board}_{rate}".replace("-", "_"),
+                   board=replace(mechanism.board, use=board), buses=(bus,))
+
+
 @cache
 def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
     """The mechanism and its image."""

@@ -97,6 +97,8 @@ HERE: dict[str, tuple[str, ...]] = {
     "firmware/test_trig.py::test_that_host_and_chip_agree_bit_for_bit": ("three_link",),
     "hil/board/test_drives.py::test_drives_that_tell_little_end_in_the_same_names": (
         "cubemars-drive-ails-DRIVE_FAULT", "mini-cheetah-bus-foreign-ENCODER"),
+    "hil/board/test_drives.py::test_every_rate_of_damiaos_that_a_chips_clock_makes_moves_the_arm": (
+        "nucleo-g474re-6-2000000",),
     "hil/board/test_drives.py::test_no_round_takes_longer_than_check_says": ("damiao-told0", "fd-told3"),
     "hil/board/test_drives.py::test_the_image_moves_an_arm_of_drives_as_the_host_computes_it": (
         "damiao", "fd"),

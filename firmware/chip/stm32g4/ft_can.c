@@ -15,9 +15,14 @@ enum { FT_BUFFERS = 3 }; /* to send from, and places of the FIFO */
 
 typedef struct {
     FDCAN_TypeDef *can;
-    uint32_t timing, data_timing; /* NBTP, DBTP */
-    uint32_t delay;               /* to the second sample, TDCR; 0: classic */
+    uint32_t timing, data_timing; /* NBTP, DBTP; the latter 0: classic */
+    uint32_t delay;               /* to the second sample, TDCR */
 } ft_can;
+
+/* Whether the delay of its own bits is made up for: a quantum may be of two
+ * clocks at most (M_CAN user's manual, DBTP.DBRP). Longer bits are sampled
+ * late enough. */
+#define FT_COMPENSATED(prescaler) ((prescaler) <= 2u)
 
 #define FT_BUS(controller, prescaler, before, behind, jump, p, b, e, j) \
     { controller, \
@@ -29,8 +34,9 @@ typedef struct {
                 : ((p) - 1u) << FDCAN_DBTP_DBRP_Pos | \
                       ((b) - 1u) << FDCAN_DBTP_DTSEG1_Pos | \
                       ((e) - 1u) << FDCAN_DBTP_DTSEG2_Pos | \
-                      ((j) - 1u) << FDCAN_DBTP_DSJW_Pos | FDCAN_DBTP_TDC, \
-      (p) == 0u ? 0u : (p) * (1u + (b)) << FDCAN_TDCR_TDCO_Pos },
+                      ((j) - 1u) << FDCAN_DBTP_DSJW_Pos | \
+                      (FT_COMPENSATED(p) ? FDCAN_DBTP_TDC : 0u), \
+      FT_COMPENSATED(p) ? (p) * (1u + (b)) << FDCAN_TDCR_TDCO_Pos : 0u },
 static const ft_can ft_can_table[] = { FT_BUS_ROWS };
 #undef FT_BUS
 
@@ -44,7 +50,7 @@ static FDCAN_Memory_TypeDef *ft_can_memory(const ft_can *c)
 /* Return what its control register holds while it takes part. */
 static uint32_t ft_can_control(const ft_can *c)
 {
-    return c->delay != 0 ? FDCAN_CCCR_FDOE | FDCAN_CCCR_BRSE : 0u;
+    return c->data_timing != 0 ? FDCAN_CCCR_FDOE | FDCAN_CCCR_BRSE : 0u;
 }
 
 /* Its memory holds anything after power-on. */
@@ -71,7 +77,7 @@ bool ft_can_start(uint32_t bus)
     can->CCCR = FDCAN_CCCR_INIT | FDCAN_CCCR_CCE;
     can->CCCR = FDCAN_CCCR_INIT | FDCAN_CCCR_CCE | ft_can_control(c);
     can->NBTP = c->timing;
-    if (c->delay != 0) {
+    if (c->data_timing != 0) {
         can->DBTP = c->data_timing;
         can->TDCR = c->delay;
     }
@@ -103,7 +109,7 @@ bool ft_can_put(uint32_t bus, const ft_frame *f)
                  ? (f->id & ~FT_FRAME_LONG) | FDCAN_ID_XTD
                  : f->id << FDCAN_ID_STD_Pos;
     to->DLC = f->size << FDCAN_DLC_Pos |
-              (c->delay != 0 ? FDCAN_DLC_FDF | FDCAN_DLC_BRS : 0u);
+              (c->data_timing != 0 ? FDCAN_DLC_FDF | FDCAN_DLC_BRS : 0u);
     to->DATA[0] = words[0];
     to->DATA[1] = words[1];
     c->can->TXBAR = 1u << index;

@@ -181,6 +181,10 @@ def test_drives_need_no_channel_of_the_board(tmp_path):
     ("compute", "can", "", "", "joint.j0.drive: board 'compute' has no e-stop loop: nothing would stop the drives"),
     ("f405rg-4", "can-fd", "", "", "bus.can1.kind = 'can-fd': STM32F405 of board 'f405rg-4' speaks classic CAN alone"),
     ("f405rg-4", "can", 'kind = "can"', 'bitrate = 800001', "cannot be made exactly of 42 MHz; nearest: 1000000"),
+    ("nucleo-g474re-6", "can-fd", 'kind = "can-fd"', 'kind = "can-fd"\ndata_bitrate = 3200000',
+     "bus.can1.data_bitrate = 3200000: cannot be made exactly of 170 MHz; nearest: 2500000"),
+    ("nucleo-g474re-6", "can-fd", 'kind = "can-fd"', 'kind = "can-fd"\ndata_bitrate = 4000000',
+     "bus.can1.data_bitrate = 4000000: cannot be made exactly of 170 MHz; nearest: 5000000"),
     ("f405rg-4", "can", 'type = "revolute"\nparent = "base"\nchild = "l0"\nxyz = [0.0, 0.0, 0.0]\naxis = [0, 0, 1]\n'
      "limits = { lower = -2.0, upper = 2.0, ", 'type = "continuous"\nparent = "base"\nchild = "l0"\n'
      'xyz = [0.0, 0.0, 0.0]\n' "axis = [0, 0, 1]\nlimits = { ", "the joint needs limits"),

@@ -16,7 +16,9 @@ import pytest
 from codegen.common.errors import BadInput
 from codegen.drive.budget import Wire, load
 from codegen.motion.trajectory import knots
+from codegen.toolchain import platformio as build
 from codegen.verify.bus_loads import bus_loads
+from codegen.verify.check import examine
 from hil.board.faults import FAULTS, inject
 from hil.board.played import VirtualClock
 from hil.board.virtual import VirtualBoard
@@ -28,7 +30,8 @@ from hil.play.connect import session_with
 from hil.play.run import Result, play
 from host.link.session import Session
 from tests.support import rig
-from tests.support.bus_arm import arm
+from tests.support.boards import IMAGES
+from tests.support.bus_arm import arm, at_rate
 
 
 @contextmanager
@@ -94,6 +97,33 @@ def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(
         said = load(told, [(j.drive.id, j.drive.type) for j in on.mechanism.streamed])
         assert said.mean / 1.1 < (wire.busy_seconds - busy) / 100 < said.worst
         session.link.close()
+
+
+# Damiao's register 35 has more than these from 1 Mbit/s on: 8 and 10 Mbit/s, which no clock here makes either.
+RATES = (1_000_000, 2_000_000, 2_500_000, 3_200_000, 4_000_000, 5_000_000)
+MADE = {"f405rg-4": (1_000_000,), "nucleo-g474re-6": (1_000_000, 2_000_000, 2_500_000, 5_000_000)}
+
+
+@pytest.mark.parametrize(("name", "rate"), [(name, rate) for name, rates in MADE.items() for rate in rates])
+def test_every_rate_of_damiaos_that_a_chips_clock_makes_moves_the_arm(name, rate):
+    """With the slowest transceivers that ISO 11898-2:2016 allows, and without one disturbed frame."""
+    mechanism = at_rate(name, rate)
+    with VirtualBoard(build.build(mechanism, IMAGES / mechanism.name).elf, mechanism, plant_of(mechanism)) as on:
+        passed: list[Passed] = []
+        wire = on.wiring.buses.wires["can1"]
+        wire.log, wire.loop_delay = passed.append, 255e-9
+        result = moved(on)
+        assert result.ended == "done" and np.all(result.tracking_max < 1e-3)
+        assert len(passed) > 1000 and all(p.error is None for p in passed)
+        assert all(p.frame.fast for p in passed) == (rate > 1_000_000)
+
+
+@pytest.mark.parametrize(("name", "rate"), [(name, rate) for name, rates in MADE.items() for rate in RATES
+                                            if rate not in rates])
+def test_every_other_rate_of_damiaos_is_refused_by_check(name, rate):
+    with pytest.raises(BadInput, match=r"cannot be made exactly of 170 MHz; nearest: (2500000|5000000)$"
+                       if name == "nucleo-g474re-6" else "speaks classic CAN alone"):
+        examine(at_rate(name, rate))
 
 
 @pytest.mark.parametrize(("kind", "told"), [("damiao", Wire("can", 1e6)), ("robstride", Wire("can", 1e6)),

@@ -1,0 +1,59 @@
+"""Bits of a CAN bus, by the arithmetic of the clocks."""
+
+from __future__ import annotations
+
+import pytest
+
+from codegen.board.chip import Can
+from codegen.board.fieldbus import bits
+from codegen.board.reader import load
+from codegen.drive.bit_timing import DATA_BITRATES, BitTiming, timings
+
+SLOWEST_LOOP = 255e-9  # s, ISO 11898-2:2016: of a transceiver for CAN FD
+
+
+def controller(board: str) -> Can:
+    return next(iter(load(board).chip.cans.values()))
+
+
+@pytest.mark.parametrize(("rate", "made"), [
+    (2_000_000, BitTiming(5, 12, 4, 4)),  # 85 clocks = 5 x 17: one quantum a clock or two does not reach so far
+    (2_500_000, BitTiming(2, 25, 8, 8)),  # 68 = 2 x 34, and not 17 x 4, whose sample point alone is nearer to 0.75
+    (5_000_000, BitTiming(1, 25, 8, 8)),
+    (3_200_000, None), (4_000_000, None), (8_000_000, None),  # 53.125, 42.5, 21.25 clocks
+])
+def test_data_phases_of_170_mhz(rate, made):
+    assert bits(controller("nucleo-g474re-6"), rate, data=True) == made
+
+
+@pytest.mark.parametrize("rate", range(100_000, 8_000_001, 100_000))
+def test_a_data_phase_that_is_not_compensated_is_sampled_after_the_slowest_loop(rate):
+    """M_CAN compensates with a prescaler of 1 or 2 alone (user's manual 3.3, DBTP)."""
+    g4 = controller("nucleo-g474re-6")
+    made = bits(g4, rate, data=True)
+    if made is None:
+        return
+    assert made.prescaler * made.quanta * rate == g4.clock_hz and made.quanta >= 8
+    assert made.prescaler <= 2 or (1 + made.before) * made.prescaler / g4.clock_hz > SLOWEST_LOOP
+    compensated = [p for p in (1, 2) if g4.clock_hz % (p * rate) == 0 and 8 <= g4.clock_hz // (p * rate) <= 49]
+    assert not compensated or made.prescaler in compensated
+
+
+def test_a_bit_that_is_neither_compensated_nor_sampled_late_enough_is_none():
+    """4 Mbit/s of 96 MHz: 24 clocks = 3 x 8, sampled at 6 quanta, after 187.5 ns."""
+    limits = {"prescaler": 32, "before": 6, "behind": 3, "jump": 3}
+    assert timings(96_000_000, 4_000_000, **limits, compensated=3) == [BitTiming(3, 5, 2, 2)]
+    assert timings(96_000_000, 4_000_000, **limits, compensated=2) == []
+
+
+@pytest.mark.parametrize("board", ["f405rg-4", "nucleo-g474re-6"])
+@pytest.mark.parametrize("rate", [125_000, 250_000, 500_000, 1_000_000])
+def test_usual_rates_are_made_near_the_sample_point_of_cia(board, rate):
+    can = controller(board)
+    made = bits(can, rate)
+    assert made.prescaler * made.quanta * rate == can.clock_hz and 8 <= made.quanta
+    assert made.sample_point == pytest.approx(0.75 if rate == 1_000_000 else 0.875, abs=0.02)
+
+
+def test_a_controller_of_classic_can_makes_no_data_phase():
+    assert all(bits(controller("f405rg-4"), rate, data=True) is None for rate in DATA_BITRATES)
