@@ -92,7 +92,8 @@ Damiao the firmware too, which `monitor` shows and `drive.firmware` can fix (the
 other families tell the bus no firmware: RobStride keeps its own as a text that only its maker's program reads. A drive
 that is set otherwise than the file says is not armed (`DRIVE_SETTING`), and both values are told. A drive that forgets
 without power what was set is asked for it once more when it says that it is enabled, and commanded only then: a dip of
-its supply that is too short for it to be missed has cost it its time limit (`DRIVE_FAULT`).
+its supply that is too short for it to be missed has cost it its time limit (`DRIVE_FAULT`). Until then it gives no
+torque: what carries the arm must carry it for these few ticks, too.
 
 | family | tells its ranges | tells whether it is enabled | its own error | without commands |
 | --- | --- | --- | --- | --- |

@@ -123,6 +123,12 @@ class Buses:
         return any(drive.driving for drive in self.all)
 
     @property
+    def limp(self) -> bool:
+        """Whether none of them does anything to its joint: off, or enabled and asked for nothing."""
+        return not any(servo.driving for servo in self.servos.values()) and all(
+            drive.limp for drive in self.drives.values())
+
+    @property
     def safe(self) -> bool:
         """Whether none of them drives its joint: off, or braking."""
         motors = [drive.motor for drive in self.drives.values() if drive.driving]

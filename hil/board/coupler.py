@@ -31,7 +31,7 @@ GRIP = 0.05  # rad/s or m/s: brakes hold what is slower, and stop nothing that i
 
 
 class PlantCoupler:
-    """held: whether something holds an arm at rest up while its drivers are off."""
+    """held: whether something holds an arm at rest up while nothing drives it."""
 
     def __init__(self, chip: Stm32, plant: Driven, wiring: Wiring, modes: ModeFollower) -> None:
         self._chip, self._plant, self._wiring, self._modes = chip, plant, wiring, modes
@@ -108,7 +108,7 @@ class PlantCoupler:
 
     def _let_be(self) -> bool:
         """Whether an arm at rest is held up from outside, nothing driving it."""
-        return self.held and all(volts is None for volts in self._terminals) and not self._wiring.buses.driving
+        return self.held and all(volts is None for volts in self._terminals) and self._wiring.buses.limp
 
     def _move(self, until: float, volts: Array) -> None:
         if self._wiring.buses.drives or self._wiring.buses.servos:

@@ -15,6 +15,7 @@ from hil.drives.motor import Command, Motor
 TURNAROUND = 20e-6  # s from the end of a frame to its answer: an interrupt and a packing; chosen
 MAILBOXES = 3  # answers that wait at most; the drives' chips are STM32 and their like
 RECOVERY = 128  # sequences of recessive bits after which they come back to the bus by themselves; chosen
+TORQUE_STEPS = 2047  # of the coarsest field, 12 bits, on either side of zero
 OVER_TEMPERATURE = 100.0  # deg C of the winding; Damiao's register OT_Value is at least 80
 
 
@@ -147,3 +148,11 @@ class Drive(TimedNode):
     def driving(self) -> bool:
         """Whether it puts current into its motor."""
         return self.powered and self.motor.active
+
+    @property
+    def limp(self) -> bool:
+        """Whether its output turns as freely as if it were off: it is, or no gain and no more than a step of the
+        torque's field are asked of it, in which there is no zero."""
+        asked = self.motor.command
+        return not self.driving or self.motor.standing is None and asked.kp == asked.kd == 0.0 and (
+            abs(asked.torque) <= self.ranges.torque / TORQUE_STEPS)

@@ -44,6 +44,17 @@ def theirs(bench: DriveBench, kind: str = "4340") -> damiao_motor.DaMiaoMotor:
 # ---------------------------------------------------------------- Damiao
 
 
+def test_a_drive_that_is_enabled_is_limp_until_it_is_asked_for_something():
+    """A command of nothing has half a step of torque: its field has no zero."""
+    bench = damiao()
+    limp = [bench.drive.limp]
+    for data in (ENABLE, mit(DM4340), mit(DM4340, t=0.1), mit(DM4340), mit(DM4340, kd=0.1), mit(DM4340, kp=1.0),
+                 DISABLE):
+        bench.ask(1, data)
+        limp.append(bench.drive.limp)
+    assert limp == [True, True, True, False, True, False, False, True]
+
+
 def test_damiao_motor_enables_it_commands_it_and_reads_what_it_tells():
     bench = damiao()
     client = theirs(bench)

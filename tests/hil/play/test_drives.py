@@ -56,7 +56,7 @@ def played(m: Mechanism) -> tuple[Result, float]:
 
 
 @pytest.mark.parametrize(("arm", "nearest", "busy"), [
-    (mixed, 1e-3, 0.3), (mixed_with_current_loops, 2e-3, 0.3), (seven, 4e-3, 0.75), (on_can_fd, 1e-3, 0.35)])
+    (mixed, 1e-3, 0.3), (mixed_with_current_loops, 2e-3, 0.3), (seven, 1e-3, 0.75), (on_can_fd, 1e-3, 0.35)])
 def test_an_arm_with_drives_moves_as_the_host_computes_it(arm, nearest, busy):
     result, share = played(arm())
     assert (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
