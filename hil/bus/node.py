@@ -88,6 +88,10 @@ class Counters:
         """A reception. first: this node saw it first, and a dominant bit after its own flag."""
         self.receive = min(self.receive + (9 if first else 1), OFF)
 
+    def pressed(self) -> None:
+        """A reception behind whose flag the bus stays dominant for eight bits more."""
+        self.receive = min(self.receive + 8, OFF)
+
 
 class Node(ABC):
     """timing, fast: bit timings, the latter None where it knows no CAN FD. silent: it hears and never drives.

@@ -1,7 +1,7 @@
 """A pair of wires with nodes: who sends, how long it takes, who hears it, what goes wrong.
 
 Frames are played whole, with the lengths of their bits. What a bit-by-bit play would give besides is left out: noise
-that only some nodes see, overload frames, edges within a bit.
+that only some nodes see, overload frames, edges within a bit. A wire that is held dominant ends a frame six bits on.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from hil.bus.clock import Clock, Handle
 from hil.bus.frame import ACK, DELIMITER, INTERMISSION, Frame, Image, arbitration, image
-from hil.bus.node import Error, Node
+from hil.bus.node import OFF, Error, Node
 
 FLAG, FLAG_DELIMITER = 6, 8  # bits, ISO 11898-1:2015, 10.4.4
+PRESSED = 8  # dominant bits behind a flag that are one error more, 12.1.4.2 f
 SUSPENDED = 8  # bits that an error passive node waits more after its own frame, 10.4.6.4
 SEQUENCE = 11  # recessive bits in a row after which a bus is idle, 10.9.4
 SWITCH = 20  # levels of a frame into which nodes of another bit rate have lost track, at the latest: two stuff errors
@@ -69,20 +70,23 @@ class _Wait:
 
 class Wire:
     """error_rate: share of frames that noise disturbs. terminators: of two. shorted: nothing can make it dominant.
-    log: is told what has passed. busy_seconds: in all."""
+    held: something keeps it dominant. log: is told what has passed. busy_seconds: in all."""
 
     def __init__(self, clock: Clock, seed: int = 0) -> None:
         self.clock, self._random = clock, random.Random(seed)
         self.nodes: list[Node] = []
         self.error_rate, self.terminators, self.loop_delay = 0.0, 2, LOOP_DELAY
-        self.shorted = False
+        self.shorted = self.held = False
         self.log: Callable[[Passed], None] = lambda passed: None
         self.busy_seconds = 0.0
         self.fast_phase = False  # whether the last error was in a data phase
         self._waits: list[_Wait] = []
         self._idle = True
         self._start: Handle | None = None
-        self._last: list[Node] = []  # who sent the frame before
+        self._last: list[Node] = []  # who sent the frame before, or sends this one
+        self._sending: Frame | None = None  # on the wire
+        self._playing: list[Handle] = []  # how that ends
+        self._pressing: Handle | None = None  # the next error while it is held
 
     def attach(self, node: Node) -> None:
         self.nodes.append(node)
@@ -105,6 +109,49 @@ class Wire:
         if self._idle:
             wait.idle()
         return wait
+
+    # -- held dominant ------------------------------------------------------
+
+    def hold(self) -> None:
+        """Keep it dominant until it is released: whoever sends sees a wrong bit, everybody else a wrong stuffed one,
+        and none of them a delimiter behind its flag."""
+        self.held, self._idle = True, False
+        self._occupy()
+        for event in self._playing:
+            event.cancel()
+        senders, frame, self._sending = self._last if self._sending else [], self._sending, None
+        hearers = [node for node in self.nodes if node.listening and node not in senders]
+        if frame is not None:
+            self.log(Passed(self.clock.seconds, frame, Error.RECESSIVE))
+        bit = self._slowest
+        self._pressing = self.clock.after(FLAG * bit, lambda: self._press(senders, hearers, bit, FLAG))
+
+    @property
+    def _slowest(self) -> float:
+        return max((node.timing.bit for node in self.nodes), default=0.0)
+
+    def _press(self, senders: list[Node], hearers: list[Node], bit: float, flag: int) -> None:
+        """An error, and after a flag of so many bits one more for every eight (12.1.4.2, f)."""
+        error = Error.RECESSIVE if flag else Error.FORM
+        senders = [node for node in senders if node.listening]
+        hearers = [node for node in hearers if node.listening and node.counters.receive < OFF]
+        for node in senders:
+            node.counters.failed(error)
+            node.failed(error)
+        for node in hearers:
+            node.counters.disturbed(first=False) if flag else node.counters.pressed()
+            node.disturbed(Error.STUFF if flag else Error.FORM)
+        if senders or hearers:
+            self._pressing = self.clock.after((flag + PRESSED) * bit, lambda: self._press(senders, hearers, bit, 0))
+
+    def release(self) -> None:
+        """Let go of it: all begin anew once it has been recessive for as long as an idle bus is."""
+        self.held, self._idle = False, True
+        if self._pressing:
+            self._pressing.cancel()
+        for wait in self._waits:
+            wait.idle()
+        self._start = self.clock.after(SEQUENCE * self._slowest, self._begin)
 
     # -- a frame ------------------------------------------------------------
 
@@ -139,6 +186,7 @@ class Wire:
         for node, _ in senders:
             node.began()
         node, frame = senders[0]
+        self._sending = frame
         picture, bit, data_bit = image(frame), node.timing.bit, (node.fast or node.timing).bit
         self._last = [sender for sender, _ in senders]
         hearers = [other for other in self.nodes if other.listening and other not in self._last]
@@ -146,10 +194,10 @@ class Wire:
         trouble = self._trouble(senders, hearers, lost, picture)
         if trouble is None:
             length = picture.length(bit, data_bit)
-            self.clock.after(length - bit, lambda: self._hear(frame, hearers, lost))
+            self._playing = [self.clock.after(length - bit, lambda: self._hear(frame, hearers, lost))]
             self._end_after(length, bit, lambda: self._sent(frame))
             return
-        error, at, first = trouble
+        self._playing, (error, at, first) = [], trouble
         self.fast_phase = picture.fast[0] < at <= picture.fast[1]
         flags = FLAG if error == Error.ACK or self.shorted else 2 * FLAG
         length = picture.seconds(at, bit, data_bit) + (flags + FLAG_DELIMITER) * bit
@@ -182,8 +230,8 @@ class Wire:
 
     def _end_after(self, seconds: float, bit: float, outcome: Callable[[], None]) -> None:
         self.busy_seconds += seconds + INTERMISSION * bit
-        self.clock.after(seconds, outcome)
-        self.clock.after(seconds + INTERMISSION * bit, self._rest)
+        self._playing += [self.clock.after(seconds, outcome),
+                          self.clock.after(seconds + INTERMISSION * bit, self._rest)]
 
     def _hear(self, frame: Frame, hearers: list[Node], lost: list[Node]) -> None:
         """One bit before its end, good for those that receive it (10.9.6), unless its sender has left."""
@@ -199,6 +247,7 @@ class Wire:
                 node.disturbed(Error.STUFF)
 
     def _sent(self, frame: Frame) -> None:
+        self._sending = None
         for node in self._last:
             if node.listening:
                 node.counters.sent()
@@ -206,6 +255,7 @@ class Wire:
         self.log(Passed(self.clock.seconds, frame, None))
 
     def _failed(self, frame: Frame, error: Error, hearers: list[Node], first: list[Node]) -> None:
+        self._sending = None
         for node in () if self.shorted or error == Error.ACK else hearers:
             node.counters.disturbed(node in first)
             node.disturbed(Error.STUFF)

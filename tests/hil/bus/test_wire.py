@@ -164,6 +164,42 @@ def test_a_short_brings_the_sender_off_and_nobody_else(clock, wire):
     assert a.counters.off and a.told == ["DOMINANT"] * 32 and b.counters.receive == 0
 
 
+def test_a_sender_goes_off_on_a_wire_that_is_held_and_hearers_become_passive(clock, wire):
+    """Eight errors for each eight bits behind the flag: 256 after 6 + 14 + 30 x 8 bits; a hearer is never off."""
+    a, b, c = Talker(wire), Talker(wire), Talker(wire)
+    a.send(Frame(5, bytes(8)))
+    clock.run(30e-6)
+    wire.hold()
+    clock.run((6 + 14 + 29 * 8 + 4) * BIT)
+    assert a.counters.transmit == 31 * 8 and not a.counters.off
+    clock.run(8 * BIT)
+    assert a.counters.off and b.counters.passive and a.told == ["RECESSIVE"] + ["FORM"] * 31
+    clock.run(5e-3)
+    assert (a.counters.transmit, b.counters.receive, c.counters.receive) == (256, 255, 255)
+    b.send(Frame(6))
+    clock.run(1e-3)
+    assert not c.got
+    wire.release()
+    clock.run(11 * BIT + image(Frame(6)).length(BIT, BIT) + 1e-9)
+    assert [frame for _, frame in c.got] == [Frame(6)] and not a.got
+
+
+def test_what_waits_for_recessive_bits_waits_for_the_wire_to_be_released(clock, wire):
+    a = Talker(wire)
+    seen: list[float] = []
+    wire.hold()
+    wire.after_recessive(a, 10, lambda: seen.append(clock.seconds))
+    clock.run(1e-3)
+    wire.release()
+    clock.run(50e-6)
+    wire.hold()
+    clock.run(1e-3)
+    assert not seen and a.counters.transmit == 0
+    wire.release()
+    clock.run(1e-3)
+    assert seen == [pytest.approx(2.05e-3 + 6 * 11 * BIT)]  # four of ten were seen before
+
+
 def test_an_open_end_disturbs_some_frames_and_two_disturb_all(clock, wire):
     a, b = Talker(wire), Talker(wire)
     wire.terminators = 1
