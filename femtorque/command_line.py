@@ -11,6 +11,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any
 
@@ -19,10 +20,12 @@ from typer.core import TyperCommand, TyperGroup
 
 from codegen.common.errors import BadInput, Refused
 from codegen.common.extras import EXTRAS, installing
+from codegen.common.tidy import printable
 from femtorque import __version__
 from femtorque.commands import board, mechanism, motion, virtual
 from femtorque.commands.answer import Answer, only_json, show
 
+TRACEBACK, TRACEBACKS = "femtorque-traceback-", 5  # name and number of files about unexpected errors
 UsageError: Any = typer.BadParameter.__mro__[1]  # click's own or the one that newer versions of typer carry
 
 
@@ -141,7 +144,7 @@ def _run(arguments: list[str], write: Callable[[Answer], None]) -> int:
         return 1
     except (Exception, KeyboardInterrupt) as error:
         line, status = _explain(error)
-        line = " ".join(line.split())
+        line = printable(" ".join(line.split()))
         print(f"femtorque: {line}", file=sys.stderr)
         if write is not show:
             fault = getattr(error, "fault", None)
@@ -168,10 +171,21 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return f"{error.name} is not installed: {installing('hil')}", 1
     if isinstance(error, MemoryError):
         return f"there is not enough memory: {error}", 1
+    return f"unexpected {type(error).__name__}: {error}; the traceback is in {_traceback(error)}", 1
+
+
+def _traceback(error: BaseException) -> str:
+    """Write it to a file of the temporary folder, where the last TRACEBACKS of this user stay. Returns its name."""
     import tempfile
     import traceback
+    from pathlib import Path
 
-    with tempfile.NamedTemporaryFile("w", prefix="femtorque-", suffix=".log", delete=False) as file:
+    with tempfile.NamedTemporaryFile("w", prefix=TRACEBACK, suffix=".log", delete=False) as file:
         traceback.print_exception(error, file=file)
-    return f"unexpected {type(error).__name__}: {error}; the traceback is in {file.name}", 1
+    with suppress(OSError):
+        here = [(found.stat(), found) for found in Path(file.name).parent.glob(f"{TRACEBACK}*.log")]
+        ours = sorted((stat.st_mtime_ns, found) for stat, found in here if stat.st_uid == os.geteuid())
+        for _, found in ours[:-TRACEBACKS]:
+            found.unlink(missing_ok=True)
+    return file.name
 

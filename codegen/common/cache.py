@@ -11,6 +11,7 @@ import hashlib
 import math
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -18,13 +19,16 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from codegen.common.errors import BadInput
+
+VARIABLE = "FEMTORQUE_CACHE"
 LIMIT = 1 << 30  # bytes of all entries
 YOUNG = 3600.0  # s since its last use within which an entry is not removed: somebody may be about to read it
 
 
 def cache_directory() -> Path:
     """$FEMTORQUE_CACHE, else the user's cache directory."""
-    if given := os.environ.get("FEMTORQUE_CACHE"):
+    if given := os.environ.get(VARIABLE):
         return Path(given).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "femtorque"
 
@@ -51,11 +55,13 @@ def sources(folder: Path, pattern: str = "*") -> Iterator[str | bytes]:
 
 
 def kept(key: str, make: Callable[[Path], object], whole: Callable[[Path], bool] = lambda entry: True) -> Path:
-    """The folder of a key; if there is none, or not a whole one, `make` fills a new one. Raises what `make` raises."""
+    """The folder of a key; if there is none, or not a whole one, `make` fills a new one. Raises what `make` raises,
+    BadInput where others could have put something there."""
     entry = entry_of(key)
     if _used(entry) and whole(entry):
         return entry
-    entry.parent.mkdir(parents=True, exist_ok=True)
+    entry.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _ours(entry.parent)
     with FileLock(entry.with_suffix(".lock")):
         if not (_used(entry) and whole(entry)):
             _make(entry, make)
@@ -75,14 +81,27 @@ def entry_of(key: str) -> Path:
 
 
 def _used(entry: Path) -> bool:
-    """Whether it is there; if so, it was used now."""
-    try:
-        os.utime(entry)
-    except FileNotFoundError:
+    """Whether it is there; if so, it was used now. What is in it is loaded and run: so it must be this user's own, in a
+    folder that no other user may write."""
+    if not os.path.lexists(entry):
         return False
-    except PermissionError:  # of another user
-        pass
-    return True
+    _ours(entry.parent)
+    _ours(entry)
+    with suppress(FileNotFoundError):
+        os.utime(entry)
+        return True
+    return False
+
+
+def _ours(folder: Path) -> None:
+    """Raises BadInput unless a folder is this user's; takes from others the right to write in it."""
+    with suppress(FileNotFoundError):  # removed meanwhile
+        status = folder.lstat()
+        if status.st_uid != os.geteuid() or not stat.S_ISDIR(status.st_mode):
+            raise BadInput(folder, VARIABLE, None, "is another user's, who could put programs there that would be run",
+                           f"remove it, or set {VARIABLE} to a folder of your own")
+        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            folder.chmod(stat.S_IMODE(status.st_mode) & ~(stat.S_IWGRP | stat.S_IWOTH))
 
 
 def _make(entry: Path, make: Callable[[Path], object]) -> None:

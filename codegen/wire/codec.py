@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from cobs import cobs
 
+from codegen.common.tidy import printable
 from codegen.wire.messages import MESSAGES, Field, J, Message
 
 HEADER = struct.Struct("<BHH")
@@ -184,5 +185,5 @@ class FrameReader:
 
 
 def text(padded: bytes) -> str:
-    """The text in a zero-padded field, as IDENT carries names."""
-    return padded.split(b"\0")[0].decode("ascii", "replace")
+    """The text in a zero-padded field, as IDENT carries names, on one line: what would steer a terminal becomes '?'."""
+    return printable(padded.split(b"\0")[0].decode("ascii", "replace"))

@@ -1,4 +1,8 @@
-"""The host's end of a virtual board's link: a TCP port, or a cable to a host in this process. One host at a time."""
+"""The host's end of a virtual board's link: a TCP port, or a cable to a host in this process. One host at a time.
+
+Any web page may have a browser send a request to this port, and choose what follows its header. So who begins as HTTP
+does is hung up before anything is heard of it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import socket
 from hil.board.cable import Cable
 
 HOST = "127.0.0.1"
+METHODS = tuple(name + b" " for name in (b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"OPTIONS", b"PATCH", b"TRACE",
+                                         b"CONNECT"))  # RFC 9110 9.3, RFC 5789; browsers send no other unasked
 
 
 class TcpPort:
@@ -16,13 +22,14 @@ class TcpPort:
         self._server = socket.create_server((HOST, port))
         self._server.setblocking(False)
         self._host: socket.socket | Cable | None = None
+        self._first: bytes | None = None  # bytes that may yet become a request; None once they cannot
         self.port: int = self._server.getsockname()[1]
         self.url = f"socket://{HOST}:{self.port}"
 
     def plug_in(self) -> Cable:
         """A cable in the place of any other host."""
         self._hang_up()
-        self._host = Cable(self.url)
+        self._host, self._first = Cable(self.url), None
         return self._host
 
     def receive(self) -> bytes | None:
@@ -32,13 +39,23 @@ class TcpPort:
         assert self._host is not None
         try:
             if data := self._host.recv(65536):
-                return data
+                if self._first is None:
+                    return data
+                if not (self._first + data).startswith(METHODS):
+                    return self._held(data)
         except BlockingIOError:
             return b""
         except OSError:
             pass
         self._hang_up()
         return None
+
+    def _held(self, data: bytes) -> bytes:
+        """The first bytes, once they are enough to say that they are no request."""
+        first = (self._first or b"") + data
+        open_yet = any(method.startswith(first) for method in METHODS)
+        self._first = first if open_yet else None
+        return b"" if open_yet else first
 
     @property
     def live(self) -> bool:
@@ -65,7 +82,7 @@ class TcpPort:
             return False
         host.setblocking(False)
         host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._host = host
+        self._host, self._first = host, b""
         return True
 
     def _hang_up(self) -> None:

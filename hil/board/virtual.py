@@ -39,6 +39,7 @@ Array = NDArray[np.float64]
 
 SLICE = 1e-3  # s between two looks at the link
 UNHEARD = 5e-3  # s, where nothing can come of the first: its buffers hold no more
+GRANT = 1e-3  # s that is run at once at least, where the machine's clock paces: in between it sleeps
 CYCLE = 1e-7  # s, more than one clock cycle: as near as the chip comes to a moment
 
 
@@ -164,12 +165,12 @@ class VirtualBoard:
         began, start = time.monotonic(), self.seconds
         while not until():
             behind = (time.monotonic() - began) * speed - (self.seconds - start)
-            if behind > 0.0:
+            if behind >= GRANT:
                 self.run(min(behind, 0.05))
                 if behind > 1.0:  # the machine is too slow: do not run after lost time
                     began, start = time.monotonic(), self.seconds
             else:
-                time.sleep(min(-behind / speed, 0.005) + 1e-4)
+                time.sleep((GRANT - behind) / speed)
 
     # -- link ---------------------------------------------------------------
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from serial.tools import list_ports
 
+from codegen.common.tidy import printable
+
 
 def candidates() -> list[tuple[str, str]]:
     """(device, what the system calls it) of every USB serial port."""
-    return sorted((port.device, port.description or "") for port in list_ports.comports() if port.vid is not None)
+    return sorted((port.device, printable(port.description or ""))
+                  for port in list_ports.comports() if port.vid is not None)

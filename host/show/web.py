@@ -1,9 +1,9 @@
-"""The live page: one HTML file and a stream of server-sent events, from the standard library, at 127.0.0.1 alone.
+"""The live page: one HTML file and a stream of server-sent events, at 127.0.0.1 alone.
 
-The page holds its own drawing code and asks nothing of any other machine. Samples go out in batches; a page that is
-opened late gets what the last HISTORY seconds were. All that a page may ask for is that a motion be played again, and
-that of a virtual board alone: by POST from this origin, with a token that stands in the page, where no other site can
-read it.
+The page holds its own drawing code and asks nothing of any other machine. `host.show.pages` serves it, in a process of
+its own, which keeps the past for pages that are opened late: here every STATUS costs one line to that process, however
+many pages there are. All that a page may ask for is that a motion be played again, and that of a virtual board alone:
+by POST from this origin, with a token that stands in the page, where no other site can read it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import hmac
 import json
 import queue
 import secrets
+import subprocess
+import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from codegen.common.errors import BadInput
 from codegen.common.templating import template
@@ -27,15 +28,12 @@ from host.link.session import Session
 from host.record.log import Truth
 from host.record.telemetry import about, plain, sample
 from host.scene.surroundings import Moment
+from host.show.pages import ADDRESS
 from host.show.scene.page import scripts
 
-ADDRESS = "127.0.0.1"
-HISTORY = 60  # s
-BATCH = 5  # samples per event: 20 events per second
-BEHIND = 200  # events a page may be behind before it is let go
-GONE = "event: gone"  # the last one that a page gets
-ALIVE = 5.0  # s without an event after which a comment is sent, so that a page that is gone is noticed
-
+HISTORY = 60  # s that a page shows which is opened late
+SERVER = Path(__file__).with_name("pages.py")
+END = 3.0  # s in which its process ends
 
 Around = Callable[[], Moment]  # what is around a simulated arm now
 
@@ -66,66 +64,34 @@ class Again:
 
 
 class Feed:
-    """What the pages are told. `take` is a listener for Session; pages come and go in other threads."""
+    """What the pages' process reads, line by line. `take` is a listener for Session; nothing in it waits."""
 
     def __init__(self, session: Session, again: Again | None = None, truth: Truth | None = None,
                  around: Around | None = None) -> None:
         self.again, self._truth, self._around = again, truth, around
         self._session = session
-        self._history: deque[dict[str, Any]] = deque(maxlen=HISTORY * messages.STATUS_HZ)
-        self._batch: list[dict[str, Any]] = []
-        self._pages: list[queue.Queue[str]] = []
-        self._lock = threading.Lock()
+        self.lines: queue.SimpleQueue[str] = queue.SimpleQueue()  # not yet written; empty: the last one
         self.about = about(session) | {"serving": secrets.token_hex(8)}  # which program this is
 
     def take(self, _: Any) -> None:
-        """The newest STATUS of the session."""
+        """The newest STATUS of the session. It is left out where that process has not read those of HISTORY."""
         now = sample(self._session) | {"again": self.again is not None and self.again.open}
         if self._truth is not None:
             now["true"] = plain(self._truth(self._session.status.tick)[0])
         if self._around is not None:
             now["around"] = self._around().data()
-        with self._lock:
-            self._history.append(now)
-            self._batch.append(now)
-            if len(self._batch) >= BATCH:
-                self._put("samples", self._batch)
-                self._batch = []
+        if self.lines.qsize() < HISTORY * messages.STATUS_HZ:
+            self.lines.put(f"s {json.dumps(now, separators=(',', ':'))}")
+
+    def ask(self, token: str) -> None:
+        """Answer a page's wish."""
+        status = HTTPStatus.FORBIDDEN if self.again is None else self.again.ask(token)
+        self.lines.put(f"a {status.value}")
 
     def end(self, why: str) -> None:
-        """Tell every page that no more will come."""
-        with self._lock:
-            self._put("gone", why)
-
-    def page(self) -> queue.Queue[str]:
-        """A new page's events: first all that there is."""
-        events: queue.Queue[str] = queue.Queue(BEHIND)
-        with self._lock:
-            done = len(self._history) - len(self._batch)
-            events.put_nowait(_event("samples", list(self._history)[:done]))
-            self._pages.append(events)
-        return events
-
-    def leave(self, events: queue.Queue[str]) -> None:
-        with self._lock:
-            if events in self._pages:
-                self._pages.remove(events)
-
-    def last(self) -> dict[str, Any] | None:
-        with self._lock:
-            return self._history[-1] if self._history else None
-
-    def _put(self, kind: str, data: Any) -> None:
-        event = _event(kind, data)
-        for events in list(self._pages):
-            try:
-                events.put_nowait(event)
-            except queue.Full:
-                self._pages.remove(events)  # asleep: it connects again when it wakes
-
-
-def _event(kind: str, data: Any) -> str:
-    return f"event: {kind}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
+        """Say to every page that no more will come."""
+        self.lines.put(f"g {json.dumps(why)}")
+        self.lines.put("")
 
 
 def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = None) -> str:
@@ -141,89 +107,48 @@ def serving(session: Session, port: int, again: Again | None = None, arm: dict[s
     """The page's address while this lasts. again: where pages may ask for the motion. arm: what is drawn of it
     (host.scene.description); truth, around: of a simulated plant. Raises BadInput if the port is taken."""
     feed = Feed(session, again, truth, around)
-    try:
-        server = ThreadingHTTPServer((ADDRESS, port), _handler(feed, arm))
-    except OSError as error:
-        raise BadInput("command line", "--web", port, f"cannot be listened at: {error.strerror}",
-                       "0 takes any") from None
-    server.daemon_threads = True
-    session.listeners.append(feed.take)
-    thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://{ADDRESS}:{server.server_port}/"
-        feed.end("the program that shows the board has ended")
-    except BaseException as error:
-        feed.end(str(error) or "the program that shows the board was ended")
-        raise
-    finally:
-        session.listeners.remove(feed.take)
-        server.shutdown()
-        server.server_close()
-
-
-def _handler(feed: Feed, arm: dict[str, Any] | None) -> type[BaseHTTPRequestHandler]:
-    document = page(feed.about, feed.again.token if feed.again else "", arm).encode()
-
-    class Handler(BaseHTTPRequestHandler):
-        def _foreign(self) -> bool:
-            """Whether this came by a name that another site has pointed here."""
-            return (self.headers.get("Host") or "").rpartition(":")[0] not in (ADDRESS, "localhost")
-
-        def do_POST(self) -> None:  # noqa: N802, the library's name
-            origin, token = self.headers.get("Origin"), self.headers.get("X-Femtorque-Token") or ""
-            if self._foreign() or origin != f"http://{self.headers.get('Host')}" or feed.again is None:
-                self.send_error(HTTPStatus.FORBIDDEN)
-            elif self.path != "/again":
-                self.send_error(HTTPStatus.NOT_FOUND)
-            else:
-                self.send_response(feed.again.ask(token))
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-        def do_GET(self) -> None:  # noqa: N802, the library's name
-            if self._foreign():
-                self.send_error(HTTPStatus.FORBIDDEN)
-            elif self.path == "/":
-                self._answer("text/html; charset=utf-8", document)
-            elif self.path == "/status":
-                self._answer("application/json", json.dumps(feed.about | {"last": feed.last()}).encode())
-            elif self.path == "/events":
-                self._events()
-            else:
-                self.send_error(HTTPStatus.NOT_FOUND)
-
-        def _answer(self, kind: str, content: bytes) -> None:
-            self.send_response(HTTPStatus.OK)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(content)))
-            self.send_header("Cache-Control", "no-store")
-            self.send_header("Content-Security-Policy", "default-src 'self'; script-src 'unsafe-inline'; "
-                             "style-src 'unsafe-inline'; img-src data:")
-            self.end_headers()
-            self.wfile.write(content)
-
-        def _events(self) -> None:
-            self.send_response(HTTPStatus.OK)
-            self.send_header("Content-Type", "text/event-stream")
-            self.send_header("Cache-Control", "no-store")
-            self.end_headers()
-            events = feed.page()
+    served = {"document": page(feed.about, again.token if again else "", arm), "about": feed.about,
+              "again": again is not None, "port": port, "history": HISTORY * messages.STATUS_HZ}
+    with subprocess.Popen([sys.executable, "-I", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, encoding="utf-8", start_new_session=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        writing = threading.Thread(target=_write, args=(feed, json.dumps(served), process.stdin), daemon=True)
+        writing.start()
+        listening = process.stdout.readline().strip()
+        hearing = threading.Thread(target=_hear, args=(feed, process.stdout), daemon=True)
+        hearing.start()
+        try:
+            if not listening.isdecimal():
+                raise BadInput("command line", "--web", port,
+                               f"cannot be listened at: {listening or 'its process has ended'}", "0 takes any")
+            session.listeners.append(feed.take)
             try:
-                event = ""
-                while not event.startswith(GONE):
-                    try:
-                        event = events.get(timeout=ALIVE)
-                    except queue.Empty:
-                        event = ": still here\n\n"
-                    self.wfile.write(event.encode())
-                    self.wfile.flush()
-            except OSError:
-                pass  # the page was closed
+                yield f"http://{ADDRESS}:{listening}/"
             finally:
-                feed.leave(events)
+                session.listeners.remove(feed.take)
+            feed.end("the program that shows the board has ended")
+        except BaseException as error:
+            feed.end(str(error) or "the program that shows the board was ended")
+            raise
+        finally:
+            try:
+                process.wait(END)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            for thread in (writing, hearing):
+                thread.join(END)
 
-        def log_message(self, *_: object) -> None:
-            """Nothing: the terminal shows the board."""
 
-    return Handler
+def _write(feed: Feed, first: str, to: IO[str]) -> None:
+    """The lines of a feed, until its end or until nobody reads them."""
+    with suppress(OSError), to:
+        line = first
+        while line:
+            to.write(f"{line}\n")
+            to.flush()
+            line = feed.lines.get()
+
+
+def _hear(feed: Feed, wishes: IO[str]) -> None:
+    for token in wishes:
+        feed.ask(token.strip())

@@ -143,6 +143,28 @@ def test_an_unexpected_error_is_one_line_that_says_where_the_traceback_is(tmp_pa
     assert log.parent == tmp_path and "in broken" in log.read_text()
 
 
+def test_tracebacks_do_not_pile_up_and_other_files_stay(tmp_path, monkeypatch):
+    import tempfile
+
+    from femtorque import command_line
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "femtorque-own.log").write_text("somebody's")
+    for n in range(12):
+        line, status = command_line._explain(ZeroDivisionError(str(n)))
+        last = Path(line.split()[-1])
+        os.utime(last, ns=(n, n))
+        assert status == 1 and last.is_file()
+    assert len(list(tmp_path.iterdir())) == command_line.TRACEBACKS + 1 and (tmp_path / "femtorque-own.log").is_file()
+
+
+def test_an_error_line_holds_nothing_that_a_terminal_obeys(capsys):
+    from femtorque import command_line
+
+    status = command_line._run(["check", "]0;owned.toml"], lambda answer: None)
+    assert status == 2 and "?]0;owned?.toml" in capsys.readouterr().err
+
+
 def test_a_reader_that_leaves_early_is_no_error():
     shown = subprocess.run(f"{sys.executable} femtorque check {MECHANISM} | true", shell=True, cwd=ROOT,
                            capture_output=True, text=True)

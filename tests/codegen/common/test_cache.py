@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from codegen.common import cache
+from codegen.common.errors import BadInput
 from tests.conftest import ROOT
 
 
@@ -115,3 +116,29 @@ def test_what_was_used_within_the_hour_stays_however_much_it_is(folder, monkeypa
     for key in ("a", "b", "00"):
         cache.kept(key, write("x" * 1000))
     assert len([path for path in folder.iterdir() if path.is_dir()]) == 3
+
+
+def test_what_another_user_has_made_is_refused(folder, monkeypatch):
+    """What is kept is loaded and run: libraries, images, programs."""
+    cache.kept("key", write("whole"))
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    for use in (lambda: cache.kept("key", write("ours")), lambda: cache.found("key"),
+                lambda: cache.kept("another", write("ours"))):
+        with pytest.raises(BadInput, match="is another user's, who could put programs there.*FEMTORQUE_CACHE"):
+            use()
+
+
+def test_an_entry_that_is_a_link_is_refused(folder, tmp_path):
+    cache.kept("key", write("whole"))
+    (folder / "other").symlink_to(tmp_path)
+    with pytest.raises(BadInput, match="is another user's"):
+        cache.kept("other", write("ours"))
+
+
+def test_others_may_write_neither_the_cache_nor_an_entry(folder):
+    entry = cache.kept("key", write("whole"))
+    for path in (folder, entry):
+        assert path.stat().st_mode & 0o777 == 0o700
+        path.chmod(0o777)
+    assert cache.found("key")
+    assert folder.stat().st_mode & 0o022 == entry.stat().st_mode & 0o022 == 0

@@ -8,7 +8,7 @@ import pytest
 
 from codegen.board import reader as boards
 from codegen.common.errors import BadInput
-from codegen.common.tidy import tidied
+from codegen.common.tidy import printable, tidied
 from codegen.emit import sources as emit
 from codegen.mechanism.reader import load_mechanism
 from tests.conftest import ROOT
@@ -45,3 +45,7 @@ def test_residue_is_seen():
 def test_an_error_line_shows_a_computed_number_as_one_would_write_it(value):
     assert str(BadInput("arm.toml", "link.a.mass", value,
                         "is too small")) == "arm.toml: link.a.mass = 0.3: is too small"
+
+
+def test_what_steers_a_terminal_is_not_printed():
+    assert printable("arm \x1b]0;x\x07\x1b[2J\r\n\x7f\x9b\u202e é") == "arm ?]0;x??[2J????? é"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from codegen.emit import messages as message_source
 from codegen.wire import codec, messages
-from codegen.wire.codec import BadFrame, Codec, FrameReader
+from codegen.wire.codec import BadFrame, Codec, FrameReader, text
 from codegen.wire.messages import MESSAGES
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror",
@@ -29,8 +29,8 @@ def c_messages(tmp_path_factory):
     built = {}
     for joints in JOINTS:
         folder = tmp_path_factory.mktemp(f"messages{joints}")
-        for name, text in message_source.render(joints).items():
-            (folder / name).write_text(text)
+        for name, content in message_source.render(joints).items():
+            (folder / name).write_text(content)
         library = folder / "messages.so"
         subprocess.run(["cc", *STRICT, "-shared", "-fPIC", "-o", library, folder / "ft_messages.c"], check=True)
         ffi = cffi.FFI()
@@ -163,6 +163,10 @@ def test_an_endless_run_without_zeros_takes_no_memory():
     assert [f.message for f in reader.feed(wire)] == [codec.Poll()]
 
 
+def test_a_name_from_a_board_holds_nothing_that_a_terminal_obeys():
+    assert text(b"\x1b]0;owned\x07\x1b[2J arm\0\0") == "?]0;owned??[2J arm" and text(b"\xff\n") == "\ufffd?"
+
+
 def test_a_message_of_another_number_of_joints_is_refused():
     wire = Codec(3).encode(codec.Home(1, (1, 2, 3)), tag=1)
     with pytest.raises(BadFrame, match="HOME of 25 bytes where 33 are due"):
@@ -182,8 +186,8 @@ def test_wrong_array_length_is_an_error_not_a_frame():
 ])
 def test_emitted_messages_compile_without_a_warning(tmp_path, compiler, flags):
     assert shutil.which(compiler), f"{compiler} is needed: apt-get install g++ gcc-arm-none-eabi"
-    for name, text in message_source.render(6).items():
-        (tmp_path / name).write_text(text)
+    for name, content in message_source.render(6).items():
+        (tmp_path / name).write_text(content)
     subprocess.run([compiler, *flags, "-c", "-o", tmp_path / "m.o", tmp_path / "ft_messages.c"], check=True)
 
 
@@ -193,8 +197,8 @@ def test_emitted_enums_are_the_table(tmp_path):
     for prefix, table in (("STATE", messages.STATES), ("FAULT", messages.FAULTS), ("REFUSAL", messages.REFUSALS),
                           ("COMMAND", messages.COMMANDS), ("FLAG", messages.FLAGS), ("LIMIT", messages.LIMITS)):
         lines += [f"FT_{prefix}_{name} == {row[0]}" for name, row in table.items()]
-    for name, text in message_source.render(3).items():
-        (tmp_path / name).write_text(text)
+    for name, content in message_source.render(3).items():
+        (tmp_path / name).write_text(content)
     checks = "".join(f"typedef char check{i}[({line}) ? 1 : -1];\n" for i, line in enumerate(lines))
     (tmp_path / "check.c").write_text('#include "ft_messages.h"\n' + checks)
     subprocess.run(["cc", *STRICT, "-c", "-o", tmp_path / "check.o", tmp_path / "check.c"], check=True)

@@ -158,3 +158,48 @@ def test_the_e_stop_drops_the_outputs_before_the_next_instruction():
 def test_an_unknown_fault_is_bad_input():
     with pytest.raises(BadInput, match="no such fault.*encoder-jump"):
         rig.play("gremlins")
+
+
+class Paced:
+    """A board whose every run takes processor time, at a clock that only that and sleeping move on."""
+
+    def __init__(self, run, grant):
+        self.now = self.seconds = self.worked = 0.0
+        self._run, self._grant = run, grant
+        self.latest = 0.0
+
+    def run(self, seconds):
+        self.latest = max(self.latest, self.now - self.seconds)
+        self.seconds += seconds
+        self._work(self._run + self._grant * seconds)
+
+    def _work(self, seconds):
+        self.worked += seconds
+        self.now += seconds
+
+    def monotonic(self):
+        self._work(1e-6)
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds + 60e-6  # the kernel's slack
+
+
+def test_a_served_board_sleeps_where_nothing_is_due(monkeypatch):
+    """Runs of 0.1 ms each and 4 % of the time that they grant: for a second they may come once in a millisecond."""
+    board = Paced(run=1e-4, grant=0.04)
+    monkeypatch.setattr("hil.board.virtual.time", board)
+    VirtualBoard.serve(board, until=lambda: board.now > 1.0)
+    assert board.seconds == pytest.approx(1.0, abs=3e-3) and board.latest < 3e-3
+    assert board.worked < 0.15
+
+
+def test_a_served_board_that_was_too_slow_does_not_run_after_lost_time(monkeypatch):
+    board = Paced(run=0.0, grant=2.0)
+    monkeypatch.setattr("hil.board.virtual.time", board)
+    VirtualBoard.serve(board, until=lambda: board.now > 10.0)
+    lost = board.now - board.seconds
+    assert lost == pytest.approx(5.0, abs=0.1)
+    board._grant = 0.0
+    VirtualBoard.serve(board, until=lambda: board.now > 20.0)
+    assert board.now - board.seconds == pytest.approx(lost, abs=0.1)

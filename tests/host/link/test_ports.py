@@ -14,6 +14,7 @@ from codegen.mechanism.reader import load_mechanism
 from femtorque import Board
 from host.link.configuration import Configuration
 from host.link.link import Link
+from host.link.plugged import candidates
 from host.link.ports import find, survey
 from tests.conftest import ROOT
 from tests.support.fake_board import ManualClock
@@ -138,3 +139,9 @@ def test_a_port_that_cannot_be_opened_is_listed_with_the_reason(desk, here):
 def test_the_port_may_come_from_the_environment(desk, here, monkeypatch):
     monkeypatch.setenv("FEMTORQUE_PORT", desk.right.port)
     assert json.loads(here("monitor", "--json").stdout)["identity"]["name"] == "three-link"
+
+
+def test_what_a_usb_device_calls_itself_holds_nothing_that_a_terminal_obeys(monkeypatch):
+    monkeypatch.setattr(list_ports, "comports", lambda: [
+        SimpleNamespace(device="/dev/ttyACM0", description="a board\x1b[2J\x07", vid=1)])
+    assert candidates() == [("/dev/ttyACM0", "a board?[2J?")]

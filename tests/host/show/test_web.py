@@ -1,5 +1,6 @@
 """The live page in a real browser, and the datagrams beside it: what they show is what the board says."""
 
+import asyncio
 import json
 import os
 import pty
@@ -8,10 +9,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -23,18 +25,16 @@ from codegen.motion.trajectory import Trajectory
 from codegen.wire import messages
 from hil.play.run import run as play
 from host.link.configuration import Configuration
-from host.link.link import Link
-from host.link.session import Session
 from host.record.telemetry import sample
 from host.scene.description import scene
 from host.scene.surroundings import Contact, Moment
+from host.show.pages import CONNECTIONS, HEADER, PAGES, Pages
 from host.show.scene.page import scripts
 from host.show.udp import sending
-from host.show.web import Again, Feed, page, serving
+from host.show.web import HISTORY, SERVER, Again, Feed, page, serving
 from tests.conftest import HANG
 from tests.host.show.test_monitor import looking, refresh
 from tests.support.browser import chromium
-from tests.support.fake_board import FakeBoard, ManualClock
 from tests.support.tcp_board import TcpBoard
 from tests.whole.test_stream_command import MECHANISM, ROOT
 
@@ -323,23 +323,154 @@ def test_without_gains_all_but_feedforward_is_the_rest():
     assert values["pd"] == [0.0] * 3 and values["rest"] == pytest.approx([0.2] * 3)
 
 
-def test_a_page_that_is_asleep_is_let_go_and_numbers_that_are_none_become_null():
-    clock = ManualClock()
-    board = FakeBoard(clock)
-    session = Session(Link(board, clock=clock), board.conf, listen_only=True)
-    session.connect()
-    feed = Feed(session)
-    session.listeners.append(feed.take)
-    asleep = feed.page()
-    for _ in range(1200):
-        clock.sleep(0.01)
-        session.pump()
-    assert asleep.full(), "it got as much as it may be behind"
-    assert not feed._pages, "and no more"
-    late = feed.page().get_nowait()
-    assert len(json.loads(late.split("data: ")[1])) > 1000
+def test_numbers_that_are_none_become_null():
+    session, _ = looking()
     session.status = replace(session.status, torque=(float("nan"),) * 3)
     assert sample(session)["torque"] == [None] * 3
+
+
+def said(feed):
+    """The samples that went to the pages' process since the last look."""
+    lines = [feed.lines.get() for _ in range(feed.lines.qsize())]
+    return [json.loads(line[2:]) for line in lines if line.startswith("s ")]
+
+
+def test_the_stream_keeps_no_past_for_pages(mechanism):
+    """One line of one size to another process, after a minute as at first; nobody who does not read makes it grow."""
+    session, _ = looking()
+    feed = Feed(session)
+    feed.take(None)
+    first = feed.lines.get()
+    for _ in range(HISTORY * messages.STATUS_HZ):
+        feed.take(None)
+        assert feed.lines.qsize() == 1 and feed.lines.get() == first
+    for _ in range(HISTORY * messages.STATUS_HZ + 10):
+        feed.take(None)
+    assert len(said(feed)) == HISTORY * messages.STATUS_HZ
+
+
+def samples_of(chunk):
+    return json.loads(chunk.partition(b"data: ")[2])
+
+
+def test_twenty_pages_at_once_are_nothing_to_the_program_that_streams(mechanism):
+    """They stand in another process: here is no thread of theirs, nothing that they could hold. What is past comes in
+    small pieces, whole, and pages that read nothing keep none from those that do."""
+    session, _ = looking()
+    with serving(session, 0) as url, ExitStack() as stack:
+        threads = threading.active_count()
+        for _ in range(HISTORY * messages.STATUS_HZ):
+            session.listeners[-1](None)
+        until(None, session.listeners[-1].__self__.lines.empty)
+        session.status = replace(session.status, tick=12_345)
+        session.listeners[-1](None)
+        until(None, lambda: told(url)["t"] == 12_345 / session.configuration.rate_hz)
+        deaf = [stack.enter_context(connection(url, "/events")) for _ in range(10)]
+        pages = [stack.enter_context(connection(url, "/events")) for _ in range(10)]
+        for page in pages:
+            file = stack.enter_context(page.makefile("rb"))
+            while file.readline().strip():  # its header
+                pass
+            count = 0
+            while count < HISTORY * messages.STATUS_HZ:
+                event = file.readline() + file.readline() + file.readline()
+                assert len(event) < 16_384 and event.startswith(b"event: samples")
+                count += len(samples_of(event))
+        assert threading.active_count() == threads and len(deaf) == 10
+
+
+def connection(url, path, *headers):
+    """A socket on which a page has been asked for."""
+    host, port = re.fullmatch(r"http://([\d.]+):(\d+)/", url).groups()
+    here = socket.create_connection((host, int(port)), HANG)
+    here.sendall("\r\n".join([f"GET {path} HTTP/1.1", f"Host: {host}:{port}", *headers, "", ""]).encode())
+    return here
+
+
+def answer(url, path, *headers):
+    with connection(url, path, *headers) as here:
+        return int(here.recv(64).split()[1])
+
+
+@pytest.mark.parametrize("path", ["/", "/status", "/events"])
+def test_other_sites_cannot_open_the_page(mechanism, path):
+    """Neither by name nor by what their scripts ask for, and the page's own requests and typed ones pass."""
+    session, _ = looking()
+    with serving(session, 0) as url:
+        own = url.rstrip("/")
+        for header in ("Origin: https://evil.example", "Origin: null", "Origin: http://127.0.0.1:1",
+                       "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site"):
+            assert answer(url, path, header) == 403, header
+        for header in (f"Origin: {own}", "Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: none"):
+            assert answer(url, path, header) == 200, header
+
+
+def test_pages_and_connections_are_bounded(mechanism):
+    session, _ = looking()
+    with serving(session, 0) as url, ExitStack() as stack:
+        for _ in range(PAGES):
+            assert stack.enter_context(connection(url, "/events")).recv(12) == b"HTTP/1.1 200"
+        assert answer(url, "/events") == 503 and answer(url, "/status") == 200
+        address = ("127.0.0.1", int(re.search(r"\d+(?=/$)", url)[0]))
+        for _ in range(CONNECTIONS - PAGES):
+            stack.enter_context(socket.create_connection(address, HANG))
+        until(None, lambda: answer(url, "/status") == 503)
+
+
+def test_half_a_request_and_one_without_end_are_hung_up():
+    """The times are those that the server waits, cut short for the test."""
+    async def half(*pieces):
+        pages = Pages({"document": "", "about": {}, "again": False, "history": 6000})
+        server = await asyncio.start_server(pages.connected, "127.0.0.1", 0, limit=HEADER)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
+        with suppress(OSError):
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+        try:
+            return await reader.read()
+        except ConnectionResetError:
+            return b""
+        finally:
+            writer.close()
+            server.close()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("host.show.pages.REQUEST", 0.05)
+        assert asyncio.run(half(b"GET / HTTP/1.1\r\nHost: 127")) == b""
+    assert asyncio.run(half(b"GET / HTTP/1.1\r\n", b"a: b\r\n" * HEADER)) == b""
+
+
+def test_a_page_that_is_asleep_is_let_go():
+    async def asleep():
+        pages = Pages({"document": "", "about": {}, "again": False, "history": 6000})
+        server = await asyncio.start_server(pages.connected, "127.0.0.1", 0, limit=HEADER)
+        host, port = server.sockets[0].getsockname()[:2]
+        reader, writer = await asyncio.open_connection(host, port, limit=1)
+        writer.write(f"GET /events HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+        while pages._pages == 0:
+            await asyncio.sleep(0)
+        while pages._pages:  # whatever the system's buffers hold
+            pages.line("s", json.dumps("x" * 100_000))
+            await asyncio.sleep(0)
+        writer.transport.abort()
+        server.close()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("host.show.pages.ASLEEP", 0.05)
+        asyncio.run(asyncio.wait_for(asleep(), HANG))
+
+
+def test_the_server_ends_with_the_program_that_started_it(mechanism):
+    """However that ends: with its input, by which it reads the samples."""
+    served = {"document": "", "about": {}, "again": False, "port": 0, "history": 6000}
+    with subprocess.Popen([sys.executable, "-I", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:
+        process.stdin.write(json.dumps(served) + "\n")
+        process.stdin.flush()
+        assert process.stdout.readline().strip().isdecimal()
+        process.stdin.close()
+        assert process.wait(HANG) == 0
 
 
 def test_a_board_whose_mechanism_is_not_known_has_a_page_without_an_arm():
@@ -353,7 +484,7 @@ def test_what_a_simulated_arm_touches_goes_out_with_every_sample():
     session, _ = looking()
     feed = Feed(session, around=lambda: Moment({"box": (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)}, (touch,)))
     feed.take(None)
-    assert feed.last()["around"] == {"places": {"box": [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]},
+    assert said(feed)[0]["around"] == {"places": {"box": [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]},
                                      "contacts": [["hand", "box", 0.1, 0.0, 0.2, 0.0, 3.0, 0.0]]}
 
 
@@ -364,8 +495,14 @@ def test_a_simulated_arm_is_shown_where_it_truly_is(mechanism):
     def watch(session, truth):
         with serving(session, 0, arm=scene(mechanism), truth=truth) as url:
             yield
-            with urllib.request.urlopen(f"{url}status", timeout=HANG) as answer:
-                told.update(json.load(answer)["last"])
+            last = sample(session)["t"]
+
+            def come():
+                with urllib.request.urlopen(f"{url}status", timeout=HANG) as answer:
+                    told.update(json.load(answer)["last"])
+                return told["t"] == last
+
+            until(None, come)
             with urllib.request.urlopen(url, timeout=HANG) as answer:
                 told["page"] = answer.read().decode()
 

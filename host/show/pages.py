@@ -1,0 +1,196 @@
+"""The live page's server, a process of its own: the program that streams a motion waits for no page.
+
+`host.show.web` runs this file with nothing but the standard library. Its input is lines. First a JSON object: document,
+about, again, port, and history, the number of samples that a page gets which is opened late. Then a letter and a text
+each: s, a sample; a, the answer to a wish; g, why no more will come. Its output is lines too: the port, or why it
+cannot be listened at; then the token of every wish that the motion be played again. It ends with its input.
+
+Whoever connects sends a whole request in REQUEST seconds and reads what is sent. Requests that another site has caused
+are refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import sys
+from collections import deque
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Any
+
+ADDRESS = "127.0.0.1"
+BATCH = 5  # samples per event: 20 events per second
+PAGES, CONNECTIONS = 32, 64  # at once
+HEADER = 16384  # bytes that a request has at most
+REQUEST = 5.0  # s in which it comes
+ASLEEP = 10.0  # s after which one who reads nothing is let go; a page connects again when it wakes
+ALIVE = 5.0  # s without an event after which a comment is sent, so that a page that is gone is noticed
+PRIORITY = 10  # steps of niceness: pages wait for the stream, never the other way round
+OURS = ("none", "same-origin")  # Sec-Fetch-Site of the page itself, and of an address that somebody typed
+TOKEN = re.compile(r"[\w-]{1,100}", re.ASCII)
+
+
+class Pages:
+    """What is served: `line` takes the input, `connected` one connection."""
+
+    def __init__(self, served: dict[str, Any]) -> None:
+        self._document, self._again = served["document"].encode(), bool(served["again"])
+        self._about = json.dumps(served["about"])
+        self._last = "null"
+        self._batch: list[str] = []
+        self._events: deque[bytes] = deque(maxlen=served["history"] // BATCH)
+        self._count = 0  # events that there ever were
+        self._news = asyncio.Event()
+        self._gone = b""
+        self._wish, self._answer = asyncio.Lock(), asyncio.Queue[int]()
+        self._connections = self._pages = 0
+
+    def line(self, kind: str, text: str) -> None:
+        """Take one line of the input."""
+        if kind == "s":
+            self._last = text
+            self._batch.append(text)
+            if len(self._batch) == BATCH:
+                self._events.append(event("samples", f"[{','.join(self._batch)}]"))
+                self._count += 1
+                self._batch = []
+        elif kind == "a":
+            self._answer.put_nowait(int(text))
+        else:
+            self._gone = event("gone", text)
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request."""
+        self._connections += 1
+        writer.transport.set_write_buffer_limits(0)  # what is drained has been read, or lies in the system's buffer
+        try:
+            if self._connections > CONNECTIONS:
+                await self._say(writer, HTTPStatus.SERVICE_UNAVAILABLE)
+            else:
+                async with asyncio.timeout(REQUEST):
+                    head = await reader.readuntil(b"\r\n\r\n")
+                await self._request(writer, head.decode("latin-1"))
+            writer.close()
+            await writer.wait_closed()
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # closed, asleep, or no request
+        finally:
+            self._connections -= 1
+            writer.transport.abort()
+
+    async def _request(self, writer: asyncio.StreamWriter, head: str) -> None:
+        first, *rest = head.split("\r\n")
+        method, _, path = first.partition(" ")
+        headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)}
+        path = path.partition(" ")[0]
+        if foreign(headers) or (method == "POST" and "origin" not in headers):
+            await self._say(writer, HTTPStatus.FORBIDDEN)
+        elif (method, path) == ("GET", "/"):
+            await self._say(writer, HTTPStatus.OK, "text/html; charset=utf-8", self._document)
+        elif (method, path) == ("GET", "/status"):
+            content = f'{self._about[:-1]}, "last": {self._last}}}'
+            await self._say(writer, HTTPStatus.OK, "application/json", content.encode())
+        elif (method, path) == ("GET", "/events") and self._pages >= PAGES:
+            await self._say(writer, HTTPStatus.SERVICE_UNAVAILABLE)
+        elif (method, path) == ("GET", "/events"):
+            self._pages += 1
+            try:
+                await self._stream(writer)
+            finally:
+                self._pages -= 1
+        elif (method, path) == ("POST", "/again"):
+            await self._say(writer, await self._asked(headers.get("x-femtorque-token", "")))
+        else:
+            await self._say(writer, HTTPStatus.NOT_FOUND)
+
+    async def _asked(self, token: str) -> HTTPStatus:
+        """The streaming program's answer to a wish that the motion be played again."""
+        if not self._again or not TOKEN.fullmatch(token):
+            return HTTPStatus.FORBIDDEN
+        async with self._wish, asyncio.timeout(REQUEST):
+            self._answer = asyncio.Queue()
+            print(token, flush=True)
+            return HTTPStatus(await self._answer.get())
+
+    async def _stream(self, writer: asyncio.StreamWriter) -> None:
+        """All events that there are, one by one, and those that come."""
+        await self._write(writer, header(HTTPStatus.OK, "text/event-stream"))
+        at = self._count - len(self._events)
+        while at >= (oldest := self._count - len(self._events)):
+            news = self._news
+            if at < self._count:
+                at += 1
+                await self._write(writer, self._events[at - 1 - oldest])
+            elif self._gone:
+                return await self._write(writer, self._gone)
+            else:
+                try:
+                    await asyncio.wait_for(news.wait(), ALIVE)
+                except TimeoutError:
+                    await self._write(writer, b": still here\n\n")
+        return None
+
+    async def _say(self, writer: asyncio.StreamWriter, status: HTTPStatus, kind: str = "text/plain",
+                   content: bytes = b"") -> None:
+        await self._write(writer, header(status, kind, len(content)) + content)
+
+    @staticmethod
+    async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
+        writer.write(data)
+        async with asyncio.timeout(ASLEEP):
+            await writer.drain()
+
+
+def foreign(headers: dict[str, str]) -> bool:
+    """Whether a request came by a name that another site has pointed here, or was caused by another site's page."""
+    host = headers.get("host", "")
+    return (host.rpartition(":")[0] not in (ADDRESS, "localhost")
+            or headers.get("origin", f"http://{host}") != f"http://{host}"
+            or headers.get("sec-fetch-site", "none") not in OURS)
+
+
+def event(kind: str, data: str) -> bytes:
+    """A server-sent event of JSON."""
+    return f"event: {kind}\ndata: {data}\n\n".encode()
+
+
+def header(status: HTTPStatus, kind: str, length: int | None = None) -> bytes:
+    """What stands before an answer."""
+    lines = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {kind}", "Cache-Control: no-store",
+             "Connection: close", "Content-Security-Policy: default-src 'self'; script-src 'unsafe-inline'; "
+             "style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"]
+    lines += [] if length is None else [f"Content-Length: {length}"]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+async def serve() -> None:
+    """Serve until the input ends."""
+    lines = asyncio.StreamReader(limit=2**30)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    served = json.loads(await lines.readline())
+    pages = Pages(served)
+    try:
+        server = await asyncio.start_server(pages.connected, ADDRESS, served["port"], limit=HEADER)
+    except OSError as error:
+        print(os.strerror(error.errno) if error.errno else error, flush=True)
+        return
+    print(server.sockets[0].getsockname()[1], flush=True)
+    while line := await lines.readline():
+        pages.line(chr(line[0]), line[2:-1].decode())
+    server.close()
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    if others:
+        await asyncio.wait(others, timeout=1.0)  # pages read why no more will come
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that streams
+    os.nice(PRIORITY)
+    with suppress(BrokenPipeError):
+        asyncio.run(serve())

@@ -1,0 +1,62 @@
+"""The TCP port of a virtual board: a web page, which may have requests sent to any port, cannot speak to the board."""
+
+import socket
+
+import pytest
+
+from codegen.wire.codec import Codec, Hello
+from hil.board.tcp_port import HOST, METHODS, TcpPort
+from tests.conftest import HANG
+
+FRAME = b"\0" + Codec(3).encode(Hello(), 0)
+
+
+@pytest.fixture
+def line():
+    """The port, and a host's end of it."""
+    port = TcpPort()
+    with socket.create_connection((HOST, port.port), HANG) as host:
+        host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        while port.receive() is None:
+            pass
+        yield port, host
+    port.close()
+
+
+def heard(port, host, pieces):
+    """What comes through, until all of it has; None at the end: hung up."""
+    come, there = [], b"".join(pieces)
+    for piece in pieces:
+        try:
+            host.sendall(piece)
+        except OSError:  # hung up already
+            pass
+        come.append(port.receive())
+    while come[-1] is not None and len(b"".join(come)) < len(there):
+        come.append(port.receive())
+    return come
+
+
+@pytest.mark.parametrize("cut", [1, 3, None])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_request_of_a_web_page_is_hung_up_before_any_of_it_is_heard(line, method, cut):
+    port, host = line
+    body = b"/ HTTP/1.1\r\nContent-Type: text/plain\r\n\r\n" + FRAME
+    come = heard(port, host, [method[:cut], method[cut:] + body] if cut else [method + body])
+    assert come[-1] is None and not any(come[:-1])
+    try:
+        assert host.recv(1) == b""
+    except ConnectionResetError:
+        pass
+
+
+def test_a_host_in_this_process_is_no_web_page(line):
+    port, _ = line
+    port.plug_in().write(b"GET ")
+    assert port.receive() == b"GET "
+
+
+@pytest.mark.parametrize("first", [b"P", b"OP", b"O\r", b"\0", b"GET\0", b"C"])
+def test_every_byte_of_a_host_comes_through(line, first):
+    port, host = line
+    assert b"".join(heard(port, host, [first, b"\r" + FRAME, b"GET / "])) == first + b"\r" + FRAME + b"GET / "
