@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.common import mcap_file
 from codegen.common.errors import BadInput
 from codegen.common.files import read_text
 from codegen.common.nearest import shown
@@ -122,28 +123,39 @@ def _column(path: Path, points: Sequence[Any], key: str, width: int) -> Array | 
 
 
 def _mcap(path: Path) -> Rows:
-    """The first JointTrajectory in the log, on whatever topic; or what a log of femtorque's own recorded."""
-    from mcap.reader import make_reader  # noqa: PLC0415 (0.1 s, and few need it)
+    """The first JointTrajectory in the log, on whatever topic; or what a log of femtorque's own recorded. Raises
+    BadInput for a log that is damaged anywhere: no motion is made of what may be something else."""
+    from mcap.records import Channel, Message, Schema  # noqa: PLC0415 (0.1 s, and few need it)
     from mcap_ros2.decoder import DecoderFactory  # noqa: PLC0415
 
-    topics = []
-    own: dict[str, list[Any]] = {"/joint_states": [], "/joint_states/desired": [], "/status": []}
+    schemas: dict[int, Any] = {}
+    channels: dict[int, Any] = {}
+    wanted: dict[str, list[Any]] = {SCHEMA: [], "/joint_states": [], "/joint_states/desired": [], "/status": []}
     try:
-        with path.open("rb") as file:
-            reader = make_reader(file, decoder_factories=[DecoderFactory()])
-            for schema, channel, _, message in reader.iter_decoded_messages():
-                if schema is not None and schema.name.endswith(SCHEMA):
-                    return _joint_trajectory(path, _plain(message))
-                if channel.topic in own:
-                    own[channel.topic].append(message)
-                if channel.topic not in topics:
-                    topics.append(channel.topic)
-    except FileNotFoundError:
-        raise BadInput(path, "file", None, "does not exist") from None
+        for record, _ in mcap_file.records(path):
+            if isinstance(record, Schema):
+                schemas[record.id] = record
+            elif isinstance(record, Channel):
+                channels[record.id] = record
+            elif isinstance(record, Message):
+                channel = channels[record.channel_id]
+                schema = schemas.get(channel.schema_id)
+                kind = SCHEMA if schema is not None and schema.name.endswith(SCHEMA) else channel.topic
+                if kind in wanted:
+                    wanted[kind].append((record.log_time, len(wanted[kind]), channel, schema, record.data))
+        factory, own = DecoderFactory(), dict[str, list[Any]]()
+        trajectories = sorted(wanted.pop(SCHEMA), key=lambda found: found[:2])
+        if trajectories:
+            return _joint_trajectory(path, _plain(_decoded(factory, *trajectories[0][2:])))
+        for topic, found in wanted.items():
+            own[topic] = [_decoded(factory, *one[2:]) for one in sorted(found, key=lambda found: found[:2])]
+    except mcap_file.Damaged as error:
+        raise BadInput(path, "file", None, str(error), "`femtorque plot` shows what of a run is before that") from None
     except BadInput:
         raise
-    except Exception as error:  # damaged bytes make mcap, lz4 and zstandard fail in many ways
+    except Exception as error:  # what others have written makes decoders fail in many ways
         raise BadInput(path, "file", None, f"is not a readable MCAP log ({type(error).__name__})") from None
+    topics = list(dict.fromkeys(channel.topic for channel in channels.values()))
     if all(own.values()) and hasattr(own["/status"][0], "state_name"):
         if any(m.mode for m in own["/status"]):
             raise BadInput(path, "log", None, "was recorded in several modes, which are not repeated",
@@ -151,6 +163,10 @@ def _mcap(path: Path) -> Rows:
         return _recorded(own["/joint_states"], own["/joint_states/desired"], own["/status"])
     raise BadInput(path, "file", None, "holds no trajectory_msgs/msg/JointTrajectory",
                    f"topics: {', '.join(topics[:8])}" if topics else "it holds no messages")
+
+
+def _decoded(factory: Any, channel: Any, schema: Any, data: bytes) -> Any:
+    return factory.decoder_for(channel.message_encoding, schema)(data)
 
 
 def _recorded(measured: list[Any], desired: list[Any], status: list[Any]) -> Rows:

@@ -1,12 +1,12 @@
 """Logs of a run: MCAP with ROS 2 messages (for Foxglove and PlotJuggler) and the same numbers as CSV.
 
 Both are written through to the file with every STATUS, so that a crash of the host loses nothing; once closed, the MCAP
-is packed into large compressed chunks with an index, which viewers want. Time is the board's: seconds of control ticks
-since its reset; when the host wrote a message by its own clock is its publish time, and the CSV's last column. Topics:
-/joint_states (measured), /joint_states/desired, /torque, /status; where a simulated plant tells it, also
-/joint_states/true, and what its arm stands among and touches: host/record/around.py. Where the mechanism is known, the
-arm itself too: host/record/robot.py; and, for the page that `femtorque plot` makes of it, as an attachment what that
-draws: host/scene.
+is packed into compressed chunks with an index, which viewers want, and a check sum of everything. Time is the board's:
+seconds of control ticks since its reset; when the host wrote a message by its own clock is its publish time, and the
+CSV's last column. Topics: /joint_states (measured), /joint_states/desired, /torque, /status; where a simulated plant
+tells it, also /joint_states/true, and what its arm stands among and touches: host/record/around.py. Where the mechanism
+is known, the arm itself too: host/record/robot.py; and, as an attachment, what the page that `femtorque plot` makes of
+it draws: host/scene.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import csv
 import gzip
 import json
 import math
-import struct
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -25,16 +24,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mcap.exceptions import McapError
 from mcap.reader import McapReader, make_reader
 from mcap.records import Attachment, Channel, Message, Metadata, Schema
-from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType
 from mcap.writer import Writer as McapWriter
 from mcap_ros2.decoder import DecoderFactory
 from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
 
+from codegen.common import mcap_file
 from codegen.common.errors import BadInput
 from codegen.common.output import LOG, LOG_TABLE, claim
 from codegen.control.drives import count as count_of
@@ -58,6 +56,8 @@ TRUE = "/joint_states/true"
 TIPS = "/tips/true"  # of flexible links: how far they are bent, and the shape
 SHAPE = (".y", ".slope_y", ".z", ".slope_z")  # behind a link's name: of its end, seen from its root, m and rad
 METADATA = "femtorque"
+CHECK = "crc32"  # of all else in the metadata
+CHUNK = 2**18  # bytes before they are compressed: about a second of a run, and what one damaged byte takes with it
 ARM = "arm.json.gz"  # the attachment: host.scene.description
 
 _STAMP = definition("\n", "std_msgs/Header", "builtin_interfaces/Time")
@@ -114,7 +114,7 @@ class Log:
         self._csv.writerow(columns(self._joints, truth is not None))
         # a chunk a message: nothing waits in memory
         self._writer = Writer(self._file, chunk_size=1, compression=CompressionType.NONE)
-        self._writer.add_metadata(METADATA, {
+        described = {
             "mechanism": configuration.name, "board": configuration.board, "digest": configuration.digest.hex(),
             "rate_hz": str(configuration.rate_hz), "knot_hz": str(configuration.knot_hz),
             "joints": json.dumps([[j.name, j.type] for j in self._joints]), "notes": json.dumps(notes or {}),
@@ -122,7 +122,8 @@ class Log:
                                  for j in self._joints]),
             "budget": json.dumps(tick_budget(configuration)),
             "begun": _date(wall()),
-        })
+        }
+        self._writer.add_metadata(METADATA, described | {CHECK: _check(described)})
         self._schemas = {
             MEASURED: self._writer.register_msgdef("sensor_msgs/msg/JointState", _JOINT_STATE),
             TORQUE: self._writer.register_msgdef("femtorque_msgs/msg/Torque", _TORQUE),
@@ -217,12 +218,12 @@ def _live(place: Path) -> Path:
 
 
 def _pack(path: Path, mechanism: Mechanism | None, things: Sequence[Thing]) -> None:
-    """The same records in chunks of a megabyte, compressed and indexed, and the arm's frames. A disk without room for
+    """The same records in chunks, compressed and indexed, and the arm's frames. A disk without room for
     that keeps them as they are."""
     packed = path.with_suffix(".packed")
     try:
         with path.open("rb") as source, packed.open("wb") as target:
-            reader, writer = make_reader(source), McapWriter(target)
+            reader, writer = make_reader(source), McapWriter(target, chunk_size=CHUNK, enable_data_crcs=True)
             writer.start(profile="ros2", library="femtorque")
             for metadata in reader.iter_metadata():
                 writer.add_metadata(metadata.name, metadata.metadata)
@@ -330,6 +331,7 @@ class Run:
     tips: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # by flexible link: s since reset, m bent
     shapes: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # the same, and its SHAPE (T, 4)
     around: tuple[tuple[float, Moment], ...] = ()  # s since reset, and what was around a simulated arm then
+    damage: str = ""  # where and why the file could not be read further
 
     @property
     def error(self) -> Array:
@@ -345,7 +347,8 @@ class Run:
 
 
 def read(path: Path) -> Run:
-    """Read an MCAP log, also one that a crash has cut off. Raises BadInput."""
+    """Read an MCAP log, also one that a crash has cut off or that was damaged later: up to there, and `damage` of the
+    run says so. Raises BadInput."""
     if not path.is_file():
         raise BadInput(path, "log", None, "is a directory" if path.is_dir() else "does not exist")
     about: dict[str, str] | None = None
@@ -356,41 +359,52 @@ def read(path: Path) -> Run:
     schemas: dict[int, Schema] = {}
     channels: dict[int, Channel] = {}
     decoders: dict[int, Any] = {}
-    factory = DecoderFactory()
+    factory, damage = DecoderFactory(), ""
     try:
-        with path.open("rb") as file:
-            for record in StreamReader(file).records:
-                if isinstance(record, Metadata) and record.name == METADATA:
-                    about = record.metadata
-                elif isinstance(record, Attachment) and record.name == ARM:
-                    arm = _drawn(record.data)
-                elif isinstance(record, Schema):
-                    schemas[record.id] = record
-                elif isinstance(record, Channel):
-                    channels[record.id] = record
-                elif isinstance(record, Message):
-                    channel = channels[record.channel_id]
-                    if channel.topic in topics:
-                        if channel.id not in decoders:
-                            decoders[channel.id] = factory.decoder_for(
-                                channel.message_encoding, schemas[channel.schema_id]
-                            )
-                        topics[channel.topic].append((record.log_time, decoders[channel.id](record.data)))
-                    if channel.topic == STATUS:
-                        written.append(record.publish_time)
-    except (McapError, struct.error) as error:  # the library reads some lengths without looking whether they are there
-        if about is None:
-            raise BadInput(path, "log", None, f"is not an MCAP file ({type(error).__name__})") from error
-        # cut off by a crash: everything before the cut has been read
-    tips, around = topics.pop(TIPS), moments(topics.pop(MOVING), topics.pop(CONTACTS))
+        for record, held in mcap_file.records(path):
+            if isinstance(record, Metadata) and record.name == METADATA:
+                about = record.metadata
+            elif isinstance(record, Attachment) and record.name == ARM:
+                arm = _drawn(record.data) if held else None
+            elif isinstance(record, Schema) and held:
+                schemas[record.id] = record
+            elif isinstance(record, Channel) and held:
+                channels[record.id] = record
+            elif isinstance(record, Message) and held:
+                channel = channels[record.channel_id]
+                if channel.topic in topics:
+                    if channel.id not in decoders:
+                        decoders[channel.id] = factory.decoder_for(
+                            channel.message_encoding, schemas[channel.schema_id]
+                        )
+                    topics[channel.topic].append((record.log_time, decoders[channel.id](record.data)))
+                if channel.topic == STATUS:
+                    written.append(record.publish_time)
+    except mcap_file.Damaged as error:
+        damage = str(error)
+    except BadInput:
+        raise
+    except Exception as error:  # what others have written makes decoders fail in many ways
+        raise BadInput(path, "log", None, f"holds messages that cannot be read ({type(error).__name__})") from None
+    tips, moving, contacts = topics.pop(TIPS), topics.pop(MOVING), topics.pop(CONTACTS)
     if not topics[TRUE]:
         del topics[TRUE]
     count = min(map(len, topics.values()))
+    if about is not None and about.get(CHECK, check := _check(about)) != check:
+        about, damage = None, damage or "is damaged: the check sum of its description does not hold"
     if about is None or count == 0:
-        raise BadInput(path, "log", None, "holds no run of femtorque",
-                       "give the .mcap that `femtorque stream --log` wrote")
-    return _run(about, {topic: rows[:count] for topic, rows in topics.items()}, np.array(written[:count], float) / 1e9,
-                arm, tips, around)
+        why = f"{damage}; no sample of a run is whole before that" if damage else "holds no run of femtorque"
+        raise BadInput(path, "log", None, why, "give the .mcap that `femtorque stream --log` wrote")
+    try:
+        return _run(about, {topic: rows[:count] for topic, rows in topics.items()},
+                    np.array(written[:count], float) / 1e9, arm, tips, moments(moving, contacts), damage)
+    except Exception as error:  # of a description that is no longer what was written
+        raise BadInput(path, "log", None, f"has a description that cannot be read ({type(error).__name__})") from None
+
+
+def _check(about: dict[str, str]) -> str:
+    """The check sum of a log's description, in which it stands too: MCAP has none of metadata."""
+    return str(zlib.crc32(json.dumps(sorted(item for item in about.items() if item[0] != CHECK)).encode()))
 
 
 def _drawn(data: bytes) -> dict[str, Any] | None:
@@ -413,7 +427,7 @@ def _bent(tips: list[Any]) -> tuple[dict[str, tuple[Array, Array]], dict[str, tu
 
 
 def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, arm: dict[str, Any] | None,
-         tips: list[Any], around: tuple[tuple[float, Moment], ...]) -> Run:
+         tips: list[Any], around: tuple[tuple[float, Moment], ...], damage: str) -> Run:
     def column(topic: str, name: str) -> Array:
         return np.array([getattr(m, name) for _, m in topics[topic]], float)
 
@@ -432,5 +446,5 @@ def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, 
         dict(zip(FACTS, facts.T, strict=True)), json.loads(about.get("budget", "null")),
         column(TRUE, "position") if TRUE in topics else None, unix_time if about.get("begun") else None,
         about.get("begun", ""), arm,
-        *_bent(tips), around,
+        *_bent(tips), around, damage,
     )

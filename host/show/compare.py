@@ -14,7 +14,7 @@ from codegen.common.output import claim, write_text
 from codegen.common.templating import template
 from host.record.log import Run
 from host.show.curves import Curve, Plot
-from host.show.findings import Findings, measure
+from host.show.findings import Findings, damage, measure
 from host.show.plot import origin
 from host.show.readable import readable
 
@@ -50,6 +50,7 @@ def compared(runs: Sequence[tuple[Path, Run]]) -> list[Compared]:
 def sentences(runs: Sequence[Compared]) -> list[str]:
     """Of every joint, which run tracked it best, as measured."""
     said = [f"{run.name}: {', '.join(origin(run.found.run)) or 'no date'}." for run in runs]
+    said += [f"{run.name}: {damage(run.found.run)}" for run in runs if run.found.run.damage]
     for run in runs:
         if not run.found.tracking:
             said.append(f"{run.name}: nothing moved.")

@@ -296,6 +296,8 @@ class Findings:
     def sentences(self) -> list[str]:
         """What was worst, the most important first."""
         run, said = self.run, []
+        if run.damage:
+            said.append(damage(run))
         for event in self.events:
             if event.what.startswith("fault") or event.what == "ESTOP":
                 said.append(f"The run was broken off at {event.t:.2f} s: {event.what}.")
@@ -481,6 +483,11 @@ class Findings:
         stops = [e for e in self.events if "knots ran out" in e.what or "host was silent" in e.what]
         often = {1: "once", 2: "twice"}.get(len(stops), f"{len(stops)} times")
         return words + (f"; it stopped on the path {often}." if stops else f"{least}.")
+
+
+def damage(run: Run) -> str:
+    """Where the log could not be read further."""
+    return f"The log {run.damage}; shown is what was before, {run.t[-1] - run.t[0]:.2f} s."
 
 
 def measure(value: float, unit: str) -> str:

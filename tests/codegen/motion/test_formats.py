@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -202,6 +203,22 @@ def test_no_such_file_and_rubbish_are_one_line(arm, tmp_path, suffix, content) -
     with pytest.raises(BadInput) as error:
         Trajectory.load(path, arm)
     assert "\n" not in str(error.value) and str(path) in str(error.value)
+
+
+def test_a_damaged_log_is_no_motion(arm, motion, tmp_path) -> None:
+    path = save(tmp_path / "motion.mcap", motion)
+    data = path.read_bytes()
+    read = partial(Trajectory.load, mechanism=arm)
+    random = np.random.default_rng(1)
+    for at in random.integers(len(data) // 2, size=60).tolist():
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << at % 8]) + data[at + 1:])
+        try:
+            again = read(path)
+        except BadInput as error:
+            assert "\n" not in str(error)
+            continue
+        np.testing.assert_array_equal(again.positions, motion.positions)
+        np.testing.assert_array_equal(again.accelerations, motion.accelerations)
 
 
 def test_a_log_without_a_joint_trajectory_names_its_topics(arm, tmp_path) -> None:

@@ -18,9 +18,11 @@ from host.link.configuration import Configuration
 from host.record import log as logs
 from host.scene.description import scene
 from host.show import plot
+from host.show.findings import Findings
 from host.stream.stream import stream
 from tests.conftest import ROOT
 from tests.host.stream.test_stream import a_motion, a_session
+from tests.support.damage import flipped
 from tests.support.fake_board import FakeBoard, ManualClock
 
 
@@ -119,7 +121,8 @@ def test_what_a_page_draws_of_the_arm_is_an_attachment_and_no_log_is_lost_with_i
     whole = (tmp_path / "run.mcap").read_bytes()
     at = whole.index(attached.data)
     (tmp_path / "bad.mcap").write_bytes(whole[:at] + bytes(len(attached.data)) + whole[at + len(attached.data):])
-    assert logs.read(tmp_path / "bad.mcap").arm is None and len(logs.read(tmp_path / "bad.mcap").t) == 1
+    bad = logs.read(tmp_path / "bad.mcap")
+    assert bad.arm is None and len(bad.t) == 1 and "check sum of all before it does not hold" in bad.damage
 
 
 def test_the_csv_has_the_same_numbers(a_run):
@@ -163,9 +166,36 @@ def test_a_log_cut_in_the_middle_of_a_record_is_read_up_to_there(tmp_path):
         whole = path.read_bytes()
     cut.write_bytes(whole[:len(whole) // 3])
     assert 5 < len(logs.read(cut).t) < len(seen) == len(logs.read(path).t)
-    cut.write_bytes(path.read_bytes()[:2000])  # one that was packed lies in one piece
-    with pytest.raises(BadInput, match="holds no run"):
+    assert logs.read(cut).damage.startswith("is damaged at byte ") and not logs.read(path).damage
+    assert Findings(logs.read(cut)).sentences[0].startswith("The log is damaged at byte ")
+    cut.write_bytes(path.read_bytes()[:2000])  # one that was packed lies in larger pieces
+    with pytest.raises(BadInput, match="is damaged at byte .*; no sample of a run is whole before that"):
         logs.read(cut)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_log_with_a_bit_flipped_is_never_another_run_in_silence(tmp_path, packed):
+    session, _ = a_session()
+    path = tmp_path / "run.mcap"
+    log = logs.Log(path, session.configuration, {"motion": "there"})
+    session.listeners.append(log.write)
+    stream(session, a_motion(0.3))
+    log.finish()
+    if packed:
+        log.pack()
+    found = flipped(path, logs.read, 100, seed=packed)
+    assert set(found) <= {"the same", "said", "refused"}, found
+    assert found["said"] + found["refused"] > 50, "most of a log is samples"
+
+
+def test_a_description_that_is_not_what_was_written_is_refused(a_run, tmp_path):
+    """MCAP has no check sum of it."""
+    path, _ = a_run
+    data, other = path.read_bytes(), tmp_path / "other.mcap"
+    assert data.count(b"rate_hz\x04\0\0\x001000") == 1
+    other.write_bytes(data.replace(b"rate_hz\x04\0\0\x001000", b"rate_hz\x04\0\0\x002000"))
+    with pytest.raises(BadInput, match="is damaged.*no sample"):
+        logs.read(other)
 
 
 def test_time_goes_on_when_the_boards_tick_wraps(tmp_path):

@@ -1,0 +1,54 @@
+"""Files of which one bit is another: what is read of them is the same, or said to be damaged, or refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codegen.common.errors import BadInput
+from codegen.motion.trajectory import Trajectory
+from host.record.log import Run
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether all that was read is equal, nan to nan."""
+    if isinstance(a, Run | Trajectory):
+        return all(same(value, vars(b)[name]) for name, value in vars(a).items() if name not in ("damage", "source"))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and a.shape == b.shape and a.tobytes() == b.tobytes()
+    return bool(a == b)
+
+
+def is_beginning(part: Run, whole: Run) -> bool:
+    """Whether the samples that are left are the first ones."""
+    n = len(part.t)
+    return all(same(getattr(part, name), getattr(whole, name)[:n])
+               for name in ("t", "position", "target", "rate", "torque", "duty", "state"))
+
+
+def flipped(path: Path, read: Callable[[Path], Any], number: int, seed: int) -> Counter[str]:
+    """How many of so many copies, one random bit each another, were: the same, said (damaged; what is left is right),
+    refused, silent (something else without a word)."""
+    random, whole, data = np.random.default_rng(seed), read(path), path.read_bytes()
+    damaged, found = path.with_stem(f"{path.stem}-flipped"), Counter[str]()
+    for _ in range(number):
+        at, bit = int(random.integers(len(data))), int(random.integers(8))
+        damaged.write_bytes(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1:])
+        try:
+            part = read(damaged)
+        except BadInput as error:
+            assert "\n" not in str(error)
+            found["refused"] += 1
+            continue
+        if isinstance(part, Run) and part.damage:
+            assert is_beginning(part, whole), (at, bit)
+            found["said"] += 1
+        else:
+            found["the same" if same(part, whole) else f"silent: bit {bit} of byte {at}"] += 1
+    return found
