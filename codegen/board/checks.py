@@ -56,6 +56,10 @@ def _sections(board: Board) -> None:
     if (board.outputs.continuous_a is None) != (board.outputs.thermal_s is None):
         raise BadInput(file, "outputs.continuous_a", board.outputs.continuous_a,
                        "goes with thermal_s: give both or neither")
+    if board.outputs.wake_us and (board.gate_driver or not board.channels):
+        raise BadInput(file, "outputs.wake_us", board.outputs.wake_us, "has no use without a [[channel]]"
+                       if not board.channels else "has no use with [gate_driver], which is awake from the start on",
+                       "leave it out")
     if any(c.opposite for c in board.channels) and not board.outputs.dead_ns:
         raise BadInput(file, "outputs.dead_ns", None, "is required by half bridges")
     broken = {e.timer for e in board.outputs.estop}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -50,6 +51,7 @@ class Estop(Table):
 class Outputs(Table):
     """timer: of a board without channels: it drives nothing, its updates are the ticks and its break is the e-stop.
     enable: high lets the drivers on. fault: low when a driver has one. gated: the loop cuts `enable` by itself.
+    wake_us: that bridges take which sleep while `enable` is low; until then their fault line may be low.
     dead_ns: between the two switches of a half bridge. duty_max: the largest share of the bus voltage that a bridge is
     asked for, less than 1 where its upper switches live on bootstrap capacitors that need a time with it low.
     continuous_a, thermal_s: A that each motor's driver carries for good, and the time constant with which it gets warm.
@@ -59,11 +61,17 @@ class Outputs(Table):
     enable: PinName
     fault: PinName | None = None
     gated: bool = False
+    wake_us: Annotated[int, Field(ge=0, le=20_000)] = 0
     dead_ns: Annotated[int, Field(ge=0, le=1000)] = 0
     duty_max: Annotated[float, Field(ge=0.5, le=1.0)] = 1.0
     continuous_a: Annotated[float, Field(gt=0.0, le=1000.0)] | None = None
     thermal_s: Annotated[float, Field(gt=0.0, le=1000.0)] | None = None
     estop: Annotated[list[Estop], Field(min_length=1)]
+
+    def wake_ticks(self, rate_hz: int) -> int:
+        """Ticks after `enable` rises in which bridges wake up: up to whole ones and one more, since it rises within a
+        tick; 0 for bridges that never sleep."""
+        return math.ceil(1e-6 * self.wake_us * rate_hz) + 1 if self.wake_us else 0
 
 
 class CanPins(Table):

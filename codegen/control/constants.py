@@ -309,11 +309,13 @@ def _drives(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def _brake(mechanism: Mechanism, board: Board | None) -> dict[str, int]:
-    """The brakes' times in ticks, up to whole ones and one more: the level changes within a tick."""
+    """The brakes' times in ticks, up to whole ones and one more: the level changes within a tick. They open once the
+    bridges are awake."""
     brake, hz = mechanism.safety.brake, mechanism.control.rate_hz
     if brake is None or (board is not None and board.outputs is None):
         return {"brake": 0, "brake_opens": 0, "brake_closes": 0}
-    return {"brake": 1, "brake_opens": math.ceil(brake.release_s * hz) + 1,
+    wakes = board.outputs.wake_ticks(hz) if board and board.outputs else 0
+    return {"brake": 1, "brake_opens": math.ceil(brake.release_s * hz) + 1 + wakes,
             "brake_closes": math.ceil(brake.engage_s * hz) + 1}
 
 

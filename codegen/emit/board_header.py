@@ -102,6 +102,7 @@ def _driving(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Chann
         "currents": board_rows.currents(pwm["currents"]["loops"]) if pwm["currents"] else "",
         "brake": board_rows.place(chip, brake.pin) | {"level": int(brake.release == "high")} if brake else None,
         "enable": board_rows.place(chip, outputs.enable),
+        "wake_ticks": outputs.wake_ticks(mechanism.control.rate_hz),
         "estops": board_rows.estops(chip, outputs),
         "driver_fault": board_rows.place(chip, outputs.fault) if outputs.fault else None,
         "pwm": pwm | {"gate_driver": _gate_driver(board), "sense": _sense(mechanism, board)},

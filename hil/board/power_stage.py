@@ -10,12 +10,14 @@ from codegen.board import description
 from hil.board.bridges import Bridge, Served, pin_of
 from hil.board.coupled import library
 from hil.board.drv8301 import Drv8301
+from hil.board.sleeping_bridges import SleepingBridges
 from hil.chip.stm32.chip import Stm32
 from hil.chip.stm32.timer import Timer
 
 
 class PowerStage:
-    """gate_drivers: chips that are told things over SPI, if the board has such. motor_wires (J): share of a bridge's
+    """gate_drivers: chips that are told things over SPI, if the board has such. sleeping: bridges that its enable line
+    wakes, if it has such. motor_wires (J): share of a bridge's
     voltage at its motor; -1: the wrong way round."""
 
     def __init__(self, board: description.Board, chip: Stm32, joints: Served,
@@ -26,6 +28,7 @@ class PowerStage:
         self.gate_drivers = [Drv8301() for _ in selects]
         self.motor_wires = [1.0 for _ in joints]
         self.on_change: Callable[[], None] = lambda: None  # called where duties and pins do not tell it
+        self.sleeping = SleepingBridges() if board.outputs and board.outputs.wake_us else None
         self._fault_pulled = self._estop_open = False
         self.bus_voltage = bus_voltage
         self._bridges = [Bridge(board, chip, joint, channel) if channel else None for joint, channel in joints]
@@ -39,6 +42,8 @@ class PowerStage:
             for port, pin in self._selects:
                 port.asked |= 1 << pin
             self._enable[0].on_output = self._move_enable
+        if self._enable and self.sleeping:
+            self._enable[0].on_output = self._wake
 
     @property
     def bus_voltage(self) -> float:
@@ -58,7 +63,7 @@ class PowerStage:
     def terminals(self) -> list[float | None]:
         """V on each motor; None where its terminals float."""
         floating: list[float | None] = [None for _ in self._bridges]
-        if not self.on:
+        if not self.on or self.sleeping and not self.sleeping.drives(self._chip.seconds):
             return floating
         shares = [bridge.share if bridge and self._let_through(j) else None for j, bridge in enumerate(self._bridges)]
         wires = zip(shares, self.motor_wires, strict=True)
@@ -66,7 +71,10 @@ class PowerStage:
 
     def settled(self) -> bool:
         """Whether time alone changes nothing in it."""
-        return all(driver.settled(self._chip.seconds) for driver in self.gate_drivers)
+        now = self._chip.seconds
+        if self.sleeping and not self.sleeping.settled(now):
+            return False
+        return all(driver.settled(now) for driver in self.gate_drivers)
 
     @property
     def timers(self) -> set[Timer]:
@@ -116,7 +124,9 @@ class PowerStage:
 
     def _fault_line(self) -> bool:
         """The level of the drivers' common fault line, which each of them can pull low."""
-        return not (self._fault_pulled or any(driver.pulls_fault(self._chip.seconds) for driver in self.gate_drivers))
+        now = self._chip.seconds
+        asleep = self.sleeping is not None and self.sleeping.pulls_fault(now)
+        return not (self._fault_pulled or asleep or any(driver.pulls_fault(now) for driver in self.gate_drivers))
 
     def _move_enable(self) -> None:
         """The line that wakes the gate drivers may have moved."""
@@ -124,6 +134,11 @@ class PowerStage:
         for driver in self.gate_drivers:
             driver.enable(self._chip.seconds, self._enable[0].driven(self._enable[1]))
         self._changed()
+
+    def _wake(self) -> None:
+        """The line that wakes bridges may have moved."""
+        if self.sleeping and self.sleeping.enable(self._chip.seconds, self.on):
+            self._changed()
 
     def _exchange(self, word: int, mode: int) -> int:
         """What the selected gate driver answers; two at once answer nothing sensible."""
@@ -146,6 +161,7 @@ class PowerStage:
             return
         self._chip.before_change()
         self._estop_open = pressed
+        self._wake()
         self._changed()
         for loop in self._board.outputs.estop:
             port, pin = pin_of(self._chip, loop.pin)

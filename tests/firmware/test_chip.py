@@ -20,6 +20,7 @@ from codegen.board import reader as boards
 from codegen.common.cache import kept, key_of, program
 from codegen.common.firmware import application
 from codegen.emit import board_header
+from codegen.mechanism.description import Brake, Safety
 from hil.chip import family as chips
 from hil.chip.elf import Image
 from hil.chip.nvic import FIRST_IRQ
@@ -355,6 +356,49 @@ def test_outputs_stay_off_until_they_are_enabled_and_go_off_when_told(machine):
     board.poke("arm", 2)
     board.run(0.005)
     assert not board.drivers_on and board.outputs[0] == 0.0 and not board["enabled"]
+
+
+def test_bridges_that_wake_up_get_neutral_until_then_and_their_fault_line_means_nothing(machine):
+    """wake_us of these boards is 2000 us, and ticks come every ms: neutral for 2 to 3 ms after enable."""
+    looks = ARMED.replace("arm, ", "arm, fault, ").replace("ticks++;", "ticks++; fault = ft_chip_driver_fault();")
+    board = machine(looks).run(0.01)
+    line = board.board.outputs.fault
+    board.port(line).drive(int(line[2:]), False)  # low all the time
+    board.run(0.002)
+    assert not board["fault"]
+    board.poke("arm", 1)
+    while not board.drivers_on:
+        board.run(1e-5)
+    for _ in range(200):
+        assert board.outputs == (0.0, 0.0, 0.0) and not board["fault"]
+        board.run(1e-5)
+    board.run(0.0021)
+    assert board.outputs[0] == 0.5 and board["fault"]
+    board.poke("arm", 2)
+    board.run(0.002)
+    assert board.outputs[0] == 0.0 and not board["fault"]
+    board.poke("arm", 1)
+    board.run(0.0015)
+    assert board.drivers_on and board.outputs[0] == 0.0 and not board["fault"]
+
+
+def test_holding_brakes_open_once_the_bridges_are_awake(machine, monkeypatch):
+    unbraked = three_link
+    monkeypatch.setattr("tests.firmware.test_chip.three_link", lambda name, folder: replace(
+        unbraked(name, folder), safety=Safety(brake=Brake(release_s=0.03, engage_s=0.06))))
+    board = machine(ARMED.replace("ft_chip_outputs(arm == 1);", "ft_chip_outputs(arm == 1); ft_chip_brake(arm == 1);"))
+    pin = board.board.brake.pin
+    board.run(0.01).poke("arm", 1)
+    while not board.drivers_on:
+        board.run(1e-5)
+    for _ in range(200):
+        assert not board.port(pin).driven(int(pin[2:]))
+        board.run(1e-5)
+    board.run(0.0011)
+    assert board.port(pin).driven(int(pin[2:]))
+    board.poke("arm", 2)
+    board.run(0.0011)
+    assert not board.port(pin).driven(int(pin[2:]))
 
 
 def test_estop_drops_the_outputs_and_they_do_not_come_back(machine):
@@ -743,6 +787,16 @@ MUTATIONS = {
     "compare values are not preloaded": (
         "f405rg-4", "stm32/stm32_registers.h", "TIM_CCMR_OC_PRELOAD (1u << 3)", "TIM_CCMR_OC_PRELOAD 0u",
         lambda machine: test_duty_of_a_tick_is_held_over_the_next_whole_tick(machine)),
+    "bridges that wake up are driven": (
+        "f405rg-4", "stm32/ft_outputs.c", "    if (!ft_outputs_awake()) {", "    if (false) {",
+        lambda machine: test_bridges_that_wake_up_get_neutral_until_then_and_their_fault_line_means_nothing(machine)),
+    "bridges that sleep are believed": (
+        "f405rg-6", "stm32/ft_outputs.c", "    if (!ft_outputs_awake())\n        return false;", "",
+        lambda machine: test_bridges_that_wake_up_get_neutral_until_then_and_their_fault_line_means_nothing(machine)),
+    "bridges are given their time once only": (
+        "nucleo-g474re-6", "stm32/ft_outputs.c", "        ft_waking = FT_WAKE_TICKS;",
+        "        static uint32_t once;\n        ft_waking = once++ ? 0 : FT_WAKE_TICKS;",
+        lambda machine: test_bridges_that_wake_up_get_neutral_until_then_and_their_fault_line_means_nothing(machine)),
     "an idle line wakes nobody": (
         "nucleo-g474re-6", "stm32g4/ft_usart.c", " | USART_CR1_IDLEIE;", ";",
         lambda machine: test_a_frame_is_answered_when_it_ends_however_long_a_tick_is(machine)),

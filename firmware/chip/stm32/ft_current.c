@@ -316,6 +316,13 @@ static void ft_loops_serve(const uint32_t raw[])
         ft_loops_state.pulse--;
 }
 
+/* The outputs are on, and the bridges wake up. */
+static void ft_loops_wait(void)
+{
+    for (uint32_t i = 0; i < FT_LOOPS; i++)
+        ft_output_write(ft_loop_table[i].joint, 0.0f);
+}
+
 /* The end of the converter's sequence. Should the application be switching
  * the outputs on just when they are dropped here, they are dropped again. */
 void ft_current_interrupt(void)
@@ -325,10 +332,12 @@ void ft_current_interrupt(void)
     ft_loops_state.runs++;
     if (ft_loops_state.cause != FT_CURRENT_GOOD)
         ft_chip_safe();
-    if (ft_chip_outputs_enabled())
+    if (!ft_chip_outputs_enabled())
+        ft_loops_rest(raw);
+    else if (ft_outputs_awake())
         ft_loops_serve(raw);
     else
-        ft_loops_rest(raw);
+        ft_loops_wait();
 }
 
 #endif

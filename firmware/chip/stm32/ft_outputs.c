@@ -80,6 +80,12 @@ static struct {
 static float ft_asked[FT_TABLE_SIZE]; /* of a current loop */
 static volatile bool ft_wanted; /* outputs were switched on, and not off */
 
+/* Bridges that sleep while enable is low take a while to wake up, and may pull
+ * their fault line low until they have. For so many ticks their duties are
+ * neutral, their fault line means nothing, and holding brakes stay closed. */
+static volatile uint32_t ft_waking; /* ticks left */
+static volatile bool ft_opens;      /* brakes that are to open after that */
+
 /* ---- Timers ------------------------------------------------------------- */
 
 /* Give every used output of a timer this mode; one byte of CCMR1, CCMR2 is an
@@ -175,9 +181,13 @@ static inline void ft_write_neutral(void)
 }
 
 /* Write the duties that were computed to the compare registers, or ask the
- * current loops for them. */
+ * current loops for them. Bridges that sleep or wake up get neutral. */
 static inline void ft_write_duties(void)
 {
+    if (!ft_outputs_awake()) {
+        ft_write_neutral();
+        return;
+    }
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
         const ft_drive *d = &ft_drive_table[i];
@@ -237,6 +247,16 @@ static inline void ft_stop_by_software(void)
         ft_chip_safe();
 }
 
+/* Let a tick of waking up be over. */
+static inline void ft_let_wake(void)
+{
+    if (FT_WAKE_TICKS == 0 || ft_waking == 0)
+        return;
+    ft_waking--;
+    if (ft_waking == 0 && ft_opens)
+        ft_chip_brake(true);
+}
+
 /* Put the directions on the pins that belong to the interval at hand. */
 static inline void ft_switch_directions(void)
 {
@@ -256,6 +276,7 @@ enum { FT_LATE_CYCLES = 128 };
 void ft_outputs_take_over(void)
 {
     ft_stop_by_software();
+    ft_let_wake();
     ft_switch_directions();
     ft_write_neutral();
 }
@@ -284,6 +305,7 @@ static uint32_t ft_began_at;           /* the one that the tick came from */
 void ft_outputs_take_over(void)
 {
     ft_stop_by_software();
+    ft_let_wake();
     ft_currents_watch();
     ft_boundary++;
     if (ft_ready_for == ft_boundary) {
@@ -390,6 +412,11 @@ bool ft_outputs_wanted(void)
     return ft_wanted;
 }
 
+bool ft_outputs_awake(void)
+{
+    return FT_WAKE_TICKS == 0 || (ft_wanted && ft_waking == 0);
+}
+
 /* ---- On and off --------------------------------------------------------- */
 
 /* Let the drivers on or off. Gate drivers stay on: the enable pin also powers
@@ -426,8 +453,10 @@ void ft_chip_outputs(bool enabled)
     for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++) /* write 0 to clear */
         if (ft_pwm_table[i].protection == FT_BREAK)
             ft_pwm_table[i].timer->SR = TIM_SR_FLAGS & ~TIM_SR_BIF;
-    if (!ft_wanted)
+    if (!ft_wanted) {
         ft_currents_on();
+        ft_waking = FT_WAKE_TICKS;
+    }
     ft_wanted = true;
     ft_timers_drive(true);
     ft_drivers_enable(true);
@@ -448,7 +477,9 @@ bool ft_chip_outputs_enabled(void)
 void ft_chip_brake(bool open)
 {
 #ifdef FT_BRAKE_PORT
-    ft_pin_put(FT_BRAKE_PORT, FT_BRAKE_PIN, open == (FT_BRAKE_RELEASE != 0));
+    bool opens = open && ft_outputs_awake();
+    ft_opens = open && !opens;
+    ft_pin_put(FT_BRAKE_PORT, FT_BRAKE_PIN, opens == (FT_BRAKE_RELEASE != 0));
 #else
     (void)open;
 #endif
@@ -485,11 +516,15 @@ bool ft_drivers_report(void)
 }
 
 /* Drivers that are not what they were told to be are at fault if they are on;
- * if they are off, they are being told. */
+ * if they are off, they are being told. Of bridges that sleep or wake up the
+ * fault line means nothing; it is read first, since the outputs may be
+ * switched meanwhile. */
 bool ft_chip_driver_fault(void)
 {
     bool ready = ft_chip_drivers_ready();
     bool fault = ready ? ft_drivers_report() : ft_wanted;
+    if (!ft_outputs_awake())
+        return false;
     return !FT_TOLERANT && fault;
 }
 

@@ -66,6 +66,7 @@ void ft_currents_watch(void);     /* at the boundary of two ticks */
 void ft_current_ask(uint32_t joint, float share);
 void ft_output_write(uint32_t joint, float duty);
 bool ft_outputs_wanted(void);
+bool ft_outputs_awake(void);      /* the bridges have had time to wake up */
 
 /* The converter of the motors' currents, one family's: a timer has it take
  * all of them in every PWM period, and its interrupt reads them. */

@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput
+from codegen.board import reader as boards
+from codegen.common.errors import BadInput, Refused
 from codegen.mechanism.description import Mechanism
 from codegen.motion.trajectory import Trajectory, knots
 from codegen.toolchain import platformio as build
@@ -180,3 +181,40 @@ def test_a_driver_that_reports_a_fault_stops_the_arm(name):
         session.pump()
         assert session.status.state == STATES["FAULT"][0] and session.status.fault == FAULTS["DRIVER"][0]
         assert board.outputs_safe()
+
+
+@pytest.mark.parametrize("name", [name for name in DRIVING if boards.load(name).outputs.wake_us])
+@pytest.mark.parametrize(("wake_s", "low_asleep"), [(0.5e-3, True), (1e-3, True), (1e-3, False), (0.0, True)])
+def test_bridges_whose_fault_line_is_low_while_they_sleep_or_wake_up_are_armed(name, wake_s, low_asleep):
+    """Data sheets allow all of these. A fault after that still stops the arm."""
+    mechanism, built = image(name)
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        board.power.sleeping.wake_s, board.power.sleeping.low_asleep = wake_s, low_asleep
+        session = armed(board)
+        rig.pump(board, session, 3)
+        assert session.status.state == STATES["HOLD"][0] and not np.isnan(board.voltages()).any()
+        board.driver_fault(True)
+        board.run(0.05)
+        session.pump()
+        assert session.status.state == STATES["FAULT"][0] and session.status.fault == FAULTS["DRIVER"][0]
+        assert board.outputs_safe()
+        session.link.close()
+
+
+def test_a_driver_that_is_at_fault_is_found_so_once_it_has_had_its_time_to_wake_up():
+    mechanism, built = image("nucleo-g474re-6")
+    with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
+        board.driver_fault(True)
+        session = session_with(board)
+        session.connect()
+        with pytest.raises(Refused, match="took ARM but did not reach HOLD .* fault DRIVER"):
+            rig.arm(board, session)
+        assert board.outputs_safe()
+        session.link.close()
+
+
+def test_current_loops_wait_for_bridges_that_wake_up():
+    """The pulse that tries their sensors would find nothing in a bridge that sleeps."""
+    mechanism, built = image("nucleo-g474re-6", "current")
+    result = moved(mechanism, built)
+    assert result.ended == "done" and result.faults == ()
