@@ -26,7 +26,7 @@ $(VENV)/.test: pyproject.toml .ci/system-packages
 	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo
-	@$(RUN) -m hil.scenarios.demo
+	@$(RUN) -m femtorque.hil.scenarios.demo
 
 # three workers on two processors: one always waits for a board's clock or a compiler; none compiles Python that another
 # one or a program before it has compiled

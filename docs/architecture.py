@@ -40,7 +40,7 @@ def imported(tree: ast.AST, known: Iterable[str]) -> set[str]:
 
 
 def room(module: str) -> str:
-    """codegen.model.bodies is in codegen.model."""
+    """femtorque.codegen.model.bodies is in femtorque.codegen.model."""
     return ".".join(module.split(".")[:2])
 
 

@@ -1,4 +1,4 @@
-"""docs/faults.md, from the tables of codegen.wire.messages: run `python docs/faults_page.py` after changing them."""
+"""docs/faults.md, from the tables of femtorque.codegen.wire.messages: run `python docs/faults_page.py` after changing them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from codegen.control.constants import BUS_HIGH, BUS_LOW, FOLLOWING_S, HOST_LOST, STOP_S  # noqa: E402
-from codegen.control.drives import SILENT_S, SILENT_TICKS  # noqa: E402
-from codegen.mechanism.description import Control, Safety  # noqa: E402
-from codegen.wire import messages  # noqa: E402
+from femtorque.codegen.control.constants import BUS_HIGH, BUS_LOW, FOLLOWING_S, HOST_LOST, STOP_S  # noqa: E402
+from femtorque.codegen.control.drives import SILENT_S, SILENT_TICKS  # noqa: E402
+from femtorque.codegen.mechanism.description import Control, Safety  # noqa: E402
+from femtorque.codegen.wire import messages  # noqa: E402
 
 PAGE = ROOT / "docs" / "faults.md"
 

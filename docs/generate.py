@@ -21,17 +21,17 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
 import femtorque  # noqa: E402
-from codegen.board.chip import Can  # noqa: E402
-from codegen.board.description import Board  # noqa: E402
-from codegen.board.fieldbus import bits  # noqa: E402
-from codegen.board.reader import BOARDS, load, names  # noqa: E402
-from codegen.drive.bit_timing import DATA_BITRATES  # noqa: E402
-from codegen.drive.budget import Wire, servo_load  # noqa: E402
-from codegen.drive.budget import load as bus_load  # noqa: E402
-from codegen.drive.catalogue import CATALOGUE, DRIVES, SERVOS  # noqa: E402
-from codegen.mechanism.motors import MOTORS, Sold  # noqa: E402
-from codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
-from codegen.wire import codec, messages  # noqa: E402
+from femtorque.codegen.board.chip import Can  # noqa: E402
+from femtorque.codegen.board.description import Board  # noqa: E402
+from femtorque.codegen.board.fieldbus import bits  # noqa: E402
+from femtorque.codegen.board.reader import BOARDS, load, names  # noqa: E402
+from femtorque.codegen.drive.bit_timing import DATA_BITRATES  # noqa: E402
+from femtorque.codegen.drive.budget import Wire, servo_load  # noqa: E402
+from femtorque.codegen.drive.budget import load as bus_load  # noqa: E402
+from femtorque.codegen.drive.catalogue import CATALOGUE, DRIVES, SERVOS  # noqa: E402
+from femtorque.codegen.mechanism.motors import MOTORS, Sold  # noqa: E402
+from femtorque.codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
+from femtorque.codegen.wire import codec, messages  # noqa: E402
 
 GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this page -->\n"
 

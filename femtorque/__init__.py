@@ -11,18 +11,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from codegen.common.errors import BadInput, Refused
-    from codegen.motion.trajectory import Trajectory
-    from hil.play.api import virtual_board
-    from host.api import Mechanism, plan_motion, report
-    from host.board import Board
+    from femtorque.codegen.common.errors import BadInput, Refused
+    from femtorque.codegen.motion.trajectory import Trajectory
+    from femtorque.hil.play.api import virtual_board
+    from femtorque.host.api import Mechanism, plan_motion, report
+    from femtorque.host.board import Board
 
 __version__ = "0.2.0"
 __all__ = ["BadInput", "Board", "Mechanism", "Refused", "Trajectory", "plan_motion", "report", "virtual_board"]
 
-_HOMES = {"BadInput": "codegen.common.errors", "Refused": "codegen.common.errors",
-          "Mechanism": "host.api", "Trajectory": "codegen.motion.trajectory", "Board": "host.board",
-          "plan_motion": "host.api", "report": "host.api", "virtual_board": "hil.play.api"}
+_HOMES = {"BadInput": "femtorque.codegen.common.errors", "Refused": "femtorque.codegen.common.errors",
+          "Mechanism": "femtorque.host.api", "Trajectory": "femtorque.codegen.motion.trajectory", "Board": "femtorque.host.board",
+          "plan_motion": "femtorque.host.api", "report": "femtorque.host.api", "virtual_board": "femtorque.hil.play.api"}
 
 
 def __getattr__(name: str) -> Any:

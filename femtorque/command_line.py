@@ -18,10 +18,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from codegen.common.errors import BadInput, Refused
-from codegen.common.extras import EXTRAS, installing
-from codegen.common.tidy import printable
 from femtorque import __version__
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.extras import EXTRAS, installing
+from femtorque.codegen.common.tidy import printable
 from femtorque.commands import board, mechanism, motion, virtual
 from femtorque.commands.answer import Answer, only_json, show
 

@@ -8,20 +8,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.mechanism import description
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory
-from codegen.reference import instant
-from codegen.verify.torque import Torque, motor_torque, torque
-from codegen.wire.units import from_wire, to_wire
-from host.plan import plan, waypoints
-from host.record import log
-from host.show import report as pages
-from host.show.findings import Findings
+from femtorque.codegen.mechanism import description
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.reference import instant
+from femtorque.codegen.verify.torque import Torque, motor_torque, torque
+from femtorque.codegen.wire.units import from_wire, to_wire
+from femtorque.host.plan import plan, waypoints
+from femtorque.host.record import log
+from femtorque.host.show import report as pages
+from femtorque.host.show.findings import Findings
 
 
 class Mechanism(description.Mechanism):
-    """A validated mechanism (all that codegen.mechanism.description.Mechanism has), and what a script does with it
+    """A validated mechanism (all that femtorque.codegen.mechanism.description.Mechanism has), and what a script does with it
     first."""
 
     @staticmethod
@@ -31,7 +31,7 @@ class Mechanism(description.Mechanism):
         return Mechanism(**{f.name: getattr(read, f.name) for f in fields(read)})
 
     def torque(self, trajectory: Trajectory | str | Path, total: bool = False) -> Torque:
-        """Feed-forward torques of every control tick of a motion, by the float64 reference (codegen.verify.torque).
+        """Feed-forward torques of every control tick of a motion, by the float64 reference (femtorque.codegen.verify.torque).
 
         total adds what the motors themselves need (Eq. 19). Raises BadInput if the motion cannot be used.
 
@@ -85,7 +85,7 @@ class Mechanism(description.Mechanism):
 def plan_motion(mechanism: description.Mechanism, points: str | Path, *, tip: str | None = None,
                 begin: ArrayLike | None = None,
                 back: bool = False, speed: float = 1.0, reserve: float = plan.RESERVE) -> plan.Plan:
-    """A jerk-limited motion within all limits through the waypoints of a TOML or CSV file (host.plan.waypoints).
+    """A jerk-limited motion within all limits through the waypoints of a TOML or CSV file (femtorque.host.plan.waypoints).
 
     tip: LINK or LINK:x,y,z. begin: joint positions (J,), by default the start pose. back: return there at the end.
     Raises BadInput for waypoints that cannot be right, Refused for those that cannot be reached or held.

@@ -11,24 +11,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory, knots
-from codegen.wire.names import flag, state_name
-from codegen.wire.units import from_wire
-from host.link import requests as lab
-from host.link.clock import Clock
-from host.link.configuration import Configuration
-from host.link.link import BAUD, Link
-from host.link.ports import find, is_auto
-from host.link.session import Session
-from host.plan import plan as planning
-from host.plan.plan import SAME
-from host.record.log import Log
-from host.stream import preflight
-from host.stream.preflight import Preflight
-from host.stream.stream import Interrupts, Outcome, Progress, check_start, stream
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, knots
+from femtorque.codegen.wire.names import flag, state_name
+from femtorque.codegen.wire.units import from_wire
+from femtorque.host.link import requests as lab
+from femtorque.host.link.clock import Clock
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.link.link import BAUD, Link
+from femtorque.host.link.ports import find, is_auto
+from femtorque.host.link.session import Session
+from femtorque.host.plan import plan as planning
+from femtorque.host.plan.plan import SAME
+from femtorque.host.record.log import Log
+from femtorque.host.stream import preflight
+from femtorque.host.stream.preflight import Preflight
+from femtorque.host.stream.stream import Interrupts, Outcome, Progress, check_start, stream
 
 APPROACH = 0.1  # of the limits of rate, on the way to where a motion starts
 
@@ -76,7 +76,7 @@ class Board:
 
     @property
     def state(self) -> str:
-        """Name of the board's state (codegen.wire.messages.STATES)."""
+        """Name of the board's state (femtorque.codegen.wire.messages.STATES)."""
         self.session.pump()
         return state_name(self.session.status)
 

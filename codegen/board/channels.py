@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from codegen.board import fieldbus, thermistor
-from codegen.board.description import (
+from femtorque.codegen.board import fieldbus, thermistor
+from femtorque.codegen.board.description import (
     ADC_COUNTS,
     ADC_V,
     Board,
     Channel,
 )
-from codegen.board.reader import load
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.board.reader import load
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Joint, Mechanism
 
 CURRENT_SHARE = 0.7  # of what a sensor can tell: the most that is asked for
 CURRENT_TRIP = 1.2  # of the most that is asked for: beyond it the outputs are dropped

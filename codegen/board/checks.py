@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codegen.board.chip import Timer
-from codegen.board.description import Board, Channel, CurrentSense, Outputs
-from codegen.board.uses import Use, uses
-from codegen.common.errors import BadInput
-from codegen.common.nearest import hint
+from femtorque.codegen.board.chip import Timer
+from femtorque.codegen.board.description import Board, Channel, CurrentSense, Outputs
+from femtorque.codegen.board.uses import Use, uses
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.nearest import hint
 
 BAUD_ERROR = 0.005  # that both sides together can live with many times over
 # of what a sensor can tell, by which its zero may be off: trip and zero together stay within its range

@@ -232,4 +232,4 @@ def signals(text: str) -> dict[str, dict[str, int]]:
 @cache
 def family(name: str) -> Chip:
     """The family of that name, a Family."""
-    return import_module(f"codegen.board.{name}").CHIP
+    return import_module(f"femtorque.codegen.board.{name}").CHIP

@@ -9,10 +9,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from codegen.board import chip as chips
-from codegen.board.chip import Chip
-from codegen.board.thermistor import Thermistor
-from codegen.mechanism.description import Mechanism
+from femtorque.codegen.board import chip as chips
+from femtorque.codegen.board.chip import Chip
+from femtorque.codegen.board.thermistor import Thermistor
+from femtorque.codegen.mechanism.description import Mechanism
 
 ADC_V = 3.3  # what the converter's full range stands for
 ADC_COUNTS = 4096

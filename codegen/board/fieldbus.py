@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from codegen.board.chip import Can
-from codegen.board.description import Board, CanPins, HalfDuplex
-from codegen.common.errors import BadInput
-from codegen.common.nearest import hint
-from codegen.drive.bit_timing import BITRATES, DATA_BITRATES, BitTiming, timings
-from codegen.drive.feetech import BITS_A_BYTE
-from codegen.mechanism.description import Bus, Drive, Joint, Mechanism
+from femtorque.codegen.board.chip import Can
+from femtorque.codegen.board.description import Board, CanPins, HalfDuplex
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.drive.bit_timing import BITRATES, DATA_BITRATES, BitTiming, timings
+from femtorque.codegen.drive.feetech import BITS_A_BYTE
+from femtorque.codegen.mechanism.description import Bus, Drive, Joint, Mechanism
 
 FAMILIES = ("damiao", "robstride", "cubemars", "mini-cheetah", "feetech")  # in the order of FT_FAMILY_
 LINE_ERROR = 0.005  # of a wire's bit rate, as of the host link's

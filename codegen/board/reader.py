@@ -5,7 +5,7 @@ A board file holds `name`, `chip` (a folder of firmware/chip), `package` where i
 `[encoders]` and one `[[channel]]` a motor: encoder timer with its two pins, PWM output, direction pin or the second
 half bridge. `[can]` names buses for drives, `[half_duplex]` wires for servos; a board may have these alone, with
 `[outputs]`. `[reserved]` names the pins that are wired to something else.
-Alternate functions are the chip's business (`codegen.board.chip`).
+Alternate functions are the chip's business (`femtorque.codegen.board.chip`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from codegen.board import chip as chips
-from codegen.board.checks import check
-from codegen.board.description import Board, BoardFile, Table
-from codegen.common.errors import BadInput
-from codegen.common.firmware import FIRMWARE
-from codegen.common.nearest import hint, nearest
+from femtorque.codegen.board import chip as chips
+from femtorque.codegen.board.checks import check
+from femtorque.codegen.board.description import Board, BoardFile, Table
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.firmware import FIRMWARE
+from femtorque.codegen.common.nearest import hint, nearest
 
 BOARDS = FIRMWARE / "boards"
 DEFAULT = "f405rg-4"

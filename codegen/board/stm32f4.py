@@ -3,7 +3,7 @@ table 9)."""
 
 from __future__ import annotations
 
-from codegen.board.chip import (
+from femtorque.codegen.board.chip import (
     BitLimits,
     BrownOut,
     Can,

@@ -3,7 +3,19 @@ table 13)."""
 
 from __future__ import annotations
 
-from codegen.board.chip import BitLimits, BrownOut, Can, Chip, Converter, Pll, Rom, Sampling, Timer, Usart, signals
+from femtorque.codegen.board.chip import (
+    BitLimits,
+    BrownOut,
+    Can,
+    Chip,
+    Converter,
+    Pll,
+    Rom,
+    Sampling,
+    Timer,
+    Usart,
+    signals,
+)
 
 _SYSCLK_HZ = 170_000_000  # AHB, both APBs and every timer
 

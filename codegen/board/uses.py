@@ -1,7 +1,7 @@
 """What of its chip a board uses: pins, timers and their outputs, DMA streams, each with its user and its clock.
 
-Everything that is to be known of who uses what follows from this one walk: conflicts (`codegen.board.checks`), the
-table of pins and the clocks that are switched on (`codegen.emit.board_header`).
+Everything that is to be known of who uses what follows from this one walk: conflicts (`femtorque.codegen.board.checks`), the
+table of pins and the clocks that are switched on (`femtorque.codegen.emit.board_header`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from codegen.board.description import Board, Channel, ChannelPwm
+from femtorque.codegen.board.description import Board, Channel, ChannelPwm
 
 Mode = Literal["alternate", "open_drain", "input", "output", "output_high", "analogue"]
 Pull = Literal["up", "down", "float"]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from codegen.common.errors import BadInput
+from femtorque.codegen.common.errors import BadInput
 
 VARIABLE = "FEMTORQUE_CACHE"
 LIMIT = 1 << 30  # bytes of all entries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codegen.common.tidy import tidied
+from femtorque.codegen.common.tidy import tidied
 
 
 class BadInput(Exception):

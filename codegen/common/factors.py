@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.vectors import dot, norm, of_lists, product
+from femtorque.codegen.common.vectors import dot, norm, of_lists, product
 
 Array = NDArray[np.float64]
 

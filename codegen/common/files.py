@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codegen.common.errors import BadInput
-from codegen.common.nearest import hint
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.nearest import hint
 
 LARGEST_FILE = 4 * 2**20  # bytes; a 64-link mechanism has some 40 kB
 

@@ -15,7 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from codegen.common.errors import BadInput
+from femtorque.codegen.common.errors import BadInput
 
 MAGIC = b"\x89MCAP0\r\n"
 HEAD = struct.Struct("<BQ")  # kind and length of a record

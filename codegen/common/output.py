@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from codegen.common.errors import BadInput
+from femtorque.codegen.common.errors import BadInput
 
 ENOUGH = 65536  # bytes at either end of a file in which its marks are looked for
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 
-def template(name: str, package: str = "codegen.emit", *, page: bool = False, trim: bool = True) -> Template:
+def template(name: str, package: str = "femtorque.codegen.emit", *, page: bool = False, trim: bool = True) -> Template:
     """The template `name`.j2 of a package. page: HTML, what goes in is escaped. trim: blocks leave no line."""
     return _environment(package, page, trim).get_template(f"{name}.j2")
 

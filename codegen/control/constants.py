@@ -13,18 +13,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from codegen.board import channels
-from codegen.board import reader as boards
-from codegen.board.description import Board
-from codegen.board.fieldbus import used_buses, wire_most, wires
-from codegen.common.errors import BadInput
-from codegen.common.templating import template
-from codegen.control import drives, heat
-from codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
-from codegen.control.observer import observer_gains
-from codegen.control.table import INT32, PER_STEP, REAL, STEPS, STEPS_PER, UINT32, c_row, c_struct, crc, member, real
-from codegen.mechanism.description import Joint, Mechanism
-from codegen.wire.units import position_unit, to_wire
+from femtorque.codegen.board import channels
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.board.description import Board
+from femtorque.codegen.board.fieldbus import used_buses, wire_most, wires
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.control import drives, heat
+from femtorque.codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
+from femtorque.codegen.control.observer import observer_gains
+from femtorque.codegen.control.table import (
+    INT32,
+    PER_STEP,
+    REAL,
+    STEPS,
+    STEPS_PER,
+    UINT32,
+    c_row,
+    c_struct,
+    crc,
+    member,
+    real,
+)
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.wire.units import position_unit, to_wire
 
 STOP_S = 0.25  # from full pace to a standstill on the path
 RAMP_MAX = 1000  # ticks; keeps path lengths within 32 bits

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from codegen.board.fieldbus import FAMILIES, drives, used_buses
-from codegen.control.table import FLOAT, INT32, UINT32, member
-from codegen.drive.damiao import TIMEOUT_UNIT
-from codegen.drive.feetech import FULL, OFFSET_SIGN, TURN, firmware_word
-from codegen.mechanism.description import Drive, Joint, Mechanism
+from femtorque.codegen.board.fieldbus import FAMILIES, drives, used_buses
+from femtorque.codegen.control.table import FLOAT, INT32, UINT32, member
+from femtorque.codegen.drive.damiao import TIMEOUT_UNIT
+from femtorque.codegen.drive.feetech import FULL, OFFSET_SIGN, TURN, firmware_word
+from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
 
 SILENT_S = 5e-3  # without an answer a drive is silent
 HALF_TURN = 2**23  # steps of half a turn of a joint, as C counts turns

@@ -21,14 +21,14 @@ from itertools import count as counting
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.remembered import remembered
-from codegen.control.exponential import exponential
-from codegen.control.observer import observer_gains
-from codegen.mechanism.description import Gains
-from codegen.model.bodies import Body, Model
-from codegen.model.loop_assembly import assemble
-from codegen.model.mass_matrix import mass_matrix
-from codegen.reference.flexible_mass import elastic_mass_matrix
+from femtorque.codegen.common.remembered import remembered
+from femtorque.codegen.control.exponential import exponential
+from femtorque.codegen.control.observer import observer_gains
+from femtorque.codegen.mechanism.description import Gains
+from femtorque.codegen.model.bodies import Body, Model
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.model.mass_matrix import mass_matrix
+from femtorque.codegen.reference.flexible_mass import elastic_mass_matrix
 
 Array = NDArray[np.float64]
 

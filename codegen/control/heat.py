@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from codegen.board.description import Board
-from codegen.common.elementary import square
-from codegen.control.table import FLOAT, UINT32, member
-from codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.board.description import Board
+from femtorque.codegen.common.elementary import square
+from femtorque.codegen.control.table import FLOAT, UINT32, member
+from femtorque.codegen.mechanism.description import Joint, Mechanism
 
 
 @dataclass(frozen=True)

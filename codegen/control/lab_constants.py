@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from codegen.common.errors import BadInput
-from codegen.control.table import INT64, REAL, UINT32, member
-from codegen.control.weight import resolved
-from codegen.mechanism.description import Home, Joint, Mechanism
-from codegen.wire import messages
-from codegen.wire.units import position_unit, to_wire
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.control.table import INT64, REAL, UINT32, member
+from femtorque.codegen.control.weight import resolved
+from femtorque.codegen.mechanism.description import Home, Joint, Mechanism
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.units import position_unit, to_wire
 
 SEEK = {"start": 0, "absolute": 0, "index": 1, "stop": 2}  # FT_SEEK_NONE, _INDEX, _STOP
 SEEK_SPEED = 0.05  # of limits.velocity

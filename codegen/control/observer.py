@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from codegen.common.elementary import exp, square
+from femtorque.codegen.common.elementary import exp, square
 
 
 def observer_gains(bandwidth_hz: float, dt: float) -> tuple[float, float]:

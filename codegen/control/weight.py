@@ -11,15 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from codegen.common.remembered import remembered
-from codegen.common.vectors import norm
-from codegen.control.gains import sample_poses
-from codegen.mechanism.description import Mechanism, Safety
-from codegen.model.bodies import Model
-from codegen.model.loop_assembly import assemble
-from codegen.model.modes import has_modes, in_mode
-from codegen.reference.rigid import newton_euler
-from codegen.wire import messages
+from femtorque.codegen.common.remembered import remembered
+from femtorque.codegen.common.vectors import norm
+from femtorque.codegen.control.gains import sample_poses
+from femtorque.codegen.mechanism.description import Mechanism, Safety
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.model.modes import has_modes, in_mode
+from femtorque.codegen.reference.rigid import newton_euler
+from femtorque.codegen.wire import messages
 
 LOOP_POSES = 8  # of closed loops, whose torques are found one by one
 ROUNDING = 1e-9  # of the weight of all that moves, at an arm of 1 m: what a sum of torques that cancel leaves

@@ -11,8 +11,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from codegen.drive import can, feetech, mit, robstride
-from codegen.drive.catalogue import DriveType
+from femtorque.codegen.drive import can, feetech, mit, robstride
+from femtorque.codegen.drive.catalogue import DriveType
 
 USABLE = 0.9  # of a bus
 TRIALS = 500

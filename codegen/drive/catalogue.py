@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from codegen.common.elementary import square
+from femtorque.codegen.common.elementary import square
 
 Family = Literal["mini-cheetah", "cubemars", "damiao", "robstride", "feetech"]
 

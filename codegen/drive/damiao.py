@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from codegen.drive.can import Frame
+from femtorque.codegen.drive.can import Frame
 
 BROADCAST = 0x7FF
 READ, WRITE = 0x33, 0x55

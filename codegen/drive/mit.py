@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from codegen.drive.can import Frame
-from codegen.drive.catalogue import DriveType
-from codegen.drive.fields import Field, Layout, Range
+from femtorque.codegen.drive.can import Frame
+from femtorque.codegen.drive.catalogue import DriveType
+from femtorque.codegen.drive.fields import Field, Layout, Range
 
 COMMAND = Layout((Field("position", 16), Field("velocity", 12), Field("kp", 12), Field("kd", 12), Field("torque", 12)))
 _STATE = (Field("position", 16), Field("velocity", 12), Field("torque", 12))

@@ -8,10 +8,10 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from codegen.drive.can import Frame
-from codegen.drive.catalogue import DriveType
-from codegen.drive.fields import Field, Layout
-from codegen.drive.mit import State, Target, ranges
+from femtorque.codegen.drive.can import Frame
+from femtorque.codegen.drive.catalogue import DriveType
+from femtorque.codegen.drive.fields import Field, Layout
+from femtorque.codegen.drive.mit import State, Target, ranges
 
 HOST = 0xFD  # the id that vendors' tools use for themselves
 OPERATE, STATE, ENABLE, STOP, SET_ZERO, READ, WRITE = 0x01, 0x02, 0x03, 0x04, 0x06, 0x11, 0x12

@@ -6,16 +6,16 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from codegen.board import fieldbus, thermistor
-from codegen.board.channels import file_of, has_current_loops, served, tick_cycles
-from codegen.board.description import ADC_COUNTS, ADC_V, Board, BrakeOutput, Channel
-from codegen.board.uses import Use, uses
-from codegen.common.errors import BadInput
-from codegen.common.templating import template
-from codegen.emit import board_rows
-from codegen.emit.messages import longest_on_the_wire
-from codegen.emit.pwm import output_timers
-from codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.board import fieldbus, thermistor
+from femtorque.codegen.board.channels import file_of, has_current_loops, served, tick_cycles
+from femtorque.codegen.board.description import ADC_COUNTS, ADC_V, Board, BrakeOutput, Channel
+from femtorque.codegen.board.uses import Use, uses
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.emit import board_rows
+from femtorque.codegen.emit.messages import longest_on_the_wire
+from femtorque.codegen.emit.pwm import output_timers
+from femtorque.codegen.mechanism.description import Joint, Mechanism
 
 SEND_MIN = 1024  # bytes to the host that can wait, at least; more where a frame is longer
 WATCHDOG_S = 0.1  # at LSI's nominal rate; 68 ms on the fastest part

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from codegen.board.chip import Chip
-from codegen.board.description import Channel, GateDriver, Outputs
-from codegen.board.fieldbus import Line, Wired
-from codegen.drive.bit_timing import BitTiming
-from codegen.emit.pwm import CurrentLoop, Drive, PwmTimer
-from codegen.mechanism.description import Joint
+from femtorque.codegen.board.chip import Chip
+from femtorque.codegen.board.description import Channel, GateDriver, Outputs
+from femtorque.codegen.board.fieldbus import Line, Wired
+from femtorque.codegen.drive.bit_timing import BitTiming
+from femtorque.codegen.emit.pwm import CurrentLoop, Drive, PwmTimer
+from femtorque.codegen.mechanism.description import Joint
 
 Served = Sequence[tuple[Joint, Channel | None]]
 

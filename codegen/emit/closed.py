@@ -11,16 +11,16 @@ from textwrap import wrap
 
 import numpy as np
 
-from codegen.common.templating import template
-from codegen.emit import step as step_source
-from codegen.mechanism.description import Joint
-from codegen.model.bodies import Model
-from codegen.model.loop_assembly import Assembly, assemble
-from codegen.reference.discrete import PACE_OF_CORRECTION, SWING
-from codegen.step.c_text import Names, Printer, unit_of
-from codegen.step.closed import LoopStep, allocation
-from codegen.step.search import step_of
-from codegen.wire.units import position_unit
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.mechanism.description import Joint
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import Assembly, assemble
+from femtorque.codegen.reference.discrete import PACE_OF_CORRECTION, SWING
+from femtorque.codegen.step.c_text import Names, Printer, unit_of
+from femtorque.codegen.step.closed import LoopStep, allocation
+from femtorque.codegen.step.search import step_of
+from femtorque.codegen.wire.units import position_unit
 
 PACE, LEAST = 0.02, 1e-3  # rad or m: one step of a start, and where it is too long for the loops
 

@@ -14,11 +14,11 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from codegen.board.description import Board
-from codegen.common.firmware import FIRMWARE
-from codegen.common.templating import template
-from codegen.mechanism.canonical import canonical
-from codegen.mechanism.description import Mechanism
+from femtorque.codegen.board.description import Board
+from femtorque.codegen.common.firmware import FIRMWARE
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.mechanism.canonical import canonical
+from femtorque.codegen.mechanism.description import Mechanism
 
 SOURCE_SUFFIXES = {".c", ".h", ".s", ".S", ".ld", ".ini", ".py", ".json", ".j2"}
 COMPILER = "arm-none-eabi-gcc"

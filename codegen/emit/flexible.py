@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from codegen.common.elementary import square
-from codegen.common.templating import template
-from codegen.emit.step import STATE, write
-from codegen.model.bodies import Model
-from codegen.reference.discrete_flexible import SETTLING
-from codegen.step.c_text import Names, literal, unit_of
-from codegen.step.flexible import FlexibleStep
+from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.emit.step import STATE, write
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.reference.discrete_flexible import SETTLING
+from femtorque.codegen.step.c_text import Names, literal, unit_of
+from femtorque.codegen.step.flexible import FlexibleStep
 
 
 def render(model: Model) -> dict[str, str]:

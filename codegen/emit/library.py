@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 
-from codegen.common.templating import template
-from codegen.mechanism.description import Joint, Mechanism
-from codegen.model.modes import has_modes
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.model.modes import has_modes
 
 AWAY = {True: 0.02, False: 0.1}  # m of slides, rad of others: how far the examples move
 SHARE = 0.4  # of the way that a joint's limits leave it, at most

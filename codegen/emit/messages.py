@@ -1,12 +1,12 @@
-"""The C side of the wire: ft_messages.h and .c, from the table of codegen.wire.messages, for a number of joints."""
+"""The C side of the wire: ft_messages.h and .c, from the table of femtorque.codegen.wire.messages, for a number of joints."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from codegen.common.templating import template
-from codegen.wire import codec, messages
-from codegen.wire.messages import MESSAGES, Field, Message
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.wire import codec, messages
+from femtorque.codegen.wire.messages import MESSAGES, Field, Message
 
 _C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "i32": "int32_t", "i64": "int64_t", "f32": "float"}
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.common.errors import BadInput
-from codegen.common.templating import template
-from codegen.emit import closed as loop_source
-from codegen.emit import step as step_source
-from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
-from codegen.model.loop_assembly import assemble
-from codegen.model.modes import in_mode, ramp
-from codegen.step.c_text import unit_of
-from codegen.step.search import step_of
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.emit import closed as loop_source
+from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.model.modes import in_mode, ramp
+from femtorque.codegen.step.c_text import unit_of
+from femtorque.codegen.step.search import step_of
 
 POSITION = 2e-3  # rad or m that a loop may be open when a mode is entered
 RATE = 0.05  # rad/s or m/s by which it may open there

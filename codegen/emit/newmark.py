@@ -1,6 +1,6 @@
 """Emitted C of `scheme = "newmark"`: the paper's incremental kinematics, a loop over a table of links.
 
-Same interface as the C of codegen.emit.step, same numbers as codegen.reference.rigid. Time is counted in ticks, so that
+Same interface as the C of femtorque.codegen.emit.step, same numbers as femtorque.codegen.reference.rigid. Time is counted in ticks, so that
 dt appears only in the table: mass / dt^2, inertia / dt^2, gravity dt^2. Every body frame is turned so that its joint
 moves about or along z.
 """
@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.elementary import square
-from codegen.common.templating import template
-from codegen.common.vectors import product
-from codegen.emit import step as step_source
-from codegen.model.beam_element import joint_springs
-from codegen.model.bodies import GROUND, Model
-from codegen.model.kinematics import frame_to_axis
-from codegen.reference.newmark import newmark_growth
-from codegen.step.c_text import literal
-from codegen.wire.units import position_unit
+from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.common.vectors import product
+from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.model.beam_element import joint_springs
+from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.model.kinematics import frame_to_axis
+from femtorque.codegen.reference.newmark import newmark_growth
+from femtorque.codegen.step.c_text import literal
+from femtorque.codegen.wire.units import position_unit
 
 TERMS_SINGLE, TERMS_DOUBLE = 6, 13  # of the power series, to rounding at 1/4
 

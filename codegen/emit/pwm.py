@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from codegen.board.channels import (
+from femtorque.codegen.board.channels import (
     CURRENT_LOOP,
     CURRENT_TRIP,
     FOLLOW_PERIODS,
@@ -17,19 +17,19 @@ from codegen.board.channels import (
     file_of,
     has_current_loops,
 )
-from codegen.board.checks import (
+from femtorque.codegen.board.checks import (
     CURRENT_ZERO,
 )
-from codegen.board.description import (
+from femtorque.codegen.board.description import (
     ADC_COUNTS,
     ADC_V,
     Board,
     Channel,
     ChannelPwm,
 )
-from codegen.common.elementary import exp
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.common.elementary import exp
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Joint, Mechanism
 
 COUNTER_MAX = 0xFFFF  # output timers have 16 bits
 PULSE_S = 2e-3  # of voltage before a loop is closed, which shows the sensor's sign

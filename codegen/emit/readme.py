@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from codegen.common.templating import template
-from codegen.emit import rnea
-from codegen.model.bodies import Model
-from codegen.model.modes import has_modes
-from codegen.step.scheme import chosen
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.emit import rnea
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.modes import has_modes
+from femtorque.codegen.step.scheme import chosen
 
 WHAT = {
     "ft_tree.h": "the open tree",

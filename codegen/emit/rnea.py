@@ -12,19 +12,19 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
 
-from codegen.common.templating import template
-from codegen.emit.closed import angle
-from codegen.emit.step import angle_of
-from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
-from codegen.model.loop_assembly import Assembly, assemble
-from codegen.model.modes import has_modes, in_mode
-from codegen.step.c_text import Block, Names, Printer, unit_of
-from codegen.step.c_text import wrap as lines
-from codegen.step.closed import LoopStep, allocation
-from codegen.step.frames import Members
-from codegen.step.instant import InstantTorque, InstantWeight
-from codegen.step.search import instant_of
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.emit.closed import angle
+from femtorque.codegen.emit.step import angle_of
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import Assembly, assemble
+from femtorque.codegen.model.modes import has_modes, in_mode
+from femtorque.codegen.step.c_text import Block, Names, Printer, unit_of
+from femtorque.codegen.step.c_text import wrap as lines
+from femtorque.codegen.step.closed import LoopStep, allocation
+from femtorque.codegen.step.frames import Members
+from femtorque.codegen.step.instant import InstantTorque, InstantWeight
+from femtorque.codegen.step.search import instant_of
 
 COS_SIN, WHOLE = 24, 16  # instructions of an exact sine and cosine, and of a position made a whole number
 SOLUTIONS = 2  # of the loops, where a call is near the last one

@@ -4,46 +4,46 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codegen.board.description import Board
-from codegen.common.output import GENERATED, claim, write_text
-from codegen.control import constants as control_source
-from codegen.emit import (
+from femtorque.codegen.board.description import Board
+from femtorque.codegen.common.output import GENERATED, claim, write_text
+from femtorque.codegen.control import constants as control_source
+from femtorque.codegen.emit import (
     board_header,
     readme,
 )
-from codegen.emit import (
+from femtorque.codegen.emit import (
     closed as loop_source,
 )
-from codegen.emit import digest as digest_module
-from codegen.emit import (
+from femtorque.codegen.emit import digest as digest_module
+from femtorque.codegen.emit import (
     flexible as elastic_source,
 )
-from codegen.emit import (
+from femtorque.codegen.emit import (
     library as library_source,
 )
-from codegen.emit import (
+from femtorque.codegen.emit import (
     messages as message_source,
 )
-from codegen.emit import (
+from femtorque.codegen.emit import (
     modes as modes_source,
 )
-from codegen.emit import (
+from femtorque.codegen.emit import (
     newmark as newmark_source,
 )
-from codegen.emit import (
+from femtorque.codegen.emit import (
     rnea as rnea_source,
 )
-from codegen.emit import (
+from femtorque.codegen.emit import (
     step as step_source,
 )
-from codegen.emit import (
+from femtorque.codegen.emit import (
     wrench as wrench_source,
 )
-from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
-from codegen.model.modes import has_modes
-from codegen.model.supported import supported
-from codegen.step.scheme import model_of
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.modes import has_modes
+from femtorque.codegen.model.supported import supported
+from femtorque.codegen.step.scheme import model_of
 
 
 def step_sources(model: Model) -> dict[str, str]:

@@ -11,16 +11,16 @@ from textwrap import wrap as fill
 
 import numpy as np
 
-from codegen.common.templating import template
-from codegen.mechanism.description import Joint, Mechanism
-from codegen.model.bodies import Model
-from codegen.step.base_parameters import Tree
-from codegen.step.c_text import NEVER, Names, Printer, literal, unit_of, wrap
-from codegen.step.graph import Graph
-from codegen.step.newton_euler import NewtonEulerStep
-from codegen.step.planar import PlanarStep
-from codegen.step.search import MANY, Step, plain_step, step_of
-from codegen.step.single_precision import EXACT_BELOW_HZ
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.step.base_parameters import Tree
+from femtorque.codegen.step.c_text import NEVER, Names, Printer, literal, unit_of, wrap
+from femtorque.codegen.step.graph import Graph
+from femtorque.codegen.step.newton_euler import NewtonEulerStep
+from femtorque.codegen.step.planar import PlanarStep
+from femtorque.codegen.step.search import MANY, Step, plain_step, step_of
+from femtorque.codegen.step.single_precision import EXACT_BELOW_HZ
 
 STATE = {"X": "s->", "turn": "s->", "link": "s->", "flexible": "s->"}
 FAR = 4  # blocks: what a long function needs again later than that waits in memory

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from codegen.common.errors import BadInput
-from codegen.common.templating import template
-from codegen.common.vectors import product
-from codegen.mechanism.description import Matrix
-from codegen.model.bodies import GROUND, Model, placed_links
-from codegen.model.kinematics import frame_to_axis
-from codegen.step.c_text import literal
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.common.vectors import product
+from femtorque.codegen.mechanism.description import Matrix
+from femtorque.codegen.model.bodies import GROUND, Model, placed_links
+from femtorque.codegen.model.kinematics import frame_to_axis
+from femtorque.codegen.step.c_text import literal
 
 
 def moving_links(model: Model) -> dict[str, int]:

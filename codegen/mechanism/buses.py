@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from codegen.common.nearest import hint
-from codegen.drive.catalogue import DRIVES, DriveType
-from codegen.drive.feetech import TURN
-from codegen.mechanism.description import Bus, Drive, Joint, Limits, Motor, ServoSetting
-from codegen.mechanism.motors import ELECTRICAL
-from codegen.mechanism.refusal import Fail
-from codegen.mechanism.schema import BusTable, DriveTable, JointTable
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.drive.catalogue import DRIVES, DriveType
+from femtorque.codegen.drive.feetech import TURN
+from femtorque.codegen.mechanism.description import Bus, Drive, Joint, Limits, Motor, ServoSetting
+from femtorque.codegen.mechanism.motors import ELECTRICAL
+from femtorque.codegen.mechanism.refusal import Fail
+from femtorque.codegen.mechanism.schema import BusTable, DriveTable, JointTable
 
 FD_BITRATE = 5_000_000  # 1/s: what Damiao's drives are set to for CAN FD, openarm_can's too
 MASTER = 0  # CAN_MASTER, the id of all mini-cheetahs' replies as they come: bgkatz/motorcontrol, user_config.h

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.description import Mechanism
 
 NOT_THE_MECHANISM = ("source", "urdf", "warnings")
 

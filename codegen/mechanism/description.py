@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.elementary import square
-from codegen.drive.catalogue import DriveType
+from femtorque.codegen.common.elementary import square
+from femtorque.codegen.drive.catalogue import DriveType
 
 Vector = NDArray[np.float64]  # shape (3,)
 Matrix = NDArray[np.float64]  # shape (3, 3)
@@ -305,9 +305,9 @@ class Brake:
 
 @dataclass(frozen=True)
 class Safety:
-    """What is done about each class of faults (codegen.wire.messages.FAULT_CLASSES), and bounds.
+    """What is done about each class of faults (femtorque.codegen.wire.messages.FAULT_CLASSES), and bounds.
 
-    host: auto is hold where gravity loads a joint, else coast (codegen.control.weight).
+    host: auto is hold where gravity loads a joint, else coast (femtorque.codegen.control.weight).
     stuck_s: how long a joint may be given all it can have without a count. temperature_max: deg C. gain_overlay:
     factors on the file's gains that may be asked for at run time. float_speed, jog_speed: of limits.velocity.
     probe_effort: of limits.effort, open loop.
@@ -405,7 +405,7 @@ class Mechanism:
     def settled_scheme(self) -> str | None:
         """midpoint, newton-euler or newmark, where the file names it or its kind settles it: loops, mimic joints and
         flexible links take Newton-Euler, modes without loops the midpoint rule. None: it is to be chosen
-        (codegen.step.scheme)."""
+        (femtorque.codegen.step.scheme)."""
         if self.control.scheme != "auto":
             return self.control.scheme
         if self.constrained or self.flexible:

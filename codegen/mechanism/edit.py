@@ -9,9 +9,9 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from codegen.common.errors import BadInput
-from codegen.common.files import read_text
-from codegen.common.output import write_text
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.files import read_text
+from femtorque.codegen.common.output import write_text
 
 DIGITS = 4  # significant ones
 

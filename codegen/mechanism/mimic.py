@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf, pi
 
-from codegen.common.nearest import hint
-from codegen.mechanism.description import Joint, Mimic
-from codegen.mechanism.refusal import Fail
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.mechanism.description import Joint, Mimic
+from femtorque.codegen.mechanism.refusal import Fail
 
 NARROWED = 1e-6  # of a range: less is how files print one number twice
 

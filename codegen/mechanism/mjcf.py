@@ -15,9 +15,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codegen.common.vectors import norm
-from codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism
-from codegen.mechanism.refusal import refuse
+from femtorque.codegen.common.vectors import norm
+from femtorque.codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism
+from femtorque.codegen.mechanism.refusal import refuse
 
 LEAST_INERTIA = 1e-9  # kg m^2: MuJoCo takes no rod without thickness
 THICKNESS = 0.06  # radius of a link's capsule, of its length

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from codegen.common.errors import BadInput
-from codegen.common.nearest import hint
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.nearest import hint
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from codegen.common.elementary import square
-from codegen.common.errors import BadInput
-from codegen.common.files import read_text
-from codegen.common.nearest import hint, shown
-from codegen.common.vectors import norm
-from codegen.mechanism import buses, mimic, urdf
-from codegen.mechanism.description import (
+from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.files import read_text
+from femtorque.codegen.common.nearest import hint, shown
+from femtorque.codegen.common.vectors import norm
+from femtorque.codegen.mechanism import buses, mimic, urdf
+from femtorque.codegen.mechanism.description import (
     BASE,
     Anchor,
     Beam,
@@ -47,8 +47,8 @@ from codegen.mechanism.description import (
     Safety,
     Section,
 )
-from codegen.mechanism.refusal import in_radians
-from codegen.mechanism.schema import (
+from femtorque.codegen.mechanism.refusal import in_radians
+from femtorque.codegen.mechanism.schema import (
     NAME_PATTERN,
     BeamTable,
     Fault,

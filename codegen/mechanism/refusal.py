@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NoReturn, Protocol
 
-from codegen.common.errors import BadInput
-from codegen.common.nearest import shown
-from codegen.mechanism.description import Mechanism
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.nearest import shown
+from femtorque.codegen.mechanism.description import Mechanism
 
 
 class Fail(Protocol):

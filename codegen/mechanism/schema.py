@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from codegen.common.nearest import hint
-from codegen.mechanism.description import (
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.mechanism.description import (
     Beam,
     BoardUse,
     Bus,

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import BadInput
-from codegen.common.files import read_text
-from codegen.common.nearest import hint, shown
-from codegen.common.vectors import product
-from codegen.mechanism.description import BASE
-from codegen.mechanism.schema import NAME_PATTERN, NAME_RULE, TITLE_PATTERN
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.files import read_text
+from femtorque.codegen.common.nearest import hint, shown
+from femtorque.codegen.common.vectors import product
+from femtorque.codegen.mechanism.description import BASE
+from femtorque.codegen.mechanism.schema import NAME_PATTERN, NAME_RULE, TITLE_PATTERN
 
 LARGEST_FILE = 2**26  # bytes
 LIMBS = 3  # on one trunk: two are the arms of a bench

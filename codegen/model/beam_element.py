@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.elementary import square
-from codegen.common.errors import BadInput
-from codegen.common.vectors import norm, product
-from codegen.mechanism.description import Link, Vector
-from codegen.model.bodies import Body, Model
+from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.vectors import norm, product
+from femtorque.codegen.mechanism.description import Link, Vector
+from femtorque.codegen.model.bodies import Body, Model
 
 Array = NDArray[np.float64]
 

@@ -13,11 +13,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.elementary import sin_cos
-from codegen.common.remembered import remembered
-from codegen.common.vectors import product
-from codegen.mechanism.description import BASE, Joint, Matrix, Mechanism, Vector
-from codegen.model.torsion import with_torsion
+from femtorque.codegen.common.elementary import sin_cos
+from femtorque.codegen.common.remembered import remembered
+from femtorque.codegen.common.vectors import product
+from femtorque.codegen.mechanism.description import BASE, Joint, Matrix, Mechanism, Vector
+from femtorque.codegen.model.torsion import with_torsion
 
 GROUND = -1  # parent index of bodies that hang on the ground
 
@@ -60,7 +60,7 @@ class Model:
     @remembered
     def of(mechanism: Mechanism, chosen_scheme: str | None = None) -> Model:
         """With the scheme that the mechanism settles or else the one given; without one, for kinematics, exact dynamics
-        and gains alone. `codegen.step.scheme.model_of` chooses it."""
+        and gains alone. `femtorque.codegen.step.scheme.model_of` chooses it."""
         mechanism = with_torsion(mechanism)
         return Model(
             mechanism=mechanism,
@@ -79,7 +79,7 @@ class Model:
         """midpoint, newton-euler or newmark. Raises LookupError where none was chosen."""
         if self.chosen_scheme is None:
             raise LookupError(f"{self.mechanism.name}: no scheme was chosen for this model "
-                              f"(codegen.step.scheme.model_of)")
+                              f"(femtorque.codegen.step.scheme.model_of)")
         return self.chosen_scheme
 
 

@@ -29,11 +29,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.elementary import square
-from codegen.common.errors import BadInput
-from codegen.common.factors import modes
-from codegen.common.vectors import product
-from codegen.mechanism.description import Link, Mechanism
+from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.factors import modes
+from femtorque.codegen.common.vectors import product
+from femtorque.codegen.mechanism.description import Link, Mechanism
 
 Array = NDArray[np.float64]
 

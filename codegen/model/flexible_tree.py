@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from codegen.common.errors import BadInput
-from codegen.common.vectors import product
-from codegen.mechanism.description import BASE, Matrix, Mechanism, Vector
-from codegen.model.bodies import GROUND, beyond, combine
-from codegen.model.flexible_link import ElasticLink, elastic_link
-from codegen.model.torsion import END, with_torsion
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.vectors import product
+from femtorque.codegen.mechanism.description import BASE, Matrix, Mechanism, Vector
+from femtorque.codegen.model.bodies import GROUND, beyond, combine
+from femtorque.codegen.model.flexible_link import ElasticLink, elastic_link
+from femtorque.codegen.model.torsion import END, with_torsion
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.elementary import sin_cos
-from codegen.common.vectors import cross, dot, product
-from codegen.model.bodies import GROUND, Model, skew, turned
+from femtorque.codegen.common.elementary import sin_cos
+from femtorque.codegen.common.vectors import cross, dot, product
+from femtorque.codegen.model.bodies import GROUND, Model, skew, turned
 
 Array = NDArray[np.float64]
 

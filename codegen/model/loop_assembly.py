@@ -1,6 +1,6 @@
 """Closed loops and mimic joints: what they leave free, and the assembled pose.
 
-Equations of cuts and couplings (`codegen.model.loop_constraint`) that others contain are found by rank at the
+Equations of cuts and couplings (`femtorque.codegen.model.loop_constraint`) that others contain are found by rank at the
 assembled pose and beside it, and dropped. Of the moving joints as many actuated ones are *independent* as there is
 mobility; all others, passive or redundantly actuated, *depend* on them: J_d dq_d = -J_i dq_i.
 """
@@ -15,14 +15,14 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import BadInput, Refused
-from codegen.common.factors import basis, distances, least_squares, rank, solve
-from codegen.common.remembered import remembered
-from codegen.common.vectors import norm, product
-from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
-from codegen.model.kinematics import Conversion, Levers, pose, rotate, rotate_back
-from codegen.model.loop_constraint import (
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.factors import basis, distances, least_squares, rank, solve
+from femtorque.codegen.common.remembered import remembered
+from femtorque.codegen.common.vectors import norm, product
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.kinematics import Conversion, Levers, pose, rotate, rotate_back
+from femtorque.codegen.model.loop_constraint import (
     Cut,
     Equations,
     frames,
@@ -30,7 +30,7 @@ from codegen.model.loop_constraint import (
     residual,
     unit_loads,
 )
-from codegen.model.motion import Motion
+from femtorque.codegen.model.motion import Motion
 
 Array = NDArray[np.float64]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.vectors import cross
-from codegen.model.bodies import Model
-from codegen.model.kinematics import descendants, joint_axes, pose, rotate
+from femtorque.codegen.common.vectors import cross
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.kinematics import descendants, joint_axes, pose, rotate
 
 Array = NDArray[np.float64]
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.elementary import arctan2
-from codegen.common.errors import BadInput
-from codegen.common.remembered import remembered
-from codegen.common.vectors import norm, product
-from codegen.mechanism.description import BASE, Joint, Link, Mechanism
-from codegen.model.bodies import Model, beyond, rotation_rpy
-from codegen.model.motion import Motion
+from femtorque.codegen.common.elementary import arctan2
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.remembered import remembered
+from femtorque.codegen.common.vectors import norm, product
+from femtorque.codegen.mechanism.description import BASE, Joint, Link, Mechanism
+from femtorque.codegen.model.bodies import Model, beyond, rotation_rpy
+from femtorque.codegen.model.motion import Motion
 
 Array = NDArray[np.float64]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from codegen.mechanism.description import Mechanism, Mode
-from codegen.mechanism.refusal import refuse
-from codegen.model.flexible_tree import flexible_tree
-from codegen.model.modes import has_modes, in_mode
-from codegen.wire.messages import MODES
+from femtorque.codegen.mechanism.description import Mechanism, Mode
+from femtorque.codegen.mechanism.refusal import refuse
+from femtorque.codegen.model.flexible_tree import flexible_tree
+from femtorque.codegen.model.modes import has_modes, in_mode
+from femtorque.codegen.wire.messages import MODES
 
 JOINTS = 254  # at most: messages number them in one byte, and 255 means none
 

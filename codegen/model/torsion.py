@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from codegen.mechanism.description import Friction, Joint, Limits, Link, Mechanism
+from femtorque.codegen.mechanism.description import Friction, Joint, Limits, Link, Mechanism
 
 END = 1e-9  # m: how near to a flexible link's root or tip what is fixed to it has to be
 STEEPEST = np.pi / 4.0  # rad: springs are computed up to here

@@ -1,6 +1,6 @@
 """Motions in the formats of others: ROS 2 JointTrajectory as YAML, JSON or in an MCAP log, and NumPy's NPZ.
 
-What is read here are rows; `codegen.motion.trajectory` checks them as it does those of a CSV file. A JointTrajectory
+What is read here are rows; `femtorque.codegen.motion.trajectory` checks them as it does those of a CSV file. A JointTrajectory
 may stand alone or inside of what MoveIt and ros2_control wrap around it (`trajectory`, `joint_trajectory`,
 `robot_trajectory`). NPZ holds t (R,), q (R, J), perhaps qd and qdd (R, J), and perhaps the names of the J joints.
 Velocities without accelerations are those of the cubic pieces that ros2_control plays, the acceleration at a row the
@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common import mcap_file
-from codegen.common.errors import BadInput
-from codegen.common.files import read_text
-from codegen.common.nearest import shown
-from codegen.common.output import MOTION, MOTION_NPZ, claim, replacing
+from femtorque.codegen.common import mcap_file
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.files import read_text
+from femtorque.codegen.common.nearest import shown
+from femtorque.codegen.common.output import MOTION, MOTION_NPZ, claim, replacing
 
 Array = NDArray[np.float64]
 

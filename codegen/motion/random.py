@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import Refused
-from codegen.mechanism.description import Joint, Mechanism
-from codegen.model.bodies import Model
-from codegen.model.loop_assembly import SINGULAR, assemble
-from codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import SINGULAR, assemble
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows
 
 DURATION = 1.0  # s
 TRAVEL, SLIDE = 1.5, 0.15  # rad, m: how far a joint moves in it at most

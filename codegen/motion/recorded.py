@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Joint
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Joint
 
 Array = NDArray[np.float64]
 

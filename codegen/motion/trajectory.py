@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import BadInput
-from codegen.common.files import read_text
-from codegen.common.nearest import hint, shown
-from codegen.mechanism.description import Joint, Mechanism
-from codegen.motion import formats as trajectory_files
-from codegen.motion import recorded
-from codegen.wire.units import to_wire
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.files import read_text
+from femtorque.codegen.common.nearest import hint, shown
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.motion import formats as trajectory_files
+from femtorque.codegen.motion import recorded
+from femtorque.codegen.wire.units import to_wire
 
 Array = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class Trajectory:
     @staticmethod
     def load(path: str | Path, mechanism: Mechanism) -> Trajectory:
         """Read and check a file: CSV, NPZ, ROS 2 JointTrajectory as YAML, JSON or MCAP, or the MCAP log of a run,
-        which is repeated (codegen.motion.recorded). Raises BadInput with one line."""
+        which is repeated (femtorque.codegen.motion.recorded). Raises BadInput with one line."""
         return load(Path(path), mechanism)
 
     @staticmethod

@@ -26,16 +26,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.elementary import sin_cos
-from codegen.common.errors import Refused
-from codegen.common.vectors import cross, dot, norm, product
-from codegen.mechanism.description import Vector
-from codegen.model.beam_element import joint_springs, joint_stiffness
-from codegen.model.bodies import GROUND, Model
-from codegen.model.kinematics import Pose, carried, joint_axes, joint_torque, levers, pose, velocities
-from codegen.model.loop_assembly import SINGULAR, assemble
-from codegen.reference.discrete_flexible import Elastic
-from codegen.reference.rigid import newton_euler, nodal_momenta
+from femtorque.codegen.common.elementary import sin_cos
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common.vectors import cross, dot, norm, product
+from femtorque.codegen.mechanism.description import Vector
+from femtorque.codegen.model.beam_element import joint_springs, joint_stiffness
+from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.model.kinematics import Pose, carried, joint_axes, joint_torque, levers, pose, velocities
+from femtorque.codegen.model.loop_assembly import SINGULAR, assemble
+from femtorque.codegen.reference.discrete_flexible import Elastic
+from femtorque.codegen.reference.rigid import newton_euler, nodal_momenta
 
 Joints = NDArray[np.float64]  # shape (J,) or, of many instants at once, (..., J)
 

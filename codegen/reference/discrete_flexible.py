@@ -25,12 +25,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.vectors import cross, dot
-from codegen.model.beam_element import joint_stiffness
-from codegen.model.bodies import GROUND, Model, rotation_axis
-from codegen.model.flexible_link import ElasticLink
-from codegen.model.flexible_tree import FlexibleTree, Piece, flexible_tree
-from codegen.model.kinematics import rotate, rotate_back
+from femtorque.codegen.common.vectors import cross, dot
+from femtorque.codegen.model.beam_element import joint_stiffness
+from femtorque.codegen.model.bodies import GROUND, Model, rotation_axis
+from femtorque.codegen.model.flexible_link import ElasticLink
+from femtorque.codegen.model.flexible_tree import FlexibleTree, Piece, flexible_tree
+from femtorque.codegen.model.kinematics import rotate, rotate_back
 
 Array = NDArray[np.float64]
 

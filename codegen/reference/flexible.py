@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.model.bodies import Model
-from codegen.model.motion import Motion
-from codegen.motion.trajectory import Trajectory
-from codegen.reference.discrete_flexible import Elastic
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.motion import Motion
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.reference.discrete_flexible import Elastic
 
 Array = NDArray[np.float64]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.model.bodies import Model
-from codegen.model.mass_matrix import rotor_inertia
-from codegen.reference.discrete_flexible import Elastic, ModalMotion
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.mass_matrix import rotor_inertia
+from femtorque.codegen.reference.discrete_flexible import Elastic, ModalMotion
 
 Array = NDArray[np.float64]
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import BadInput, Refused
-from codegen.common.nearest import hint
-from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
-from codegen.model.loop_assembly import CLOSING, SINGULAR, Assembly, assemble
-from codegen.model.modes import in_mode
-from codegen.reference.rigid import newton_euler, recursion
-from codegen.reference.schemes import closed_form
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import CLOSING, SINGULAR, Assembly, assemble
+from femtorque.codegen.model.modes import in_mode
+from femtorque.codegen.reference.rigid import newton_euler, recursion
+from femtorque.codegen.reference.schemes import closed_form
 
 Array = NDArray[np.float64]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.vectors import cross
-from codegen.model.bodies import GROUND, Model
-from codegen.model.kinematics import Conversion, Pose, levers, pose, rotate_back
-from codegen.reference.rigid import NodalState, inertial_loads, matrix_form, with_springs
+from femtorque.codegen.common.vectors import cross
+from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.model.kinematics import Conversion, Pose, levers, pose, rotate_back
+from femtorque.codegen.reference.rigid import NodalState, inertial_loads, matrix_form, with_springs
 
 Array = NDArray[np.float64]
 

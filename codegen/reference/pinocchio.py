@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.mechanism.description import BASE, Joint, Mechanism
-from codegen.model.beam_element import joint_springs
-from codegen.model.bodies import Model
+from femtorque.codegen.mechanism.description import BASE, Joint, Mechanism
+from femtorque.codegen.model.beam_element import joint_springs
+from femtorque.codegen.model.bodies import Model
 
 Array = NDArray[np.float64]
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.vectors import cross, product
-from codegen.model.beam_element import joint_springs, node_masses
-from codegen.model.bodies import GROUND, Model
-from codegen.model.kinematics import (
+from femtorque.codegen.common.vectors import cross, product
+from femtorque.codegen.model.beam_element import joint_springs, node_masses
+from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.model.kinematics import (
     Conversion,
     Levers,
     Pose,

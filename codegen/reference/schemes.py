@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.model.bodies import Model
-from codegen.model.kinematics import Conversion
-from codegen.model.loop_assembly import Assembly, ClosedMotion, assemble
-from codegen.model.modes import Later, has_modes, shares, stretches
-from codegen.model.motion import Motion
-from codegen.reference import flexible as elastic_reference
-from codegen.reference.newmark import newmark_torque
-from codegen.reference.rigid import accelerations, matrix_form, midpoint_torque, newton_euler, recursion
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.kinematics import Conversion
+from femtorque.codegen.model.loop_assembly import Assembly, ClosedMotion, assemble
+from femtorque.codegen.model.modes import Later, has_modes, shares, stretches
+from femtorque.codegen.model.motion import Motion
+from femtorque.codegen.reference import flexible as elastic_reference
+from femtorque.codegen.reference.newmark import newmark_torque
+from femtorque.codegen.reference.rigid import accelerations, matrix_form, midpoint_torque, newton_euler, recursion
 
 Array = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ def _through_modes(model: Model, motion: Motion, ticks: int,
                    part_torque: Callable[[Model, tuple[Motion, int]], Array]) -> Array:
     """Torques (ticks, J) of the streamed joints through the modes of a motion; passive ones are given none.
 
-    The cuts' forces come and go by shares (`codegen.model.modes.shares`): any share of them is exact where all joints
+    The cuts' forces come and go by shares (`femtorque.codegen.model.modes.shares`): any share of them is exact where all joints
     are actuated, the rest of the tree's torque being as if there were no cut.
     """
     mechanism = model.mechanism

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import BadInput
-from codegen.common.nearest import hint
-from codegen.common.vectors import cross
-from codegen.mechanism.description import BASE, Mechanism, Vector
-from codegen.model.bodies import GROUND, Model, placed_links
-from codegen.model.kinematics import Conversion, levers, pose, rotate
-from codegen.reference.rigid import recursion
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.vectors import cross
+from femtorque.codegen.mechanism.description import BASE, Mechanism, Vector
+from femtorque.codegen.model.bodies import GROUND, Model, placed_links
+from femtorque.codegen.model.kinematics import Conversion, levers, pose, rotate
+from femtorque.codegen.reference.rigid import recursion
 
 LARGEST = 1e9  # N, N m: as every number of a mechanism file
 

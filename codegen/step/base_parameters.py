@@ -21,12 +21,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.elementary import arctan2
-from codegen.common.vectors import norm, product
-from codegen.mechanism.description import Matrix, Vector
-from codegen.model.bodies import GROUND, Model, skew
-from codegen.model.kinematics import Pose, joint_axes, pose
-from codegen.reference.discrete import PARALLEL
+from femtorque.codegen.common.elementary import arctan2
+from femtorque.codegen.common.vectors import norm, product
+from femtorque.codegen.mechanism.description import Matrix, Vector
+from femtorque.codegen.model.bodies import GROUND, Model, skew
+from femtorque.codegen.model.kinematics import Pose, joint_axes, pose
+from femtorque.codegen.reference.discrete import PARALLEL
 
 SAME_ANGLE = 1e-10  # rad; files write pi with ten or twelve digits
 TINY = 1e-12  # relative to a body's own size: below this a coordinate or an inertia is a rounding error

@@ -8,7 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from codegen.step.graph import Argument, Call, Const, Expr, Graph, Input, Op, Place, Result, Statement, Store, Value
+from femtorque.codegen.step.graph import (
+    Argument,
+    Call,
+    Const,
+    Expr,
+    Graph,
+    Input,
+    Op,
+    Place,
+    Result,
+    Statement,
+    Store,
+    Value,
+)
 
 NEVER = 1_000_000
 WIDTH = 92  # columns, without the indentation of a function

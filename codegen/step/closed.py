@@ -26,13 +26,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.vectors import norm, product
-from codegen.model.kinematics import frame_to_axis
-from codegen.model.loop_assembly import SINGULAR, Assembly
-from codegen.model.loop_constraint import ALONG, AXES, PARALLEL, Cut, Side
-from codegen.step.frames import tidy
-from codegen.step.graph import Expr, Function, Graph
-from codegen.step.spatial_algebra import Vec3, times
+from femtorque.codegen.common.vectors import norm, product
+from femtorque.codegen.model.kinematics import frame_to_axis
+from femtorque.codegen.model.loop_assembly import SINGULAR, Assembly
+from femtorque.codegen.model.loop_constraint import ALONG, AXES, PARALLEL, Cut, Side
+from femtorque.codegen.step.frames import tidy
+from femtorque.codegen.step.graph import Expr, Function, Graph
+from femtorque.codegen.step.spatial_algebra import Vec3, times
 
 Array = NDArray[np.float64]
 

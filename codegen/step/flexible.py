@@ -19,16 +19,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from codegen.common.elementary import square
-from codegen.common.factors import solve
-from codegen.common.vectors import product
-from codegen.mechanism.description import Joint
-from codegen.model.beam_element import joint_stiffness
-from codegen.model.bodies import GROUND, Model, rotation_axis, skew
-from codegen.model.flexible_tree import FlexibleTree, flexible_tree
-from codegen.model.kinematics import frame_to_axis
-from codegen.step.graph import Call, Expr, Function, Graph, Place, Result
-from codegen.step.spatial_algebra import ArticulatedInertia, FrameMotion, Mat3, Pair, SpatialForce, Vec3, times
+from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.factors import solve
+from femtorque.codegen.common.vectors import product
+from femtorque.codegen.mechanism.description import Joint
+from femtorque.codegen.model.beam_element import joint_stiffness
+from femtorque.codegen.model.bodies import GROUND, Model, rotation_axis, skew
+from femtorque.codegen.model.flexible_tree import FlexibleTree, flexible_tree
+from femtorque.codegen.model.kinematics import frame_to_axis
+from femtorque.codegen.step.graph import Call, Expr, Function, Graph, Place, Result
+from femtorque.codegen.step.spatial_algebra import (
+    ArticulatedInertia,
+    FrameMotion,
+    Mat3,
+    Pair,
+    SpatialForce,
+    Vec3,
+    times,
+)
 
 FLEXIBLE = Place("flexible")  # the state of all flexible links and springs
 

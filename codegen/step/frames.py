@@ -9,11 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from codegen.common.elementary import sin_cos
-from codegen.model.bodies import GROUND, Model
-from codegen.step.base_parameters import ReducedBody, Tree
-from codegen.step.graph import Expr, Function, Graph, Number, Place, Result
-from codegen.step.spatial_algebra import Pair, Vec3
+from femtorque.codegen.common.elementary import sin_cos
+from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.step.base_parameters import ReducedBody, Tree
+from femtorque.codegen.step.graph import Expr, Function, Graph, Number, Place, Result
+from femtorque.codegen.step.spatial_algebra import Pair, Vec3
 
 Members = Sequence[tuple[int, int]]  # (joint, sign)
 

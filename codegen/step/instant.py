@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from codegen.model.bodies import Model
-from codegen.step.base_parameters import Tree
-from codegen.step.frames import Members
-from codegen.step.graph import Expr, Input
-from codegen.step.newton_euler import NewtonEulerStep
-from codegen.step.spatial_algebra import Pair
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.step.base_parameters import Tree
+from femtorque.codegen.step.frames import Members
+from femtorque.codegen.step.graph import Expr, Input
+from femtorque.codegen.step.newton_euler import NewtonEulerStep
+from femtorque.codegen.step.spatial_algebra import Pair
 
 HALF_TICK_OF_A_SECOND = 2.0  # s, of a tick
 

@@ -18,14 +18,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codegen.common.elementary import square
-from codegen.common.vectors import norm
-from codegen.model.beam_element import joint_stiffness
-from codegen.model.bodies import GROUND, Model
-from codegen.step.base_parameters import ReducedBody, Tree
-from codegen.step.frames import FrameStep, Members, tilt, untilt
-from codegen.step.graph import Expr, Function
-from codegen.step.spatial_algebra import Mat3, SpatialForce, Vec3, swing, times
+from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.vectors import norm
+from femtorque.codegen.model.beam_element import joint_stiffness
+from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.step.base_parameters import ReducedBody, Tree
+from femtorque.codegen.step.frames import FrameStep, Members, tilt, untilt
+from femtorque.codegen.step.graph import Expr, Function
+from femtorque.codegen.step.spatial_algebra import Mat3, SpatialForce, Vec3, swing, times
 
 INTRO = """
 Newton-Euler at the sample s_k, where the half increments u on both sides give

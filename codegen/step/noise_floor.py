@@ -33,11 +33,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.model.beam_element import joint_springs
-from codegen.model.bodies import GROUND, Model
-from codegen.model.loop_assembly import assemble
-from codegen.step.base_parameters import Tree, arrange
-from codegen.step.single_precision import EXACT_BELOW_HZ
+from femtorque.codegen.model.beam_element import joint_springs
+from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.step.base_parameters import Tree, arrange
+from femtorque.codegen.step.single_precision import EXACT_BELOW_HZ
 
 EPS = 2.0**-23
 NEWTON_EULER_ROUNDINGS = 8.0

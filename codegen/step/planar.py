@@ -11,12 +11,12 @@ from collections import Counter
 
 import numpy as np
 
-from codegen.common.elementary import square
-from codegen.common.vectors import norm
-from codegen.model.bodies import GROUND, Model
-from codegen.step.base_parameters import ReducedBody, Tree
-from codegen.step.graph import Expr, Function, Graph, Number, Place, Result
-from codegen.step.spatial_algebra import Vec2
+from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.vectors import norm
+from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.step.base_parameters import ReducedBody, Tree
+from femtorque.codegen.step.graph import Expr, Function, Graph, Number, Place, Result
+from femtorque.codegen.step.spatial_algebra import Vec2
 
 # With so many links the registers run out: on the way in, A is found again from its neighbour by two subtractions,
 # which is cheaper than storing and loading it (planar-8: 293 instructions instead of 308).

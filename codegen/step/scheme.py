@@ -18,14 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
-import codegen
-from codegen.common import collection
-from codegen.common.cache import kept, key_of, sources
-from codegen.mechanism.canonical import canonical
-from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
-from codegen.step.search import plain_step
-from codegen.step.single_precision import PROMISE, error_of_peak
+from femtorque import codegen
+from femtorque.codegen.common import collection
+from femtorque.codegen.common.cache import kept, key_of, sources
+from femtorque.codegen.mechanism.canonical import canonical
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.step.search import plain_step
+from femtorque.codegen.step.single_precision import PROMISE, error_of_peak
 
 QUARTER, HALF = 0.25 * PROMISE, 0.5 * PROMISE
 COST_RATIO_LIMIT = 1.3  # instructions of newton-euler over those of midpoint

@@ -39,19 +39,19 @@ from typing import TypeVar
 
 import numpy as np
 
-import codegen
-from codegen.common import collection
-from codegen.common.cache import kept, key_of, sources
-from codegen.mechanism.canonical import canonical
-from codegen.model.bodies import Model
-from codegen.reference.discrete import is_planar
-from codegen.step.base_parameters import Choice, Tree, arrange
-from codegen.step.frames import FrameStep, Members
-from codegen.step.instant import InstantTorque
-from codegen.step.newton_euler import NewtonEulerStep
-from codegen.step.planar import PlanarStep
-from codegen.step.single_precision import PROMISE, error_of_peak
-from codegen.step.spatial import SpatialStep
+from femtorque import codegen
+from femtorque.codegen.common import collection
+from femtorque.codegen.common.cache import kept, key_of, sources
+from femtorque.codegen.mechanism.canonical import canonical
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.reference.discrete import is_planar
+from femtorque.codegen.step.base_parameters import Choice, Tree, arrange
+from femtorque.codegen.step.frames import FrameStep, Members
+from femtorque.codegen.step.instant import InstantTorque
+from femtorque.codegen.step.newton_euler import NewtonEulerStep
+from femtorque.codegen.step.planar import PlanarStep
+from femtorque.codegen.step.single_precision import PROMISE, error_of_peak
+from femtorque.codegen.step.spatial import SpatialStep
 
 OPTIONS = {
     "origin": ("parent", "child", "given"),

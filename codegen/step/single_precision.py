@@ -9,15 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.elementary import sin_cos
-from codegen.model.bodies import Model
-from codegen.motion.random import DURATION, random_motion
-from codegen.reference import rigid as reference
-from codegen.reference.discrete import Planar, Spatial
-from codegen.step.graph import Call, Const, Expr, Input, Place, Result, State, Store, Values
-from codegen.step.newton_euler import NewtonEulerStep
-from codegen.step.planar import PlanarStep
-from codegen.step.spatial import SpatialStep
+from femtorque.codegen.common.elementary import sin_cos
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.motion.random import DURATION, random_motion
+from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.reference.discrete import Planar, Spatial
+from femtorque.codegen.step.graph import Call, Const, Expr, Input, Place, Result, State, Store, Values
+from femtorque.codegen.step.newton_euler import NewtonEulerStep
+from femtorque.codegen.step.planar import PlanarStep
+from femtorque.codegen.step.spatial import SpatialStep
 
 Single = NDArray[np.float32]
 PROMISE = 1e-4  # of peak torque: what single precision may add on a motion of a second

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from codegen.common.elementary import square
-from codegen.common.vectors import norm
-from codegen.model.beam_element import joint_stiffness
-from codegen.model.bodies import GROUND, Model
-from codegen.step.base_parameters import ReducedBody, Tree
-from codegen.step.frames import FrameStep, tilt, untilt
-from codegen.step.graph import Expr, Function
-from codegen.step.spatial_algebra import SpatialForce, Vec3, times
+from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.vectors import norm
+from femtorque.codegen.model.beam_element import joint_stiffness
+from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.step.base_parameters import ReducedBody, Tree
+from femtorque.codegen.step.frames import FrameStep, tilt, untilt
+from femtorque.codegen.step.graph import Expr, Function
+from femtorque.codegen.step.spatial_algebra import SpatialForce, Vec3, times
 
 INTRO = """
 Variational midpoint rule: in each tick the mechanism sits at its mean

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.step.graph import Expr, Graph, Number
+from femtorque.codegen.step.graph import Expr, Graph, Number
 
 Pair = tuple[Expr, Expr]  # cosine and sine
 Array = NDArray[np.float64]

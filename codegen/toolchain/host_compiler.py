@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 import cffi
 
-from codegen.common.cache import kept, key_of, program
-from codegen.common.errors import Refused
+from femtorque.codegen.common.cache import kept, key_of, program
+from femtorque.codegen.common.errors import Refused
 
 Precision = Literal["single", "double"]
 WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror")

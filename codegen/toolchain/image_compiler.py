@@ -19,8 +19,8 @@ from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 
-from codegen.common.cache import entry_of, found, kept, key_of, program
-from codegen.emit.digest import COMPILER
+from femtorque.codegen.common.cache import entry_of, found, kept, key_of, program
+from femtorque.codegen.emit.digest import COMPILER
 
 OBJCOPY = "arm-none-eabi-objcopy"
 HERE = Path("/proc/self/cwd")  # every process's own folder by one name, so that no object tells where it was compiled

@@ -15,12 +15,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from codegen.common.cache import entry_of, kept, key_of, sources
-from codegen.common.firmware import FIRMWARE, ROOT
-from codegen.emit.digest import compiler_identity
-from codegen.mechanism.canonical import canonical
-from codegen.mechanism.description import Mechanism
-from codegen.toolchain.built import FOLDERS, BuildResult, existing
+from femtorque.codegen.common.cache import entry_of, kept, key_of, sources
+from femtorque.codegen.common.firmware import FIRMWARE, ROOT
+from femtorque.codegen.emit.digest import compiler_identity
+from femtorque.codegen.mechanism.canonical import canonical
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.toolchain.built import FOLDERS, BuildResult, existing
 
 ROOMS = (ROOT / "codegen", FIRMWARE, ROOT / "hil", ROOT / "host")
 PACKAGES = ("numpy", "scipy", "jinja2", "unicorn", "capstone", "platformio", "scons")

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import Refused
-from codegen.common.firmware import application
-from codegen.emit import sources as emit
-from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
-from codegen.motion.trajectory import Knots
-from codegen.toolchain.host_compiler import LIGHTLY, Precision, build
-from codegen.toolchain.step_library import Turns
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common.firmware import application
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.motion.trajectory import Knots
+from femtorque.codegen.toolchain.host_compiler import LIGHTLY, Precision, build
+from femtorque.codegen.toolchain.step_library import Turns
 
 SOURCES = ("ft_motion", "ft_pace", "ft_path", "ft_queue", "ft_segment")
 HEADERS = ("ft_events", "ft_findings", "ft_loops", "ft_number", "ft_position")

@@ -27,19 +27,19 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 from filelock import FileLock
 
-from codegen.board import channels, fieldbus
-from codegen.board import reader as boards
-from codegen.board.chip import Chip
-from codegen.board.description import Board
-from codegen.common.cache import kept, key_of
-from codegen.common.errors import BadInput, Refused
-from codegen.common.firmware import FIRMWARE, application
-from codegen.emit import sources as emit
-from codegen.emit.digest import COMPILER, compiler_identity, digest
-from codegen.mechanism.description import Mechanism
-from codegen.toolchain import stack_bound as stack
-from codegen.toolchain.built import FOLDERS, PRODUCTS, BuildResult, existing, place, record
-from codegen.toolchain.image_compiler import HERE, Failed, compile_image
+from femtorque.codegen.board import channels, fieldbus
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.board.chip import Chip
+from femtorque.codegen.board.description import Board
+from femtorque.codegen.common.cache import kept, key_of
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.firmware import FIRMWARE, application
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit.digest import COMPILER, compiler_identity, digest
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.toolchain import stack_bound as stack
+from femtorque.codegen.toolchain.built import FOLDERS, PRODUCTS, BuildResult, existing, place, record
+from femtorque.codegen.toolchain.image_compiler import HERE, Failed, compile_image
 
 Progress = Callable[[int, int, str], None]  # done, total, what
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codegen.common.errors import Refused
+from femtorque.codegen.common.errors import Refused
 
 # Exception frame with the FPU's registers, 26 words, plus the word that may be pushed to keep 8-byte alignment.
 EXCEPTION_FRAME = 26 * 4 + 4

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import Refused
-from codegen.emit import sources as emit
-from codegen.model.bodies import Model
-from codegen.model.modes import AHEAD
-from codegen.toolchain.host_compiler import LIGHTLY, Precision, build
-from codegen.wire.units import position_unit
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.modes import AHEAD
+from femtorque.codegen.toolchain.host_compiler import LIGHTLY, Precision, build
+from femtorque.codegen.wire.units import position_unit
 
 CDEF = """
 typedef {real} ft_real;
@@ -188,7 +188,7 @@ class CompiledStep:
     def torque(self, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[Any]:
         """Torque (N, J), N m or N, at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m.
 
-        modes (N+1, 2): where it leads through several, as codegen.model.modes.schedule has them.
+        modes (N+1, 2): where it leads through several, as femtorque.codegen.model.modes.schedule has them.
         """
         positions = np.asarray(positions, np.float64)
         self.start(positions[0])

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.emit import step as step_source
-from codegen.emit import wrench as wrench_source
-from codegen.model.bodies import Model
-from codegen.reference.wrench import Wrench, place
-from codegen.toolchain.host_compiler import LIGHTLY, Precision, build
-from codegen.toolchain.step_library import Turns
+from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.emit import wrench as wrench_source
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.reference.wrench import Wrench, place
+from femtorque.codegen.toolchain.host_compiler import LIGHTLY, Precision, build
+from femtorque.codegen.toolchain.step_library import Turns
 
 CDEF = """
 typedef {real} ft_real;
@@ -27,7 +27,7 @@ def sources(model: Model) -> dict[str, str]:
 
 
 def torque(model: Model, q: ArrayLike, wrench: Wrench, precision: Precision = "single") -> NDArray[np.float64]:
-    """Torques (N, n), N m or N, at positions q (N, n), rad or m. Raises BadInput as codegen.reference.wrench.torque."""
+    """Torques (N, n), N m or N, at positions q (N, n), rad or m. Raises BadInput as femtorque.codegen.reference.wrench.torque."""
     place(model.mechanism, wrench.link)
     real, bits = ("double", 64) if precision == "double" else ("float", 32)
     ffi, lib = build(sources(model), CDEF.format(real=real, bits=bits), precision, LIGHTLY)

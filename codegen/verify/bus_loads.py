@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from codegen.drive.budget import USABLE, Load, Wire, load
-from codegen.mechanism.description import Bus, Joint, Mechanism
-from codegen.mechanism.refusal import refuse
+from femtorque.codegen.drive.budget import USABLE, Load, Wire, load
+from femtorque.codegen.mechanism.description import Bus, Joint, Mechanism
+from femtorque.codegen.mechanism.refusal import refuse
 
 
 @dataclass(frozen=True)

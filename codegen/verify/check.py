@@ -13,38 +13,38 @@ from typing import Any
 
 import numpy as np
 
-from codegen.board import fieldbus
-from codegen.board import reader as board_module
-from codegen.common.errors import BadInput, Refused
-from codegen.control import constants as control_source
-from codegen.control import heat
-from codegen.control.drives import placed
-from codegen.control.gains import MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
-from codegen.control.observer import observer_gains
-from codegen.control.weight import falls, resolved, weights
-from codegen.drive.feetech import TURN
-from codegen.emit import board_header
-from codegen.mechanism.description import Gains, Joint, Limits, Mechanism, Safety
-from codegen.mechanism.refusal import refuse
-from codegen.model.beam_element import joint_springs
-from codegen.model.bodies import GROUND, Model
-from codegen.model.flexible_tree import flexible_tree
-from codegen.model.loop_assembly import CLEAR, Assembly, assemble
-from codegen.model.loop_assembly import SINGULAR as SINGULAR_POSE
-from codegen.model.mass_matrix import mass_matrix
-from codegen.model.modes import Later, has_modes, in_mode, stretches
-from codegen.model.motion import Motion
-from codegen.model.supported import supported
-from codegen.model.torsion import with_torsion
-from codegen.motion.trajectory import Trajectory
-from codegen.reference.discrete_flexible import STEEPEST, Elastic
-from codegen.reference.flexible import LOST, bending
-from codegen.reference.flexible_mass import elastic_mass_matrix
-from codegen.reference.newmark import newmark_growth
-from codegen.reference.rigid import newton_euler
-from codegen.step.scheme import Chosen, chosen, scheme_of
-from codegen.verify.bus_loads import BusLoad, bus_loads
-from codegen.verify.plausible import doubts
+from femtorque.codegen.board import fieldbus
+from femtorque.codegen.board import reader as board_module
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.control import constants as control_source
+from femtorque.codegen.control import heat
+from femtorque.codegen.control.drives import placed
+from femtorque.codegen.control.gains import MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
+from femtorque.codegen.control.observer import observer_gains
+from femtorque.codegen.control.weight import falls, resolved, weights
+from femtorque.codegen.drive.feetech import TURN
+from femtorque.codegen.emit import board_header
+from femtorque.codegen.mechanism.description import Gains, Joint, Limits, Mechanism, Safety
+from femtorque.codegen.mechanism.refusal import refuse
+from femtorque.codegen.model.beam_element import joint_springs
+from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.model.flexible_tree import flexible_tree
+from femtorque.codegen.model.loop_assembly import CLEAR, Assembly, assemble
+from femtorque.codegen.model.loop_assembly import SINGULAR as SINGULAR_POSE
+from femtorque.codegen.model.mass_matrix import mass_matrix
+from femtorque.codegen.model.modes import Later, has_modes, in_mode, stretches
+from femtorque.codegen.model.motion import Motion
+from femtorque.codegen.model.supported import supported
+from femtorque.codegen.model.torsion import with_torsion
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.reference.discrete_flexible import STEEPEST, Elastic
+from femtorque.codegen.reference.flexible import LOST, bending
+from femtorque.codegen.reference.flexible_mass import elastic_mass_matrix
+from femtorque.codegen.reference.newmark import newmark_growth
+from femtorque.codegen.reference.rigid import newton_euler
+from femtorque.codegen.step.scheme import Chosen, chosen, scheme_of
+from femtorque.codegen.verify.bus_loads import BusLoad, bus_loads
+from femtorque.codegen.verify.plausible import doubts
 
 DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # of a drive's own loop, and of what it makes a velocity of: at least
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one

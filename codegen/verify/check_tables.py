@@ -11,12 +11,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from codegen.control.gains import DAMPING, MARGIN
-from codegen.mechanism.description import BASE, Drive, Mechanism, Mimic
-from codegen.mechanism.motors import Sold
-from codegen.model.loop_assembly import Assembly
-from codegen.step.scheme import scheme_of
-from codegen.verify.check import Report
+from femtorque.codegen.control.gains import DAMPING, MARGIN
+from femtorque.codegen.mechanism.description import BASE, Drive, Mechanism, Mimic
+from femtorque.codegen.mechanism.motors import Sold
+from femtorque.codegen.model.loop_assembly import Assembly
+from femtorque.codegen.step.scheme import scheme_of
+from femtorque.codegen.verify.check import Report
 
 FEW = 6  # names in a line
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import matplotlib
 from matplotlib.figure import Figure
 
-from codegen.common.colours import joints as joint_colours
-from codegen.common.errors import BadInput
-from codegen.common.output import drawn_by, replacing
-from codegen.verify.torque import Torque
+from femtorque.codegen.common.colours import joints as joint_colours
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.output import drawn_by, replacing
+from femtorque.codegen.verify.torque import Torque
 
 FORMATS = (".png", ".svg", ".pdf")
 

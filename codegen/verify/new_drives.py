@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codegen.board.description import Board
-from codegen.common.errors import BadInput
-from codegen.common.nearest import hint
-from codegen.drive.budget import Wire, load
-from codegen.drive.catalogue import DRIVES, DriveType
-from codegen.mechanism.buses import FD_BITRATE
-from codegen.mechanism.description import Gains
+from femtorque.codegen.board.description import Board
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.drive.budget import Wire, load
+from femtorque.codegen.drive.catalogue import DRIVES, DriveType
+from femtorque.codegen.mechanism.buses import FD_BITRATE
+from femtorque.codegen.mechanism.description import Gains
 
 RATES = ((1000, 250), (800, 200), (500, 100), (400, 100), (250, 50), (200, 50), (100, 50))  # Hz: control, knots
 SOFT = 0.2  # of the stiffest gains, of a servo: with more its encoder's steps and the play of its gear make it hum

@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codegen.board import reader as boards
-from codegen.common.errors import BadInput
-from codegen.common.nearest import hint
-from codegen.common.output import write_text
-from codegen.control.gains import stiffest_gains
-from codegen.mechanism.description import BASE, Gains
-from codegen.mechanism.motors import Sold, named
-from codegen.mechanism.reader import load_mechanism
-from codegen.mechanism.refusal import in_radians
-from codegen.mechanism.schema import TITLE_PATTERN, TITLE_RULE
-from codegen.mechanism.urdf import Tables, read, toml_key
-from codegen.model.bodies import Model
-from codegen.verify.check import examine
-from codegen.verify.new_drives import Bussed, bussed
-from codegen.verify.plausible import doubts
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.output import write_text
+from femtorque.codegen.control.gains import stiffest_gains
+from femtorque.codegen.mechanism.description import BASE, Gains
+from femtorque.codegen.mechanism.motors import Sold, named
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism.refusal import in_radians
+from femtorque.codegen.mechanism.schema import TITLE_PATTERN, TITLE_RULE
+from femtorque.codegen.mechanism.urdf import Tables, read, toml_key
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.verify.check import examine
+from femtorque.codegen.verify.new_drives import Bussed, bussed
+from femtorque.codegen.verify.plausible import doubts
 
 COMPUTE = "compute"  # the board without motors
 VOLTS = 24.0

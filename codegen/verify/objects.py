@@ -11,10 +11,10 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from codegen.common.errors import Refused
-from codegen.toolchain import stack_bound as stack
-from codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, Precision, compiler, precision_flags
-from codegen.toolchain.platformio import FORBIDDEN
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.toolchain import stack_bound as stack
+from femtorque.codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, Precision, compiler, precision_flags
+from femtorque.codegen.toolchain.platformio import FORBIDDEN
 
 MACHINE = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")
 CPLUSPLUS = ("-x", "c++", "-std=c++11", *WARNINGS[1:])

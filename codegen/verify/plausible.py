@@ -11,16 +11,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from codegen.mechanism import motors
-from codegen.mechanism.description import Joint, Link, Mechanism
-from codegen.model.bodies import GROUND, Model
+from femtorque.codegen.mechanism import motors
+from femtorque.codegen.mechanism.description import Joint, Link, Mechanism
+from femtorque.codegen.model.bodies import GROUND, Model
 
 LONG = 20.0  # m from the ground to a joint, along the links: longer than any arm
 DENSEST, THINNEST = 22.6e3, 0.02  # kg/m^3: osmium; a sphere of a slender rod's inertia holds about 1
 LEAST = 0.01  # kg: frames and sensors are given any inertia
 APART = 1e-3  # m: axes nearer than that meet, and what lies between them may be a joint's inner part
 PLACEHOLDER = 1e3  # limits of digits 1000..., 999... from here on fill a format
-TURNS = 120  # that limits may be from zero (codegen.control.constants)
+TURNS = 120  # that limits may be from zero (femtorque.codegen.control.constants)
 SOLD = {"R": (0.02, 1e3, "ohm"), "K": (5e-4, 3.0, "N m/A"), "inertia": (1e-9, 0.05, "kg m^2")}  # what is sold
 GEARS = 2000.0  # motor turns per joint turn
 

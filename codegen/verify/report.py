@@ -13,14 +13,14 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from codegen.common.colours import joint as joint_colour
-from codegen.common.colours import joints as joint_colours
-from codegen.common.errors import BadInput
-from codegen.common.output import write_text
-from codegen.common.templating import template
-from codegen.mechanism.description import Joint
-from codegen.step.scheme import chosen, model_of
-from codegen.verify.verify import DOUBLE, SINGLE, Criterion, Trial, Verification, scheme_bound
+from femtorque.codegen.common.colours import joint as joint_colour
+from femtorque.codegen.common.colours import joints as joint_colours
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.output import write_text
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.mechanism.description import Joint
+from femtorque.codegen.step.scheme import chosen, model_of
+from femtorque.codegen.verify.verify import DOUBLE, SINGLE, Criterion, Trial, Verification, scheme_bound
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas  # noqa: PLC0415 (0.3 s)
@@ -122,7 +122,7 @@ def write(v: Verification, path: Path) -> Path:
 def page(v: Verification) -> str:
     """One HTML page, figures inside; the same findings give the same bytes."""
     control, model = v.mechanism.control, model_of(v.mechanism)
-    return template("verify.html", "codegen.verify", page=True).render(
+    return template("verify.html", "femtorque.codegen.verify", page=True).render(
         v=v, control=control, dt=model.dt, verdict=VERDICT, columns=JOINT_COLUMNS, rows=joint_rows(v), cost=_cost(v),
         figures=[_figure(v, trial) for trial in v.trials], bars=_bars(v), single=SINGLE, double=DOUBLE,
         scheme=scheme_bound(control.rate_hz), share=share, chosen=chosen(v.mechanism),

@@ -2,8 +2,8 @@
 
 The same motion can be run through the float64 reference, through the emitted C on this machine, or through the code
 of the image in the emulated chip. The last two are passed in as a function: `CompiledStep.torque` of
-codegen.toolchain.step_library, `torque` of hil.chip.chip_step. So is what holds against an external wrench: `torque` of
-codegen.toolchain.wrench_library or hil.chip.chip_wrench.
+femtorque.codegen.toolchain.step_library, `torque` of femtorque.hil.chip.chip_step. So is what holds against an external wrench: `torque` of
+femtorque.codegen.toolchain.wrench_library or femtorque.hil.chip.chip_wrench.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import BadInput, Refused
-from codegen.common.output import replacing
-from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
-from codegen.model.loop_assembly import assemble
-from codegen.model.modes import has_modes, schedule
-from codegen.motion.trajectory import Trajectory
-from codegen.reference import rigid as reference
-from codegen.reference import schemes
-from codegen.reference import wrench as external
-from codegen.reference.discrete_flexible import STEEPEST
-from codegen.reference.flexible import LOST, bending
-from codegen.reference.wrench import Wrench
-from codegen.step.scheme import model_of
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.output import replacing
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.model.modes import has_modes, schedule
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.reference import schemes
+from femtorque.codegen.reference import wrench as external
+from femtorque.codegen.reference.discrete_flexible import STEEPEST
+from femtorque.codegen.reference.flexible import LOST, bending
+from femtorque.codegen.reference.wrench import Wrench
+from femtorque.codegen.step.scheme import model_of
 
 Array = NDArray[np.float64]
 

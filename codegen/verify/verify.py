@@ -22,27 +22,27 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.board import reader as boards
-from codegen.common.errors import BadInput
-from codegen.common.extras import installing
-from codegen.emit import sources as emit
-from codegen.mechanism.description import Joint, Mechanism
-from codegen.model.bodies import Model
-from codegen.model.loop_assembly import ClosedMotion, assemble
-from codegen.model.modes import has_modes
-from codegen.model.supported import supported
-from codegen.motion.random import random_motion
-from codegen.motion.trajectory import Trajectory
-from codegen.reference import discrete as discretisation
-from codegen.reference import pinocchio as pinocchio_rnea
-from codegen.reference import rigid as reference
-from codegen.reference import schemes
-from codegen.step.noise_floor import noise_floor
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import CompiledStep
-from codegen.verify import objects as object_check
-from codegen.verify.objects import ChipObject, Compilation
-from codegen.verify.torque import samples
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.extras import installing
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import ClosedMotion, assemble
+from femtorque.codegen.model.modes import has_modes
+from femtorque.codegen.model.supported import supported
+from femtorque.codegen.motion.random import random_motion
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.reference import pinocchio as pinocchio_rnea
+from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.reference import schemes
+from femtorque.codegen.step.noise_floor import noise_floor
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.verify import objects as object_check
+from femtorque.codegen.verify.objects import ChipObject, Compilation
+from femtorque.codegen.verify.torque import samples
 
 Array = NDArray[np.float64]
 
@@ -63,7 +63,7 @@ class ChipRun(Protocol):
 
 
 class Chip(Protocol):
-    """The step on the emulated chip: positions (N + 2, J) at s_-1 .. s_N, as codegen.verify.torque.Step; sources: its
+    """The step on the emulated chip: positions (N + 2, J) at s_-1 .. s_N, as femtorque.codegen.verify.torque.Step; sources: its
     C."""
 
     def __call__(self, model: Model, positions: Array, sources: dict[str, str]) -> ChipRun: ...
@@ -186,7 +186,7 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Verification:
-    """Everything that was found. digest: of the image that this mechanism makes (codegen.emit.sources.identity)."""
+    """Everything that was found. digest: of the image that this mechanism makes (femtorque.codegen.emit.sources.identity)."""
 
     mechanism: Mechanism
     digest: str

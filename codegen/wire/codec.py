@@ -1,4 +1,4 @@
-"""The Python side of the wire: message classes from the table of codegen.wire.messages, frames in COBS with CRC-32.
+"""The Python side of the wire: message classes from the table of femtorque.codegen.wire.messages, frames in COBS with CRC-32.
 
 A frame is COBS(type u8 | seq u16 | tag u16 | payload | crc32 u32) and a zero byte, little endian. COBS and its
 decoder come from the `cobs` package, the check sum from zlib; what is written here is only the layout.
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from cobs import cobs
 
-from codegen.common.tidy import printable
-from codegen.wire.messages import MESSAGES, Field, J, Message
+from femtorque.codegen.common.tidy import printable
+from femtorque.codegen.wire.messages import MESSAGES, Field, J, Message
 
 HEADER = struct.Struct("<BHH")
 CRC = struct.Struct("<I")

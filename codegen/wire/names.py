@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.wire import messages
+from femtorque.codegen.wire import messages
 
 _STATE = {number: name for name, (number, _) in messages.STATES.items()}
 

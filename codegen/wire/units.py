@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.mechanism.description import Joint
+from femtorque.codegen.mechanism.description import Joint
 
 TURN_UNIT = 2.0 * np.pi / 2.0**32  # rad
 METRE_UNIT = 2.0**-28  # m

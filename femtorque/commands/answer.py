@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from codegen.mechanism.description import Mechanism
+    from femtorque.codegen.mechanism.description import Mechanism
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def show(answer: Answer) -> None:
 def warn_of_open_loop(mechanism: Mechanism) -> list[str]:
     """Say which joints feed-forward moves alone, as what is told of their tracking means nothing. Returns their
     names."""
-    from codegen.board.channels import open_loop
+    from femtorque.codegen.board.channels import open_loop
 
     names = open_loop(mechanism)
     if names:

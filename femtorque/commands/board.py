@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from codegen.common.errors import BadInput
+from femtorque.codegen.common.errors import BadInput
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer
 from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero
@@ -37,10 +37,10 @@ def flash(
 
     A board that runs and is disarmed is sent into its boot loader first, where that is safe and hears it.
     """
-    from codegen.mechanism.reader import load_mechanism
-    from codegen.toolchain.platformio import build as make
-    from host.flash.flash import flash as write
-    from host.show.display import build_bar
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.toolchain.platformio import build as make
+    from femtorque.host.flash.flash import flash as write
+    from femtorque.host.show.display import build_bar
 
     mechanism = load_mechanism(mech)
     with build_bar() as progress:
@@ -58,8 +58,8 @@ def ports(
     json: Json = False,
 ) -> Answer:
     """List the serial ports and who answers there."""
-    from host.link.ports import survey
-    from host.show.display import ports_table
+    from femtorque.host.link.ports import survey
+    from femtorque.host.show.display import ports_table
 
     found = survey(also or ())
     return Answer({"ports": [asdict(answer) for answer in found]},
@@ -81,9 +81,9 @@ def bringup(
 
     Each joint alone is turned by hand, and then given a small torque.
     """
-    from codegen.mechanism.reader import load_mechanism
-    from host.board import Board
-    from host.lab import bringup as first
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.host.board import Board
+    from femtorque.host.lab import bringup as first
 
     def turn(joint: Any, angle: float) -> None:
         unit = "m" if joint.type == "prismatic" else "rad"
@@ -129,9 +129,9 @@ def home(
 
     Told at its start pose or by its scale; sought at its index pulse or hard stop, with low torque.
     """
-    from codegen.mechanism.reader import load_mechanism
-    from host.board import Board
-    from host.link import requests as lab
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.host.board import Board
+    from femtorque.host.link import requests as lab
 
     mechanism, told, how = load_mechanism(mech), _told(at or ()), dict[str, str]()
     with Board.connect(port, mechanism) as board:
@@ -173,10 +173,10 @@ def float_(
 
     Ctrl-C, or the time, holds it where it is, then disarms.
     """
-    from codegen.mechanism.reader import load_mechanism
-    from host.board import Board
-    from host.record.log import claim_log
-    from host.stream.stream import Interrupts
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.host.board import Board
+    from femtorque.host.record.log import claim_log
+    from femtorque.host.stream.stream import Interrupts
 
     if log is not None:
         claim_log(log, force)
@@ -209,10 +209,10 @@ def jog(
 
     If the host stops asking, the joint stops.
     """
-    from codegen.mechanism.reader import load_mechanism
-    from host.board import Board
-    from host.link import requests as lab
-    from host.stream.stream import Interrupts
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.host.board import Board
+    from femtorque.host.link import requests as lab
+    from femtorque.host.stream.stream import Interrupts
 
     mechanism = load_mechanism(mech)
     number = lab.joint_number(mechanism, joint)
@@ -247,12 +247,12 @@ def identify(
 
     Constant speeds both ways and accelerations; every number comes with its 95 % interval.
     """
-    from codegen.mechanism.edit import set_joint
-    from codegen.mechanism.reader import load_mechanism
-    from host.board import Board
-    from host.lab.identify import beside, measured
-    from host.lab.identify import identify as measure
-    from host.link.requests import joint_number
+    from femtorque.codegen.mechanism.edit import set_joint
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.host.board import Board
+    from femtorque.host.lab.identify import beside, measured
+    from femtorque.host.lab.identify import identify as measure
+    from femtorque.host.link.requests import joint_number
 
     mechanism = load_mechanism(mech)
     names = joint or [j.name for j in mechanism.moving if j.drive or (j.motor is not None and j.encoder is not None)]

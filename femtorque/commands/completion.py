@@ -8,12 +8,12 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-from codegen.common.firmware import FIRMWARE, ROOT
+from femtorque.codegen.common.firmware import FIRMWARE, ROOT
 
 
 def ports(incomplete: str) -> list[str]:
     """Of --port."""
-    from host.link.plugged import candidates
+    from femtorque.host.link.plugged import candidates
 
     return _beginning(incomplete, ["auto", *(device for device, _ in candidates())])
 
@@ -25,7 +25,7 @@ def boards(incomplete: str) -> list[str]:
 
 def drives(incomplete: str) -> list[str]:
     """Of --drive."""
-    from codegen.drive.catalogue import DRIVES
+    from femtorque.codegen.drive.catalogue import DRIVES
 
     return _beginning(incomplete, DRIVES)
 

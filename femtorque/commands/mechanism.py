@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from codegen.common.errors import BadInput
-from codegen.common.extras import EXTRAS, installing
-from codegen.common.output import GENERATED, LIBRARY, TORQUES, check_page, claim, claim_folder, page, picture
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.extras import EXTRAS, installing
+from femtorque.codegen.common.output import GENERATED, LIBRARY, TORQUES, check_page, claim, claim_folder, page, picture
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer
 from femtorque.commands.options import Force, Json, Mech, Traj
 
 if TYPE_CHECKING:
-    from codegen.mechanism.description import Mechanism
-    from codegen.toolchain.built import BuildResult
-    from codegen.toolchain.known import Known
-    from hil.cost.cost import Cost
+    from femtorque.codegen.mechanism.description import Mechanism
+    from femtorque.codegen.toolchain.built import BuildResult
+    from femtorque.codegen.toolchain.known import Known
+    from femtorque.hil.cost.cost import Cost
 
 
 def init(
@@ -43,7 +43,7 @@ def init(
     json: Json = False,
 ) -> Answer:
     """Write a commented mechanism file to start from."""
-    from codegen.verify.new_file import Choice, said_of, write
+    from femtorque.codegen.verify.new_file import Choice, said_of, write
 
     path = write(name, out or Path(f"{name}.toml"), urdf, Choice(board, motor, drive, chain, tuple(lock or ())))
     warnings = said_of(path)
@@ -56,8 +56,8 @@ def motors(json: Json = False) -> Answer:
 
     With the numbers of their makers' sheets, for `init --motor` and for mechanism files written by hand.
     """
-    from codegen.mechanism.motors import MOTORS
-    from codegen.verify.check_tables import motor_table
+    from femtorque.codegen.mechanism.motors import MOTORS
+    from femtorque.codegen.verify.check_tables import motor_table
 
     return Answer({"motors": [asdict(sold) for sold in MOTORS]}, motor_table(MOTORS))
 
@@ -75,10 +75,10 @@ def check(
 
     Also of motions given with it that come near singular poses.
     """
-    from codegen.mechanism.reader import load_mechanism
-    from codegen.motion.trajectory import Trajectory
-    from codegen.verify.check import examine
-    from codegen.verify.check_tables import renderable
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.motion.trajectory import Trajectory
+    from femtorque.codegen.verify.check import examine
+    from femtorque.codegen.verify.check_tables import renderable
 
     if shown is not None:
         check_page(shown)
@@ -94,7 +94,7 @@ def check(
         lines.append(f"ticks fit at up to {_kilohertz(most_hz)}, as `femtorque build` has found")
     if shown is None:
         return Answer(data, Group(*lines))
-    from host.show.scene.page import of_motion, write
+    from femtorque.host.show.scene.page import of_motion, write
 
     write(of_motion(mechanism, motions[0] if motions else None), mech.name, "check", shown)
     return Answer(data | {"page": shown}, Group(*lines, f"{shown}"))
@@ -102,7 +102,7 @@ def check(
 
 def _most_hz(mechanism: Mechanism) -> int | None:
     """The highest rate of control, where an image of just this mechanism was built and counted before."""
-    from codegen.toolchain.known import Known
+    from femtorque.codegen.toolchain.known import Known
 
     cost = Known.of(mechanism, feedforward=True, pil=False).cost() if mechanism.board else None
     return cost["most_hz"] if cost else None
@@ -131,14 +131,14 @@ def torque(
 
     Each is stamped with the middle of its tick.
     """
-    from codegen.mechanism.reader import load_mechanism
-    from codegen.motion.trajectory import Trajectory
-    from codegen.reference.wrench import Wrench
-    from codegen.verify import torque
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.motion.trajectory import Trajectory
+    from femtorque.codegen.reference.wrench import Wrench
+    from femtorque.codegen.verify import torque
 
     if figure is not None:
-        from codegen.step.scheme import scheme_of
-        from codegen.verify.figures import check_format, torque_curves
+        from femtorque.codegen.step.scheme import scheme_of
+        from femtorque.codegen.verify.figures import check_format, torque_curves
 
         check_format(figure)
         claim(figure, picture("torque"), force)
@@ -161,8 +161,8 @@ def torque(
 
 def _in_mode(mechanism: Any, mode: str | None) -> Any:
     """The mechanism in the mode that an option names."""
-    from codegen.common.nearest import hint
-    from codegen.model.modes import in_mode
+    from femtorque.codegen.common.nearest import hint
+    from femtorque.codegen.model.modes import in_mode
 
     names = [m.name for m in mechanism.modes]
     if mode is not None and mode not in names:
@@ -179,14 +179,14 @@ def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[
     if backend == "chip" and precision == "double":
         raise BadInput("femtorque torque", "--precision", precision, "the chip computes in single precision")
     if backend == "chip":
-        from hil.chip import chip_step, chip_wrench
+        from femtorque.hil.chip import chip_step, chip_wrench
 
         return chip_step.torque, chip_wrench.torque
-    from codegen.reference import wrench
-    from codegen.toolchain import wrench_library as compiled_wrench
+    from femtorque.codegen.reference import wrench
+    from femtorque.codegen.toolchain import wrench_library as compiled_wrench
 
     if backend == "c":
-        from codegen.toolchain.step_library import CompiledStep
+        from femtorque.codegen.toolchain.step_library import CompiledStep
 
         return (lambda model, *motion: CompiledStep(model, precision or "single").torque(*motion),
                 lambda model, q, external: compiled_wrench.torque(model, q, external, precision or "single"))
@@ -207,11 +207,11 @@ def generate(
     The folder stands on its own, and the same input gives the same bytes. With --library it is one that PlatformIO,
     Arduino, CMake and Zephyr take as it is: sources in src/, manifests, and examples, one of them for SimpleFOC.
     """
-    from codegen.common.output import claim, write_text
-    from codegen.emit import sources as emit
-    from codegen.mechanism.mjcf import mjcf as mjcf_of
-    from codegen.mechanism.reader import load_mechanism
     from femtorque import __version__
+    from femtorque.codegen.common.output import claim, write_text
+    from femtorque.codegen.emit import sources as emit
+    from femtorque.codegen.mechanism.mjcf import mjcf as mjcf_of
+    from femtorque.codegen.mechanism.reader import load_mechanism
 
     mechanism = load_mechanism(mech)
     text = mjcf_of(mechanism) if mjcf else None
@@ -237,8 +237,8 @@ def build(
 
     Through PlatformIO: flash, RAM, bound of the stack, instructions and cycles of the worst control tick.
     """
-    from codegen.mechanism.reader import load_mechanism
-    from codegen.toolchain.known import Known
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.toolchain.known import Known
 
     mechanism = load_mechanism(mech)
     folder = out or Path("build") / (mechanism.name + ("-pil" if pil else ""))
@@ -272,9 +272,9 @@ def _kilohertz(hz: int) -> str:
 
 def _make(known: Known, mechanism: Mechanism, folder: Path, feedforward: bool, pil: bool) -> BuildResult:
     """The image, built or from the cache."""
-    from codegen.toolchain.platformio import build as make
-    from codegen.toolchain.platformio import project
-    from host.show.display import build_bar
+    from femtorque.codegen.toolchain.platformio import build as make
+    from femtorque.codegen.toolchain.platformio import project
+    from femtorque.host.show.display import build_bar
 
     with build_bar() as progress:
         result = make(mechanism, folder, progress, feedforward, pil)
@@ -284,17 +284,17 @@ def _make(known: Known, mechanism: Mechanism, folder: Path, feedforward: bool, p
 
 def _cost(known: Known, mechanism: Mechanism, result: BuildResult, feedforward: bool) -> Cost | None:
     """What the image costs, if there is the virtual board that tells."""
-    from hil.cost.cost import Cost
+    from femtorque.hil.cost.cost import Cost
 
     if found := known.cost():
         return Cost(**found | {"left_out": tuple(found["left_out"])})
     try:
-        from hil.cost.measure import measure
+        from femtorque.hil.cost.measure import measure
     except ModuleNotFoundError as missing:
         if missing.name not in EXTRAS["hil"]:
             raise
         return None
-    from host.show.display import build_bar
+    from femtorque.host.show.display import build_bar
 
     print(f"{result.image} is built; what its ticks cost is being counted", file=sys.stderr)
     with build_bar() as progress:
@@ -318,11 +318,11 @@ def verify(
 
     Over whole motions, random ones and your own.
     """
-    from codegen.mechanism.reader import load_mechanism
-    from codegen.motion.trajectory import Trajectory
-    from codegen.verify import report as verify_report
-    from codegen.verify.verify import verify
-    from hil.chip import chip_step
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.motion.trajectory import Trajectory
+    from femtorque.codegen.verify import report as verify_report
+    from femtorque.codegen.verify.verify import verify
+    from femtorque.hil.chip import chip_step
 
     if report is not None and not report.parent.is_dir():
         raise BadInput(report, "report", None, f"cannot be written: there is no folder {report.parent}")

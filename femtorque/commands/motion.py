@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from codegen.common.errors import BadInput
-from codegen.common.output import MOTION, MOTION_NPZ, PARQUET, TABLE, check_page, claim, page, picture
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.output import MOTION, MOTION_NPZ, PARQUET, TABLE, check_page, claim, page, picture
 from femtorque.commands.answer import Answer, warn_of_open_loop
 from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero, Traj, Udp, Web
 
 if TYPE_CHECKING:
-    from codegen.mechanism.description import Mechanism
-    from host.board import Board
-    from host.show.web import Again
-    from host.stream.stream import Interrupts
+    from femtorque.codegen.mechanism.description import Mechanism
+    from femtorque.host.board import Board
+    from femtorque.host.show.web import Again
+    from femtorque.host.stream.stream import Interrupts
 
 RESERVE = 0.1  # of the effort
 
@@ -62,15 +62,15 @@ def plan(
     For an arm that ends in a flexible link: what its joints have to do for its tip to follow them, or to follow a path
     with times, a CSV file with the columns t, x, y and perhaps z, fx, fy, fz.
     """
-    from codegen.mechanism.reader import load_mechanism
-    from codegen.motion.trajectory import Trajectory
-    from codegen.verify.figures import check_format
-    from host.board import Board
-    from host.plan import figure as plan_figure
-    from host.plan import flexible_plan, tip_file
-    from host.plan import plan as planning
-    from host.plan import repeat as repeating
-    from host.plan import waypoints as files
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.motion.trajectory import Trajectory
+    from femtorque.codegen.verify.figures import check_format
+    from femtorque.host.board import Board
+    from femtorque.host.plan import figure as plan_figure
+    from femtorque.host.plan import flexible_plan, tip_file
+    from femtorque.host.plan import plan as planning
+    from femtorque.host.plan import repeat as repeating
+    from femtorque.host.plan import waypoints as files
 
     mechanism = load_mechanism(mech)
     if after and port:
@@ -116,7 +116,7 @@ def plan(
     if figure is not None:
         draw(figure)
     if shown is not None:
-        from host.show.planned import write
+        from femtorque.host.show.planned import write
 
         write(shown, mechanism, found, force)
     drawn = {name: file for name, file in (("figure", figure), ("page", shown)) if file is not None}
@@ -148,12 +148,12 @@ def stream(
     Ctrl-C stops along the path and holds; then Enter goes on, Ctrl-C disarms. On a terminal the live page of --web
     stays when the motion is over, with the arm let go, until Ctrl-C; of a virtual board it can play the motion again.
     """
-    from codegen.mechanism.reader import load_mechanism
-    from host.board import Board
-    from host.record.log import claim_log
-    from host.show.display import outcome_table, stream_bar
-    from host.show.web import Again
-    from host.stream.stream import Interrupts, Outcome
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.host.board import Board
+    from femtorque.host.record.log import claim_log
+    from femtorque.host.show.display import outcome_table, stream_bar
+    from femtorque.host.show.web import Again
+    from femtorque.host.stream.stream import Interrupts, Outcome
 
     mechanism = load_mechanism(mech)
     if log is not None:
@@ -198,10 +198,10 @@ def monitor(
     """Live view of a board, until Ctrl-C. With --json: one look."""
     from rich.console import Console
 
-    from codegen.mechanism.reader import load_mechanism
-    from host.board import Board
-    from host.show.monitor import snapshot, watch
-    from host.stream.stream import Interrupts
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.host.board import Board
+    from femtorque.host.show.monitor import snapshot, watch
+    from femtorque.host.stream.stream import Interrupts
 
     mechanism = load_mechanism(mech) if mech else None
     arm = _drawn(mechanism, web)
@@ -217,7 +217,7 @@ def monitor(
 
 def _stay(board: Board, interrupts: Interrupts, again: Again | None) -> bool:
     """Let the arm go and keep the page up; whether the motion is to be played again, or it is over by Ctrl-C."""
-    from host.link.session import PERIOD
+    from femtorque.host.link.session import PERIOD
 
     board.disarm()
     interrupts.count = 0
@@ -244,7 +244,7 @@ def _drawn(mechanism: Mechanism | None, web: int | None) -> dict[str, Any] | Non
     """What a live page draws of the arm: before a board is connected, for meshes take a while."""
     if mechanism is None or web is None:
         return None
-    from host.scene.description import scene
+    from femtorque.host.scene.description import scene
 
     return scene(mechanism)
 
@@ -255,11 +255,11 @@ def _shown(session: Any, web: int | None, udp: str | None, arm: dict[str, Any] |
     """While this lasts, what the board says goes to a page and as datagrams too."""
     with ExitStack() as also:
         if udp is not None:
-            from host.show.udp import sending
+            from femtorque.host.show.udp import sending
 
             also.enter_context(sending(session, udp))
         if web is not None:
-            from host.show.web import serving
+            from femtorque.host.show.web import serving
 
             print(also.enter_context(serving(session, web, again, arm)), file=sys.stderr, flush=True)
         yield
@@ -278,10 +278,10 @@ def plot(
 
     Given several runs of one arm, compare them: one page with their errors, joint by joint.
     """
-    from codegen.verify.figures import FORMATS
-    from host.record import export, log
-    from host.show import plot, report
-    from host.show.findings import Findings
+    from femtorque.codegen.verify.figures import FORMATS
+    from femtorque.host.record import export, log
+    from femtorque.host.show import plot, report
+    from femtorque.host.show.findings import Findings
 
     if len(runs) > 1:
         return _compare(runs, out, force)
@@ -305,8 +305,8 @@ def plot(
 
 def _compare(runs: list[Path], out: list[Path] | None, force: bool) -> Answer:
     """The page of several runs."""
-    from host.record import log
-    from host.show import compare, plot
+    from femtorque.host.record import log
+    from femtorque.host.show import compare, plot
 
     file = out[0] if out else runs[0].with_name("-".join(run.stem for run in runs) + ".html")
     if len(out or ()) > 1 or file.suffix != ".html":

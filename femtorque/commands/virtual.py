@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from codegen.common.errors import BadInput
+from femtorque.codegen.common.errors import BadInput
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer, warn_of_open_loop
 from femtorque.commands.options import Force, Json, Web
 
 if TYPE_CHECKING:
-    from codegen.mechanism.description import Mechanism
-    from hil.plant.choose import Plant
-    from hil.play.run import Watch
-    from host.link.session import Session
-    from host.record.log import Truth
+    from femtorque.codegen.mechanism.description import Mechanism
+    from femtorque.hil.plant.choose import Plant
+    from femtorque.hil.play.run import Watch
+    from femtorque.host.link.session import Session
+    from femtorque.host.record.log import Truth
 
 
 def hil(
@@ -72,13 +72,13 @@ def hil(
     drives alone: in python-can interface="slcan", channel="/dev/pts/...". With --scenario the runs of an experiment
     are played and judged.
     """
-    from codegen.mechanism.reader import load_mechanism
-    from codegen.motion.trajectory import Trajectory
-    from hil.plant.choose import plant_of
-    from hil.play import run as virtual
-    from host.record.log import claim_log
-    from host.show.display import stream_bar, tracking_table
-    from host.stream.stream import Interrupts
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.motion.trajectory import Trajectory
+    from femtorque.hil.plant.choose import plant_of
+    from femtorque.hil.play import run as virtual
+    from femtorque.host.record.log import claim_log
+    from femtorque.host.show.display import stream_bar, tracking_table
+    from femtorque.host.stream.stream import Interrupts
 
     if web is not None and (scenario is not None or serve is not None):
         raise BadInput("command line", "--web", web, "goes with MECH and TRAJ",
@@ -86,7 +86,7 @@ def hil(
     if (serve is not None or scenario is not None) and (plant != "auto" or scene is not None):
         raise BadInput("command line", "--plant", plant, "goes with MECH and TRAJ")
     if scenario is not None:
-        from hil.scenarios.performance import perform
+        from femtorque.hil.scenarios.performance import perform
 
         if mech or traj or serve is not None:
             raise BadInput("command line", "--scenario", scenario, "takes neither MECH nor TRAJ nor --serve")
@@ -112,7 +112,7 @@ def hil(
         raise BadInput("command line", "--pil", True, "goes with --serve", "a board is played on with --board PORT")
     if log is not None:
         claim_log(log, force)
-    run = virtual.run if board is None else partial(import_module("hil.play.pil").run, board)
+    run = virtual.run if board is None else partial(import_module("femtorque.hil.play.pil").run, board)
     world = None if plant == "auto" and scene is None else plant_of(mechanism, plant, scene)
     with stream_bar() as on_progress:
         result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
@@ -128,9 +128,9 @@ def hil(
 
 def _drives_alone(mechanism: Mechanism, port: int) -> Answer:
     """Until Ctrl-C, in real time."""
-    from hil.board.drives_alone import DrivesAlone
-    from hil.plant.choose import plant_of
-    from host.stream.stream import Interrupts
+    from femtorque.hil.board.drives_alone import DrivesAlone
+    from femtorque.hil.plant.choose import plant_of
+    from femtorque.host.stream.stream import Interrupts
 
     try:
         served = DrivesAlone(mechanism, plant_of(mechanism), port)
@@ -147,9 +147,9 @@ def _drives_alone(mechanism: Mechanism, port: int) -> Answer:
 
 def _page(mechanism: Mechanism, web: int, plant: Plant | None) -> Watch:
     """A live page with the arm, where it truly is too; on a terminal it stays until Ctrl-C."""
-    from hil.plant.choose import world_of
-    from host.scene.description import scene
-    from host.show.web import serving
+    from femtorque.hil.plant.choose import world_of
+    from femtorque.host.scene.description import scene
+    from femtorque.host.show.web import serving
 
     world = None if plant is None else world_of(plant)
     around = None if world is None else world.moment
@@ -182,7 +182,7 @@ def reproduce(
 
     Each with its number beside its oracle.
     """
-    from hil.papers import reproduce
+    from femtorque.hil.papers import reproduce
 
     report = reproduce.reproduce(name, out, short=short, force=force,
                                 on_progress=partial(print, file=sys.stderr, flush=True))

@@ -11,9 +11,9 @@ from typing import Any
 
 from emulator import PATIENCE, Emulator, emulator
 
-from codegen.toolchain import stack_bound as stack
-from codegen.wire import messages
-from codegen.wire.codec import Codec, Command, FrameReader, Hello, Knot, text
+from femtorque.codegen.toolchain import stack_bound as stack
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.codec import Codec, Command, FrameReader, Hello, Knot, text
 
 USAGE_FAULT = 6  # exception number
 UNDEFINED_INSTRUCTION = 1 << 16  # in CFSR
@@ -21,7 +21,7 @@ RAM_START = 0x20000000
 
 
 class Board:
-    """The image's side of the link, as a test sees it. project: the folder that `codegen.toolchain.platformio`
+    """The image's side of the link, as a test sees it. project: the folder that `femtorque.codegen.toolchain.platformio`
     assembled."""
 
     def __init__(self, machine: Emulator, project: Path) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from codegen.board import description
-from codegen.mechanism.description import Joint
-from hil.board.coupled import library
-from hil.chip.stm32.chip import Stm32
-from hil.chip.stm32.gpio import Gpio
-from hil.chip.stm32.timer import Timer
+from femtorque.codegen.board import description
+from femtorque.codegen.mechanism.description import Joint
+from femtorque.hil.board.coupled import library
+from femtorque.hil.chip.stm32.chip import Stm32
+from femtorque.hil.chip.stm32.gpio import Gpio
+from femtorque.hil.chip.stm32.timer import Timer
 
 Served = Sequence[tuple[Joint, description.Channel | None]]  # joints, and the board's channel of each that has one
 

@@ -8,23 +8,23 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.board import description
-from codegen.drive.catalogue import DRIVES
-from codegen.mechanism.description import Bus, Drive, Joint, Mechanism, ServoSetting
-from hil.board.bridges import Served, pin_of
-from hil.board.servo_steps import ServoSteps
-from hil.bus.clock import Clock
-from hil.bus.half_duplex import OneWire
-from hil.bus.wire import Wire
-from hil.chip.stm32.chip import Stm32
-from hil.chip.stm32.serial import FE
-from hil.drives import catalogue
-from hil.drives.drive import Drive as VirtualDrive
-from hil.drives.fields import Ranges
-from hil.drives.sts import LEAST_SUPPLY as LEAST_OF_SERVOS
-from hil.drives.sts import OFFSET, TURN, Sts3215
-from hil.drives.sts_motor import TORQUE
-from hil.plant.choose import Driven
+from femtorque.codegen.board import description
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.mechanism.description import Bus, Drive, Joint, Mechanism, ServoSetting
+from femtorque.hil.board.bridges import Served, pin_of
+from femtorque.hil.board.servo_steps import ServoSteps
+from femtorque.hil.bus.clock import Clock
+from femtorque.hil.bus.half_duplex import OneWire
+from femtorque.hil.bus.wire import Wire
+from femtorque.hil.chip.stm32.chip import Stm32
+from femtorque.hil.chip.stm32.serial import FE
+from femtorque.hil.drives import catalogue
+from femtorque.hil.drives.drive import Drive as VirtualDrive
+from femtorque.hil.drives.fields import Ranges
+from femtorque.hil.drives.sts import LEAST_SUPPLY as LEAST_OF_SERVOS
+from femtorque.hil.drives.sts import OFFSET, TURN, Sts3215
+from femtorque.hil.drives.sts_motor import TORQUE
+from femtorque.hil.plant.choose import Driven
 
 Array = NDArray[np.float64]
 

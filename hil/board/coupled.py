@@ -8,10 +8,10 @@ from typing import Any
 
 import cffi
 
-from codegen.toolchain import host_compiler
-from hil.chip.core_library import CDEF as CHIP_CDEF
-from hil.chip.core_library import headers
-from hil.plant.plant_steps import PLANT_STEPS, PLANT_STEPS_CDEF
+from femtorque.codegen.toolchain import host_compiler
+from femtorque.hil.chip.core_library import CDEF as CHIP_CDEF
+from femtorque.hil.chip.core_library import headers
+from femtorque.hil.plant.plant_steps import PLANT_STEPS, PLANT_STEPS_CDEF
 
 CHANNELS = 19
 _CDEF = CHIP_CDEF + PLANT_STEPS_CDEF + """

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.board.coupled import library
-from hil.board.mode_follower import ModeFollower
-from hil.board.wiring import Wiring
-from hil.chip.lending import Lending
-from hil.chip.registers import Unmodelled
-from hil.chip.stm32.chip import Stm32
-from hil.plant import play
-from hil.plant.choose import Driven, Wired
-from hil.plant.lent import Lendable, own
-from hil.plant.plant_steps import MOST
+from femtorque.hil.board.coupled import library
+from femtorque.hil.board.mode_follower import ModeFollower
+from femtorque.hil.board.wiring import Wiring
+from femtorque.hil.chip.lending import Lending
+from femtorque.hil.chip.registers import Unmodelled
+from femtorque.hil.chip.stm32.chip import Stm32
+from femtorque.hil.plant import play
+from femtorque.hil.plant.choose import Driven, Wired
+from femtorque.hil.plant.lent import Lendable, own
+from femtorque.hil.plant.plant_steps import MOST
 
 Array = NDArray[np.float64]
 
@@ -116,7 +116,7 @@ class PlantCoupler:
         else:
             self._plant.drive(until - self._plant_at, volts)
 
-    # -- lent (hil.chip.lending) ----------------------------------------------
+    # -- lent (femtorque.hil.chip.lending) ----------------------------------------------
 
     def give(self, state: Any) -> None:
         """Tell C when the plant is where."""
@@ -177,7 +177,7 @@ class Borrowed:
     # -- lending --------------------------------------------------------------
 
     def lend(self, lending: Lending) -> bool:
-        """See hil.chip.lending.Lender."""
+        """See femtorque.hil.chip.lending.Lender."""
         wiring = self._wiring
         self.again = lending.now + _ASK_AGAIN
         if self.ways() != self.own or not wiring.power.settled() or not all(t.out for t in wiring.power.timers):

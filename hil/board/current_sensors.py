@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from hil.board.bridges import tell_pin
-from hil.board.coupled import library
-from hil.board.drv8301 import Drv8301
-from hil.chip.stm32.chip import Stm32
+from femtorque.hil.board.bridges import tell_pin
+from femtorque.hil.board.coupled import library
+from femtorque.hil.board.drv8301 import Drv8301
+from femtorque.hil.chip.stm32.chip import Stm32
 
 Window = tuple[float, float]  # cycles between which a converter samples
 

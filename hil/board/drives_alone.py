@@ -1,5 +1,5 @@
 """The drives of a mechanism on their buses, with the joints that they turn and without a board: for other people's
-programs, each bus behind two serial adapters for CAN (hil.bus.gateway), one a terminal, one at a TCP port.
+programs, each bus behind two serial adapters for CAN (femtorque.hil.bus.gateway), one a terminal, one at a TCP port.
 
 python-can opens one with interface="slcan", channel="/dev/pts/N" or channel="socket://127.0.0.1:PORT". Programs that
 ask it for what has come, without waiting, want the terminal: of a socket pyserial gives it a byte each time.
@@ -12,18 +12,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Bus, Mechanism
-from hil.board.buses import Buses
-from hil.board.tcp_port import TcpPort
-from hil.board.terminal_port import TerminalPort
-from hil.bus.adapter import Adapter
-from hil.bus.clock import OwnClock
-from hil.bus.gateway import Gateway
-from hil.bus.half_duplex import OneWire
-from hil.bus.wire import Wire
-from hil.drives.drive import timing
-from hil.plant.choose import Driven
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Bus, Mechanism
+from femtorque.hil.board.buses import Buses
+from femtorque.hil.board.tcp_port import TcpPort
+from femtorque.hil.board.terminal_port import TerminalPort
+from femtorque.hil.bus.adapter import Adapter
+from femtorque.hil.bus.clock import OwnClock
+from femtorque.hil.bus.gateway import Gateway
+from femtorque.hil.bus.half_duplex import OneWire
+from femtorque.hil.bus.wire import Wire
+from femtorque.hil.drives.drive import timing
+from femtorque.hil.plant.choose import Driven
 
 PACE = 1e-3  # s, between two looks at the ports
 LONGEST = 0.05  # s of simulated time at once: a computer that is too slow lets the joints lag behind

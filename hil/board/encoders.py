@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from codegen.board import description
-from hil.board.bridges import Served, pin_of
-from hil.board.encoder_fault import EncoderFault
-from hil.chip.stm32.chip import Stm32
-from hil.chip.stm32.gpio import Gpio
-from hil.plant.choose import Driven
+from femtorque.codegen.board import description
+from femtorque.hil.board.bridges import Served, pin_of
+from femtorque.hil.board.encoder_fault import EncoderFault
+from femtorque.hil.chip.stm32.chip import Stm32
+from femtorque.hil.chip.stm32.gpio import Gpio
+from femtorque.hil.plant.choose import Driven
 
 Wires = list[tuple[Gpio, int, int]]
 

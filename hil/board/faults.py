@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codegen.common.errors import BadInput
-from hil.board.drv8301 import FETHA_OC, FETLB_OC
-from hil.board.virtual import PlayedBoard, VirtualBoard, VirtualClock
-from hil.bus.frame import Frame
-from hil.bus.half_duplex import OneWire
-from hil.bus.intruder import Intruder
-from hil.chip.stm32.chip import SRAM_START
-from hil.chip.stm32.supply import NOMINAL
-from hil.drives.drive import Drive
-from hil.drives.sts import Sts3215
+from femtorque.codegen.common.errors import BadInput
+from femtorque.hil.board.drv8301 import FETHA_OC, FETLB_OC
+from femtorque.hil.board.virtual import PlayedBoard, VirtualBoard, VirtualClock
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.half_duplex import OneWire
+from femtorque.hil.bus.intruder import Intruder
+from femtorque.hil.chip.stm32.chip import SRAM_START
+from femtorque.hil.chip.stm32.supply import NOMINAL
+from femtorque.hil.drives.drive import Drive
+from femtorque.hil.drives.sts import Sts3215
 
 Strike = Callable[[PlayedBoard, VirtualClock], None]
 

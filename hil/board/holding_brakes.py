@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import math
 
-from codegen.board import description
-from codegen.mechanism.description import Mechanism
-from hil.board.bridges import pin_of
-from hil.chip.stm32.chip import Stm32
+from femtorque.codegen.board import description
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.hil.board.bridges import pin_of
+from femtorque.hil.chip.stm32.chip import Stm32
 
 
 class HoldingBrakes:

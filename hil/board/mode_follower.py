@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from codegen.mechanism.description import Mechanism
-from hil.plant.choose import Driven, follow
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.hil.plant.choose import Driven, follow
 
 
 class ModeFollower:

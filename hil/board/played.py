@@ -8,20 +8,20 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.board import description
-from codegen.mechanism.description import Joint, Mechanism
-from hil.board.disturbance import Disturbance
-from hil.board.encoder_fault import EncoderFault
-from hil.board.telemetry import Record
-from hil.plant.choose import Driven
-from host.link.link import Device
+from femtorque.codegen.board import description
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.hil.board.disturbance import Disturbance
+from femtorque.hil.board.encoder_fault import EncoderFault
+from femtorque.hil.board.telemetry import Record
+from femtorque.hil.plant.choose import Driven
+from femtorque.host.link.link import Device
 
 Array = NDArray[np.float64]
 
 
 class PlayedBoard(Protocol):
     """A board with its plant, as those see it who play motions on it and let faults strike: virtual, or a real one with
-    hil.play.pil.Relay before it."""
+    femtorque.hil.play.pil.Relay before it."""
 
     mechanism: Mechanism
     board: description.Board

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from codegen.board import description
-from hil.board.bridges import Bridge, Served, pin_of
-from hil.board.coupled import library
-from hil.board.drv8301 import Drv8301
-from hil.board.sleeping_bridges import SleepingBridges
-from hil.chip.stm32.chip import Stm32
-from hil.chip.stm32.timer import Timer
+from femtorque.codegen.board import description
+from femtorque.hil.board.bridges import Bridge, Served, pin_of
+from femtorque.hil.board.coupled import library
+from femtorque.hil.board.drv8301 import Drv8301
+from femtorque.hil.board.sleeping_bridges import SleepingBridges
+from femtorque.hil.chip.stm32.chip import Stm32
+from femtorque.hil.chip.stm32.timer import Timer
 
 
 class PowerStage:

@@ -6,14 +6,14 @@ import math
 from functools import partial
 from typing import Any
 
-from codegen.board import description
-from codegen.board.description import ADC_V
-from hil.board.bridges import Served, pin_of
-from hil.board.coupled import library
-from hil.board.current_sensors import CurrentSensor
-from hil.board.power_stage import PowerStage
-from hil.chip.stm32.chip import Stm32
-from hil.plant.choose import Driven
+from femtorque.codegen.board import description
+from femtorque.codegen.board.description import ADC_V
+from femtorque.hil.board.bridges import Served, pin_of
+from femtorque.hil.board.coupled import library
+from femtorque.hil.board.current_sensors import CurrentSensor
+from femtorque.hil.board.power_stage import PowerStage
+from femtorque.hil.chip.stm32.chip import Stm32
+from femtorque.hil.plant.choose import Driven
 
 
 class Senses:

@@ -1,4 +1,4 @@
-"""Servos on a wire and the joints that they turn, moved on in C (servo_steps.c), as hil.board.buses does it."""
+"""Servos on a wire and the joints that they turn, moved on in C (servo_steps.c), as femtorque.hil.board.buses does it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import cffi
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.toolchain import host_compiler
-from hil.drives.sts import Sts3215
-from hil.drives.sts_motor import sources
-from hil.plant import play
-from hil.plant.choose import Driven, Wired
-from hil.plant.lent import Lendable, own
-from hil.plant.plant_steps import PLANT_STEPS, PLANT_STEPS_CDEF
+from femtorque.codegen.toolchain import host_compiler
+from femtorque.hil.drives.sts import Sts3215
+from femtorque.hil.drives.sts_motor import sources
+from femtorque.hil.plant import play
+from femtorque.hil.plant.choose import Driven, Wired
+from femtorque.hil.plant.lent import Lendable, own
+from femtorque.hil.plant.plant_steps import PLANT_STEPS, PLANT_STEPS_CDEF
 
 Array = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -31,7 +31,7 @@ int64_t servo_steps(servo_line *line, double since, int64_t from, int64_t to);
 
 
 class ServoSteps:
-    """servos: by the number of their joint; signs, gears (J,): how they are mounted, as in hil.board.buses."""
+    """servos: by the number of their joint; signs, gears (J,): how they are mounted, as in femtorque.hil.board.buses."""
 
     def __init__(self, servos: Mapping[int, Sts3215], signs: Array, gears: Array, plant: Driven) -> None:
         self._servos, self._signs, self._gears, self._plant = servos, signs, gears, plant

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 
-from hil.board.cable import Cable
+from femtorque.hil.board.cable import Cable
 
 HOST = "127.0.0.1"
 METHODS = tuple(name + b" " for name in (b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"OPTIONS", b"PATCH", b"TRACE",

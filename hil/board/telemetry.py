@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.mechanism.description import Joint, Mechanism
-from codegen.wire.units import position_unit
-from hil.chip.cpu import CortexM4, Handled
-from hil.chip.elf import Image
-from hil.chip.nvic import SYSTICK
-from hil.plant import mujoco
-from hil.plant.choose import Driven
-from hil.plant.tips import shapes_of, tips_of
-from host.scene.surroundings import Moment
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.wire.units import position_unit
+from femtorque.hil.chip.cpu import CortexM4, Handled
+from femtorque.hil.chip.elf import Image
+from femtorque.hil.chip.nvic import SYSTICK
+from femtorque.hil.plant import mujoco
+from femtorque.hil.plant.choose import Driven
+from femtorque.hil.plant.tips import shapes_of, tips_of
+from femtorque.host.scene.surroundings import Moment
 
 Array = NDArray[np.float64]
 

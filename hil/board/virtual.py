@@ -2,7 +2,7 @@
 
 Time is the chip's. Whoever holds the board grants it time (`run`, `advance`, or through `VirtualClock`), and nothing
 moves in between: outcomes do not depend on how fast the machine is, nor, on a cable, on its network. What is on the
-chip's pins is in hil.board.wiring, how the plant keeps up with the chip in hil.board.coupler.
+chip's pins is in femtorque.hil.board.wiring, how the plant keeps up with the chip in femtorque.hil.board.coupler.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.board import reader as board_file
-from codegen.mechanism.description import Mechanism
-from hil.board.agenda import Agenda
-from hil.board.cable import Cable
-from hil.board.coupler import PlantCoupler, floating
-from hil.board.disturbance import Disturbance
-from hil.board.encoder_fault import EncoderFault
-from hil.board.mode_follower import ModeFollower
-from hil.board.played import PlayedBoard, VirtualClock
-from hil.board.tcp_port import TcpPort
-from hil.board.telemetry import Record, TickRecorder, targets, telemetry_type
-from hil.board.wiring import Wiring
-from hil.chip import family as chips
-from hil.chip.cpu import Handled
-from hil.chip.elf import Image
-from hil.chip.nvic import PENDSV, SYSTICK
-from hil.chip.stm32.chip import FLASH_START
-from hil.chip.stm32.serial import Serial
-from hil.plant.choose import Driven, wired, world_of
-from host.scene.surroundings import Surroundings
+from femtorque.codegen.board import reader as board_file
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.hil.board.agenda import Agenda
+from femtorque.hil.board.cable import Cable
+from femtorque.hil.board.coupler import PlantCoupler, floating
+from femtorque.hil.board.disturbance import Disturbance
+from femtorque.hil.board.encoder_fault import EncoderFault
+from femtorque.hil.board.mode_follower import ModeFollower
+from femtorque.hil.board.played import PlayedBoard, VirtualClock
+from femtorque.hil.board.tcp_port import TcpPort
+from femtorque.hil.board.telemetry import Record, TickRecorder, targets, telemetry_type
+from femtorque.hil.board.wiring import Wiring
+from femtorque.hil.chip import family as chips
+from femtorque.hil.chip.cpu import Handled
+from femtorque.hil.chip.elf import Image
+from femtorque.hil.chip.nvic import PENDSV, SYSTICK
+from femtorque.hil.chip.stm32.chip import FLASH_START
+from femtorque.hil.chip.stm32.serial import Serial
+from femtorque.hil.plant.choose import Driven, wired, world_of
+from femtorque.host.scene.surroundings import Surroundings
 
 Array = NDArray[np.float64]
 

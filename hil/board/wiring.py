@@ -3,20 +3,20 @@
 A part is one thing outside the chip. It is made with the chip and hangs itself on what the pins offer: `Gpio.drive`,
 `sources` and `on_output`, `Timer.counts` and `set_break`, a converter's `volts`, `Spi.exchange`, a CAN controller's
 `plug`. It acts when the chip asks it; what moves joints beside the bridges is the coupler's to ask
-(hil.board.coupler). A new kind of part is a module beside these and a line here.
+(femtorque.hil.board.coupler). A new kind of part is a module beside these and a line here.
 """
 
 from __future__ import annotations
 
-from codegen.board import channels, description
-from codegen.mechanism.description import Mechanism
-from hil.board.buses import Buses, plugs
-from hil.board.encoders import Encoders
-from hil.board.holding_brakes import HoldingBrakes
-from hil.board.power_stage import PowerStage
-from hil.board.senses import Senses
-from hil.chip.stm32.chip import Stm32
-from hil.plant.choose import Driven
+from femtorque.codegen.board import channels, description
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.hil.board.buses import Buses, plugs
+from femtorque.hil.board.encoders import Encoders
+from femtorque.hil.board.holding_brakes import HoldingBrakes
+from femtorque.hil.board.power_stage import PowerStage
+from femtorque.hil.board.senses import Senses
+from femtorque.hil.chip.stm32.chip import Stm32
+from femtorque.hil.plant.choose import Driven
 
 
 class Wiring:

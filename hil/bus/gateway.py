@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hil.bus.adapter import Adapter
-from hil.bus.frame import SIZES, Frame
+from femtorque.hil.bus.adapter import Adapter
+from femtorque.hil.bus.frame import SIZES, Frame
 
 END, DONE, WRONG = b"\r", b"\r", b"\a"
 KINDS = {(False, False): "tT", (True, False): "dD", (True, True): "bB"}  # (fd, fast) to letters, 11 and 29 bits

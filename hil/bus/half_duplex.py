@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from hil.bus.clock import Clock
+from femtorque.hil.bus.clock import Clock
 
 BITS = 10  # start, eight, stop
 HEADER = 4  # bytes before what the length counts

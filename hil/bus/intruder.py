@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hil.bus.frame import Frame
-from hil.bus.node import BitTiming, TimedNode
-from hil.bus.wire import Wire
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.node import BitTiming, TimedNode
+from femtorque.hil.bus.wire import Wire
 
 
 class Intruder(TimedNode):

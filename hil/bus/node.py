@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
-from hil.bus.frame import Frame
+from femtorque.hil.bus.frame import Frame
 
 PASSIVE, OFF = 127, 255  # ISO 11898-1:2015, 12.1.4: counts above which a node is error passive, bus off
 _CALMED = 120  # what a receive error count above PASSIVE becomes after a good frame: 119 to 127; RM0090 32.7.6

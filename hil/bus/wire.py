@@ -10,9 +10,9 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hil.bus.clock import Clock, Handle
-from hil.bus.frame import ACK, DELIMITER, INTERMISSION, Frame, Image, arbitration, image
-from hil.bus.node import OFF, Error, Node
+from femtorque.hil.bus.clock import Clock, Handle
+from femtorque.hil.bus.frame import ACK, DELIMITER, INTERMISSION, Frame, Image, arbitration, image
+from femtorque.hil.bus.node import OFF, Error, Node
 
 FLAG, FLAG_DELIMITER = 6, 8  # bits, ISO 11898-1:2015, 10.4.4
 PRESSED = 8  # dominant bits behind a flag that are one error more, 12.1.4.2 f

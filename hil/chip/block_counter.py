@@ -12,9 +12,9 @@ from unicorn import UC_HOOK_BLOCK, UC_HOOK_MEM_READ, Uc
 from unicorn import arm_const as arm
 from unicorn.unicorn_py3.unicorn import uclib
 
-from hil.chip.core_library import library
-from hil.chip.timing import Block, FlashFetch
-from hil.chip.unicorn_calls import hook
+from femtorque.hil.chip.core_library import library
+from femtorque.hil.chip.timing import Block, FlashFetch
+from femtorque.hil.chip.unicorn_calls import hook
 
 
 class BlockCounter:

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from unicorn import UC_ARCH_ARM, UC_HOOK_BLOCK, UC_HOOK_MEM_READ, UC_MODE_MCLASS, UC_MODE_THUMB, Uc, UcError
 from unicorn import arm_const as arm
 
-from codegen.common.cache import kept, key_of, program
-from codegen.common.errors import Refused
-from codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, precision_flags
-from hil.chip.timing import Block, FlashFetch
+from femtorque.codegen.common.cache import kept, key_of, program
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, precision_flags
+from femtorque.hil.chip.timing import Block, FlashFetch
 
 MACHINE = ("-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard")
 FLASH, FLASH_SIZE = 0x08000000, 0x00100000

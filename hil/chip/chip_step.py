@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.emit import sources as emit
-from codegen.model.bodies import Model
-from codegen.toolchain.step_library import Turns
-from hil.chip.chip_library import ChipLibrary
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.toolchain.step_library import Turns
+from femtorque.hil.chip.chip_library import ChipLibrary
 
 STATE_ROOM = 64 * 1024  # bytes, more than any state needs
 
@@ -28,7 +28,7 @@ def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = Non
     """Torque at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m. The step counted.
 
     sources: the emitted files of this model, where they are at hand already. modes (N+1, 2): where the motion leads
-    through several, as codegen.model.modes.schedule has them.
+    through several, as femtorque.codegen.model.modes.schedule has them.
     """
     turns, positions = Turns(model, "single"), np.asarray(positions, float)
     samples = turns.samples(positions)

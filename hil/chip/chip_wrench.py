@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.emit import wrench as wrench_source
-from codegen.model.bodies import Model
-from codegen.reference.wrench import Wrench, place
-from codegen.toolchain.step_library import Turns
-from codegen.toolchain.wrench_library import sources
-from hil.chip.chip_library import ChipLibrary
+from femtorque.codegen.emit import wrench as wrench_source
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.reference.wrench import Wrench, place
+from femtorque.codegen.toolchain.step_library import Turns
+from femtorque.codegen.toolchain.wrench_library import sources
+from femtorque.hil.chip.chip_library import ChipLibrary
 
 # The chip library passes four arguments in registers; this entry has five.
 ENTRY = {"ft_wrench_entry.c": """\
@@ -29,7 +29,7 @@ void ft_wrench_entry(const ft_turn *q, uint32_t link, const ft_real *wrench,
 
 
 def torque(model: Model, q: ArrayLike, wrench: Wrench) -> NDArray[np.float64]:
-    """Torques (N, n), N m or N, at positions q (N, n), rad or m. Raises BadInput as codegen.reference.wrench.torque."""
+    """Torques (N, n), N m or N, at positions q (N, n), rad or m. Raises BadInput as femtorque.codegen.reference.wrench.torque."""
     place(model.mechanism, wrench.link)
     chip, rows = ChipLibrary(sources(model) | ENTRY), []
     link = list(wrench_source.moving_links(model)).index(wrench.link)

@@ -12,8 +12,8 @@ from unicorn import Uc
 from unicorn import arm_const as arm
 from unicorn.unicorn_py3.unicorn import uclib
 
-from codegen.toolchain import host_compiler
-from hil.chip.timing import FLASH_CDEF, FLASH_SOURCES
+from femtorque.codegen.toolchain import host_compiler
+from femtorque.hil.chip.timing import FLASH_CDEF, FLASH_SOURCES
 
 EXCEPTIONS = 144
 PLACES = 1024  # of registers

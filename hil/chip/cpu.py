@@ -1,7 +1,7 @@
 """A Cortex-M4F around Unicorn: memory, exceptions, sleep, faults, and the exact count of executed instructions.
 
 Unicorn translates and runs the instructions; it has no NVIC, no SysTick and no sense of time. Those are here. Time is
-counted in processor cycles by the model of hil.chip.timing, one basic block at a time (hil.chip.block_counter): events
+counted in processor cycles by the model of femtorque.hil.chip.timing, one basic block at a time (femtorque.hil.chip.block_counter): events
 and interrupts come at block boundaries, and a register that shows time shows that of the end of the block that reads
 it.
 """
@@ -18,17 +18,17 @@ from unicorn import UC_ARCH_ARM, UC_HOOK_INTR, UC_HOOK_TLB_FILL, UC_MODE_MCLASS,
 from unicorn import arm_const as arm
 from unicorn import unicorn_const as const
 
-from hil.chip import timing
-from hil.chip.block_counter import BlockCounter
-from hil.chip.core_library import EXCEPTIONS, library, unicorn_calls
-from hil.chip.events import Events
-from hil.chip.lending import Lending
-from hil.chip.nvic import BUS_FAULT, HARD_FAULT, MEM_MANAGE, SVCALL, SYSTICK, USAGE_FAULT, Nvic
-from hil.chip.registers import WORD, Bus, Unmodelled
-from hil.chip.scs import BASE as SCS_BASE
-from hil.chip.scs import Dwt, SystemControl
-from hil.chip.timing import FlashFetch
-from hil.chip.unicorn_calls import hook, map_memory, map_peripherals, tell_pages
+from femtorque.hil.chip import timing
+from femtorque.hil.chip.block_counter import BlockCounter
+from femtorque.hil.chip.core_library import EXCEPTIONS, library, unicorn_calls
+from femtorque.hil.chip.events import Events
+from femtorque.hil.chip.lending import Lending
+from femtorque.hil.chip.nvic import BUS_FAULT, HARD_FAULT, MEM_MANAGE, SVCALL, SYSTICK, USAGE_FAULT, Nvic
+from femtorque.hil.chip.registers import WORD, Bus, Unmodelled
+from femtorque.hil.chip.scs import BASE as SCS_BASE
+from femtorque.hil.chip.scs import Dwt, SystemControl
+from femtorque.hil.chip.timing import FlashFetch
+from femtorque.hil.chip.unicorn_calls import hook, map_memory, map_peripherals, tell_pages
 
 _TO_PERIPHERALS = ((0x40000000, 0x20000000), (0xE0000000, 0x00100000))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from codegen.common.errors import BadInput
+from femtorque.codegen.common.errors import BadInput
 
 _ENTRY = struct.Struct("<IIIBBH")  # name, value, size, type and binding, visibility, section
 _OBJECT, _FUNCTION = 1, 2

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable
 from typing import Protocol
 
-from hil.chip.core_library import library
+from femtorque.hil.chip.core_library import library
 
 NEVER = 1 << 62
 
@@ -29,7 +29,7 @@ class Event:
 
 
 class Lent(Protocol):
-    """What C does beside (hil.chip.lending)."""
+    """What C does beside (femtorque.hil.chip.lending)."""
 
     def fire(self, next_at: int, order: int) -> bool: ...
 

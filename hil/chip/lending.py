@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from hil.chip.core_library import library
-from hil.chip.events import NEVER, Event, Events
-from hil.chip.registers import Bus, Peripheral
+from femtorque.hil.chip.core_library import library
+from femtorque.hil.chip.events import NEVER, Event, Events
+from femtorque.hil.chip.registers import Bus, Peripheral
 
 _WHAT = 8  # LENT_WHAT of lent.h
 

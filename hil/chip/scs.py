@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
-from hil.chip.events import Event, Events
-from hil.chip.lending import Lending
-from hil.chip.nvic import FIRST_IRQ, NMI, PENDSV, SYSTICK, Nvic
-from hil.chip.registers import WORD, Peripheral, Register, Unmodelled
+from femtorque.hil.chip.events import Event, Events
+from femtorque.hil.chip.lending import Lending
+from femtorque.hil.chip.nvic import FIRST_IRQ, NMI, PENDSV, SYSTICK, Nvic
+from femtorque.hil.chip.registers import WORD, Peripheral, Register, Unmodelled
 
 BASE, DWT_BASE = 0xE000E000, 0xE0001000
 _IRQ_WORDS = 4  # 128 interrupt lines
@@ -253,7 +253,7 @@ class _SysTick:
         self._held = held
         self._schedule()
 
-    # -- lent (hil.chip.lending) ----------------------------------------------
+    # -- lent (femtorque.hil.chip.lending) ----------------------------------------------
 
     def lend(self, lending: Lending) -> bool:
         self.out = bool(self.event) and self.core.on_systick is None

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs, CsInsn
 from capstone import arm as codes
 
-from hil.chip.cpu import CortexM4
-from hil.chip.elf import Image
+from femtorque.hil.chip.cpu import CortexM4
+from femtorque.hil.chip.elf import Image
 
 TICK = ("ft_tick_interrupt", "ft_boundary_interrupt")
 CURRENT = "ft_current_interrupt"

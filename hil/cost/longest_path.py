@@ -12,7 +12,7 @@ the sum of their cycles is the most. Three things are not read from the image:
 each
   time that it is come to. Code within it that has run may then run as often again with each turn.
 
-Each block has the cycles of hil.chip.timing with its branch taken and, of flash, what it waits for if nothing of it is
+Each block has the cycles of femtorque.hil.chip.timing with its branch taken and, of flash, what it waits for if nothing of it is
 in the caches. So the same path costs more here than on the virtual board. What interrupts the tick is not part of it.
 """
 
@@ -29,12 +29,12 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from hil.chip import timing
-from hil.chip.cpu import CortexM4
-from hil.chip.elf import Image
-from hil.chip.timing import FlashFetch, FlashMemory
-from hil.cost import branches
-from hil.cost.branches import Function
+from femtorque.hil.chip import timing
+from femtorque.hil.chip.cpu import CortexM4
+from femtorque.hil.chip.elf import Image
+from femtorque.hil.chip.timing import FlashFetch, FlashMemory
+from femtorque.hil.cost import branches
+from femtorque.hil.cost.branches import Function
 
 EXCEPTION = timing.EXCEPTION_ENTRY + timing.EXCEPTION_RETURN + 2 * timing.FLOATING_POINT_FRAME
 TWO_LINES = ("ldrd", "ldm", "vldm", "pop", "vpop")  # loads that may touch two lines
@@ -49,7 +49,7 @@ class Seen:
     readers: set[int] = field(default_factory=set)
 
     def add(self, core: CortexM4, functions: Iterable[Function]) -> None:
-        """All that a processor under hil.cost.flash_watch has done since power-on."""
+        """All that a processor under femtorque.hil.cost.flash_watch has done since power-on."""
         addresses = sorted(at for function in functions for at in function.instructions)
         runs: dict[int, int] = defaultdict(int)
         for region in core.regions:

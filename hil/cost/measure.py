@@ -1,6 +1,6 @@
 """What an image costs on the virtual board: instructions and cycles of the step and of the whole control tick.
 
-The image homes, arms, plays a short motion of all its joints and disarms; then it goes through hil.cost.tour, where its
+The image homes, arms, plays a short motion of all its joints and disarms; then it goes through femtorque.hil.cost.tour, where its
 worst tick shows. Instructions are exact; cycles are those of the emulator's model, and what waiting for flash adds to
 them that of another one (hil/chip/timing.py). What no tick has executed is allowed for by the longest path through it
 (hil/cost/longest_path.py), current loops by how often they come meanwhile.
@@ -14,20 +14,20 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from codegen.board import reader as boards
-from codegen.common.errors import Refused
-from codegen.mechanism.description import Mechanism
-from codegen.motion.trajectory import Trajectory, from_rows, knots
-from codegen.toolchain.built import BuildResult
-from hil.board.virtual import VirtualBoard
-from hil.chip.timing import FLASH_MEMORIES
-from hil.cost import branches
-from hil.cost.cost import Cost
-from hil.cost.flash_watch import FlashWatch, TooLong
-from hil.cost.longest_path import Seen, longest
-from hil.cost.tour import PARTS, Life
-from hil.plant.choose import plant_of
-from hil.play.run import Result, play
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
+from femtorque.codegen.toolchain.built import BuildResult
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.chip.timing import FLASH_MEMORIES
+from femtorque.hil.cost import branches
+from femtorque.hil.cost.cost import Cost
+from femtorque.hil.cost.flash_watch import FlashWatch, TooLong
+from femtorque.hil.cost.longest_path import Seen, longest
+from femtorque.hil.cost.tour import PARTS, Life
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.play.run import Result, play
 
 SECONDS = 0.2  # of motion
 REACH = 0.05  # rad or m, where limits leave the room

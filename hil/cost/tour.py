@@ -16,23 +16,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import Refused
-from codegen.control.constants import lab_row
-from codegen.mechanism.description import Home, Mechanism
-from codegen.motion.trajectory import Knots
-from codegen.wire.codec import Float, Gains, Jog, Probe, Seek
-from codegen.wire.names import flag
-from codegen.wire.units import from_wire
-from hil.board.coupler import GRIP
-from hil.board.virtual import VirtualBoard, VirtualClock
-from hil.plant import rigid
-from hil.plant.encoders import counts_per_unit
-from hil.play.connect import session_with
-from host.link.capture import COLUMNS, Column, Recorder
-from host.link.configuration import Configuration
-from host.link.requests import jog_rate
-from host.link.retransmit import message
-from host.link.session import PERIOD
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.control.constants import lab_row
+from femtorque.codegen.mechanism.description import Home, Mechanism
+from femtorque.codegen.motion.trajectory import Knots
+from femtorque.codegen.wire.codec import Float, Gains, Jog, Probe, Seek
+from femtorque.codegen.wire.names import flag
+from femtorque.codegen.wire.units import from_wire
+from femtorque.hil.board.coupler import GRIP
+from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
+from femtorque.hil.plant import rigid
+from femtorque.hil.plant.encoders import counts_per_unit
+from femtorque.hil.play.connect import session_with
+from femtorque.host.link.capture import COLUMNS, Column, Recorder
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.link.requests import jog_rate
+from femtorque.host.link.retransmit import message
+from femtorque.host.link.session import PERIOD
 
 Array = NDArray[np.float64]
 

@@ -6,12 +6,12 @@ CubeMars: manual V1.0.8. RobStride: LeRobot's and kscalelabs' tables. The mini-c
 
 from __future__ import annotations
 
-from hil.bus.wire import Wire
-from hil.drives.damiao import Damiao
-from hil.drives.drive import Drive
-from hil.drives.fields import Ranges
-from hil.drives.mini_cheetah import CubeMars, MiniCheetah
-from hil.drives.robstride import RobStride
+from femtorque.hil.bus.wire import Wire
+from femtorque.hil.drives.damiao import Damiao
+from femtorque.hil.drives.drive import Drive
+from femtorque.hil.drives.fields import Ranges
+from femtorque.hil.drives.mini_cheetah import CubeMars, MiniCheetah
+from femtorque.hil.drives.robstride import RobStride
 
 _DAMIAO = {  # rad, rad/s, N m
     "3507": (12.566, 50, 5), "4310": (12.5, 30, 10), "4310-48v": (12.5, 50, 10), "4340": (12.5, 10, 28),

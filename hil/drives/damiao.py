@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import struct
 
-from hil.bus.frame import Frame
-from hil.bus.wire import Wire
-from hil.drives.drive import Drive
-from hil.drives.fields import Ranges, mit_command, mit_state
-from hil.drives.motor import Motor, Traits
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.wire import Wire
+from femtorque.hil.drives.drive import Drive
+from femtorque.hil.drives.fields import Ranges, mit_command, mit_state
+from femtorque.hil.drives.motor import Motor, Traits
 
 BROADCAST = 0x7FF
 READ, WRITE, STORE, STATE = 0x33, 0x55, 0xAA, 0xCC

@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 
-from hil.bus.frame import Frame
-from hil.bus.node import BitTiming, Error, TimedNode
-from hil.bus.wire import Wire
-from hil.drives.fields import Ranges
-from hil.drives.motor import Command, Motor
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.node import BitTiming, Error, TimedNode
+from femtorque.hil.bus.wire import Wire
+from femtorque.hil.drives.fields import Ranges
+from femtorque.hil.drives.motor import Command, Motor
 
 TURNAROUND = 20e-6  # s from the end of a frame to its answer: an interrupt and a packing; chosen
 MAILBOXES = 3  # answers that wait at most; the drives' chips are STM32 and their like

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hil.drives.motor import Command
+from femtorque.hil.drives.motor import Command
 
 
 def encode(value: float, lo: float, hi: float, bits: int) -> int:

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import math
 
-from hil.bus.frame import Frame
-from hil.bus.wire import Wire
-from hil.drives.drive import Drive
-from hil.drives.fields import Ranges, mit_command, mit_state
-from hil.drives.motor import Command, Motor, Traits
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.wire import Wire
+from femtorque.hil.drives.drive import Drive
+from femtorque.hil.drives.fields import Ranges, mit_command, mit_state
+from femtorque.hil.drives.motor import Command, Motor, Traits
 
 ENTER, EXIT, ZERO = 0xFC, 0xFD, 0xFE
 # A loop every 25 us; position_sensor.h: velocity over N_POS_SAMPLES = 20 of them. Bandwidth: chosen, a setting there.

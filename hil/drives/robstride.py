@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import struct
 
-from hil.bus.frame import Frame
-from hil.bus.wire import Wire
-from hil.drives.drive import Drive
-from hil.drives.fields import Ranges, decode, encode
-from hil.drives.motor import Command, Motor, Traits
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.wire import Wire
+from femtorque.hil.drives.drive import Drive
+from femtorque.hil.drives.fields import Ranges, decode, encode
+from femtorque.hil.drives.motor import Command, Motor, Traits
 
 GET_ID, OPERATE, STATE, ENABLE, STOP, SET_ZERO, READ, WRITE, SAVE = 0, 1, 2, 3, 4, 6, 0x11, 0x12, 0x16
 RESET, RUN = 0, 2  # modes

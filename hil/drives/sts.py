@@ -8,7 +8,7 @@ overload); an output of 80 % (36) for 2 s (35) leaves 20 % (34); 500 x 6.5 mA (2
 What is not published, and chosen: it looks at its encoder and at its registers once a millisecond (the STS3250's sheet
 tells a position update of 1 ms at most); a duty below the least starting force (register 24) turns nothing; a duty of
 nothing shorts the motor; in PWM mode it guards itself as in its position mode; what it has let go for is over when its
-motor has been switched off. The play of its gear is the plant's (hil.plant.play).
+motor has been switched off. The play of its gear is the plant's (femtorque.hil.plant.play).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from hil.bus.clock import Clock
-from hil.drives.sts_motor import (
+from femtorque.hil.bus.clock import Clock
+from femtorque.hil.drives.sts_motor import (
     AMPERE,
     CURRENT,
     ENABLE,

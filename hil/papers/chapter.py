@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from codegen.common import colours
-from codegen.toolchain.step_library import CompiledStep
-from codegen.verify.torque import torque
-from hil.papers.finding import Finding, Table, canvas, label, picture, within
-from hil.papers.isobe import REFERENCE, SINGLE, example, newton_euler
-from hil.papers.two_link import TwoLink
+from femtorque.codegen.common import colours
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.verify.torque import torque
+from femtorque.hil.papers.finding import Finding, Table, canvas, label, picture, within
+from femtorque.hil.papers.isobe import REFERENCE, SINGLE, example, newton_euler
+from femtorque.hil.papers.two_link import TwoLink
 
 
 def two_link(short: bool) -> Finding:

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.axes import Axes
 
-from codegen.common import colours
-from codegen.model.bodies import Model, placed_links
-from codegen.model.kinematics import pose
-from codegen.model.loop_assembly import ClosedMotion, assemble
-from hil.papers.finding import Finding, Number, Picture, Table, canvas, label, picture
-from hil.play.run import wrapped
-from hil.scenarios.closed_loops import CHANGING, EXAMPLES, LAWS, Played, example, on_board, play
+from femtorque.codegen.common import colours
+from femtorque.codegen.model.bodies import Model, placed_links
+from femtorque.codegen.model.kinematics import pose
+from femtorque.codegen.model.loop_assembly import ClosedMotion, assemble
+from femtorque.hil.papers.finding import Finding, Number, Picture, Table, canvas, label, picture
+from femtorque.hil.play.run import wrapped
+from femtorque.hil.scenarios.closed_loops import CHANGING, EXAMPLES, LAWS, Played, example, on_board, play
 
 IDEAL_BETTER = 50.0  # times: rms error of PD over that of PD + lambda with an ideal board, at least
 FRAMES = 6

@@ -8,21 +8,21 @@ import numpy as np
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 
-from codegen.common import colours
-from codegen.common.firmware import MECHANISMS
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from codegen.model.kinematics import pose
-from codegen.motion.trajectory import Trajectory
-from codegen.reference import newmark
-from codegen.reference import pinocchio as pinocchio_rnea
-from codegen.reference import rigid as reference
-from codegen.toolchain.step_library import CompiledStep
-from codegen.verify.torque import torque
-from hil.papers.finding import Finding, Number, Picture, canvas, label, picture, within
-from hil.play.run import Result, wrapped
-from hil.scenarios import scenario
+from femtorque.codegen.common import colours
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.kinematics import pose
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.reference import newmark
+from femtorque.codegen.reference import pinocchio as pinocchio_rnea
+from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.verify.torque import torque
+from femtorque.hil.papers.finding import Finding, Number, Picture, canvas, label, picture, within
+from femtorque.hil.play.run import Result, wrapped
+from femtorque.hil.scenarios import scenario
 
 Array = NDArray[np.float64]
 

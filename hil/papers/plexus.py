@@ -11,21 +11,21 @@ from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from codegen.common import colours
-from codegen.common.firmware import MECHANISMS
-from codegen.mechanism.description import Friction, Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from codegen.model.kinematics import pose
-from codegen.model.mass_matrix import rotor_inertia
-from codegen.reference import pinocchio as pinocchio_rnea
-from hil.papers.finding import Finding, Number, Picture, Table, canvas, label, picture, within
-from hil.papers.isobe import changed_picture
-from hil.plant.articulated import solids
-from hil.plant.articulated.plant import Plant
-from hil.plant.rigid_tree import RigidTree
-from hil.play.run import Result, wrapped
-from hil.scenarios import design, scenario, servo_arm
+from femtorque.codegen.common import colours
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.description import Friction, Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.kinematics import pose
+from femtorque.codegen.model.mass_matrix import rotor_inertia
+from femtorque.codegen.reference import pinocchio as pinocchio_rnea
+from femtorque.hil.papers.finding import Finding, Number, Picture, Table, canvas, label, picture, within
+from femtorque.hil.papers.isobe import changed_picture
+from femtorque.hil.plant.articulated import solids
+from femtorque.hil.plant.articulated.plant import Plant
+from femtorque.hil.plant.rigid_tree import RigidTree
+from femtorque.hil.play.run import Result, wrapped
+from femtorque.hil.scenarios import design, scenario, servo_arm
 
 Array = NDArray[np.float64]
 

@@ -16,27 +16,27 @@ from typing import Any
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from codegen.common.errors import BadInput
-from codegen.common.nearest import hint
-from codegen.common.output import check_place, claim, write_text
-from codegen.common.output import page as page_of
-from codegen.common.templating import template
-from hil.papers import (
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.output import check_place, claim, write_text
+from femtorque.codegen.common.output import page as page_of
+from femtorque.codegen.common.templating import template
+from femtorque.hil.papers import (
     chapter as figures_chapter,
 )
-from hil.papers import (
+from femtorque.hil.papers import (
     closed as figures_closed,
 )
-from hil.papers import (
+from femtorque.hil.papers import (
     isobe as figures_isobe,
 )
-from hil.papers import (
+from femtorque.hil.papers import (
     plexus as figures_plexus,
 )
-from hil.papers import (
+from femtorque.hil.papers import (
     tsujita as figures_tsujita,
 )
-from hil.papers.finding import Finding
+from femtorque.hil.papers.finding import Finding
 
 PAGE = "reproduce.html"
 BEAT = 30.0  # s between two words of what is still under way
@@ -322,5 +322,5 @@ def write(parts: tuple[Reproduced, ...], page: Path, short: bool) -> None:
     title = "The four papers" if len(shown) == len(PAPERS) else shown[0][0].title
     if len(parts) == 1:
         title = parts[0].subject.title
-    text = template("reproduce.html", "hil.papers", page=True).render(papers=shown, short=short, title=title)
+    text = template("reproduce.html", "femtorque.hil.papers", page=True).render(papers=shown, short=short, title=title)
     write_text(page, text)

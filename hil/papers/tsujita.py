@@ -1,6 +1,6 @@
 """Figures and tables of the flexible manipulator's paper, and the single link that shows what they rest on.
 
-The motion is found by host.plan.tip_motion, tried on hil.plant.flexible_arm with more elements. What the paper does not
+The motion is found by femtorque.host.plan.tip_motion, tried on femtorque.hil.plant.flexible_arm with more elements. What the paper does not
 print, or prints out of reach, is chosen in mechanisms/wall_arm.toml and hil/scenarios/wall_contact.toml.
 """
 
@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.linalg import lu_factor, lu_solve
 
-from codegen.common import colours
-from codegen.common.firmware import MECHANISMS
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import CompiledStep
-from hil.papers.finding import Finding, Number, Table, canvas, label, picture, within
-from hil.plant.flexible_arm import FlexiblePlant
-from hil.scenarios import scenario
-from hil.scenarios.slew import Slew
-from hil.scenarios.wall_arm import Slide, pressed
-from host.plan.exact_link import Chain, swung
-from host.plan.tip_exact import corrected
-from host.plan.tip_motion import TipMotion, elastic_problem, flexible_arm, tip_motion
+from femtorque.codegen.common import colours
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.hil.papers.finding import Finding, Number, Table, canvas, label, picture, within
+from femtorque.hil.plant.flexible_arm import FlexiblePlant
+from femtorque.hil.scenarios import scenario
+from femtorque.hil.scenarios.slew import Slew
+from femtorque.hil.scenarios.wall_arm import Slide, pressed
+from femtorque.host.plan.exact_link import Chain, swung
+from femtorque.host.plan.tip_exact import corrected
+from femtorque.host.plan.tip_motion import TipMotion, elastic_problem, flexible_arm, tip_motion
 
 Array = NDArray[np.float64]
 Turn = tuple[Array, Array, Array]  # angle (T,), rad, its velocity and acceleration

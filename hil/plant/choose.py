@@ -15,12 +15,12 @@ from typing import Protocol, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.description import BASE, Mechanism
-from hil.plant import mujoco, play
-from hil.plant import rigid as minimal
-from hil.plant.articulated import plant as articulated
-from hil.plant.flexible import FlexibleArmPlant
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import BASE, Mechanism
+from femtorque.hil.plant import mujoco, play
+from femtorque.hil.plant import rigid as minimal
+from femtorque.hil.plant.articulated import plant as articulated
+from femtorque.hil.plant.flexible import FlexibleArmPlant
 
 Array = NDArray[np.float64]
 Plant = minimal.Plant | play.Plant | articulated.Plant | FlexibleArmPlant | mujoco.Plant
@@ -61,7 +61,7 @@ def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None
     """The plant at its start. kind: auto, or mujoco, in a scene of its own kind. Flexible links have twice the elements
     of the inverse model.
 
-    Raises BadInput for a kind that is not there and as hil.plant.mujoco does.
+    Raises BadInput for a kind that is not there and as femtorque.hil.plant.mujoco does.
     """
     if kind not in KINDS:
         raise BadInput("command line", "--plant", kind, "no such plant", "plants: " + ", ".join(KINDS))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codegen.mechanism.description import Joint
+from femtorque.codegen.mechanism.description import Joint
 
 REFLECTED = {"damiao-4310": 0.01, "damiao-4310-48v": 0.01, "damiao-4340": 0.16, "damiao-4340-48v": 0.16,
              "damiao-8009": 0.0081}  # kg m^2

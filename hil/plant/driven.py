@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hil.plant.motors import Motors
+from femtorque.hil.plant.motors import Motors
 
 Array = NDArray[np.float64]
 

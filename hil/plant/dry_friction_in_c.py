@@ -1,4 +1,4 @@
-"""Dry friction in C (dry_friction.c), held against hil.plant.dry_friction to rounding."""
+"""Dry friction in C (dry_friction.c), held against femtorque.hil.plant.dry_friction to rounding."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import cffi
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.toolchain import host_compiler
-from hil.plant import dry_friction
-from hil.plant.plant_steps import MOST
+from femtorque.codegen.toolchain import host_compiler
+from femtorque.hil.plant import dry_friction
+from femtorque.hil.plant.plant_steps import MOST
 
 Array = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ int friction_found(int64_t n, const double *compliance, const double *velocity, 
 
 
 def clamped(compliance: Array, velocity: Array, bound: Array) -> Array:
-    """As hil.plant.dry_friction.clamped. Where joints of a loop can share what holds them in many ways, it is the
+    """As femtorque.hil.plant.dry_friction.clamped. Where joints of a loop can share what holds them in many ways, it is the
     smallest but for a part in 1e5."""
     n = len(velocity)
     if n <= MOST:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.mechanism.description import Joint
+from femtorque.codegen.mechanism.description import Joint
 
 Array = NDArray[np.float64]
 

@@ -1,8 +1,8 @@
 """A planar arm that ends in a flexible link, as the motor board drives it: motors, friction, encoders.
 
-The equations of motion are those of hil.plant.flexible_arm: the link from its clamped root, by elements of their own
+The equations of motion are those of femtorque.hil.plant.flexible_arm: the link from its clamped root, by elements of their own
 number, all mass in points. A step is Newmark's average acceleration, elasticity and dampers implicit, the speed terms
-iterated, so that no frequency of the link limits it; motors and the friction law are those of hil.plant.rigid.
+iterated, so that no frequency of the link limits it; motors and the friction law are those of femtorque.hil.plant.rigid.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.mechanism.description import Mechanism
-from hil.plant.drive_rotors import reflected
-from hil.plant.driven import Driven
-from hil.plant.dry_friction import clamped
-from hil.plant.encoders import Encoders
-from hil.plant.flexible_arm import FlexiblePlant
-from hil.plant.flexible_steps import STATE, FlexibleSteps
-from hil.plant.lent import own
-from hil.plant.motors import Motors
-from hil.plant.rigid import EnergyBook
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.hil.plant.drive_rotors import reflected
+from femtorque.hil.plant.driven import Driven
+from femtorque.hil.plant.dry_friction import clamped
+from femtorque.hil.plant.encoders import Encoders
+from femtorque.hil.plant.flexible_arm import FlexiblePlant
+from femtorque.hil.plant.flexible_steps import STATE, FlexibleSteps
+from femtorque.hil.plant.lent import own
+from femtorque.hil.plant.motors import Motors
+from femtorque.hil.plant.rigid import EnergyBook
 
 Array = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ ROUNDS = 3  # of the speed terms, a step: with fewer, energy drifts where a roto
 
 
 class FlexibleArmPlant(Driven):
-    """A mechanism in motion, as hil.plant.rigid.Plant. elements: of the flexible link, a number of the plant's own.
+    """A mechanism in motion, as femtorque.hil.plant.rigid.Plant. elements: of the flexible link, a number of the plant's own.
     compiled: whether steps are taken in C; what is here is what that is held against."""
 
     def __init__(self, mechanism: Mechanism, elements: int, max_step: float = MAX_STEP, compiled: bool = True) -> None:

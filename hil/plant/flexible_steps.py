@@ -1,5 +1,5 @@
 """Steps of a planar arm that ends in a flexible link in C (flexible_steps.c): the motors and the equations of
-hil.plant.flexible, whose NumPy is what they are held against, to rounding."""
+femtorque.hil.plant.flexible, whose NumPy is what they are held against, to rounding."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import cffi
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.toolchain import host_compiler
-from hil.plant.flexible_arm import FlexiblePlant
-from hil.plant.plant_steps import MOST
+from femtorque.codegen.toolchain import host_compiler
+from femtorque.hil.plant.flexible_arm import FlexiblePlant
+from femtorque.hil.plant.plant_steps import MOST
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hil.plant.encoders import Encoders
+from femtorque.hil.plant.encoders import Encoders
 
 Array = NDArray[np.float64]
 

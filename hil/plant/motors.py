@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.mechanism.description import Motor
+from femtorque.codegen.mechanism.description import Motor
 
 Array = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""MuJoCo as the world that a board moves: the mechanism as `codegen.mechanism.mjcf` says it, in a scene of contacts.
+"""MuJoCo as the world that a board moves: the mechanism as `femtorque.codegen.mechanism.mjcf` says it, in a scene of contacts.
 
 A third opinion beside the rigid and the articulated plant, and the only one in which an arm touches things: a table, a
 peg, whatever an MJCF file of the user's holds. Motors and encoders are those of the other plants. Loops, limits, dry
@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import BadInput, Refused
-from codegen.common.extras import installing
-from codegen.common.nearest import hint
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.mjcf import mjcf
-from codegen.model.bodies import Model
-from codegen.model.loop_assembly import assemble
-from hil.plant import mujoco_scene
-from hil.plant.drive_rotors import reflected
-from hil.plant.driven import Driven
-from hil.plant.encoders import Encoders
-from hil.plant.motors import Motors
-from host.scene.surroundings import Moment, Thing
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.extras import installing
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.mjcf import mjcf
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.hil.plant import mujoco_scene
+from femtorque.hil.plant.drive_rotors import reflected
+from femtorque.hil.plant.driven import Driven
+from femtorque.hil.plant.encoders import Encoders
+from femtorque.hil.plant.motors import Motors
+from femtorque.host.scene.surroundings import Moment, Thing
 
 Array = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from host.scene.meshes import CELLS, FACES, Solid, clustered
-from host.scene.surroundings import Contact, Moment, Place, Thing
+from femtorque.host.scene.meshes import CELLS, FACES, Solid, clustered
+from femtorque.host.scene.surroundings import Contact, Moment, Place, Thing
 
 Array = NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 Each joint that a servo turns is two here, one behind the other about the same axis: the gear's side, with the rotor,
 the gear's friction and the back-EMF, and the output beside it, free within the play and then on stops as hard as those
-of hil.plant.rigid. The servo's encoder is on the output.
+of femtorque.hil.plant.rigid. The servo's encoder is on the output.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.mechanism.description import Friction, Joint, Limits, Link, Mechanism
-from hil.plant import rigid
-from hil.plant.driven import Driven
+from femtorque.codegen.mechanism.description import Friction, Joint, Limits, Link, Mechanism
+from femtorque.hil.plant import rigid
+from femtorque.hil.plant.driven import Driven
 
 Array = NDArray[np.float64]
 
@@ -30,9 +30,9 @@ def has_play(joint: Joint) -> bool:
 
 
 class Plant(Driven):
-    """A rigid tree like hil.plant.rigid's. q, v, current (n,): of the outputs, and of their motors. play: rad, at
+    """A rigid tree like femtorque.hil.plant.rigid's. q, v, current (n,): of the outputs, and of their motors. play: rad, at
     the output of every servo. hand: torque (n,) that somebody exerts on the outputs, a function of the plant.
-    compiled: see hil.plant.rigid."""
+    compiled: see femtorque.hil.plant.rigid."""
 
     def __init__(self, mechanism: Mechanism, play: float = PLAY, compiled: bool = True) -> None:
         self.mechanism, self.joints = mechanism, mechanism.moving

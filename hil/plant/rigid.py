@@ -21,16 +21,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.mechanism.description import Mechanism
-from hil.plant.drive_rotors import reflected
-from hil.plant.driven import Driven
-from hil.plant.dry_friction import clamped
-from hil.plant.encoders import Encoders
-from hil.plant.lent import Lendable, Own, own
-from hil.plant.motors import Motors
-from hil.plant.plant_steps import MOST
-from hil.plant.rigid_steps import RigidSteps
-from hil.plant.rigid_tree import RigidTree
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.hil.plant.drive_rotors import reflected
+from femtorque.hil.plant.driven import Driven
+from femtorque.hil.plant.dry_friction import clamped
+from femtorque.hil.plant.encoders import Encoders
+from femtorque.hil.plant.lent import Lendable, Own, own
+from femtorque.hil.plant.motors import Motors
+from femtorque.hil.plant.plant_steps import MOST
+from femtorque.hil.plant.rigid_steps import RigidSteps
+from femtorque.hil.plant.rigid_tree import RigidTree
 
 Array = NDArray[np.float64]
 

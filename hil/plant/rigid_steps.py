@@ -1,4 +1,4 @@
-"""Steps of a rigid plant in C (rigid_steps.c): the motors and the equations of hil.plant.rigid, whose NumPy is what
+"""Steps of a rigid plant in C (rigid_steps.c): the motors and the equations of femtorque.hil.plant.rigid, whose NumPy is what
 they are held against, to rounding."""
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import cffi
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.toolchain import host_compiler
-from hil.plant.plant_steps import PLANT_STEPS_CDEF
-from hil.plant.rigid_tree import TREE_CDEF, RigidTree
+from femtorque.codegen.toolchain import host_compiler
+from femtorque.hil.plant.plant_steps import PLANT_STEPS_CDEF
+from femtorque.hil.plant.rigid_tree import TREE_CDEF, RigidTree
 
 Array = NDArray[np.float64]
 

@@ -3,7 +3,7 @@
 Written for the plant and sharing nothing with the inverse model: world-frame Jacobians of the centres of gravity,
 M = sum m Jv' Jv + Jw' I Jw, and the velocity forces as a matrix that is linear in the velocities and symmetric in its
 two arguments, C(v) w = C(w) v, with C(v) v the Coriolis, centrifugal and gyroscopic forces. That symmetry is what the
-integrator of hil.plant.rigid uses. For joints k <= j, k being j or carrying it,
+integrator of femtorque.hil.plant.rigid uses. For joints k <= j, k being j or carrying it,
 
     d jv_j / d q_k = w_k x jv_j, symmetric in j and k;   d jw_j / d q_k = w_k x w_j, made symmetric by halves,
 
@@ -27,9 +27,9 @@ import cffi
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import Refused
-from codegen.mechanism.description import BASE, Mechanism
-from codegen.toolchain import host_compiler
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import BASE, Mechanism
+from femtorque.codegen.toolchain import host_compiler
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from codegen.mechanism.description import Beam, Friction, Joint, Link, Mechanism
+from femtorque.codegen.mechanism.description import Beam, Friction, Joint, Link, Mechanism
 
 AT_END = 1e-9  # m
 AXES = np.eye(3)

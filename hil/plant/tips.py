@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.plant.articulated import plant as articulated
-from hil.plant.articulated.elements import Frame
-from hil.plant.choose import Driven, Wired
-from hil.plant.flexible import FlexibleArmPlant
+from femtorque.hil.plant.articulated import plant as articulated
+from femtorque.hil.plant.articulated.elements import Frame
+from femtorque.hil.plant.choose import Driven, Wired
+from femtorque.hil.plant.flexible import FlexibleArmPlant
 
 Array = NDArray[np.float64]
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.toolchain import platformio as build
-from hil.board.virtual import VirtualBoard
-from hil.plant.choose import Plant, plant_of
-from hil.play.connect import session_with
-from hil.play.run import folder
-from host.board import Board
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.plant.choose import Plant, plant_of
+from femtorque.hil.play.connect import session_with
+from femtorque.hil.play.run import folder
+from femtorque.host.board import Board
 
 
 @contextmanager

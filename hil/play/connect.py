@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hil.board.played import PlayedBoard, VirtualClock
-from host.link.clock import Clock
-from host.link.configuration import Configuration
-from host.link.link import Link
-from host.link.session import Session
+from femtorque.hil.board.played import PlayedBoard, VirtualClock
+from femtorque.host.link.clock import Clock
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.link.link import Link
+from femtorque.host.link.session import Session
 
 
 def session_with(board: PlayedBoard, configuration: Configuration | None = None, clock: Clock | None = None) -> Session:

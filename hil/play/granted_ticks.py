@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from codegen.common.errors import Refused
-from codegen.wire.codec import BadFrame, Codec, Drive, Sense, Status
-from hil.board.disturbance import Disturbance
-from host.link.clock import Clock
-from host.link.link import Device
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.wire.codec import BadFrame, Codec, Drive, Sense, Status
+from femtorque.hil.board.disturbance import Disturbance
+from femtorque.host.link.clock import Clock
+from femtorque.host.link.link import Device
 
 POLL = 2e-4  # s between two looks at a silent line
 REPEAT = 0.01  # s after which an unanswered SENSE is sent again

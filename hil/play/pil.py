@@ -2,7 +2,7 @@
 
 The board carries the pil image: everything of the normal one, but counts come by SENSE and duties go by DRIVE. The
 Relay here owns the port and stands where the virtual board stands: it lets the plant and the board move tick by tick,
-in lock-step (hil.play.granted_ticks), and passes all other bytes between the port and the host's own session. Time is
+in lock-step (femtorque.hil.play.granted_ticks), and passes all other bytes between the port and the host's own session. Time is
 counted in ticks that the board has answered.
 
 What the host says during a tick is executed in the tick after the next, as elsewhere. Tick k measures the plant at t_k;
@@ -17,30 +17,30 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.board import channels
-from codegen.board import reader as board_file
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Mechanism
-from codegen.motion.trajectory import Trajectory, check_limits, check_streamable, knots
-from hil.board.agenda import Agenda
-from hil.board.encoder_fault import EncoderFault
-from hil.board.faults import FAULTS
-from hil.board.mode_follower import ModeFollower
-from hil.board.telemetry import Record, targets
-from hil.plant.choose import Plant, plant_of, wired
-from hil.play.granted_ticks import GrantedTicks
-from hil.play.run import Result, Watch, play
-from hil.play.status_recorder import StatusRecorder
-from host.link.clock import Clock, WallClock
-from host.link.configuration import Configuration
-from host.link.link import Device, Link, open_port
-from host.link.session import Session
-from host.stream.stream import Progress
+from femtorque.codegen.board import channels
+from femtorque.codegen.board import reader as board_file
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, check_limits, check_streamable, knots
+from femtorque.hil.board.agenda import Agenda
+from femtorque.hil.board.encoder_fault import EncoderFault
+from femtorque.hil.board.faults import FAULTS
+from femtorque.hil.board.mode_follower import ModeFollower
+from femtorque.hil.board.telemetry import Record, targets
+from femtorque.hil.plant.choose import Plant, plant_of, wired
+from femtorque.hil.play.granted_ticks import GrantedTicks
+from femtorque.hil.play.run import Result, Watch, play
+from femtorque.hil.play.status_recorder import StatusRecorder
+from femtorque.host.link.clock import Clock, WallClock
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.link.link import Device, Link, open_port
+from femtorque.host.link.session import Session
+from femtorque.host.stream.stream import Progress
 
 Array = NDArray[np.float64]
 
 class Relay:
-    """A board at the end of `device`, and the plant that it is made to believe in. A hil.board.played.PlayedBoard.
+    """A board at the end of `device`, and the plant that it is made to believe in. A femtorque.hil.board.played.PlayedBoard.
 
     For the host it is also the device of its link (read, write, close). wall: the time the line takes, which is
     nothing to the plant. encoder_faults, bus_voltage, and incoming, outgoing for what host and board tell each other:
@@ -167,7 +167,7 @@ def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward:
         plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
         on_progress: Callable[[Progress], None] | None = None, wall: Clock | None = None,
         watch: Watch | None = None) -> Result:
-    """What hil.play.run.run does, with the real board at `port` that carries the pil image. out is of no use here.
+    """What femtorque.hil.play.run.run does, with the real board at `port` that carries the pil image. out is of no use here.
 
     wall: the clock by which the line is waited for. Raises BadInput and Refused, that too if the board carries
     another image; a motion that is broken off is a Result that says so.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.board.telemetry import LATE, Record, telemetry_type
+from femtorque.hil.board.telemetry import LATE, Record, telemetry_type
 
 Array = NDArray[np.float64]
 

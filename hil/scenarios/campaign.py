@@ -16,25 +16,25 @@ from typing import Any
 
 import numpy as np
 
-from codegen.board.description import Board
-from codegen.board.reader import load as load_board
-from codegen.common.errors import Refused
-from codegen.mechanism.description import Brake, Home, Mechanism
-from codegen.motion.trajectory import Knots, from_rows, knots
-from codegen.toolchain import platformio as build
-from codegen.wire.codec import Float, Jog, Knot, Probe, Seek
-from hil.board.drv8301 import FETHA_OC, FETLB_OC
-from hil.board.virtual import VirtualBoard, VirtualClock
-from hil.chip.elf import Image
-from hil.chip.stm32 import probe as swd
-from hil.chip.stm32.chip import SRAM_START
-from hil.chip.stm32.supply import NOMINAL
-from hil.plant.rigid import Plant
-from hil.play.connect import session_with
-from hil.play.run import Witness
-from host.link.requests import ASK
-from host.link.retransmit import Sender
-from host.link.session import PERIOD
+from femtorque.codegen.board.description import Board
+from femtorque.codegen.board.reader import load as load_board
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Brake, Home, Mechanism
+from femtorque.codegen.motion.trajectory import Knots, from_rows, knots
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.wire.codec import Float, Jog, Knot, Probe, Seek
+from femtorque.hil.board.drv8301 import FETHA_OC, FETLB_OC
+from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
+from femtorque.hil.chip.elf import Image
+from femtorque.hil.chip.stm32 import probe as swd
+from femtorque.hil.chip.stm32.chip import SRAM_START
+from femtorque.hil.chip.stm32.supply import NOMINAL
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.connect import session_with
+from femtorque.hil.play.run import Witness
+from femtorque.host.link.requests import ASK
+from femtorque.host.link.retransmit import Sender
+from femtorque.host.link.session import PERIOD
 
 BEFORE = 0.05  # s in a state before the strike, where nothing else is said
 STAY = 0.05  # s for which the outcome must last

@@ -15,23 +15,23 @@ from pathlib import Path
 
 import numpy as np
 
-from codegen.common.errors import Refused
-from codegen.common.firmware import MECHANISMS
-from codegen.drive.catalogue import DRIVES
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.toolchain import platformio as build
-from hil.board.buses import STEP
-from hil.board.virtual import VirtualBoard
-from hil.bus.frame import Frame
-from hil.bus.intruder import Intruder
-from hil.chip.stm32 import probe as swd
-from hil.drives import damiao, robstride
-from hil.drives.damiao import Damiao
-from hil.drives.drive import Drive
-from hil.drives.mini_cheetah import AK_FAULTS
-from hil.drives.sts import Sts3215
-from hil.scenarios.campaign import BEFORE, REACH, STAY, Scene
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.buses import STEP
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.intruder import Intruder
+from femtorque.hil.chip.stm32 import probe as swd
+from femtorque.hil.drives import damiao, robstride
+from femtorque.hil.drives.damiao import Damiao
+from femtorque.hil.drives.drive import Drive
+from femtorque.hil.drives.mini_cheetah import AK_FAULTS
+from femtorque.hil.drives.sts import Sts3215
+from femtorque.hil.scenarios.campaign import BEFORE, REACH, STAY, Scene
 
 LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives carry the arm
 FIRST = 0  # the drive that suffers

@@ -1,4 +1,4 @@
-"""What goes wrong with servos on one wire, judged as hil.scenarios.campaign_drives judges drives on CAN.
+"""What goes wrong with servos on one wire, judged as femtorque.hil.scenarios.campaign_drives judges drives on CAN.
 
 A servo is unsafe where it gives its motor a voltage when it may not; one that brakes its motor, or lets it float, is
 not. Servos have no time limit: one that nobody reaches keeps its duty, as `check` says, until the board is back or its
@@ -12,17 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Never
 
-from codegen.common.firmware import MECHANISMS
-from codegen.drive.catalogue import DRIVES
-from codegen.mechanism.buses import servo_motor
-from codegen.mechanism.description import Bus, Drive, Gains, Mechanism, ServoSetting
-from codegen.mechanism.reader import load_mechanism
-from hil.drives import sts, sts_motor
-from hil.drives.sts import Sts3215
-from hil.drives.sts_motor import ERRORS
-from hil.scenarios import campaign_drives as campaign
-from hil.scenarios.campaign import Scene
-from hil.scenarios.campaign_drives import DRIVEN, LEVEL, RESTING, Injection, Outcome, later
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.mechanism.buses import servo_motor
+from femtorque.codegen.mechanism.description import Bus, Drive, Gains, Mechanism, ServoSetting
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.drives import sts, sts_motor
+from femtorque.hil.drives.sts import Sts3215
+from femtorque.hil.drives.sts_motor import ERRORS
+from femtorque.hil.scenarios import campaign_drives as campaign
+from femtorque.hil.scenarios.campaign import Scene
+from femtorque.hil.scenarios.campaign_drives import DRIVEN, LEVEL, RESTING, Injection, Outcome, later
 
 NAME = "feetech"
 TYPE = DRIVES["feetech-sts3215-12v"]

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.firmware import MECHANISMS
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory, from_rows
-from hil.play.run import BUILD, Result, run
-from hil.scenarios import ideal
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.hil.play.run import BUILD, Result, run
+from femtorque.hil.scenarios import ideal
 
 Array = NDArray[np.float64]
 

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from codegen.common import colours
-from codegen.common.errors import BadInput, Refused
-from codegen.common.firmware import MECHANISMS
-from codegen.mechanism.description import Gains, Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory
-from hil.play.run import BUILD, Result, run, wrapped
+from femtorque.codegen.common import colours
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.description import Gains, Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.hil.play.run import BUILD, Result, run, wrapped
 
 TRAJECTORY = MECHANISMS / "three_link.csv"
 RATES = {"three_link.toml": "1 kHz", "three_link_10ms.toml": "10 ms"}

@@ -26,16 +26,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from codegen.board import reader as board_file
-from codegen.common.errors import Refused
-from codegen.control.gains import SampledLoop, apparent_inertia
-from codegen.mechanism.description import Gains, Mechanism, Motor
-from codegen.model.bodies import Model
-from codegen.motion.trajectory import Trajectory
-from codegen.reference import rigid as reference
-from hil.plant.articulated.plant import Plant
-from hil.plant.articulated.servo import Servo
-from hil.scenarios.scenario import Check, Design
+from femtorque.codegen.board import reader as board_file
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.control.gains import SampledLoop, apparent_inertia
+from femtorque.codegen.mechanism.description import Gains, Mechanism, Motor
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.reference import rigid as reference
+from femtorque.hil.plant.articulated.plant import Plant
+from femtorque.hil.plant.articulated.servo import Servo
+from femtorque.hil.scenarios.scenario import Check, Design
 
 Array = NDArray[np.float64]
 

@@ -14,21 +14,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.drive.catalogue import DRIVES
-from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
-from codegen.motion.trajectory import Trajectory
-from codegen.reference.rigid import newton_euler
-from hil.board.buses import made
-from hil.bus.adapter import Adapter
-from hil.bus.clock import OwnClock
-from hil.bus.frame import Frame
-from hil.bus.wire import Wire
-from hil.drives.damiao import BROADCAST, ENABLE, ENABLED, STATE
-from hil.drives.drive import Drive, timing
-from hil.drives.fields import Ranges, decode, encode
-from hil.drives.motor import Command
-from hil.plant.choose import Driven, plant_of, wired
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.reference.rigid import newton_euler
+from femtorque.hil.board.buses import made
+from femtorque.hil.bus.adapter import Adapter
+from femtorque.hil.bus.clock import OwnClock
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.wire import Wire
+from femtorque.hil.drives.damiao import BROADCAST, ENABLE, ENABLED, STATE
+from femtorque.hil.drives.drive import Drive, timing
+from femtorque.hil.drives.fields import Ranges, decode, encode
+from femtorque.hil.drives.motor import Command
+from femtorque.hil.plant.choose import Driven, plant_of, wired
 
 Array = NDArray[np.float64]
 

@@ -1,7 +1,7 @@
 """An ideal board in the place of the real one: exact angles and rates, torque at once, nothing late, no friction.
 
 What is left of the tracking error is then the control law's and the feed-forward's own. Torque of a tick: that of the
-motion for the tick (codegen.verify.torque, rotors included) plus Ku (q_d - q) + Kv (qd_d - qd) at its beginning.
+motion for the tick (femtorque.codegen.verify.torque, rotors included) plus Ku (q_d - q) + Kv (qd_d - qd) at its beginning.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.mechanism.description import Friction, Mechanism
-from codegen.motion.trajectory import Trajectory
-from codegen.verify.torque import torque
-from hil.plant.articulated.plant import Plant
-from hil.plant.choose import wired
+from femtorque.codegen.mechanism.description import Friction, Mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.verify.torque import torque
+from femtorque.hil.plant.articulated.plant import Plant
+from femtorque.hil.plant.choose import wired
 
 Array = NDArray[np.float64]
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from codegen.common.errors import BadInput
-from codegen.common.nearest import hint
-from hil.board.faults import FAULTS
-from hil.play import pil
-from hil.play.run import Result, run
-from hil.scenarios import scenario
-from hil.scenarios.scenario import Check, PlannedRun, Runner, Scenario
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.nearest import hint
+from femtorque.hil.board.faults import FAULTS
+from femtorque.hil.play import pil
+from femtorque.hil.play.run import Result, run
+from femtorque.hil.scenarios import scenario
+from femtorque.hil.scenarios.scenario import Check, PlannedRun, Runner, Scenario
 
 
 @dataclass(frozen=True)

@@ -20,20 +20,20 @@ import trimesh
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
-from codegen.common.errors import BadInput
-from codegen.common.files import read_text
-from codegen.common.nearest import hint
-from codegen.control.lab_constants import reactions
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.mechanism.schema import Positive, Table, Three
-from codegen.motion.trajectory import Trajectory, from_rows
-from hil.board.faults import FAULTS
-from hil.plant import mujoco
-from hil.plant.articulated import shapes
-from hil.plant.articulated.plant import Plant
-from hil.play.run import BUILD, Result, run, wrapped
-from hil.scenarios import sensitivity
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.files import read_text
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.control.lab_constants import reactions
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism.schema import Positive, Table, Three
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.hil.board.faults import FAULTS
+from femtorque.hil.plant import mujoco
+from femtorque.hil.plant.articulated import shapes
+from femtorque.hil.plant.articulated.plant import Plant
+from femtorque.hil.play.run import BUILD, Result, run, wrapped
+from femtorque.hil.scenarios import sensitivity
 
 Array = NDArray[np.float64]
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
-from codegen.model.mass_matrix import mass_matrix, rotor_inertia
-from codegen.model.motion import Motion
-from codegen.reference import rigid as reference
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.mass_matrix import mass_matrix, rotor_inertia
+from femtorque.codegen.model.motion import Motion
+from femtorque.codegen.reference import rigid as reference
 
 Array = NDArray[np.float64]
 

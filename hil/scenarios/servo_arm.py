@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import curve_fit, root
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Mechanism
-from hil.plant.articulated.plant import Plant
-from hil.plant.articulated.servo import Servo
-from hil.scenarios.scenario import Check, Scenario, ServoRun, ServoTest
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.hil.plant.articulated.plant import Plant
+from femtorque.hil.plant.articulated.servo import Servo
+from femtorque.hil.scenarios.scenario import Check, Scenario, ServoRun, ServoTest
 
 Array = NDArray[np.float64]
 

@@ -15,20 +15,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from codegen.common import colours
-from codegen.common.firmware import MECHANISMS
-from codegen.drive.fields import Range
-from codegen.drive.mit import ranges
-from codegen.mechanism.description import Joint, Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory, from_rows, knots
-from codegen.toolchain import platformio as build
-from codegen.verify.torque import torque
-from hil.board.virtual import VirtualBoard
-from hil.drives.motor import Command
-from hil.plant.choose import plant_of
-from hil.play.run import BUILD, Result, play, wrapped
-from hil.scenarios.host_loop import HZ, Desk, HostLoop, Ran
+from femtorque.codegen.common import colours
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.drive.fields import Range
+from femtorque.codegen.drive.mit import ranges
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.verify.torque import torque
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.drives.motor import Command
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.play.run import BUILD, Result, play, wrapped
+from femtorque.hil.scenarios.host_loop import HZ, Desk, HostLoop, Ran
 
 Array = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ FLOORS = (EXACT, FIELDS)
 POSES = ((0.6, 0.9, -0.5, 1.9, 0.6, 0.4, -0.5), (-0.4, 1.2, 0.4, 0.5, -0.6, -0.4, 0.5))  # rad; the last reaches out
 TIMES = (1.2, 2.4, 3.2)  # s: to the first, to the second, and at rest there
 RESTED = 0.5  # s at rest until the mean there is taken
-STALL = (1.6, 0.4)  # s: when and for how long the host does nothing: as hil.board.faults lets it, in the middle
+STALL = (1.6, 0.4)  # s: when and for how long the host does nothing: as femtorque.hil.board.faults lets it, in the middle
 BETTER = {PD: 1.0 / 10.0, HOST: 1.0 / 3.0}  # this firmware's rms error over that of others, at most
 
 
@@ -90,7 +90,7 @@ class Way:
 
 
 def on_board(mechanism: Mechanism, motion: Trajectory, feedforward: bool, fault: str | None = None) -> Way:
-    """By the exact image on the virtual board. fault: of hil.board.faults, in the middle of the motion, after which the
+    """By the exact image on the virtual board. fault: of femtorque.hil.board.faults, in the middle of the motion, after which the
     host lets it go on."""
     folder = BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward"))
     image = build.build(mechanism, folder, feedforward=feedforward)

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import fsolve
 
-from codegen.motion.trajectory import Trajectory
-from hil.plant.flexible_arm import ArmRun, FlexiblePlant, Wall, run
-from hil.scenarios.scenario import Check, Contact, Scenario
-from hil.scenarios.slew import SMOOTH
-from host.plan.tip_motion import FlexibleArm, TipMotion, flexible_arm, tip_motion
-from host.plan.tip_path import chord_motion
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.hil.plant.flexible_arm import ArmRun, FlexiblePlant, Wall, run
+from femtorque.hil.scenarios.scenario import Check, Contact, Scenario
+from femtorque.hil.scenarios.slew import SMOOTH
+from femtorque.host.plan.tip_motion import FlexibleArm, TipMotion, flexible_arm, tip_motion
+from femtorque.host.plan.tip_path import chord_motion
 
 Array = NDArray[np.float64]
 

@@ -21,17 +21,17 @@ from typing import Any, Literal
 
 import serial
 
-from codegen.board import reader as boards
-from codegen.board.chip import Chip
-from codegen.board.description import Board
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.description import Mechanism
-from codegen.toolchain.built import BuildResult
-from host.flash.rom_loader import EXTENDED_ERASE, PIECE, RomLoader, part
-from host.link import link as serial_line
-from host.link.link import Link
-from host.link.ports import ask, is_auto, survey, wanted
-from host.link.session import Session
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.board.chip import Chip
+from femtorque.codegen.board.description import Board
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.toolchain.built import BuildResult
+from femtorque.host.flash.rom_loader import EXTENDED_ERASE, PIECE, RomLoader, part
+from femtorque.host.link import link as serial_line
+from femtorque.host.link.link import Link
+from femtorque.host.link.ports import ask, is_auto, survey, wanted
+from femtorque.host.link.session import Session
 
 Way = Literal["stlink", "dfu", "uart"]
 Progress = Callable[[int, int, str], None]  # done, total, what

@@ -12,7 +12,7 @@ from functools import reduce
 from operator import xor
 from typing import Protocol
 
-from codegen.common.errors import Refused
+from femtorque.codegen.common.errors import Refused
 
 ACK, NACK, SYNC = 0x79, 0x1F, 0x7F
 GET, GET_ID, READ, GO, WRITE, ERASE, EXTENDED_ERASE = 0x00, 0x02, 0x11, 0x21, 0x31, 0x43, 0x44

@@ -23,20 +23,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.board.channels import file_of
-from codegen.common.errors import BadInput, Refused
-from codegen.common.files import read_text
-from codegen.common.output import write_text
-from codegen.control.constants import joint_constants
-from codegen.control.drives import placed
-from codegen.drive import feetech
-from codegen.mechanism.description import Drive, Joint, Mechanism
-from codegen.mechanism.edit import set_joint
-from codegen.mechanism.reader import load_mechanism
-from codegen.wire.codec import Probe
-from host.link import drives
-from host.link.requests import ASK
-from host.link.session import PERIOD, Session
+from femtorque.codegen.board.channels import file_of
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.files import read_text
+from femtorque.codegen.common.output import write_text
+from femtorque.codegen.control.constants import joint_constants
+from femtorque.codegen.control.drives import placed
+from femtorque.codegen.drive import feetech
+from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
+from femtorque.codegen.mechanism.edit import set_joint
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.wire.codec import Probe
+from femtorque.host.link import drives
+from femtorque.host.link.requests import ASK
+from femtorque.host.link.session import PERIOD, Session
 
 STEPS, STEP_S = 10, 0.15  # torques tried on the way to the most, and how long each
 PULSE_S = 0.02  # by then the board has judged its current sensors

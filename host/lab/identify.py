@@ -30,18 +30,18 @@ from numpy.typing import NDArray
 from scipy.ndimage import correlate1d
 from scipy.stats import t as student
 
-from codegen.board import reader as boards
-from codegen.board.channels import file_of
-from codegen.common.errors import BadInput, Refused
-from codegen.control.constants import current_range
-from codegen.mechanism.description import Joint, Mechanism
-from codegen.model.bodies import Model
-from codegen.model.mass_matrix import mass_matrix
-from codegen.motion.trajectory import Trajectory, from_rows
-from codegen.reference.rigid import newton_euler
-from host.board import Board
-from host.link.capture import COLUMNS, Column, Recorder
-from host.link.requests import joint_number
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.board.channels import file_of
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.control.constants import current_range
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.mass_matrix import mass_matrix
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.reference.rigid import newton_euler
+from femtorque.host.board import Board
+from femtorque.host.link.capture import COLUMNS, Column, Recorder
+from femtorque.host.link.requests import joint_number
 
 Array = NDArray[np.float64]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.board import reader as boards
-from codegen.wire.codec import text
-from codegen.wire.names import fault_name
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.wire.codec import text
+from femtorque.codegen.wire.names import fault_name
 
 EXCEPTIONS = {2: "NMI", 3: "hard fault", 4: "memory fault", 5: "bus fault", 6: "usage fault"}
 

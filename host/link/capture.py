@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import BadInput, Refused
-from codegen.common.nearest import hint
-from codegen.wire.codec import Capture, Data, Read
-from codegen.wire.messages import CAPTURED, CAPTURES
-from codegen.wire.units import position_unit
-from host.link.session import PERIOD, Session
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.wire.codec import Capture, Data, Read
+from femtorque.codegen.wire.messages import CAPTURED, CAPTURES
+from femtorque.codegen.wire.units import position_unit
+from femtorque.host.link.session import PERIOD, Session
 
 COLUMNS, ROWS = 4, 8  # of a DATA message
 REPEAT = 0.02  # s after which an unanswered READ is sent again

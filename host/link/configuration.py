@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Joint, Mechanism
-from codegen.wire.codec import text
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.wire.codec import text
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class Configuration:
            step: dict[str, str] | None = None) -> Configuration:
         """The configuration that an image built from this mechanism must have. step: its emitted step, where it is at
         hand already. Raises BadInput without a board."""
-        from codegen.board import reader as boards  # noqa: PLC0415 (0.3 s, and a port alone asks for none of it)
-        from codegen.control.constants import start_tolerance  # noqa: PLC0415
-        from codegen.emit import sources as emit  # noqa: PLC0415
-        from codegen.emit.digest import on_board  # noqa: PLC0415
+        from femtorque.codegen.board import reader as boards  # noqa: PLC0415 (0.3 s, and a port alone asks for none of it)
+        from femtorque.codegen.control.constants import start_tolerance  # noqa: PLC0415
+        from femtorque.codegen.emit import sources as emit  # noqa: PLC0415
+        from femtorque.codegen.emit.digest import on_board  # noqa: PLC0415
 
         source = str(mechanism.source) if mechanism.source else mechanism.name
         if mechanism.board is None:

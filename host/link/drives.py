@@ -6,9 +6,9 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from codegen.drive import damiao, feetech, mit, robstride
-from codegen.mechanism.description import Drive, Joint
-from codegen.wire import messages
+from femtorque.codegen.drive import damiao, feetech, mit, robstride
+from femtorque.codegen.mechanism.description import Drive, Joint
+from femtorque.codegen.wire import messages
 
 BY_MOTION = 0xFFFF  # no drive's own number: FT_DIALECT_VELOCITY
 KEPT = 11  # of DRIVES, ten of which come in a second: what a rate is told of

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import serial
 from serial.tools import list_ports
 
-from codegen.common.errors import BadInput, Refused
-from codegen.wire.codec import Codec, Frame, FrameReader
-from host.link.clock import Clock, WallClock
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.wire.codec import Codec, Frame, FrameReader
+from femtorque.host.link.clock import Clock, WallClock
 
 BAUD = 1_000_000
 BITS_PER_BYTE = 10  # start, eight, stop

@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from codegen.common.errors import BadInput, Refused
-from host.link.configuration import Configuration
-from host.link.link import BAUD, Link
-from host.link.plugged import candidates
-from host.link.session import Session
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.link.link import BAUD, Link
+from femtorque.host.link.plugged import candidates
+from femtorque.host.link.session import Session
 
 AUTO = "auto"
 

@@ -9,15 +9,15 @@ from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
-from codegen.common.errors import BadInput, Refused
-from codegen.common.nearest import hint
-from codegen.control.constants import lab_row
-from codegen.control.lab_constants import WHOLE
-from codegen.mechanism.description import Joint, Mechanism
-from codegen.mechanism.refusal import in_radians
-from codegen.wire.codec import Float, Gains, Jog, Seek
-from codegen.wire.names import flag
-from host.link.session import PERIOD, Session
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.control.constants import lab_row
+from femtorque.codegen.control.lab_constants import WHOLE
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.mechanism.refusal import in_radians
+from femtorque.codegen.wire.codec import Float, Gains, Jog, Seek
+from femtorque.codegen.wire.names import flag
+from femtorque.host.link.session import PERIOD, Session
 
 ASK = 0.02  # s between two JOG or PROBE messages: five may be lost before the board stops by itself
 RELEASE = 2.0  # s in which a jog comes to rest

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from codegen.common.errors import Refused
-from codegen.motion.trajectory import Knots
-from codegen.wire.codec import Knot
-from codegen.wire.messages import KNOT_END, KNOT_MODE, KNOT_START, STATUS_HZ
-from host.link.link import Link
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.motion.trajectory import Knots
+from femtorque.codegen.wire.codec import Knot
+from femtorque.codegen.wire.messages import KNOT_END, KNOT_MODE, KNOT_START, STATUS_HZ
+from femtorque.host.link.link import Link
 
 WINDOW = 64  # knots on the way at most; more only repeats more after a loss
 BACKLOG = 0.004  # s of bytes queued at most, so that a command goes out at once

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import Refused
-from codegen.wire import messages
-from codegen.wire.codec import About, Command, Data, Drives, Hello, Home, Ident, Poll, Status, text
-from codegen.wire.names import explain, fault_name, fault_words, state_name
-from codegen.wire.units import beyond, from_wire, position_unit, to_wire
-from host.link import drives
-from host.link.about import brown_out, crash, history
-from host.link.configuration import Configuration
-from host.link.link import Link
-from host.link.retransmit import Sender
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.codec import About, Command, Data, Drives, Hello, Home, Ident, Poll, Status, text
+from femtorque.codegen.wire.names import explain, fault_name, fault_words, state_name
+from femtorque.codegen.wire.units import beyond, from_wire, position_unit, to_wire
+from femtorque.host.link import drives
+from femtorque.host.link.about import brown_out, crash, history
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.link.link import Link
+from femtorque.host.link.retransmit import Sender
 
 PERIOD = 0.002  # s between two rounds of a wait
 BRAKE_SLACK = 0.01  # s: ticks that the board adds to the brakes' time
@@ -228,7 +228,7 @@ class Session:
 
     @property
     def virtual(self) -> bool:
-        """Whether the board's chip is a simulated one: its number says so (hil.chip.stm32.chip.unique)."""
+        """Whether the board's chip is a simulated one: its number says so (femtorque.hil.chip.stm32.chip.unique)."""
         return self.about is not None and bytes(self.about.unique).endswith(b"VIRTUAL")
 
     # -- commands -----------------------------------------------------------------------------------------------------

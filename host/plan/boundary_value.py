@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import expm, null_space, schur, solve, solve_banded
 
-from codegen.common.errors import Refused
+from femtorque.codegen.common.errors import Refused
 
 Array = NDArray[np.float64]
 Ends = Literal["free", "static"]

@@ -9,7 +9,7 @@ axis:
     w(x) = B(x) . W,    W = [slope at the joint, then deflections and slopes outward]
 
 with w = 0 at the joint and at the point. Strains and deflections are small, and the shortening of a bent chord, which
-is what makes a turning beam stiffer, is left out: host.plan.tip_exact makes up for it.
+is what makes a turning beam stiffer, is left out: femtorque.host.plan.tip_exact makes up for it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.model.flexible_link import beam_elements
+from femtorque.codegen.model.flexible_link import beam_elements
 
 Array = NDArray[np.float64]
 

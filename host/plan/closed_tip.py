@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import Refused
-from host.plan.space import Space
-from host.plan.tip import Goal, Tip
+from femtorque.codegen.common.errors import Refused
+from femtorque.host.plan.space import Space
+from femtorque.host.plan.tip import Goal, Tip
 
 Array = NDArray[np.float64]
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.mechanism.description import Mechanism
-from codegen.motion.trajectory import Trajectory
-from codegen.verify.torque import motor_torque
-from host.plan.space import Space, stretches
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.verify.torque import motor_torque
+from femtorque.host.plan.space import Space, stretches
 
 Array = NDArray[np.float64]
 

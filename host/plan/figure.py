@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from codegen.common import colours
-from codegen.common.output import drawn_by, replacing
-from codegen.mechanism.description import Mechanism
-from codegen.verify.figures import check_format
-from host.plan import effort
-from host.plan.plan import BEGINNING, Plan
+from femtorque.codegen.common import colours
+from femtorque.codegen.common.output import drawn_by, replacing
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.verify.figures import check_format
+from femtorque.host.plan import effort
+from femtorque.host.plan.plan import BEGINNING, Plan
 
 
 def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:

@@ -10,19 +10,27 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from codegen.common import colours
-from codegen.common.errors import BadInput, Refused
-from codegen.common.output import drawn_by, replacing
-from codegen.mechanism.description import Mechanism
-from codegen.model.motion import Timed
-from codegen.motion.trajectory import Trajectory, check_limits
-from codegen.verify.figures import check_format
-from host.plan import boundary_value, plan, tip_file, waypoints
-from host.plan.boundary_value import Ends
-from host.plan.tip import Tip
-from host.plan.tip_exact import Exact, corrected
-from host.plan.tip_motion import ON_LINE, FlexibleArm, TipMotion, elastic_problem, flexible_arm, tip, tip_motion
-from host.plan.tip_path import chord_motion
+from femtorque.codegen.common import colours
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.output import drawn_by, replacing
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.motion import Timed
+from femtorque.codegen.motion.trajectory import Trajectory, check_limits
+from femtorque.codegen.verify.figures import check_format
+from femtorque.host.plan import boundary_value, plan, tip_file, waypoints
+from femtorque.host.plan.boundary_value import Ends
+from femtorque.host.plan.tip import Tip
+from femtorque.host.plan.tip_exact import Exact, corrected
+from femtorque.host.plan.tip_motion import (
+    ON_LINE,
+    FlexibleArm,
+    TipMotion,
+    elastic_problem,
+    flexible_arm,
+    tip,
+    tip_motion,
+)
+from femtorque.host.plan.tip_path import chord_motion
 
 Array = NDArray[np.float64]
 

@@ -24,14 +24,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 from scipy.spatial.transform import Slerp
 
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.description import Joint, Limits, Mechanism
-from codegen.motion.trajectory import Trajectory, check_limits, from_rows
-from host.plan import effort
-from host.plan.closed_tip import ClosedTip
-from host.plan.space import FITS, Space, begin_of
-from host.plan.tip import Goal, Tip
-from host.plan.waypoints import Waypoint, Waypoints
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import Joint, Limits, Mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, check_limits, from_rows
+from femtorque.host.plan import effort
+from femtorque.host.plan.closed_tip import ClosedTip
+from femtorque.host.plan.space import FITS, Space, begin_of
+from femtorque.host.plan.tip import Goal, Tip
+from femtorque.host.plan.waypoints import Waypoint, Waypoints
 
 Array = NDArray[np.float64]
 Curve = Callable[[Array], tuple[Array, Array, Array]]  # s (N,) to q, dq/ds, d2q/ds2, each (N, J)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from codegen.common.errors import Refused
-from codegen.mechanism.description import Mechanism
-from codegen.motion.trajectory import Trajectory
-from host.plan import effort
-from host.plan.plan import Plan, Slowed, shares
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.host.plan import effort
+from femtorque.host.plan.plan import Plan, Slowed, shares
 
 SLOWER = 0.9  # from one try to the next
 SLOWEST = 0.05

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.description import Joint, Mechanism
-from codegen.model.bodies import Model
-from codegen.model.loop_assembly import Assembly, assemble
-from codegen.model.modes import in_mode
-from codegen.motion.trajectory import Trajectory
-from codegen.reference.rigid import newton_euler, recursion
-from codegen.reference.schemes import closed_form
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import Assembly, assemble
+from femtorque.codegen.model.modes import in_mode
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.reference.rigid import newton_euler, recursion
+from femtorque.codegen.reference.schemes import closed_form
 
 Array = NDArray[np.float64]
 

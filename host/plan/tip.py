@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
-from codegen.common.errors import BadInput, Refused
-from codegen.common.nearest import hint
-from codegen.mechanism.description import BASE, Mechanism
-from codegen.model.bodies import GROUND, Model, placed_links
-from codegen.model.kinematics import pose
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.mechanism.description import BASE, Mechanism
+from femtorque.codegen.model.bodies import GROUND, Model, placed_links
+from femtorque.codegen.model.kinematics import pose
 
 Array = NDArray[np.float64]
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import make_interp_spline
 
-from codegen.common.errors import BadInput
-from codegen.common.files import read_text
-from codegen.common.nearest import hint, shown
-from codegen.motion.trajectory import LARGEST_FILE, Trajectory, from_rows
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.files import read_text
+from femtorque.codegen.common.nearest import hint, shown
+from femtorque.codegen.motion.trajectory import LARGEST_FILE, Trajectory, from_rows
 
 Array = NDArray[np.float64]
 

@@ -3,7 +3,7 @@
 The arm: joints about parallel axes, rigid links, and at the end of the chain one flexible link with, perhaps, a rigid
 part beyond it, fixed or on a spring. Its chord moves like a rigid link, so the path of the tip gives the joints'
 positions "as if rigid"; the elastic coordinates along that motion are one linear boundary-value problem
-(host.plan.boundary_value); the joint of the flexible link then turns by the chord's angle and the slope at its root,
+(femtorque.host.plan.boundary_value); the joint of the flexible link then turns by the chord's angle and the slope at its root,
 and the torques are the forces that hang on it. Nothing is iterated (Tsujita et al., Eqs 13-19).
 """
 
@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Beam, Mechanism
-from codegen.model.bodies import Model, placed_links
-from codegen.model.kinematics import joint_axes, pose
-from codegen.model.motion import Timed
-from codegen.reference.rigid import newton_euler
-from host.plan import boundary_value
-from host.plan.boundary_value import Ends, Problem, Solution
-from host.plan.chord_beam import ChordBeam, End
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Beam, Mechanism
+from femtorque.codegen.model.bodies import Model, placed_links
+from femtorque.codegen.model.kinematics import joint_axes, pose
+from femtorque.codegen.model.motion import Timed
+from femtorque.codegen.reference.rigid import newton_euler
+from femtorque.host.plan import boundary_value
+from femtorque.host.plan.boundary_value import Ends, Problem, Solution
+from femtorque.host.plan.chord_beam import ChordBeam, End
 
 Array = NDArray[np.float64]
 
@@ -59,7 +59,7 @@ class TipMotion:
     the path begins, s.
 
     q, qd, qdd (T, J): the driven joints, rad; torque (T, J): N m, of the arm alone (no friction, no rotors);
-    W (T, n): elastic coordinates of host.plan.chord_beam; counts: conditions at start and end.
+    W (T, n): elastic coordinates of femtorque.host.plan.chord_beam; counts: conditions at start and end.
     """
 
     times: Array

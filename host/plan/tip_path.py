@@ -7,11 +7,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import Refused
-from codegen.model.kinematics import pose
-from codegen.model.motion import Timed
-from codegen.motion.trajectory import Trajectory
-from host.plan.tip_motion import FlexibleArm, tip
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.model.kinematics import pose
+from femtorque.codegen.model.motion import Timed
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.host.plan.tip_motion import FlexibleArm, tip
 
 Array = NDArray[np.float64]
 

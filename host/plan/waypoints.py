@@ -1,4 +1,4 @@
-"""Waypoints: where an arm is to go, as TOML or CSV, in joint space or for a tip. No times: `host.plan.plan` finds them.
+"""Waypoints: where an arm is to go, as TOML or CSV, in joint space or for a tip. No times: `femtorque.host.plan.plan` finds them.
 
 TOML:
     tip = { link = "hand", xyz = [0.2, 0.0, 0.0] }     # only for waypoints that say where the tip goes
@@ -28,12 +28,12 @@ import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 from scipy.spatial.transform import Rotation
 
-from codegen.common.errors import BadInput
-from codegen.common.files import read_text
-from codegen.common.nearest import hint, shown
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.schema import Number, Table, Three, first_fault
-from host.plan.tip import Goal, Tip, ends
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.files import read_text
+from femtorque.codegen.common.nearest import hint, shown
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.schema import Number, Table, Three, first_fault
+from femtorque.host.plan.tip import Goal, Tip, ends
 
 XYZ, RPY, OPTIONS = ("x", "y", "z"), ("roll", "pitch", "yaw"), ("stop", "line", "speed", "pause", "mode")
 TIMES = ("time", "times", "time_s", "t_s", "seconds", "sec", "timestamp")  # what others call the column t

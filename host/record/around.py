@@ -13,10 +13,10 @@ import numpy as np
 from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
 
-from codegen.mechanism.description import BASE, Mechanism
-from host.record.definitions import definition
-from host.record.robot import frames
-from host.scene.surroundings import Contact, Moment, Surroundings, Thing
+from femtorque.codegen.mechanism.description import BASE, Mechanism
+from femtorque.host.record.definitions import definition
+from femtorque.host.record.robot import frames
+from femtorque.host.scene.surroundings import Contact, Moment, Surroundings, Thing
 
 Array = NDArray[np.float64]
 

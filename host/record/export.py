@@ -6,10 +6,10 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from codegen.common.errors import BadInput, Refused
-from codegen.common.extras import installing
-from codegen.common.output import PARQUET, TABLE, claim, replacing
-from host.record.log import PER_JOINT, Run
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.extras import installing
+from femtorque.codegen.common.output import PARQUET, TABLE, claim, replacing
+from femtorque.host.record.log import PER_JOINT, Run
 
 
 def table(run: Run) -> dict[str, list[Any]]:

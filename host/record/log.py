@@ -32,22 +32,22 @@ from mcap_ros2.decoder import DecoderFactory
 from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
 
-from codegen.common import mcap_file
-from codegen.common.errors import BadInput
-from codegen.common.output import LOG, LOG_TABLE, claim
-from codegen.control.drives import count as count_of
-from codegen.drive import feetech
-from codegen.mechanism.description import Joint, Mechanism
-from codegen.wire import messages
-from codegen.wire.names import state_name
-from codegen.wire.units import from_wire
-from host.link.configuration import Configuration
-from host.record.around import CONTACTS, MOVING, Around, moments
-from host.record.definitions import definition
-from host.record.robot import animation
-from host.record.telemetry import tick_budget
-from host.scene.description import scene
-from host.scene.surroundings import Moment, Surroundings, Thing
+from femtorque.codegen.common import mcap_file
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.output import LOG, LOG_TABLE, claim
+from femtorque.codegen.control.drives import count as count_of
+from femtorque.codegen.drive import feetech
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.names import state_name
+from femtorque.codegen.wire.units import from_wire
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.record.around import CONTACTS, MOVING, Around, moments
+from femtorque.host.record.definitions import definition
+from femtorque.host.record.robot import animation
+from femtorque.host.record.telemetry import tick_budget
+from femtorque.host.scene.description import scene
+from femtorque.host.scene.surroundings import Moment, Surroundings, Thing
 
 Array = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ SHAPE = (".y", ".slope_y", ".z", ".slope_z")  # behind a link's name: of its end
 METADATA = "femtorque"
 CHECK = "crc32"  # of all else in the metadata
 CHUNK = 2**18  # bytes before they are compressed: about a second of a run, and what one damaged byte takes with it
-ARM = "arm.json.gz"  # the attachment: host.scene.description
+ARM = "arm.json.gz"  # the attachment: femtorque.host.scene.description
 
 _STAMP = definition("\n", "std_msgs/Header", "builtin_interfaces/Time")
 _JOINT_STATE = (
@@ -327,7 +327,7 @@ class Run:
     true: Array | None = None  # (S, J); rows of nan where it is not known
     unix_time: Array | None = None  # (S,) s since 1970, by the host's clock, when it was written
     begun: str = ""
-    arm: dict[str, Any] | None = None  # what a page draws of it (host.scene.description)
+    arm: dict[str, Any] | None = None  # what a page draws of it (femtorque.host.scene.description)
     tips: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # by flexible link: s since reset, m bent
     shapes: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # the same, and its SHAPE (T, 4)
     around: tuple[tuple[float, Moment], ...] = ()  # s since reset, and what was around a simulated arm then

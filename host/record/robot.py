@@ -16,13 +16,13 @@ from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from codegen.common.errors import Refused
-from codegen.mechanism.description import BASE, Joint, Link, Mechanism
-from codegen.mechanism.urdf import MOMENTS, links_here, roll_pitch_yaw
-from codegen.model.bodies import Model, rotation_axis, rotation_rpy
-from codegen.model.loop_assembly import assemble
-from codegen.model.modes import in_mode
-from host.record.definitions import definition
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import BASE, Joint, Link, Mechanism
+from femtorque.codegen.mechanism.urdf import MOMENTS, links_here, roll_pitch_yaw
+from femtorque.codegen.model.bodies import Model, rotation_axis, rotation_rpy
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.model.modes import in_mode
+from femtorque.host.record.definitions import definition
 
 Array = NDArray[np.float64]
 

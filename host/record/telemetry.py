@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.board import reader as boards
-from codegen.common.errors import BadInput
-from codegen.wire import messages
-from codegen.wire.names import fault_name, fault_words, flag, flag_words, names, state_name
-from codegen.wire.units import from_wire
-from host.link.configuration import Configuration
-from host.link.session import Session, mode_name
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.names import fault_name, fault_words, flag, flag_words, names, state_name
+from femtorque.codegen.wire.units import from_wire
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.link.session import Session, mode_name
 
 Array = NDArray[np.float64]
 

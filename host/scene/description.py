@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism, Payload
-from codegen.model.bodies import rotation_rpy
-from codegen.model.torsion import END
-from host.scene.meshes import Solid, visuals
-from host.scene.surroundings import Thing
+from femtorque.codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism, Payload
+from femtorque.codegen.model.bodies import rotation_rpy
+from femtorque.codegen.model.torsion import END
+from femtorque.host.scene.meshes import Solid, visuals
+from femtorque.host.scene.surroundings import Thing
 
 Array = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ LINKS = ("#8795a5", "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#0072b2", "#d55
 
 
 def scene(mechanism: Mechanism, things: Sequence[Thing] = ()) -> dict[str, Any]:
-    """Everything on the page but a motion (host.scene.motion), as JSON can hold it. things: around the arm."""
+    """Everything on the page but a motion (femtorque.host.scene.motion), as JSON can hold it. things: around the arm."""
     moving = {joint.name for joint in mechanism.moving}
     solids = visuals(mechanism)
     size = _size(mechanism)

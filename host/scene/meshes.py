@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.urdf import links_here
-from codegen.model.bodies import rotation_rpy
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.urdf import links_here
+from femtorque.codegen.model.bodies import rotation_rpy
 
 FACES = 1500  # a link's mesh is thinned to about so many
 MOST = 30_000  # of all of them

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
-from codegen.motion.trajectory import Trajectory
-from codegen.reference import flexible
-from host.scene.surroundings import Moment
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.reference import flexible
+from femtorque.host.scene.surroundings import Moment
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from host.scene.meshes import Solid
+from femtorque.host.scene.meshes import Solid
 
 Array = NDArray[np.float64]
 Place = tuple[float, ...]

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from codegen.common import colours, output
-from codegen.common.errors import BadInput
-from codegen.common.output import claim, write_text
-from codegen.common.templating import template
-from host.record.log import Run
-from host.show.curves import Curve, Plot
-from host.show.findings import Findings, damage, measure
-from host.show.plot import origin
-from host.show.readable import readable
+from femtorque.codegen.common import colours, output
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.output import claim, write_text
+from femtorque.codegen.common.templating import template
+from femtorque.host.record.log import Run
+from femtorque.host.show.curves import Curve, Plot
+from femtorque.host.show.findings import Findings, damage, measure
+from femtorque.host.show.plot import origin
+from femtorque.host.show.readable import readable
 
 SAME = 0.05  # of the rms: runs that differ by less track alike
 MOST = 8  # runs that have colours of their own
@@ -82,7 +82,7 @@ def page(runs: Sequence[Compared]) -> str:
              *(measure(true.rms, true.unit) for true in run.found.true_tracking[j:j + 1]))
             for j, joint in enumerate(runs[0].found.run.joints) for run in runs
             for t in run.found.tracking[j:j + 1]]
-    return template("compare.html", "host.show", page=True).render(
+    return template("compare.html", "femtorque.host.show", page=True).render(
         title=" and ".join(run.name for run in runs), sentences=sentences(runs), rows=rows, plots_of=_plots(runs),
         truth=any(run.found.true_tracking for run in runs),
     )

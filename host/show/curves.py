@@ -16,7 +16,7 @@ MOST = 4000  # points of a curve; of more than that the lowest and the highest o
 
 @dataclass(frozen=True)
 class Curve:
-    """x, y: of its points. dots: drawn as such, not joined. colour: of codegen.common.colours."""
+    """x, y: of its points. dots: drawn as such, not joined. colour: of femtorque.codegen.common.colours."""
 
     name: str
     colour: str

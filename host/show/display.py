@@ -12,11 +12,11 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from codegen.mechanism.description import Joint
-from host.link.configuration import Configuration
-from host.link.ports import Answer
-from host.show.readable import readable
-from host.stream import stream as streaming
+from femtorque.codegen.mechanism.description import Joint
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.link.ports import Answer
+from femtorque.host.show.readable import readable
+from femtorque.host.stream import stream as streaming
 
 
 @contextmanager

@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.wire import messages
-from codegen.wire.names import names
-from host.record.log import Run
-from host.show.readable import readable
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.names import names
+from femtorque.host.record.log import Run
+from femtorque.host.show.readable import readable
 
 Array = NDArray[np.float64]
 

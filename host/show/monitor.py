@@ -12,12 +12,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from codegen.wire import messages
-from codegen.wire.names import fault_words, flag_words, names, state_name
-from codegen.wire.units import from_wire
-from host.link import drives
-from host.link.about import crash
-from host.link.session import PERIOD, Session, mode_name
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.names import fault_words, flag_words, names, state_name
+from femtorque.codegen.wire.units import from_wire
+from femtorque.host.link import drives
+from femtorque.host.link.about import crash
+from femtorque.host.link.session import PERIOD, Session, mode_name
 
 REFRESH = 0.1  # s
 _COLOURS = {"HOLD": "green", "TRACK": "green", "FAULT": "red", "ESTOP": "red"}

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common import colours, output
-from codegen.common.output import claim, write_text
-from codegen.common.templating import template
-from codegen.mechanism.description import Joint, Mechanism
-from host.plan import effort
-from host.plan.flexible_plan import FlexiblePlan
-from host.plan.plan import BEGINNING, Plan
-from host.scene.motion import Motion, planned
-from host.show.curves import Curve, Plot, fitting
-from host.show.report import POINTS, Section
-from host.show.scene.page import KINDS, of_motion, scripts
+from femtorque.codegen.common import colours, output
+from femtorque.codegen.common.output import claim, write_text
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.host.plan import effort
+from femtorque.host.plan.flexible_plan import FlexiblePlan
+from femtorque.host.plan.plan import BEGINNING, Plan
+from femtorque.host.scene.motion import Motion, planned
+from femtorque.host.show.curves import Curve, Plot, fitting
+from femtorque.host.show.report import POINTS, Section
+from femtorque.host.show.scene.page import KINDS, of_motion, scripts
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def page(mechanism: Mechanism, found: Plan | FlexiblePlan) -> str:
     sections = _sections(mechanism, t, q, qd, share, what, arrivals)
     plots = iter(fitting([plot for section in sections for plot in section.plots], POINTS))
     sections = [replace(section, plots=tuple(next(plots) for _ in section.plots)) for section in sections]
-    return template("plan.html", "host.show", page=True).render(
+    return template("plan.html", "femtorque.host.show", page=True).render(
         scene=of_motion(mechanism, _motion(mechanism, found, t, share, arrivals)), name=mechanism.name,
         duration=found.trajectory.duration, said=found.words().splitlines(), arrivals=arrivals, sections=sections,
         kinds=KINDS, scripts=scripts())

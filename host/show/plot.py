@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from codegen.common import colours
-from codegen.common.output import claim, drawn_by, picture, replacing
-from codegen.verify.figures import check_format
-from host.record.log import Run
-from host.show.findings import Findings
-from host.show.readable import readable
+from femtorque.codegen.common import colours
+from femtorque.codegen.common.output import claim, drawn_by, picture, replacing
+from femtorque.codegen.verify.figures import check_format
+from femtorque.host.record.log import Run
+from femtorque.host.show.findings import Findings
+from femtorque.host.show.readable import readable
 
 Array = NDArray[np.float64]
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common import colours, output
-from codegen.common.output import claim, write_text
-from codegen.common.templating import template
-from host.record.log import Run
-from host.scene.motion import Mark, Motion
-from host.show.curves import Curve, Plot, fitting
-from host.show.findings import Findings, measure, named_fault
-from host.show.readable import readable
-from host.show.scene.page import REPORT_KINDS, scripts
+from femtorque.codegen.common import colours, output
+from femtorque.codegen.common.output import claim, write_text
+from femtorque.codegen.common.templating import template
+from femtorque.host.record.log import Run
+from femtorque.host.scene.motion import Mark, Motion
+from femtorque.host.show.curves import Curve, Plot, fitting
+from femtorque.host.show.findings import Findings, measure, named_fault
+from femtorque.host.show.readable import readable
+from femtorque.host.show.scene.page import REPORT_KINDS, scripts
 
 Array = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ def page(run: Run) -> str:
     if scene is not None:
         plots = iter(fitting([plot for section in sections for plot in section.plots], POINTS))
         sections = [replace(section, plots=tuple(next(plots) for _ in section.plots)) for section in sections]
-    return template("report.html", "host.show", page=True).render(
+    return template("report.html", "femtorque.host.show", page=True).render(
         run=run, found=found, duration=float(found.t[-1]), rows=rows, truth=bool(true), sections=sections,
         left=found.left, scene=scene, kinds=REPORT_KINDS, scripts=scripts() if scene else "", no_arm=NO_ARM,
         stiff=scene is None or not any(link["beam"] for link in scene["links"]),

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from codegen.common.errors import BadInput
-from host.link.session import Session
-from host.record.telemetry import named
+from femtorque.codegen.common.errors import BadInput
+from femtorque.host.link.session import Session
+from femtorque.host.record.telemetry import named
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The live page: one HTML file and a stream of server-sent events, at 127.0.0.1 alone.
 
-The page holds its own drawing code and asks nothing of any other machine. `host.show.pages` serves it, in a process of
+The page holds its own drawing code and asks nothing of any other machine. `femtorque.host.show.pages` serves it, in a process of
 its own, which keeps the past for pages that are opened late: here every STATUS costs one line to that process, however
 many pages there are. All that a page may ask for is that a motion be played again, and that of a virtual board alone:
 by POST from this origin, with a token that stands in the page, where no other site can read it.
@@ -21,15 +21,15 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import IO, Any
 
-from codegen.common.errors import BadInput
-from codegen.common.templating import template
-from codegen.wire import messages
-from host.link.session import Session
-from host.record.log import Truth
-from host.record.telemetry import about, plain, sample
-from host.scene.surroundings import Moment
-from host.show.pages import ADDRESS
-from host.show.scene.page import scripts
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.wire import messages
+from femtorque.host.link.session import Session
+from femtorque.host.record.log import Truth
+from femtorque.host.record.telemetry import about, plain, sample
+from femtorque.host.scene.surroundings import Moment
+from femtorque.host.show.pages import ADDRESS
+from femtorque.host.show.scene.page import scripts
 
 HISTORY = 60  # s that a page shows which is opened late
 SERVER = Path(__file__).with_name("pages.py")
@@ -95,9 +95,9 @@ class Feed:
 
 
 def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = None) -> str:
-    """The HTML page for one board. token: by which it may ask for the motion again. arm: host.scene.description."""
+    """The HTML page for one board. token: by which it may ask for the motion again. arm: femtorque.host.scene.description."""
     states = {name: meaning for name, (_, meaning) in messages.STATES.items()}
-    return template("monitor.html", "host.show", page=True).render(
+    return template("monitor.html", "femtorque.host.show", page=True).render(
         about=what, states=states, history=HISTORY, token=token, scene=arm, scripts=scripts() if arm else "")
 
 
@@ -105,7 +105,7 @@ def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = Non
 def serving(session: Session, port: int, again: Again | None = None, arm: dict[str, Any] | None = None,
             truth: Truth | None = None, around: Around | None = None) -> Iterator[str]:
     """The page's address while this lasts. again: where pages may ask for the motion. arm: what is drawn of it
-    (host.scene.description); truth, around: of a simulated plant. Raises BadInput if the port is taken."""
+    (femtorque.host.scene.description); truth, around: of a simulated plant. Raises BadInput if the port is taken."""
     feed = Feed(session, again, truth, around)
     served = {"document": page(feed.about, again.token if again else "", arm), "about": feed.about,
               "again": again is not None, "port": port, "history": HISTORY * messages.STATUS_HZ}

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Mechanism
-from codegen.motion.trajectory import Trajectory, check_limits, check_streamable
-from host.plan import effort
-from host.plan.effort import Load
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, check_limits, check_streamable
+from femtorque.host.plan import effort
+from femtorque.host.plan.effort import Load
 
 SLACK = 1e-3  # of the effort: more than there is by less than this is not too much
 SLOWER = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # speeds that a hint may name

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import Refused
-from codegen.motion.trajectory import Knots
-from codegen.wire import messages
-from codegen.wire.names import flag, names, state_name
-from host.link.configuration import Configuration
-from host.link.retransmit import Sender
-from host.link.session import PERIOD, Session
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.motion.trajectory import Knots
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.names import flag, names, state_name
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.link.retransmit import Sender
+from femtorque.host.link.session import PERIOD, Session
 
 PREFILL = 5.0  # s without a knot acknowledged after which filling the ring is given up
 BEGIN = 1.0  # s from START acknowledged to TRACK seen

@@ -22,7 +22,7 @@ from statistics import fmean
 from unicorn import UC_ARCH_ARM, UC_MODE_MCLASS, UC_MODE_THUMB, Uc
 from unicorn import arm_const as arm
 
-from hil.board.virtual import VirtualBoard
+from femtorque.hil.board.virtual import VirtualBoard
 from tests.conftest import ROOT
 
 EMULATION = 0.0055  # s that one takes on the reference machine

@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
 
 HERE = Path(__file__).parent / "arms"
 

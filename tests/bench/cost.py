@@ -18,12 +18,12 @@ import numpy as np
 from elftools.elf.elffile import ELFFile
 from numpy.typing import NDArray
 
-from codegen.emit import step as step_source
-from codegen.model.bodies import Model
-from codegen.toolchain.host_compiler import ARITHMETIC
-from codegen.verify import objects as object_check
-from hil.chip import chip_step
-from hil.chip.chip_library import MACHINE, ChipLibrary, cross_compiler
+from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.toolchain.host_compiler import ARITHMETIC
+from femtorque.codegen.verify import objects as object_check
+from femtorque.hil.chip import chip_step
+from femtorque.hil.chip.chip_library import MACHINE, ChipLibrary, cross_compiler
 from tests.bench.peers import casadi_peer, loop_peer
 from tests.support.oracle import peak, quintic, rnea
 from tests.support.sampling import middles, sampled_quintic

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model, rotation_axis
-from codegen.model.kinematics import pose
-from codegen.model.modes import rpy_of
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model, rotation_axis
+from femtorque.codegen.model.kinematics import pose
+from femtorque.codegen.model.modes import rpy_of
 
 Array = NDArray[np.float64]
 

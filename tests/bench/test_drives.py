@@ -6,8 +6,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.drive.budget import Wire, load
-from hil.scenarios.seven_drives import BETTER, FIELDS, FLOORS, HOST, OURS, STALL, TIMES, WAYS, Compared, compare, draw
+from femtorque.codegen.drive.budget import Wire, load
+from femtorque.hil.scenarios.seven_drives import (
+    BETTER,
+    FIELDS,
+    FLOORS,
+    HOST,
+    OURS,
+    STALL,
+    TIMES,
+    WAYS,
+    Compared,
+    compare,
+    draw,
+)
 from tests.bench import table
 
 pytestmark = pytest.mark.bench

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.step.scheme import model_of
-from hil.chip import chip_step
+from femtorque.codegen.step.scheme import model_of
+from femtorque.hil.chip import chip_step
 from tests.support import flexible_chain as flexible
 from tests.support import oracle
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from codegen.motion.trajectory import Trajectory
-from hil.play.run import run as play
-from host.record import log
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.hil.play.run import run as play
+from femtorque.host.record import log
 from tests.bench import table
 from tests.support import rig
 from tests.support.damage import flipped

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from codegen.common.firmware import MECHANISMS
-from codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.reader import load_mechanism
 
 pytestmark = pytest.mark.bench
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion import formats
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion import formats
 from tests.bench import table
 from tests.conftest import HANG, ROOT
 

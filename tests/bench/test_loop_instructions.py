@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.emit import sources as emit
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from codegen.model.loop_assembly import assemble
-from codegen.motion.trajectory import Trajectory
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import Turns
-from hil.chip.chip_library import ChipLibrary
-from hil.chip.chip_step import STATE_ROOM
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import Turns
+from femtorque.hil.chip.chip_library import ChipLibrary
+from femtorque.hil.chip.chip_step import STATE_ROOM
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 CLOCK = 168e6

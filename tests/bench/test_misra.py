@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.toolchain import platformio as build
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio as build
 from tests.support.boards import driven, three_link
 from tests.support.bus_arm import arm
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.reference import discrete as discretisation
-from codegen.step.noise_floor import noise_floor
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.step.noise_floor import noise_floor
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
 from tests.support.oracle import peak, random_chain, random_quintic
 from tests.support.sampling import middles
 

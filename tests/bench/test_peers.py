@@ -11,11 +11,11 @@ import matplotlib
 import numpy as np
 import pytest
 
-from codegen.mechanism.description import BoardUse, Mechanism
-from codegen.model.bodies import Model
-from codegen.step.scheme import model_of
-from codegen.toolchain import platformio as build
-from hil.cost.measure import measure
+from femtorque.codegen.mechanism.description import BoardUse, Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.cost.measure import measure
 from tests.bench import cost, table
 from tests.bench.arms import arms
 from tests.bench.cost import Cost

@@ -9,15 +9,15 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.loop_assembly import assemble
-from codegen.motion.random import random_motion
-from codegen.step.scheme import model_of
-from codegen.verify.check import examine
-from codegen.verify.verify import verify
-from hil.chip import chip_step
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.motion.random import random_motion
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.verify.check import examine
+from femtorque.codegen.verify.verify import verify
+from femtorque.hil.chip import chip_step
 from tests.bench.random_loops import KINDS, Kind, on_urdf, write
 from tests.codegen.step.test_closed import closures
 from tests.support.closed import Closed

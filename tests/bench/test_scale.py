@@ -10,17 +10,17 @@ import matplotlib
 import numpy as np
 import pytest
 
-from codegen.board.chip import family
-from codegen.common.errors import BadInput, Refused
-from codegen.emit import step as step_source
-from codegen.mechanism.description import BASE, BoardUse, Joint, Mechanism
-from codegen.model.bodies import Model
-from codegen.step.scheme import model_of
-from codegen.toolchain import platformio as build
-from codegen.toolchain.step_library import Turns
-from codegen.verify import objects as object_check
-from hil.chip.chip_library import ChipLibrary
-from hil.cost.measure import measure
+from femtorque.codegen.board.chip import family
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.mechanism.description import BASE, BoardUse, Joint, Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain.step_library import Turns
+from femtorque.codegen.verify import objects as object_check
+from femtorque.hil.chip.chip_library import ChipLibrary
+from femtorque.hil.cost.measure import measure
 from tests.bench import table
 from tests.bench.arms import from_urdf, robots
 from tests.bench.cost import compilation

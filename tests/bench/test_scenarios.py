@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.toolchain import platformio as build
-from hil.board.virtual import VirtualBoard, VirtualClock
-from hil.papers import reproduce
-from hil.play.run import Idle, folder
-from hil.scenarios import scenario
-from hil.scenarios.performance import perform
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
+from femtorque.hil.papers import reproduce
+from femtorque.hil.play.run import Idle, folder
+from femtorque.hil.scenarios import scenario
+from femtorque.hil.scenarios.performance import perform
 from tests.hil.papers.test_reproduce import looked_at
 from tests.support.browser import chromium
 

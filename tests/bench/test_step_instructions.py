@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from codegen.emit import step as step_source
-from codegen.model.bodies import Model
-from codegen.reference import discrete as discretisation
-from codegen.step.noise_floor import noise_floor
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import CompiledStep, Turns
-from hil.chip.chip_library import ChipLibrary
+from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.step.noise_floor import noise_floor
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep, Turns
+from femtorque.hil.chip.chip_library import ChipLibrary
 from tests.bench.arms import arms
 from tests.support.oracle import planar_chain, quintic, torque_at
 from tests.support.sampling import exact_at, middles, sampled_quintic

@@ -12,21 +12,21 @@ from typing import Any
 
 import pytest
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import knots
-from codegen.toolchain import platformio as build
-from hil.board.servo_steps import ServoSteps
-from hil.board.virtual import VirtualBoard
-from hil.chip.registers import Bus
-from hil.cost.measure import short_motion
-from hil.plant import mujoco
-from hil.plant import play as play_of_gears
-from hil.plant.choose import plant_of
-from hil.play.connect import session_with
-from hil.play.run import Result, play
-from host.link.session import Session
-from host.stream.stream import stream
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.servo_steps import ServoSteps
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.chip.registers import Bus
+from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.plant import mujoco
+from femtorque.hil.plant import play as play_of_gears
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.play.connect import session_with
+from femtorque.hil.play.run import Result, play
+from femtorque.host.link.session import Session
+from femtorque.host.stream.stream import stream
 from tests.bench import table
 from tests.bench.anchor import Pace
 from tests.conftest import ROOT

@@ -23,19 +23,19 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from codegen.common import colours
-from codegen.common.firmware import MECHANISMS
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory
-from hil.papers import closed
-from hil.play.run import run as play
-from hil.play.run import wrapped
-from hil.scenarios import demo, seven_drives
-from hil.scenarios.performance import perform
-from host.link.session import Session
-from host.record.log import Truth
-from host.scene.description import scene
-from host.show.web import serving
+from femtorque.codegen.common import colours
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.hil.papers import closed
+from femtorque.hil.play.run import run as play
+from femtorque.hil.play.run import wrapped
+from femtorque.hil.scenarios import demo, seven_drives
+from femtorque.hil.scenarios.performance import perform
+from femtorque.host.link.session import Session
+from femtorque.host.record.log import Truth
+from femtorque.host.scene.description import scene
+from femtorque.host.show.web import serving
 from tests.codegen.mechanism.test_urdf import robot
 from tests.conftest import ROOT
 from tests.support.browser import chromium

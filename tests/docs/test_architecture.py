@@ -64,7 +64,7 @@ def test_no_function_imports_what_is_the_projects_own():
     trees = sources()
     functions = ((name, node) for name, tree in trees.items() for node in ast.walk(tree)
                  if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    assert {name for name, node in functions if MAPS["imported"](node, trees)} == {"host.link.configuration"}
+    assert {name for name, node in functions if MAPS["imported"](node, trees)} == {"femtorque.host.link.configuration"}
 
 
 def test_a_mass_goes_from_room_to_room_in_one_direction():
@@ -93,7 +93,7 @@ def test_an_import_against_the_floors_is_found(tmp_path):
             copy.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text(encoding="utf-8"), encoding="utf-8")
     with (tmp_path / "hil" / "plant" / "motors.py").open("a", encoding="utf-8") as file:
-        file.write("\nfrom codegen.toolchain import step_library as step_library\n")
+        file.write("\nfrom femtorque.codegen.toolchain import step_library as step_library\n")
     done = subprocess.run([Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=tmp_path,
                           capture_output=True, text=True)
-    assert done.returncode == 1 and "hil.plant is not allowed to import codegen.step" in done.stdout
+    assert done.returncode == 1 and "femtorque.hil.plant is not allowed to import femtorque.codegen.step" in done.stdout

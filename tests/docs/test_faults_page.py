@@ -1,7 +1,7 @@
 """docs/faults.md says what the tables say."""
 
-from codegen.wire import messages
 from docs import faults_page
+from femtorque.codegen.wire import messages
 
 
 def test_that_the_page_is_up_to_date():

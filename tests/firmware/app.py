@@ -15,18 +15,18 @@ import cffi
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.board import reader as boards
-from codegen.common.cache import kept, key_of, program
-from codegen.common.firmware import application
-from codegen.emit import sources as emit
-from codegen.mechanism.description import Mechanism, Safety
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Knots
-from codegen.toolchain import host_compiler
-from codegen.toolchain.platformio import unused
-from codegen.wire import messages
-from codegen.wire.codec import About, Codec, Command, FrameReader, Home, Ident, Knot, Poll, Status
-from codegen.wire.units import to_wire
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.cache import kept, key_of, program
+from femtorque.codegen.common.firmware import application
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.description import Mechanism, Safety
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Knots
+from femtorque.codegen.toolchain import host_compiler
+from femtorque.codegen.toolchain.platformio import unused
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.codec import About, Codec, Command, FrameReader, Home, Ident, Knot, Poll, Status
+from femtorque.codegen.wire.units import to_wire
 
 HERE = Path(__file__).resolve().parent
 THREE_LINK = HERE.parent.parent / "mechanisms" / "three_link.toml"

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.firmware import application
-from codegen.emit import sources as emit
-from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
-from codegen.toolchain.host_compiler import Precision
-from codegen.toolchain.path_library import HEADERS, SOURCES
-from codegen.toolchain.step_library import Turns
+from femtorque.codegen.common.firmware import application
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.toolchain.host_compiler import Precision
+from femtorque.codegen.toolchain.path_library import HEADERS, SOURCES
+from femtorque.codegen.toolchain.step_library import Turns
 from tests.firmware import app
 from tests.firmware.numpy_application import Path as Motion
 from tests.support import oracle

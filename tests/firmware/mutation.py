@@ -29,8 +29,8 @@ import hypothesis
 import pytest
 from _pytest.runner import runtestprotocol
 
-from codegen.common.firmware import application
-from codegen.toolchain import host_compiler
+from femtorque.codegen.common.firmware import application
+from femtorque.codegen.toolchain import host_compiler
 from tests.conftest import CLOCKLESS
 from tests.firmware import app
 from tests.firmware.mutants import Mutant, Schemata

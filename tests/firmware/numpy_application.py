@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.control.observer import observer_gains
-from codegen.mechanism.description import Mechanism
+from femtorque.codegen.control.observer import observer_gains
+from femtorque.codegen.mechanism.description import Mechanism
 
 Array = NDArray[np.float64]
 

@@ -8,14 +8,14 @@ import shutil
 
 import pytest
 
-from codegen.motion.trajectory import knots
-from hil.board.virtual import VirtualBoard
-from hil.chip.registers import Unmodelled
-from hil.chip.reset_values import CORRECTIONS, PERIPHERALS, after_reset
-from hil.chip.stm32.serial import FE
-from hil.cost.measure import short_motion
-from hil.plant.rigid import Plant
-from hil.play.run import play
+from femtorque.codegen.motion.trajectory import knots
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.chip.registers import Unmodelled
+from femtorque.hil.chip.reset_values import CORRECTIONS, PERIPHERALS, after_reset
+from femtorque.hil.chip.stm32.serial import FE
+from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.run import play
 from tests.firmware import register_map
 from tests.firmware.register_map import Accesses, lost_reset_bits, violations
 from tests.firmware.test_chip import ARMED, CHIP, CRASHING, Machine

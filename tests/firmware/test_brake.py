@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.mechanism.description import Brake, Home
-from codegen.model.bodies import Model
-from codegen.wire.codec import Float, Jog, Knot, Probe, Seek
-from codegen.wire.messages import STATES
-from codegen.wire.units import TURN_UNIT
+from femtorque.codegen.mechanism.description import Brake, Home
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.wire.codec import Float, Jog, Knot, Probe, Seek
+from femtorque.codegen.wire.messages import STATES
+from femtorque.codegen.wire.units import TURN_UNIT
 from tests.firmware.app import App, changed, in_hold
 from tests.firmware.streaming import three_link_knots
 from tests.support import oracle

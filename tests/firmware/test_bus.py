@@ -10,15 +10,15 @@ import struct
 import numpy as np
 import pytest
 
-from codegen.common.firmware import MECHANISMS, application
-from codegen.drive.can import Frame
-from codegen.drive.catalogue import DRIVES
-from codegen.mechanism.description import Bus, Home, Mechanism, Safety
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import from_rows, knots
-from codegen.wire import messages
-from codegen.wire.codec import Probe, Seek
-from host.link import drives
+from femtorque.codegen.common.firmware import MECHANISMS, application
+from femtorque.codegen.drive.can import Frame
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.mechanism.description import Bus, Home, Mechanism, Safety
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import from_rows, knots
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.codec import Probe, Seek
+from femtorque.host.link import drives
 from tests.support.drives import Bussed, FakeDrive
 
 SHOULDER, ELBOW, WRIST = range(3)

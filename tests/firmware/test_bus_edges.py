@@ -10,11 +10,11 @@ import struct
 import numpy as np
 import pytest
 
-from codegen.drive import robstride
-from codegen.drive.can import Frame
-from codegen.wire import messages
-from codegen.wire.codec import Probe
-from host.link import drives
+from femtorque.codegen.drive import robstride
+from femtorque.codegen.drive.can import Frame
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.codec import Probe
+from femtorque.host.link import drives
 from tests.firmware.test_bus import ELBOW, arm, by_hand, held, where
 from tests.support.drives import Bussed
 from tests.support.servos import Served

@@ -15,15 +15,15 @@ import time
 import numpy as np
 import pytest
 
-from codegen.common.cache import cache_directory
-from codegen.common.firmware import MECHANISMS
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import from_rows, knots
-from codegen.toolchain import platformio as build
-from hil.board.virtual import VirtualBoard
-from hil.plant.choose import plant_of
-from hil.play.run import play
+from femtorque.codegen.common.cache import cache_directory
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import from_rows, knots
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.play.run import play
 from tests.firmware import app as application
 from tests.firmware.app import HERE
 from tests.firmware.test_soak import CDEF, path

@@ -15,17 +15,17 @@ from pathlib import Path
 import pytest
 from unicorn.arm_const import UC_ARM_REG_SP
 
-from codegen.board import channels
-from codegen.board import reader as boards
-from codegen.common.cache import kept, key_of, program
-from codegen.common.firmware import application
-from codegen.emit import board_header
-from codegen.mechanism.description import Brake, Safety
-from hil.chip import family as chips
-from hil.chip.elf import Image
-from hil.chip.nvic import FIRST_IRQ
-from hil.chip.stm32.chip import unique
-from hil.chip.stm32.serial import FE
+from femtorque.codegen.board import channels
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.cache import kept, key_of, program
+from femtorque.codegen.common.firmware import application
+from femtorque.codegen.emit import board_header
+from femtorque.codegen.mechanism.description import Brake, Safety
+from femtorque.hil.chip import family as chips
+from femtorque.hil.chip.elf import Image
+from femtorque.hil.chip.nvic import FIRST_IRQ
+from femtorque.hil.chip.stm32.chip import unique
+from femtorque.hil.chip.stm32.serial import FE
 from tests.support.boards import three_link
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from codegen.board import reader as board
-from codegen.common.errors import BadInput
-from codegen.control import constants as control_source
-from codegen.control import table
-from codegen.control.constants import fine_digits, joint_constants, ramp, render, ring_size
-from codegen.mechanism.description import Motor
-from codegen.wire import messages
+from femtorque.codegen.board import reader as board
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.control import constants as control_source
+from femtorque.codegen.control import table
+from femtorque.codegen.control.constants import fine_digits, joint_constants, ramp, render, ring_size
+from femtorque.codegen.mechanism.description import Motor
+from femtorque.codegen.wire import messages
 from tests.firmware.app import changed, load, sources, three_link
 from tests.support import oracle
 

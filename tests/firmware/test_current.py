@@ -12,22 +12,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.board import channels
-from codegen.board import reader as boards
-from codegen.common.errors import BadInput, Refused
-from codegen.control.constants import current_range, joint_constants, render
-from codegen.emit import board_header
-from codegen.mechanism.description import Brake
-from codegen.mechanism.reader import load_mechanism
-from codegen.toolchain import platformio as build
-from codegen.wire.messages import FAULTS
-from hil.board.bridges import Bridge
-from hil.board.current_sensors import CurrentSensor
-from hil.board.drv8301 import Drv8301
-from hil.board.virtual import VirtualBoard, VirtualClock
-from hil.plant.rigid import Plant
-from host.lab.identify import Take, _motor_torque
-from host.link.link import Link
+from femtorque.codegen.board import channels
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.control.constants import current_range, joint_constants, render
+from femtorque.codegen.emit import board_header
+from femtorque.codegen.mechanism.description import Brake
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.wire.messages import FAULTS
+from femtorque.hil.board.bridges import Bridge
+from femtorque.hil.board.current_sensors import CurrentSensor
+from femtorque.hil.board.drv8301 import Drv8301
+from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
+from femtorque.hil.plant.rigid import Plant
+from femtorque.host.lab.identify import Take, _motor_torque
+from femtorque.host.link.link import Link
 from tests.firmware import register_map
 from tests.firmware.register_map import Accesses, violations
 from tests.firmware.test_chip import QUIET, START, Machine, mutate
@@ -230,7 +230,7 @@ def test_a_shunt_is_seen_at_the_largest_duty_that_a_loop_takes(bench, direction)
 
 
 def test_a_sensor_with_another_zero_is_taken_from_its_own(inline, monkeypatch):
-    from hil.board import current_sensors
+    from femtorque.hil.board import current_sensors
 
     part = replace(current_sensors._HALL, zero_v=1.72)
     for name in ("f405rg-4", "nucleo-g474re-6"):
@@ -505,9 +505,9 @@ def test_the_page_says_how_soon_the_loops_are_ended(bench):
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6", pytest.param("odrive-v3.6", marks=pytest.mark.bench)])
 def test_an_arm_on_current_loops_gets_the_torque_it_asks_for(name):
     """On the whole image: while it tracks, each motor's mean current over a tick is the torque asked for over K N."""
-    from codegen.motion.trajectory import knots
-    from hil.cost.measure import short_motion
-    from hil.play.run import play
+    from femtorque.codegen.motion.trajectory import knots
+    from femtorque.hil.cost.measure import short_motion
+    from femtorque.hil.play.run import play
 
     mechanism, built = image(name, "current")
     seen = Accesses()
@@ -567,9 +567,9 @@ def test_current_is_refused_where_it_is_not_measured_or_the_winding_is_too_fast(
 
 def test_a_bringup_says_which_current_sensor_to_turn_round():
     """Before any loop is closed: hardly any current has flown."""
-    from host.lab import bringup
-    from host.link.configuration import Configuration
-    from host.link.session import Session
+    from femtorque.host.lab import bringup
+    from femtorque.host.link.configuration import Configuration
+    from femtorque.host.link.session import Session
 
     mechanism, built = image("f405rg-4", "current")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:

@@ -1,4 +1,4 @@
-"""The frames of drives in C against those of codegen.drive, which other people's encoders are held against."""
+"""The frames of drives in C against those of femtorque.codegen.drive, which other people's encoders are held against."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from codegen.common.firmware import application
-from codegen.drive import damiao, mit, robstride
-from codegen.drive.can import Frame
-from codegen.drive.catalogue import CATALOGUE, DRIVES, DriveType
-from codegen.drive.mit import State, Target
+from femtorque.codegen.common.firmware import application
+from femtorque.codegen.drive import damiao, mit, robstride
+from femtorque.codegen.drive.can import Frame
+from femtorque.codegen.drive.catalogue import CATALOGUE, DRIVES, DriveType
+from femtorque.codegen.drive.mit import State, Target
 from tests.firmware import app
 
 NAMES = ("ft_frame.h", "ft_field.h", "ft_drive.h", "ft_mit.h", "ft_mit.c", "ft_damiao.h", "ft_damiao.c",

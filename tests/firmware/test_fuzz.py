@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from codegen.common.firmware import application
+from femtorque.codegen.common.firmware import application
 from tests.firmware.app import replace
 from tests.firmware.fuzz import fuzz
 

@@ -6,9 +6,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from codegen.control import constants as control_source
-from codegen.wire import messages
-from codegen.wire.units import TURN_UNIT
+from femtorque.codegen.control import constants as control_source
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.units import TURN_UNIT
 from tests.firmware.app import App, changed, in_hold, three_link
 from tests.firmware.app import replace as swap
 from tests.firmware.numpy_application import Law, Observer

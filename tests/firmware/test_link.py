@@ -14,11 +14,11 @@ from cobs import cobs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codegen.toolchain import host_compiler
-from codegen.wire import messages
-from codegen.wire.codec import Command, Hello, Home, Knot, Poll, Read
-from codegen.wire.units import to_wire
-from host.link.retransmit import Sender
+from femtorque.codegen.toolchain import host_compiler
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.codec import Command, Hello, Home, Knot, Poll, Read
+from femtorque.codegen.wire.units import to_wire
+from femtorque.host.link.retransmit import Sender
 from tests.conftest import HANG
 from tests.firmware.app import HERE, SANITIZE, App, changed, executable, in_hold, load, sources, three_link
 from tests.firmware.app import replace as swap

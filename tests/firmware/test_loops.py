@@ -11,19 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.emit.sources import step_sources
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.loop_assembly import assemble
-from codegen.model.modes import in_mode
-from codegen.motion.trajectory import Trajectory, knots
-from codegen.reference import rigid as reference
-from codegen.reference import schemes
-from codegen.step.scheme import model_of
-from codegen.toolchain import host_compiler
-from codegen.toolchain.step_library import CompiledStep
-from codegen.wire import messages
-from codegen.wire.codec import Knot
+from femtorque.codegen.emit.sources import step_sources
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.model.modes import in_mode
+from femtorque.codegen.motion.trajectory import Trajectory, knots
+from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.reference import schemes
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain import host_compiler
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.codec import Knot
 from tests.firmware.app import SANITIZE, App, in_hold, replace
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"

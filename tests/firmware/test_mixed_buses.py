@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from host.link import drives
+from femtorque.host.link import drives
 from tests.firmware.fuzz import mixed
 from tests.support.drives import Bussed
 from tests.support.servos import Served

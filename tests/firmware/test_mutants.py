@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from codegen.common.firmware import application
-from codegen.toolchain.host_compiler import compiler
+from femtorque.codegen.common.firmware import application
+from femtorque.codegen.toolchain.host_compiler import compiler
 from tests.firmware.mutants import Mutator, Schemata
 from tests.firmware.mutation import TESTS
 

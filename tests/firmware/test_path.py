@@ -7,12 +7,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from codegen.model.bodies import Model
-from codegen.model.mass_matrix import mass_matrix
-from codegen.motion.trajectory import Knots, from_rows, knots
-from codegen.toolchain.path_library import CompiledPath
-from codegen.toolchain.step_library import CompiledStep
-from codegen.wire.codec import Codec, Knot
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.mass_matrix import mass_matrix
+from femtorque.codegen.motion.trajectory import Knots, from_rows, knots
+from femtorque.codegen.toolchain.path_library import CompiledPath
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.wire.codec import Codec, Knot
 from tests.support import oracle
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from codegen.common.errors import Refused
 from docs import proofs_page
+from femtorque.codegen.common.errors import Refused
 from tests.firmware.app import replace
 from tests.firmware.proofs import prove as prover_of
 from tests.firmware.proofs import prover, reached, registers

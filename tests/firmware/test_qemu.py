@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.toolchain import platformio as build
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio as build
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "firmware" / "test"))

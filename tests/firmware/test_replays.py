@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from codegen.toolchain import host_compiler
+from femtorque.codegen.toolchain import host_compiler
 from tests.firmware.app import HERE, SANITIZE, Patch, executable, replace, sources
 from tests.firmware.proofs import mechanisms
 from tests.firmware.proofs.seeded import SEEDED, Seeded

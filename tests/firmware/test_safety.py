@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.control import constants as control_source
-from codegen.mechanism.description import Brake, Home
-from codegen.model.bodies import Model
-from codegen.motion.trajectory import Knots
-from codegen.wire import codec, messages
-from codegen.wire.codec import Command, Float, Gains, Hello, Jog, Knot, Poll, Probe, Seek
-from codegen.wire.units import to_wire
+from femtorque.codegen.control import constants as control_source
+from femtorque.codegen.mechanism.description import Brake, Home
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.motion.trajectory import Knots
+from femtorque.codegen.wire import codec, messages
+from femtorque.codegen.wire.codec import Command, Float, Gains, Hello, Jog, Knot, Poll, Probe, Seek
+from femtorque.codegen.wire.units import to_wire
 from tests.firmware.app import App, changed, in_hold, three_link
 from tests.firmware.app import replace as patch
 from tests.firmware.streaming import three_link_knots

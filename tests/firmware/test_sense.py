@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from codegen.board import reader as boards
-from codegen.board import thermistor
-from codegen.common.errors import BadInput, Refused
-from codegen.toolchain import platformio as build
-from codegen.wire.messages import FAULTS, STATES
-from hil.board.virtual import VirtualBoard
-from hil.plant.rigid import Plant
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.board import thermistor
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.wire.messages import FAULTS, STATES
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.plant.rigid import Plant
 from tests.firmware.test_chip import QUIET, START, Machine
 from tests.hil.board.test_boards import armed
 from tests.support.boards import DRIVING, image, three_link

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.common.firmware import application
-from codegen.drive import feetech
+from femtorque.codegen.common.firmware import application
+from femtorque.codegen.drive import feetech
 from tests.firmware import app
 
 NAMES = ("ft_feetech.h", "ft_feetech.c", "ft_sts.h", "ft_frame.h", "ft_drive.h")

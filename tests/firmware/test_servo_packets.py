@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from codegen.common.firmware import application
-from codegen.drive import feetech
+from femtorque.codegen.common.firmware import application
+from femtorque.codegen.drive import feetech
 from tests.firmware import app
 
 SERVOS = 6

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scservo_sdk import GroupSyncWrite, protocol_packet_handler
 
-from codegen.drive import feetech
-from codegen.mechanism.description import Safety
-from hil.drives import sts, sts_motor
-from host.link import drives
+from femtorque.codegen.drive import feetech
+from femtorque.codegen.mechanism.description import Safety
+from femtorque.hil.drives import sts, sts_motor
+from femtorque.host.link import drives
 from tests.support.servos import Served, so101
 
 PAN, LIFT, ELBOW = range(3)

@@ -12,8 +12,8 @@ import time
 import numpy as np
 import pytest
 
-from codegen.common.cache import cache_directory
-from codegen.wire.units import to_wire
+from femtorque.codegen.common.cache import cache_directory
+from femtorque.codegen.wire.units import to_wire
 from tests.firmware import app as application
 from tests.firmware.app import HERE, App, three_link
 

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from codegen.common.firmware import application
-from codegen.toolchain import host_compiler
+from femtorque.codegen.common.firmware import application
+from femtorque.codegen.toolchain import host_compiler
 from tests.firmware.app import sources, three_link
 
 ARM = "arm-none-eabi-gcc"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from codegen.board import reader as boards
-from codegen.common.cache import kept, key_of, program, sources
-from codegen.toolchain import platformio as build
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.cache import kept, key_of, program, sources
+from femtorque.codegen.toolchain import platformio as build
 from tests.support.boards import arm_for
 
 INCLUDES = ("-Isrc/application", "-Isrc/chip", "-Isrc/emitted")

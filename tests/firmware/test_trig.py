@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import knots
-from codegen.toolchain.path_library import CompiledPath
-from hil.cost.measure import short_motion
-from hil.play import run
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.toolchain.path_library import CompiledPath
+from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.play import run
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,7 +39,7 @@ def test_that_host_and_chip_agree_bit_for_bit(name):
 def test_that_sines_left_to_themselves_are_not_the_chips(monkeypatch):
     """The test above can fail: a host that never takes the exact ones differs."""
     m = mechanism("knot")
-    from codegen.toolchain import path_library as compiled_path
+    from femtorque.codegen.toolchain import path_library as compiled_path
 
     monkeypatch.setattr(compiled_path, "HOST_SOURCE",
                         compiled_path.HOST_SOURCE.replace("ft_step_take(&s, m.pairs);", "(void)s;"))

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codegen.mechanism.description import Home
-from codegen.motion.trajectory import Knots
-from codegen.wire import messages
-from codegen.wire.codec import Jog, Knot, Seek
-from codegen.wire.units import from_wire, to_wire
+from femtorque.codegen.mechanism.description import Home
+from femtorque.codegen.motion.trajectory import Knots
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.codec import Jog, Knot, Seek
+from femtorque.codegen.wire.units import from_wire, to_wire
 from tests.firmware.app import App, in_hold, three_link
 from tests.support import oracle
 

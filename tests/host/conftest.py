@@ -2,9 +2,9 @@
 
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from host.link import link
-from host.link.configuration import Configuration
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.host.link import link
+from femtorque.host.link.configuration import Configuration
 from tests.conftest import ROOT
 from tests.support.fake_board import FakeBoard, ManualClock
 

@@ -6,12 +6,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from codegen.board import reader as boards
-from codegen.drive.catalogue import DRIVES
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.toolchain import platformio as build
-from codegen.toolchain.built import BuildResult
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain.built import BuildResult
 
 FILE = Path(__file__).resolve().parents[2] / "mechanisms" / "three_link.toml"
 IMAGES = FILE.parents[1] / "build" / "boards"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hil.bus.frame import Frame
-from hil.bus.node import BitTiming, Error, Node
-from hil.bus.wire import Wire
-from hil.chip.events import EventClock, Events
-from hil.chip.registers import Bus
-from hil.chip.reset_values import after_reset
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.node import BitTiming, Error, Node
+from femtorque.hil.bus.wire import Wire
+from femtorque.hil.chip.events import EventClock, Events
+from femtorque.hil.chip.registers import Bus
+from femtorque.hil.chip.reset_values import after_reset
 
 MEGABIT = BitTiming(50e-9, 15, 5, 4)
 FIVE_MEGABITS = BitTiming(12.5e-9, 12, 4, 4)

@@ -20,8 +20,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.mechanism.description import BASE, Anchor, Mechanism
-from codegen.reference.pinocchio import pinocchio_of
+from femtorque.codegen.mechanism.description import BASE, Anchor, Mechanism
+from femtorque.codegen.reference.pinocchio import pinocchio_of
 
 Array = NDArray[np.float64]
 

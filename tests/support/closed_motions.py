@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import make_interp_spline
 
-from codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
 from tests.support.closed import Closed
 
 Array = NDArray[np.float64]

@@ -7,15 +7,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.common.errors import Refused
-from codegen.mechanism.description import Mechanism
-from codegen.motion.trajectory import Knots, from_rows, knots
-from codegen.wire.codec import Knot
-from codegen.wire.names import flag
-from hil.board.virtual import VirtualBoard, VirtualClock
-from hil.play.connect import session_with
-from host.link.retransmit import message
-from host.stream.stream import Interrupts, stream
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.motion.trajectory import Knots, from_rows, knots
+from femtorque.codegen.wire.codec import Knot
+from femtorque.codegen.wire.names import flag
+from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
+from femtorque.hil.play.connect import session_with
+from femtorque.host.link.retransmit import message
+from femtorque.host.stream.stream import Interrupts, stream
 
 REACH = 0.3  # rad
 BEFORE = 0.1  # s, about, that stream takes to fill the buffer

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from codegen.common.errors import BadInput
-from codegen.motion.trajectory import Trajectory
-from host.record.log import Run
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.host.record.log import Run
 
 
 def same(a: Any, b: Any) -> bool:

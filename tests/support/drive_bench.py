@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import can
 
-from hil.bus.clock import OwnClock
-from hil.bus.frame import Frame
-from hil.bus.wire import Wire
-from hil.drives.drive import Drive
+from femtorque.hil.bus.clock import OwnClock
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.wire import Wire
+from femtorque.hil.drives.drive import Drive
 from tests.support.can_bench import Other
 
 STEP = 100e-6

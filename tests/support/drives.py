@@ -6,11 +6,11 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-from codegen.drive import damiao, mit, robstride
-from codegen.drive.can import Frame
-from codegen.drive.mit import State, Target
-from codegen.mechanism.description import Drive, Joint
-from codegen.wire.codec import Drives
+from femtorque.codegen.drive import damiao, mit, robstride
+from femtorque.codegen.drive.can import Frame
+from femtorque.codegen.drive.mit import State, Target
+from femtorque.codegen.mechanism.description import Drive, Joint
+from femtorque.codegen.wire.codec import Drives
 from tests.firmware.app import App
 
 LONG = 1 << 31

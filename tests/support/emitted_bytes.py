@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from codegen.board import reader as boards
-from codegen.emit import sources as emit
-from codegen.mechanism.canonical import canonical
-from codegen.mechanism.description import Mechanism
-from codegen.step import scheme
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.canonical import canonical
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.step import scheme
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = "kernels"

@@ -12,11 +12,11 @@ import sys
 
 import numpy as np
 
-from codegen.common.cache import kept, key_of, sources
-from codegen.common.firmware import ROOT
-from codegen.emit import closed, flexible, modes, step
-from codegen.model import flexible_link
-from codegen.step import search
+from femtorque.codegen.common.cache import kept, key_of, sources
+from femtorque.codegen.common.firmware import ROOT
+from femtorque.codegen.emit import closed, flexible, modes, step
+from femtorque.codegen.model import flexible_link
+from femtorque.codegen.step import search
 
 ANEW = ("tests/codegen/emit/", "tests/codegen/reference/test_rigid.py", "tests/codegen/reference/test_newmark.py",
         "tests/codegen/step/", "tests/codegen/toolchain/", "tests/bench/")

@@ -10,10 +10,10 @@ from collections import deque
 
 import numpy as np
 
-from codegen.mechanism.description import Joint, Limits
-from codegen.wire import codec, messages
-from codegen.wire.codec import Codec, FrameReader
-from host.link.configuration import Configuration
+from femtorque.codegen.mechanism.description import Joint, Limits
+from femtorque.codegen.wire import codec, messages
+from femtorque.codegen.wire.codec import Codec, FrameReader
+from femtorque.host.link.configuration import Configuration
 
 RAMP = 0.05  # s from full pace to a stop
 HOST_TIMEOUT = 0.1  # s

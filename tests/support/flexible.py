@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from codegen.mechanism.description import Beam, Joint, Link, Mechanism, Payload
+from femtorque.codegen.mechanism.description import Beam, Joint, Link, Mechanism, Payload
 from tests.support import oracle
 
 LENGTH, MASS, EI = 0.4, 0.24, 0.55

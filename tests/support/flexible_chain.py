@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 from scipy.linalg import cho_factor, cho_solve
 
-from codegen.mechanism.description import BASE, Beam, Friction, Joint, Link, Mechanism, Payload
-from codegen.model.bodies import GROUND
-from codegen.model.flexible_tree import flexible_tree
-from codegen.reference.pinocchio import joint_model, solid
+from femtorque.codegen.mechanism.description import BASE, Beam, Friction, Joint, Link, Mechanism, Payload
+from femtorque.codegen.model.bodies import GROUND
+from femtorque.codegen.model.flexible_tree import flexible_tree
+from femtorque.codegen.reference.pinocchio import joint_model, solid
 from tests.support import oracle
 
 Array = NDArray[np.float64]
@@ -174,7 +174,7 @@ class Chain:
     @staticmethod
     def of(mechanism: Mechanism, segments: int, GJ: float | None = None) -> Chain:
         """Every flexible link as so many segments, which twist if GJ is given. Pieces and frames are those of
-        codegen.model.flexible_tree."""
+        femtorque.codegen.model.flexible_tree."""
         tree = flexible_tree(mechanism)
         model = pin.Model()
         model.gravity.linear = tree.gravity

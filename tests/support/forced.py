@@ -11,14 +11,14 @@ from functools import partial
 
 import numpy as np
 
-from codegen.common.errors import Refused
-from codegen.mechanism.description import Mechanism
-from codegen.wire import messages
-from codegen.wire.codec import Float, Gains, Jog, Knot, Probe, Seek
-from hil.board.virtual import VirtualBoard
-from hil.chip.nvic import SYSTICK
-from hil.play.run import Witness
-from host.link.session import PERIOD
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.codec import Float, Gains, Jog, Knot, Probe, Seek
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.chip.nvic import SYSTICK
+from femtorque.hil.play.run import Witness
+from femtorque.host.link.session import PERIOD
 from tests.support.memory import Memory
 from tests.support.tour import Tour
 

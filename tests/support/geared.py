@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.toolchain import platformio as build
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio as build
 from tests.support.boards import IMAGES
 
 GEAR = 3.0

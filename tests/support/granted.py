@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from femtorque import main  # noqa: E402
-from host.link import link  # noqa: E402
+from femtorque.host.link import link  # noqa: E402
 
 SECONDS = struct.Struct("d")
 

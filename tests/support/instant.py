@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.emit import rnea
-from codegen.emit.sources import step_sources
-from codegen.model.bodies import Model
-from codegen.model.modes import has_modes
-from codegen.toolchain.host_compiler import Precision, build
+from femtorque.codegen.emit import rnea
+from femtorque.codegen.emit.sources import step_sources
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.modes import has_modes
+from femtorque.codegen.toolchain.host_compiler import Precision, build
 
 ENTRY = """
 #include "ft_rnea.h"

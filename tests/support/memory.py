@@ -13,7 +13,7 @@ from typing import Any
 from elftools.dwarf.die import DIE
 from elftools.elf.elffile import ELFFile
 
-from hil.chip.cpu import CortexM4
+from femtorque.hil.chip.cpu import CortexM4
 
 ADDRESS = 0x03  # DW_OP_addr
 FLOAT, SIGNED, SIGNED_CHAR = 4, 5, 6  # DW_ATE_

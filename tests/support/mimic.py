@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
 
 GRIPPER = """\
 name = "gripper"

@@ -14,12 +14,12 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.vectors import norm, product
-from codegen.mechanism.description import BASE, Control, Joint, Link, Mechanism
-from codegen.model.bodies import GROUND, Model, rotation_axis
-from codegen.motion.trajectory import Trajectory
-from codegen.reference.pinocchio import joint_model, solid
-from codegen.reference.pinocchio import pinocchio_of as pinocchio_of  # for those who compare with it
+from femtorque.codegen.common.vectors import norm, product
+from femtorque.codegen.mechanism.description import BASE, Control, Joint, Link, Mechanism
+from femtorque.codegen.model.bodies import GROUND, Model, rotation_axis
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.reference.pinocchio import joint_model, solid
+from femtorque.codegen.reference.pinocchio import pinocchio_of as pinocchio_of  # for those who compare with it
 
 Array = NDArray[np.float64]
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from serial.tools import list_ports
 
-from codegen.mechanism.description import Mechanism
-from codegen.toolchain import platformio as build
-from hil.board.virtual import VirtualBoard, VirtualClock
-from hil.plant.choose import Plant, plant_of
-from host.link import link
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
+from femtorque.hil.plant.choose import Plant, plant_of
+from femtorque.host.link import link
 from tests.support.rig import ROOT
 
 

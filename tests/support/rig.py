@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory, from_rows
-from codegen.toolchain import platformio as build
-from hil.board.virtual import VirtualBoard
-from hil.plant.rigid import Plant
-from hil.play.connect import session_with
-from hil.play.run import Result, folder, run
-from host.link.session import Session
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.connect import session_with
+from femtorque.hil.play.run import Result, folder, run
+from femtorque.host.link.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REACH = np.array([0.4, -0.3, 0.3])  # rad from the start pose

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from hil.board.virtual import VirtualBoard
+from femtorque.hil.board.virtual import VirtualBoard
 from tests.support.rom_fake import RomFake
 
 

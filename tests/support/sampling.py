@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.model.bodies import Model
-from codegen.step.scheme import model_of
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.step.scheme import model_of
 
 Array = NDArray[np.float64]
 

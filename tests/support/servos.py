@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from codegen.common.firmware import MECHANISMS
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.toolchain import platformio as build
-from codegen.wire.codec import Drives
-from hil.bus.clock import OwnClock
-from hil.bus.half_duplex import OneWire
-from hil.drives.sts import TURN, Sts3215
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.wire.codec import Drives
+from femtorque.hil.bus.clock import OwnClock
+from femtorque.hil.bus.half_duplex import OneWire
+from femtorque.hil.drives.sts import TURN, Sts3215
 from tests.firmware.app import App
 from tests.support.boards import IMAGES
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.step.graph import Const, Expr, Input, Place, Result, State, Store, Values
-from codegen.step.newton_euler import NewtonEulerStep
-from codegen.step.planar import PlanarStep
-from codegen.step.spatial import SpatialStep
+from femtorque.codegen.step.graph import Const, Expr, Input, Place, Result, State, Store, Values
+from femtorque.codegen.step.newton_euler import NewtonEulerStep
+from femtorque.codegen.step.planar import PlanarStep
+from femtorque.codegen.step.spatial import SpatialStep
 
 
 class Interpreter:

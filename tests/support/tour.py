@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from codegen.common.errors import Refused
-from codegen.mechanism.description import Mechanism
-from codegen.wire.codec import Float, Gains, Jog, Probe, Seek
-from codegen.wire.names import flag
-from hil.board.virtual import VirtualBoard
-from hil.plant.rigid import Plant
-from host.link import requests as lab
-from host.link.capture import COLUMNS, Column, Recorder
-from host.link.session import PERIOD
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.wire.codec import Float, Gains, Jog, Probe, Seek
+from femtorque.codegen.wire.names import flag
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.plant.rigid import Plant
+from femtorque.host.link import requests as lab
+from femtorque.host.link.capture import COLUMNS, Column, Recorder
+from femtorque.host.link.session import PERIOD
 from tests.support.course import Course
 
 STOP, INDEX = -1.2, 0.9  # rad: of the first joint's stop in the plant, of the second one's index

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput
-from codegen.reference import pinocchio
 from femtorque import Mechanism, Trajectory, report
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.reference import pinocchio
 from tests.conftest import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"

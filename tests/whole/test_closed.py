@@ -8,8 +8,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
 from tests.support.closed import Closed
 from tests.support.closed_motions import MECHANISMS, PLANS, rows, text
 

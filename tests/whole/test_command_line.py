@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codegen.common.extras import installing
+from femtorque.codegen.common.extras import installing
 from tests.conftest import HANG
 from tests.support import rig
 
@@ -100,11 +100,11 @@ def test_json_is_all_there_is_on_standard_output():
 
 def test_what_libraries_and_child_processes_print_does_not_reach_the_json():
     code = (
-        "import femtorque, subprocess, codegen.verify.check\n"
-        "examine = codegen.verify.check.examine\n"
+        "import femtorque, subprocess, femtorque.codegen.verify.check\n"
+        "examine = femtorque.codegen.verify.check.examine\n"
         "def noisy(m, *_):\n"
         "    print('from a library'); subprocess.run(['echo', 'from a child']); return examine(m)\n"
-        "codegen.verify.check.examine = noisy\n"
+        "femtorque.codegen.verify.check.examine = noisy\n"
         f"femtorque.main(['check', '{MECHANISM}', '--json'])\n"
     )
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
@@ -113,15 +113,15 @@ def test_what_libraries_and_child_processes_print_does_not_reach_the_json():
 
 
 @pytest.mark.parametrize("error, status, line", [
-    ("codegen.common.errors.Refused('the answer is no')", 1, "femtorque: the answer is no\n"),
+    ("femtorque.codegen.common.errors.Refused('the answer is no')", 1, "femtorque: the answer is no\n"),
     ("KeyboardInterrupt()", 1, "femtorque: interrupted\n"),
     ("MemoryError('unable to allocate 7 TiB')", 1, "femtorque: there is not enough memory: unable to allocate 7 TiB\n"),
 ])
 def test_a_no_is_status_1_and_one_line(error, status, line):
     code = (
-        "import femtorque.command_line, codegen.verify.check, codegen.common.errors\n"
+        "import femtorque.command_line, femtorque.codegen.verify.check, femtorque.codegen.common.errors\n"
         f"def no(*_): raise {error}\n"
-        "codegen.verify.check.examine = no\n"
+        "femtorque.codegen.verify.check.examine = no\n"
         f"femtorque.main(['check', '{MECHANISM}'])\n"
     )
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
@@ -130,9 +130,9 @@ def test_a_no_is_status_1_and_one_line(error, status, line):
 
 def test_an_unexpected_error_is_one_line_that_says_where_the_traceback_is(tmp_path):
     code = (
-        "import femtorque, codegen.verify.check\n"
+        "import femtorque, femtorque.codegen.verify.check\n"
         "def broken(*_): raise ZeroDivisionError('of its own\\nmaking')\n"
-        "codegen.verify.check.examine = broken\n"
+        "femtorque.codegen.verify.check.examine = broken\n"
         f"femtorque.main(['check', '{MECHANISM}'])\n"
     )
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
@@ -277,7 +277,7 @@ def test_build_of_what_is_built_answers_the_same_without_emitting_compiling_or_r
     first = femtorque("build", MECHANISM)
     code = (
         "import atexit, sys, femtorque\n"
-        "heavy = {'codegen.emit.sources', 'hil.cost.measure', 'scipy', 'unicorn', 'platformio', 'elftools', 'jinja2'}\n"
+        "heavy = {'femtorque.codegen.emit.sources', 'femtorque.hil.cost.measure', 'scipy', 'unicorn', 'platformio', 'elftools', 'jinja2'}\n"
         "atexit.register(lambda: print(*heavy & set(sys.modules), file=sys.stderr))\n"
         f"femtorque.main(['build', '{MECHANISM}'])\n"
     )
@@ -288,9 +288,9 @@ def test_build_of_what_is_built_answers_the_same_without_emitting_compiling_or_r
 
 def test_build_tells_of_the_image_before_its_cost_is_counted(here, tmp_path, monkeypatch):
     """What it costs is not counted a second time, wherever the image lies."""
-    from codegen.toolchain import known
-    from hil.cost import measure
-    from hil.cost.cost import Cost
+    from femtorque.codegen.toolchain import known
+    from femtorque.hil.cost import measure
+    from femtorque.hil.cost.cost import Cost
 
     said = []
 

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from codegen.common import output
-from codegen.common.errors import BadInput
-from codegen.mechanism.edit import set_joint
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory
-from codegen.toolchain import platformio
-from host import api
-from host.link.configuration import Configuration
-from host.record import export
-from host.record import log as logs
-from host.record.log import Log
-from host.show import plot, report
+from femtorque.codegen.common import output
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.edit import set_joint
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.toolchain import platformio
+from femtorque.host import api
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.record import export
+from femtorque.host.record import log as logs
+from femtorque.host.record.log import Log
+from femtorque.host.show import plot, report
 from tests.conftest import ROOT
 from tests.support.fake_board import FakeBoard, ManualClock
 

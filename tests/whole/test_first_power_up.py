@@ -20,21 +20,21 @@ import numpy as np
 import pytest
 
 import femtorque
-from codegen.common.errors import Refused
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.wire.codec import Command
-from codegen.wire.messages import COMMANDS, FAULTS, STATES
-from hil.board import drv8301
-from hil.board.virtual import VirtualBoard
-from hil.chip.stm32.chip import unique
-from hil.chip.stm32.probe import Probe
-from hil.drives import sts, sts_motor
-from hil.plant.choose import plant_of
-from hil.plant.rigid import Plant
-from hil.play.connect import session_with
-from hil.scenarios.campaign_currents import SHORTED_CABLE
-from host.link.session import Session
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.wire.codec import Command
+from femtorque.codegen.wire.messages import COMMANDS, FAULTS, STATES
+from femtorque.hil.board import drv8301
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.chip.stm32.chip import unique
+from femtorque.hil.chip.stm32.probe import Probe
+from femtorque.hil.drives import sts, sts_motor
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.connect import session_with
+from femtorque.hil.scenarios.campaign_currents import SHORTED_CABLE
+from femtorque.host.link.session import Session
 from tests.conftest import ROOT
 from tests.host.flash.test_flash import OPENOCD, REGISTERS, tool
 from tests.support import rig, servos
@@ -108,7 +108,7 @@ def session(bench: Bench, armed: bool = False) -> Iterator[Session]:
         yield host
     finally:
         bench.board.plant.hand = lambda p: -2.0 * p.v  # somebody steadies what is let go
-        host.link.close()
+        femtorque.host.link.close()
 
 
 At = Callable[..., Bench]
@@ -422,7 +422,7 @@ def test_step_17_brakes_open_when_armed_alone_and_close_before_enable_goes(at, t
     with session(bench, armed=True) as host:
         assert opens() and bench.enabled()
         since = board.seconds
-        host.link.send(Command(99, COMMANDS["DISARM"][0]))
+        femtorque.host.link.send(Command(99, COMMANDS["DISARM"][0]))
         while opens():
             board.run(1e-3)
         closed = board.seconds

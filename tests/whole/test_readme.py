@@ -17,8 +17,8 @@ import pytest
 from serial.tools import list_ports
 
 import femtorque
-from codegen.mechanism.reader import load_mechanism
-from host.link.configuration import Configuration
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.host.link.configuration import Configuration
 from tests.codegen.mechanism.test_urdf import robot
 from tests.conftest import HANG, ROOT
 from tests.host.flash.test_flash import OPENOCD, tool
@@ -318,7 +318,7 @@ def test_the_picture_comes_first():
 
 
 def test_the_waypoints_of_the_page_on_motions_are_planned(tmp_path):
-    from host.plan import plan, waypoints
+    from femtorque.host.plan import plan, waypoints
 
     page = (ROOT / "docs" / "motions.md").read_text(encoding="utf-8")
     (tmp_path

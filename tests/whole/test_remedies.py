@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 import serial
 
-from codegen.common.errors import BadInput
-from codegen.common.extras import EXTRAS, installing
-from codegen.common.firmware import MECHANISMS
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.extras import EXTRAS, installing
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.commands.answer import Answer, show
-from hil.papers.reproduce import chosen
-from host.link import link
-from host.plan import effort
-from host.stream import preflight
+from femtorque.hil.papers.reproduce import chosen
+from femtorque.host.link import link
+from femtorque.host.plan import effort
+from femtorque.host.stream import preflight
 from tests.conftest import ROOT
 
 ARM = MECHANISMS / "three_link.toml"
@@ -217,22 +217,22 @@ def test_help_of_every_verb_imports_no_more_than_the_command_line():
     imported = set(shown.stdout.split())
     assert not imported & {*HEAVY, "rich", "jinja2", "cffi", "yourdfpy", "ruckig"}
     ours = {name for name in imported if name.partition(".")[0] in ("codegen", "host", "hil")}
-    assert {".".join(name.split(".")[:2]) for name in ours} <= {"codegen", "codegen.common"}
+    assert {".".join(name.split(".")[:2]) for name in ours} <= {"codegen", "femtorque.codegen.common"}
 
 
 def test_completing_a_port_imports_what_lists_ports_alone():
     code = "from femtorque.commands import completion; import sys; completion.ports(''); print(*sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     imported = set(shown.stdout.split())
-    assert "serial.tools.list_ports" in imported and not imported & ({*HEAVY, "codegen.board"} - {"serial.serialposix"})
+    assert "serial.tools.list_ports" in imported and not imported & ({*HEAVY, "femtorque.codegen.board"} - {"serial.serialposix"})
 
 
 def test_completion_reads_the_names_that_the_verbs_know():
     """From the source: and all that it offers is there."""
     from femtorque.commands import completion
-    from hil.board.faults import FAULTS
-    from hil.papers.reproduce import PAPERS, SUBJECTS
-    from hil.scenarios import scenario
+    from femtorque.hil.board.faults import FAULTS
+    from femtorque.hil.papers.reproduce import PAPERS, SUBJECTS
+    from femtorque.hil.scenarios import scenario
 
     assert completion.faults("") == list(FAULTS) and completion.scenarios("") == scenario.names()
     assert completion.figures("") == [s.name for s in SUBJECTS] + [p.key for p in PAPERS]

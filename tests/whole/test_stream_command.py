@@ -14,15 +14,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.common.errors import Refused
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory, from_rows, knots
-from codegen.wire import messages
-from codegen.wire.units import from_wire, to_wire
 from femtorque import Board
-from host.link import link
-from host.link.configuration import Configuration
-from host.record import log as logs
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.units import from_wire, to_wire
+from femtorque.host.link import link
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.record import log as logs
 from tests.conftest import HANG
 from tests.support.fake_board import FakeBoard, ManualClock
 from tests.support.tcp_board import TcpBoard

@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
-from codegen.common.firmware import MECHANISMS
-from host.record import log as logs
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.host.record import log as logs
 from tests.codegen.mechanism.test_urdf import robot
 from tests.conftest import ROOT
 from tests.support.terminal import CTRL_C, PROMPT, terminal

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import femtorque
-from codegen.common.extras import EXTRAS
+from femtorque.codegen.common.extras import EXTRAS
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("codegen", "host", "hil", "femtorque", "firmware", "mechanisms")
@@ -139,7 +139,7 @@ def test_an_installed_copy_inits_checks_verifies_builds_and_runs(installed):
 
 def test_what_an_installed_copy_serves_is_in_it(installed):
     """The live page's template travels too."""
-    code = "from jinja2 import PackageLoader; print(len(PackageLoader('host.show').list_templates()))"
+    code = "from jinja2 import PackageLoader; print(len(PackageLoader('femtorque.host.show').list_templates()))"
     assert int(installed.run(installed.python, "-c", code)) >= 2
 
 
@@ -209,7 +209,7 @@ def test_a_copy_installed_in_place_builds_from_anywhere(tmp_path):
                     next(tmp_path.glob("femtorque-*.whl"))], check=True)
     found = Installed(home, work)
     (found.site / "lent.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")) + "\n")
-    code = ("import codegen.common.firmware as f, femtorque.command_line\n"
+    code = ("import femtorque.codegen.common.firmware as f, femtorque.command_line\n"
             "print(f.FIRMWARE, f.MECHANISMS, femtorque.__file__)")
     assert found.run(found.python, "-c", code).split() == [str(source / "firmware"), str(source / "mechanisms"),
                                                            str(source / "femtorque" / "__init__.py")]

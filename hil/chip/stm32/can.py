@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 
-from hil.bus.node import Node
-from hil.bus.wire import Wire
-from hil.chip.registers import Peripheral
+from femtorque.hil.bus.node import Node
+from femtorque.hil.bus.wire import Wire
+from femtorque.hil.chip.registers import Peripheral
 
 
 class CanController(Peripheral, Node):

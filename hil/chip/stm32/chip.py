@@ -10,22 +10,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from codegen.board.chip import Chip
-from hil.chip.cpu import CortexM4, Region
-from hil.chip.events import EventClock
-from hil.chip.lending import Lendable
-from hil.chip.nvic import NMI
-from hil.chip.registers import Bus, Peripheral
-from hil.chip.reset_values import after_reset
-from hil.chip.stm32.can import CanController
-from hil.chip.stm32.clocks import LSI_HZ, ClockController
-from hil.chip.stm32.debug import DebugUnit
-from hil.chip.stm32.gpio import Gpio
-from hil.chip.stm32.serial import Serial
-from hil.chip.stm32.spi import Spi
-from hil.chip.stm32.supply import POWER_DOWN, POWER_ON, ExternalInterrupts, VoltageDetector
-from hil.chip.stm32.timer import Timer
-from hil.chip.stm32.watchdog import Watchdog
+from femtorque.codegen.board.chip import Chip
+from femtorque.hil.chip.cpu import CortexM4, Region
+from femtorque.hil.chip.events import EventClock
+from femtorque.hil.chip.lending import Lendable
+from femtorque.hil.chip.nvic import NMI
+from femtorque.hil.chip.registers import Bus, Peripheral
+from femtorque.hil.chip.reset_values import after_reset
+from femtorque.hil.chip.stm32.can import CanController
+from femtorque.hil.chip.stm32.clocks import LSI_HZ, ClockController
+from femtorque.hil.chip.stm32.debug import DebugUnit
+from femtorque.hil.chip.stm32.gpio import Gpio
+from femtorque.hil.chip.stm32.serial import Serial
+from femtorque.hil.chip.stm32.spi import Spi
+from femtorque.hil.chip.stm32.supply import POWER_DOWN, POWER_ON, ExternalInterrupts, VoltageDetector
+from femtorque.hil.chip.stm32.timer import Timer
+from femtorque.hil.chip.stm32.watchdog import Watchdog
 
 FLASH_START, SRAM_START = 0x08000000, 0x20000000
 SYSTEM_START, SYSTEM_SIZE = 0x1FFF0000, 0x8000  # ST's own memory: boot loader, one-time area, what is unique

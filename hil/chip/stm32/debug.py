@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from hil.chip.registers import Peripheral, Register
+from femtorque.hil.chip.registers import Peripheral, Register
 
 BASE = 0xE0042000
 SLEEP, STOP, STANDBY = 1 << 0, 1 << 1, 1 << 2

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from hil.chip.lending import Lendable, Lending
-from hil.chip.registers import Register
+from femtorque.hil.chip.lending import Lendable, Lending
+from femtorque.hil.chip.registers import Register
 
 
 class Gpio(Lendable):
@@ -105,7 +105,7 @@ class Gpio(Lendable):
     def read_BSRR(self) -> int:
         return 0
 
-    # -- lent (hil.chip.lending) ----------------------------------------------
+    # -- lent (femtorque.hil.chip.lending) ----------------------------------------------
 
     def steer_none(self) -> None:
         """No output pin is."""

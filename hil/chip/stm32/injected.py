@@ -8,9 +8,9 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from hil.chip.events import Event, Events
-from hil.chip.lending import Lendable, Lending
-from hil.chip.registers import Unmodelled
+from femtorque.hil.chip.events import Event, Events
+from femtorque.hil.chip.lending import Lendable, Lending
+from femtorque.hil.chip.registers import Unmodelled
 
 COUNTS, REFERENCE_V = 4096, 3.3
 _RESULTS = ("JDR1", "JDR2", "JDR3", "JDR4")
@@ -111,7 +111,7 @@ class Injected(Lendable):
         for key, _ in zip(_RESULTS, self._sequence, strict=False):
             self.say(key, self.value[key])
 
-    # -- lent (hil.chip.lending) ----------------------------------------------
+    # -- lent (femtorque.hil.chip.lending) ----------------------------------------------
 
     STATUS: ClassVar[str]  # its registers, and what they do in the C's words (lent.h)
     CONTROL: ClassVar[str]

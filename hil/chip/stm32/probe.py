@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hil.chip.stm32.chip import Stm32
-from hil.chip.stm32.debug import IWDG, SLEEP, STANDBY, STOP, WWDG
+from femtorque.hil.chip.stm32.chip import Stm32
+from femtorque.hil.chip.stm32.debug import IWDG, SLEEP, STANDBY, STOP, WWDG
 
 
 class NoAnswer(Exception):

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from hil.chip.events import NEVER, Event, Events
-from hil.chip.lending import Lendable, Lending
-from hil.chip.registers import Peripheral, Unmodelled
+from femtorque.hil.chip.events import NEVER, Event, Events
+from femtorque.hil.chip.lending import Lendable, Lending
+from femtorque.hil.chip.registers import Peripheral, Unmodelled
 
 TE, RE, IDLEIE = 1 << 3, 1 << 2, 1 << 4
 PE, FE, NE, ORE, IDLE, RXNE, TC, TXE = (1 << bit for bit in range(8))
@@ -294,7 +294,7 @@ class Serial(Lendable):
         self._ask()
 
 
-    # -- lent (hil.chip.lending) ----------------------------------------------
+    # -- lent (femtorque.hil.chip.lending) ----------------------------------------------
 
     def touched(self) -> None:
         """With others on its wire it never lends."""
@@ -492,7 +492,7 @@ class Stream:
         """The next bytes from memory for the peripheral, fewer if there are not so many."""
         return b"".join([self._fetch(address, length) for address, length in self._pieces(count)])
 
-    # -- lent (hil.chip.lending) ----------------------------------------------
+    # -- lent (femtorque.hil.chip.lending) ----------------------------------------------
 
     def lendable(self, lending: Lending) -> bool:
         """Whether it runs, or stands and is as it was when it ran."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from hil.chip.events import NEVER, Events
-from hil.chip.registers import Peripheral, Register, Unmodelled
+from femtorque.hil.chip.events import NEVER, Events
+from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
 
 MSTR, SPE, SSI, SSM, DFF = 1 << 2, 1 << 6, 1 << 8, 1 << 9, 1 << 11
 RXNE, TXE, BSY = 1 << 0, 1 << 1, 1 << 7

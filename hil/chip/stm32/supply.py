@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from hil.chip.nvic import Nvic
-from hil.chip.registers import Peripheral, Register
+from femtorque.hil.chip.nvic import Nvic
+from femtorque.hil.chip.registers import Peripheral, Register
 
 NOMINAL = 3.3  # V
 FALLING = (2.04, 2.18, 2.33, 2.48, 2.63, 2.84, 2.93, 3.03)  # V, by PLS

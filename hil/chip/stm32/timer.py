@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from codegen.board.chip import Timer as TimerKind
-from hil.chip.events import NEVER, Event, Events
-from hil.chip.lending import Lendable, Lending
-from hil.chip.registers import WORD, Register, Unmodelled
+from femtorque.codegen.board.chip import Timer as TimerKind
+from femtorque.hil.chip.events import NEVER, Event, Events
+from femtorque.hil.chip.lending import Lendable, Lending
+from femtorque.hil.chip.registers import WORD, Register, Unmodelled
 
 CEN, DIR, CMS, ARPE = 1 << 0, 1 << 4, 3 << 5, 1 << 7
 MMS, MMS_UPDATE = 7 << 4, 2 << 4
@@ -20,7 +20,7 @@ _CHANNELS = range(1, 5)
 
 
 class Timer(Lendable):
-    """One timer, as `codegen.board.chip.Timer` says: width, outputs, encoder mode, whether it counts up and down; those
+    """One timer, as `femtorque.codegen.board.chip.Timer` says: width, outputs, encoder mode, whether it counts up and down; those
     with a repetition counter have break and MOE too.
 
     Outputs and counts are for the board to ask: `duty(channel)`, `outputs_on`. It gives encoder counts by `counts`
@@ -375,7 +375,7 @@ class Timer(Lendable):
         counts = [self._count(self._clocks_since(cycle)) for cycle in (since, until)]
         return min(counts) >= self._shadow[f"CCR{channel}"]
 
-    # -- lent (hil.chip.lending) ----------------------------------------------
+    # -- lent (femtorque.hil.chip.lending) ----------------------------------------------
 
     def _lend(self, lending: Lending) -> bool:
         value = self._value

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hil.chip.events import Event, Events
-from hil.chip.lending import Lendable, Lending
-from hil.chip.registers import Register
-from hil.chip.stm32.clocks import LSI_HZ
+from femtorque.hil.chip.events import Event, Events
+from femtorque.hil.chip.lending import Lendable, Lending
+from femtorque.hil.chip.registers import Register
+from femtorque.hil.chip.stm32.clocks import LSI_HZ
 
 _UNLOCK, _START, _FEED = 0x5555, 0xCCCC, 0xAAAA
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hil.chip.events import Events
-from hil.chip.registers import Peripheral, Register, Unmodelled
-from hil.chip.stm32.injected import Injected
+from femtorque.hil.chip.events import Events
+from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
+from femtorque.hil.chip.stm32.injected import Injected
 
 _ADON, _JSWSTART, _SCAN, _JEOCIE, _JEOC, _JSTRT = 1 << 0, 1 << 22, 1 << 8, 1 << 7, 1 << 2, 1 << 3
 _JEXTSEL, _JEXTEN = 15 << 16, 3 << 20

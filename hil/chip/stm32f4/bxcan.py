@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from hil.bus.clock import Handle
-from hil.bus.frame import Frame, arbitration
-from hil.bus.node import BitTiming, Error
-from hil.chip.events import Events
-from hil.chip.registers import Register, Unmodelled
-from hil.chip.stm32.can import CanController
+from femtorque.hil.bus.clock import Handle
+from femtorque.hil.bus.frame import Frame, arbitration
+from femtorque.hil.bus.node import BitTiming, Error
+from femtorque.hil.chip.events import Events
+from femtorque.hil.chip.registers import Register, Unmodelled
+from femtorque.hil.chip.stm32.can import CanController
 
 # MCR, MSR
 INRQ, SLEEP, TXFP, RFLM, NART, ABOM, RESET, DBF = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 6, 1 << 15, 1 << 16

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from codegen.board.chip import family
-from hil.chip.cpu import Region
-from hil.chip.registers import Peripheral
-from hil.chip.stm32.chip import FLASH_START, SRAM_START, SYSTEM, Gate, Stm32
-from hil.chip.stm32.debug import DebugUnitF4
-from hil.chip.stm32.serial import Serial
-from hil.chip.stm32.spi import Spi
-from hil.chip.stm32.supply import ExternalInterruptsF4, VoltageDetector
-from hil.chip.stm32.timer import Timer
-from hil.chip.stm32f4.adc import Adc, AdcCommon
-from hil.chip.stm32f4.bxcan import INTERRUPTS, BxCan, Filters
-from hil.chip.stm32f4.clocks import Flash, Power, Rcc
-from hil.chip.stm32f4.serial import Dma, Usart
-from hil.chip.stm32f4.timer5 import Timer5
+from femtorque.codegen.board.chip import family
+from femtorque.hil.chip.cpu import Region
+from femtorque.hil.chip.registers import Peripheral
+from femtorque.hil.chip.stm32.chip import FLASH_START, SRAM_START, SYSTEM, Gate, Stm32
+from femtorque.hil.chip.stm32.debug import DebugUnitF4
+from femtorque.hil.chip.stm32.serial import Serial
+from femtorque.hil.chip.stm32.spi import Spi
+from femtorque.hil.chip.stm32.supply import ExternalInterruptsF4, VoltageDetector
+from femtorque.hil.chip.stm32.timer import Timer
+from femtorque.hil.chip.stm32f4.adc import Adc, AdcCommon
+from femtorque.hil.chip.stm32f4.bxcan import INTERRUPTS, BxCan, Filters
+from femtorque.hil.chip.stm32f4.clocks import Flash, Power, Rcc
+from femtorque.hil.chip.stm32f4.serial import Dma, Usart
+from femtorque.hil.chip.stm32f4.timer5 import Timer5
 
 _USARTS = {
     "USART1": (0x40011000, True, ("APB2ENR", 4)), "USART2": (0x40004400, False, ("APB1ENR", 17)),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hil.chip.events import Events
-from hil.chip.registers import Peripheral, Register, Unmodelled
-from hil.chip.stm32.clocks import HSERDY, PLLRDY, ClockController
+from femtorque.hil.chip.events import Events
+from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
+from femtorque.hil.chip.stm32.clocks import HSERDY, PLLRDY, ClockController
 
 _HZ_PER_WAIT_STATE = 30_000_000  # at 2.7 to 3.6 V
 _LOW_VOLTAGE_HZ = 144_000_000  # fastest HCLK with PWR_CR.VOS = 0

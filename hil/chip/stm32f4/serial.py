@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from hil.chip.registers import Register, Unmodelled
-from hil.chip.stm32 import serial
-from hil.chip.stm32.serial import (
+from femtorque.hil.chip.registers import Register, Unmodelled
+from femtorque.hil.chip.stm32 import serial
+from femtorque.hil.chip.stm32.serial import (
     DMAR,
     DMAT,
     EIE,

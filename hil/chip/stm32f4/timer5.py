@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hil.chip.lending import Lending
-from hil.chip.registers import Register, Unmodelled
-from hil.chip.stm32.capture import LsiCapture
-from hil.chip.stm32.timer import CEN, Timer
+from femtorque.hil.chip.lending import Lending
+from femtorque.hil.chip.registers import Register, Unmodelled
+from femtorque.hil.chip.stm32.capture import LsiCapture
+from femtorque.hil.chip.stm32.timer import CEN, Timer
 
 _LSI = 1 << 6  # OR.TI4_RMP
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hil.chip.events import NEVER, Events
-from hil.chip.registers import Peripheral, Register, Unmodelled
-from hil.chip.stm32.injected import COUNTS, Injected
+from femtorque.hil.chip.events import NEVER, Events
+from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
+from femtorque.hil.chip.stm32.injected import COUNTS, Injected
 
 _ADEN, _JADSTART, _ADVREGEN, _DEEPPWD, _ADCAL = 1 << 0, 1 << 3, 1 << 28, 1 << 29, 1 << 31
 _ADRDY, _JEOC, _JEOS = 1 << 0, 1 << 5, 1 << 6

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codegen.board.chip import family
-from hil.chip.cpu import Region
-from hil.chip.registers import Peripheral
-from hil.chip.stm32.capture import CaptureTimer
-from hil.chip.stm32.chip import FLASH_START, SRAM_START, SYSTEM, Gate, Stm32
-from hil.chip.stm32.debug import DebugUnitG4
-from hil.chip.stm32.serial import Serial
-from hil.chip.stm32.supply import ExternalInterruptsG4, VoltageDetector
-from hil.chip.stm32g4.adc import Adc, AdcCommon, SecondAdc
-from hil.chip.stm32g4.clocks import DBG_SWEN, Flash, Power, Rcc, SystemConfiguration
-from hil.chip.stm32g4.fdcan import INTERRUPTS, Block, Fdcan, FirstFdcan, MessageRam
-from hil.chip.stm32g4.serial import Dma, DmaMux, LpUart, Usart
-from hil.chip.stm32g4.timer import FilteredTimer
+from femtorque.codegen.board.chip import family
+from femtorque.hil.chip.cpu import Region
+from femtorque.hil.chip.registers import Peripheral
+from femtorque.hil.chip.stm32.capture import CaptureTimer
+from femtorque.hil.chip.stm32.chip import FLASH_START, SRAM_START, SYSTEM, Gate, Stm32
+from femtorque.hil.chip.stm32.debug import DebugUnitG4
+from femtorque.hil.chip.stm32.serial import Serial
+from femtorque.hil.chip.stm32.supply import ExternalInterruptsG4, VoltageDetector
+from femtorque.hil.chip.stm32g4.adc import Adc, AdcCommon, SecondAdc
+from femtorque.hil.chip.stm32g4.clocks import DBG_SWEN, Flash, Power, Rcc, SystemConfiguration
+from femtorque.hil.chip.stm32g4.fdcan import INTERRUPTS, Block, Fdcan, FirstFdcan, MessageRam
+from femtorque.hil.chip.stm32g4.serial import Dma, DmaMux, LpUart, Usart
+from femtorque.hil.chip.stm32g4.timer import FilteredTimer
 
 # name: class, base, on APB2, gate, request to receive (that to transmit is the next one; RM0440 table 91)
 _USARTS = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hil.chip.events import Events
-from hil.chip.registers import Peripheral, Register, Unmodelled
-from hil.chip.stm32.clocks import HSERDY, PLLRDY, ClockController
+from femtorque.hil.chip.events import Events
+from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
+from femtorque.hil.chip.stm32.clocks import HSERDY, PLLRDY, ClockController
 
 _HZ_PER_WAIT_STATE = {False: 30_000_000, True: 34_000_000}  # range 1 without and with boost (table 29)
 _NORMAL_HZ = 150_000_000  # fastest HCLK without boost

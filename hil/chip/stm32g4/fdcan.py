@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hil.bus.clock import Handle
-from hil.bus.frame import SIZES, Frame, arbitration
-from hil.bus.node import PASSIVE, BitTiming, Error
-from hil.chip.events import Events
-from hil.chip.registers import WORD, Peripheral, Register, Unmodelled
-from hil.chip.stm32.can import CanController
+from femtorque.hil.bus.clock import Handle
+from femtorque.hil.bus.frame import SIZES, Frame, arbitration
+from femtorque.hil.bus.node import PASSIVE, BitTiming, Error
+from femtorque.hil.chip.events import Events
+from femtorque.hil.chip.registers import WORD, Peripheral, Register, Unmodelled
+from femtorque.hil.chip.stm32.can import CanController
 
 # CCCR
 INIT, CCE, MON, DAR, FDOE, BRSE, PXHD, TXP = 1, 1 << 1, 1 << 5, 1 << 6, 1 << 8, 1 << 9, 1 << 12, 1 << 14

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from hil.chip.registers import Peripheral, Register, Unmodelled
-from hil.chip.stm32.serial import (
+from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
+from femtorque.hil.chip.stm32.serial import (
     DMAR,
     DMAT,
     EIE,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hil.chip.events import Event
-from hil.chip.registers import Register
-from hil.chip.stm32.timer import Timer
+from femtorque.hil.chip.events import Event
+from femtorque.hil.chip.registers import Register
+from femtorque.hil.chip.stm32.timer import Timer
 
 _BKF = 15 << 16
 # Timer clocks for which the pin must stand still, by BKF, the division of DTS being 1: names of LL_TIM_BREAK_FILTER_ in

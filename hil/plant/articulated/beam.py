@@ -28,11 +28,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Beam, Link
-from hil.plant.articulated.elements import Frame, Row, directions, point, subtract
-from hil.plant.articulated.forms import Combination, Forms
-from hil.plant.articulated.solids import Solid
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Beam, Link
+from femtorque.hil.plant.articulated.elements import Frame, Row, directions, point, subtract
+from femtorque.hil.plant.articulated.forms import Combination, Forms
+from femtorque.hil.plant.articulated.solids import Solid
 
 Array = NDArray[np.float64]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.plant.articulated.elements import Element, coordinate
-from hil.plant.articulated.forms import Combination
-from hil.plant.articulated.solids import Solid
+from femtorque.hil.plant.articulated.elements import Element, coordinate
+from femtorque.hil.plant.articulated.forms import Combination
+from femtorque.hil.plant.articulated.solids import Solid
 
 Array = NDArray[np.float64]
 

@@ -20,11 +20,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import Refused
-from hil.plant.articulated.coordinates import unwrap
-from hil.plant.articulated.drives import Along, Drives
-from hil.plant.articulated.equations import Equations
-from hil.plant.articulated.system import Structure
+from femtorque.codegen.common.errors import Refused
+from femtorque.hil.plant.articulated.coordinates import unwrap
+from femtorque.hil.plant.articulated.drives import Along, Drives
+from femtorque.hil.plant.articulated.equations import Equations
+from femtorque.hil.plant.articulated.system import Structure
 
 Array = NDArray[np.float64]
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.plant.articulated.equations import Equations
-from hil.plant.dry_friction_in_c import clamped
+from femtorque.hil.plant.articulated.equations import Equations
+from femtorque.hil.plant.dry_friction_in_c import clamped
 
 Array = NDArray[np.float64]
 

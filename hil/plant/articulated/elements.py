@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.plant.articulated.forms import Combination
-from hil.plant.articulated.solids import Solid
+from femtorque.hil.plant.articulated.forms import Combination
+from femtorque.hil.plant.articulated.solids import Solid
 
 Array = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from codegen.common.errors import Refused
-from hil.plant.articulated.system import FreeSolids, Structure
+from femtorque.codegen.common.errors import Refused
+from femtorque.hil.plant.articulated.system import FreeSolids, Structure
 
 Array = NDArray[np.float64]
 

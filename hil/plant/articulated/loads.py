@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.plant.articulated.beam import Beams
-from hil.plant.articulated.equations import Equations
-from hil.plant.articulated.laws import Acting
-from hil.plant.articulated.system import Structure
+from femtorque.hil.plant.articulated.beam import Beams
+from femtorque.hil.plant.articulated.equations import Equations
+from femtorque.hil.plant.articulated.laws import Acting
+from femtorque.hil.plant.articulated.system import Structure
 
 Array = NDArray[np.float64]
 

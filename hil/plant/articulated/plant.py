@@ -1,6 +1,6 @@
 """What the motor board drives, as articulated point masses: a mechanism file's solids, beams, joints, loops, motors.
 
-Used in the place of hil.plant.rigid.Plant, without an equation of motion in common: the joint angles are read from the
+Used in the place of femtorque.hil.plant.rigid.Plant, without an equation of motion in common: the joint angles are read from the
 points, the equations are the paper's. Motors, encoders and the friction law along a joint are shared.
 """
 
@@ -13,21 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.mechanism.description import BASE, Mechanism
-from hil.plant.articulated import beam, stability, switching, tree
-from hil.plant.articulated.cycle import Cycle
-from hil.plant.articulated.drives import Drives
-from hil.plant.articulated.elements import Element
-from hil.plant.articulated.laws import Acting, Law, Spring, Stop
-from hil.plant.articulated.loads import Loads
-from hil.plant.articulated.point_steps import PointSteps
-from hil.plant.articulated.stress import Members
-from hil.plant.articulated.system import Coupling, Structure, System, build, closed, lay_out
-from hil.plant.drive_rotors import reflected
-from hil.plant.encoders import Encoders
-from hil.plant.lent import Lendable, Own, own
-from hil.plant.motors import Motors
-from hil.plant.rigid import EnergyBook
+from femtorque.codegen.mechanism.description import BASE, Mechanism
+from femtorque.hil.plant.articulated import beam, stability, switching, tree
+from femtorque.hil.plant.articulated.cycle import Cycle
+from femtorque.hil.plant.articulated.drives import Drives
+from femtorque.hil.plant.articulated.elements import Element
+from femtorque.hil.plant.articulated.laws import Acting, Law, Spring, Stop
+from femtorque.hil.plant.articulated.loads import Loads
+from femtorque.hil.plant.articulated.point_steps import PointSteps
+from femtorque.hil.plant.articulated.stress import Members
+from femtorque.hil.plant.articulated.system import Coupling, Structure, System, build, closed, lay_out
+from femtorque.hil.plant.drive_rotors import reflected
+from femtorque.hil.plant.encoders import Encoders
+from femtorque.hil.plant.lent import Lendable, Own, own
+from femtorque.hil.plant.motors import Motors
+from femtorque.hil.plant.rigid import EnergyBook
 
 Array = NDArray[np.float64]
 

@@ -1,5 +1,5 @@
 """Steps of an articulated plant in C (point_steps.c): cycle, drives and loads of this package and the motors of
-hil.plant.motors, whose NumPy is what they are held against, to rounding."""
+femtorque.hil.plant.motors, whose NumPy is what they are held against, to rounding."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import cffi
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.toolchain import host_compiler
-from hil.plant.articulated.beam import Beams
-from hil.plant.articulated.cycle import CLOSURE, ROUNDED
-from hil.plant.articulated.forms import Forms
-from hil.plant.articulated.laws import Acting, Spring, Stop
-from hil.plant.articulated.loads import Loads
-from hil.plant.articulated.solids import GROUND
-from hil.plant.articulated.system import Structure
-from hil.plant.plant_steps import MOST, PLANT_STEPS_CDEF
+from femtorque.codegen.toolchain import host_compiler
+from femtorque.hil.plant.articulated.beam import Beams
+from femtorque.hil.plant.articulated.cycle import CLOSURE, ROUNDED
+from femtorque.hil.plant.articulated.forms import Forms
+from femtorque.hil.plant.articulated.laws import Acting, Spring, Stop
+from femtorque.hil.plant.articulated.loads import Loads
+from femtorque.hil.plant.articulated.solids import GROUND
+from femtorque.hil.plant.articulated.system import Structure
+from femtorque.hil.plant.plant_steps import MOST, PLANT_STEPS_CDEF
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ import numpy as np
 import trimesh
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import BadInput
+from femtorque.codegen.common.errors import BadInput
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import BadInput
+from femtorque.codegen.common.errors import BadInput
 
 Array = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import block_diag
 
-from hil.plant.articulated.equations import Equations
-from hil.plant.articulated.loads import Loads
+from femtorque.hil.plant.articulated.equations import Equations
+from femtorque.hil.plant.articulated.loads import Loads
 
 Array = NDArray[np.float64]
 

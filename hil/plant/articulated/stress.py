@@ -24,14 +24,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Link, Mechanism, Payload
-from hil.plant.articulated import beam, solids
-from hil.plant.articulated.beam import Beams
-from hil.plant.articulated.cycle import Cycle
-from hil.plant.articulated.solids import Solid
-from hil.plant.articulated.system import System
-from hil.plant.articulated.tree import Assembly, Place
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Link, Mechanism, Payload
+from femtorque.hil.plant.articulated import beam, solids
+from femtorque.hil.plant.articulated.beam import Beams
+from femtorque.hil.plant.articulated.cycle import Cycle
+from femtorque.hil.plant.articulated.solids import Solid
+from femtorque.hil.plant.articulated.system import System
+from femtorque.hil.plant.articulated.tree import Assembly, Place
 
 Array = NDArray[np.float64]
 

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.common.errors import Refused
-from hil.plant.articulated.elements import Element, Frame
-from hil.plant.articulated.solids import Solid
-from hil.plant.articulated.system import Structure, System
-from hil.plant.articulated.tree import Place
+from femtorque.codegen.common.errors import Refused
+from femtorque.hil.plant.articulated.elements import Element, Frame
+from femtorque.hil.plant.articulated.solids import Solid
+from femtorque.hil.plant.articulated.system import Structure, System
+from femtorque.hil.plant.articulated.tree import Place
 
 Array = NDArray[np.float64]
 

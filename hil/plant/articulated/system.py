@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from codegen.common.errors import Refused
-from hil.plant.articulated.coordinates import Coordinates, pairs, unwrap
-from hil.plant.articulated.elements import Element, Row, rows
-from hil.plant.articulated.forms import Forms
-from hil.plant.articulated.solids import EDGE_MATRIX, Solid
+from femtorque.codegen.common.errors import Refused
+from femtorque.hil.plant.articulated.coordinates import Coordinates, pairs, unwrap
+from femtorque.hil.plant.articulated.elements import Element, Row, rows
+from femtorque.hil.plant.articulated.forms import Forms
+from femtorque.hil.plant.articulated.solids import EDGE_MATRIX, Solid
 
 Array = NDArray[np.float64]
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import BASE, Joint, Link, Loop, Mechanism
-from hil.plant.articulated import beam, solids
-from hil.plant.articulated.elements import Element, Frame
-from hil.plant.articulated.solids import GROUND, Solid
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import BASE, Joint, Link, Loop, Mechanism
+from femtorque.hil.plant.articulated import beam, solids
+from femtorque.hil.plant.articulated.elements import Element, Frame
+from femtorque.hil.plant.articulated.solids import GROUND, Solid
 
 Array = NDArray[np.float64]
 

@@ -7,12 +7,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from codegen.common.output import write_text
-from codegen.common.templating import template
-from codegen.mechanism.description import Mechanism
-from codegen.motion.trajectory import Trajectory
-from host.scene.description import scene
-from host.scene.motion import Motion, lengths, planned
+from femtorque.codegen.common.output import write_text
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.host.scene.description import scene
+from femtorque.host.scene.motion import Motion, lengths, planned
 
 # what can be shown: its name in viewer.js, what it is called, whether it is shown at first
 KINDS = (("solid", "links", True), ("payloads", "payloads", True), ("limits", "ranges of the joints", True),
@@ -33,7 +33,7 @@ def of_motion(mechanism: Mechanism, motion: Trajectory | Motion | None) -> dict[
 
 def page(scene: dict[str, Any], said: str, verb: str) -> str:
     """HTML of what `of_motion` gave; said: a line under the title; verb: who made it."""
-    return template("scene.html", "host.show", page=True).render(scene=scene, said=said, verb=verb, kinds=KINDS,
+    return template("scene.html", "femtorque.host.show", page=True).render(scene=scene, said=said, verb=verb, kinds=KINDS,
                                                                  scripts=scripts())
 
 
@@ -45,5 +45,5 @@ def write(scene: dict[str, Any], said: str, verb: str, path: Path) -> None:
 @cache
 def scripts() -> str:
     """three.js, the viewer and the controls around it, as they stand in a page."""
-    return "\n".join((files("host.show.scene") / name).read_text(encoding="utf-8").replace("</script", "<\\/script")
+    return "\n".join((files("femtorque.host.show.scene") / name).read_text(encoding="utf-8").replace("</script", "<\\/script")
                      for name in ("three.min.js", "viewer.js", "controls.js"))

@@ -12,7 +12,7 @@ import re
 import casadi as cs
 import numpy as np
 
-from codegen.model.bodies import Model
+from femtorque.codegen.model.bodies import Model
 from tests.bench.peers.serial_arm import serial_links
 
 ENTRY = "rnea"  # int rnea(const float **arg, float **res, int *iw, float *w, int mem)

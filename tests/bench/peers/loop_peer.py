@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from codegen.model.bodies import Model
+from femtorque.codegen.model.bodies import Model
 from tests.bench.peers.serial_arm import SerialLink, serial_links
 
 ENTRY = "loop_rnea"

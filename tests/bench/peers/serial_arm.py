@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codegen.mechanism.description import Matrix, Vector
-from codegen.model.bodies import Model
+from femtorque.codegen.mechanism.description import Matrix, Vector
+from femtorque.codegen.model.bodies import Model
 
 ZERO = 1e-9  # what angles like 1.57079632679 leave of a zero; written as one, to the peers' advantage
 

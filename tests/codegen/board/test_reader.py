@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from codegen.board import channels
-from codegen.board import reader as boards
-from codegen.board.chip import family
-from codegen.board.uses import uses
-from codegen.common.errors import BadInput
-from codegen.emit import board_header
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import knots
-from codegen.toolchain import platformio as build
-from hil.board.virtual import VirtualBoard
-from hil.cost.measure import short_motion
-from hil.plant.rigid import Plant
-from hil.play.run import play
+from femtorque.codegen.board import channels
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.board.chip import family
+from femtorque.codegen.board.uses import uses
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.emit import board_header
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.run import play
 from tests.support.boards import three_link as on_board
 
 ROOT = Path(__file__).resolve().parents[3]

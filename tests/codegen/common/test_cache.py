@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from codegen.common import cache
-from codegen.common.errors import BadInput
+from femtorque.codegen.common import cache
+from femtorque.codegen.common.errors import BadInput
 from tests.conftest import ROOT
 
 
@@ -62,7 +62,7 @@ def test_what_does_not_come_to_its_end_leaves_nothing(folder):
 
 KILLED = """
 import os, signal
-from codegen.common import cache
+from femtorque.codegen.common import cache
 
 def make(entry):
     (entry / "it").write_text("half")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from codegen.common.elementary import arctan2, exp, log, sin_cos
-from codegen.common.factors import basis, distances, least_squares, modes, rank, solve
-from codegen.common.vectors import norm, product
-from codegen.model.flexible_link import beam_elements
+from femtorque.codegen.common.elementary import arctan2, exp, log, sin_cos
+from femtorque.codegen.common.factors import basis, distances, least_squares, modes, rank, solve
+from femtorque.codegen.common.vectors import norm, product
+from femtorque.codegen.model.flexible_link import beam_elements
 
 SINGULAR = np.array([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [2.0, 5.0]]])
 

@@ -9,9 +9,9 @@ import zstandard
 from mcap.records import Message
 from mcap.writer import CompressionType, Writer
 
-from codegen.common import mcap_file
-from codegen.common.errors import BadInput
-from codegen.common.mcap_file import MAGIC, Damaged, records
+from femtorque.codegen.common import mcap_file
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.mcap_file import MAGIC, Damaged, records
 
 
 def written(path, compression=CompressionType.ZSTD, **keys):

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput
-from codegen.common.remembered import remembered
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.remembered import remembered
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import re
 import numpy as np
 import pytest
 
-from codegen.board import reader as boards
-from codegen.common.errors import BadInput
-from codegen.common.tidy import printable, tidied
-from codegen.emit import sources as emit
-from codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.tidy import printable, tidied
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.reader import load_mechanism
 from tests.conftest import ROOT
 
 RESIDUE = re.compile(r"\d\.\d*?(?:0{7,}[1-9]|9{8,}\d*)\d{0,2}(?!\d)")

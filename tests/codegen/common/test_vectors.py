@@ -5,8 +5,8 @@ import gc
 import numpy as np
 import pytest
 
-from codegen.common import collection
-from codegen.common.vectors import cross, dot
+from femtorque.codegen.common import collection
+from femtorque.codegen.common.vectors import cross, dot
 
 
 @pytest.mark.parametrize("a, b", [((3,), (3,)), ((5, 3), (5, 3)), ((3,), (5, 3)), ((2, 1, 3), (4, 3)), ((0, 3), (3,))])

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from codegen.common.firmware import MECHANISMS
-from codegen.control.exponential import exponential
-from codegen.control.gains import SampledLoop
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from codegen.model.modes import in_mode
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.control.exponential import exponential
+from femtorque.codegen.control.gains import SampledLoop
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.modes import in_mode
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-8, 0.3, 1.0, 30.0])
@@ -39,7 +39,7 @@ def test_an_oscillator_whatever_its_units(mass, frequency):
 def test_one_tick_of_a_mechanism(name, monkeypatch):
     mechanism = in_mode(load_mechanism(MECHANISMS / f"{name}.toml"))
     ours = SampledLoop.of(Model.of(mechanism), 1)
-    monkeypatch.setattr("codegen.control.gains.exponential", expm)
+    monkeypatch.setattr("femtorque.codegen.control.gains.exponential", expm)
     monkeypatch.setitem(vars(mechanism), "_remembered", {})
     its = SampledLoop.of(Model.of(mechanism), 1)
     assert its is not ours

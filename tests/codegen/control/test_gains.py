@@ -9,11 +9,18 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from codegen.control.gains import MARGIN, apparent_inertia, halton, loop_stability, sample_poses, stiffest_gains
-from codegen.mechanism.description import Gains, Limits
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from codegen.model.mass_matrix import mass_matrix, rotor_inertia
+from femtorque.codegen.control.gains import (
+    MARGIN,
+    apparent_inertia,
+    halton,
+    loop_stability,
+    sample_poses,
+    stiffest_gains,
+)
+from femtorque.codegen.mechanism.description import Gains, Limits
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.mass_matrix import mass_matrix, rotor_inertia
 from tests.support.oracle import pinocchio_model, random_tree, rnea
 
 MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"

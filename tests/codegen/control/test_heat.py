@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from codegen.board import description
-from codegen.board import reader as boards
-from codegen.common.errors import BadInput
-from codegen.control import heat
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.verify.check import examine
+from femtorque.codegen.board import description
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.control import heat
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.verify.check import examine
 from tests.support.rig import ROOT
 
 FILE = ROOT / "mechanisms" / "three_link.toml"

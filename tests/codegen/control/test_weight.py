@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.control import constants as control_source
-from codegen.control.lab_constants import reactions
-from codegen.control.weight import loaded, resolved, weights
-from codegen.mechanism.description import Friction, Mechanism, Safety
-from codegen.mechanism.reader import load_mechanism
-from codegen.verify.check import examine
+from femtorque.codegen.control import constants as control_source
+from femtorque.codegen.control.lab_constants import reactions
+from femtorque.codegen.control.weight import loaded, resolved, weights
+from femtorque.codegen.mechanism.description import Friction, Mechanism, Safety
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.verify.check import examine
 from tests.support.rig import ROOT
 
 G = 9.81

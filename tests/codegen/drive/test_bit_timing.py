@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.board.chip import Can
-from codegen.board.fieldbus import bits
-from codegen.board.reader import load
-from codegen.drive.bit_timing import DATA_BITRATES, BitTiming, timings
+from femtorque.codegen.board.chip import Can
+from femtorque.codegen.board.fieldbus import bits
+from femtorque.codegen.board.reader import load
+from femtorque.codegen.drive.bit_timing import DATA_BITRATES, BitTiming, timings
 
 SLOWEST_LOOP = 255e-9  # s, ISO 11898-2:2016: of a transceiver for CAN FD
 

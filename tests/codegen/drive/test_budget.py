@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from codegen.drive.budget import Wire, load, servo_load
-from codegen.drive.catalogue import DRIVES
-from hil.bus.frame import INTERMISSION, Frame, image
+from femtorque.codegen.drive.budget import Wire, load, servo_load
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.hil.bus.frame import INTERMISSION, Frame, image
 
 CLASSIC, FD = Wire("can", 1e6), Wire("can-fd", 1e6, 5e6)
 

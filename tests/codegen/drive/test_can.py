@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from codegen.drive import can
-from codegen.drive.can import Bits, Frame, bits, crc15, most_bits
+from femtorque.codegen.drive import can
+from femtorque.codegen.drive.can import Bits, Frame, bits, crc15, most_bits
 
 
 @pytest.mark.parametrize(("extended", "size", "plain", "most"), [

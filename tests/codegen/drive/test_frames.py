@@ -12,10 +12,10 @@ from damiao_motor.core import motor as damiao_motor
 from robstride import client as robstride_client
 from scservo_sdk import GroupSyncWrite, protocol_packet_handler, scservo_def
 
-from codegen.drive import damiao, feetech, mit, robstride
-from codegen.drive.catalogue import CATALOGUE, DRIVES
-from codegen.drive.fields import Field, Layout, Range
-from codegen.drive.mit import State, Target
+from femtorque.codegen.drive import damiao, feetech, mit, robstride
+from femtorque.codegen.drive.catalogue import CATALOGUE, DRIVES
+from femtorque.codegen.drive.fields import Field, Layout, Range
+from femtorque.codegen.drive.mit import State, Target
 
 MIT = [d for d in CATALOGUE if d.family != "robstride"]
 THEIRS = {"damiao-4340": "4340", "damiao-4310": "4310", "damiao-8009": "8009", "damiao-10010l": "10010L"}

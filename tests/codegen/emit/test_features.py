@@ -14,12 +14,12 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from codegen.reference import schemes
-from codegen.step.noise_floor import noise_floor
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.reference import schemes
+from femtorque.codegen.step.noise_floor import noise_floor
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
 from tests.support.oracle import peak, septic
 from tests.support.sampling import middles
 

@@ -17,12 +17,12 @@ import yaml
 from platformio.package.manifest.schema import ManifestSchema
 
 import femtorque
-from codegen.emit import sources as emit
-from codegen.mechanism.reader import load_mechanism
-from codegen.reference import instant
-from codegen.step.scheme import model_of
-from codegen.toolchain import platformio as toolchain
-from codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.reference import instant
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain import platformio as toolchain
+from femtorque.codegen.toolchain.step_library import CompiledStep
 from tests.conftest import HANG, ROOT
 from tests.support.oracle import peak
 

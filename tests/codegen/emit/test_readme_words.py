@@ -8,13 +8,13 @@ import subprocess
 import numpy as np
 import pytest
 
-from codegen.emit import rnea
-from codegen.emit import sources as emit
-from codegen.mechanism.reader import load_mechanism
-from codegen.reference import instant
-from codegen.step.scheme import model_of
-from codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, build, compiler, precision_flags
-from codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.emit import rnea
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.reference import instant
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, build, compiler, precision_flags
+from femtorque.codegen.toolchain.step_library import CompiledStep
 from tests.conftest import ROOT
 from tests.support.oracle import peak
 

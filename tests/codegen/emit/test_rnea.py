@@ -8,13 +8,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput, Refused
-from codegen.emit import sources as emit
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.modes import in_mode
-from codegen.reference import instant, pinocchio
-from codegen.step.scheme import model_of
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.modes import in_mode
+from femtorque.codegen.reference import instant, pinocchio
+from femtorque.codegen.step.scheme import model_of
 from tests.conftest import ROOT
 from tests.support.closed import Closed
 from tests.support.instant import Compiled

@@ -10,7 +10,7 @@ import platform
 
 import pytest
 
-from codegen.step import scheme
+from femtorque.codegen.step import scheme
 from tests.codegen.step.test_same_torques import CASES
 from tests.support.emitted_bytes import KERNELS, elsewhere, emitted, kernels
 

@@ -12,20 +12,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codegen.common.errors import Refused
-from codegen.emit import step as step_source
-from codegen.mechanism.description import Control, Mechanism
-from codegen.model.bodies import Model
-from codegen.reference import discrete as discretisation
-from codegen.step import search
-from codegen.step.noise_floor import noise_floor
-from codegen.step.scheme import model_of
-from codegen.toolchain import host_compiler
-from codegen.toolchain import step_library as compiled
-from codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, Precision, build
-from codegen.toolchain.step_library import CompiledStep, Turns
-from hil.chip import chip_step
-from hil.chip.chip_library import MACHINE
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.mechanism.description import Control, Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.step import search
+from femtorque.codegen.step.noise_floor import noise_floor
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain import host_compiler
+from femtorque.codegen.toolchain import step_library as compiled
+from femtorque.codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, Precision, build
+from femtorque.codegen.toolchain.step_library import CompiledStep, Turns
+from femtorque.hil.chip import chip_step
+from femtorque.hil.chip.chip_library import MACHINE
 from tests.support.oracle import peak, planar_chain, quintic, random_chain, random_quintic, random_tree, torque_at
 from tests.support.sampling import exact_at, middles, sampled_quintic
 

@@ -11,9 +11,9 @@ ROOT = Path(__file__).resolve().parents[3]
 MOST = 1_200_000  # calls, of which a core of 2020 makes some two million a second
 COUNTED = """
 import sys
-from codegen.board import reader as boards
-from codegen.emit.sources import sources
-from codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.emit.sources import sources
+from femtorque.codegen.mechanism.reader import load_mechanism
 
 def emitted():
     mechanism = load_mechanism("mechanisms/six_axis.toml")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from rich.console import Console
 
-from codegen.board.channels import served
-from codegen.board.reader import load as load_board
-from codegen.common.errors import BadInput
-from codegen.control.constants import joint_constants
-from codegen.control.drives import drive_rows
-from codegen.control.gains import loop_stability
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from codegen.verify.check import UNSTABLE, examine
-from codegen.verify.check_tables import renderable
+from femtorque.codegen.board.channels import served
+from femtorque.codegen.board.reader import load as load_board
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.control.constants import joint_constants
+from femtorque.codegen.control.drives import drive_rows
+from femtorque.codegen.control.gains import loop_stability
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.verify.check import UNSTABLE, examine
+from femtorque.codegen.verify.check_tables import renderable
 
 DRIVE = 'drive = { type = "damiao-4340", bus = "can1", id = %d }'
 BUS = '[[bus]]\nname = "can1"\nkind = "%s"\n'

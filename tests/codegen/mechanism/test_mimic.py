@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Mechanism, Mimic
-from codegen.mechanism.reader import load_mechanism
-from codegen.verify.check import examine
-from codegen.verify.new_file import Choice, write
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Mechanism, Mimic
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.verify.check import examine
+from femtorque.codegen.verify.new_file import Choice, write
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.mimic import gripper_in
 

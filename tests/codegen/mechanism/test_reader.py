@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.canonical import canonical
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.supported import supported
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.canonical import canonical
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.supported import supported
 
 MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 

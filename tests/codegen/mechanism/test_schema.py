@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from pydantic import BaseModel
 
-from codegen.mechanism import description
-from codegen.mechanism.schema import (
+from femtorque.codegen.mechanism import description
+from femtorque.codegen.mechanism.schema import (
     ControlTable,
     EncoderTable,
     FrictionTable,

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from codegen.board.channels import served
-from codegen.board.fieldbus import lines
-from codegen.board.reader import load as load_board
-from codegen.common.errors import BadInput
-from codegen.common.firmware import MECHANISMS
-from codegen.control.constants import joint_constants
-from codegen.control.drives import servo_rows
-from codegen.mechanism.reader import load_mechanism
-from codegen.verify.check import examine
+from femtorque.codegen.board.channels import served
+from femtorque.codegen.board.fieldbus import lines
+from femtorque.codegen.board.reader import load as load_board
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.control.constants import joint_constants
+from femtorque.codegen.control.drives import servo_rows
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.verify.check import examine
 
 SO101 = MECHANISMS / "so101_sts.toml"
 PAN = 'drive = { type = "feetech-sts3215-12v", bus = "servos", id = 1 }'

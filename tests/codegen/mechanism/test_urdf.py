@@ -12,15 +12,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.mechanism.urdf import roll_pitch_yaw
-from codegen.model.bodies import rotation_rpy
-from codegen.model.mass_matrix import mass_matrix
-from codegen.step.scheme import model_of
-from codegen.verify.check import examine
-from codegen.verify.new_file import text, write
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism.urdf import roll_pitch_yaw
+from femtorque.codegen.model.bodies import rotation_rpy
+from femtorque.codegen.model.mass_matrix import mass_matrix
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.verify.check import examine
+from femtorque.codegen.verify.new_file import text, write
 from tests.support.oracle import rnea
 
 ROBOTS = Path(str(distribution("example-robot-data").locate_file("cmeel.prefix/share/example-robot-data/robots")))

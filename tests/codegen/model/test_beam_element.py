@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Section
-from codegen.model import beam_element as beam
-from codegen.model.bodies import Model, skew
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Section
+from femtorque.codegen.model import beam_element as beam
+from femtorque.codegen.model.bodies import Model, skew
 from tests.support.oracle import planar_chain, random_rotation
 
 ELEMENT = beam.Element(length=0.1, EA=7e6, EI=(40.0, 55.0), GJ=30.0, GA_s=2e6, s1=1.0)

@@ -9,15 +9,15 @@ import pytest
 from scipy.linalg import eigh
 from scipy.optimize import brentq
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Anchor, Joint, Link, Loop, Mode, Payload
-from codegen.model.flexible_link import beam_elements, elastic_link
-from codegen.model.flexible_tree import flexible_tree
-from codegen.model.supported import supported
-from codegen.reference.discrete_flexible import Elastic
-from codegen.reference.flexible_mass import elastic_mass_matrix
-from codegen.step.scheme import model_of
-from codegen.verify.check import examine
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Anchor, Joint, Link, Loop, Mode, Payload
+from femtorque.codegen.model.flexible_link import beam_elements, elastic_link
+from femtorque.codegen.model.flexible_tree import flexible_tree
+from femtorque.codegen.model.supported import supported
+from femtorque.codegen.reference.discrete_flexible import Elastic
+from femtorque.codegen.reference.flexible_mass import elastic_mass_matrix
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.verify.check import examine
 from tests.support import flexible_chain as flexible
 from tests.support import oracle, timoshenko
 from tests.support.flexible_chain import EI, L, M, sheared

@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.description import BASE, Anchor, Joint, Link, Loop, Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from codegen.model.kinematics import levers, pose
-from codegen.model.loop_assembly import SINGULAR, Assembly, ClosedMotion, assemble
-from codegen.model.loop_constraint import bias, cuts, jacobian, residual
-from codegen.motion.random import random_motion
-from codegen.motion.trajectory import Trajectory, from_rows
-from codegen.reference import rigid as reference
-from codegen.reference import schemes
-from codegen.step.scheme import model_of
-from codegen.verify.check import examine, passive_torque
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import BASE, Anchor, Joint, Link, Loop, Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.kinematics import levers, pose
+from femtorque.codegen.model.loop_assembly import SINGULAR, Assembly, ClosedMotion, assemble
+from femtorque.codegen.model.loop_constraint import bias, cuts, jacobian, residual
+from femtorque.codegen.motion.random import random_motion
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.reference import schemes
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.verify.check import examine, passive_torque
 from tests.support.closed import Closed
 from tests.support.oracle import random_chain
 

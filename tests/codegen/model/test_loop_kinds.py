@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from codegen.emit import sources as emit
-from codegen.mechanism.description import Anchor, Control, Joint, Link, Loop, Mechanism
-from codegen.model.kinematics import pose
-from codegen.model.loop_assembly import Assembly, assemble
-from codegen.model.modes import rpy_of
-from codegen.reference import discrete as discretisation
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import CompiledStep
-from codegen.verify import objects as object_check
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.description import Anchor, Control, Joint, Link, Loop, Mechanism
+from femtorque.codegen.model.kinematics import pose
+from femtorque.codegen.model.loop_assembly import Assembly, assemble
+from femtorque.codegen.model.modes import rpy_of
+from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.verify import objects as object_check
 from tests.support.closed import Closed
 
 X, Y, Z, NONE = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0]), np.zeros(3)

@@ -15,10 +15,10 @@ from rosbags.rosbag2 import Writer as BagWriter
 from rosbags.typesys import Stores, get_typestore
 from scipy.interpolate import CubicHermiteSpline
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 DEFINITION = """std_msgs/Header header

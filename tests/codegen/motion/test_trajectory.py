@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import BPoly
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Limits, Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory, check_streamable, from_rows, knots
-from codegen.wire.units import TURN_UNIT, from_wire
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Limits, Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, check_streamable, from_rows, knots
+from femtorque.codegen.wire.units import TURN_UNIT, from_wire
 
 MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 

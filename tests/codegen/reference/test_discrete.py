@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.mechanism.description import Control, Mechanism
-from codegen.model.bodies import Model
-from codegen.reference import discrete as discretisation
-from codegen.reference.discrete import Planar, Spatial, is_planar
-from codegen.step.scheme import model_of
+from femtorque.codegen.mechanism.description import Control, Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.reference.discrete import Planar, Spatial, is_planar
+from femtorque.codegen.step.scheme import model_of
 from tests.support.oracle import (
     Motion,
     peak,

@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.reference import discrete as discretisation
-from codegen.reference import flexible as elastic_reference
-from codegen.reference.discrete_flexible import Elastic, ModalMotion
-from codegen.step.scheme import model_of
+from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.reference import flexible as elastic_reference
+from femtorque.codegen.reference.discrete_flexible import Elastic, ModalMotion
+from femtorque.codegen.step.scheme import model_of
 from tests.support import flexible_chain as flexible
 from tests.support import oracle
 from tests.support.flexible_chain import L, M

@@ -10,15 +10,15 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.reference.instant import inverse_dynamics
-from codegen.reference.schemes import exact
-from codegen.reference.schemes import torque as reference
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import CompiledStep
-from codegen.verify.verify import random_motion, verify
-from hil.chip import chip_step
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.reference.instant import inverse_dynamics
+from femtorque.codegen.reference.schemes import exact
+from femtorque.codegen.reference.schemes import torque as reference
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.verify.verify import random_motion, verify
+from femtorque.hil.chip import chip_step
 from tests.codegen.mechanism.test_urdf import robot
 from tests.codegen.reference.test_robots import assert_verified
 from tests.support.mimic import gripper_in

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.emit import newmark as newmark_source
-from codegen.emit import sources as emit
-from codegen.model import kinematics as tree
-from codegen.model.bodies import Model, rotation_axis
-from codegen.reference import newmark, schemes
-from codegen.reference import rigid as reference
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import CompiledStep
-from hil.chip import chip_step
-from hil.chip.chip_library import ChipLibrary
+from femtorque.codegen.emit import newmark as newmark_source
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.model import kinematics as tree
+from femtorque.codegen.model.bodies import Model, rotation_axis
+from femtorque.codegen.reference import newmark, schemes
+from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.hil.chip import chip_step
+from femtorque.hil.chip.chip_library import ChipLibrary
 from tests.codegen.reference.test_rigid import EIGHT, at_rate, random_sines
 from tests.support.oracle import Motion, peak, planar_chain, quintic, random_tree, septic, torque_at
 

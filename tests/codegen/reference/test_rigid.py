@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.mechanism.description import BASE, Joint, Link, Mechanism, Payload, Section
-from codegen.model import beam_element as beam
-from codegen.model import kinematics as tree
-from codegen.model.bodies import Model, skew
-from codegen.reference import discrete as discretisation
-from codegen.reference import rigid as reference
-from codegen.reference import schemes
-from codegen.step.scheme import model_of
+from femtorque.codegen.mechanism.description import BASE, Joint, Link, Mechanism, Payload, Section
+from femtorque.codegen.model import beam_element as beam
+from femtorque.codegen.model import kinematics as tree
+from femtorque.codegen.model.bodies import Model, skew
+from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.reference import schemes
+from femtorque.codegen.step.scheme import model_of
 from tests.support import oracle
 from tests.support.oracle import (
     peak,

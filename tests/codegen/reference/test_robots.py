@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.reference import discrete as discretisation
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import CompiledStep
-from codegen.verify.verify import Verification, random_motion, verify
-from hil.chip import chip_step
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.verify.verify import Verification, random_motion, verify
+from femtorque.hil.chip import chip_step
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.oracle import random_chain
 

@@ -9,22 +9,22 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from codegen.common.errors import BadInput
-from codegen.emit import sources as emit
-from codegen.emit import wrench as wrench_source
-from codegen.mechanism.description import Joint, Link, Mechanism
-from codegen.model.bodies import Model
-from codegen.motion.trajectory import from_rows
-from codegen.reference import rigid as reference
-from codegen.reference import wrench
-from codegen.reference.rigid import matrix_form
-from codegen.reference.wrench import Wrench
-from codegen.step.scheme import model_of
-from codegen.toolchain import wrench_library as compiled_wrench
-from codegen.verify import objects as object_check
-from codegen.verify import torque
 from femtorque import main
-from hil.chip import chip_wrench
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit import wrench as wrench_source
+from femtorque.codegen.mechanism.description import Joint, Link, Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.motion.trajectory import from_rows
+from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.reference import wrench
+from femtorque.codegen.reference.rigid import matrix_form
+from femtorque.codegen.reference.wrench import Wrench
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain import wrench_library as compiled_wrench
+from femtorque.codegen.verify import objects as object_check
+from femtorque.codegen.verify import torque
+from femtorque.hil.chip import chip_wrench
 from tests.support.oracle import peak, pinocchio_model, planar_chain, random_chain, random_tree
 
 XYZ, RPY = np.array([0.1, -0.2, 0.15]), np.array([0.3, -0.5, 0.9])

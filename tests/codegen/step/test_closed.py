@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput, Refused
-from codegen.emit import sources as emit
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from codegen.model.loop_assembly import assemble
-from codegen.model.modes import in_mode
-from codegen.motion.trajectory import Trajectory
-from codegen.reference import discrete as discretisation
-from codegen.reference import schemes
-from codegen.reference.discrete import Discretisation
-from codegen.step.scheme import model_of
-from codegen.toolchain.host_compiler import build
-from codegen.toolchain.step_library import HOST_SOURCE, CompiledStep, Turns, cdef_of
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.model.modes import in_mode
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.reference import schemes
+from femtorque.codegen.reference.discrete import Discretisation
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.host_compiler import build
+from femtorque.codegen.toolchain.step_library import HOST_SOURCE, CompiledStep, Turns, cdef_of
 from tests.support.closed import Closed
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"

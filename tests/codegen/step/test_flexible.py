@@ -7,18 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput
-from codegen.emit import sources as emit
-from codegen.mechanism.description import Section
-from codegen.model.beam_element import joint_springs
-from codegen.motion.trajectory import from_rows
-from codegen.reference.discrete_flexible import Elastic
-from codegen.reference.wrench import Wrench
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import CompiledStep
-from codegen.verify import verify
-from codegen.verify.torque import torque
-from hil.chip import chip_step
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.description import Section
+from femtorque.codegen.model.beam_element import joint_springs
+from femtorque.codegen.motion.trajectory import from_rows
+from femtorque.codegen.reference.discrete_flexible import Elastic
+from femtorque.codegen.reference.wrench import Wrench
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.verify import verify
+from femtorque.codegen.verify.torque import torque
+from femtorque.hil.chip import chip_step
 from tests.support import flexible_chain as flexible
 from tests.support import oracle
 

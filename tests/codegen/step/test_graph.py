@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codegen.reference.discrete import Planar, Spatial
-from codegen.step.base_parameters import Choice, arrange
-from codegen.step.c_text import Printer, literal
-from codegen.step.graph import Const, Expr, Graph, Values
-from codegen.step.planar import PlanarStep
-from codegen.step.scheme import model_of
-from codegen.step.spatial import SpatialStep
+from femtorque.codegen.reference.discrete import Planar, Spatial
+from femtorque.codegen.step.base_parameters import Choice, arrange
+from femtorque.codegen.step.c_text import Printer, literal
+from femtorque.codegen.step.graph import Const, Expr, Graph, Values
+from femtorque.codegen.step.planar import PlanarStep
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.step.spatial import SpatialStep
 from tests.support.oracle import peak, planar_chain, random_chain, random_tree
 from tests.support.step_interpreter import Interpreter
 

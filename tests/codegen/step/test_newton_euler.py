@@ -8,17 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
-from codegen.reference import discrete as discretisation
-from codegen.reference.discrete import NewtonEuler
-from codegen.step.base_parameters import Choice, arrange
-from codegen.step.newton_euler import NewtonEulerStep
-from codegen.step.noise_floor import noise_floor
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import CompiledStep
-from codegen.verify import verify
-from hil.chip import chip_step
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.reference.discrete import NewtonEuler
+from femtorque.codegen.step.base_parameters import Choice, arrange
+from femtorque.codegen.step.newton_euler import NewtonEulerStep
+from femtorque.codegen.step.noise_floor import noise_floor
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.verify import verify
+from femtorque.hil.chip import chip_step
 from tests.support.oracle import (
     peak,
     planar_chain,

@@ -18,18 +18,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.emit import sources as emit
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.loop_assembly import assemble
-from codegen.model.modes import schedule
-from codegen.motion.random import random_motion
-from codegen.motion.trajectory import load as load_motion
-from codegen.reference.wrench import Wrench
-from codegen.step.scheme import model_of
-from codegen.toolchain import wrench_library as compiled_wrench
-from codegen.toolchain.host_compiler import Precision
-from codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.model.modes import schedule
+from femtorque.codegen.motion.random import random_motion
+from femtorque.codegen.motion.trajectory import load as load_motion
+from femtorque.codegen.reference.wrench import Wrench
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain import wrench_library as compiled_wrench
+from femtorque.codegen.toolchain.host_compiler import Precision
+from femtorque.codegen.toolchain.step_library import CompiledStep
 from tests.bench.arms import arms
 from tests.codegen.model import test_loop_kinds
 from tests.codegen.step import test_flexible as test_elastic_step

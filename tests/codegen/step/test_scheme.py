@@ -7,17 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.emit import step as step_source
-from codegen.mechanism.description import Mechanism
-from codegen.model.bodies import Model
-from codegen.reference import discrete as discretisation
-from codegen.reference.discrete import Planar, Spatial
-from codegen.step import scheme, search
-from codegen.step.planar import PlanarStep
-from codegen.step.scheme import model_of
-from codegen.step.single_precision import SinglePrecision
-from codegen.toolchain.step_library import CompiledStep
-from codegen.verify import check
+from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.reference.discrete import Planar, Spatial
+from femtorque.codegen.step import scheme, search
+from femtorque.codegen.step.planar import PlanarStep
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.step.single_precision import SinglePrecision
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.verify import check
 from tests.bench.arms import arms
 from tests.support.oracle import peak, planar_chain, random_chain, random_quintic, random_tree
 from tests.support.sampling import exact_at, middles

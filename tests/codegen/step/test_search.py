@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.emit import step as step_source
-from codegen.mechanism.description import Mechanism
-from codegen.step import search
-from codegen.step.scheme import model_of
+from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.step import search
+from femtorque.codegen.step.scheme import model_of
 from tests.support.oracle import random_tree
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.toolchain import known
-from codegen.toolchain.built import BuildResult, record
-from codegen.toolchain.known import Known
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import known
+from femtorque.codegen.toolchain.built import BuildResult, record
+from femtorque.codegen.toolchain.known import Known
 from tests.conftest import ROOT
 
 FILES = {"src/emitted/ft_step.c": b"int a;\n", "platformio.ini": b"[env]\n", ".platformio/appstate.json": b"{}"}

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from codegen.board import reader as boards
-from codegen.common.errors import BadInput, Refused
-from codegen.emit import sources as emit
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.toolchain import image_compiler
-from codegen.toolchain import platformio as build
-from codegen.toolchain import stack_bound as stack
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import image_compiler
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import stack_bound as stack
 
 ROOT = Path(__file__).resolve().parents[3]
 GCC = "arm-none-eabi-gcc"

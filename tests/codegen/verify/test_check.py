@@ -15,14 +15,24 @@ from hypothesis import strategies as st
 from rich.console import Console
 from scipy.optimize import brentq
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import BoardUse, Control, Encoder, Gains, Home, Joint, Limits, Mechanism, Motor
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.supported import supported
-from codegen.motion.trajectory import Trajectory, from_rows
-from codegen.verify.check import Report, examine
-from codegen.verify.check_tables import renderable
-from codegen.verify.new_file import text
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import (
+    BoardUse,
+    Control,
+    Encoder,
+    Gains,
+    Home,
+    Joint,
+    Limits,
+    Mechanism,
+    Motor,
+)
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.supported import supported
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.verify.check import Report, examine
+from femtorque.codegen.verify.check_tables import renderable
+from femtorque.codegen.verify.new_file import text
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support import oracle
 from tests.support.oracle import random_tree
@@ -228,7 +238,7 @@ def reported_or_refused(tmp_path: Path, changes: dict[tuple[int, int], str]) -> 
 
 def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
     """No-load speed and stall torque above the limits, gains of the stated rule, channels from the base outwards."""
-    from codegen.verify import new_file as init_file
+    from femtorque.codegen.verify import new_file as init_file
     from tests.codegen.mechanism.test_urdf import robot
 
     arm = load_mechanism(init_file.write("so101", tmp_path / "so101.toml", robot("so101.urdf"),

@@ -4,11 +4,11 @@ small."""
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.motors import MOTORS, fitting, named
-from codegen.mechanism.reader import load_mechanism
-from codegen.verify.check import examine
-from codegen.verify.new_file import Choice, said_of, text, write
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.motors import MOTORS, fitting, named
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.verify.check import examine
+from femtorque.codegen.verify.new_file import Choice, said_of, text, write
 from tests.codegen.mechanism.test_urdf import robot
 
 URDF = """<robot name="crab"><link name="trunk"><inertial><mass value="9"/>

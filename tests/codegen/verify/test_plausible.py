@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.verify.check import examine
-from codegen.verify.plausible import doubts
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.verify.check import examine
+from femtorque.codegen.verify.plausible import doubts
 from tests.codegen.mechanism.test_urdf import ROBOTS
 
 MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.description import Friction, Mechanism, Motor, Section
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory, from_rows
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import CompiledStep
-from codegen.verify import figures, torque
-from hil.chip import chip_step
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import Friction, Mechanism, Motor, Section
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.verify import figures, torque
+from femtorque.hil.chip import chip_step
 from tests.support.oracle import (
     peak,
     pinocchio_of,

@@ -10,21 +10,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.board import reader as boards
-from codegen.common.errors import BadInput
-from codegen.emit import sources as emit
-from codegen.mechanism.description import Beam, Mechanism, Payload
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from codegen.motion.random import TRAVEL
-from codegen.motion.trajectory import Trajectory, check_limits
-from codegen.reference import pinocchio as pinocchio_rnea
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import CompiledStep
-from codegen.verify import objects as object_check
-from codegen.verify import report as verify_report
-from codegen.verify import verify
-from hil.chip import chip_step
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.description import Beam, Mechanism, Payload
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.motion.random import TRAVEL
+from femtorque.codegen.motion.trajectory import Trajectory, check_limits
+from femtorque.codegen.reference import pinocchio as pinocchio_rnea
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.verify import objects as object_check
+from femtorque.codegen.verify import report as verify_report
+from femtorque.codegen.verify import verify
+from femtorque.hil.chip import chip_step
 from tests.support import oracle
 
 MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
@@ -308,7 +308,7 @@ def test_what_the_object_must_not_hold_is_found(line, symbol):
 
 
 def test_the_stack_bound_covers_what_the_chip_uses():
-    from hil.chip.chip_library import ChipLibrary
+    from femtorque.hil.chip.chip_library import ChipLibrary
 
     sources = emit.step_sources(model_of(arm()))
     chip = ChipLibrary(sources)

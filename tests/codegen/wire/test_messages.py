@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codegen.emit import messages as message_source
-from codegen.wire import codec, messages
-from codegen.wire.codec import BadFrame, Codec, FrameReader, text
-from codegen.wire.messages import MESSAGES
+from femtorque.codegen.emit import messages as message_source
+from femtorque.codegen.wire import codec, messages
+from femtorque.codegen.wire.codec import BadFrame, Codec, FrameReader, text
+from femtorque.codegen.wire.messages import MESSAGES
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror",
           "-ffp-contract=off"]

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from zipfile import ZipFile
 
-from codegen.common.cache import cache_directory, kept, key_of, program
-from codegen.mechanism.description import Mechanism
+from femtorque.codegen.common.cache import cache_directory, kept, key_of, program
+from femtorque.codegen.mechanism.description import Mechanism
 from tests.conftest import HANG
 from tests.firmware.app import sources, three_link
 from tests.firmware.fuzz import mixed

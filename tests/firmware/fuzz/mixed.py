@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.common.firmware import MECHANISMS
-from codegen.drive.catalogue import DRIVES
-from codegen.mechanism.description import Bus, Drive, Mechanism, Safety
-from codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.mechanism.description import Bus, Drive, Mechanism, Safety
+from femtorque.codegen.mechanism.reader import load_mechanism
 
 CAN = (Drive(DRIVES["damiao-4340"], "can2", 1, reply=0x11, pd="drive", firmware="5017"),
        Drive(DRIVES["robstride-02"], "can2", 2, sign=-1, pd="drive"),

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codegen.common.firmware import FIRMWARE
+from femtorque.codegen.common.firmware import FIRMWARE
 
 FOLDER = FIRMWARE / "proof"
 DEFAULT_MECHANISM = "three_link"

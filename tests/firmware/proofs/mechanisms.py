@@ -7,12 +7,12 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from codegen.board import reader as boards
-from codegen.common.firmware import FIRMWARE
-from codegen.drive.catalogue import DRIVES
-from codegen.emit import sources as emit
-from codegen.mechanism.description import Brake, Home, Mechanism
-from codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.firmware import FIRMWARE
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.description import Brake, Home, Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
 from tests.support import boards as on_boards
 from tests.support import bus_arm
 

@@ -20,10 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from codegen.common.cache import entry_of, kept, key_of
-from codegen.common.errors import Refused
-from codegen.common.firmware import application
-from codegen.toolchain import host_compiler
+from femtorque.codegen.common.cache import entry_of, kept, key_of
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common.firmware import application
+from femtorque.codegen.toolchain import host_compiler
 from tests.firmware.proofs import intervals, mechanisms, prover, registers
 from tests.firmware.proofs.harness import FOLDER, Run, Theorem, every
 from tests.firmware.proofs.reached import walked

@@ -14,8 +14,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from codegen.common.cache import kept, key_of
-from codegen.common.errors import Refused
+from femtorque.codegen.common.cache import kept, key_of
+from femtorque.codegen.common.errors import Refused
 
 VERSION = "6.6.0"
 RELEASE = "trixie"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codegen.common.firmware import FIRMWARE
+from femtorque.codegen.common.firmware import FIRMWARE
 from tests.firmware.proofs import mechanisms
 
 ROOMS = ("src", "chip")

@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from codegen.mechanism.description import Brake, Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import knots
-from codegen.toolchain import platformio as build
-from codegen.toolchain.built import BuildResult
-from hil.board.senses import Senses
-from hil.board.servo_steps import ServoSteps
-from hil.board.virtual import VirtualBoard
-from hil.chip.registers import Bus, Peripheral
-from hil.cost.measure import short_motion
-from hil.plant.choose import plant_of
-from hil.play.connect import session_with
-from hil.play.run import play
+from femtorque.codegen.mechanism.description import Brake, Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain.built import BuildResult
+from femtorque.hil.board.senses import Senses
+from femtorque.hil.board.servo_steps import ServoSteps
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.chip.registers import Bus, Peripheral
+from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.play.connect import session_with
+from femtorque.hil.play.run import play
 from tests.conftest import ROOT
 from tests.support.boards import IMAGES as BUILT
 from tests.support.boards import image

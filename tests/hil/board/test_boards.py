@@ -6,20 +6,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.board import reader as boards
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.description import Mechanism
-from codegen.motion.trajectory import Trajectory, knots
-from codegen.toolchain import platformio as build
-from codegen.wire.messages import FAULTS, STATES
-from hil.board.bridges import Bridge
-from hil.board.virtual import VirtualBoard
-from hil.cost.measure import short_motion
-from hil.plant.rigid import Plant
-from hil.play.connect import session_with
-from hil.play.run import play, run
-from hil.scenarios.demo import TRAJECTORY
-from host.link.session import Session
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, knots
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.wire.messages import FAULTS, STATES
+from femtorque.hil.board.bridges import Bridge
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.connect import session_with
+from femtorque.hil.play.run import play, run
+from femtorque.hil.scenarios.demo import TRAJECTORY
+from femtorque.host.link.session import Session
 from tests.support import rig
 from tests.support.boards import DRIVING, IMAGES, driven, image, three_link
 

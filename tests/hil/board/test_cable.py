@@ -6,11 +6,11 @@ import socket
 
 import pytest
 
-from codegen.common.errors import Refused
-from hil.board.cable import Cable
-from hil.board.virtual import VirtualBoard
-from hil.plant.rigid import Plant
-from hil.play.connect import session_with
+from femtorque.codegen.common.errors import Refused
+from femtorque.hil.board.cable import Cable
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.connect import session_with
 from tests.support import rig
 
 

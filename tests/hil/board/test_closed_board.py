@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory, from_rows, knots
-from codegen.toolchain import platformio as build
-from hil.board.virtual import VirtualBoard, VirtualClock
-from hil.plant.choose import Wired, plant_of, wired
-from hil.play import pil
-from hil.play.run import Idle, Result, in_motion, play
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
+from femtorque.hil.plant.choose import Wired, plant_of, wired
+from femtorque.hil.play import pil
+from femtorque.hil.play.run import Idle, Result, in_motion, play
 from tests.support.closed import Closed
 from tests.support.closed_motions import MECHANISMS
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.toolchain import platformio as build
-from hil.board.holding_brakes import HoldingBrakes
-from hil.board.virtual import VirtualBoard
-from hil.chip.registers import Bus
-from hil.plant.choose import plant_of
-from hil.plant.rigid import Plant
-from hil.play.connect import session_with
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.holding_brakes import HoldingBrakes
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.chip.registers import Bus
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.connect import session_with
 from tests.conftest import ROOT
 from tests.support.boards import IMAGES, image
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hil.board.disturbance import Disturbance
+from femtorque.hil.board.disturbance import Disturbance
 
 FRAMES = [bytes([1 + i % 250, 7, 9, 0]) for i in range(2000)]
 

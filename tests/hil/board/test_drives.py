@@ -13,22 +13,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput
-from codegen.drive.budget import Wire, load
-from codegen.motion.trajectory import knots
-from codegen.toolchain import platformio as build
-from codegen.verify.bus_loads import bus_loads
-from codegen.verify.check import examine
-from hil.board.faults import FAULTS, inject
-from hil.board.played import VirtualClock
-from hil.board.virtual import VirtualBoard
-from hil.bus.frame import INTERMISSION, image
-from hil.bus.wire import Passed
-from hil.cost.measure import short_motion
-from hil.plant.choose import plant_of
-from hil.play.connect import session_with
-from hil.play.run import Result, play
-from host.link.session import Session
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.drive.budget import Wire, load
+from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.verify.bus_loads import bus_loads
+from femtorque.codegen.verify.check import examine
+from femtorque.hil.board.faults import FAULTS, inject
+from femtorque.hil.board.played import VirtualClock
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.bus.frame import INTERMISSION, image
+from femtorque.hil.bus.wire import Passed
+from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.play.connect import session_with
+from femtorque.hil.play.run import Result, play
+from femtorque.host.link.session import Session
 from tests.support import rig
 from tests.support.boards import IMAGES
 from tests.support.bus_arm import arm, at_rate

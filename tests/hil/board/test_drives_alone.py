@@ -12,11 +12,11 @@ from pathlib import Path
 import can
 import pytest
 
-from codegen.common.errors import BadInput
-from hil.board.drives_alone import DrivesAlone
-from hil.bus.frame import Frame
-from hil.bus.gateway import frame_of, line_of
-from hil.plant.choose import plant_of
+from femtorque.codegen.common.errors import BadInput
+from femtorque.hil.board.drives_alone import DrivesAlone
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.gateway import frame_of, line_of
+from femtorque.hil.plant.choose import plant_of
 from tests.support import rig
 from tests.support.bus_arm import ARM, file_of
 

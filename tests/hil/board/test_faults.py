@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput
-from codegen.motion.trajectory import from_rows
-from hil.play.run import run
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.motion.trajectory import from_rows
+from femtorque.hil.play.run import run
 from tests.support import boards, rig
 
 

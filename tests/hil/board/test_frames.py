@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.drive.can import Frame
-from codegen.mechanism.description import Mechanism
-from codegen.motion.trajectory import knots
-from codegen.toolchain import platformio as build
-from codegen.wire.codec import Home
-from codegen.wire.units import to_wire
-from hil.board.virtual import VirtualBoard
-from hil.cost.measure import short_motion
-from hil.drives.drive import Drive
-from hil.plant.choose import plant_of
-from hil.play.run import play
+from femtorque.codegen.drive.can import Frame
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.wire.codec import Home
+from femtorque.codegen.wire.units import to_wire
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.drives.drive import Drive
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.play.run import play
 from tests.support.boards import IMAGES
 from tests.support.bus_arm import arm
 from tests.support.drives import Bussed

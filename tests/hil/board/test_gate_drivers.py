@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from codegen.common.errors import Refused
-from codegen.wire.codec import Probe
-from codegen.wire.messages import FAULTS, STATES
-from hil.board import drv8301
-from hil.board.drv8301 import CONTROL_2, Drv8301
-from hil.board.virtual import VirtualBoard
-from host.link.session import Session
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.wire.codec import Probe
+from femtorque.codegen.wire.messages import FAULTS, STATES
+from femtorque.hil.board import drv8301
+from femtorque.hil.board.drv8301 import CONTROL_2, Drv8301
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.host.link.session import Session
 from tests.support import rig
 from tests.support.boards import image
 

@@ -9,20 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.common.firmware import MECHANISMS, application
-from codegen.drive.budget import Wire, load
-from codegen.motion.trajectory import Trajectory, knots
-from codegen.toolchain.host_compiler import build as build_c
-from hil.board.virtual import VirtualBoard
-from hil.drives import sts
-from hil.drives.sts import Sts3215
-from hil.plant.choose import plant_of
-from hil.plant.rigid import Plant
-from hil.play.connect import session_with
-from hil.play.run import Result, play
-from host.link.session import Session
-from host.record import log as logs
-from host.show.findings import Findings
+from femtorque.codegen.common.firmware import MECHANISMS, application
+from femtorque.codegen.drive.budget import Wire, load
+from femtorque.codegen.motion.trajectory import Trajectory, knots
+from femtorque.codegen.toolchain.host_compiler import build as build_c
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.drives import sts
+from femtorque.hil.drives.sts import Sts3215
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.connect import session_with
+from femtorque.hil.play.run import Result, play
+from femtorque.host.link.session import Session
+from femtorque.host.record import log as logs
+from femtorque.host.show.findings import Findings
 from tests.support import rig
 from tests.support.servos import arm
 

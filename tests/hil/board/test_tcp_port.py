@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from codegen.wire.codec import Codec, Hello
-from hil.board.tcp_port import HOST, METHODS, TcpPort
+from femtorque.codegen.wire.codec import Codec, Hello
+from femtorque.hil.board.tcp_port import HOST, METHODS, TcpPort
 from tests.conftest import HANG
 
 FRAME = b"\0" + Codec(3).encode(Hello(), 0)

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput, Refused
-from codegen.motion.trajectory import knots
-from hil.board.virtual import VirtualBoard
-from hil.plant.rigid import Plant
-from hil.play.connect import session_with
-from hil.play.run import identical
-from host.link.configuration import Configuration
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.motion.trajectory import knots
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.connect import session_with
+from femtorque.hil.play.run import identical
+from femtorque.host.link.configuration import Configuration
 from tests.support import rig
 
 
@@ -188,7 +188,7 @@ class Paced:
 def test_a_served_board_sleeps_where_nothing_is_due(monkeypatch):
     """Runs of 0.1 ms each and 4 % of the time that they grant: for a second they may come once in a millisecond."""
     board = Paced(run=1e-4, grant=0.04)
-    monkeypatch.setattr("hil.board.virtual.time", board)
+    monkeypatch.setattr("femtorque.hil.board.virtual.time", board)
     VirtualBoard.serve(board, until=lambda: board.now > 1.0)
     assert board.seconds == pytest.approx(1.0, abs=3e-3) and board.latest < 3e-3
     assert board.worked < 0.15
@@ -196,7 +196,7 @@ def test_a_served_board_sleeps_where_nothing_is_due(monkeypatch):
 
 def test_a_served_board_that_was_too_slow_does_not_run_after_lost_time(monkeypatch):
     board = Paced(run=0.0, grant=2.0)
-    monkeypatch.setattr("hil.board.virtual.time", board)
+    monkeypatch.setattr("femtorque.hil.board.virtual.time", board)
     VirtualBoard.serve(board, until=lambda: board.now > 10.0)
     lost = board.now - board.seconds
     assert lost == pytest.approx(5.0, abs=0.1)

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from codegen.drive import can
-from hil.bus.frame import ACK, DELIMITER, END, INTERMISSION, SIZES, Frame, crc15, image, stuffed
+from femtorque.codegen.drive import can
+from femtorque.hil.bus.frame import ACK, DELIMITER, END, INTERMISSION, SIZES, Frame, crc15, image, stuffed
 
 BIT, DATA_BIT = 1e-6, 2e-7
 TAIL = DELIMITER + ACK + END

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hil.bus.frame import Frame, image
-from hil.chip.registers import Unmodelled
-from hil.chip.stm32f4.bxcan import INTERRUPTS, BxCan, Filters
+from femtorque.hil.bus.frame import Frame, image
+from femtorque.hil.chip.registers import Unmodelled
+from femtorque.hil.chip.stm32f4.bxcan import INTERRUPTS, BxCan, Filters
 from tests.support.can_bench import Bench
 
 CAN1, CAN2 = 0x40006400, 0x40006800

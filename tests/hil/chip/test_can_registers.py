@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from hil.chip.stm32f4 import bxcan
-from hil.chip.stm32f4.bxcan import BxCan, Filters
-from hil.chip.stm32g4 import fdcan
-from hil.chip.stm32g4.fdcan import Fdcan, FirstFdcan
+from femtorque.hil.chip.stm32f4 import bxcan
+from femtorque.hil.chip.stm32f4.bxcan import BxCan, Filters
+from femtorque.hil.chip.stm32g4 import fdcan
+from femtorque.hil.chip.stm32g4.fdcan import Fdcan, FirstFdcan
 from tests.firmware import register_map
 from tests.hil.chip import test_bxcan, test_fdcan
 

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from hil.chip.registers import Unmodelled
+from femtorque.hil.chip.registers import Unmodelled
 from tests.hil.images import Program
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from codegen.board import reader as boards
-from codegen.verify.check import examine
-from hil.chip.stm32.probe import NoAnswer, Probe
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.verify.check import examine
+from femtorque.hil.chip.stm32.probe import NoAnswer, Probe
 from tests.firmware.test_chip import ARMED, Machine
 from tests.support.rig import three_link
 

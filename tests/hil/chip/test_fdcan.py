@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hil.bus.frame import Frame, image
-from hil.chip.registers import Unmodelled
-from hil.chip.stm32g4.fdcan import INTERRUPTS, Block, Fdcan, FirstFdcan, MessageRam
+from femtorque.hil.bus.frame import Frame, image
+from femtorque.hil.chip.registers import Unmodelled
+from femtorque.hil.chip.stm32g4.fdcan import INTERRUPTS, Block, Fdcan, FirstFdcan, MessageRam
 from tests.support.can_bench import Bench
 
 CAN, SECOND, RAM = 0x40006400, 0x40006800, 0x4000A400

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from hil.chip.events import Events
-from hil.chip.stm32 import serial
-from hil.chip.stm32f4 import serial as f4
-from hil.chip.stm32g4 import serial as g4
+from femtorque.hil.chip.events import Events
+from femtorque.hil.chip.stm32 import serial
+from femtorque.hil.chip.stm32f4 import serial as f4
+from femtorque.hil.chip.stm32g4 import serial as g4
 
 HZ = 42_000_000
 BYTE = 420  # cycles, at 1 Mbit/s

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.emit import rnea
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.modes import has_modes
-from codegen.step.scheme import model_of
-from hil.chip.chip_library import ChipLibrary
+from femtorque.codegen.emit import rnea
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.modes import has_modes
+from femtorque.codegen.step.scheme import model_of
+from femtorque.hil.chip.chip_library import ChipLibrary
 from tests.conftest import ROOT
 from tests.support.instant import Compiled, sources
 

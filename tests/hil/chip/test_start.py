@@ -5,12 +5,12 @@ import zlib
 
 import pytest
 
-from codegen.toolchain.platformio import build
-from hil.board.virtual import VirtualBoard
-from hil.chip.elf import Image
-from hil.plant.rigid import Plant
-from hil.play.connect import session_with
-from host.link.session import fault_name
+from femtorque.codegen.toolchain.platformio import build
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.chip.elf import Image
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.connect import session_with
+from femtorque.host.link.session import fault_name
 from tests.firmware.test_chip import ARMED, Machine, mutate
 from tests.support.boards import three_link
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hil.chip.registers import Unmodelled
+from femtorque.hil.chip.registers import Unmodelled
 from tests.hil.images import Program
 
 RCC = """

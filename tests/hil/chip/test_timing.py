@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hil.chip.chip_library import ChipLibrary
-from hil.chip.timing import FlashFetch
+from femtorque.hil.chip.chip_library import ChipLibrary
+from femtorque.hil.chip.timing import FlashFetch
 
 LINE = FlashFetch.LINE
 

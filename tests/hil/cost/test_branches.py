@@ -12,20 +12,20 @@ from pathlib import Path
 
 import pytest
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.toolchain import platformio as build
-from hil.board.virtual import VirtualBoard
-from hil.chip.elf import Image
-from hil.chip.stm32.chip import FLASH_START
-from hil.chip.timing import FLASH_MEMORIES
-from hil.cost import branches
-from hil.cost.branches import Branch, Coverage
-from hil.cost.flash_watch import FlashWatch
-from hil.cost.longest_path import Seen, longest
-from hil.cost.measure import LATE, measure
-from hil.plant.rigid import Plant
-from hil.scenarios import campaign
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.chip.elf import Image
+from femtorque.hil.chip.stm32.chip import FLASH_START
+from femtorque.hil.chip.timing import FLASH_MEMORIES
+from femtorque.hil.cost import branches
+from femtorque.hil.cost.branches import Branch, Coverage
+from femtorque.hil.cost.flash_watch import FlashWatch
+from femtorque.hil.cost.longest_path import Seen, longest
+from femtorque.hil.cost.measure import LATE, measure
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.scenarios import campaign
 from tests.support import forced, tour
 from tests.support.boards import driven
 from tests.support.memory import Memory

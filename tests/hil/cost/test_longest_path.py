@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from hil.chip.stm32.chip import FLASH_START
-from hil.chip.timing import FLASH_MEMORIES, REFILL, FlashFetch
-from hil.cost import branches
-from hil.cost.longest_path import EXCEPTION, Seen, longest
+from femtorque.hil.chip.stm32.chip import FLASH_START
+from femtorque.hil.chip.timing import FLASH_MEMORIES, REFILL, FlashFetch
+from femtorque.hil.cost import branches
+from femtorque.hil.cost.longest_path import EXCEPTION, Seen, longest
 from tests.hil.images import Program
 
 MEMORY = FLASH_MEMORIES["stm32f4"]

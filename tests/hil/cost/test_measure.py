@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.common.errors import Refused
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import check_limits, check_streamable
-from codegen.toolchain import platformio as build
-from hil.cost.measure import LATE, measure, response, short_motion
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import check_limits, check_streamable
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.cost.measure import LATE, measure, response, short_motion
 from tests.support import rig
 from tests.support.boards import driven, three_link
 
@@ -53,7 +53,7 @@ def test_duties_are_late_where_the_firmware_says():
 
 def test_a_long_path_through_code_not_come_to_is_refused(monkeypatch):
     """A quarter of a million cycles. The same of current loops, which there are not, counts nothing."""
-    monkeypatch.setattr("hil.cost.measure.longest", lambda image, roots, *_, unseen: 250_000)
+    monkeypatch.setattr("femtorque.hil.cost.measure.longest", lambda image, roots, *_, unseen: 250_000)
     mechanism = rig.three_link()
     with pytest.raises(Refused,
                        match=r"a control tick may take 253\d{3} cycles: 3\d{3} seen, \d{3} of them waiting for "

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.toolchain import platformio as build
-from hil.board.virtual import VirtualBoard
-from hil.cost.measure import measure
-from hil.plant.rigid import Plant
-from hil.play.run import folder
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.cost.measure import measure
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.run import folder
 from tests.support.course import Course
 
 ROOT = Path(__file__).parents[3]

@@ -11,13 +11,13 @@ import pytest
 from damiao_motor.core import motor as damiao_motor
 from robstride import client as robstride_client
 
-from codegen.drive.catalogue import CATALOGUE
-from hil.bus.frame import Frame
-from hil.drives import catalogue
-from hil.drives.damiao import FAULTS, READ_ONLY, WHOLE, Damiao
-from hil.drives.fields import Ranges
-from hil.drives.mini_cheetah import CubeMars, MiniCheetah
-from hil.drives.robstride import RobStride
+from femtorque.codegen.drive.catalogue import CATALOGUE
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.drives import catalogue
+from femtorque.hil.drives.damiao import FAULTS, READ_ONLY, WHOLE, Damiao
+from femtorque.hil.drives.fields import Ranges
+from femtorque.hil.drives.mini_cheetah import CubeMars, MiniCheetah
+from femtorque.hil.drives.robstride import RobStride
 from tests.support.drive_bench import DriveBench, damped
 
 TURN = 2 * math.pi

@@ -7,10 +7,10 @@ import math
 import pytest
 from scservo_sdk import COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, protocol_packet_handler
 
-from hil.bus.clock import OwnClock
-from hil.bus.half_duplex import OneWire
-from hil.drives import sts, sts_motor
-from hil.drives.sts import Sts3215
+from femtorque.hil.bus.clock import OwnClock
+from femtorque.hil.bus.half_duplex import OneWire
+from femtorque.hil.drives import sts, sts_motor
+from femtorque.hil.drives.sts import Sts3215
 
 
 class Bench:

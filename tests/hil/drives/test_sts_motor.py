@@ -6,9 +6,9 @@ import ctypes
 import random
 import struct
 
-from codegen.toolchain import host_compiler
-from hil.drives import sts_motor
-from hil.drives.sts_motor import ERRORS, Motor
+from femtorque.codegen.toolchain import host_compiler
+from femtorque.hil.drives import sts_motor
+from femtorque.hil.drives.sts_motor import ERRORS, Motor
 
 CDEF = "double sts_terminal(void *m, double now, double angle, double velocity, double current);"
 LIMITS = {sts_motor.HOTTEST: 45, sts_motor.HIGHEST: 140, sts_motor.LOWEST: 40, sts_motor.SWITCH: 45,

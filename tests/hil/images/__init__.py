@@ -7,9 +7,9 @@ import struct
 import subprocess
 from pathlib import Path
 
-from hil.chip.elf import Image
-from hil.chip.stm32.chip import FLASH_START
-from hil.chip.stm32f4.chip import Stm32F405
+from femtorque.hil.chip.elf import Image
+from femtorque.hil.chip.stm32.chip import FLASH_START
+from femtorque.hil.chip.stm32f4.chip import Stm32F405
 
 HERE = Path(__file__).parent
 FLAGS = ["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-O1", "-std=c99", "-Wall", "-Werror",

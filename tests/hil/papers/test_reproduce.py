@@ -18,14 +18,14 @@ import pinocchio as pin
 import pytest
 from matplotlib.image import imread
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory
-from codegen.step.scheme import scheme_of
-from hil.papers import reproduce
-from hil.papers.finding import Finding, Number
-from hil.papers.isobe import example
-from hil.papers.two_link import TwoLink
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.step.scheme import scheme_of
+from femtorque.hil.papers import reproduce
+from femtorque.hil.papers.finding import Finding, Number
+from femtorque.hil.papers.isobe import example
+from femtorque.hil.papers.two_link import TwoLink
 from tests.conftest import HANG
 from tests.support import oracle
 from tests.support.browser import WIDTH, Browser, chromium

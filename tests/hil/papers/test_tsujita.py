@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.step.scheme import model_of
-from hil.papers import tsujita as figures_tsujita
-from hil.papers.isobe import MECHANISMS
-from hil.plant.flexible_arm import FlexiblePlant, run
-from hil.scenarios import scenario
-from hil.scenarios.wall_arm import STEP, Press, pressed
-from host.plan.tip_motion import flexible_arm, tip_motion
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.step.scheme import model_of
+from femtorque.hil.papers import tsujita as figures_tsujita
+from femtorque.hil.papers.isobe import MECHANISMS
+from femtorque.hil.plant.flexible_arm import FlexiblePlant, run
+from femtorque.hil.scenarios import scenario
+from femtorque.hil.scenarios.wall_arm import STEP, Press, pressed
+from femtorque.host.plan.tip_motion import flexible_arm, tip_motion
 from tests.support import oracle
 
 

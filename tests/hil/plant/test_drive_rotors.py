@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from hil.plant import rigid
-from hil.plant.articulated import plant as articulated
-from hil.plant.choose import Wired
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.plant import rigid
+from femtorque.hil.plant.articulated import plant as articulated
+from femtorque.hil.plant.choose import Wired
 
 ARM = Path(__file__).resolve().parents[3] / "mechanisms" / "damiao_arm.toml"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hil.plant import dry_friction, dry_friction_in_c
-from hil.plant.plant_steps import MOST
+from femtorque.hil.plant import dry_friction, dry_friction_in_c
+from femtorque.hil.plant.plant_steps import MOST
 
 
 def problem(rng: np.random.Generator, n: int, freedoms: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

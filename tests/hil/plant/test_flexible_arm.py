@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory, from_rows
-from codegen.step.scheme import model_of
-from codegen.toolchain.step_library import CompiledStep
-from hil.plant.articulated.plant import Plant as ArticulatedPlant
-from hil.plant.choose import Wired, is_arm, plant_of, refined
-from hil.plant.flexible import FlexibleArmPlant
-from hil.plant.rigid import Plant
-from hil.plant.segments import segmented
-from hil.play.run import Result, run
-from host.plan.tip_motion import flexible_arm, tip_motion
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.hil.plant.articulated.plant import Plant as ArticulatedPlant
+from femtorque.hil.plant.choose import Wired, is_arm, plant_of, refined
+from femtorque.hil.plant.flexible import FlexibleArmPlant
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.plant.segments import segmented
+from femtorque.hil.play.run import Result, run
+from femtorque.host.plan.tip_motion import flexible_arm, tip_motion
 from tests.support import oracle
 from tests.support.flexible_chain import flexible_joints
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.common.firmware import MECHANISMS
-from codegen.mechanism.description import Friction, Mechanism
-from codegen.mechanism.reader import load_mechanism
-from hil.plant.choose import FINER, plant_of
-from hil.plant.flexible import FlexibleArmPlant
-from hil.plant.flexible_steps import FlexibleSteps
-from hil.plant.plant_steps import MOST
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.description import Friction, Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.plant.choose import FINER, plant_of
+from femtorque.hil.plant.flexible import FlexibleArmPlant
+from femtorque.hil.plant.flexible_steps import FlexibleSteps
+from femtorque.hil.plant.plant_steps import MOST
 
 ARM = load_mechanism(MECHANISMS / "flexible_arm.toml")
 

@@ -8,19 +8,19 @@ import mujoco
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.mjcf import mjcf
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from codegen.motion.trajectory import from_rows
-from codegen.reference.rigid import newton_euler
-from hil.plant.choose import plant_of
-from hil.plant.mujoco import Plant
-from hil.plant.rigid import Plant as RigidPlant
-from hil.play.run import run
-from host.record.log import read
-from host.show.findings import Findings
-from host.show.report import moved
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.mjcf import mjcf
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.motion.trajectory import from_rows
+from femtorque.codegen.reference.rigid import newton_euler
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.mujoco import Plant
+from femtorque.hil.plant.rigid import Plant as RigidPlant
+from femtorque.hil.play.run import run
+from femtorque.host.record.log import read
+from femtorque.host.show.findings import Findings
+from femtorque.host.show.report import moved
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.mimic import gripper_in
 

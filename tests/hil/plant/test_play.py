@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from hil.plant import play, rigid
-from hil.plant.choose import plant_of
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.plant import play, rigid
+from femtorque.hil.plant.choose import plant_of
 from tests.support.servos import LYING
 
 OFF = np.full(2, math.nan)

@@ -9,9 +9,9 @@ import pinocchio as pin
 import pytest
 from scipy.integrate import solve_ivp
 
-from codegen.mechanism.description import Control, Encoder, Friction, Joint, Link, Mechanism, Motor
-from hil.plant.rigid import Plant
-from hil.plant.rigid_tree import RigidTree
+from femtorque.codegen.mechanism.description import Control, Encoder, Friction, Joint, Link, Mechanism, Motor
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.plant.rigid_tree import RigidTree
 from tests.support.oracle import aba, pinocchio_of, planar_chain, random_chain, random_tree
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.mechanism.description import Friction, Mechanism, Motor
-from hil.plant.plant_steps import MOST
-from hil.plant.rigid import Plant
-from hil.plant.rigid_steps import RigidSteps
+from femtorque.codegen.mechanism.description import Friction, Mechanism, Motor
+from femtorque.hil.plant.plant_steps import MOST
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.plant.rigid_steps import RigidSteps
 from tests.support.oracle import planar_chain, random_tree
 
 

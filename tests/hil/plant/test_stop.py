@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from hil.plant.choose import plant_of, wired
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.plant.choose import plant_of, wired
 from tests.conftest import ROOT
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.mechanism.edit import set_joint
-from codegen.mechanism.reader import load_mechanism
-from hil.plant.rigid import Plant
-from host.lab.bringup import judge
+from femtorque.codegen.mechanism.edit import set_joint
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.plant.rigid import Plant
+from femtorque.host.lab.bringup import judge
 from tests.support import rig
 from tests.support.plugged import Hand, plugged_in
 

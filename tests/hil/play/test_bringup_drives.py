@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from host.lab.bringup import Look, asked, judge_drive
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.host.lab.bringup import Look, asked, judge_drive
 from tests.support.bus_arm import file_of
 from tests.support.plugged import Hand, plugged_in
 

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import from_rows, knots
-from codegen.wire import messages
-from hil.board.virtual import VirtualBoard
-from hil.play.run import play
-from host.lab.bringup import Look, asked, judge_drive, usual_gear, write
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import from_rows, knots
+from femtorque.codegen.wire import messages
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.play.run import play
+from femtorque.host.lab.bringup import Look, asked, judge_drive, usual_gear, write
 from tests.support.geared import ARM, read
 from tests.support.plugged import Hand, plugged_in
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from hil.drives import sts
-from host.lab.bringup import Finding, advice, zero_of
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.drives import sts
+from femtorque.host.lab.bringup import Finding, advice, zero_of
 from tests.support.plugged import Hand, plugged_in
 from tests.support.servos import LYING, so101
 

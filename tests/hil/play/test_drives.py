@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.common.firmware import MECHANISMS
-from codegen.drive.catalogue import DRIVES
-from codegen.mechanism.description import Bus, Drive, Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import knots
-from codegen.toolchain import platformio as build
-from hil.board.virtual import VirtualBoard
-from hil.cost.measure import short_motion
-from hil.plant.choose import plant_of
-from hil.play.run import Result, play
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.mechanism.description import Bus, Drive, Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.play.run import Result, play
 from tests.support.boards import IMAGES
 
 

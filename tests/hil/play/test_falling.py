@@ -11,16 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.board import reader as boards
-from codegen.common.errors import BadInput, Refused
-from codegen.emit import board_header
-from codegen.mechanism.description import Brake, Mechanism, Safety
-from codegen.toolchain import platformio as build
-from codegen.wire.codec import Jog, Probe
-from codegen.wire.messages import FAULTS, STATES
-from hil.board.virtual import VirtualBoard
-from host.lab.bringup import bring_up
-from host.link.session import Session
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.emit import board_header
+from femtorque.codegen.mechanism.description import Brake, Mechanism, Safety
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.wire.codec import Jog, Probe
+from femtorque.codegen.wire.messages import FAULTS, STATES
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.host.lab.bringup import bring_up
+from femtorque.host.link.session import Session
 from tests.support import rig
 from tests.support.boards import DRIVING, three_link
 

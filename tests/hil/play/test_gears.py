@@ -7,12 +7,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from codegen.mechanism.description import Mechanism
-from codegen.motion.trajectory import from_rows, knots
-from hil.board.virtual import VirtualBoard
-from hil.plant.rigid import Plant
-from hil.play.connect import session_with
-from hil.play.run import Result, play
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.motion.trajectory import from_rows, knots
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.connect import session_with
+from femtorque.hil.play.run import Result, play
 from tests.support import rig
 from tests.support.geared import GEAR, geared, image, plain
 

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from codegen.mechanism.description import Friction
-from codegen.mechanism.edit import set_joint
-from codegen.mechanism.reader import load_mechanism
-from hil.plant.rigid import Plant
-from host.board import Board
-from host.lab.identify import Estimate, Identified, identify
+from femtorque.codegen.mechanism.description import Friction
+from femtorque.codegen.mechanism.edit import set_joint
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.plant.rigid import Plant
+from femtorque.host.board import Board
+from femtorque.host.lab.identify import Estimate, Identified, identify
 from tests.support import rig
 from tests.support.plugged import plugged_in
 

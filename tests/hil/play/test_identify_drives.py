@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Friction, Mechanism
-from codegen.mechanism.edit import set_joint
-from codegen.mechanism.reader import load_mechanism
-from hil.plant.rigid import Plant
-from host.board import Board
-from host.lab.identify import Identified, beside, identify, measured
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Friction, Mechanism
+from femtorque.codegen.mechanism.edit import set_joint
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.plant.rigid import Plant
+from femtorque.host.board import Board
+from femtorque.host.lab.identify import Identified, beside, identify, measured
 from tests.support import rig
 from tests.support.bus_arm import file_of
 from tests.support.plugged import plugged_in

@@ -23,22 +23,22 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from codegen.board.description import ADC_COUNTS, ADC_V
-from codegen.common.errors import BadInput, Refused
-from codegen.motion.trajectory import from_rows, knots
-from codegen.toolchain import platformio as build
-from codegen.wire.codec import Codec, Drive, FrameReader, Sense
-from codegen.wire.units import to_wire
-from hil.board.faults import FAULTS
-from hil.board.virtual import VirtualBoard, VirtualClock
-from hil.plant.rigid import Plant
-from hil.play import granted_ticks, pil
-from hil.play.run import Idle, folder, play
-from hil.scenarios import scenario
-from host.link import link
-from host.link.configuration import Configuration
-from host.link.link import Link, open_port
-from host.link.session import Session
+from femtorque.codegen.board.description import ADC_COUNTS, ADC_V
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.motion.trajectory import from_rows, knots
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.wire.codec import Codec, Drive, FrameReader, Sense
+from femtorque.codegen.wire.units import to_wire
+from femtorque.hil.board.faults import FAULTS
+from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play import granted_ticks, pil
+from femtorque.hil.play.run import Idle, folder, play
+from femtorque.hil.scenarios import scenario
+from femtorque.host.link import link
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.link.link import Link, open_port
+from femtorque.host.link.session import Session
 from tests.conftest import PatientClock
 from tests.support import rig
 

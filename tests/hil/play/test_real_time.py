@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import from_rows, knots
-from codegen.toolchain import platformio as build
-from hil.board.virtual import VirtualBoard
-from hil.cost.measure import short_motion
-from hil.plant.choose import plant_of
-from hil.play.connect import session_with
-from hil.play.run import folder, play
-from host.stream.stream import stream
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import from_rows, knots
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.play.connect import session_with
+from femtorque.hil.play.run import folder, play
+from femtorque.host.stream.stream import stream
 from tests.support.boards import image
 
 ROOT = Path(__file__).parents[3]

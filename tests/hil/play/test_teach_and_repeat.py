@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion import recorded
-from codegen.motion.trajectory import Trajectory, check_limits, check_streamable
-from hil.plant.rigid import Plant
-from hil.play.api import virtual_board
-from host.record import log as logs
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion import recorded
+from femtorque.codegen.motion.trajectory import Trajectory, check_limits, check_streamable
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.api import virtual_board
+from femtorque.host.record import log as logs
 from tests.conftest import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"

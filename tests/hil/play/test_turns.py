@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory
-from hil.play.run import Result, run
-from host.plan import plan
-from host.record import log as logs
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.hil.play.run import Result, run
+from femtorque.host.plan import plan
+from femtorque.host.record import log as logs
 from tests.conftest import ROOT
 
 START = np.array([4.0, -11.0, 3.5 * np.pi])  # rad: the first as of a UR5, the last turns without end

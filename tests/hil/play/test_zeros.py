@@ -6,10 +6,10 @@ import re
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import from_rows
-from host.record import log as logs
-from host.show.findings import ZERO_FIRST, Findings
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import from_rows
+from femtorque.host.record import log as logs
+from femtorque.host.show.findings import ZERO_FIRST, Findings
 from tests.conftest import ROOT
 from tests.support.plugged import plugged_in
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hil.scenarios import campaign, campaign_currents
+from femtorque.hil.scenarios import campaign, campaign_currents
 from tests.support import boards
 from tests.support.rig import ROOT, three_link
 
@@ -23,7 +23,7 @@ def test_that_a_sample_ends_where_it_must():
 
 
 def test_that_there_are_three_hundred_injections_and_no_two_are_alike():
-    from codegen.toolchain import platformio as build
+    from femtorque.codegen.toolchain import platformio as build
 
     arm = campaign.mechanism_of(three_link())
     every = campaign.injections(arm, build.build(arm, ROOT / "build" / "campaign").elf)

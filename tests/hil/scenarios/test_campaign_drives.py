@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from codegen.drive.catalogue import CATALOGUE
-from codegen.toolchain import platformio as build
-from hil.scenarios import campaign_drives as campaign
-from hil.scenarios import campaign_servos
+from femtorque.codegen.drive.catalogue import CATALOGUE
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.scenarios import campaign_drives as campaign
+from femtorque.hil.scenarios import campaign_servos
 from tests.support.rig import ROOT
 
 PLACE = ROOT / "build" / "campaign-drives"

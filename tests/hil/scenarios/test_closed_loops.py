@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hil.scenarios.closed_loops import LAWS, WAITS, Played, example
+from femtorque.hil.scenarios.closed_loops import LAWS, WAITS, Played, example
 
 
 def result(*rms):

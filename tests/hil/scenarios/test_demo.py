@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from hil.scenarios import demo
+from femtorque.hil.scenarios import demo
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from codegen.common.firmware import MECHANISMS
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory, from_rows
-from hil.drives.fields import Ranges, mit_command
-from hil.drives.motor import Command
-from hil.scenarios.host_loop import HZ, Desk, HostLoop, Jitter, Ran, packed
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.hil.drives.fields import Ranges, mit_command
+from femtorque.hil.drives.motor import Command
+from femtorque.hil.scenarios.host_loop import HZ, Desk, HostLoop, Jitter, Ran, packed
 
 REACH = (0.4, -0.2, 0.1)  # rad
 TIMES = (0.8, 1.4)  # s: until it is there, and at rest

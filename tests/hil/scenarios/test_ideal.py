@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory, from_rows
-from hil.scenarios.ideal import FEEDFORWARDS, track
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.hil.scenarios.ideal import FEEDFORWARDS, track
 from tests.support.closed_motions import MECHANISMS
 
 CLOSED = {"four_bar": 0.7, "five_bar": 0.8, "five_bar_3": 0.8, "five_bar_4": 0.8, "three_rrr": 0.65,

@@ -7,9 +7,9 @@ import json
 import pytest
 
 import femtorque
-from codegen.common.errors import BadInput
-from hil.board.virtual import VirtualClock
-from hil.scenarios.performance import perform
+from femtorque.codegen.common.errors import BadInput
+from femtorque.hil.board.virtual import VirtualClock
+from femtorque.hil.scenarios.performance import perform
 from tests.hil.play.test_pil import real_board
 
 

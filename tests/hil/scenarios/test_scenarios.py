@@ -12,9 +12,9 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import eigh
 
-from codegen.common.errors import BadInput
-from hil.play.run import Result
-from hil.scenarios import scenario, sensitivity, servo_arm, wall_arm
+from femtorque.codegen.common.errors import BadInput
+from femtorque.hil.play.run import Result
+from femtorque.hil.scenarios import scenario, sensitivity, servo_arm, wall_arm
 from tests.support import oracle
 
 FOLDER = scenario.FOLDER

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.board import reader as board
-from codegen.common.errors import Refused
-from codegen.control.gains import SampledLoop
-from codegen.mechanism.description import Motor
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from hil.scenarios import design, scenario
+from femtorque.codegen.board import reader as board
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.control.gains import SampledLoop
+from femtorque.codegen.mechanism.description import Motor
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.hil.scenarios import design, scenario
 from tests.hil.scenarios.test_scenarios import holds
 from tests.support import oracle
 

@@ -15,17 +15,17 @@ from types import SimpleNamespace
 import pytest
 from serial.tools import list_ports
 
-from codegen.board.chip import family
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.reader import load_mechanism
-from codegen.toolchain import platformio as build
 from femtorque import Board
-from hil.board.virtual import VirtualBoard
-from hil.chip.stm32.chip import unique
-from hil.plant.rigid import Plant
-from host.flash import flash as flashing
-from host.flash.flash import flash_of, pages_of, write_by_rom
-from host.flash.rom_loader import RomLoader
+from femtorque.codegen.board.chip import family
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.chip.stm32.chip import unique
+from femtorque.hil.plant.rigid import Plant
+from femtorque.host.flash import flash as flashing
+from femtorque.host.flash.flash import flash_of, pages_of, write_by_rom
+from femtorque.host.flash.rom_loader import RomLoader
 from tests.support.boards import FILE, IMAGES, image
 from tests.support.rom_fake import NACK, RomFake
 from tests.support.rom_port import at_a_port

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import pytest
 from serial.tools import list_ports
 
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.reader import load_mechanism
 from femtorque import Board
-from host.link.configuration import Configuration
-from host.link.link import Link
-from host.link.plugged import candidates
-from host.link.ports import find, survey
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.link.link import Link
+from femtorque.host.link.plugged import candidates
+from femtorque.host.link.ports import find, survey
 from tests.conftest import ROOT
 from tests.support.fake_board import ManualClock
 from tests.support.granted import GrantedClock

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codegen.common.errors import BadInput, Refused
-from codegen.wire import messages
-from host.link.about import crash
-from host.link.link import Link
-from host.link.session import Session
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.wire import messages
+from femtorque.host.link.about import crash
+from femtorque.host.link.link import Link
+from femtorque.host.link.session import Session
 from tests.support.fake_board import FakeBoard, ManualClock, configuration
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.common.errors import Refused
-from host.plan.boundary_value import Problem, count, lead_in, lead_out, settling, solved, static
+from femtorque.codegen.common.errors import Refused
+from femtorque.host.plan.boundary_value import Problem, count, lead_in, lead_out, settling, solved, static
 
 T, LONG = 1601, 4.0
 TIME = np.linspace(0.0, LONG, T)

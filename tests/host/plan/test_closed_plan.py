@@ -13,17 +13,17 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory, check_streamable
-from hil.play.api import virtual_board
-from host.plan import effort, waypoints
-from host.plan.closed_tip import ClosedTip
-from host.plan.plan import Plan, plan, straight
-from host.plan.space import Space
-from host.plan.tip import Goal
-from host.stream.preflight import examine
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, check_streamable
+from femtorque.hil.play.api import virtual_board
+from femtorque.host.plan import effort, waypoints
+from femtorque.host.plan.closed_tip import ClosedTip
+from femtorque.host.plan.plan import Plan, plan, straight
+from femtorque.host.plan.space import Space
+from femtorque.host.plan.tip import Goal
+from femtorque.host.stream.preflight import examine
 from tests.conftest import ROOT
 from tests.support.closed import Closed
 

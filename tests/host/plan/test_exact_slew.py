@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
-from hil.papers import tsujita as figures_tsujita
-from hil.scenarios.slew import Slew
-from host.plan.tip_motion import TipMotion, flexible_arm, tip_motion
+from femtorque.hil.papers import tsujita as figures_tsujita
+from femtorque.hil.scenarios.slew import Slew
+from femtorque.host.plan.tip_motion import TipMotion, flexible_arm, tip_motion
 from tests.support.exact_slew import Link
 from tests.support.flexible import EI, LENGTH, MASS, one_link
 

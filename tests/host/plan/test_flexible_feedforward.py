@@ -1,6 +1,6 @@
 """The emitted march against the torque of a boundary-value problem: two inverse models that share no equation.
 
-The march has the flexible link clamped to its joint, host.plan.tip_motion has it across its chord; so they agree to
+The march has the flexible link clamped to its joint, femtorque.host.plan.tip_motion has it across its chord; so they agree to
 second order in the deflection, and a slew for comparison is scaled down a hundred times. In the frame of the clamped
 root the boundary-value problem is not linear, but settles in a few rounds: against that the march is held at the full
 60 degrees, at which the tip bends by a fifth of the link's length.
@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
-from codegen.model.bodies import Model
-from codegen.model.flexible_tree import flexible_tree
-from codegen.toolchain.step_library import CompiledStep
-from hil.chip import chip_step
-from hil.scenarios.slew import Slew
-from host.plan import boundary_value
-from host.plan.tip_motion import flexible_arm, tip_motion
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.flexible_tree import flexible_tree
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.hil.chip import chip_step
+from femtorque.hil.scenarios.slew import Slew
+from femtorque.host.plan import boundary_value
+from femtorque.host.plan.tip_motion import flexible_arm, tip_motion
 from tests.support.flexible import LENGTH, MASS, one_link, two_link
 
 SMALL = 0.01

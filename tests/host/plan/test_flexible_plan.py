@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.description import Mechanism
-from codegen.mechanism.reader import load_mechanism
 from femtorque import main
-from host.plan import flexible_plan, tip_file
-from host.plan.tip_motion import flexible_arm
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.host.plan import flexible_plan, tip_file
+from femtorque.host.plan.tip_motion import flexible_arm
 
 HERE = Path(__file__).parents[3] / "mechanisms"
 ARM, PATH = HERE / "wall_arm.toml", HERE / "wall_arm_path.csv"

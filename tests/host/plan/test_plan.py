@@ -8,16 +8,16 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from codegen.common.errors import BadInput, Refused
-from codegen.mechanism.description import Limits
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from codegen.motion.trajectory import Trajectory, check_streamable
-from codegen.verify.torque import motor_torque
-from host.plan import effort, waypoints
-from host.plan import figure as plan_figure
-from host.plan.plan import plan
-from host.plan.tip import Goal, Tip
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import Limits
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.motion.trajectory import Trajectory, check_streamable
+from femtorque.codegen.verify.torque import motor_torque
+from femtorque.host.plan import effort, waypoints
+from femtorque.host.plan import figure as plan_figure
+from femtorque.host.plan.plan import plan
+from femtorque.host.plan.tip import Goal, Tip
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support import oracle
 from tests.support.mimic import gripper_in

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
-from codegen.mechanism.description import Beam
-from codegen.model.bodies import Model
-from hil.scenarios.slew import Slew
-from host.plan.chord_beam import End
-from host.plan.exact_link import Chain, swung
-from host.plan.tip_exact import corrected
-from host.plan.tip_motion import flexible_arm, tip_motion
+from femtorque.codegen.mechanism.description import Beam
+from femtorque.codegen.model.bodies import Model
+from femtorque.hil.scenarios.slew import Slew
+from femtorque.host.plan.chord_beam import End
+from femtorque.host.plan.exact_link import Chain, swung
+from femtorque.host.plan.tip_exact import corrected
+from femtorque.host.plan.tip_motion import flexible_arm, tip_motion
 from tests.support import flexible_chain, oracle
 from tests.support.flexible import EI, LENGTH, MASS, one_link, two_link
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from codegen.common.errors import BadInput, Refused
-from codegen.model.bodies import Model
-from hil.plant.flexible_arm import FlexiblePlant, run
-from hil.scenarios.slew import Slew
-from host.plan.boundary_value import count, roots
-from host.plan.chord_beam import ChordBeam, End
-from host.plan.tip_motion import elastic_problem, flexible_arm, tip, tip_motion
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.model.bodies import Model
+from femtorque.hil.plant.flexible_arm import FlexiblePlant, run
+from femtorque.hil.scenarios.slew import Slew
+from femtorque.host.plan.boundary_value import count, roots
+from femtorque.host.plan.chord_beam import ChordBeam, End
+from femtorque.host.plan.tip_motion import elastic_problem, flexible_arm, tip, tip_motion
 from tests.support import oracle, timoshenko
 from tests.support.flexible import EI, LENGTH, MASS, hinge, one_link, rod, two_link
 from tests.support.flexible_chain import sheared

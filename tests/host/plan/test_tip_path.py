@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.common.errors import Refused
-from hil.scenarios.slew import SMOOTH
-from host.plan.tip_motion import flexible_arm, tip
-from host.plan.tip_path import chord_motion
+from femtorque.codegen.common.errors import Refused
+from femtorque.hil.scenarios.slew import SMOOTH
+from femtorque.host.plan.tip_motion import flexible_arm, tip
+from femtorque.host.plan.tip_path import chord_motion
 from tests.support.flexible import one_link, two_link
 
 DT = 1e-3

@@ -11,11 +11,11 @@ from mcap_ros2.writer import Writer
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from codegen.mechanism.reader import load_mechanism
-from hil.papers.isobe import MECHANISMS
-from host.record import around
-from host.scene.meshes import Solid
-from host.scene.surroundings import Contact, Moment, Surroundings, Thing
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.papers.isobe import MECHANISMS
+from femtorque.host.record import around
+from femtorque.host.scene.meshes import Solid
+from femtorque.host.scene.surroundings import Contact, Moment, Surroundings, Thing
 
 PYRAMID = Solid(np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0], [-1, -1, 0]], np.float32),
                 np.array([[0, 1, 2], [0, 2, 3], [0, 3, 1], [1, 3, 2]], np.uint32), "#c79a61")

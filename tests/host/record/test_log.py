@@ -12,14 +12,14 @@ from mcap_ros2.decoder import DecoderFactory
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.reader import load_mechanism
-from host.link.configuration import Configuration
-from host.record import log as logs
-from host.scene.description import scene
-from host.show import plot
-from host.show.findings import Findings
-from host.stream.stream import stream
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.record import log as logs
+from femtorque.host.scene.description import scene
+from femtorque.host.show import plot
+from femtorque.host.show.findings import Findings
+from femtorque.host.stream.stream import stream
 from tests.conftest import ROOT
 from tests.host.stream.test_stream import a_motion, a_session
 from tests.support.damage import flipped

@@ -9,11 +9,11 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 from scipy.spatial.transform import Rotation
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from codegen.model.loop_assembly import assemble
-from hil.papers.isobe import MECHANISMS
-from host.record import robot
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.hil.papers.isobe import MECHANISMS
+from femtorque.host.record import robot
 from tests.codegen.mechanism.test_urdf import robot as example
 from tests.support import oracle
 

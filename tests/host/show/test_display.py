@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from codegen.common.firmware import MECHANISMS
-from codegen.mechanism.reader import load_mechanism
-from codegen.wire import messages
-from codegen.wire.names import flag_words
-from host.show.display import stream_bar, tracking_table
-from host.show.readable import readable
-from host.stream.stream import Progress
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.names import flag_words
+from femtorque.host.show.display import stream_bar, tracking_table
+from femtorque.host.show.readable import readable
+from femtorque.host.stream.stream import Progress
 
 
 @pytest.mark.parametrize("value, unit, shown", [

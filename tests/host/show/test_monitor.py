@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from codegen.common.errors import Refused
-from codegen.common.firmware import MECHANISMS
-from codegen.mechanism.reader import load_mechanism
-from codegen.wire import messages
-from codegen.wire.codec import Drives
-from host.link.configuration import Configuration
-from host.link.link import Link
-from host.link.session import Session
-from host.record.telemetry import about, named, sample
-from host.show.monitor import snapshot, view, watch
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.codec import Drives
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.link.link import Link
+from femtorque.host.link.session import Session
+from femtorque.host.record.telemetry import about, named, sample
+from femtorque.host.show.monitor import snapshot, view, watch
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.fake_board import FakeBoard, ManualClock, configuration
 from tests.support.tcp_board import TcpBoard

@@ -11,10 +11,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from codegen.common import colours
-from codegen.common.errors import BadInput
-from host.record import log as logs
-from host.show import compare, curves, report
+from femtorque.codegen.common import colours
+from femtorque.codegen.common.errors import BadInput
+from femtorque.host.record import log as logs
+from femtorque.host.show import compare, curves, report
 from tests.conftest import ROOT
 from tests.host.show.test_report import ACCELERATION, NOISE, RATE, T, a_run
 from tests.support.browser import chromium

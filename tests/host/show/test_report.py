@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory, from_rows
-from codegen.wire import messages
-from hil.plant.rigid import Plant
-from hil.play.run import run as play
-from host.record import export
-from host.record import log as logs
-from host.show import report
-from host.show.findings import CONSTANT, NOTHING, Findings
-from host.show.scene.page import scripts
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.codegen.wire import messages
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.run import run as play
+from femtorque.host.record import export
+from femtorque.host.record import log as logs
+from femtorque.host.show import report
+from femtorque.host.show.findings import CONSTANT, NOTHING, Findings
+from femtorque.host.show.scene.page import scripts
 from tests.conftest import ROOT
 from tests.support.browser import chromium
 
@@ -350,7 +350,7 @@ def test_a_log_without_shapes_still_tells_how_far_tips_were_bent():
 
 def test_a_run_of_a_flexible_arm_tells_of_its_tip(tmp_path):
     """On the virtual board: what the log holds is what the plant knew."""
-    from codegen.motion.trajectory import Trajectory
+    from femtorque.codegen.motion.trajectory import Trajectory
 
     mechanism = load_mechanism(ROOT / "mechanisms" / "flexible_arm.toml")
     motion = Trajectory.load(ROOT / "mechanisms" / "flexible_arm.csv", mechanism)

@@ -10,20 +10,20 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from codegen.model.loop_assembly import assemble
-from codegen.motion.trajectory import Trajectory
-from codegen.reference import flexible
-from hil.papers.isobe import MECHANISMS
-from host.plan import plan as planning
-from host.plan import waypoints
-from host.scene import description, meshes
-from host.scene.meshes import Solid
-from host.scene.motion import Motion
-from host.scene.surroundings import Contact, Moment, Thing
-from host.show import planned
-from host.show.scene import page
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.reference import flexible
+from femtorque.hil.papers.isobe import MECHANISMS
+from femtorque.host.plan import plan as planning
+from femtorque.host.plan import waypoints
+from femtorque.host.scene import description, meshes
+from femtorque.host.scene.meshes import Solid
+from femtorque.host.scene.motion import Motion
+from femtorque.host.scene.surroundings import Contact, Moment, Thing
+from femtorque.host.show import planned
+from femtorque.host.show.scene import page
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.browser import chromium
 from tests.support.mimic import gripper_in

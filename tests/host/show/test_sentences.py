@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import from_rows
-from hil.plant.rigid import Plant
-from hil.play.run import Result
-from hil.play.run import run as play
-from host.record import export
-from host.record import log as logs
-from host.scene.surroundings import Contact, Moment
-from host.show import plot, report
-from host.show.display import tracking_table
-from host.show.findings import ZERO_FIRST, Findings
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import from_rows
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.run import Result
+from femtorque.hil.play.run import run as play
+from femtorque.host.record import export
+from femtorque.host.record import log as logs
+from femtorque.host.scene.surroundings import Contact, Moment
+from femtorque.host.show import plot, report
+from femtorque.host.show.display import tracking_table
+from femtorque.host.show.findings import ZERO_FIRST, Findings
 from tests.conftest import ROOT
 from tests.host.show.test_report import ACCELERATION, NOISE, RATE, T, a_run
 

@@ -19,19 +19,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory
-from codegen.wire import messages
-from hil.play.run import run as play
-from host.link.configuration import Configuration
-from host.record.telemetry import sample
-from host.scene.description import scene
-from host.scene.surroundings import Contact, Moment
-from host.show.pages import CONNECTIONS, HEADER, PAGES, Pages
-from host.show.scene.page import scripts
-from host.show.udp import sending
-from host.show.web import HISTORY, SERVER, Again, Feed, page, serving
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.wire import messages
+from femtorque.hil.play.run import run as play
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.record.telemetry import sample
+from femtorque.host.scene.description import scene
+from femtorque.host.scene.surroundings import Contact, Moment
+from femtorque.host.show.pages import CONNECTIONS, HEADER, PAGES, Pages
+from femtorque.host.show.scene.page import scripts
+from femtorque.host.show.udp import sending
+from femtorque.host.show.web import HISTORY, SERVER, Again, Feed, page, serving
 from tests.conftest import HANG
 from tests.host.show.test_monitor import looking, refresh
 from tests.support.browser import chromium
@@ -436,7 +436,7 @@ def test_half_a_request_and_one_without_end_are_hung_up():
             server.close()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("host.show.pages.REQUEST", 0.05)
+        patch.setattr("femtorque.host.show.pages.REQUEST", 0.05)
         assert asyncio.run(half(b"GET / HTTP/1.1\r\nHost: 127")) == b""
     assert asyncio.run(half(b"GET / HTTP/1.1\r\n", b"a: b\r\n" * HEADER)) == b""
 
@@ -457,7 +457,7 @@ def test_a_page_that_is_asleep_is_let_go():
         server.close()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("host.show.pages.ASLEEP", 0.05)
+        patch.setattr("femtorque.host.show.pages.ASLEEP", 0.05)
         asyncio.run(asyncio.wait_for(asleep(), HANG))
 
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codegen.common.errors import Refused
-from codegen.motion.trajectory import Knots
-from codegen.wire import codec, messages
-from codegen.wire.units import to_wire
-from host.link.link import Link
-from host.link.retransmit import Sender, message
-from host.link.session import Session
-from host.stream.stream import Interrupts, Outcome, stream
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.motion.trajectory import Knots
+from femtorque.codegen.wire import codec, messages
+from femtorque.codegen.wire.units import to_wire
+from femtorque.host.link.link import Link
+from femtorque.host.link.retransmit import Sender, message
+from femtorque.host.link.session import Session
+from femtorque.host.stream.stream import Interrupts, Outcome, stream
 from tests.support.fake_board import FakeBoard, ManualClock, configuration
 
 

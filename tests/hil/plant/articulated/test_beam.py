@@ -10,10 +10,10 @@ from scipy.integrate import solve_bvp
 from scipy.linalg import block_diag, eigh
 from scipy.optimize import brentq
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Beam, Joint, Link, Section
-from hil.plant.articulated.plant import Plant
-from hil.plant.articulated.servo import Servo
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Beam, Joint, Link, Section
+from femtorque.hil.plant.articulated.plant import Plant
+from femtorque.hil.plant.articulated.servo import Servo
 from tests.support import oracle, timoshenko
 
 L, M, EI = 0.4, 0.24, 0.55

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion import trajectory
-from hil.plant.articulated.plant import Plant
-from hil.plant.rigid import Plant as RigidPlant
-from hil.play.run import Result, run
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion import trajectory
+from femtorque.hil.plant.articulated.plant import Plant
+from femtorque.hil.plant.rigid import Plant as RigidPlant
+from femtorque.hil.play.run import Result, run
 
 THREE_LINK = Path(__file__).parents[4] / "mechanisms" / "three_link.toml"
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from codegen.common.errors import Refused
-from codegen.mechanism.description import Friction, Limits, Motor
-from hil.plant.articulated.laws import Spring, Stop, backlash
-from hil.plant.articulated.plant import Penalty, Plant
-from hil.plant.articulated.servo import Servo
-from hil.plant.dry_friction import clamped
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Friction, Limits, Motor
+from femtorque.hil.plant.articulated.laws import Spring, Stop, backlash
+from femtorque.hil.plant.articulated.plant import Penalty, Plant
+from femtorque.hil.plant.articulated.servo import Servo
+from femtorque.hil.plant.dry_friction import clamped
 from tests.support import oracle
 
 WEIGHTLESS = (0.0, 0.0, 0.0)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from hil.plant.articulated import solids
-from hil.plant.articulated.cycle import Cycle
-from hil.plant.articulated.drives import Drives
-from hil.plant.articulated.elements import TYPES, Element, Frame
-from hil.plant.articulated.laws import Acting, Spring
-from hil.plant.articulated.loads import Loads
-from hil.plant.articulated.solids import GROUND
-from hil.plant.articulated.system import Structure, build
+from femtorque.hil.plant.articulated import solids
+from femtorque.hil.plant.articulated.cycle import Cycle
+from femtorque.hil.plant.articulated.drives import Drives
+from femtorque.hil.plant.articulated.elements import TYPES, Element, Frame
+from femtorque.hil.plant.articulated.laws import Acting, Spring
+from femtorque.hil.plant.articulated.loads import Loads
+from femtorque.hil.plant.articulated.solids import GROUND
+from femtorque.hil.plant.articulated.system import Structure, build
 from tests.support import oracle
 
 ROWS = {"fixed": 6, "hinge": 5, "slide": 5, "ball": 3, "universal": 4, "planar": 2, "strut": 0}

@@ -7,12 +7,12 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.special import ellipj, ellipk
 
-from hil.plant.articulated import solids
-from hil.plant.articulated.cycle import Cycle
-from hil.plant.articulated.elements import Element, Frame
-from hil.plant.articulated.loads import Loads
-from hil.plant.articulated.solids import GROUND
-from hil.plant.articulated.system import Structure, build
+from femtorque.hil.plant.articulated import solids
+from femtorque.hil.plant.articulated.cycle import Cycle
+from femtorque.hil.plant.articulated.elements import Element, Frame
+from femtorque.hil.plant.articulated.loads import Loads
+from femtorque.hil.plant.articulated.solids import GROUND
+from femtorque.hil.plant.articulated.system import Structure, build
 
 Z = np.array([0.0, 0.0, 1.0])
 HORIZONTAL = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])  # axis 3 along y

@@ -11,9 +11,9 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 from scipy.spatial.transform import Rotation
 
-from codegen.common.errors import Refused
-from codegen.mechanism.description import Anchor, Loop
-from hil.plant.articulated.plant import Plant
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Anchor, Loop
+from femtorque.hil.plant.articulated.plant import Plant
 from tests.support import oracle
 
 GRAVITY = 9.81

@@ -6,11 +6,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from codegen.motion.trajectory import from_rows
-from codegen.reference.pinocchio import pinocchio_of
-from hil.plant.articulated.plant import Plant
-from hil.plant.choose import plant_of
-from hil.play.run import run
+from femtorque.codegen.motion.trajectory import from_rows
+from femtorque.codegen.reference.pinocchio import pinocchio_of
+from femtorque.hil.plant.articulated.plant import Plant
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.play.run import run
 from tests.hil.plant.articulated.test_plant import accelerations
 from tests.support.mimic import gripper_in
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from codegen.mechanism.description import Anchor, Control, Joint, Link, Loop, Mechanism
-from hil.plant.articulated.plant import Plant
+from femtorque.codegen.mechanism.description import Anchor, Control, Joint, Link, Loop, Mechanism
+from femtorque.hil.plant.articulated.plant import Plant
 from tests.hil.plant.articulated.test_plant import accelerations
 from tests.support.closed import Closed
 

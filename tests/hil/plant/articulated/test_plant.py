@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Friction, Motor, Payload
-from codegen.mechanism.reader import load_mechanism
-from codegen.model.bodies import Model
-from hil.plant.articulated.plant import Plant
-from hil.plant.rigid import Plant as RigidPlant
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Friction, Motor, Payload
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.hil.plant.articulated.plant import Plant
+from femtorque.hil.plant.rigid import Plant as RigidPlant
 from tests.support import oracle
 
 MECHANISMS = Path(__file__).parents[4] / "mechanisms"

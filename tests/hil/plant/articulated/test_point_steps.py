@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.common.errors import Refused
-from codegen.mechanism.description import Anchor, Friction, Mechanism, Motor, Payload
-from codegen.mechanism.reader import load_mechanism
-from hil.plant.articulated import tree
-from hil.plant.articulated.cycle import CLOSURE
-from hil.plant.articulated.laws import Spring, Stop, backlash
-from hil.plant.articulated.plant import Penalty, Plant
-from hil.plant.articulated.point_steps import PointSteps
-from hil.plant.choose import FINER, refined
-from hil.plant.plant_steps import MOST
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Anchor, Friction, Mechanism, Motor, Payload
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.plant.articulated import tree
+from femtorque.hil.plant.articulated.cycle import CLOSURE
+from femtorque.hil.plant.articulated.laws import Spring, Stop, backlash
+from femtorque.hil.plant.articulated.plant import Penalty, Plant
+from femtorque.hil.plant.articulated.point_steps import PointSteps
+from femtorque.hil.plant.choose import FINER, refined
+from femtorque.hil.plant.plant_steps import MOST
 from tests.hil.plant.articulated.test_loops import four_bar
 from tests.hil.plant.test_rigid_steps import driven_tree
 from tests.support import oracle

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import trimesh
 
-from codegen.common.errors import BadInput
-from hil.plant.articulated import shapes, solids
+from femtorque.codegen.common.errors import BadInput
+from femtorque.hil.plant.articulated import shapes, solids
 
 STEEL = 7850.0
 

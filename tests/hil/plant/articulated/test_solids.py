@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codegen.common.errors import BadInput
-from hil.plant.articulated import solids
+from femtorque.codegen.common.errors import BadInput
+from femtorque.hil.plant.articulated import solids
 from tests.support import oracle
 
 

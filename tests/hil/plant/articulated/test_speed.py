@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codegen.mechanism.reader import load_mechanism
-from hil.plant.articulated.plant import Plant
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.plant.articulated.plant import Plant
 from tests.support import oracle
 
 SIX_AXIS = Path(__file__).parents[4] / "mechanisms" / "six_axis.toml"

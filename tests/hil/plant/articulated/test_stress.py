@@ -8,10 +8,10 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from codegen.common.errors import BadInput
-from codegen.mechanism.description import Beam, Joint, Link, Payload, Section
-from codegen.model.bodies import Model
-from hil.plant.articulated.plant import Plant
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Beam, Joint, Link, Payload, Section
+from femtorque.codegen.model.bodies import Model
+from femtorque.hil.plant.articulated.plant import Plant
 from tests.support import oracle
 
 RADIUS = 0.01

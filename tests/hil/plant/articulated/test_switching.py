@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from codegen.common.errors import Refused
-from codegen.mechanism.description import Anchor, Loop, Mechanism
-from codegen.mechanism.reader import load_mechanism
-from codegen.motion.trajectory import Trajectory
-from hil.plant.articulated.plant import Plant
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Anchor, Loop, Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.hil.plant.articulated.plant import Plant
 from tests.hil.plant.articulated.test_plant import accelerations
 from tests.support import oracle
 from tests.support.closed import Closed
