@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE, TABLE = ROOT / "docs" / "architecture.svg", ROOT / "docs" / "rooms.md"
-HOUSES = ("codegen", "host", "hil")  # each may use those before it
+HOUSES = ("codegen", "host", "hil")  # packages of femtorque; each may use those before it
 WIDTH, HEIGHT, GAP, RISE, MARGIN = 128, 40, 20, 86, 30  # of a room and between rooms, pixels
 
 Uses = dict[str, set[str]]
@@ -23,7 +23,8 @@ Uses = dict[str, set[str]]
 def modules() -> dict[str, Path]:
     """Every module of the houses by its dotted name."""
     paths = (path for house in HOUSES for path in sorted((ROOT / house).rglob("*.py")))
-    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    return {"femtorque." + ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+            for path in paths}
 
 
 def imported(tree: ast.AST, known: Iterable[str]) -> set[str]:
@@ -40,19 +41,18 @@ def imported(tree: ast.AST, known: Iterable[str]) -> set[str]:
 
 
 def room(module: str) -> str:
-    """femtorque.codegen.model.bodies is in femtorque.codegen.model."""
-    return ".".join(module.split(".")[:2])
+    """femtorque.codegen.model.bodies is in codegen.model."""
+    return ".".join(module.removeprefix("femtorque.").split(".")[:2])
 
 
 def uses() -> Uses:
     """Which rooms every room imports. A house's own __init__ is no room."""
     known = modules()
-    found: Uses = {room(name): set() for name in known if "." in name}
+    found: Uses = {room(name): set() for name in known if "." in room(name)}
     for name, path in known.items():
-        if "." in name:
-            others = {room(other) for other in imported(ast.parse(path.read_text(encoding="utf-8")), known)
-                      if "." in other}
-            found[room(name)] |= others - {room(name)}
+        if room(name) in found:
+            others = {room(other) for other in imported(ast.parse(path.read_text(encoding="utf-8")), known)}
+            found[room(name)] |= others & found.keys() - {room(name)}
     return found
 
 

@@ -1,4 +1,5 @@
-"""docs/faults.md, from the tables of femtorque.codegen.wire.messages: run `python docs/faults_page.py` after changing them."""
+"""docs/faults.md, from the tables of femtorque.codegen.wire.messages: run `python docs/faults_page.py` after changing
+them."""
 
 from __future__ import annotations
 

@@ -21,8 +21,9 @@ __version__ = "0.2.0"
 __all__ = ["BadInput", "Board", "Mechanism", "Refused", "Trajectory", "plan_motion", "report", "virtual_board"]
 
 _HOMES = {"BadInput": "femtorque.codegen.common.errors", "Refused": "femtorque.codegen.common.errors",
-          "Mechanism": "femtorque.host.api", "Trajectory": "femtorque.codegen.motion.trajectory", "Board": "femtorque.host.board",
-          "plan_motion": "femtorque.host.api", "report": "femtorque.host.api", "virtual_board": "femtorque.hil.play.api"}
+          "Mechanism": "femtorque.host.api", "Trajectory": "femtorque.codegen.motion.trajectory",
+          "Board": "femtorque.host.board", "plan_motion": "femtorque.host.api", "report": "femtorque.host.api",
+          "virtual_board": "femtorque.hil.play.api"}
 
 
 def __getattr__(name: str) -> Any:

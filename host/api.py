@@ -21,8 +21,8 @@ from femtorque.host.show.findings import Findings
 
 
 class Mechanism(description.Mechanism):
-    """A validated mechanism (all that femtorque.codegen.mechanism.description.Mechanism has), and what a script does with it
-    first."""
+    """A validated mechanism (all that femtorque.codegen.mechanism.description.Mechanism has), and what a script does
+    with it first."""
 
     @staticmethod
     def load(path: str | Path) -> Mechanism:
@@ -31,7 +31,8 @@ class Mechanism(description.Mechanism):
         return Mechanism(**{f.name: getattr(read, f.name) for f in fields(read)})
 
     def torque(self, trajectory: Trajectory | str | Path, total: bool = False) -> Torque:
-        """Feed-forward torques of every control tick of a motion, by the float64 reference (femtorque.codegen.verify.torque).
+        """Feed-forward torques of every control tick of a motion, by the float64 reference
+        (femtorque.codegen.verify.torque).
 
         total adds what the motors themselves need (Eq. 19). Raises BadInput if the motion cannot be used.
 
@@ -85,7 +86,8 @@ class Mechanism(description.Mechanism):
 def plan_motion(mechanism: description.Mechanism, points: str | Path, *, tip: str | None = None,
                 begin: ArrayLike | None = None,
                 back: bool = False, speed: float = 1.0, reserve: float = plan.RESERVE) -> plan.Plan:
-    """A jerk-limited motion within all limits through the waypoints of a TOML or CSV file (femtorque.host.plan.waypoints).
+    """A jerk-limited motion within all limits through the waypoints of a TOML or CSV file
+    (femtorque.host.plan.waypoints).
 
     tip: LINK or LINK:x,y,z. begin: joint positions (J,), by default the start pose. back: return there at the end.
     Raises BadInput for waypoints that cannot be right, Refused for those that cannot be reached or held.

@@ -1,6 +1,7 @@
 """What of its chip a board uses: pins, timers and their outputs, DMA streams, each with its user and its clock.
 
-Everything that is to be known of who uses what follows from this one walk: conflicts (`femtorque.codegen.board.checks`), the
+Everything that is to be known of who uses what follows from this one walk: conflicts
+(`femtorque.codegen.board.checks`), the
 table of pins and the clocks that are switched on (`femtorque.codegen.emit.board_header`).
 """
 

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent  # the checkout, or where packages are installed
-
-
-def shipped(name: str) -> Path:
-    """A folder of the checkout; installed, it is data of the package femtorque."""
-    installed = ROOT / "femtorque" / name
-    return installed if installed.is_dir() else ROOT / name
-
-
-FIRMWARE, MECHANISMS = shipped("firmware"), shipped("mechanisms")
+ROOT = Path(__file__).resolve().parent.parent.parent  # the checkout, or the installed package
+FIRMWARE, MECHANISMS = ROOT / "firmware", ROOT / "mechanisms"
 
 
 def application() -> dict[str, Path]:

@@ -1,4 +1,5 @@
-"""The C side of the wire: ft_messages.h and .c, from the table of femtorque.codegen.wire.messages, for a number of joints."""
+"""The C side of the wire: ft_messages.h and .c, from the table of femtorque.codegen.wire.messages, for a number of
+joints."""
 
 from __future__ import annotations
 

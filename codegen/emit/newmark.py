@@ -1,6 +1,7 @@
 """Emitted C of `scheme = "newmark"`: the paper's incremental kinematics, a loop over a table of links.
 
-Same interface as the C of femtorque.codegen.emit.step, same numbers as femtorque.codegen.reference.rigid. Time is counted in ticks, so that
+Same interface as the C of femtorque.codegen.emit.step, same numbers as femtorque.codegen.reference.rigid. Time is
+counted in ticks, so that
 dt appears only in the table: mass / dt^2, inertia / dt^2, gravity dt^2. Every body frame is turned so that its joint
 moves about or along z.
 """

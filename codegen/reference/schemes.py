@@ -65,8 +65,8 @@ def _through_modes(model: Model, motion: Motion, ticks: int,
                    part_torque: Callable[[Model, tuple[Motion, int]], Array]) -> Array:
     """Torques (ticks, J) of the streamed joints through the modes of a motion; passive ones are given none.
 
-    The cuts' forces come and go by shares (`femtorque.codegen.model.modes.shares`): any share of them is exact where all joints
-    are actuated, the rest of the tree's torque being as if there were no cut.
+    The cuts' forces come and go by shares (`femtorque.codegen.model.modes.shares`): any share of them is exact where
+    all joints are actuated, the rest of the tree's torque being as if there were no cut.
     """
     mechanism = model.mechanism
     switches = getattr(motion, "modes", ())

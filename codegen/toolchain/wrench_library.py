@@ -27,7 +27,8 @@ def sources(model: Model) -> dict[str, str]:
 
 
 def torque(model: Model, q: ArrayLike, wrench: Wrench, precision: Precision = "single") -> NDArray[np.float64]:
-    """Torques (N, n), N m or N, at positions q (N, n), rad or m. Raises BadInput as femtorque.codegen.reference.wrench.torque."""
+    """Torques (N, n), N m or N, at positions q (N, n), rad or m. Raises BadInput as
+    femtorque.codegen.reference.wrench.torque."""
     place(model.mechanism, wrench.link)
     real, bits = ("double", 64) if precision == "double" else ("float", 32)
     ffi, lib = build(sources(model), CDEF.format(real=real, bits=bits), precision, LIGHTLY)

@@ -63,8 +63,8 @@ class ChipRun(Protocol):
 
 
 class Chip(Protocol):
-    """The step on the emulated chip: positions (N + 2, J) at s_-1 .. s_N, as femtorque.codegen.verify.torque.Step; sources: its
-    C."""
+    """The step on the emulated chip: positions (N + 2, J) at s_-1 .. s_N, as femtorque.codegen.verify.torque.Step;
+    sources: its C."""
 
     def __call__(self, model: Model, positions: Array, sources: dict[str, str]) -> ChipRun: ...
 
@@ -186,7 +186,8 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Verification:
-    """Everything that was found. digest: of the image that this mechanism makes (femtorque.codegen.emit.sources.identity)."""
+    """Everything that was found. digest: of the image that this mechanism makes
+    (femtorque.codegen.emit.sources.identity)."""
 
     mechanism: Mechanism
     digest: str

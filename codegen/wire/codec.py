@@ -1,4 +1,5 @@
-"""The Python side of the wire: message classes from the table of femtorque.codegen.wire.messages, frames in COBS with CRC-32.
+"""The Python side of the wire: message classes from the table of femtorque.codegen.wire.messages, frames in COBS with
+CRC-32.
 
 A frame is COBS(type u8 | seq u16 | tag u16 | payload | crc32 u32) and a zero byte, little endian. COBS and its
 decoder come from the `cobs` package, the check sum from zlib; what is written here is only the layout.

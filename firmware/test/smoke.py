@@ -21,8 +21,8 @@ RAM_START = 0x20000000
 
 
 class Board:
-    """The image's side of the link, as a test sees it. project: the folder that `femtorque.codegen.toolchain.platformio`
-    assembled."""
+    """The image's side of the link, as a test sees it. project: the folder that
+    `femtorque.codegen.toolchain.platformio` assembled."""
 
     def __init__(self, machine: Emulator, project: Path) -> None:
         header = (project / "src" / "emitted" / "ft_digest.h").read_text(encoding="utf-8")

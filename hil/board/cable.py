@@ -5,7 +5,8 @@ from __future__ import annotations
 
 
 class Cable:
-    """name: what messages call the port. read, write, close: the host's end, as femtorque.host.link.link.Device; recv, sendall,
+    """name: what messages call the port. read, write, close: the host's end, as
+    femtorque.host.link.link.Device; recv, sendall,
     close: the board's, as a socket that does not wait. Once either has closed it, it is of no use to the other."""
 
     def __init__(self, name: str) -> None:

@@ -1,4 +1,5 @@
-"""Servos on a wire and the joints that they turn, moved on in C (servo_steps.c), as femtorque.hil.board.buses does it."""
+"""Servos on a wire and the joints that they turn, moved on in C (servo_steps.c), as femtorque.hil.board.buses does
+it."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ int64_t servo_steps(servo_line *line, double since, int64_t from, int64_t to);
 
 
 class ServoSteps:
-    """servos: by the number of their joint; signs, gears (J,): how they are mounted, as in femtorque.hil.board.buses."""
+    """servos: by the number of their joint; signs, gears (J,): how they are mounted, as in
+    femtorque.hil.board.buses."""
 
     def __init__(self, servos: Mapping[int, Sts3215], signs: Array, gears: Array, plant: Driven) -> None:
         self._servos, self._signs, self._gears, self._plant = servos, signs, gears, plant

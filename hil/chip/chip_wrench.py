@@ -29,7 +29,8 @@ void ft_wrench_entry(const ft_turn *q, uint32_t link, const ft_real *wrench,
 
 
 def torque(model: Model, q: ArrayLike, wrench: Wrench) -> NDArray[np.float64]:
-    """Torques (N, n), N m or N, at positions q (N, n), rad or m. Raises BadInput as femtorque.codegen.reference.wrench.torque."""
+    """Torques (N, n), N m or N, at positions q (N, n), rad or m. Raises BadInput as
+    femtorque.codegen.reference.wrench.torque."""
     place(model.mechanism, wrench.link)
     chip, rows = ChipLibrary(sources(model) | ENTRY), []
     link = list(wrench_source.moving_links(model)).index(wrench.link)

@@ -1,7 +1,8 @@
 """A Cortex-M4F around Unicorn: memory, exceptions, sleep, faults, and the exact count of executed instructions.
 
 Unicorn translates and runs the instructions; it has no NVIC, no SysTick and no sense of time. Those are here. Time is
-counted in processor cycles by the model of femtorque.hil.chip.timing, one basic block at a time (femtorque.hil.chip.block_counter): events
+counted in processor cycles by the model of femtorque.hil.chip.timing, one basic block at a time
+(femtorque.hil.chip.block_counter): events
 and interrupts come at block boundaries, and a register that shows time shows that of the end of the block that reads
 it.
 """

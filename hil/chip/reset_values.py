@@ -1,6 +1,7 @@
 """What the registers of a chip hold after a reset, by the vendor's own description.
 
-`python -m femtorque.hil.chip.reset_values stm32g4 STM32G474.svd` writes hil/chip/stm32g4/reset_values.txt from a CMSIS-SVD file:
+`python -m femtorque.hil.chip.reset_values stm32g4 STM32G474.svd` writes hil/chip/stm32g4/reset_values.txt from a
+CMSIS-SVD file:
 one line for each register of the peripherals below that does not come up as zero. The files are ST's, as modm keeps
 them (modm-io/cmsis-svd-stm32 on GitHub, commit c97f752f: stm32f4/STM32F405.svd, stm32g4/STM32G474.svd); those of
 cmsis-svd/cmsis-svd-data, commit 05a9562e, say the same of every register that an image touches, but for the FLASH.ACR

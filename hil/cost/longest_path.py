@@ -12,7 +12,8 @@ the sum of their cycles is the most. Three things are not read from the image:
 each
   time that it is come to. Code within it that has run may then run as often again with each turn.
 
-Each block has the cycles of femtorque.hil.chip.timing with its branch taken and, of flash, what it waits for if nothing of it is
+Each block has the cycles of femtorque.hil.chip.timing with its branch taken and, of flash, what it waits for if
+nothing of it is
 in the caches. So the same path costs more here than on the virtual board. What interrupts the tick is not part of it.
 """
 

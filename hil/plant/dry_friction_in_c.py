@@ -23,8 +23,8 @@ int friction_found(int64_t n, const double *compliance, const double *velocity, 
 
 
 def clamped(compliance: Array, velocity: Array, bound: Array) -> Array:
-    """As femtorque.hil.plant.dry_friction.clamped. Where joints of a loop can share what holds them in many ways, it is the
-    smallest but for a part in 1e5."""
+    """As femtorque.hil.plant.dry_friction.clamped. Where joints of a loop can share what holds them in many ways, it
+    is the smallest but for a part in 1e5."""
     n = len(velocity)
     if n <= MOST:
         flat, rows, m, lib = _memory(n)

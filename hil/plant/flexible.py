@@ -1,8 +1,10 @@
 """A planar arm that ends in a flexible link, as the motor board drives it: motors, friction, encoders.
 
-The equations of motion are those of femtorque.hil.plant.flexible_arm: the link from its clamped root, by elements of their own
+The equations of motion are those of femtorque.hil.plant.flexible_arm: the link from its clamped root, by elements of
+their own
 number, all mass in points. A step is Newmark's average acceleration, elasticity and dampers implicit, the speed terms
-iterated, so that no frequency of the link limits it; motors and the friction law are those of femtorque.hil.plant.rigid.
+iterated, so that no frequency of the link limits it; motors and the friction law are those of
+femtorque.hil.plant.rigid.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ ROUNDS = 3  # of the speed terms, a step: with fewer, energy drifts where a roto
 
 
 class FlexibleArmPlant(Driven):
-    """A mechanism in motion, as femtorque.hil.plant.rigid.Plant. elements: of the flexible link, a number of the plant's own.
-    compiled: whether steps are taken in C; what is here is what that is held against."""
+    """A mechanism in motion, as femtorque.hil.plant.rigid.Plant. elements: of the flexible link, a number of the
+    plant's own. compiled: whether steps are taken in C; what is here is what that is held against."""
 
     def __init__(self, mechanism: Mechanism, elements: int, max_step: float = MAX_STEP, compiled: bool = True) -> None:
         self.mechanism, self.joints, self.max_step = mechanism, mechanism.moving, max_step

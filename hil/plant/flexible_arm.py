@@ -8,7 +8,8 @@ coupled without simplification. Deflections are measured either from the root, c
 - "root": the beam keeps its length. With w the deflection along its axis, its points are drawn towards the root by
   1/2 int w'^2, which has an inertia of its own, and it bends by the angle of the axis, w' = sin: its energy is
   1/2 EI int w''^2 (1 + w'^2). Right to third order in the deflection, where the inverse model is to second;
-- "chord": the linear beam of femtorque.host.plan.chord_beam, which is the published arm's: a force of 2 N bends that by a quarter
+- "chord": the linear beam of femtorque.host.plan.chord_beam, which is the published arm's: a force of 2 N bends that
+by a quarter
   of its length, and what differs from the inverse model is dynamics.
 """
 

@@ -30,8 +30,8 @@ def has_play(joint: Joint) -> bool:
 
 
 class Plant(Driven):
-    """A rigid tree like femtorque.hil.plant.rigid's. q, v, current (n,): of the outputs, and of their motors. play: rad, at
-    the output of every servo. hand: torque (n,) that somebody exerts on the outputs, a function of the plant.
+    """A rigid tree like femtorque.hil.plant.rigid's. q, v, current (n,): of the outputs, and of their motors. play:
+    rad, at the output of every servo. hand: torque (n,) that somebody exerts on the outputs, a function of the plant.
     compiled: see femtorque.hil.plant.rigid."""
 
     def __init__(self, mechanism: Mechanism, play: float = PLAY, compiled: bool = True) -> None:

@@ -1,5 +1,5 @@
-"""Steps of a rigid plant in C (rigid_steps.c): the motors and the equations of femtorque.hil.plant.rigid, whose NumPy is what
-they are held against, to rounding."""
+"""Steps of a rigid plant in C (rigid_steps.c): the motors and the equations of femtorque.hil.plant.rigid, whose NumPy
+is what they are held against, to rounding."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 The board carries the pil image: everything of the normal one, but counts come by SENSE and duties go by DRIVE. The
 Relay here owns the port and stands where the virtual board stands: it lets the plant and the board move tick by tick,
-in lock-step (femtorque.hil.play.granted_ticks), and passes all other bytes between the port and the host's own session. Time is
-counted in ticks that the board has answered.
+in lock-step (femtorque.hil.play.granted_ticks), and passes all other bytes between the port and the host's own
+session. Time is counted in ticks that the board has answered.
 
 What the host says during a tick is executed in the tick after the next, as elsewhere. Tick k measures the plant at t_k;
 its duty is held over [t_{k+1}, t_{k+2}], as the board's output timer takes it over; outputs go on and off at once.
@@ -40,7 +40,8 @@ from femtorque.host.stream.stream import Progress
 Array = NDArray[np.float64]
 
 class Relay:
-    """A board at the end of `device`, and the plant that it is made to believe in. A femtorque.hil.board.played.PlayedBoard.
+    """A board at the end of `device`, and the plant that it is made to believe in. A
+    femtorque.hil.board.played.PlayedBoard.
 
     For the host it is also the device of its link (read, write, close). wall: the time the line takes, which is
     nothing to the plant. encoder_faults, bus_voltage, and incoming, outgoing for what host and board tell each other:
@@ -167,7 +168,8 @@ def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward:
         plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
         on_progress: Callable[[Progress], None] | None = None, wall: Clock | None = None,
         watch: Watch | None = None) -> Result:
-    """What femtorque.hil.play.run.run does, with the real board at `port` that carries the pil image. out is of no use here.
+    """What femtorque.hil.play.run.run does, with the real board at `port` that carries the pil image. out is of no
+    use here.
 
     wall: the clock by which the line is waited for. Raises BadInput and Refused, that too if the board carries
     another image; a motion that is broken off is a Result that says so.

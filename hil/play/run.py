@@ -159,7 +159,8 @@ class Witness:
 def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = True, fault: str | None = None,
         plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
         on_progress: Callable[[Progress], None] | None = None, watch: Watch | None = None, wait: float = 0.0) -> Result:
-    """Build, boot, home, arm, play, disarm. fault: a name of femtorque.hil.board.faults.FAULTS that strikes in mid-motion.
+    """Build, boot, home, arm, play, disarm. fault: a name of femtorque.hil.board.faults.FAULTS that strikes in
+    mid-motion.
 
     out: the folder the image is built in. log: RUN.mcap, what the host saw of it, as `stream` writes it. watch: around
     all that, given the host's session and the plant's truth. Raises BadInput and Refused as building does; a motion
@@ -181,8 +182,8 @@ def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], unti
           feedforward: bool = True, pil: bool = False, out: Path | None = None) -> int:
     """A virtual board in real time at a TCP port (0: any), for hosts to come and go. Returns the ticks it made.
 
-    pil: with the pil image, for femtorque.hil.play.pil.run; nothing moves here then. announce: given the url once the board is
-    there. Raises BadInput if the port is taken, Refused as building does.
+    pil: with the pil image, for femtorque.hil.play.pil.run; nothing moves here then. announce: given the url once the
+    board is there. Raises BadInput if the port is taken, Refused as building does.
     """
     built = build.build(mechanism, out or folder(mechanism, feedforward, pil), feedforward=feedforward, pil=pil)
     plant = Idle(len(mechanism.streamed)) if pil else plant_of(mechanism)
@@ -207,8 +208,8 @@ def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: b
          resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False,
          log: Path | None = None, source: Path | None = None, watch: Watch | None = None,
          wait: float = 0.0) -> Result:
-    """The host's part, from connecting to disarming, and the figures of it. pil: of a real board, by femtorque.hil.play.pil.
-    wait: s, armed, before the motion."""
+    """The host's part, from connecting to disarming, and the figures of it. pil: of a real board, by
+    femtorque.hil.play.pil. wait: s, armed, before the motion."""
     witness, clock = Witness(board), VirtualClock(board)
     step = emit.step_sources(model_of(mechanism))  # searched for once
     configuration = Configuration.of(mechanism, feedforward, pil, step)
@@ -294,7 +295,8 @@ def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int,
               step: dict[str, str] | None = None) -> bool | None:
     """Whether the image's torque_ff of a motion played in one piece equals the host's float32, bit for bit.
 
-    The host runs the same knots through the same C (femtorque.codegen.toolchain.path_library). The integer targets of both find
+    The host runs the same knots through the same C (femtorque.codegen.toolchain.path_library). The integer targets of
+    both find
     the tick at which the motion began; the torque of an interval is formed `lead` ticks before it. With loops or modes
     the host goes on from what the step had left before that tick: where dependent joints are, to the last bit, comes
     from all that the arm has done since power-on. None if the image's targets are not those of the motion in one piece,

@@ -39,7 +39,7 @@ FLOORS = (EXACT, FIELDS)
 POSES = ((0.6, 0.9, -0.5, 1.9, 0.6, 0.4, -0.5), (-0.4, 1.2, 0.4, 0.5, -0.6, -0.4, 0.5))  # rad; the last reaches out
 TIMES = (1.2, 2.4, 3.2)  # s: to the first, to the second, and at rest there
 RESTED = 0.5  # s at rest until the mean there is taken
-STALL = (1.6, 0.4)  # s: when and for how long the host does nothing: as femtorque.hil.board.faults lets it, in the middle
+STALL = (1.6, 0.4)  # s: when the host stalls, and for how long: the fault host-stall, in the middle
 BETTER = {PD: 1.0 / 10.0, HOST: 1.0 / 3.0}  # this firmware's rms error over that of others, at most
 
 
@@ -90,8 +90,8 @@ class Way:
 
 
 def on_board(mechanism: Mechanism, motion: Trajectory, feedforward: bool, fault: str | None = None) -> Way:
-    """By the exact image on the virtual board. fault: of femtorque.hil.board.faults, in the middle of the motion, after which the
-    host lets it go on."""
+    """By the exact image on the virtual board. fault: of femtorque.hil.board.faults, in the middle of the motion,
+    after which the host lets it go on."""
     folder = BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward"))
     image = build.build(mechanism, folder, feedforward=feedforward)
     with VirtualBoard(image.elf, mechanism, plant_of(mechanism)) as board:

@@ -1,6 +1,7 @@
 """What a flexible link really does under a motion of the arm's joints: a chain of rigid segments, geometrically exact.
 
-The planar link of femtorque.host.plan.chord_beam, cut into segments with springs EI / h between them (the first and the last half
+The planar link of femtorque.host.plan.chord_beam, cut into segments with springs EI / h between them (the first and
+the last half
 as long), and the rigid end part on its own spring or as one piece with the last segment. Absolute angles b_j are the
 coordinates, so that the equations are short, whatever turns or bends. With l_j the length of a body, c_j where its mass
 m_j is, I_j its inertia, M_j the mass beyond it, e_j along and n_j across it, a the acceleration of the joint less

@@ -1,6 +1,7 @@
 """The motion of a flexible tip made right for the link as it is: planned by the linear beam, tried on the exact one.
 
-What the linear inverse of femtorque.host.plan.tip_motion leaves is seen on the chain of femtorque.host.plan.exact_link, and the chord is
+What the linear inverse of femtorque.host.plan.tip_motion leaves is seen on the chain of
+femtorque.host.plan.exact_link, and the chord is
 asked for by as much more, again and again: each round leaves some hundredth. Before the path and after it the motion of
 the tip that is asked for goes on as the error does; the inverse of a vibration that the link has with its root at rest
 is no motion of the root, so that what is added to the joint dies away as the inverse's own pre- and post-actuation do.

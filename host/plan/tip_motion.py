@@ -3,8 +3,8 @@
 The arm: joints about parallel axes, rigid links, and at the end of the chain one flexible link with, perhaps, a rigid
 part beyond it, fixed or on a spring. Its chord moves like a rigid link, so the path of the tip gives the joints'
 positions "as if rigid"; the elastic coordinates along that motion are one linear boundary-value problem
-(femtorque.host.plan.boundary_value); the joint of the flexible link then turns by the chord's angle and the slope at its root,
-and the torques are the forces that hang on it. Nothing is iterated (Tsujita et al., Eqs 13-19).
+(femtorque.host.plan.boundary_value); the joint of the flexible link then turns by the chord's angle and the slope at
+its root, and the torques are the forces that hang on it. Nothing is iterated (Tsujita et al., Eqs 13-19).
 """
 
 from __future__ import annotations

@@ -28,7 +28,8 @@ LINKS = ("#8795a5", "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#0072b2", "#d55
 
 
 def scene(mechanism: Mechanism, things: Sequence[Thing] = ()) -> dict[str, Any]:
-    """Everything on the page but a motion (femtorque.host.scene.motion), as JSON can hold it. things: around the arm."""
+    """Everything on the page but a motion (femtorque.host.scene.motion), as JSON can hold it. things: around the
+    arm."""
     moving = {joint.name for joint in mechanism.moving}
     solids = visuals(mechanism)
     size = _size(mechanism)

@@ -95,7 +95,8 @@ class Feed:
 
 
 def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = None) -> str:
-    """The HTML page for one board. token: by which it may ask for the motion again. arm: femtorque.host.scene.description."""
+    """The HTML page for one board. token: by which it may ask for the motion again. arm:
+    femtorque.host.scene.description."""
     states = {name: meaning for name, (_, meaning) in messages.STATES.items()}
     return template("monitor.html", "femtorque.host.show", page=True).render(
         about=what, states=states, history=HISTORY, token=token, scene=arm, scripts=scripts() if arm else "")

@@ -1,4 +1,5 @@
-"""The frames of drives in C against those of femtorque.codegen.drive, which other people's encoders are held against."""
+"""The frames of drives in C against those of femtorque.codegen.drive, which other people's encoders are held
+against."""
 
 from __future__ import annotations
 

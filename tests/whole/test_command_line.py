@@ -277,7 +277,8 @@ def test_build_of_what_is_built_answers_the_same_without_emitting_compiling_or_r
     first = femtorque("build", MECHANISM)
     code = (
         "import atexit, sys, femtorque\n"
-        "heavy = {'femtorque.codegen.emit.sources', 'femtorque.hil.cost.measure', 'scipy', 'unicorn', 'platformio', 'elftools', 'jinja2'}\n"
+        "heavy = {'femtorque.codegen.emit.sources', 'femtorque.hil.cost.measure', 'scipy', 'unicorn', 'platformio',\n"
+        "         'elftools', 'jinja2'}\n"
         "atexit.register(lambda: print(*heavy & set(sys.modules), file=sys.stderr))\n"
         f"femtorque.main(['build', '{MECHANISM}'])\n"
     )

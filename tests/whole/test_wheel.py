@@ -22,14 +22,15 @@ import femtorque
 from femtorque.codegen.common.extras import EXTRAS
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("codegen", "host", "hil", "femtorque", "firmware", "mechanisms")
-DATA = ("firmware", "mechanisms")  # go into the package femtorque
+FOLDERS = ("codegen", "host", "hil", "firmware", "mechanisms")  # all of them go into the package femtorque
+ROOMS = ("femtorque", *FOLDERS)
 
 
 def copied(folder: Path) -> Path:
     """The checkout without its tests, in a folder of its own, for building leaves other folders behind."""
     for room in ROOMS:
-        shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__", ".pio"))
+        shutil.copytree(ROOT / room, folder / room, symlinks=True,
+                        ignore=shutil.ignore_patterns("__pycache__", ".pio"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
     return folder
@@ -47,14 +48,14 @@ def wheel(tmp_path_factory) -> Path:
 def test_the_wheel_holds_every_file_that_is_read_at_run_time(wheel):
     held = set(zipfile.ZipFile(wheel).namelist())
     skip = {"THEORY.md", "__pycache__", ".pio"}
-    wanted = {("femtorque/" if room in DATA else "") + path.relative_to(ROOT).as_posix() for room in ROOMS
+    wanted = {("femtorque/" if room in FOLDERS else "") + path.relative_to(ROOT).as_posix() for room in ROOMS
               for path in (ROOT / room).rglob("*") if path.is_file() and not skip.intersection(path.parts)}
     assert wanted - held == set()
 
 
-def test_site_packages_receives_four_packages_and_no_other_name(wheel):
+def test_site_packages_receives_one_package_and_no_other_name(wheel):
     tops = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"codegen", "femtorque", "hil", "host"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"femtorque"}
 
 
 def test_the_metadata_are_fit_for_a_package_index(wheel):
@@ -120,8 +121,8 @@ sys.path = [path for path in sys.path if path != {str(ROOT)!r}]
 
 
 def test_an_installed_copy_is_found_outside_the_checkout(installed):
-    code = ("import codegen, host, hil, femtorque; print(codegen.__file__, host.__file__, hil.__file__, "
-            "femtorque.__file__)")
+    code = ("import femtorque; from femtorque import codegen, hil, host; "
+            "print(codegen.__file__, host.__file__, hil.__file__, femtorque.__file__)")
     assert all(Path(path).is_relative_to(installed.site)
                for path in installed.run(installed.python, "-c", code).split())
 

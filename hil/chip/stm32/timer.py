@@ -20,8 +20,8 @@ _CHANNELS = range(1, 5)
 
 
 class Timer(Lendable):
-    """One timer, as `femtorque.codegen.board.chip.Timer` says: width, outputs, encoder mode, whether it counts up and down; those
-    with a repetition counter have break and MOE too.
+    """One timer, as `femtorque.codegen.board.chip.Timer` says: width, outputs, encoder mode, whether it counts up and
+    down; those with a repetition counter have break and MOE too.
 
     Outputs and counts are for the board to ask: `duty(channel)`, `outputs_on`. It gives encoder counts by `counts`
     and the level of the break pin by `set_break`. `before_change` is called before an output changes,

@@ -1,7 +1,7 @@
 """What the motor board drives, as articulated point masses: a mechanism file's solids, beams, joints, loops, motors.
 
-Used in the place of femtorque.hil.plant.rigid.Plant, without an equation of motion in common: the joint angles are read from the
-points, the equations are the paper's. Motors, encoders and the friction law along a joint are shared.
+Used in the place of femtorque.hil.plant.rigid.Plant, without an equation of motion in common: the joint angles are
+read from the points, the equations are the paper's. Motors, encoders and the friction law along a joint are shared.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ def of_motion(mechanism: Mechanism, motion: Trajectory | Motion | None) -> dict[
 
 def page(scene: dict[str, Any], said: str, verb: str) -> str:
     """HTML of what `of_motion` gave; said: a line under the title; verb: who made it."""
-    return template("scene.html", "femtorque.host.show", page=True).render(scene=scene, said=said, verb=verb, kinds=KINDS,
-                                                                 scripts=scripts())
+    return template("scene.html", "femtorque.host.show", page=True).render(
+        scene=scene, said=said, verb=verb, kinds=KINDS, scripts=scripts())
 
 
 def write(scene: dict[str, Any], said: str, verb: str, path: Path) -> None:
@@ -45,5 +45,6 @@ def write(scene: dict[str, Any], said: str, verb: str, path: Path) -> None:
 @cache
 def scripts() -> str:
     """three.js, the viewer and the controls around it, as they stand in a page."""
-    return "\n".join((files("femtorque.host.show.scene") / name).read_text(encoding="utf-8").replace("</script", "<\\/script")
+    folder = files("femtorque.host.show.scene")
+    return "\n".join((folder / name).read_text(encoding="utf-8").replace("</script", "<\\/script")
                      for name in ("three.min.js", "viewer.js", "controls.js"))

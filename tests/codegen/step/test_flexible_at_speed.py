@@ -83,8 +83,8 @@ def test_the_chain_is_a_beam_but_for_the_square_of_its_segments():
 
 
 def test_a_slew_of_60_degrees_in_half_a_second():
-    """The motion of the root by femtorque.host.plan.tip_motion for a small angle, scaled up: 5.9 rad/s where the link swings with
-    15.5."""
+    """The motion of the root by femtorque.host.plan.tip_motion for a small angle, scaled up: 5.9 rad/s where the link
+    swings with 15.5."""
     small = 1e-3
     found = tip_motion(flexible_arm(LINK, elements=5), Slew((0.0,), (small * np.pi / 3.0,), 0.5), 0.5, 2.5e-4,
                        lead=(0.25, 0.25))

@@ -1,6 +1,7 @@
 """The emitted march against the torque of a boundary-value problem: two inverse models that share no equation.
 
-The march has the flexible link clamped to its joint, femtorque.host.plan.tip_motion has it across its chord; so they agree to
+The march has the flexible link clamped to its joint, femtorque.host.plan.tip_motion has it across its chord; so they
+agree to
 second order in the deflection, and a slew for comparison is scaled down a hundred times. In the frame of the clamped
 root the boundary-value problem is not linear, but settles in a few rounds: against that the march is held at the full
 60 degrees, at which the tip bends by a fifth of the link's length.
