@@ -1,6 +1,7 @@
 """The live page's server, a process of its own: the program that streams a motion waits for no page.
 
-`femtorque.host.show.web` runs this file with nothing but the standard library. Its input is lines. First a JSON object: document,
+`femtorque.host.show.web` runs this file with nothing but the standard library. Its input is lines.
+First a JSON object: document,
 about, again, port, and history, the number of samples that a page gets which is opened late. Then a letter and a text
 each: s, a sample; a, the answer to a wish; g, why no more will come. Its output is lines too: the port, or why it
 cannot be listened at; then the token of every wish that the motion be played again. It ends with its input.

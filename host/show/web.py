@@ -1,6 +1,7 @@
 """The live page: one HTML file and a stream of server-sent events, at 127.0.0.1 alone.
 
-The page holds its own drawing code and asks nothing of any other machine. `femtorque.host.show.pages` serves it, in a process of
+The page holds its own drawing code and asks nothing of any other machine. `femtorque.host.show.pages` serves it, in a
+process of
 its own, which keeps the past for pages that are opened late: here every STATUS costs one line to that process, however
 many pages there are. All that a page may ask for is that a motion be played again, and that of a virtual board alone:
 by POST from this origin, with a token that stands in the page, where no other site can read it.
