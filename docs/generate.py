@@ -184,6 +184,7 @@ What goes wrong there has names for `--fault`:
 | `bus-babble` | a node floods the bus | `DRIVE_SILENT`: no answer gets through |
 | `bus-foreign` | another node sends under a drive's name | `ENCODER`: the joint cannot have gone there |
 | `bus-short` | the wires touch for 50 ms | `BUS_OFF`; the controller is let back, which is counted |
+| `bus-held` | something holds the bus dominant for 50 ms | `BUS_OFF` if the board was sending, else `DRIVE_SILENT` |
 | `bus-open-end` | a terminator is unplugged | goes on; frames are repeated, the bus's errors count |
 
 On a wire of servos all that keeps answers away is `DRIVE_SILENT`. A fault disables all drives that hear it: servos on a

@@ -39,7 +39,7 @@ static void asked(uint32_t bus)
     case 1:
         ft_can_acknowledge(bus);
         ft_can_abort(bus);
-        ft_can_recover(bus);
+        ft_can_recover(bus, nondet_bool());
         (void)ft_can_overrun(bus);
         (void)ft_can_off(bus);
         break;

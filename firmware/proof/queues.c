@@ -32,7 +32,11 @@ void ft_interrupt_enable(uint32_t number, uint32_t priority)
 void ft_can_acknowledge(uint32_t bus) { CLAIM(bus < FT_BUS_COUNT); }
 bool ft_can_overrun(uint32_t bus) { return bus == 0u && nondet_bool(); }
 bool ft_can_off(uint32_t bus) { return bus == 0u && nondet_bool(); }
-void ft_can_recover(uint32_t bus) { CLAIM(bus < FT_BUS_COUNT); }
+void ft_can_recover(uint32_t bus, bool enter)
+{
+    (void)enter;
+    CLAIM(bus < FT_BUS_COUNT);
+}
 uint32_t ft_can_errors(uint32_t bus) { return bus + nondet_u32(); }
 
 bool ft_can_put(uint32_t bus, const ft_frame *f)
@@ -175,7 +179,7 @@ void prove_queue_tick(void)
         break;
     default:
         ft_chip_bus_health(0, &h);
-        CLAIM(h.stale == q->stale && h.off == (q->ticks_off != 0u));
+        CLAIM(h.stale == q->stale && h.off == (q->ticks_off > 1u));
         (void)ft_chip_buses_start();
     }
     CLAIM(well());

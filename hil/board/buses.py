@@ -135,6 +135,15 @@ class Buses:
         return all(m.command.kp == m.command.torque == 0.0 and m.standing is None for m in motors) and not any(
             servo.turning for servo in self.servos.values())
 
+    def idle(self, since: float, until: float) -> None:
+        """Let time pass for drives that are enabled while the plant stands still."""
+        if not self.driving:
+            return
+        count = max(1, round((until - since) / STEP))
+        h = (until - since) / count
+        for i in range(count):
+            self._torques(h, since + i * h)
+
     def move(self, since: float, until: float, voltage: Array) -> None:
         """Let the plant go on from one time to another, s, with voltages (J,) at its motors and its drives at work."""
         count = max(1, round((until - since) / STEP))

@@ -101,6 +101,7 @@ class PlantCoupler:
                 self._plant.stop()  # without slip: how much torque they hold is not modelled
                 self._plant.hold(until - self._plant_at, volts)
             elif self._let_be() and np.all(np.abs(self._plant.v) < GRIP):
+                self._wiring.buses.idle(self._plant_at, until)
                 self._plant.hold(until - self._plant_at, volts)
             else:
                 self._move(until, volts)

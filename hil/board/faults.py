@@ -201,6 +201,12 @@ def _short(board: VirtualBoard) -> None:
     board.at(board.seconds + 0.05, lambda: setattr(wire, "shorted", False))
 
 
+def _hold(board: VirtualBoard) -> None:
+    wire = _first_on_can(board).wire
+    wire.hold()
+    board.at(board.seconds + 0.05, wire.release)
+
+
 def _unplug_terminator(board: VirtualBoard) -> None:
     _first_on_can(board).wire.terminators = 1
 
@@ -260,6 +266,7 @@ FAULTS = {
     "bus-foreign": Fault("another node sends under the name of the first drive", _on_chip(_foreign), chip=True,
                          needs=_BUS),
     "bus-short": Fault("the wires of the first bus touch for 50 ms", _on_chip(_short), chip=True, needs=_BUS),
+    "bus-held": Fault("something holds the first bus dominant for 50 ms", _on_chip(_hold), chip=True, needs=_CAN),
     "bus-open-end": Fault("a terminator of the first bus is unplugged", _on_chip(_unplug_terminator), chip=True,
                           needs=_CAN),
     "overload": Fault("somebody leans on the first joint for longer than its motor can bear", _leaned_on, chip=True,

@@ -112,7 +112,8 @@ static void ft_bus_ask(uint32_t bus)
 }
 
 /* Let a controller that has left the bus back, in the first two ticks of
- * every tenth of a second: into initialisation and out of it. */
+ * every tenth of a second: into initialisation and out of it, whatever it says
+ * meanwhile of where it is. */
 static void ft_bus_recover(ft_bus_queue *q, uint32_t bus)
 {
     if (!ft_can_off(bus)) {
@@ -121,8 +122,9 @@ static void ft_bus_recover(ft_bus_queue *q, uint32_t bus)
     }
     if (q->ticks_off == 0)
         q->offs++;
-    if (q->ticks_off % FT_RECOVERY_TICKS < 2u)
-        ft_can_recover(bus);
+    uint32_t tick = q->ticks_off % FT_RECOVERY_TICKS;
+    if (tick < 2u)
+        ft_can_recover(bus, tick == 0);
     q->ticks_off++;
 }
 
@@ -155,7 +157,7 @@ void ft_chip_bus_health(uint32_t bus, ft_bus_health *h)
 {
     const ft_bus_queue *q = &ft_queues[bus];
     uint32_t errors = ft_can_errors(bus);
-    h->off = q->ticks_off != 0;
+    h->off = q->ticks_off > 1u; /* one tick alone: it looks for a pause */
     h->sending = (uint8_t)errors;
     h->receiving = (uint8_t)(errors >> 8);
     h->offs = q->offs;

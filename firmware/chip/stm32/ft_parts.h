@@ -91,7 +91,7 @@ bool ft_can_overrun(uint32_t bus);      /* since last asked */
 void ft_can_abort(uint32_t bus);        /* what has not gone yet */
 uint32_t ft_can_waiting(uint32_t bus);  /* how many have not */
 bool ft_can_off(uint32_t bus);          /* it takes no part in the bus */
-void ft_can_recover(uint32_t bus);      /* so that it does again */
+void ft_can_recover(uint32_t bus, bool enter); /* initialisation, or leave */
 uint32_t ft_can_errors(uint32_t bus);   /* sending, receiving << 8 */
 
 /* USARTs on one wire, one family's. wire: its number. What comes goes to a

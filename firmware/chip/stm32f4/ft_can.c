@@ -135,14 +135,14 @@ bool ft_can_off(uint32_t bus)
            (can->MSR & (CAN_MSR_INAK | CAN_MSR_SLAK)) != 0;
 }
 
-/* Ask for initialisation, or, where that has been granted, to leave it: then
- * it waits for 128 pauses on the bus. On the fall-back clock it stays there. */
-void ft_can_recover(uint32_t bus)
+/* Ask for initialisation, or to leave it: then it waits for a pause on the bus,
+ * until when it still says that it is there, and for 128 more if it was off.
+ * On the fall-back clock it stays there. */
+void ft_can_recover(uint32_t bus, bool enter)
 {
     CAN_TypeDef *can = ft_can_table[bus].can;
-    bool inside = (can->MSR & CAN_MSR_INAK) != 0;
-    can->MCR = FT_AWAKE |
-               (inside && ft_clock_good() ? 0u : (uint32_t)CAN_MCR_INRQ);
+    bool leave = !enter && ft_clock_good();
+    can->MCR = FT_AWAKE | (leave ? 0u : (uint32_t)CAN_MCR_INRQ);
 }
 
 uint32_t ft_can_errors(uint32_t bus)

@@ -159,23 +159,29 @@ uint32_t ft_can_waiting(uint32_t bus)
     return waiting;
 }
 
+/* It is off, or has not yet seen a pause on the bus. */
 bool ft_can_off(uint32_t bus)
 {
     const FDCAN_TypeDef *can = ft_can_table[bus].can;
-    return (can->CCCR & FDCAN_CCCR_INIT) != 0 || (can->PSR & FDCAN_PSR_BO) != 0;
+    uint32_t status = can->PSR;
+    return (can->CCCR & FDCAN_CCCR_INIT) != 0 ||
+           (status & FDCAN_PSR_BO) != 0 || (status & FDCAN_PSR_ACT) == 0;
 }
 
-/* Leave initialisation: then it waits for 129 pauses on the bus. */
-void ft_can_recover(uint32_t bus)
+/* Leave initialisation, which it has entered by itself: then it waits for 129
+ * pauses on the bus. */
+void ft_can_recover(uint32_t bus, bool enter)
 {
     const ft_can *c = &ft_can_table[bus];
-    if (ft_clock_good())
+    if (!enter && ft_clock_good())
         c->can->CCCR = ft_can_control(c);
 }
 
 uint32_t ft_can_errors(uint32_t bus)
 {
     uint32_t errors = ft_can_table[bus].can->ECR;
-    return (errors >> FDCAN_ECR_TEC_Pos & 0xFFu) |
-           (errors >> FDCAN_ECR_REC_Pos & 0x7Fu) << 8;
+    uint32_t receiving = (errors & FDCAN_ECR_RP) != 0 /* it counts no further */
+                             ? 128u
+                             : errors >> FDCAN_ECR_REC_Pos & 0x7Fu;
+    return (errors >> FDCAN_ECR_TEC_Pos & 0xFFu) | receiving << 8;
 }

@@ -306,6 +306,8 @@ typedef struct {
 #define FDCAN_NBTP_NSJW_Pos 25u
 #define FDCAN_ECR_TEC_Pos 0u
 #define FDCAN_ECR_REC_Pos 8u
+#define FDCAN_ECR_RP (1u << 15)
+#define FDCAN_PSR_ACT (3u << 3)
 #define FDCAN_PSR_BO (1u << 7)
 #define FDCAN_TDCR_TDCO_Pos 8u
 #define FDCAN_IR_RF0N (1u << 0)

@@ -180,7 +180,8 @@ def test_commands_are_with_the_drives_when_check_says(kind):
 
 
 STATES = {"drive-silent": "DRIVE_SILENT", "drive-ails": "DRIVE_FAULT", "drive-restarts": "DRIVE_SILENT",
-          "bus-babble": "DRIVE_SILENT", "bus-foreign": "ENCODER", "bus-short": "BUS_OFF"}
+          "bus-babble": "DRIVE_SILENT", "bus-foreign": "ENCODER", "bus-short": "BUS_OFF",
+          "bus-held": "DRIVE_SILENT"}  # a drive was sending: the board is not off
 
 
 @pytest.mark.parametrize(("kind", "fault", "name"), [
@@ -280,6 +281,65 @@ def test_the_bus_is_back_after_a_short_and_the_arm_moves_again(kind, controller)
         on.run(0.02)
         assert all(drive.driving for drive in drives(on))
         again.link.close()
+
+
+@pytest.mark.parametrize("release", np.arange(0.102, 0.1041, 250e-6))
+@pytest.mark.parametrize(("kind", "controller", "sends"), [
+    ("damiao", "CAN1", lambda can: can.read(0x04, 4) & 1 << 8),  # MSR.TXM
+    ("fd", "FDCAN1", lambda can: can.read(0x44, 4) >> 3 & 3 == 3)])  # PSR.ACT
+def test_the_bus_is_back_after_it_was_held_dominant_whenever_it_is_released(kind, controller, sends, release):
+    """The board is off, since it was sending. It tries anew every 102 ticks, in two of them."""
+    with board(kind) as on:
+        session, can, wire = armed(on), on.chip.cans[controller], on.wiring.buses.wires["can1"]
+        on.run(0.02)
+        while not sends(can):
+            on.run(2e-6)
+        wire.hold()
+        on.run(0.01)
+        assert can.counters.off and not on.outputs_safe()
+        on.run(release - 0.01)
+        assert on.outputs_safe() and not any(drive.driving for drive in drives(on))
+        wire.release()
+        on.run(0.01)
+        assert not can.counters.off and all(drive.commanded > on.seconds - 2e-3 for drive in drives(on))
+        session.link.close()
+
+
+@pytest.mark.parametrize(("kind", "hears", "most"), [
+    ("damiao", lambda on: on.chip.cans["CAN1"].read(0x04, 4) & 1 << 9, 255),  # MSR.RXM; ESR.REC has eight bits
+    ("fd", lambda on: on.chip.cans["FDCAN1"].read(0x44, 4) >> 3 & 3 == 2, 128)])  # PSR.ACT; ECR.REC has seven, and RP
+def test_errors_in_sending_and_in_hearing_are_told_apart(kind, hears, most):
+    """Nobody answers: 128 in sending. Then the bus is held while a drive sends."""
+    with board(kind) as on:
+        session = session_with(on)
+        session.connect()
+        while not on.wiring.buses.wires["can1"].idle:
+            on.run(2e-6)
+        for drive in drives(on):
+            drive.cut = True
+        session.wait(lambda: session.drives is not None and session.drives.sending[0] == 128, 0.5, "sends well")
+        assert session.drives.receiving[0] == 0
+        for drive in drives(on):
+            drive.cut = False
+        session.wait(lambda: session.drives.sending[0] == 0, 0.5, "has errors still")
+        while not hears(on):
+            on.run(2e-6)
+        on.wiring.buses.wires["can1"].hold()
+        session.wait(lambda: session.drives.receiving[0] != 0, 0.5, "hears well")
+        assert (session.drives.sending[0], session.drives.receiving[0]) == (0, most)
+        session.link.close()
+
+
+@pytest.mark.parametrize("kind", ["damiao", "fd"])
+def test_a_bus_that_is_held_from_the_start_is_off_until_it_is_released(kind):
+    with board(kind) as on:
+        on.wiring.buses.wires["can1"].hold()
+        session = session_with(on)
+        session.connect()
+        session.wait(lambda: session.drives is not None and session.drives.off[0] == 1, 0.5, "is not off")
+        on.wiring.buses.wires["can1"].release()
+        session.wait(lambda: session.drives.off[0] == 0, 0.5, "is not back")
+        session.link.close()
 
 
 def test_when_the_board_dies_the_drives_stop_by_themselves():
