@@ -57,7 +57,8 @@ def drives(chip: Chip, joints: Served, found: Iterable[Drive]) -> str:
 def currents(loops: Iterable[CurrentLoop]) -> str:
     return table(
         f"FT_CURRENT({c.joint}, {c.zero}, {c.off}, {c.amperes}f, {c.full}f, {c.proportional}f, {c.integral}f, "
-        f"{c.bound}f, {c.pulse}f, {c.rise}f, {c.jump}f, {c.patience}) /* {c.name} */" for c in loops)
+        f"{c.bound}f, {c.pulse}f, {c.rise}f, {c.jump}f, {c.patience}, {c.stall}f, {c.emf}f) /* {c.name} */"
+        for c in loops)
 
 
 def estops(chip: Chip, outputs: Outputs) -> str:

@@ -29,12 +29,14 @@ from femtorque.codegen.board.description import (
 )
 from femtorque.codegen.common.elementary import exp
 from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.control.constants import joint_constants
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 
 COUNTER_MAX = 0xFFFF  # output timers have 16 bits
 PULSE_S = 2e-3  # of voltage before a loop is closed, which shows the sensor's sign
 PULSE_MOST = 0.1  # of the bus voltage, for that
-PULSE_COUNTS = 16, 8  # counts of the converter that it is to bring; and at least
+PULSE_MEAN = 0.4  # of its PWM periods, the last ones, over whose readings it is judged: noise
+PULSE_COUNTS = 16, 8  # counts of the converter that it is to bring by then; and at least
 JUMP, JUMP_LEAST = 3.0, 0.1  # times the most that an inductance lets through in a PWM period; and of the range
 AHEAD_S = 2.5e-6  # by which a tick begins before the update that takes its writes over, where every period has one
 
@@ -178,9 +180,10 @@ def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -
 class CurrentLoop:
     """One joint's loop. joint: index. channel: of the converter. zero: counts at no current. off: counts by which it
     may differ. amperes: per count. full: A at a duty of 1. proportional: duty per ampere of error. integral: duty per
-    ampere and PWM period. bound: of the duty. pulse: duty before the loop is closed; rise: A that it brings. jump: A
-    from one PWM period to the next that no sound winding lets through. patience: PWM periods in which a current must
-    follow."""
+    ampere and PWM period. bound: of the duty. pulse: duty before the loop is closed; rise: A that it brings in the mean
+    of what judges it. jump: A from one PWM period to the next that no sound winding lets through. patience: PWM periods
+    in which a current must follow. stall: A that the nominal voltage brings at rest. emf: share of that voltage, signed
+    as duties are, for an encoder's count a tick."""
 
     joint: int
     name: str
@@ -196,6 +199,8 @@ class CurrentLoop:
     rise: float
     jump: float
     patience: int
+    stall: float
+    emf: float
 
 
 def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, Any] | None:
@@ -211,7 +216,7 @@ def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Chan
     loops = [_current_loop(mechanism, board, i, joint, rank) for rank, (i, joint) in enumerate(looped)]
     return {"loops": loops, "channels": ", ".join(str(loop.channel) for loop in loops),
             "trigger": sampling.trigger, "interrupt": sampling.interrupt, "trip": repr(CURRENT_TRIP),
-            "pulse_periods": round(PULSE_S * mechanism.board.pwm_hz),
+            "pulse_periods": _pulse_periods(mechanism)[0], "mean_periods": _pulse_periods(mechanism)[1],
             "bandwidth_hz": mechanism.board.pwm_hz // CURRENT_LOOP}
 
 
@@ -241,7 +246,8 @@ def _current_loop(mechanism: Mechanism, board: Board, index: int, joint: Joint, 
         bandwidth * motor.L / bus,
         bandwidth * motor.R / bus / pwm_hz, bound, pulse, rise,
         _jump(mechanism, joint, current_range(board, joint)),
-        math.ceil(max(FOLLOW_S, FOLLOW_PERIODS * motor.L / motor.R) * pwm_hz))
+        math.ceil(max(FOLLOW_S, FOLLOW_PERIODS * motor.L / motor.R) * pwm_hz), bus / motor.R,
+        motor.K * motor.gear * motor.sign * joint_constants(mechanism, joint).count * mechanism.control.rate_hz / bus)
 
 
 def _jump(mechanism: Mechanism, joint: Joint, full: float) -> float:
@@ -253,19 +259,28 @@ def _jump(mechanism: Mechanism, joint: Joint, full: float) -> float:
     return max(JUMP * sound, JUMP_LEAST * full)
 
 
+def _pulse_periods(mechanism: Mechanism) -> tuple[int, int]:
+    """PWM periods of the pulse, and how many of the last readings judge it."""
+    assert mechanism.board is not None
+    periods = round(PULSE_S * mechanism.board.pwm_hz)
+    return periods, max(1, round(PULSE_MEAN * periods))
+
+
 def _pulse(mechanism: Mechanism, joint: Joint, count: float) -> tuple[float, float]:
-    """(duty, A) of the pulse that shows a sensor's sign: what it brings by its end, a motor at rest. count: A."""
+    """(duty, A) of the pulse that shows a sensor's sign and gain: the mean of the readings that judge it, a motor at
+    rest. A duty counts from the update after the reading at which it was written on. count: A."""
     assert mechanism.board is not None and joint.motor is not None
-    motor = joint.motor
-    whole = mechanism.board.bus_voltage / motor.R * (1.0 - exp(-PULSE_S * motor.R / motor.L))  # at a duty of 1
+    motor, pwm_hz = joint.motor, mechanism.board.pwm_hz
+    periods, judging = _pulse_periods(mechanism)
+    rises = [1.0 - exp(-max(periods - 2 - i, 0) / pwm_hz * motor.R / motor.L) for i in range(judging)]
+    whole = mechanism.board.bus_voltage / motor.R * sum(rises) / judging  # at a duty of 1
     wanted, least = PULSE_COUNTS
     duty = min(wanted * count / whole, PULSE_MOST)
     if duty * whole < least * count:
         raise BadInput(file_of(mechanism), f"joint.{joint.name}.motor.drive", "current",
                        f"{PULSE_MOST:.0%} of the bus voltage for "
                        f"{PULSE_S * 1e3:g} ms bring {duty * whole:.2g} A, less than {least} counts of the board's "
-                       f"sensor: too "
-                       "coarse to see its sign", "write 'voltage'")
+                       f"sensor: too coarse to see its sign", "write 'voltage'")
     return duty, duty * whole
 
 

@@ -265,8 +265,8 @@ FAULTS = {
     "CURRENT_SIGN": (28, "a current ran against the voltage that drives it: its sensor has the wrong sign",
                      "turn the sensor round in the motor's line, or change the sign of volts_per_ampere in the board "
                      "file"),
-    "CURRENT_LOOP": (29, "a current loop gave all the voltage it may, or a pulse of it, and no current came; or the "
-                     "current jumped, or the voltage swung, as a sound winding lets neither do",
+    "CURRENT_LOOP": (29, "a current loop gave all the voltage it may, or a pulse of it, and no current came, or much "
+                     "too little; or the current jumped, or the voltage swung, as a sound winding lets neither do",
                      "check the motor's cable, the sensor, the motors' supply; the winding for a short, R and L of "
                      "the file"),
     "ENCODER_STUCK": (19, "a joint was given all it may have and its encoder did not count",

@@ -47,6 +47,11 @@ void ft_output_write(uint32_t joint, float x)
     duty[i] = x;
 }
 
+float ft_bus_ratio(void)
+{
+    return nondet_float();
+}
+
 void ft_sampling_take(uint32_t counts[], uint32_t count)
 {
     uint32_t i;

@@ -144,6 +144,11 @@ bool ft_pin_high(uint32_t port, uint32_t pin)
     return nondet_bool();
 }
 
+void ft_currents_moved(const int32_t counts[])
+{
+    (void)counts;
+}
+
 #include "ft_encoders.c"
 
 /* Counts are how far an encoder's timer went since it was looked at last, over

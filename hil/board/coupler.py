@@ -258,7 +258,7 @@ class Borrowed:
     def _seen(self) -> object:
         wiring, plant = self._wiring, self._inner
         drivers = [(driver.deaf, driver.enabled, *driver.effect) for driver in wiring.power.gate_drivers]
-        sensors = [(s.backwards, s.stuck, s.noise) for s in wiring.senses.current_sensors.values()]
+        sensors = [(s.backwards, s.gain, s.stuck, s.noise) for s in wiring.senses.current_sensors.values()]
         faults = [fault.none for fault in wiring.encoders.faults]
         rest = (self._lendable(plant), plant.max_step) if plant is not None else ()
         return (*wiring.senses.temperatures, *wiring.power.motor_wires, drivers, sensors, faults, rest,

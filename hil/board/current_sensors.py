@@ -65,12 +65,12 @@ PARTS: dict[str, dict[str, InLine | LowShunt]] = {
 
 
 class CurrentSensor:
-    """One sensor as it is built in. backwards: put in the wrong way round. stuck: V that it gives whatever flows.
-    noise: V up to which it is off, either way, each time."""
+    """One sensor as it is built in. backwards: put in the wrong way round. gain: share of its signal that is left.
+    stuck: V that it gives whatever flows. noise: V up to which it is off, either way, each time."""
 
     def __init__(self, board: str, pin: str, chip: Stm32, drivers: list[Drv8301], window: Callable[[], Window]) -> None:
         self._part, self._chip, self._drivers, self._window = PARTS[board][pin], chip, drivers, window
-        self.backwards = False
+        self.backwards, self.gain = False, 1.0
         self.stuck: float | None = None
         self.noise, self._random = 0.0, Random(1)
 
@@ -78,7 +78,7 @@ class CurrentSensor:
         """V on the pin in the window in which it is sampled, A flowing."""
         if self.stuck is not None:
             return self.stuck
-        amperes = -amperes if self.backwards else amperes
+        amperes *= -self.gain if self.backwards else self.gain
         part = self._part
         volts = part.volts(amperes) if isinstance(part, InLine) else self._of_shunt(part, amperes)
         return volts + self._random.uniform(-self.noise, self.noise) if self.noise else volts
@@ -91,7 +91,7 @@ class CurrentSensor:
             return True
         if self.noise:
             return False
-        state.sign = -sign if self.backwards else sign
+        state.sign = sign * (-self.gain if self.backwards else self.gain)
         if isinstance(part, InLine):
             state.kind, state.zero, state.slope = kinds.IN_LINE, part.zero_v, part.volts_per_ampere
             state.low, state.high = part.low, part.high

@@ -131,6 +131,10 @@ def _sensor_backwards(board: VirtualBoard) -> None:
     board.current_sensors[0].backwards = True
 
 
+def _sensor_gain(board: VirtualBoard) -> None:
+    board.current_sensors[0].gain = 0.15
+
+
 def _sensor_stuck(board: VirtualBoard) -> None:
     board.current_sensors[0].stuck = 0.0
 
@@ -246,6 +250,8 @@ FAULTS = {
                               needs=_LOOP),
     "sensor-stuck": Fault("the first joint's current sensor gives 0 V", _on_chip(_sensor_stuck), chip=True,
                           needs=_LOOP),
+    "sensor-gain-loss": Fault("the first joint's current sensor shows 0.15 of what flows", _on_chip(_sensor_gain),
+                              chip=True, needs=_LOOP),
     "cable-shorted": Fault("the cable of the first joint's motor is shorted", _on_chip(_cable(0.05, 30e-6)), chip=True,
                            needs=_LOOP),
     "cable-off": Fault("the cable of the first joint's motor comes off", _on_chip(_cable(1e6, 1.0)), chip=True,

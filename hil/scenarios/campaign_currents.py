@@ -87,6 +87,9 @@ def _sensors() -> Iterator[Injection]:
         kind, blind = "sensor shows nothing", _stuck(j, 1.65)
         yield _faulted(kind, f"joint {j} when armed", "DISARMED", _then_armed(blind), ("CURRENT_LOOP",), 2.0)
         yield _faulted(kind, f"joint {j} in TRACK", "TRACK", blind, LOST, MOST, 0.8)
+        for gain in (0.15, 0.5):
+            yield _faulted("sensor gain lost", f"joint {j}, {gain:g} left when armed", "DISARMED",
+                           _then_armed(_weak(j, gain)), ("CURRENT_LOOP",), 2.0)
         yield Injection("sensor off its zero", f"joint {j}", "DISARMED", _then_armed(_stuck(j, 2.2)), ("DISARMED",),
                         amperes=0.1)
 
@@ -94,6 +97,13 @@ def _sensors() -> Iterator[Injection]:
 def _stuck(j: int, volts: float) -> Strike:
     def strike(scene: Scene) -> None:
         scene.board.current_sensors[j].stuck = volts
+
+    return strike
+
+
+def _weak(j: int, gain: float) -> Strike:
+    def strike(scene: Scene) -> None:
+        scene.board.current_sensors[j].gain = gain
 
     return strike
 
@@ -110,17 +120,29 @@ def _pushes() -> Iterator[Injection]:
     """Nothing is wrong: a motor of low resistance is asked for much, in both directions."""
     for push in (PUSH, -PUSH):
         def pushed(scene: Scene, push: float = push) -> None:
-            plant = scene.board.plant
-            plant.motors.rewind(0, *LOW_RESISTANCE)  # type: ignore[attr-defined]
-            ramp = plant.time  # type: ignore[attr-defined]
-
-            def hand(p: object) -> np.ndarray:
-                torque = np.zeros(plant.n)  # type: ignore[attr-defined]
-                torque[0] = push * min((plant.time - ramp) / 0.3, 1.0)  # type: ignore[attr-defined]
-                return torque
-
-            plant.hand = hand  # type: ignore[attr-defined]
-            scene.run(0.5)
+            scene.board.plant.motors.rewind(0, *LOW_RESISTANCE)  # type: ignore[attr-defined]
+            _lean(scene, push)
 
         yield Injection("much asked, low R", f"a hand pushes with {push:g} N m", "HOLD", pushed, ("HOLD",), (), 0.1,
                         amperes=12.0)
+    for gain in (0.15, 0.5):
+        def weakened(scene: Scene, gain: float = gain) -> None:
+            _lean(scene, PUSH)
+            _weak(0, gain)(scene)
+
+        yield _faulted("sensor gain lost", f"joint 0, {gain:g} left, {PUSH:g} N m on it", "HOLD", weakened,
+                       ("CURRENT_LOOP",), MOST)
+
+
+def _lean(scene: Scene, push: float) -> None:
+    """A hand leans on the first joint, more and more for 0.3 s."""
+    plant = scene.board.plant
+    since = plant.time  # type: ignore[attr-defined]
+
+    def hand(p: object) -> np.ndarray:
+        torque = np.zeros(plant.n)  # type: ignore[attr-defined]
+        torque[0] = push * min((plant.time - since) / 0.3, 1.0)  # type: ignore[attr-defined]
+        return torque
+
+    plant.hand = hand  # type: ignore[attr-defined]
+    scene.run(0.5)

@@ -14,8 +14,9 @@
  * A loop is as good as its sensor, and a wrong one means full voltage. So each
  * time that the outputs come on a pulse of a few per cent is given first, with
  * no loop closed, and the current must come as R and L say. Later a current
- * that is too large, or that does not follow a duty at its bound, drops the
- * outputs here, in the interrupt; why is kept until they are let on again. */
+ * that is too large, that does not follow a duty at its bound, or that is much
+ * less there than R and the motor's velocity say, drops the outputs here, in
+ * the interrupt; why is kept until they are let on again. */
 #include "ft_board.h" /* FT_CURRENTS, FT_CURRENT_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -29,15 +30,19 @@ enum { FT_FAR = 8, /* a reading beyond the trip adds so much, one within it
                             that is off is two */
        FT_GONE = 5,      /* a current that has gone at once has a fifth of
                             the time to come back */
-       FT_MEAN = 4,      /* readings that judge the pulse */
        FT_AGAINST = 4,   /* periods in a row against the voltage */
        FT_SWINGS = 6,    /* from bound to bound, none in more than */
        FT_SWING = 8,     /* so many periods: a loop that is not stable */
        FT_BAD_ZEROS = 4, /* readings in a row */
        FT_SETTLE = 256 };/* periods until the current has died away */
 #define FT_NOISE 4.0f     /* counts */
-#define FT_SOME 0.1f      /* of a current: less is next to none */
 #define FT_STEEP 4.0f     /* times as much as R and L say is a short */
+#define FT_LOW 0.7f       /* of what they say is too little, or backwards */
+/* At the bound the current is at least 0.66 of what R and the voltage say that
+ * the back-EMF leaves, less 0.06 of what all the voltage brings: R is 1.67
+ * times the file's (a fifth more, 100 K warmer), K 1.1 times. */
+#define FT_LITTLE 0.64f
+#define FT_UNSURE 0.09f
 
 typedef struct {
     uint8_t joint;
@@ -45,17 +50,19 @@ typedef struct {
     float amperes;       /* per count */
     float full;          /* A that 1 asks for */
     float kp, ki, bound; /* of the duty */
-    float pulse, rise;   /* duty; A that it brings */
+    float pulse, rise;   /* duty; A that it brings, in the mean */
     float jump;          /* A per period: more is more than L lets through */
     uint32_t patience;   /* periods in which a current must follow */
+    float stall, emf;    /* A at all the voltage; of it, per count a tick */
 } ft_loop_config;
 
 typedef struct {
     volatile float asked; /* share of the range */
+    volatile float emf;   /* of the nominal voltage, of the last tick */
     float integral, error;
     float zero;           /* counts, as found while the outputs were off */
     float amperes;        /* of the last period */
-    float sum;            /* A, of the last readings of the pulse */
+    float sum;            /* A, of the readings that judge the pulse */
     uint32_t far, jumps;  /* see FT_FAR */
     uint32_t against, idle;  /* periods in a row */
     uint32_t swings, since;  /* see FT_SWINGS; periods since the last one */
@@ -64,9 +71,9 @@ typedef struct {
 } ft_loop;
 
 #define FT_CURRENT(joint, zero, off, amperes, full, kp, ki, bound, pulse, \
-                   rise, jump, patience) \
+                   rise, jump, patience, stall, emf) \
     { joint, zero, off, amperes, full, kp, ki, bound, pulse, rise, jump, \
-      patience },
+      patience, stall, emf },
 static const ft_loop_config ft_loop_table[] = { FT_CURRENTS };
 #undef FT_CURRENT
 enum { FT_LOOPS = sizeof ft_loop_table / sizeof ft_loop_table[0] };
@@ -76,6 +83,7 @@ static struct {
     volatile uint32_t cause, joint; /* why the outputs were dropped */
     volatile uint32_t runs;         /* of the interrupt */
     uint32_t pulse, off;            /* periods left; since outputs went off */
+    volatile float supply;          /* of the nominal voltage */
 } ft_loops_state;
 
 /* ---- Start, and what others ask ----------------------------------------- */
@@ -113,6 +121,16 @@ void ft_current_ask(uint32_t joint, float share)
     for (uint32_t i = 0; i < FT_LOOPS; i++) {
         if (ft_loop_table[i].joint == joint)
             ft_loops[i].asked = share;
+    }
+}
+
+/* What each tick knows: counts of all joints since the last one. */
+void ft_currents_moved(const int32_t counts[])
+{
+    ft_loops_state.supply = ft_bus_ratio();
+    for (uint32_t i = 0; i < FT_LOOPS; i++) {
+        const ft_loop_config *c = &ft_loop_table[i];
+        ft_loops[i].emf = c->emf * (float)counts[c->joint];
     }
 }
 
@@ -182,14 +200,15 @@ static void ft_loops_rest(const uint32_t raw[])
 /* Return what the pulse shows of a sensor. */
 static uint32_t ft_pulse_shows(const ft_loop_config *c, const ft_loop *l)
 {
-    float amperes = l->sum * (1.0f / (float)FT_MEAN);
+    float amperes = l->sum * (1.0f / (float)FT_CURRENT_MEAN);
+    float rise = c->rise * ft_loops_state.supply;
     if (l->bad != 0)
         return FT_CURRENT_SENSOR;
-    if (amperes > FT_STEEP * c->rise)
+    if (amperes > FT_STEEP * rise)
         return FT_CURRENT_OVER;
-    if (amperes < -0.5f * c->rise)
+    if (amperes < -FT_LOW * rise)
         return FT_CURRENT_SIGN;
-    return amperes < 0.5f * c->rise ? FT_CURRENT_LOOP : FT_CURRENT_GOOD;
+    return amperes < FT_LOW * rise ? FT_CURRENT_LOOP : FT_CURRENT_GOOD;
 }
 
 /* Give one joint its pulse for a PWM period. Return what is wrong, at its
@@ -198,7 +217,7 @@ static uint32_t ft_loop_pulse(const ft_loop_config *c, ft_loop *l,
                               float amperes)
 {
     bool last = ft_loops_state.pulse == 1u;
-    if (ft_loops_state.pulse <= FT_MEAN)
+    if (ft_loops_state.pulse <= FT_CURRENT_MEAN)
         l->sum += amperes;
     ft_output_write(c->joint, last ? 0.0f : c->pulse);
     return last ? ft_pulse_shows(c, l) : FT_CURRENT_GOOD;
@@ -244,19 +263,32 @@ static bool ft_loop_swings(ft_loop *l, bool down)
     return l->swings >= FT_SWINGS;
 }
 
-/* A duty is at its bound. Return what is wrong, if the current goes away from
- * what is asked for against the voltage, or stays next to none. */
-static uint32_t ft_loop_judge(const ft_loop_config *c, ft_loop *l,
-                              float amperes, float error)
+/* A duty is at its bound. Return whether much less flows than the voltage
+ * that the back-EMF leaves must bring: none does, or a sensor has lost gain.
+ * A motor that is driven backwards counts as one at rest. */
+static bool ft_loop_lacks(const ft_loop_config *c, const ft_loop *l,
+                          float amperes, bool down)
 {
-    float asked = l->asked * c->full, size = __builtin_fabsf(amperes);
+    float emf = down ? -l->emf : l->emf, flows = down ? -amperes : amperes;
+    float most = c->bound * ft_loops_state.supply, left = most;
+    if (emf > 0.0f)
+        left -= emf;
+    return flows < (FT_LITTLE * left - FT_UNSURE * most) * c->stall;
+}
+
+/* A duty is at its bound. Return what is wrong, if the current goes away from
+ * what is asked for against the voltage, or stays too small. */
+static uint32_t ft_loop_judge(const ft_loop_config *c, ft_loop *l,
+                              float amperes, float error, bool down)
+{
     float noise = FT_NOISE * __builtin_fabsf(c->amperes);
+    bool lacks = ft_loop_lacks(c, l, amperes, down);
     bool comes = __builtin_fabsf(error) < __builtin_fabsf(l->error) - noise;
-    bool against = amperes * error < 0.0f && size > noise;
-    bool none = size < FT_SOME * __builtin_fabsf(asked);
+    bool against = lacks && amperes * error < 0.0f &&
+                   __builtin_fabsf(amperes) > noise;
     bool swung = (error < 0.0f) != l->down; /* no wrong sensor does that */
     l->against = against && !comes && !swung ? l->against + 1u : 0u;
-    l->idle = none ? l->idle + 1u : 0u;
+    l->idle = lacks ? l->idle + 1u : 0u;
     if (l->against >= FT_AGAINST)
         return FT_CURRENT_SIGN;
     if (ft_loop_swings(l, error < 0.0f) || l->idle >= c->patience)
@@ -279,7 +311,7 @@ static uint32_t ft_loop_step(const ft_loop_config *c, ft_loop *l,
     if (inside)
         l->against = l->idle = 0;
     else
-        wrong = ft_loop_judge(c, l, amperes, error);
+        wrong = ft_loop_judge(c, l, amperes, error, duty < 0.0f);
     if (jumps)
         wrong = FT_CURRENT_LOOP;
     l->error = error;

@@ -61,6 +61,7 @@ void ft_chip_encoders(int32_t counts[])
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
         counts[i] = FT_TOLERANT || !ft_encoder_table[i].timer
                         ? 0 : ft_encoder_moved(i);
+    ft_currents_moved(counts);
 }
 
 /* Index pulses. */

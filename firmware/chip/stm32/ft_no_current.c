@@ -28,6 +28,11 @@ void ft_current_ask(uint32_t joint, float share)
     (void)share;
 }
 
+void ft_currents_moved(const int32_t counts[])
+{
+    (void)counts;
+}
+
 uint32_t ft_chip_current_fault(uint32_t *joint)
 {
     *joint = 0;

@@ -63,6 +63,7 @@ bool ft_currents_start(void);     /* false: nothing is sampled */
 void ft_currents_run(void);
 void ft_currents_on(void);        /* before the outputs come on */
 void ft_currents_watch(void);     /* at the boundary of two ticks */
+void ft_currents_moved(const int32_t counts[]); /* in every tick */
 void ft_current_ask(uint32_t joint, float share);
 void ft_output_write(uint32_t joint, float duty);
 bool ft_outputs_wanted(void);

@@ -136,6 +136,13 @@ def test_what_only_some_arms_can_suffer_ends_in_its_named_fault_there(name, driv
     assert result.state == "FAULT" and set(result.faults) <= named and result.outputs_safe
 
 
+@pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
+def test_a_current_sensor_that_loses_gain_where_little_is_asked_for_leaves_the_motion_to_its_feedback(name, tmp_path):
+    """The loop finds its voltage; nothing tells before all of it is given, or the next arming."""
+    result = played(boards.driven(boards.three_link(name, tmp_path), "current"), "sensor-gain-loss")
+    assert result.ended == "done" and result.faults == () and result.outputs_safe
+
+
 def rated(mechanism):
     """Its first motor is warm after a tenth of a second of twice what it carries for good."""
     first, *others = mechanism.joints
