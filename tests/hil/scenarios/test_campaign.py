@@ -66,7 +66,7 @@ def on_loops(name, folder):
 @pytest.mark.parametrize(("name", "kinds"), [
     ("f405rg-4",
      ("shorted cable", "amplifier saturated", "converter of currents", "sensor off its zero", "much asked, low R")),
-    ("nucleo-g474re-6", ("partly shorted winding", "cable off", "sensor shows nothing")),
+    ("nucleo-g474re-6", ("partly shorted winding", "cable off", "sensor shows nothing", "sensor gain lost")),
     ("odrive-v3.6", ("sensor backwards",)),
 ])
 def test_that_what_goes_wrong_with_currents_ends_where_it_must_before_much_flows(name, kinds, tmp_path):
