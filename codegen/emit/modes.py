@@ -47,7 +47,7 @@ def render(mechanism: Mechanism) -> dict[str, str]:
     starts = {joint.name: joint.start for joint in carried}
     context = dict(
         name=mechanism.name, modes=modes, closed=[mode for mode in modes if mode["closed"]],
-        unramped=not any(mode["ramp"] for mode in modes), uses_changes=int(any(mode["euler"] for mode in modes)),
+        unramped=not any(mode["ramp"] for mode in modes), uses_changes=int(any(mode["changes"] for mode in modes)),
         ramp=max(1, *(mode["ramp"] for mode in modes)), position=POSITION, rate=RATE,
         units=[_unit(joint.type) for joint in mechanism.streamed],
         carried=[loop_source.angle(starts[joint.name], joint) for joint in carried],
@@ -88,7 +88,7 @@ def _mode(mechanism: Mechanism, number: int, model: Model, closed: bool, length:
         name=name, rule="-" * (66 - len(name)), m=f"m{number}", M=f"M{number}", number=number,
         label="default:" if number + 1 == len(mechanism.modes) else f"case {number}:",
         unit="step" if closed else "tree", places=places,
-        closed=closed, euler=model.scheme == "newton-euler", tree=tree, carries=carries, follows=follows,
+        closed=closed, changes=model.scheme != "midpoint", tree=tree, carries=carries, follows=follows,
         idle=[k for k in range(len(names)) if k not in places], ramp=length,
         per_tick=repr(1.0 / length) if length else "0.0",
     )

@@ -49,7 +49,7 @@ def render(model: Model, files: list[str], library: bool = False) -> dict[str, s
         mechanism=model.mechanism,
         control=control,
         scheme=scheme,
-        uses_changes=model.scheme == "newton-euler",
+        uses_changes=model.scheme in ("newton-euler", "nodal"),
         gravity=[f"{g:g}" for g in model.gravity],
         joints=model.mechanism.streamed,
         files=[(f"src/{name}" if library else name, what(name, model)) for name in files],

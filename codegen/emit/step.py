@@ -10,19 +10,22 @@ from collections.abc import Sequence
 from textwrap import wrap as fill
 
 import numpy as np
+from numpy.typing import NDArray
 
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.step.base_parameters import Tree
 from femtorque.codegen.step.c_text import NEVER, Names, Printer, literal, unit_of, wrap
-from femtorque.codegen.step.graph import Graph
+from femtorque.codegen.step.frames import tidy
+from femtorque.codegen.step.graph import Fixed, Graph
 from femtorque.codegen.step.newton_euler import NewtonEulerStep
+from femtorque.codegen.step.nodal import GROUNDS, TABLE, NodalStep
 from femtorque.codegen.step.planar import PlanarStep
 from femtorque.codegen.step.search import MANY, Step, plain_step, step_of
 from femtorque.codegen.step.single_precision import EXACT_BELOW_HZ
 
-STATE = {"X": "s->", "turn": "s->", "link": "s->", "flexible": "s->"}
+STATE = {"X": "s->", "turn": "s->", "link": "s->", "flexible": "s->", "P": "s->"}
 FAR = 4  # blocks: what a long function needs again later than that waits in memory
 
 
@@ -57,6 +60,7 @@ def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> 
         model, step.graph, step.intro, names, [angle_of(step.tree, j) for j in frames], far, name, prefix,
         planar=planar,
         euler=isinstance(step, NewtonEulerStep),
+        **(nodes(step) if isinstance(step, NodalStep) else {}),
         array="link" if planar else "turn",
         parts="xy" if planar else "cs",
         frame="link vector" if planar else "turning frame",
@@ -100,9 +104,9 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
         radius="ft_radius[i] * " if form["radii"] else "",
         at_knots=int(control.trig == "knot" and bool(angles)),
         uses_positions=int("q" in read),
-        uses_changes=int(bool(form["euler"])),
-        primed=form["flexible"] or not (form["euler"] or form["planar"]),
-        momenta=not form["planar"] and not form["euler"],
+        uses_changes=int(bool(form["euler"] or form["nodal"])),
+        primed=form["flexible"] or not (form["euler"] or form["planar"] or form["nodal"]),
+        momenta=not form["planar"] and not form["euler"] and not form["nodal"],
         empty=form["euler"] and not (rotate or angles or form["flexible"]),
         exact_turns=control.rate_hz < EXACT_BELOW_HZ,
         intro=intro, blocks=blocks, kept=kept, clobbers='"+m"(kept) ' if kept else "",
@@ -130,8 +134,26 @@ def sizes(mechanism: Mechanism, tree: Sequence[Joint] = (), modes: Sequence[tupl
 GIVEN = [dict(type="ft_turn", name="q_next", member="q"), dict(type="ft_real", name="w", member="w"),
          dict(type="ft_real", name="u", member="u"), dict(type="ft_real", name="du", member="du"),
          dict(type="ft_pair", name="r", member="r")]
-RIGID = dict(planar=False, euler=False, flexible=False, array="turn", parts="cs", frame="turning frame",
+RIGID = dict(planar=False, euler=False, flexible=False, nodal=False, array="turn", parts="cs", frame="turning frame",
              radius_unit="", radii=[], what="rigid mechanism", settling=0, sagging="")
+
+
+def nodes(step: NodalStep) -> dict[str, object]:
+    """What the templates ask of a step by nodal forces: the table of its links."""
+    model, rows = step.model, []
+    for link, body in zip(step.links, model.bodies, strict=True):
+        J = link.inertia * step.unit
+        rows.append(dict(
+            name=body.joint.child, M=literal(link.mass * step.unit),
+            J=row([J[0, 0], J[1, 1], J[2, 2]]), K=row([J[0, 1], J[0, 2], J[1, 2]]), c=row(link.c), l=row(link.l),
+            X=row(link.R[:, 0]), Y=row(link.R[:, 1]), Z=row(link.R[:, 2])))
+    read = {e.place.array for i in step.graph.live()[0] if isinstance(e := step.graph.nodes[i], Fixed)}
+    return dict(nodal=True, links=rows if TABLE in read else [], ground=row(step.ground) if GROUNDS in read else "")
+
+
+def row(x: Sequence[float] | NDArray[np.float64]) -> str:
+    """Numbers of a table."""
+    return ", ".join(literal(tidy(float(value))) for value in x)
 
 
 def angle_of(tree: Tree, j: int, array: str = "q") -> str:

@@ -285,7 +285,7 @@ class Mode:
 class Control:
     rate_hz: int = 1000
     knot_hz: int = 250
-    scheme: str = "auto"  # midpoint | newton-euler | newmark; auto: Mechanism.settled_scheme
+    scheme: str = "auto"  # midpoint | newton-euler | nodal | newmark; auto: Mechanism.settled_scheme
     trig: str = "tick"  # where sines and cosines are made exact: in every tick, or at every knot outside the tick
     beta: float = 0.25
     gamma: float = 0.5
@@ -403,8 +403,8 @@ class Mechanism:
 
     @property
     def settled_scheme(self) -> str | None:
-        """midpoint, newton-euler or newmark, where the file names it or its kind settles it: loops, mimic joints and
-        flexible links take Newton-Euler, modes without loops the midpoint rule. None: it is to be chosen
+        """midpoint, newton-euler, nodal or newmark, where the file names it or its kind settles it: loops, mimic joints
+        and flexible links take Newton-Euler, modes without loops the midpoint rule. None: it is to be chosen
         (femtorque.codegen.step.scheme)."""
         if self.control.scheme != "auto":
             return self.control.scheme

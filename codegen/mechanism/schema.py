@@ -68,9 +68,9 @@ def key(meaning: str, default: Any = ..., **bounds: Any) -> Any:
 class ControlTable(Table):
     rate_hz: int = key("control ticks per second; a whole multiple of knot_hz", Control.rate_hz, gt=0, le=100_000)
     knot_hz: int = key("knots of a trajectory a second, on the wire", Control.knot_hz, gt=0, le=100_000)
-    scheme: Literal["auto", "midpoint", "newmark", "newton-euler"] = key(
+    scheme: Literal["auto", "midpoint", "newmark", "newton-euler", "nodal"] = key(
         "of the inverse dynamics; left out, it is chosen by what single precision costs (closed loops: "
-        "`newton-euler`)",
+        "`newton-euler`). `nodal` is the paper's step with nothing folded, `newmark` the paper's integration",
         Control.scheme)
     trig: Literal["tick", "knot"] = key(
         "where sines and cosines are made exact: in every tick, or at every knot outside the tick", Control.trig)

@@ -21,9 +21,10 @@ def supported(mechanism: Mechanism) -> None:
         _mode(mechanism, mode)
     if mechanism.flexible:
         _flexible(mechanism)
-    if mechanism.constrained and mechanism.control.scheme not in ("auto", "newton-euler"):
+    if mechanism.constrained and mechanism.control.scheme not in ("auto", "newton-euler", "nodal"):
         refuse(mechanism, "control.scheme", mechanism.control.scheme,
-               "closed loops and mimic joints are not emitted in this scheme", "leave it out: they take newton-euler")
+               "closed loops and mimic joints are not emitted in this scheme",
+               "leave it out: they take newton-euler; or nodal")
 
 
 def _mode(mechanism: Mechanism, mode: Mode) -> None:

@@ -1,6 +1,6 @@
 """The discretisation that is emitted, written plainly: what ft_step computes, in float64 and global coordinates.
 
-Positions are sampled at the middles s_k of the intervals over which a torque is held. Three forms, all second order:
+Positions are sampled at the middles s_k of the intervals over which a torque is held. Four forms, all second order:
 
 *Spatial* (any mechanism). The variational midpoint rule: over each step the mechanism sits at the mean position
 q_k+1/2 and moves at the mean velocity, which gives the generalised momentum P_j and the force D_j with which the motion
@@ -14,8 +14,10 @@ accelerations, and the nodal forces act at the lever arms of s_k (Eqs 5-15 on sa
 *Newton-Euler* (scheme "newton-euler"; any mechanism). No difference of momenta: the velocities and accelerations at s_k
 are those of central differences, from the increments on both sides of it.
 
-Closed loops (`Closed`) take Newton-Euler, with the velocities and accelerations that the constraint gives the dependent
-joints.
+*Nodal* (scheme "nodal"; any mechanism): codegen/reference/nodal.py.
+
+Closed loops (`Closed`) take Newton-Euler or the nodal form, with the velocities and accelerations that the constraint
+gives the dependent joints.
 
 tests/codegen/reference/test_discrete.py shows all converge to Newton-Euler as dt^2, and the emitted C in double
 precision is held against this file.
@@ -26,7 +28,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.elementary import sin_cos
+from femtorque.codegen.common.elementary import sin_cos, square
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.common.vectors import cross, dot, norm, product
 from femtorque.codegen.mechanism.description import Vector
@@ -35,6 +37,7 @@ from femtorque.codegen.model.bodies import GROUND, Model
 from femtorque.codegen.model.kinematics import Pose, carried, joint_axes, joint_torque, levers, pose, velocities
 from femtorque.codegen.model.loop_assembly import SINGULAR, assemble
 from femtorque.codegen.reference.discrete_flexible import Elastic
+from femtorque.codegen.reference.nodal import Nodal, between
 from femtorque.codegen.reference.rigid import newton_euler, nodal_momenta
 
 Joints = NDArray[np.float64]  # shape (J,) or, of many instants at once, (..., J)
@@ -206,7 +209,8 @@ PASSES, SETTLED = 30, 1e-12  # over a whole motion, until its predictions are, b
 
 
 class Closed:
-    """Newton-Euler at s_k with the loops closed: what moves freely as in `NewtonEuler`, the rest by the constraint.
+    """Newton-Euler, or the nodes' momenta, at s_k with the loops closed: what moves freely as in an open tree, the rest
+    by the constraint.
 
     qd_d = G qd_i, qdd_d = G qdd_i - J_d^-1 dJ_c/dt qd; the dependent joints' torques are carried by the velocities
     matrix. Positions go on by what velocity and acceleration say, and by the correction of the pose they left.
@@ -232,7 +236,7 @@ class Closed:
         qd, qdd = self._moves(at, self.u, u)
         advance = self._advance(qd, qdd)
         self._within_reach(advance[self.bound])
-        tau = self._allocate(newton_euler(self.model, at, qd, qdd), a.velocity_matrix(at))
+        tau = self._allocate(self._tree(at, qd, qdd), a.velocity_matrix(at))
         self.at = at + advance
         self.at[self.bound] += x
         self.at[self.free], self.u = np.asarray(q_next, float)[self.places], u
@@ -259,7 +263,7 @@ class Closed:
         if np.max(np.abs(x), initial=0.0) > PACE_OF_CORRECTION or not np.all(a.margin(at) > SINGULAR):
             raise Refused(f"{self.model.mechanism.name}: the motion leads through a singular pose")
         self._within_reach(self._advance(qd, qdd)[:, self.bound])
-        tau = newton_euler(self.model, at[1:], qd[1:], qdd[1:])
+        tau = self._tree(at[1:], qd[1:], qdd[1:])
         return self._allocate(tau, a.velocity_matrix(at[1:]))
 
     def _moves(self, q: Joints, before: Joints, after: Joints) -> tuple[Joints, Joints]:
@@ -268,6 +272,14 @@ class Closed:
         dt = self.model.dt
         qd = self.assembly.velocities(q, (after + before) / dt)
         return qd, self.assembly.accelerations(q, qd, 2.0 * (after - before) / dt**2)
+
+    def _tree(self, q: Joints, qd: Joints, qdd: Joints) -> Joints:
+        """Torques of the open tree; of the nodes' momenta over the half increments that velocity and acceleration
+        give."""
+        if self.model.scheme != "nodal":
+            return newton_euler(self.model, q, qd, qdd)
+        mean, change = 0.5 * self.model.dt * qd, 0.25 * square(self.model.dt) * qdd
+        return between(self.model, q, mean - change, mean + change)
 
     def _advance(self, qd: Joints, qdd: Joints) -> Joints:
         """From one sample to the next (..., n)."""
@@ -295,13 +307,15 @@ class Discretisation:
     """start(q), step(q_next, u) -> tau: the form that is emitted for this model, of the streamed joints."""
 
     def __init__(self, model: Model) -> None:
-        self.form: Spatial | Planar | NewtonEuler | Elastic | Closed
+        self.form: Spatial | Planar | NewtonEuler | Nodal | Elastic | Closed
         if model.mechanism.flexible:
             self.form = Elastic(model)
         elif model.mechanism.constrained:
             self.form = Closed(model)
         elif model.scheme == "newton-euler":
             self.form = NewtonEuler(model)
+        elif model.scheme == "nodal":
+            self.form = Nodal(model)
         else:
             self.form = Planar(model) if is_planar(model) else Spatial(model)
         self.start = self.form.start

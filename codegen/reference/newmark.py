@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.vectors import cross
-from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.kinematics import Conversion, Pose, levers, pose, rotate_back
+from femtorque.codegen.reference.nodal import node_increments
 from femtorque.codegen.reference.rigid import NodalState, inertial_loads, matrix_form, with_springs
 
 Array = NDArray[np.float64]
@@ -70,29 +70,9 @@ def nodal_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
     """Displacement increments of the centre-of-gravity nodes, both (n, 3), without differences of positions.
 
     Returns the shift, global axes, m, and the rotation vector, link axes (it is the same in the old and in the new
-    ones), rad. Rotations are carried down the tree as Rodrigues vectors r = tan(angle / 2) axis; a vector x that turns
-    with one changes by 2 / (1 + r.r) r x (x + r x x).
+    ones), rad.
     """
-    arms = levers(model, old)
-    n = model.n
-    r, shift = np.zeros((n, 3)), np.zeros((n, 3))
-    for i, body in enumerate(model.bodies):
-        axis = old.R[i] @ body.axis
-        if body.parent != GROUND:
-            r[i] = r[body.parent]
-            shift[i] = shift[body.parent] + _turned(r[i], arms.joint[i])
-        if body.prismatic:
-            along = 2.0 * u[i] * axis
-            shift[i] += along + _turned(r[i], along)
-        else:
-            own = np.tan(u[i]) * axis
-            r[i] = (r[i] + own + cross(r[i], own)) / (1.0 - r[i] @ own)
-    shift += np.array([_turned(r[i], arms.com[i]) for i in range(n)])
+    shift, r = node_increments(model, old, u)
     size = np.linalg.norm(r, axis=1)
-    half = np.divide(np.arctan(size), size, out=np.ones(n), where=size > 0.0)
+    half = np.divide(np.arctan(size), size, out=np.ones(model.n), where=size > 0.0)
     return shift, rotate_back(old.R, 2.0 * half[:, None] * r)
-
-
-def _turned(r: Array, x: Array) -> Array:
-    """R x - x of the rotation with Rodrigues vector r."""
-    return 2.0 / (1.0 + r @ r) * cross(r, x + cross(r, x))

@@ -24,7 +24,7 @@ from femtorque.codegen.step.graph import (
 )
 
 NEVER = 1_000_000
-WIDTH = 92  # columns, without the indentation of a function
+WIDTH = 76  # columns, without the indentation of a function
 DIGITS = 14  # of a constant; the next ones differ from one computer's linear algebra to another's
 SHORT, AGREEING = 9, 12  # a number of so many digits that agrees to so many digits is meant
 

@@ -99,6 +99,16 @@ class State(Input):
     __slots__ = ()
 
 
+class Fixed(Input):
+    """A number of a table that never changes."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, graph: Graph, place: Place, value: float) -> None:
+        super().__init__(graph, place)
+        self.value = value
+
+
 class Result(Expr):
     """What a call returns, or a part of it."""
 
@@ -209,6 +219,15 @@ class Graph:
     def state(self, array: str, index: int, part: str = "") -> Expr:
         """What the tick before has left, see `keep`."""
         return self._load(State, Place(array, index, part))
+
+    def fixed(self, array: str, index: int, part: str, value: float) -> Expr:
+        """A number of a table; nothing is read where it is zero."""
+        if value == 0.0:
+            return self._constant(0.0)
+        place = Place(array, index, part)
+        if place not in self.places:
+            self.places[place] = Fixed(self, place, value)
+        return self.places[place]
 
     def _load(self, kind: type[Input], place: Place) -> Expr:
         found = self.places.get(place)
@@ -342,8 +361,9 @@ class Graph:
 
     def inputs(self) -> set[str]:
         """The arrays that something live reads, of what the tick is given and of what it has kept."""
-        return {e.place.array for i in self.live()[0] if isinstance(e := self.nodes[i], Input)} | {
-            a.array for s in self.live()[1] if isinstance(s, Call) for a in s.arguments if isinstance(a, Place)}
+        seen, kept = self.live()
+        read = {e.place.array for i in seen if isinstance(e := self.nodes[i], Input) and not isinstance(e, Fixed)}
+        return read | {a.array for s in kept if isinstance(s, Call) for a in s.arguments if isinstance(a, Place)}
 
     def cost(self) -> int:
         """Instructions, estimated: one an operation, load, store and constant; calls say their own."""

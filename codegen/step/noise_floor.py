@@ -17,7 +17,7 @@ by the root of 2 n.
 
 Newton-Euler (scheme "newton-euler") takes no difference of momenta, and is given the change of the increments formed
 before they are rounded. What it adds is of the size of the forces, |T|_j, and does not grow with the tick rate; the
-drift of the frames is not differenced either.
+drift of the frames is not differenced either. The same holds of the nodal step, whose sums are as long.
 
 Closed loops are stepped by Newton-Euler, with velocities and accelerations of the dependent joints that are products of
 those of the independent ones, rounded a few times on the way; near a singular pose the solution magnifies what is
@@ -80,7 +80,7 @@ def _of_tree(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
     w = 0.5 * dt * float(np.abs(turning).max()) if control.rate_hz >= EXACT_BELOW_HZ else 0.0
     between = _between(model) if w else 0.0
     drift = between * w**3 / 3.0
-    if model.scheme == "newton-euler":
+    if model.scheme in ("newton-euler", "nodal"):
         rounded = (NEWTON_EULER_ROUNDINGS + np.sqrt(between)) * EPS
         return (rounded + drift + 0.5 * w**2) * T
     return ((ROUNDINGS + np.sqrt(between)) * EPS + drift) * (np.max(P, axis=1) / dt + T) + 0.5 * w**2 * T

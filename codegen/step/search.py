@@ -49,6 +49,7 @@ from femtorque.codegen.step.base_parameters import Choice, Tree, arrange
 from femtorque.codegen.step.frames import FrameStep, Members
 from femtorque.codegen.step.instant import InstantTorque
 from femtorque.codegen.step.newton_euler import NewtonEulerStep
+from femtorque.codegen.step.nodal import NodalStep
 from femtorque.codegen.step.planar import PlanarStep
 from femtorque.codegen.step.single_precision import PROMISE, error_of_peak
 from femtorque.codegen.step.spatial import SpatialStep
@@ -67,12 +68,14 @@ FILE = "step.json"  # in the cache
 MANY = 8  # with more joints than this fewer values should be kept from the way out to the way in: D in the body's frame
 
 
-Step = PlanarStep | SpatialStep | NewtonEulerStep
+Step = PlanarStep | SpatialStep | NewtonEulerStep | NodalStep
 Form = TypeVar("Form", bound=FrameStep)
 
 
 def plain_step(model: Model, scheme: str, shared: Sequence[Members] = ()) -> Step:
     """The graph of the step of a scheme in its form, before anything is searched for."""
+    if scheme == "nodal":
+        return NodalStep(model, shared)
     if scheme != "newton-euler" and is_planar(model):
         planar = PlanarStep(model, arrange(model, (Choice(mass="parent"),) * model.n))
         if planar.turning:
@@ -85,7 +88,7 @@ def plain_step(model: Model, scheme: str, shared: Sequence[Members] = ()) -> Ste
 def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
     """The graph of the step in the form and under the choices that cost least."""
     first = plain_step(model, model.scheme, shared)
-    if isinstance(first, PlanarStep):
+    if isinstance(first, PlanarStep | NodalStep):  # nothing to choose
         return first
     if isinstance(first, NewtonEulerStep):
         def euler(tree: Tree) -> NewtonEulerStep:

@@ -147,7 +147,7 @@ static bool well(void)
  * the next one is, too. The same of making frames exact, at once or in two steps.
  * What the torques are, and that none is no number, is not part of it: law_wild has
  * what becomes of such.
- * Run: unwind=16 floats slice mechanisms=three_link,six_axis,flexible_arm */
+ * Run: unwind=16 floats slice mechanisms=three_link,six_axis,flexible_arm,nodal:six_axis */
 void prove_step_tick(void)
 {
     anything();
@@ -169,7 +169,7 @@ void prove_step_tick(void)
 
 /* A start at any place, whatever the state holds, is free of run-time errors, ends, and
  * leaves such a state.
- * Run: unwind=16 floats slice mechanisms=three_link,six_axis,flexible_arm */
+ * Run: unwind=16 floats slice mechanisms=three_link,six_axis,flexible_arm,nodal:six_axis */
 void prove_step_start(void)
 {
     anything();

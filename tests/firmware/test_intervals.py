@@ -7,7 +7,7 @@ import pytest
 
 from tests.firmware.app import replace
 from tests.firmware.proofs.harness import every
-from tests.firmware.proofs.intervals import Interval, Program, Unbounded, about
+from tests.firmware.proofs.intervals import Interval, Program, Unbounded, about, carried
 from tests.firmware.proofs.prove import prove
 
 TORQUES, LOOPS = (next(theorem for theorem in every() if theorem.name == name)
@@ -44,6 +44,19 @@ def test_that_intervals_hold_what_single_precision_makes_of_every_number_in_them
         c, s = _turned(*(np.float32(rng.uniform(x.low, x.high)) for x in given))
         assert bounds["c"].low <= c <= bounds["c"].high
         assert bounds["s"].low <= s <= bounds["s"].high
+
+
+def test_that_what_is_carried_is_what_it_becomes_but_for_two_roundings():
+    """P + (now - P), as the step by nodal forces carries {P}, of any two numbers."""
+    rng = random.Random(2)
+    for _ in range(20000):
+        was, now = (np.float32(rng.uniform(-1.0, 1.0) * 10.0 ** rng.randint(-20, 20)) for _ in range(2))
+        if rng.random() < 0.5:
+            was = np.float32(now * np.float32(rng.uniform(0.3, 3.0)))
+        P = {"at": [about(abs(float(was)))]}
+        bound = carried(P, 0, Interval(float(now), float(now)))
+        assert bound.low <= was + (now - was) <= bound.high
+        assert P["at"][0] is bound
 
 
 def test_that_an_interval_of_one_number_becomes_the_number_that_the_chip_makes():

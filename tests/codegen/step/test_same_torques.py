@@ -55,7 +55,8 @@ def sprung(mechanism: Mechanism) -> Mechanism:
 def schemes(name: str, case: Case) -> dict[str, Case]:
     """In every scheme, one of them with sines left to the knots."""
     return {f"{name}, {scheme}": asking(case, scheme=scheme, trig=trig)
-            for scheme, trig in (("midpoint", "tick"), ("newton-euler", "knot"), ("newmark", "tick"))}
+            for scheme, trig in (("midpoint", "tick"), ("newton-euler", "knot"), ("nodal", "tick"),
+                                 ("newmark", "tick"))}
 
 
 def cases() -> dict[str, Case]:
@@ -77,6 +78,8 @@ def cases() -> dict[str, Case]:
     found["three_rrr, partition"] = asking(lambda: load_mechanism(MECHANISMS / "three_rrr.toml"),
                                            allocation="partition")
     found["four_bar, knot"] = asking(lambda: load_mechanism(MECHANISMS / "four_bar.toml"), trig="knot")
+    for name in ("biped", "delta", "five_bar_4", "four_bar", "pick_and_place"):
+        found[f"{name}, nodal"] = asking(lambda name=name: load_mechanism(MECHANISMS / f"{name}.toml"), scheme="nodal")
     for name, mechanism in test_elastic_step.CASES.items():
         found[f"flexible: {name}"] = lambda m=mechanism: m
     for name, (make, *_) in test_loop_kinds.KINDS.items():
@@ -149,6 +152,7 @@ def endings(text: str) -> set[str]:
 
 @pytest.mark.parametrize("name",
                          ["panda-7, midpoint", "panda-7, newton-euler", "tree 6, midpoint", "tree 14, newton-euler",
+                                  "tree 14, nodal", "delta, nodal", "pick_and_place, nodal",
                                   "eight_link", "three_rrr", "delta", "two_arm_grasp", "biped",
                                   "flexible: two planes", "flexible: beams and springs, two planes",
                           "flexible: a sliding spring"])

@@ -23,9 +23,12 @@ def mechanism(name: str) -> Mechanism:
     """One of mechanisms/; `braked`: three links with all that they may have besides; `warm`: with motors that are;
     `summing`: with a law that sums up errors, and frames that are made exact at knots; `drives`: an arm of three
     families of drives; `can:KIND`: with drives on such buses; `sts:BOARD`: with servos on a wire of that board;
-    `BOARD:DRIVE`: on that board, with that drive of every motor."""
+    `nodal:NAME`: one of mechanisms/ under that scheme; `BOARD:DRIVE`: on that board, with that drive of every motor."""
     own = {"braked": _braked, "warm": _warm, "summing": _summing, "drives": _drives}
     head, _, tail = name.partition(":")
+    if head == "nodal":
+        it = load_mechanism(MECHANISMS / f"{tail}.toml")
+        return replace(it, control=replace(it.control, scheme="nodal"))
     if tail:
         return bus_arm.described(tail) if head == "can" else _servos(tail) if head == "sts" else _on_board(head, tail)
     return own[name]() if name in own else load_mechanism(MECHANISMS / f"{name}.toml")

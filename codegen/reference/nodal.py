@@ -1,0 +1,121 @@
+"""Scheme "nodal", written plainly in float64: the paper's step on increments of the nodes' momenta, {P} carried on.
+
+Over the tick from s_k to s_k+1 the centre-of-gravity node of a link moves by d and turns by the rotation of Rodrigues'
+vector r = tan(angle / 2) axis. Both are formed as increments, from those of the joints. Its momenta over the tick are
+
+    p = m d / dt,     h = 2 / (1 + r.r) (J r + r x J r) / dt,
+
+J in the pose at s_k: h is the sum of m x_k x x_k+1 / dt over the points of the link, for a small turn J w. The tick
+about s_k lies between two such momenta, and its nodal forces are their increments over it, less the weight:
+
+    F = (p_after - p_before) / dt - m g,     Phi = (h_after - h_before) / dt.
+
+{P} is carried on, {P} <- {P} + {dp} (Eqs 17, 18), and turned to torques by [L][T] at s_k (Eqs 5 to 15). This is the
+discrete Lagrangian of all points of the links that move along the chords of a tick: no error is added up, no damping.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from femtorque.codegen.common.vectors import cross, dot
+from femtorque.codegen.model.beam_element import node_masses
+from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.model.kinematics import Conversion, Pose, joint_axes, levers, pose, rotate, rotate_back
+from femtorque.codegen.reference.rigid import recursion, with_springs
+
+Array = NDArray[np.float64]
+
+
+def node_increments(model: Model, old: Pose, u: Array) -> tuple[Array, Array]:
+    """Increments of the centre-of-gravity nodes from half increments u (..., n) of the joints at a pose, both
+    (..., n, 3), global axes: shift, m, and Rodrigues' vector of the turn, without differences of positions.
+
+    A vector x that turns with r changes by 2 / (1 + r.r) r x (x + r x x).
+    """
+    arms, axes = levers(model, old), joint_axes(model, old)
+    r, shift = np.zeros_like(axes), np.zeros_like(axes)
+    for i, body in enumerate(model.bodies):
+        own, half = (..., i, slice(None)), u[..., i, None]
+        if body.parent != GROUND:
+            on = (..., body.parent, slice(None))
+            r[own] = r[on]
+            shift[own] = shift[on] + _turned(r[own], arms.joint[own])
+        if body.prismatic:
+            along = 2.0 * half * axes[own]
+            shift[own] += along + _turned(r[own], along)
+        else:
+            turn = np.tan(half) * axes[own]
+            r[own] = (r[own] + turn + cross(r[own], turn)) / (1.0 - dot(r[own], turn)[..., None])
+    return shift + _turned(r, arms.com), r
+
+
+def _turned(r: Array, x: Array) -> Array:
+    """R x - x of the rotation with Rodrigues vector r."""
+    return 2.0 / (1.0 + dot(r, r)[..., None]) * cross(r, x + cross(r, x))
+
+
+def tick_momenta(model: Model, at: Pose, u: Array) -> tuple[Array, Array]:
+    """p, kg m/s, and h, kg m^2/s, of every node (..., n, 3), global axes, over the tick that leads from a pose on by
+    the half increments u (..., n) of the joints."""
+    mass, J = node_masses(model)
+    shift, r = node_increments(model, at, u)
+    Jr = rotate(at.R, rotate(J, rotate_back(at.R, r)))
+    return rotate(mass, shift) / model.dt, 2.0 / (1.0 + dot(r, r)[..., None]) * (Jr + cross(r, Jr)) / model.dt
+
+
+def between(model: Model, q: ArrayLike, before: Array, after: Array, convert: Conversion = recursion) -> Array:
+    """Torques (..., n) at positions q (..., n) from the half increments of the ticks before and after them: the same
+    from one instant alone. A tick seen from its end has the opposite increments and momenta."""
+    q = np.asarray(q, float)
+    at = pose(model, q)
+    (p, h), (p_back, h_back) = tick_momenta(model, at, after), tick_momenta(model, at, -before)
+    return _converted(model, at, q, (p + p_back) / model.dt - _weight(model), (h + h_back) / model.dt, convert)
+
+
+def _weight(model: Model) -> Array:
+    return np.array([body.mass for body in model.bodies])[:, None] * model.gravity
+
+
+def _converted(model: Model, at: Pose, q: Array, F: Array, Phi: Array, convert: Conversion) -> Array:
+    """{tau} = [L][T]{P}, with the springs' K u in {P}."""
+    arms = levers(model, at)
+    return convert(model, at.R, arms, *with_springs(model, at, arms, q, F, Phi))
+
+
+class Nodal:
+    """The nodal step of any tree. F, Phi (n, 3): what is carried of {P}, its distal sums aside, global axes."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def start(self, q: ArrayLike) -> None:
+        """At rest at q (J,), rad or m: {P} begins as the weight, which increments alone never create."""
+        still = np.zeros((self.model.n, 3))
+        self.p = self.h = self.a = self.b = still  # momenta over the last tick, and their increments over it
+        self.F, self.Phi = -_weight(self.model), still
+
+    def step(self, q_next: ArrayLike, u: ArrayLike) -> Array:
+        """Torque (J,), N m or N, at s_k, from q(s_k+1) and u = (q(s_k+1) - q(s_k)) / 2, both (J,)."""
+        q_next, u = np.asarray(q_next, float), np.asarray(u, float)
+        q = q_next - 2.0 * u
+        at = pose(self.model, q)
+        p, h = tick_momenta(self.model, at, u)
+        a, b = (p - self.p) / self.model.dt, (h - self.h) / self.model.dt
+        self.F, self.Phi = self.F + (a - self.a), self.Phi + (b - self.b)
+        self.p, self.h, self.a, self.b = p, h, a, b
+        return _converted(self.model, at, q, self.F, self.Phi, recursion)
+
+    def torque(self, positions: Array, u: Array, convert: Conversion = recursion) -> Array:
+        """All steps of a motion at once, as `discrete.torque`, from its positions and half increments."""
+        model, before = self.model, pose(self.model, positions[:-1])
+        at = Pose(before.R[1:], before.origin[1:])
+        momenta = tick_momenta(model, before, u)
+        F, Phi = (_summed(np.diff(x, axis=0) / model.dt) for x in momenta)
+        return _converted(model, at, positions[1:-1], F - _weight(model), Phi, convert)
+
+
+def _summed(forces: Array) -> Array:
+    """What {P} <- {P} + {dp} makes of nodal forces (N, n, 3), tick after tick."""
+    return np.cumsum(np.concatenate([forces[:1], np.diff(forces, axis=0)]), axis=0)

@@ -1,0 +1,341 @@
+"""The step of any tree by nodal forces, as a graph: reference/nodal.py in link axes. The paper's, with nothing folded.
+
+Every link has axes of its own, with z along its joint, the origin at the joint, and its node at its centre of gravity.
+Masses, inertias and levers are the links' own: they stay in a table of the emitted C, entries that are zero aside.
+
+The turn of a link over a tick is e = sin(angle / 2) axis and its cosine; a joint's half increment u is its half angle.
+The tick after s_k has e, the tick before it b, and d = e - b is never formed as that difference: what a link's turn
+changes by follows from its parent's change and from du, product by product. So the second differences of all nodes, and
+with them the increments of their momenta, come without a difference of large numbers:
+
+    A = d x + sum of e (e x, over both ticks,   a_child = a + A l,   F = M (a + A c),   Phi = J d + sum of e x J e,
+
+but for the cosines. a and A are half of second differences; M and J are times 2 / dt^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.vectors import product
+from femtorque.codegen.mechanism.description import Matrix, Vector
+from femtorque.codegen.model.beam_element import joint_stiffness
+from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.model.kinematics import frame_to_axis
+from femtorque.codegen.step.base_parameters import Choice, ReducedBody, Tree
+from femtorque.codegen.step.frames import FrameStep, Members, tidy
+from femtorque.codegen.step.graph import Expr, Function, Place
+from femtorque.codegen.step.spatial_algebra import Mat3, Pair, Vec3
+
+TABLE, GROUNDS = "ft_link", "ft_ground"
+SAME = 1e-9  # of a principal inertia: two that differ by no more are one
+
+INTRO = """
+The paper's step. The node of a link is at its centre of gravity, where its
+mass and inertia are lumped. {P} has the forces F and the moments Phi of the
+nodes: what their momenta gain from the tick before s_k to the tick after it,
+weight included. It is carried on, and converted to torques:
+
+    {P} <- {P} + {dp} (Eqs 17, 18),   {tau} = [L][T]{P} (Eqs 5 to 15).
+
+Each link has axes of its own, z along its joint. Outwards, of the link:
+
+    turn  half of what its joint turns by after s_k: cosine _c and sine
+          _s, and what these have gained on the tick before, _dc _ds
+    e ew  axis times sine, and cosine, of half of what it turns by itself
+    b     e of the tick before,   d dw  what e and ew have gained on it
+    o     what its turn gains,    q     sum of e e' and b b'
+    a     half the second difference of the place of its joint; that of the
+          ground is in place of weight
+    A     half the second difference of its axes: of the node it is a + A c
+
+Inwards: f and n are what F and Phi come to by these; S and N are force and
+moment of all that hangs on the joint. [Lambda] has the levers c and l. The
+turn T between two links is the pair r of the joint and the rows X, Y, Z.
+Endings:
+
+    _s    at the joint, in the parent's axes
+    _f    in the link's axes at joint zero
+    _p    in the link's axes, of the parent
+    _t    in the parent's axes
+    _half half of what the frame turns by
+    _b    in the tick before
+    _neg  with the other sign
+
+v is the velocity of a slide; k is what is used twice; _again is loaded from
+memory once more.
+""".strip()
+
+
+@dataclass(frozen=True)
+class Link:
+    """What never changes of a link, in its own axes. R (3, 3): these at joint zero in the parent's axes, by columns;
+    l (3,): its joint at zero there, m; c (3,): its node, m; mass kg; inertia (3, 3) kg m^2 about the node."""
+
+    parent: int
+    slides: bool
+    R: Matrix
+    l: Vector
+    c: Vector
+    mass: float
+    inertia: Matrix
+
+
+def links(model: Model) -> tuple[Link, ...]:
+    """Every body of a model as a link with its node, z along its joint."""
+    turned = [frame_to_axis(body.axis) for body in model.bodies]
+    found = []
+    for body, own in zip(model.bodies, turned, strict=True):
+        parent = np.eye(3) if body.parent == GROUND else turned[body.parent]
+        found.append(Link(body.parent, body.prismatic, _tidied(product(parent.T, body.R0, own), 1.0),
+                          _tidied(product(parent.T, body.p0), 1.0), _tidied(product(own.T, body.com), 1.0), body.mass,
+                          _tidied(product(own.T, body.inertia, own), float(np.abs(body.inertia).max()))))
+    return tuple(found)
+
+
+def _tidied(x: NDArray[np.float64], size: float) -> NDArray[np.float64]:
+    """Without what rounding has left of numbers that are zero, or of ones."""
+    near = np.round(x)
+    x = np.where(np.abs(x) < 1e-12 * size, 0.0, x)
+    return np.where((np.abs(x - near) < 1e-12) & (size == 1.0), near, x)
+
+
+def as_tree(model: Model, found: Sequence[Link]) -> Tree:
+    """The links' own axes as those of a Tree, without groups and with nothing regrouped."""
+    bodies = tuple(ReducedBody(
+        joint=j, parent=link.parent, children=body.children, prismatic=link.slides, sign=1.0, first=j,
+        gamma=(1.0, 0.0), alpha=(1.0, 0.0), offset=link.l, turn=0.0, mass=link.mass, moment=link.mass * link.c,
+        inertia=link.inertia) for j, (link, body) in enumerate(zip(found, model.bodies, strict=True)))
+    return Tree(bodies, (Choice(),) * model.n, 1.0, (np.zeros(3),) * model.n)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Of a link over the ticks beside s_k: e and its cosine w after it, their gains d and dw on the tick before."""
+
+    e: Vec3
+    w: Expr
+    d: Vec3
+    dw: Expr
+
+    @property
+    def b(self) -> Vec3:
+        """e of the tick before."""
+        return self.e - self.d
+
+    @property
+    def bw(self) -> Expr:
+        return self.w - self.dw
+
+    def bind(self, name: str) -> Turn:
+        bind = self.w.graph.bind
+        return Turn(self.e.bind(f"e{name}"), bind(self.w, f"ew{name}"), self.d.bind(f"d{name}"),
+                    bind(self.dw, f"dw{name}"))
+
+
+class NodalStep(FrameStep):
+    """The graph of one step of a tree."""
+
+    turn = Function("ft_turn_on", "ft_pair", ("c", "s"), cost=11)
+    halves = Function("ft_halves", "ft_half_turns", ("c", "s", "s_b", "dc", "ds"), cost=16)
+    carried = Function("ft_carried", "ft_real", cost=4)
+
+    def __init__(self, model: Model, shared: Sequence[Members] = ()) -> None:
+        self.links = links(model)
+        super().__init__(model, as_tree(model, self.links), shared)
+        n = model.n
+        self.reach = [1.0] * n
+        self.unit = 2.0 / square(model.dt)
+        self.ground = -0.5 * square(model.dt) * model.gravity
+        one, zero = self.graph.const(1.0), self.graph.const(0.0)
+        self.still = Turn(self._zero(), one, self._zero(), zero)
+        self.turns: list[Turn] = [self.still] * n
+        self.a: list[Vec3] = [self._zero()] * n
+        self.gained: dict[int, tuple[Vec3, Mat3]] = {}  # o and q of a link
+        self.sent: dict[int, list[tuple[Vec3, Vec3, Vec3]]] = {j: [] for j in range(n)}  # S, N and lever, by parent
+        self._walk()
+
+    # ---- what the table has
+    def _entry(self, j: int, part: str, value: float) -> Expr:
+        return self.graph.fixed(TABLE, j, part, tidy(float(value)))
+
+    def _vector(self, j: int, part: str, v: Vector) -> Vec3:
+        return Vec3(*(self._entry(j, f"{part}[{k}]", x) for k, x in enumerate(v)))
+
+    def _inertia(self, j: int) -> Mat3:
+        """[J] by rows, of six entries."""
+        places = {(0, 0): "xx", (1, 1): "yy", (2, 2): "zz", (0, 1): "xy", (0, 2): "xz", (1, 2): "yz"}
+        J = self.links[j].inertia * self.unit
+        return Mat3.of(lambda r, c: self._entry(j, f"J.{places[min(r, c), max(r, c)]}", J[min(r, c), max(r, c)]))
+
+    def _rows(self, j: int) -> Mat3:
+        """R', the link's axes X, Y, Z at joint zero in the parent's; ones are written out."""
+        def entry(r: int, c: int) -> Expr:
+            value = float(self.links[j].R[c, r])
+            return self.graph.const(value) if abs(value) in (0.0, 1.0) else self._entry(j, f"{'XYZ'[r]}[{c}]", value)
+
+        return Mat3.of(entry)
+
+    def _lever(self, j: int) -> Vec3:
+        """l: from the parent's joint to this one, in the parent's axes; of a slide where it stands."""
+        l = self._vector(j, "l", self.links[j].l)
+        if self.links[j].slides:
+            l = (l + self._position(j) * self._rows(j).z).bind(f"l{j + 1}")
+        return l
+
+    # ---- outwards
+    def _outwards(self, j: int) -> None:
+        graph, link, name = self.graph, self.links[j], str(j + 1)
+        title = self.model.bodies[j].joint.child
+        self.outward_block[j] = graph.block(f'Link {name}, "{title}": increments over the ticks beside s_k')
+        rows = self._rows(j)
+        if link.parent == GROUND:
+            turn = self.still
+            a = Vec3(*(graph.fixed(GROUNDS, k, "", tidy(float(x))) for k, x in enumerate(self.ground)))
+        else:
+            turn = self.turns[link.parent]
+            a = (self.a[link.parent] + self._A(link.parent) @ self._lever(j)).bind(f"a{name}_s")
+        a = (rows @ a).bind(f"a{name}_f")
+        turn = Turn((rows @ turn.e).bind(f"e{name}_f"), turn.w, (rows @ turn.d).bind(f"d{name}_f"), turn.dw)
+        if link.slides:
+            self.turns[j], self.a[j] = turn, (a + self._slid(j, turn)).bind(f"a{name}")
+            return
+        e, d = (self._turn(j, v, f"{s}{name}_p") for v, s in ((turn.e, "e"), (turn.d, "d")))
+        self.turns[j] = self._turned_on(j, Turn(e, turn.w, d, turn.dw)).bind(name)
+        self.a[j] = self._turn(j, a, f"a{name}")
+
+    def _turn(self, j: int, v: Vec3, name: str) -> Vec3:
+        return v if v.is_along_z else v.turn(self._pair(j)).bind(name)
+
+    def _turned_on(self, j: int, on: Turn) -> Turn:
+        """The turn of the parent, in the link's axes, and then the joint's about z."""
+        c, s, s_b, dc, ds = self.graph.call(
+            self.halves, f"turn{j + 1}", self.graph.input("u", j), self.graph.input("du", j))
+        e, d, b = on.e, on.d, on.b.bind(f"b{j + 1}_p")
+        bw = on.bw
+        return Turn(Vec3(c * e.x + s * e.y, c * e.y - s * e.x, c * e.z + s * on.w), c * on.w - s * e.z,
+                    Vec3(c * d.x + dc * b.x + (s * e.y + s_b * b.y), c * d.y + dc * b.y - (s * e.x + s_b * b.x),
+                         c * d.z + dc * b.z + (s * on.dw + ds * bw)),
+                    c * on.dw + dc * bw - (s * d.z + ds * b.z))
+
+    def _slid(self, j: int, turn: Turn) -> Vec3:
+        """Half of the second difference that sliding along z adds, on top of that of the place it stands at."""
+        graph = self.graph
+        u, du = graph.input("u", j), graph.input("du", j)
+        e, w, b, bw = turn.e, turn.w, turn.b, turn.bw
+        before = u - 2.0 * du
+        fast, fast_b = graph.bind(u + u, f"v{j + 1}"), graph.bind(before + before, f"v{j + 1}_b")
+        x, y = (w * e.x, w * e.y)
+        x_b, y_b = (bw * b.x, bw * b.y)
+        return Vec3(fast * (y + e.x * e.z) + fast_b * (y_b - b.x * b.z),
+                    fast * (e.y * e.z - x) - fast_b * (x_b + b.y * b.z),
+                    (du + du) - (fast * (e.x * e.x + e.y * e.y) - fast_b * (b.x * b.x + b.y * b.y)))
+
+    def _position(self, j: int) -> Expr:
+        """Position of joint j at s_k, rad or m."""
+        w = self.graph.input(self.increment, j)
+        return self.graph.bind(self.graph.input("q", j) - (w + w), f"q{j + 1}")
+
+    def _shared(self, j: int) -> Pair | None:
+        """The pair of the joint's own angle, from one of the shared pairs or two whose angles differ by it."""
+        wanted, pairs = {j: 1}, []
+        for k, angle in enumerate(self.shared):
+            for direction in (1, -1):
+                signed = {i: direction * sign for i, sign in angle.items()}
+                pair = self.graph.input("r", k, "c"), direction * self.graph.input("r", k, "s")
+                if signed == wanted:
+                    return pair
+                pairs.append((signed, pair))
+        for more, (c, s) in pairs:
+            for less, (c_l, s_l) in pairs:
+                if more == {**less, **wanted} and j not in less:
+                    back = self.graph.enter(self.outward_block[j])
+                    found = (self.graph.bind(c * c_l + s * s_l, f"r{j + 1}_c"),
+                             self.graph.bind(s * c_l - c * s_l, f"r{j + 1}_s"))
+                    self.graph.enter(back)
+                    return found
+        return None
+
+    def _gain(self, j: int) -> tuple[Vec3, Mat3]:
+        """o and q: what the turn gains, and the sum of e e' over both ticks."""
+        if j not in self.gained:
+            turn = self.turns[j]
+            back = self.graph.enter(self.outward_block[j])
+            e, b = turn.e, turn.b.bind(f"b{j + 1}")
+            o = (turn.w * turn.d + turn.dw * b).bind(f"o{j + 1}")
+            q = Mat3.of(lambda r, c: e[r] * e[c] + b[r] * b[c]).bind_symmetric(f"q{j + 1}")
+            self.gained[j] = o, q
+            self.graph.enter(back)
+        return self.gained[j]
+
+    def _A(self, j: int) -> Mat3:
+        o, q = self._gain(j)
+        back = self.graph.enter(self.outward_block[j])
+        A = Mat3(Vec3(-(q[1][1] + q[2][2]), q[0][1] - o.z, q[0][2] + o.y),
+                 Vec3(q[0][1] + o.z, -(q[0][0] + q[2][2]), q[1][2] - o.x),
+                 Vec3(q[0][2] - o.y, q[1][2] + o.x, -(q[0][0] + q[1][1]))).bind(f"A{j + 1}")
+        self.graph.enter(back)
+        return A
+
+    # ---- inwards
+    def _inwards(self, j: int) -> None:
+        graph, link, name = self.graph, self.links[j], str(j + 1)
+        graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": {{P}} (Eqs 17, 18), then [L][T]{{P}} (Eq. 6)')
+        c = self._vector(j, "c", link.c)
+        mass = self._entry(j, "M", link.mass * self.unit)
+        F = self._carried(j, "F", (mass * (self.a[j] + self._A(j) @ c)).bind(f"f{name}"))
+        Phi = self._carried(j, "Phi", self._moment(j).bind(f"n{name}"))
+        S, N = F, Phi + c.cross(F)
+        for force, moment, lever in self.sent[j]:
+            S, N = S + force, N + (moment + lever.cross(force))
+        S, N = S.bind(f"S{name}"), N.bind(f"N{name}")
+        tau = S.z if link.slides else N.z
+        stiffness = joint_stiffness(self.model, j)
+        if stiffness:
+            away = graph.bind(self._position(j) - self.model.bodies[j].joint.rest, f"stretch{name}")
+            tau = tau + graph.const(stiffness) * away
+        graph.output("tau", j, tau)
+        if link.parent == GROUND:
+            return
+        if not link.slides:
+            S, N = self._back(j, S), self._back(j, N)
+        columns = self._rows(j).T
+        S, N = (columns @ S).bind(f"S{name}_t"), (columns @ N).bind(f"N{name}_t")
+        self.sent[link.parent].append((S, N, self._lever(j)))
+
+    def _moment(self, j: int) -> Vec3:
+        """J o + sum of e x J e, the latter as the lopsided part of q J."""
+        J, (o, q) = self._inertia(j), self._gain(j)
+        own = self.links[j].inertia
+
+        def apart(r: int, c: int) -> Expr:
+            """J_rr - J_cc."""
+            same = abs(own[r, r] - own[c, c]) <= SAME * max(own[r, r], own[c, c])
+            return self.graph.const(0.0) if same else J[r][r] - J[c][c]
+
+        def lopsided(r: int, c: int, k: int) -> Expr:
+            """(q J)_rc - (q J)_cr, k the third axis."""
+            return (q[r][c] * apart(c, r) + J[r][c] * (q[r][r] - q[c][c])
+                    + (q[r][k] * J[k][c] - q[c][k] * J[k][r]))
+
+        return J @ o + Vec3(lopsided(1, 2, 0), lopsided(2, 0, 1), lopsided(0, 1, 2))
+
+    def _carried(self, j: int, what: str, now: Vec3) -> Vec3:
+        """Three numbers of {P} <- {P} + {dp}."""
+        def on(k: int, x: Expr) -> Expr:
+            if x.is_zero:
+                return x
+            return self.graph.call(self.carried, f"{what}{j + 1}_{'xyz'[k]}", Place("P", j, what), k, x)[0]
+
+        return Vec3(*(on(k, x) for k, x in enumerate(now)))
+
+    # ---- what is to be emitted
+    @property
+    def intro(self) -> list[str]:
+        """The comment at the head of the C."""
+        return INTRO.splitlines()

@@ -1,0 +1,119 @@
+"""The nodal step in float64: its increments against positions, its momenta against points, its torques against rnea."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.model.bodies import Model, skew
+from femtorque.codegen.model.kinematics import levers, pose
+from femtorque.codegen.reference.discrete import Planar, Spatial
+from femtorque.codegen.reference.nodal import Nodal, between, node_increments, tick_momenta
+from femtorque.codegen.reference.rigid import matrix_form, midpoint_torque
+from tests.support.oracle import peak, planar_chain, random_chain, random_tree, rnea, septic, torque_at
+from tests.support.sampling import middles
+
+
+def of(mechanism, rate_hz: int = 1000) -> Model:
+    control = replace(mechanism.control, scheme="nodal", rate_hz=rate_hz, knot_hz=rate_hz)
+    return Model.of(replace(mechanism, control=control))
+
+
+def slides(model: Model) -> np.ndarray:
+    return np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
+
+
+def moved(model: Model, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    start = rng.uniform(-1, 1, model.n) * slides(model)
+    return septic(start, start + rng.uniform(-1.5, 1.5, model.n) * slides(model))
+
+
+def halves(positions: np.ndarray) -> np.ndarray:
+    return 0.5 * np.diff(positions, axis=0)
+
+
+def tree(seed: int, n: int = 6):
+    return random_tree(np.random.default_rng(seed), n)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_increments_of_the_nodes_are_the_differences_of_their_places_and_axes(seed):
+    model, rng = of(tree(seed)), np.random.default_rng(seed)
+    q, u = rng.uniform(-1, 1, model.n), rng.uniform(-0.4, 0.4, model.n)
+    old, new = pose(model, q), pose(model, q + 2.0 * u)
+    shift, r = node_increments(model, old, u)
+    assert np.allclose(shift, new.origin + levers(model, new).com - old.origin - levers(model, old).com, atol=1e-13)
+    for i in range(model.n):
+        assert np.allclose((np.eye(3) - skew(r[i])) @ new.R[i], (np.eye(3) + skew(r[i])) @ old.R[i], atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_moment_of_momentum_of_a_node_is_that_of_the_points_of_its_link_along_their_chords(seed):
+    model, rng = of(tree(seed)), np.random.default_rng(seed)
+    q, u = rng.uniform(-1, 1, model.n), rng.uniform(-0.4, 0.4, model.n)
+    old, new = pose(model, q), pose(model, q + 2.0 * u)
+    _, h = tick_momenta(model, old, u)
+    for i, body in enumerate(model.bodies):
+        J, axes = np.linalg.eigh(body.inertia)
+        points = np.sqrt(np.maximum((np.sum(J) / 2.0 - J) / 2.0, 0.0)) * axes  # unit masses at both ends of each
+        chords = 2.0 * np.cross((old.R[i] @ points).T, (new.R[i] @ points).T).sum(axis=0)
+        assert np.allclose(h[i], chords / model.dt, atol=1e-12 * np.abs(h).max())
+
+
+@pytest.mark.parametrize("make", [lambda: tree(1), lambda: tree(2, 9), lambda: planar_chain(5)],
+                         ids=["tree", "larger tree", "planar"])
+def test_what_is_carried_and_summed_is_what_one_instant_gives_and_the_matrices_what_the_pass(make):
+    model = of(make())
+    q = moved(model)(middles(model, 1.0))
+    u, form = halves(q), Nodal(model)
+    summed = form.torque(q, u, matrix_form)
+    form.start(q[0])
+    stepped = np.array([form.step(b, v) for b, v in zip(q[1:], u, strict=True)])[1:]
+    for other in (form.torque(q, u), stepped, between(model, q[1:-1], u[:-1], u[1:])):
+        assert peak(other - summed) <= 1e-12 * peak(summed)
+
+
+@pytest.mark.parametrize("make", [lambda: random_chain(np.random.default_rng(3), 6), lambda: tree(3),
+                                  lambda: planar_chain(4)], ids=["chain", "tree with slides", "planar"])
+def test_it_is_second_order_and_newton_euler_its_limit_for_small_ticks(make):
+    errors = []
+    for rate_hz in (500, 1000, 2000):
+        model = of(make(), rate_hz)
+        s, motion = middles(model, 1.0), moved(model)
+        truth = torque_at(model, motion, s[1:-1])
+        errors.append(peak(Nodal(model).torque(motion(s), halves(motion(s))) - truth) / peak(truth))
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.05)
+    assert np.log2(errors[1] / errors[2]) == pytest.approx(2.0, abs=0.05)
+    assert errors[1] < 1e-5
+
+
+@pytest.mark.parametrize("n", [1, 3, 8])
+def test_in_the_plane_midpoint_is_the_same_sum(n):
+    model = of(planar_chain(n))
+    q = moved(model)(middles(model, 1.0))
+    nodal = Nodal(model).torque(q, halves(q))
+    assert peak(Planar(model).torque(q, halves(q)) - nodal) <= 1e-12 * peak(nodal)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_in_space_midpoint_and_momenta_at_the_boundaries_are_the_same_sum_to_second_order(seed):
+    apart = []
+    for rate_hz in (500, 1000):
+        model = of(tree(seed), rate_hz)
+        s, motion = middles(model, 1.0), moved(model, seed)
+        q = motion(s)
+        nodal = Nodal(model).torque(q, halves(q))
+        exact, velocities, _ = motion.at(s[1:] - 0.5 * model.dt)
+        boundaries = midpoint_torque(model, exact, velocities)
+        apart.append([peak(other - nodal) / peak(nodal) for other in (Spatial(model).torque(q, halves(q)), boundaries)])
+    assert np.log2(np.divide(*apart)) == pytest.approx([2.0, 2.0], abs=0.1)
+
+
+def test_at_rest_the_nodes_carry_their_weight():
+    model = of(tree(4))
+    form, q, still = Nodal(model), np.linspace(-0.4, 0.5, 6) * slides(of(tree(4))), np.zeros(model.n)
+    form.start(q)
+    assert np.allclose(form.step(q, still), rnea(model, q, still, still), atol=1e-13)

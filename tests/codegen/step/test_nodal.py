@@ -1,0 +1,248 @@
+"""The emitted scheme "nodal": the reference's sum to rounding, quiet at any rate, and what other schemes are of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.kinematics import frame_to_axis
+from femtorque.codegen.model.modes import in_mode
+from femtorque.codegen.model.supported import supported
+from femtorque.codegen.motion.random import random_motion
+from femtorque.codegen.reference import discrete
+from femtorque.codegen.reference.nodal import Nodal
+from femtorque.codegen.reference.rigid import matrix_form
+from femtorque.codegen.step.noise_floor import noise_floor
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
+from femtorque.codegen.verify import verify
+from femtorque.hil.chip import chip_step
+from tests.support.mimic import gripper_in
+from tests.support.oracle import peak, planar_chain, quintic, random_chain, random_tree, septic
+from tests.support.sampling import exact_at, middles
+
+MECHANISMS = Path(__file__).parents[3] / "mechanisms"
+EXACT = 1e-12  # of peak: double precision against the reference's sum
+
+
+def of(mechanism: Mechanism, rate_hz: int = 1000, scheme: str = "nodal") -> Model:
+    control = replace(mechanism.control, scheme=scheme, rate_hz=rate_hz, knot_hz=rate_hz // 4)
+    return model_of(replace(mechanism, control=control))
+
+
+def as_nodal(mechanism: Mechanism) -> Mechanism:
+    return replace(mechanism, control=replace(mechanism.control, scheme="nodal"))
+
+
+def moved(model: Model, seed: int = 0, duration: float = 1.0, curve=quintic) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
+    start = rng.uniform(-1, 1, model.n) * slides
+    return curve(start, start + rng.uniform(-1.5, 1.5, model.n) * slides, duration)(middles(model, duration))
+
+
+def examples() -> dict[str, Mechanism]:
+    """Every rigid mechanism of the project, each mode for itself."""
+    found = {}
+    for path in sorted(MECHANISMS.glob("*.toml")):
+        mechanism = load_mechanism(path)
+        if mechanism.flexible:
+            continue
+        for mode in mechanism.modes or (None,):
+            name = f"{path.stem}, {mode.name}" if mode else path.stem
+            found[name] = in_mode(mechanism, mode.name) if mode else mechanism
+    return found
+
+
+EXAMPLES = examples()
+
+
+def tree(seed: int, n: int = 6) -> Mechanism:
+    return random_tree(np.random.default_rng(seed), n)
+
+
+# ---- right
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_double_precision_is_the_sum_of_the_reference_on_every_example(name):
+    """Of trees {P} is summed up and converted by the dense matrices."""
+    mechanism = as_nodal(EXAMPLES[name])
+    supported(mechanism)
+    model = model_of(mechanism)
+    positions = random_motion(mechanism, np.random.default_rng(7)).middles(mechanism.control.rate_hz // 4, model.dt)
+    if mechanism.constrained:
+        sum_ = discrete.torque(model, positions)
+    else:
+        sum_ = Nodal(model).torque(positions, 0.5 * np.diff(positions, axis=0), matrix_form)
+    assert peak(CompiledStep(model, "double").torque(positions) - sum_) <= EXACT * peak(sum_)
+    single = np.abs(CompiledStep(model).torque(positions) - sum_)
+    assert single.max() <= 1e-5 * peak(sum_)
+
+
+@pytest.mark.parametrize("trig", ["tick", "knot"])
+@pytest.mark.parametrize("make", [lambda: planar_chain(5), lambda: random_chain(np.random.default_rng(1), 6),
+                                  lambda: tree(2, 14)], ids=["planar", "chain", "large tree with slides"])
+def test_double_precision_is_the_sum_with_frames_made_exact_in_the_tick_or_at_knots(make, trig):
+    model = exact_at(trig, of(make()))
+    positions = moved(model)
+    plain = discrete.torque(model, positions)
+    assert peak(CompiledStep(model, "double").torque(positions) - plain) <= EXACT * peak(plain)
+
+
+def test_springs_count():
+    model = of(tree(11))
+    assert any(b.prismatic for b in model.bodies)
+    joints = tuple(replace(j, stiffness=30.0, rest=0.2) for j in model.mechanism.joints)
+    sprung, positions = model_of(replace(model.mechanism, joints=joints)), moved(model)
+    plain = discrete.torque(sprung, positions)
+    assert peak(plain - discrete.torque(model, positions)) > 0.1
+    assert peak(CompiledStep(sprung, "double").torque(positions) - plain) <= EXACT * peak(plain)
+
+
+def test_mimic_joints_follow(tmp_path):
+    mechanism = as_nodal(gripper_in(tmp_path))
+    model = model_of(mechanism)
+    positions = random_motion(mechanism, np.random.default_rng(1)).middles(300, model.dt)
+    plain = discrete.torque(model, positions)
+    assert peak(CompiledStep(model, "double").torque(positions) - plain) <= EXACT * peak(plain)
+
+
+def test_host_and_chip_agree_bit_for_bit():
+    for mechanism in (tree(4), load_mechanism(MECHANISMS / "four_bar.toml")):
+        model = model_of(as_nodal(mechanism))
+        positions = random_motion(model.mechanism, np.random.default_rng(3)).middles(150, model.dt)
+        here, there = CompiledStep(model).torque(positions), chip_step.torque(model, positions)
+        assert np.array_equal(here.view(np.uint32), there.view(np.uint32))
+
+
+@pytest.mark.parametrize("make", [lambda: random_chain(np.random.default_rng(5), 4),
+                                  lambda: load_mechanism(MECHANISMS / "four_bar.toml")], ids=["chain", "four-bar"])
+def test_verify_says_yes(make):
+    assert verify.verify(as_nodal(make()), (), chip_step.run, motions=1).reasons == ()
+
+
+# ---- what the other schemes are of it
+
+
+@pytest.mark.parametrize("n", [3, 8])
+def test_midpoint_is_the_same_sum_in_the_plane(n):
+    """With base parameters and joints for nodes in place of the links' own masses: constants are folded, no more."""
+    models = [of(planar_chain(n), scheme=scheme) for scheme in ("nodal", "midpoint")]
+    one, other = (CompiledStep(model, "double").torque(moved(model)) for model in models)
+    assert peak(one - other) <= EXACT * peak(one)
+
+
+@pytest.mark.parametrize("scheme", ["midpoint", "newton-euler"])
+def test_in_space_midpoint_is_the_same_sum_to_second_order_and_newton_euler_its_limit_for_small_ticks(scheme):
+    apart = []
+    for rate_hz in (500, 1000, 2000):
+        models = [of(tree(3), rate_hz, form) for form in ("nodal", scheme)]
+        one, other = (CompiledStep(model, "double").torque(moved(model, curve=septic)) for model in models)
+        apart.append(peak(one - other) / peak(one))
+    assert np.log2(apart[0] / apart[1]) == pytest.approx(2.0, abs=0.1)
+    assert np.log2(apart[1] / apart[2]) == pytest.approx(2.0, abs=0.1)
+
+
+# ---- quiet
+
+
+@pytest.mark.parametrize("rate_hz", [100, 1000, 10_000])
+@pytest.mark.parametrize("make", [lambda: random_chain(np.random.default_rng(9), 6), lambda: tree(10, 7)],
+                         ids=["chain", "tree"])
+def test_the_noise_floor_holds_and_is_not_idle(make, rate_hz):
+    model = of(make(), rate_hz)
+    positions = moved(model, 10)
+    plain = discrete.torque(model, positions)
+    wrong, floor = np.abs(CompiledStep(model).torque(positions) - plain).max(axis=0), noise_floor(model, positions)
+    assert np.all(wrong <= floor)
+    assert np.any(wrong > 0.01 * floor)
+    assert wrong.max() <= 1e-5 * peak(plain)
+
+
+@pytest.mark.parametrize("make", [lambda: planar_chain(8), lambda: random_chain(np.random.default_rng(6), 6)])
+def test_at_10_khz_its_noise_is_a_few_roundings(make):
+    """Increments of the momenta come from du: none is a difference of two momenta."""
+    model = of(make(), 10_000)
+    positions = moved(model)
+    plain = discrete.torque(model, positions)
+    assert peak(CompiledStep(model).torque(positions) - plain) <= 5e-6 * peak(plain)
+
+
+def test_nothing_adds_up_however_long_it_runs():
+    """What is carried of {P} after 100 s of the same second is what it was after one."""
+    model = of(tree(12, 5))
+    s = np.arange(1000) * model.dt
+    slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
+    second = slides * 0.5 * np.sin(2.0 * np.pi * s[:, None] + np.arange(model.n))
+    positions = np.concatenate([np.tile(second, (100, 1)), second[:2]])
+    plain = discrete.torque(model, positions[:2002])[999:1999]
+    found = CompiledStep(model).torque(positions)
+    late, early = (np.abs(found[k:k + 1000] - plain).max() for k in (98_999, 999))
+    assert late <= 2.0 * early <= 2e-5 * peak(plain)
+
+
+def test_a_wrong_p_is_put_right_by_the_next_tick():
+    model = of(tree(13, 4))
+    positions, step = moved(model), CompiledStep(model)
+    right = step.torque(positions)
+    samples = step.turns.samples(positions)
+    step.start(positions[0])
+    step.run(samples[:500])
+    cdata = step.ffi.buffer(step.state, 8 * sum(not b.prismatic for b in model.bodies) + 24)  # pairs, then {P}
+    bytes_before = bytes(cdata)
+    cdata[:] = bytes_before[:-24] + np.full(6, 1e3, np.float32).tobytes()
+    found = step.run(samples[500:])
+    assert found[0].tobytes() != right[499].tobytes()
+    assert peak(found - right[499:]) <= 1e-4 * peak(right)
+    assert found[2:].tobytes() == right[501:].tobytes()
+
+
+# ---- how it reads
+
+
+def numbers(text: str) -> list[float]:
+    return [float(sign + x) for sign, x in re.findall(r"(-?)FT_C\(([^)]*)\)", text)]
+
+
+@pytest.mark.parametrize("make", [lambda: tree(2), lambda: load_mechanism(MECHANISMS / "six_axis.toml")])
+def test_the_table_has_the_links_own_masses_and_levers(make):
+    model = model_of(as_nodal(make()))
+    c = emit.step_sources(model)["ft_step.c"]
+    table = c.split("ft_link[FT_JOINTS] = {")[1].split("\n};")[0]
+    axes = [frame_to_axis(body.axis) for body in model.bodies]
+    for i, (body, entry) in enumerate(zip(model.bodies, table.split("    },\n"), strict=False)):
+        assert f"/* {body.joint.child} */" in entry
+        found = numbers(entry)
+        J = axes[i].T @ body.inertia @ axes[i]
+        outer = np.eye(3) if body.parent < 0 else axes[body.parent]
+        expected = [body.mass, *J.diagonal(), J[0, 1], J[0, 2], J[1, 2]]
+        assert np.allclose(np.array(found[:7]) * model.dt**2 / 2.0, expected, rtol=1e-9, atol=1e-12)
+        assert np.allclose(found[7:13], [*axes[i].T @ body.com, *outer.T @ body.p0], atol=1e-12)
+        assert np.allclose(np.reshape(found[13:], (3, 3)).T, outer.T @ body.R0 @ axes[i], atol=1e-12)
+
+
+def test_every_link_has_a_block_outwards_and_one_inwards_with_the_equations_and_p_is_state():
+    model = model_of(as_nodal(load_mechanism(MECHANISMS / "six_axis.toml")))
+    files = emit.step_sources(model)
+    for i, body in enumerate(model.bodies):
+        link = f'/* Link {i + 1}, "{body.joint.child}": '
+        assert files["ft_step.c"].count(link + "increments over the ticks beside s_k. */") == 1
+        assert files["ft_step.c"].count(link + "{P} (Eqs 17, 18), then [L][T]{P} (Eq. 6). */") == 1
+    assert "ft_node P[FT_JOINTS]; /* {P}" in files["ft_step.h"]
+    assert all(len(line) <= 80 for line in files["ft_step.c"].splitlines())
+
+
+def test_links_that_bend_are_refused_by_name():
+    mechanism = as_nodal(load_mechanism(MECHANISMS / "flexible_link.toml"))
+    with pytest.raises(BadInput, match="nodal"):
+        supported(mechanism)
