@@ -6,6 +6,11 @@ Damiao: openarm_can's dm_motor_constants.hpp, damiao-motor's presets; CubeMars: 
 mit_can.py; RobStride: kscalelabs' and LeRobot's tables, Seeed's wiki; mini-cheetah: bgkatz/motorcontrol; Feetech:
 Rhoban/bam params/feetech_sts3215_*/m1.json, makers' and sellers' sheets (C001: 19.5 kg cm, 52 rpm at 7.4 V; C018:
 30 kg cm, 45 rpm at 12 V; both 1:345).
+
+Rotors, at the output, the square of the gear inside in them: Damiao's are 1e-4 kg m^2 behind gears of 10, 40 and 9
+(armature in enactic/openarm_mujoco, v2/openarm_bimanual.xml); RobStride's the armature of kscalelabs/kbot-models,
+kbot/metadata.json; the mini-cheetah's 63e-6 kg m^2 behind a gear of 6 (mit-biomimetics/Cheetah-Software,
+MiniCheetah.h). Of the others nothing was found: theirs is 0, which is not known.
 """
 
 from __future__ import annotations
@@ -42,8 +47,9 @@ class DriveType:
     """One drive that closes kp (q_d - q) + kd (q_d' - q') + torque itself; all at its output.
 
     position rad, velocity rad/s, torque N m: fields go from - to + that. kp N m/rad, kd N m s/rad: from 0 to that.
-    fd: whether it speaks CAN FD. note: where published tables differ. servo: what a servo is instead, which closes no
-    loop; velocity and torque are then those of its data sheet, without load and at stall.
+    inertia kg m^2: of its rotor, 0 where nothing is published. fd: whether it speaks CAN FD. note: where published
+    tables differ. servo: what a servo is instead, which closes no loop; velocity and torque are then those of its data
+    sheet, without load and at stall.
     """
 
     name: str
@@ -53,6 +59,7 @@ class DriveType:
     torque: float
     kp: float = 500.0
     kd: float = 5.0
+    inertia: float = 0.0
     fd: bool = False
     note: str = ""
     servo: Servo | None = None
@@ -62,32 +69,36 @@ class DriveType:
         servo = self.servo and replace(self.servo, gear=self.servo.gear * gear, coulomb=self.servo.coulomb * gear,
                                        viscous=self.servo.viscous * square(gear))
         return replace(self, position=self.position / gear, velocity=self.velocity / gear, torque=self.torque * gear,
-                       kp=self.kp * square(gear), kd=self.kd * square(gear), servo=servo)
+                       kp=self.kp * square(gear), kd=self.kd * square(gear), inertia=self.inertia * square(gear),
+                       servo=servo)
 
 
-def _damiao(name: str, velocity: float, torque: float, position: float = 12.5, note: str = "") -> DriveType:
-    return DriveType(f"damiao-{name}", "damiao", position, velocity, torque, fd=True, note=note)
+def _damiao(name: str, velocity: float, torque: float, position: float = 12.5, inertia: float = 0.0,
+            note: str = "") -> DriveType:
+    return DriveType(f"damiao-{name}", "damiao", position, velocity, torque, inertia=inertia, fd=True, note=note)
 
 
 def _cubemars(name: str, velocity: float, torque: float, note: str = "") -> DriveType:
     return DriveType(f"cubemars-{name}", "cubemars", 12.5, velocity, torque, note=note)
 
 
-def _robstride(name: str, velocity: float, torque: float, strong: bool = False, note: str = "") -> DriveType:
+def _robstride(name: str, velocity: float, torque: float, strong: bool = False, inertia: float = 0.0,
+               note: str = "") -> DriveType:
     kp, kd = (5000.0, 100.0) if strong else (500.0, 5.0)
-    return DriveType(f"robstride-{name}", "robstride", 12.57, velocity, torque, kp, kd, note=note)
+    return DriveType(f"robstride-{name}", "robstride", 12.57, velocity, torque, kp, kd, inertia, note=note)
 
 
 CATALOGUE = (
-    DriveType("mini-cheetah", "mini-cheetah", 12.5, 65.0, 18.0, note="torque: I_MAX KT GR of the drive's own settings"),
-    _damiao("3507", 50.0, 5.0, 12.566, "LeRobot: 12.5 rad, 30 rad/s, 10 N m"),
-    _damiao("4310", 30.0, 10.0),
-    _damiao("4310-48v", 50.0, 10.0),
-    _damiao("4340", 10.0, 28.0, note="LeRobot and DM_CAN.py: 8 rad/s"),
-    _damiao("4340-48v", 10.0, 28.0),
+    DriveType("mini-cheetah", "mini-cheetah", 12.5, 65.0, 18.0, inertia=0.00227,
+              note="torque: I_MAX KT GR of the drive's own settings"),
+    _damiao("3507", 50.0, 5.0, 12.566, note="LeRobot: 12.5 rad, 30 rad/s, 10 N m"),
+    _damiao("4310", 30.0, 10.0, inertia=0.01),
+    _damiao("4310-48v", 50.0, 10.0, inertia=0.01),
+    _damiao("4340", 10.0, 28.0, inertia=0.16, note="LeRobot and DM_CAN.py: 8 rad/s"),
+    _damiao("4340-48v", 10.0, 28.0, inertia=0.16),
     _damiao("6006", 45.0, 20.0),
     _damiao("8006", 45.0, 40.0),
-    _damiao("8009", 45.0, 54.0),
+    _damiao("8009", 45.0, 54.0, inertia=0.0081),
     _damiao("10010l", 25.0, 200.0),
     _damiao("10010", 20.0, 200.0),
     _damiao("h3510", 280.0, 1.0),
@@ -103,11 +114,11 @@ CATALOGUE = (
     _cubemars("ak45-36", 6.0, 34.0),
     _cubemars("ak45-10", 20.0, 8.0),
     _cubemars("ak40-10", 45.5, 5.0),
-    _robstride("00", 33.0, 14.0, note="Seeed: 50 rad/s, 17 N m"),
+    _robstride("00", 33.0, 14.0, inertia=0.001, note="Seeed: 50 rad/s, 17 N m"),
     _robstride("01", 44.0, 17.0),
-    _robstride("02", 44.0, 17.0, note="LeRobot: 33 rad/s, 20 N m"),
-    _robstride("03", 20.0, 60.0, strong=True, note="LeRobot: 33 rad/s; Seeed: 50 rad/s"),
-    _robstride("04", 15.0, 120.0, strong=True, note="LeRobot: 33 rad/s"),
+    _robstride("02", 44.0, 17.0, inertia=0.0042, note="LeRobot: 33 rad/s, 20 N m"),
+    _robstride("03", 20.0, 60.0, strong=True, inertia=0.02, note="LeRobot: 33 rad/s; Seeed: 50 rad/s"),
+    _robstride("04", 15.0, 120.0, strong=True, inertia=0.04, note="LeRobot: 33 rad/s"),
     _robstride("05", 50.0, 5.5, note="Seeed: 33 rad/s, 17 N m"),
     _robstride("06", 50.0, 36.0, strong=True, note="Seeed: 20 rad/s, 60 N m"),
 )

@@ -19,7 +19,7 @@ from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.control import constants as control_source
 from femtorque.codegen.control import heat
 from femtorque.codegen.control.drives import placed
-from femtorque.codegen.control.gains import MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
+from femtorque.codegen.control.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.control.weight import falls, resolved, weights
 from femtorque.codegen.drive.feetech import TURN
@@ -58,6 +58,7 @@ SAG = 0.2  # slope at the tip of a flexible link
 SMALL = "the deflection is not small: the torque is right to second order in it, some tenths of its square"
 FASTEST = 1.5  # of a flexible link's lowest frequency: as fast as links were turned against exact chains
 _ELECTRICAL = (1e-5, 0.1)  # s: electrical time constants from coreless motors to large servo motors
+FAR_BELOW, LITTLE = 0.03, 0.2  # of the stiffest ku; of critical damping
 COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
 
 
@@ -162,16 +163,20 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
         _whirling(models[0][1], warnings)
     joint_springs(models[0][1])  # refuses a C_mot whose hinge has no stiffness to scale
     _drives(mechanism, warnings)
+    _rotors(mechanism, warnings)
     stability: Stability | None = None
+    stiffest: dict[str, Gains] = {}
     rule: dict[str, Gains] = {}
     has_gains = any(j.gains.ku or j.gains.kv for j in mechanism.moving)
     driven = any(j.motor for j in mechanism.moving) or has_gains
     if driven and all(_regular(model, warnings) for _, model in models):
         for _, model in ((name, _where_closed(model)) for name, model in models):
-            rule = _softer(rule, _fitting(mechanism, stiffest_gains(model, late)))
+            stiffest = _softer(stiffest, stiffest_gains(model, late))
             found = loop_stability(model, late) if has_gains else None
             if found is not None and (stability is None or found.radius > stability.radius):
                 stability = found
+        rule = _fitting(mechanism, stiffest)
+        _soft(mechanism, stiffest, rule, warnings)
         if stability is not None:
             _gains(mechanism, stability, rule, warnings)
             _overlay(mechanism, late)
@@ -411,6 +416,30 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
                             "'femtorque identify' measures it")
 
 
+def _rotors(mechanism: Mechanism, warnings: list[str]) -> None:
+    """Drives whose rotor the file does not have; one line for all of a kind. It is often heavier than the links."""
+    kinds: dict[str, list[Joint]] = {}
+    for joint in mechanism.streamed:
+        if joint.drive is not None and _rotorless(joint):
+            kinds.setdefault(joint.drive.type.name, []).append(joint)
+    for kind, joints in kinds.items():
+        published = joints[0].drive.type.inertia if joints[0].drive else 0.0
+        mend = f"{published:g} is published of {kind}" if published else (
+            f"nothing is published of {kind}, `femtorque identify` measures it")
+        warnings.append(f"joint.{joints[0].name}.drive.inertia{_and_more(joints)} is missing: torques and gains "
+                        f"assume a rotor without mass; {mend}")
+
+
+def _rotorless(joint: Joint) -> bool:
+    return joint.drive is not None and joint.drive.servo is None and not joint.drive.inertia
+
+
+def _and_more(joints: Sequence[Joint]) -> str:
+    """Behind the first of them."""
+    return f" (and of {len(joints) - 1} more joints)" if len(joints) > 2 else (
+        f" (and of {joints[1].name})" if len(joints) == 2 else "")
+
+
 def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None:
     """The torque that one encoder count makes through the observer and Kv."""
     dt = 1.0 / mechanism.control.rate_hz
@@ -455,7 +484,8 @@ def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], w
         refuse(mechanism, f"joint.{joint.name}.gains", None,
                 f"the sampled loop is unstable at {mechanism.control.rate_hz} Hz: spectral radius "
                 f"{stability.radius:.4g} at pose ({pose})",
-               f"ku = {fit.ku:g}, kv = {fit.kv:g} have gain margin {MARGIN:g}")
+               f"ku = {fit.ku:g}, kv = {fit.kv:g} have gain margin {MARGIN:g}"
+               + ("; or give its drive.inertia, without which its rotor has no mass" if _rotorless(joint) else ""))
     for joint in mechanism.streamed:
         g, fit = joint.gains, rule[joint.name]
         if g.ku > 1.5 * fit.ku or g.kv > 1.5 * fit.kv:
@@ -463,6 +493,26 @@ def _gains(mechanism: Mechanism, stability: Stability, rule: dict[str, Gains], w
                             f"ku = {fit.ku:g}, kv = {fit.kv:g}")
         if g.ku > 0.0 and g.kv == 0.0:
             warnings.append(f"joint.{joint.name}.gains.kv is 0: nothing damps the joint")
+
+
+def _soft(mechanism: Mechanism, stiffest: dict[str, Gains], rule: dict[str, Gains], warnings: list[str]) -> None:
+    """Warn of gains that are far below the stiffest, or that hardly damp what the joint moves: made, most often, before
+    a mass, a rotor or a gear was changed. stiffest: with damping DAMPING, whatever drives' fields hold; rule: as these
+    hold them."""
+    soft = []
+    for joint in mechanism.streamed:
+        g, fit = joint.gains, stiffest[joint.name]
+        if g.ku > 0.0 and (g.ku < FAR_BELOW * rule[joint.name].ku
+                           or 0.0 < g.kv / fit.kv * DAMPING < LITTLE * math.sqrt(g.ku / fit.ku)):
+            soft.append(joint)
+    if soft:
+        g, fit = soft[0].gains, stiffest[soft[0].name]
+        damped = DAMPING * g.kv / fit.kv / math.sqrt(g.ku / fit.ku)
+        most = rule[soft[0].name]
+        warnings.append(f"joint.{soft[0].name}.gains{_and_more(soft)}: ku = {g.ku:g}, kv = {g.kv:g} are far below the "
+                        f"stiffest, ku = {most.ku:.3g}, kv = {most.kv:.3g}, and damp what it moves by {damped:.2g} of "
+                        "critical: it is soft, or oscillates; were they made before a mass, a rotor or a gear was "
+                        "changed?")
 
 
 def _fitting(mechanism: Mechanism, rule: dict[str, Gains]) -> dict[str, Gains]:

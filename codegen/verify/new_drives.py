@@ -48,7 +48,7 @@ class Bussed:
         """Of a joint of the URDF, but for its name and gains. number: from 1 on."""
         return "\n".join(filter(None, (
             self._limits(joint), self._friction(),
-            f'drive = {{ type = "{self.kind.name}", bus = "{self.bus}", id = {number} }}')))
+            f'drive = {{ type = "{self.kind.name}", bus = "{self.bus}", id = {number}{self._rotor()} }}')))
 
     def gains(self, stiffest: Gains) -> str:
         """Of those that a loop of stiff joints could have."""
@@ -61,6 +61,10 @@ class Bussed:
         most = {"velocity": RUNNING * self.kind.velocity, "effort": self.kind.torque}
         less = [f"{key} = {_down(value)}" for key, value in most.items() if value < asked.get(key, math.inf)]
         return f"limits = {{ {', '.join(less)} }}   # the {_what(self.kind)} gives no more" if less else ""
+
+    def _rotor(self) -> str:
+        """Where it is published; of a servo the catalogue's motor has it."""
+        return f", inertia = {self.kind.inertia:g}" if self.kind.inertia else ""
 
     def _friction(self) -> str:
         servo = self.kind.servo

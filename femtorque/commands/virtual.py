@@ -95,6 +95,7 @@ def hil(
     if mech is None:
         raise BadInput("command line", "MECH", None, "is missing", "give a mechanism file, or --scenario NAME")
     mechanism = load_mechanism(mech)
+    rotorless = _warn_of_rotors(mechanism) if board is None and not pil else []
     if serve is not None and (board or traj):
         raise BadInput("command line", "--serve", serve, "takes neither TRAJ nor --board")
     if buses is not None:
@@ -123,7 +124,17 @@ def hil(
     title = f"{result.ended}; the board is in {result.state}; at most {cost} per tick"
     table = tracking_table(title, mechanism.streamed, result.measured_rms, result.measured_max,
                            (result.tracking_rms, result.tracking_max))
-    return Answer(result.report() | {"open_loop": unmeasured}, table, good=result.good)
+    return Answer(result.report() | {"open_loop": unmeasured, "rotors_unknown": rotorless}, table, good=result.good)
+
+
+def _warn_of_rotors(mechanism: Mechanism) -> list[str]:
+    """Say of which drives nobody knows the rotor, so that the virtual ones have none. Returns these lines."""
+    from femtorque.hil.plant.drive_rotors import unknown
+
+    lines = unknown(mechanism.streamed)
+    for line in lines:
+        print(f"warning: {line}", file=sys.stderr)
+    return lines
 
 
 def _drives_alone(mechanism: Mechanism, port: int) -> Answer:

@@ -1,21 +1,33 @@
-"""Inertia that a drive's rotor has at the joint: the rotor's times the square of the gear inside, which is told at the
-output, times the square of the gear between output and joint.
+"""Inertia that a drive's rotor has at the joint: the rotor's at the drive's output, the square of the gear inside in
+it, times the square of the gear between output and joint.
 
-By the maker of OpenArm (enactic/openarm_mujoco, v2/openarm_bimanual.xml, armature): 1e-4 kg m^2 behind gears of 10, 40
-and 9. Of the other drives nothing is published that was found: their rotors have none here.
+The mechanism file's number, which somebody has measured; without it the published one, which the firmware never sees
+(femtorque.codegen.drive.catalogue, with its sources). Where neither is, the virtual rotor has no mass, and `unknown`
+says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from femtorque.codegen.mechanism.description import Joint
-
-REFLECTED = {"damiao-4310": 0.01, "damiao-4310-48v": 0.01, "damiao-4340": 0.16, "damiao-4340-48v": 0.16,
-             "damiao-8009": 0.0081}  # kg m^2
+from femtorque.codegen.mechanism.description import Drive, Joint
 
 
 def reflected(joints: Sequence[Joint]) -> list[float]:
-    """Of every joint's drive on a bus, kg m^2, as the mechanism file has it, or the table; 0 where there is none."""
-    return [joint.drive.gear**2 * (joint.drive.inertia or REFLECTED.get(joint.drive.type.name, 0.0))
-            if joint.drive else 0.0 for joint in joints]
+    """Of every joint's drive on CAN, kg m^2; 0 where there is none, or nothing is known of it."""
+    return [joint.drive.gear**2 * _rotor(joint.drive) if joint.drive else 0.0 for joint in joints]
+
+
+def unknown(joints: Sequence[Joint]) -> list[str]:
+    """A line for each kind of drive whose rotor neither the mechanism file nor the catalogue knows."""
+    kinds: dict[str, list[str]] = {}
+    for joint in joints:
+        if joint.drive is not None and joint.drive.servo is None and not _rotor(joint.drive):
+            kinds.setdefault(joint.drive.type.name, []).append(joint.name)
+    return [f"{', '.join(names)}: no rotor of {kind} is published, and drive.inertia is missing: the virtual one has "
+            "no mass, and a real one may oscillate where this does not" for kind, names in kinds.items()]
+
+
+def _rotor(drive: Drive) -> float:
+    """At its output, kg m^2."""
+    return drive.inertia or drive.type.inertia

@@ -3,7 +3,7 @@ events."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -31,6 +31,9 @@ MATTERS = 0.02  # of the largest torque: less of it is not worth a word
 SEES = 1.5  # counts: what is less is as fine as an encoder sees
 SMOOTH = 10  # samples
 AGAINST = 0.1  # of the feed-forward, that a feedback against it is worth a word
+SWINGS = 3  # periods in the motion that an oscillation has at least
+BESIDE = 2  # lines of a spectrum on either side that a Hann window and a changing amplitude spread one over
+RINGS = 0.3  # of the power of an error, at one frequency that the motion has not, to be the loop's own
 STILL = 1e-3  # rad/s or m/s of the target below which a joint counts as standing
 
 
@@ -257,6 +260,39 @@ class Findings:
         return found
 
     @cached_property
+    def oscillating(self) -> dict[int, Line]:
+        """Joints whose loops oscillate, with the frequency: much of the error is at one that neither the motion nor its
+        torques have. An error that lags behind its motion goes with its rate, acceleration or torque, and is none."""
+        begin, end = self._longest()
+        found: dict[int, Line] = {}
+        for j, line in self._own_lines(begin, end):
+            if line.amplitude > SEES * _scale(self.run, line.joint, 1e-3):
+                found[j] = line
+        return found
+
+    def _own_lines(self, begin: int, end: int) -> Iterator[tuple[int, Line]]:
+        """Of every joint whose error has most of its power at one frequency of its own. times: over the median."""
+        run, count = self.run, end - begin
+        if count < ENOUGH:
+            return
+        window, hz = np.hanning(count), np.fft.rfftfreq(count, float(np.median(np.diff(self.t[begin:end]))))
+        for j in self.joints:
+            error = run.error[begin:end, j]
+            if not (run.facts["ku"][j] > 0.0 or run.facts["kv"][j] > 0.0) or not np.all(np.isfinite(error)):
+                continue
+            rate = run.target_rate[begin:end, j]
+            causes = np.stack([np.ones(count), rate, self.acceleration[begin:end, j], np.sign(rate),
+                               run.torque_ff[begin:end, j], self.t[begin:end]], axis=1)
+            own = error - causes @ np.linalg.lstsq(causes, error, rcond=None)[0]
+            power = np.abs(np.fft.rfft(own * window))**2
+            i = SWINGS + int(np.argmax(power[SWINGS:]))
+            whole = float(np.sum(np.abs(np.fft.rfft((error - error.mean()) * window))**2))
+            if whole > 0.0 and float(np.sum(power[i - BESIDE:i + BESIDE + 1])) > RINGS * whole:
+                amplitude = 2.0 * np.sqrt(power) / window.sum()
+                yield j, Line(run.joints[j], float(hz[i]), float(amplitude[i]),
+                              float(amplitude[i] / max(np.median(amplitude), 1e-12)), self.unit(j))
+
+    @cached_property
     def shares(self) -> list[dict[str, float]]:
         """rms in motion of feed-forward, feedback, the rest and all of it, of every joint; N m or N."""
         run, rows = self.run, self.moving
@@ -309,15 +345,17 @@ class Findings:
         worst = max(self.tracking, key=lambda x: x.worst / _scale(run, x.joint))
         doing = "standing still" if abs(worst.rate) < STILL else f"moving at {worst.rate:+.2g} {worst.unit}/s"
         said.append(f"Tracking was worst at {worst.joint}, {doing}: desired and measured were {worst}.")
-        said += self._of_truth() + self._of_play() + self._of_tips() + self._of_encoders() + self._of_torque()
+        said += self._of_oscillation() + self._of_truth() + self._of_play() + self._of_tips() + self._of_encoders()
+        said += self._of_torque()
         said += self._of_saturation() + self._of_model()
-        strong = [line for line in self.lines if line.times > STANDS_OUT]
+        strong = [line for line in self.lines if line.times > STANDS_OUT
+                  and not any(line.joint == own.joint for own in self.oscillating.values())]
         if strong:
             line = max(strong, key=lambda x: x.amplitude / _scale(run, x.joint))
             said.append(f"The error of {line.joint} has a line at {line.hz:.1f} Hz of "
                         f"{measure(line.amplitude, line.unit)}, "
                         f"{line.times:.0f} times the median of its spectrum.")
-        else:
+        elif not self.oscillating:
             said.append("No frequency stands out in the errors.")
         said.append(self._of_tick())
         said.append(self._of_stream())
@@ -346,6 +384,17 @@ class Findings:
         if back > AGAINST * ahead and against < -0.5 * back * ahead:
             return [words + ", as the two went against each other."]
         return [words + "."]
+
+    def _of_oscillation(self) -> list[str]:
+        """Of the joint that swings farthest; coupled loops ring together."""
+        if not self.oscillating:
+            return []
+        worst = max(self.oscillating.values(), key=lambda line: line.amplitude / _scale(self.run, line.joint))
+        others = ", ".join(line.joint for line in self.oscillating.values() if line is not worst)
+        so = f" (so do those of {others})" if others else ""
+        return [f"The loop of {worst.joint} oscillates at {worst.hz:.1f} Hz, by {measure(worst.amplitude, worst.unit)}"
+                f"{so}: a slower motion does not mend that; see whether its gains fit what it moves (`femtorque check` "
+                "has the stiffest ku and kv, and looks for the rotor of its drive)."]
 
     def _of_truth(self) -> list[str]:
         """What the simulated plant knows, where there is one."""
@@ -440,13 +489,16 @@ class Findings:
     def _of_saturation(self) -> list[str]:
         most = {"voltage": "had all the voltage that the supply gives",
                 "effort": "was asked for all that limits.effort allows"}
-        wrong = {j for j, *_ in [*self.stuck, *self.unseen]}  # there the encoder has asked for it
+        # there the encoder has asked for it, or the loop
+        wrong = {j for j, *_ in [*self.stuck, *self.unseen]} | set(self.oscillating)
         return [f"The motor of {self.run.joints[j]} {most[what]} for {share:.0%} of the motion: it could do no more; "
                 "play the motion slower (`--speed 0.5`)." for j, share, what in self.saturated if j not in wrong]
 
     def _of_model(self) -> list[str]:
         if self.stuck or self.unseen:
             return ["What the feedback gave says nothing of the model: it acted on an encoder that was wrong."]
+        if self.oscillating:
+            return ["What the feedback gave says nothing of the model: a loop that oscillates makes its own error."]
         if self.saturated:
             return ["What the feedback gave says nothing of the model: a motor that can do no more leaves an error."]
         if touched := sorted({contact.thing for _, moment in self.run.around for contact in moment.contacts}):

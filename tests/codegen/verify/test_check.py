@@ -119,6 +119,32 @@ def test_gains_close_to_the_limit_are_warned_of(arm: Mechanism) -> None:
     assert any(w.startswith("joint.wrist.gains: above the stiffest with gain margin 2") for w in report.warnings)
 
 
+def test_a_drive_without_its_rotor_is_warned_of_once_a_kind() -> None:
+    arm = load_mechanism(MECHANISMS / "damiao_arm.toml")
+    bare = replace(arm, joints=tuple(replace(j, drive=replace(j.drive, inertia=0.0)) for j in arm.joints))
+    with pytest.raises(BadInput, match=r"have gain margin 2; or give its drive\.inertia"):
+        examine(bare)
+    bare = replace(bare, joints=tuple(replace(j, gains=Gains(0.5, 0.03)) for j in bare.joints))
+    said = [w for w in examine(bare).warnings if "drive.inertia" in w]
+    assert said == [
+        "joint.shoulder.drive.inertia (and of elbow) is missing: torques and gains assume a rotor without mass; "
+        "0.16 is published of damiao-4340",
+        "joint.wrist.drive.inertia is missing: torques and gains assume a rotor without mass; 0.01 is published of "
+        "damiao-4310"]
+    assert not [w for w in examine(arm).warnings if "drive.inertia" in w]
+
+
+@pytest.mark.parametrize(("ku", "kv", "warned"), [(1.0, 1.0, False), (0.25, 0.5, False), (0.04, 0.2, False),
+                                                  (0.02, 0.15, True), (1.0, 0.1, True), (0.08, 0.05, True)])
+def test_gains_far_below_the_stiffest_and_those_that_hardly_damp_are_warned_of(arm: Mechanism, ku: float, kv: float,
+                                                                               warned: bool) -> None:
+    """As shares of the stiffest, which damp critically: kv over the root of ku is the damping ratio."""
+    report = examine(changed(arm, "wrist", gains=Gains(1.67 * ku, 0.0768 * kv)))
+    said = [w for w in report.warnings if "far below the stiffest" in w]
+    assert bool(said) is warned and all(w.startswith("joint.wrist.gains: ku = ") for w in said)
+    assert all(f"damp what it moves by {kv / ku**0.5:.2g} of critical" in w for w in said)
+
+
 @pytest.mark.parametrize(("beta", "gamma", "warned"), [(0.25, 0.5, True), (0.3025, 0.6, False), (1 / 6, 0.5, True)])
 def test_newmark_is_warned_of_with_its_eigenvalue(arm: Mechanism, beta: float, gamma: float, warned: bool) -> None:
     report = examine(replace(arm, control=replace(arm.control, scheme="newmark", beta=beta, gamma=gamma)))

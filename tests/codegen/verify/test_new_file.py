@@ -164,6 +164,18 @@ def test_the_so101_can_be_had_with_drives_on_a_bus(tmp_path, drive, board, kind,
     assert all(j.gains.ku > 0.0 and j.limits.effort <= j.drive.type.torque for j in arm.moving)
 
 
+@pytest.mark.parametrize(("drive", "inertia"), [  # enactic/openarm_mujoco: 1e-4 kg m^2 behind gears of 10 and 40;
+    ("damiao-4310", 1e-4 * 10**2), ("damiao-4340", 1e-4 * 40**2),  # MIT's MiniCheetah.h: 63e-6 kg m^2 behind 6;
+    ("mini-cheetah", pytest.approx(63e-6 * 6**2, rel=2e-3)), ("robstride-02", 0.0042), ("robstride-01", 0.0)])
+def test_a_drive_comes_with_its_rotor_where_that_is_published(tmp_path, drive, inertia):  # K-Scale's K-Bot: 0.0042
+    """And where it is not, `check` says so."""
+    board = "nucleo-g474-can" if drive.startswith("damiao") else "f405rg-6"
+    arm = load_mechanism(write("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board, drive=drive)))
+    assert [j.drive.inertia for j in arm.moving] == [inertia] * 6
+    missing = [w for w in examine(arm).warnings if "drive.inertia" in w]
+    assert bool(missing) is (inertia == 0.0) and all("(and of 5 more joints) is missing" in w for w in missing)
+
+
 @pytest.mark.parametrize(("choice", "said"), [
     ({"board": "f405rg-6", "drive": "feetech-sts3215"}, "--drive = 'feetech-sts3215': no such drive; did you mean"),
     ({"drive": "feetech-sts3215-12v"}, "goes with --board, and stands for --motor; say which board has the bus"),

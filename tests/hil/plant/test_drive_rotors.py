@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.mechanism.description import ServoSetting
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.plant import rigid
 from femtorque.hil.plant.articulated import plant as articulated
 from femtorque.hil.plant.choose import Wired
+from femtorque.hil.plant.drive_rotors import reflected, unknown
 
 ARM = Path(__file__).resolve().parents[3] / "mechanisms" / "damiao_arm.toml"
 
@@ -34,3 +38,20 @@ def test_a_plant_behind_a_board_takes_voltages_and_torques_together():
     whole.move(1e-3, np.full(3, np.nan), np.array([1.0, 2.0, 3.0]))
     wired.move(1e-3, np.full(3, np.nan), np.array([1.0, 2.0, 3.0]))
     assert np.array_equal(whole.v, wired.v)
+
+
+@pytest.mark.parametrize(("kind", "rotor"), [
+    ("damiao-8009", 0.0081), ("damiao-3507", 0.0), ("robstride-03", 0.02), ("robstride-06", 0.0),
+    ("mini-cheetah", 0.00227), ("cubemars-ak80-9", 0.0), ("feetech-sts3215-12v", 0.0)])
+@pytest.mark.parametrize("told", [0.0, 0.03])
+def test_a_virtual_rotor_is_the_files_else_the_published_one_else_said_to_be_unknown(kind, rotor, told):
+    """Behind a gear of 2. A servo's rotor is its motor's."""
+    joint = load_mechanism(ARM).joints[0]
+    servo = ServoSetting() if kind.startswith("feetech") else None
+    joint = replace(joint, drive=replace(joint.drive, type=DRIVES[kind], inertia=0.0 if servo else told, gear=2.0,
+                                         servo=servo))
+    known = 0.0 if servo else told or rotor
+    assert reflected([joint]) == [pytest.approx(4.0 * known)]
+    said = unknown([joint, joint])
+    assert bool(said) is (known == 0.0 and servo is None)
+    assert all(line.startswith(f"shoulder, shoulder: no rotor of {kind} is published") for line in said)

@@ -70,12 +70,34 @@ def test_the_cause_that_was_put_in_is_found(cause, feedback, size):
 
 def test_a_line_in_the_error_is_found_at_its_frequency():
     error = 2e-3 * np.sin(2 * np.pi * 12.5 * T) + 1e-4 * np.random.default_rng(0).normal(size=len(T))
-    found = Findings(a_run(T, ACCELERATION, NOISE, error))
+    found = Findings(a_run(T, ACCELERATION, NOISE, error + 0.01 * RATE))
     assert found.lines[0].hz == pytest.approx(12.5,
                                               abs=0.2) and found.lines[0].amplitude == pytest.approx(2e-3, rel=0.1)
     assert any("The error of arm has a line at 12." in s and "mrad" in s for s in found.sentences)
     quiet = Findings(a_run(T, ACCELERATION, NOISE, 1e-4 * np.random.default_rng(0).normal(size=len(T))))
     assert "No frequency stands out in the errors." in quiet.sentences
+
+
+@pytest.mark.parametrize(("hz", "growth"), [(12.5, 0.0), (7.3, 0.0), (3.0, 0.3)])
+def test_a_loop_that_oscillates_is_named_and_no_slower_motion_advised(hz, growth):
+    """Also where it grows, and saturates the motor."""
+    ringing = 0.02 * np.exp(growth * (T - T[-1])) * np.sin(2.0 * np.pi * hz * T)
+    run = a_run(T, ACCELERATION, 10.0 * ringing + NOISE, ringing + 2e-3 * RATE)
+    full = replace(run, duty=np.sign(ringing)[:, None])
+    for said in (Findings(run).sentences, Findings(full).sentences):
+        named = [s for s in said if "The loop of arm oscillates at " in s]
+        assert len(named) == 1 and float(named[0].split(" at ")[1].split(" Hz")[0]) == pytest.approx(hz, abs=0.25)
+        assert not any("play the motion slower" in s or "has a line" in s for s in said)
+        assert any("a loop that oscillates makes its own error" in s for s in said)
+
+
+@pytest.mark.parametrize("error", [
+    0.02 * RATE, 0.02 * ACCELERATION, 0.02 * np.sign(RATE), 0.01 * RATE + 0.01, 0.02 * T / 6.0,
+    0.02 * np.clip(3.0 * RATE, -1.0, 1.0), 1e-3 * np.random.default_rng(5).normal(size=len(T)),
+    0.02 * np.convolve(np.sign(RATE), np.full(30, 1.0 / 30.0), "same")])
+def test_an_error_that_lags_does_not_oscillate(error):
+    said = Findings(replace(a_run(T, ACCELERATION, 10.0 * error + NOISE, error), duty=np.ones((len(T), 1)))).sentences
+    assert not any("oscillates" in s for s in said) and any("play the motion slower" in s for s in said)
 
 
 def test_the_worst_moment_is_named():
