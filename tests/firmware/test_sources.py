@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from femtorque.codegen.common.firmware import application
+from femtorque.codegen.common.firmware import FIRMWARE, application
 from femtorque.codegen.toolchain import host_compiler
 from tests.firmware.app import sources, three_link
 
@@ -53,6 +53,20 @@ def test_that_the_chips_code_has_no_double_no_heap_and_no_libm(folder):
     undefined = set(re.findall(r"U (\w+)", wanted))
     foreign = {name for name in undefined if not name.startswith(("ft_", "ft"))}
     assert foreign <= {"memcpy", "memset", "memmove", "strlen", "__aeabi_ldivmod", "__aeabi_uldivmod"}
+
+
+@pytest.mark.parametrize(("name", "first", "then"), [
+    ("ft_buses.c", "q->count = 0;", "q->out[i] = frames[i];"),
+    ("ft_buses.c", "q->out[i] = frames[i];", "q->count = count"),
+    ("ft_buses.c", "if (q->read == q->written)", "*frame = q->in["),
+    ("ft_buses.c", "*frame = q->in[", "q->read++;"),
+    ("ft_wires.c", "memcpy(w->out,", "ft_half_duplex_send(wire, w->out"),
+])
+def test_that_the_compiler_may_not_move_what_an_interrupt_or_dma_reads_past_what_hands_it_over(name, first, then):
+    """A rule of the text: this compiler keeps the order without it, and nothing else would tell."""
+    text = (FIRMWARE / "chip" / "stm32" / name).read_text()
+    between = text[text.index(first):text.index(then, text.index(first))]
+    assert 'FT_IN_ORDER();' in between or '__asm__ volatile("" ::: "memory");' in between
 
 
 @pytest.mark.parametrize("path", OURS, ids=lambda p: p.name)

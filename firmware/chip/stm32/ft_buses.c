@@ -103,6 +103,10 @@ void ft_bus_2_interrupt(void)
 
 /* ---- The tick's side ---------------------------------------------------- */
 
+/* Stores and loads before it come before those after it: frames are no volatile
+ * objects, and the compiler knows nothing of the interrupt. */
+#define FT_IN_ORDER() __asm__ volatile("" ::: "memory")
+
 /* Let the bus' interrupt come now. */
 static void ft_bus_ask(uint32_t bus)
 {
@@ -134,9 +138,11 @@ void ft_chip_bus_send(uint32_t bus, const ft_frame frames[], uint32_t count)
     ft_bus_recover(q, bus);
     uint32_t left = q->count;
     q->count = 0; /* from here on the interrupt hands on none of them */
+    FT_IN_ORDER();
     q->stale += (uint16_t)(left - q->next);
     for (uint32_t i = 0; i < count && i < FT_BUS_MOST; i++)
         q->out[i] = frames[i];
+    FT_IN_ORDER();
     q->next = 0;
     q->fresh = true;
     q->count = count < FT_BUS_MOST ? count : FT_BUS_MOST;
@@ -148,7 +154,9 @@ bool ft_chip_bus_take(uint32_t bus, ft_frame *frame)
     ft_bus_queue *q = &ft_queues[bus];
     if (q->read == q->written)
         return false;
+    FT_IN_ORDER();
     *frame = q->in[q->read % FT_KEPT];
+    FT_IN_ORDER();
     q->read++;
     return true;
 }

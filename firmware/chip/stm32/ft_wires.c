@@ -35,6 +35,7 @@ void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
         return;
     }
     memcpy(w->out, bytes, size);
+    __asm__ volatile("" ::: "memory"); /* DMA reads what is stored by then */
     ft_half_duplex_send(wire, w->out, size);
 }
 
