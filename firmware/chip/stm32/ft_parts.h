@@ -118,10 +118,11 @@ void ft_port_interrupt(void);
 void ft_crash_entry(void);
 void ft_crash(const uint32_t *frame, uint32_t exc_return);
 
-/* Priorities: a smaller number interrupts a larger one. Faults have 0. */
+/* Priorities: a smaller number interrupts a larger one. Faults have 0. What a
+ * bus brings waits for duties to be written before their update. */
 enum { FT_PRIORITY_SUPPLY = 0, FT_PRIORITY_CURRENT = 1,
-       FT_PRIORITY_BUS = 1, FT_PRIORITY_BOUNDARY = 2,
-       FT_PRIORITY_TICK = 3, FT_PRIORITY_PORT = 4 };
+       FT_PRIORITY_BOUNDARY = 2, FT_PRIORITY_BUS = 3,
+       FT_PRIORITY_TICK = 4, FT_PRIORITY_PORT = 5 };
 
 /* Let a bit field of a register have this value. */
 static inline void ft_field(volatile uint32_t *reg, uint32_t index,

@@ -14,7 +14,11 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import knots
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.bus.adapter import Adapter
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.chip.nvic import SYSTICK
 from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.drives.drive import timing
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.play.run import Result, play
 from tests.support.boards import IMAGES
@@ -63,6 +67,39 @@ def test_an_arm_with_drives_moves_as_the_host_computes_it(arm, nearest, busy):
     assert result.bit_identical is True and result.outputs_safe
     assert np.all(result.tracking_max < nearest)
     assert 0.5 * busy < share < busy
+
+
+def test_what_comes_over_a_bus_does_not_keep_duties_from_their_update():
+    """Where the timers preload nothing, duties are written FT_TICK_AHEAD before the update that takes them over. A
+    foreign frame comes 0.3 us later in every tick, until its end has been everywhere about that. What remains late is
+    a block of instructions, which the virtual chip does not interrupt."""
+    m = mixed()
+    joints = tuple(replace(j, drive=replace(j.drive, bus="can2")) if j.drive else j for j in m.joints)
+    m = replace(m, name="mixed_single", board=replace(m.board, use="f405rg-6"), buses=(Bus("can2"),), joints=joints)
+    image, ends = build.build(m, IMAGES / m.name), []
+    with VirtualBoard(image.elf, m, plant_of(m)) as board:
+        core, wire = board.chip.core, board.wiring.buses.wires["can2"]
+        done, hz = core.on_exception, board.board.chip.sysclk_hz
+        period = hz // m.control.rate_hz
+        foreign = Adapter(wire, timing(1e6))
+
+        def ended(number, handled):
+            done(number, handled)
+            if number == SYSTICK:
+                ends.append(core.events.now)
+
+        def send(left: int) -> None:
+            foreign.send([Frame(0x55, bytes(8))])
+            if left:
+                wire.clock.after(1e-3 + 0.3e-6, lambda: send(left - 1))
+
+        core.on_exception = ended
+        core.hear()
+        board.run(0.05)
+        wire.clock.after((ends[-1] + 2 * period - core.events.now) / hz - 150e-6, lambda: send(500))
+        board.run(0.51)
+    late = (np.array(ends[10:]) - ends[10] + period // 2) % period - period // 2
+    assert len(late) > 500 and np.ptp(late) < 100  # of 168 a microsecond; a frame's interrupt takes more
 
 
 def test_that_an_image_without_drives_has_nothing_of_buses():
