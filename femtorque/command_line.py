@@ -75,7 +75,8 @@ def femtorque(
 
 
 VERBS: dict[str, Callable[..., Answer]] = {
-    "init": mechanism.init, "motors": mechanism.motors, "check": mechanism.check, "torque": mechanism.torque,
+    "init": mechanism.init, "motors": mechanism.motors, "check": mechanism.check,
+    "elements": mechanism.elements, "torque": mechanism.torque,
     "generate": mechanism.generate,
     "verify": mechanism.verify, "build": mechanism.build, "flash": board.flash,
     "plan": motion.plan, "stream": motion.stream, "monitor": motion.monitor, "plot": motion.plot,
@@ -90,6 +91,7 @@ EXAMPLES = {
              "init my_leg --from robot.urdf --chain trunk:foot --lock ankle=0.2 --board f405rg-4"],
     "motors": ["motors"],
     "check": ["check my_arm.toml", "check my_arm.toml --json"],
+    "elements": ["elements my_arm.toml", "elements my_arm.toml forearm --page elements.html"],
     "torque": ["torque my_arm.toml motion.csv -o torque.csv --figure torque.png",
                "torque my_arm.toml motion.csv -o torque.csv --backend chip"],
     "generate": ["generate my_arm.toml -o my_arm_c", "generate my_arm.toml -o my_arm_library --library"],

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.common.elementary import square
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.vectors import norm, product
-from femtorque.codegen.mechanism.description import Link, Vector
+from femtorque.codegen.mechanism.description import Section, Vector
 from femtorque.codegen.model.bodies import Body, Model
 
 Array = NDArray[np.float64]
@@ -89,12 +89,34 @@ def joint_element(model: Model, i: int) -> Element:
         raise BadInput(model.mechanism.source, f"joint.{body.joint.name}.c_mot", body.joint.c_mot,
                        f"link {link.name!r} has no element between a joint and its centre of gravity",
                        "use stiffness, in N m/rad")
-    return Element(length, *_section(model, link, body), 1.0, body.joint.c_mot)
+    if link.section is None:
+        raise BadInput(model.mechanism.source, f"joint.{body.joint.name}.c_mot", body.joint.c_mot,
+                       f"C_mot scales the stiffness of link {link.name!r}, which has no section",
+                       "give the link section = { area, radius }, or the joint stiffness in N m/rad")
+    return first_element(body, link.section)
 
 
-def element_axes(body: Body) -> Array:
-    """Rotation (3, 3) from the axes of the joint-to-centre-of-gravity element (z along it) to link axes."""
-    z = body.com / norm(body.com)
+def first_element(body: Body, section: Section) -> Element:
+    """The element from a body's joint to its centre of gravity, with the C_mot of that joint, s1 = 1."""
+    return _element(body.com, section, 1.0, body.joint.c_mot)
+
+
+def second_element(body: Body, far_end: Vector, section: Section) -> Element:
+    """The element from a body's centre of gravity to `far_end` (3,), m, in its frame, rigid at both ends, s1 = -1."""
+    return _element(far_end - body.com, section, -1.0, 1.0)
+
+
+def _element(along: Vector, section: Section, s1: float, c_mot: float) -> Element:
+    """A round tube of the given area and outer radius."""
+    E, A, r = section.E, section.area, section.radius
+    I = A * (2.0 * square(r) - A / np.pi) / 4.0
+    G = E / (2.0 * (1.0 + section.poisson))
+    return Element(float(norm(along)), E * A, (E * I, E * I), 2.0 * G * I, SHEAR_FACTOR * G * A, s1, c_mot)
+
+
+def element_axes(along: Vector) -> Array:
+    """Rotation (3, 3) from the axes of an element, z along the vector (3,) given, to those of the vector."""
+    z = along / norm(along)
     other = np.eye(3)[np.argmin(np.abs(z))]
     x = np.cross(other, z)
     x /= norm(x)
@@ -130,7 +152,7 @@ def joint_stiffness(model: Model, i: int) -> float:
         raise BadInput(model.mechanism.source, f"joint.{body.joint.name}.c_mot", body.joint.c_mot,
                        "the hinge of an element turns, a prismatic joint slides", "use stiffness, in N/m")
     element = joint_element(model, i)
-    turn = rigid_turn(element.length, product(element_axes(body).T, body.axis))
+    turn = rigid_turn(element.length, product(element_axes(body.com).T, body.axis))
     return body.joint.stiffness + float(product(turn, stiffness(element), turn))
 
 
@@ -139,14 +161,3 @@ def rigid_turn(length: float, axis: Vector) -> Array:
     far = np.cross(axis, [0.0, 0.0, length])
     return np.concatenate([np.zeros(6), far, axis])
 
-
-def _section(model: Model, link: Link, body: Body) -> tuple[float, tuple[float, float], float, float]:
-    """EA, EI, GJ, shear stiffness of a link's members: a round tube of the given area and outer radius."""
-    if link.section is None:
-        raise BadInput(model.mechanism.source, f"joint.{body.joint.name}.c_mot", body.joint.c_mot,
-                       f"C_mot scales the stiffness of link {link.name!r}, which has no section",
-                       "give the link section = { area, radius }, or the joint stiffness in N m/rad")
-    E, A, r = link.section.E, link.section.area, link.section.radius
-    I = A * (2.0 * square(r) - A / np.pi) / 4.0
-    G = E / (2.0 * (1.0 + link.section.poisson))
-    return E * A, (E * I, E * I), 2.0 * G * I, SHEAR_FACTOR * G * A

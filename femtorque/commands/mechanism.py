@@ -80,9 +80,11 @@ def check(
     from femtorque.codegen.verify.check import examine
     from femtorque.codegen.verify.check_tables import renderable
 
-    if shown is not None:
+    beside = shown and shown.with_name(f"{shown.stem}-elements.html")
+    if shown is not None and beside is not None:
         check_page(shown)
         claim(shown, page("check"), force)
+        claim(beside, page("elements"), force)
     mechanism = load_mechanism(mech)
     motions = [Trajectory.load(t, mechanism) for t in trajs or ()]
     report = examine(mechanism, motions)
@@ -92,12 +94,49 @@ def check(
     data, lines = report.data() | {"most_hz": most_hz}, [renderable(report)]
     if most_hz is not None:
         lines.append(f"ticks fit at up to {_kilohertz(most_hz)}, as `femtorque build` has found")
-    if shown is None:
+    if shown is None or beside is None:
         return Answer(data, Group(*lines))
+    from femtorque.codegen.verify.elements import elements_of
+    from femtorque.host.show import elements as elements_page
     from femtorque.host.show.scene.page import of_motion, write
 
-    write(of_motion(mechanism, motions[0] if motions else None), mech.name, "check", shown)
-    return Answer(data | {"page": shown}, Group(*lines, f"{shown}"))
+    elements_page.write(elements_of(mechanism), beside)
+    write(of_motion(mechanism, motions[0] if motions else None), mech.name, "check", shown, beside.name)
+    return Answer(data | {"page": shown, "elements": beside}, Group(*lines, f"{shown}, {beside}"))
+
+
+def elements(
+    mech: Mech,
+    link: Annotated[str | None, typer.Argument(metavar="[LINK]", show_default=False,
+                                               help="this link alone, with its matrices")] = None,
+    shown: Annotated[Path | None, typer.Option("--page", metavar="OUT.html", show_default=False,
+                                               help="draw matrices and patterns beside the arm")] = None,
+    force: Force = False,
+    json: Json = False,
+) -> Answer:
+    """Show the finite elements of the links and their matrices.
+
+    Lengths, integration points, C_mot, [B], [D] and [K] of every element, lumped masses, [Lambda], the patterns of [T]
+    and [T_Lambda]; modes and factors of flexible links; Jacobian and elimination order of loops; and how many of all
+    these numbers reach the chip.
+    """
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.verify.elements import elements_of
+    from femtorque.codegen.verify.elements_tables import renderable
+
+    if shown is not None:
+        check_page(shown)
+        claim(shown, page("elements"), force)
+    found = elements_of(load_mechanism(mech), link)
+    text = renderable(found, link is not None)
+    if shown is None:
+        return Answer(found.data(), text)
+    from rich.console import Group
+
+    from femtorque.host.show.elements import write
+
+    write(found, shown)
+    return Answer(found.data() | {"page": shown}, Group(text, f"{shown}"))
 
 
 def _most_hz(mechanism: Mechanism) -> int | None:

@@ -31,15 +31,16 @@ def of_motion(mechanism: Mechanism, motion: Trajectory | Motion | None) -> dict[
     return drawn | {"motion": moved.data(lengths(mechanism))}
 
 
-def page(scene: dict[str, Any], said: str, verb: str) -> str:
-    """HTML of what `of_motion` gave; said: a line under the title; verb: who made it."""
+def page(scene: dict[str, Any], said: str, verb: str, elements: str = "") -> str:
+    """HTML of what `of_motion` gave; said: a line under the title; verb: who made it; elements: the page of the finite
+    elements, beside it."""
     return template("scene.html", "femtorque.host.show", page=True).render(
-        scene=scene, said=said, verb=verb, kinds=KINDS, scripts=scripts())
+        scene=scene, said=said, verb=verb, elements=elements, kinds=KINDS, scripts=scripts())
 
 
-def write(scene: dict[str, Any], said: str, verb: str, path: Path) -> None:
+def write(scene: dict[str, Any], said: str, verb: str, path: Path, elements: str = "") -> None:
     """Raises OSError if it cannot be written there."""
-    write_text(path, page(scene, said, verb))
+    write_text(path, page(scene, said, verb, elements))
 
 
 @cache

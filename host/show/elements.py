@@ -1,0 +1,41 @@
+"""The page of `femtorque elements`: matrices as tables and patterns beside the arm, in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.common.output import write_text
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.verify.elements import Elements
+from femtorque.codegen.verify.elements_tables import FREEDOMS, freedom_names, load_names, number
+from femtorque.host.scene.description import scene
+from femtorque.host.show.scene.page import KINDS, scripts
+
+SHADES = 6  # of an entry, by its order of magnitude below the largest
+
+
+def page(found: Elements) -> str:
+    """HTML of the elements of a mechanism."""
+    vectors = [f"{name}{k}" for name, size in zip(found.bodies, found.blocks, strict=True)
+               for k in ("F", *(f"S{n + 1}" for n in range(size // 3 - 2)), "Φ")]
+    return template("elements.html", "femtorque.host.show", page=True).render(
+        found=found, scene=scene(found.mechanism), kinds=KINDS, scripts=scripts(), number=number, shade=shade,
+        freedoms=FREEDOMS, freedoms_of=freedom_names, vectors_of=load_names, bodies=found.bodies, vectors=vectors,
+        nodal=np.eye(len(vectors), dtype=bool))
+
+
+def write(found: Elements, path: Path) -> None:
+    """Raises OSError if it cannot be written there."""
+    write_text(path, page(found))
+
+
+def shade(x: float, matrix: NDArray[np.float64]) -> int:
+    """0 for a zero, else SHADES for the largest entries and one less for every factor of ten below."""
+    largest = float(np.abs(matrix).max(initial=0.0))
+    if abs(x) <= 1e-12 * largest or largest == 0.0:
+        return 0
+    return max(1, SHADES - int(np.log10(largest / abs(x))))
+
