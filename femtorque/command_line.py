@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -125,11 +126,20 @@ for _name, _verb in VERBS.items():
 def main(arguments: list[str] | None = None) -> None:
     """Run one verb and exit with its status."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    warnings.showwarning = partial(_warn, warnings.showwarning)
     if "--json" not in arguments:
         sys.exit(_run(arguments, show))
     with only_json() as write:
         status = _run(arguments, write)
     sys.exit(status)
+
+
+def _warn(otherwise: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any) -> None:
+    """A warning of this project's own is one line."""
+    if category is UserWarning:
+        print(f"femtorque: {printable(' '.join(str(message).split()))}", file=sys.stderr)
+    else:
+        otherwise(message, category, *where)
 
 
 def _run(arguments: list[str], write: Callable[[Answer], None]) -> int:
@@ -171,6 +181,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return "interrupted", 1
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS["hil"]:
         return f"{error.name} is not installed: {installing('hil')}", 1
+    if isinstance(error, RecursionError):
+        return "what was given is nested too deeply", 2
     if isinstance(error, MemoryError):
         return f"there is not enough memory: {error}", 1
     return f"unexpected {type(error).__name__}: {error}; the traceback is in {_traceback(error)}", 1

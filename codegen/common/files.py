@@ -1,21 +1,62 @@
-"""Text of the files that a user names."""
+"""Text of the files that a user names, in bounded time and memory."""
 
 from __future__ import annotations
 
+import re
+import stat
+import tomllib
 from pathlib import Path
+from typing import Any
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.common.nearest import hint, shown
 
 LARGEST_FILE = 4 * 2**20  # bytes; a 64-link mechanism has some 40 kB
+_KEY = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_DEEP = re.compile(rf"(?<![A-Za-z0-9_-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{16}}")  # a dotted key; no table is so deep
+
+
+def check_size(path: Path, largest: int) -> int:
+    """The bytes of a file that is going to be read. Raises BadInput for more, and for what is no file of a disk: a pipe
+    may never end."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        raise BadInput(path, "file", None, "does not exist") from None
+    except OSError as error:
+        raise BadInput(path, "file", None, f"cannot be read: {error.strerror}") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise BadInput(path, "file", None, "is a directory")
+    if not stat.S_ISREG(found.st_mode):
+        raise BadInput(path, "file", None, "is a pipe or a device, not a file")
+    if found.st_size > largest:
+        raise BadInput(path, "file", None, f"is too large: more than {largest} bytes")
+    return found.st_size
+
+
+def parse_toml(path: Path, text: str) -> dict[str, Any]:
+    """The tables of a TOML text. Raises BadInput."""
+    try:
+        if deep := _DEEP.search(text):  # takes tomllib a time that grows with the square of its parts
+            line = text.count("\n", 0, deep.start()) + 1
+            raise BadInput(path, f"line {line}", shown(deep[0]), "is nested too deeply")
+        return tomllib.loads(text)
+    except RecursionError:
+        raise BadInput(path, "file", None, "is nested too deeply") from None
+    except ValueError as error:
+        found = re.match(r"(.*) \(at line (\d+), column \d+\)$", str(error), re.DOTALL)
+        if not found:
+            raise BadInput(path, "file", None, f"is not TOML: {error}") from None
+        line = text.split("\n")[int(found[2]) - 1].strip()
+        raise BadInput(path, f"line {found[2]}", shown(line), f"is not TOML: {found[1]}") from None
 
 
 def read_text(path: Path, largest: int = LARGEST_FILE, suffix: str = ".toml") -> str:
     """The text of a file the user named. Raises BadInput when there is none (hint: like-named ones), or it is not
     text."""
     try:
-        if path.is_dir():
-            raise BadInput(path, "file", None, "is a directory")
+        if path.exists():
+            check_size(path, largest)
         with path.open("rb") as file:
             content = file.read(largest + 1)
         if len(content) > largest:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.files import check_size
 
 MAGIC = b"\x89MCAP0\r\n"
 HEAD = struct.Struct("<BQ")  # kind and length of a record
@@ -38,14 +39,12 @@ def records(path: Path) -> Iterator[tuple[Any, bool]]:
     from mcap.records import Attachment, Chunk, DataEnd, Message  # noqa: PLC0415 (0.1 s, and few need it)
     from mcap.stream_reader import breakup_chunk  # noqa: PLC0415
 
+    size = check_size(path, LARGEST_FILE)
     try:
-        size = path.stat().st_size
         file = path.open("rb")
     except OSError as error:
         raise BadInput(path, "file", None, f"cannot be read ({error.strerror})") from None
     with file:
-        if size > LARGEST_FILE:
-            raise BadInput(path, "file", None, f"is too large: more than {LARGEST_FILE} bytes")
         if file.read(len(MAGIC)) != MAGIC:
             raise BadInput(path, "file", None, "is not an MCAP file")
         at, sum_of_all, unpacked = len(MAGIC), zlib.crc32(MAGIC), 0

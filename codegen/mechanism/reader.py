@@ -7,7 +7,6 @@ exist, the tree, bodies that can exist, efforts that the motor can give, ticks t
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from pydantic import ValidationError
 
 from femtorque.codegen.common.elementary import square
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.files import read_text
+from femtorque.codegen.common.files import parse_toml, read_text
 from femtorque.codegen.common.nearest import hint, shown
 from femtorque.codegen.common.vectors import norm
 from femtorque.codegen.mechanism import buses, mimic, urdf
@@ -59,6 +58,7 @@ from femtorque.codegen.mechanism.schema import (
     first_fault,
 )
 
+MOST = 1000  # tables of one kind: links, joints
 PHYSICAL_TOLERANCE = 1e-6  # of the trace: what rounding to a few digits does to a thin body's inertia
 OBSERVER_HZ, OBSERVER_PER_TICK = 80.0, 0.25  # default bandwidth: 80 Hz, less where the tick is slow
 
@@ -76,14 +76,11 @@ def _parse(path: Path) -> dict[str, Any]:
     text = read_text(path)
     if not text.strip():
         raise BadInput(path, "file", None, "is empty", "start from one written by 'femtorque init NAME'")
-    try:
-        return tomllib.loads(text)
-    except ValueError as error:
-        found = re.match(r"(.*) \(at line (\d+), column \d+\)$", str(error), re.DOTALL)
-        if not found:
-            raise BadInput(path, "file", None, f"is not TOML: {error}") from None
-        line = text.split("\n")[int(found[2]) - 1].strip()
-        raise BadInput(path, f"line {found[2]}", shown(line), f"is not TOML: {found[1]}") from None
+    data = parse_toml(path, text)
+    for kind, tables in data.items():
+        if isinstance(tables, list) and len(tables) > MOST:
+            raise BadInput(path, kind, None, f"there are {len(tables)}: at most {MOST} are read")
+    return data
 
 
 class _Named(Protocol):

@@ -27,6 +27,7 @@ from femtorque.codegen.mechanism.description import BASE
 from femtorque.codegen.mechanism.schema import NAME_PATTERN, NAME_RULE, TITLE_PATTERN
 
 LARGEST_FILE = 2**26  # bytes
+MOST = 1000  # links, joints
 LIMBS = 3  # on one trunk: two are the arms of a bench
 DUST = 1e-20  # kg m^2: what exporters leave of a zero
 TYPES = ("revolute", "continuous", "prismatic", "fixed")
@@ -52,6 +53,9 @@ class Tables:
 def read(path: Path, locked: Collection[str] = ()) -> Tables:
     """The tables of a URDF file; `locked` joints are known to stand still. Raises BadInput."""
     document = _parse(path)
+    for kind in ("link", "joint"):
+        if (count := len(document.findall(kind))) > MOST:
+            raise BadInput(path, kind, None, f"there are {count}: at most {MOST} are read")
     _check_names(path, document)
     for link in document.findall("link"):
         _check_link(path, link)
@@ -198,7 +202,7 @@ def _check_joint(path: Path, joint: ET.Element) -> None:
 
 def _root(path: Path, document: ET.Element) -> str:
     """The one link that is nobody's child."""
-    names = [str(link.get("name")) for link in document.findall("link")]
+    names = dict.fromkeys(str(link.get("name")) for link in document.findall("link"))
     children = set()
     for joint in document.findall("joint"):
         for side in ("parent", "child"):
@@ -230,19 +234,28 @@ def _yourdfpy(path: Path, document: ET.Element) -> Any:
 def _floating(path: Path, robot: Any, root: str, locked: Collection[str]) -> list[str]:
     """A trunk on several limbs that stands on the ground here: the base of a legged robot floats. One limb alone, all
     others locked, was taken on purpose."""
-    ground, limbs, moving = {root}, 0, 0
-    for _ in robot.joints:  # as deep as fixed joints go
-        ground |= {j.child for j in robot.joints if j.type == "fixed" and j.parent in ground}
+    hanging: dict[str, list[Any]] = {}
+    for joint in robot.joints:
+        hanging.setdefault(joint.parent, []).append(joint)
+
+    def below(link: str, along: Collection[str]) -> list[Any]:
+        """All joints from a link outwards, as long as their types are among these."""
+        found, waiting = dict[str, Any](), [link]
+        while waiting:
+            for joint in hanging.get(waiting.pop(), ()):
+                if joint.type in along and joint.name not in found:
+                    found[joint.name] = joint
+                    waiting.append(joint.child)
+        return [*found.values()]
+
+    ground, limbs, moving = {root, *(j.child for j in below(root, ("fixed",)))}, 0, 0
     trunk = sum(link.inertial.mass or 0.0 for link in robot.links if link.name in ground and link.inertial is not None)
     for joint in robot.joints:
         if joint.type == "fixed" or joint.parent not in ground:
             continue
-        limb = {joint.child}
-        for _ in robot.joints:
-            limb |= {j.child for j in robot.joints if j.parent in limb}
-        moving += any(j.type != "fixed" and j.name not in locked and (j is joint or j.parent in limb)
-                      for j in robot.joints)
-        limbs += sum(j.type != "fixed" and j.parent in limb for j in robot.joints) > 0
+        limb = [j for j in below(joint.child, TYPES) if j.type != "fixed"]
+        moving += any(j.name not in locked for j in (joint, *limb))
+        limbs += len(limb) > 0
     if limbs < LIMBS or trunk <= 0.0 or moving <= 1:
         return []
     return [f"{path.name}: {limbs} limbs hang on link {root!r} and what is fixed to it ({trunk:.4g} kg), which is the "

@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.common import mcap_file
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.files import read_text
+from femtorque.codegen.common.files import check_size, read_text
 from femtorque.codegen.common.nearest import shown
 from femtorque.codegen.common.output import MOTION, MOTION_NPZ, claim, replacing
 
 Array = NDArray[np.float64]
 
-LARGEST_FILE = 2**27  # bytes
+LARGEST_FILE = 2**27  # bytes, of arrays once they are unpacked
+LARGEST = 1e9  # of any number
 WRAPPERS = ("trajectory", "joint_trajectory", "robot_trajectory", "goal", "request")
 SCHEMA = "JointTrajectory"
 ARRAYS = {"t": ("t", "time", "times"), "q": ("q", "position", "positions"),
@@ -64,7 +65,9 @@ def _yaml(path: Path) -> Rows:
     try:
         documents = yaml.safe_load_all(read_text(path, LARGEST_FILE, path.suffix))
         first = next(iter(documents), None)
-    except (yaml.YAMLError, RecursionError) as error:
+    except BadInput:
+        raise
+    except Exception as error:  # a date or a number that is none makes the library fail in many ways
         raise BadInput(path, "file", None, f"is not YAML: {' '.join(str(error).split())[:160]}") from None
     return _joint_trajectory(path, first)
 
@@ -120,7 +123,9 @@ def _column(path: Path, points: Sequence[Any], key: str, width: int) -> Array | 
             raise BadInput(path, f"points.{i + 1}.{key}", shown(row), f"must hold {width} numbers, one per joint")
         if not all(isinstance(x, int | float) and not isinstance(x, bool) for x in row):
             raise BadInput(path, f"points.{i + 1}.{key}", shown(row), "must hold numbers")
-    return _finite(path, key, np.array(rows, float))
+        if not all(abs(x) <= LARGEST for x in row):
+            raise BadInput(path, f"points.{i + 1}.{key}", shown(row), f"must be finite numbers, at most {LARGEST:g}")
+    return np.array(rows, float)
 
 
 def _mcap(path: Path) -> Rows:
@@ -190,17 +195,15 @@ def _plain(message: Any) -> Any:
 
 
 def _npz(path: Path) -> Rows:
+    check_size(path, LARGEST_FILE)
     try:
+        _check_archive(path)
         with np.load(path, allow_pickle=False) as file:
-            if not hasattr(file, "files"):
-                raise BadInput(path, "file", None, "is one array", "np.savez(path, t=..., q=...) writes several")
             arrays = {name: file[alias] for name, aliases in ARRAYS.items() for alias in aliases if alias in file.files}
             found = ", ".join(file.files[:8])
-    except FileNotFoundError:
-        raise BadInput(path, "file", None, "does not exist") from None
-    except OSError as error:
-        raise BadInput(path, "file", None, f"cannot be read ({error.strerror or error})") from None
-    except (ValueError, zipfile.BadZipFile, EOFError):  # NumPy takes what it does not know for a pickle
+    except BadInput:
+        raise
+    except Exception:  # damaged bytes make NumPy, zipfile and zlib fail in many ways
         raise BadInput(path, "file", None, "is not an NPZ file of plain arrays",
                        "np.savez(path, t=..., q=...) writes one") from None
     for name in ("t", "q"):
@@ -218,15 +221,28 @@ def _npz(path: Path) -> Rows:
     return Rows(names, t, q, numbers.get("qd"), numbers.get("qdd"))
 
 
+def _check_archive(path: Path) -> None:
+    """An NPZ file is an archive that says how large its arrays are, and no more than that is unpacked. Raises BadInput
+    if that is too much, BadZipFile and others where a check sum or a name in it does not hold."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(entry.file_size for entry in archive.infolist())
+        if size > LARGEST_FILE:
+            raise BadInput(path, "file", None, f"unpacks to {size} bytes: at most {LARGEST_FILE} are read")
+        if archive.testzip() is not None:
+            raise zipfile.BadZipFile
+
+
 def _numeric(path: Path, name: str, array: NDArray[Any]) -> Array:
     if array.dtype.kind not in "fiu":
         raise BadInput(path, name, None, f"holds {array.dtype}, numbers are needed")
+    if array.size * 8 > LARGEST_FILE:
+        raise BadInput(path, name, None, f"holds {array.size} numbers: at most {LARGEST_FILE // 8} are read")
     return _finite(path, name, array.astype(float))
 
 
 def _finite(path: Path, name: str, array: Array) -> Array:
-    if not np.all(np.abs(array) <= 1e9):
-        raise BadInput(path, name, None, "must be finite numbers, at most 1e9")
+    if not np.all(np.abs(array) <= LARGEST):
+        raise BadInput(path, name, None, f"must be finite numbers, at most {LARGEST:g}")
     return array
 
 

@@ -9,7 +9,6 @@ lets the plant's own servo turn it, without any board (hil/scenarios/servo_arm.p
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.files import read_text
+from femtorque.codegen.common.files import parse_toml, read_text
 from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.control.lab_constants import reactions
 from femtorque.codegen.mechanism.description import Mechanism
@@ -218,9 +217,7 @@ def load(name: str | Path) -> Scenario:
         path = FOLDER / f"{name}.toml"
     text = read_text(path)
     try:
-        file = File.model_validate(tomllib.loads(text), strict=False)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(path, "file", None, f"is not TOML: {error}") from None
+        file = File.model_validate(parse_toml(path, text), strict=False)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise BadInput(path, ".".join(map(str, first["loc"])), None, first["msg"]) from None

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import csv
 import io
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,7 +29,7 @@ from pydantic import BaseModel, Field, ValidationError
 from scipy.spatial.transform import Rotation
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.files import read_text
+from femtorque.codegen.common.files import parse_toml, read_text
 from femtorque.codegen.common.nearest import hint, shown
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.schema import Number, Table, Three, first_fault
@@ -120,11 +119,7 @@ def tip_option(text: str) -> TipTable:
 
 
 def _toml(path: Path, text: str, mechanism: Mechanism) -> WaypointFile:
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(path, "file", None, f"is not TOML: {error}") from None
-    return _validated(path, raw, [j.name for j in mechanism.streamed])
+    return _validated(path, parse_toml(path, text), [j.name for j in mechanism.streamed])
 
 
 def _validated(path: Path, raw: dict[str, Any], joints: list[str]) -> WaypointFile:

@@ -1,8 +1,15 @@
-"""The visuals of a URDF, thinned out until a page can carry them."""
+"""The visuals of a URDF, thinned out until a page can carry them.
+
+A URDF may come from anybody, and what it names ends in a page that is given to others: meshes are read from the folders
+around it alone, of a few formats, in bounded time and memory. One that cannot be read is warned of and left out.
+"""
 
 from __future__ import annotations
 
 import base64
+import json
+import os
+import warnings
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.files import check_size
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.urdf import links_here
 from femtorque.codegen.model.bodies import rotation_rpy
@@ -19,6 +28,12 @@ FACES = 1500  # a link's mesh is thinned to about so many
 MOST = 30_000  # of all of them
 CELLS = 64  # along its longest side, where thinning needs a coarser way
 MANY = 8 * FACES  # so many are thinned that way first: quadrics take 0.1 s for every 10,000
+FORMATS = {".stl": {}, ".dae": {}, ".ply": {}, ".off": {}, ".obj": {"skip_materials": True},
+           ".glb": {"skip_materials": True}}  # and what is asked of trimesh: no pictures
+LARGEST, LARGEST_OF_ALL = 2**26, 2**29  # bytes of a mesh's file, and of all of a robot's
+FAR = 1e4  # m
+NUMBERS = 2**24  # that a .glb file may say it has: it need not hold them
+ABOVE, BESIDE = 6, 2  # folders above the URDF's in which package:// is looked for; in which other names may lie
 
 
 @dataclass(frozen=True)
@@ -46,18 +61,27 @@ def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
         import trimesh  # noqa: F401, PLC0415 (an extra)
     except ImportError:
         return {}
-    names, solids, root = links_here(path), {}, ET.parse(path).getroot()
-    faces = min(FACES, MOST // max(1, len(root.findall("link/visual"))))
+    names, solids, root = links_here(path), dict[str, list[Solid]](), ET.parse(path).getroot()
+    faces, left = min(FACES, MOST // max(1, len(root.findall("link/visual")))), LARGEST_OF_ALL
     for link in root.findall("link"):
-        drawn = [solid for visual in link.findall("visual") if (solid := _visual(path, visual, faces)) is not None]
-        if drawn:
-            solids[names[str(link.get("name"))]] = drawn
+        for visual in link.findall("visual"):
+            file = _file(path, visual)
+            try:
+                if file is not None:
+                    left -= check_size(file, min(LARGEST, left))
+                solid = _visual(visual, file, faces)
+            except Exception as error:  # damaged files make trimesh and what it uses fail in many ways
+                why = error.rule if isinstance(error, BadInput) else f"cannot be read ({type(error).__name__})"
+                warnings.warn(f"{file or path}: {why}; it is not drawn at link {link.get('name')!r}", stacklevel=2)
+                continue
+            if solid is not None:
+                solids.setdefault(names[str(link.get("name"))], []).append(solid)
     return solids
 
 
-def _visual(path: Path, visual: ET.Element, faces: int) -> Solid | None:
+def _visual(visual: ET.Element, file: Path | None, faces: int) -> Solid | None:
     geometry = visual.find("geometry")
-    mesh = None if geometry is None else _shape(path, geometry)
+    mesh = None if geometry is None else _shape(geometry, file)
     if mesh is None or not len(mesh.faces):
         return None
     mesh.merge_vertices(merge_tex=True, merge_norm=True)
@@ -93,8 +117,8 @@ def clustered(vertices: NDArray[np.float64], faces: NDArray[np.int64], cells: in
     return vertices[first], kept[whole]
 
 
-def _shape(path: Path, geometry: ET.Element) -> Any:
-    """Of trimesh; None for what it cannot read, and for a file that is not there."""
+def _shape(geometry: ET.Element, file: Path | None) -> Any:
+    """Of trimesh; None for a file that is not there. Raises whatever trimesh raises."""
     import trimesh  # noqa: PLC0415 (an extra)
 
     for kind in geometry:
@@ -104,23 +128,51 @@ def _shape(path: Path, geometry: ET.Element) -> Any:
             return trimesh.creation.icosphere(radius=float(kind.get("radius", "")), subdivisions=2)
         if kind.tag == "cylinder":
             return trimesh.creation.cylinder(float(kind.get("radius", "")), float(kind.get("length", "")), sections=24)
-        if kind.tag == "mesh" and (file := _file(path, kind.get("filename", ""))) is not None:
-            try:
-                mesh = trimesh.load(file, force="mesh")
-            except (ValueError, KeyError, ImportError, OSError):
-                return None
+        if kind.tag == "mesh" and file is not None:
+            with file.open("rb") as content:  # without a folder of its own: no other file is read
+                suffix = _checked(file, content.read(4))
+                content.seek(0)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", RuntimeWarning)  # of numbers that are refused below
+                    mesh = trimesh.load(content, file_type=suffix[1:], force="mesh", **FORMATS[suffix])
             mesh.apply_scale(_numbers(kind.get("scale", "1 1 1")))
+            if not np.all(np.abs(mesh.vertices) <= FAR):
+                raise BadInput(file, "mesh", None, f"has corners more than {FAR:g} m away")
             return mesh
     return None
 
 
-def _file(path: Path, name: str) -> Path | None:
-    """package://NAME/rest is looked for beside the URDF and in every folder above it."""
+def _checked(file: Path, first: bytes) -> str:
+    """The suffix of a file that trimesh may read. Raises BadInput."""
+    suffix = file.suffix.lower()
+    if suffix not in FORMATS or first.startswith(b"PK"):  # an archive unpacks to any size
+        raise BadInput(file, "mesh", None, f"is no mesh in one of {', '.join(FORMATS)}")
+    if suffix == ".glb":
+        with file.open("rb") as content:
+            content.seek(12)
+            length = int.from_bytes(content.read(8)[:4], "little")
+            told = sum(int(part["count"]) for part in json.loads(content.read(length)).get("accessors", ()))
+        if told > NUMBERS:
+            raise BadInput(file, "mesh", None, f"says that it has {told} numbers, more than {NUMBERS}")
+    return suffix
+
+
+def _file(path: Path, visual: ET.Element) -> Path | None:
+    """The file of its mesh; None where it has none, it is not there, or lies where nothing of a robot does.
+
+    package://NAME/rest is looked for beside the URDF and in folders above it; other names are beside it or near by.
+    """
+    mesh = visual.find("geometry/mesh")
+    name = "" if mesh is None else mesh.get("filename", "")
+    folders = [folder for folder in path.resolve().parents if folder != folder.parent]
     if name.startswith("package://"):
-        rest = Path(name.removeprefix("package://"))
-        places = [folder / part for folder in path.resolve().parents for part in (rest, Path(*rest.parts[1:]))]
+        rest = Path(os.path.normpath(name.removeprefix("package://")))
+        if rest.is_absolute() or ".." in rest.parts:
+            return None
+        places = [folder / part for folder in folders[:ABOVE] for part in (rest, Path(*rest.parts[1:]))]
     else:
-        places = [path.parent / name.removeprefix("file://")]
+        place = Path(os.path.normpath(path.resolve().parent / name.removeprefix("file://")))
+        places = [place] if any(place.is_relative_to(folder) for folder in folders[:BESIDE + 1]) else []
     return next((place for place in places if place.is_file()), None)
 
 

@@ -353,3 +353,23 @@ def test_ctrl_c_while_the_program_still_starts_is_one_line():
             "sys.meta_path.insert(0, Hurried())\nimport femtorque\nfemtorque.main(['check', 'arm.toml'])")
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert (shown.returncode, shown.stderr) == (1, "femtorque: interrupted\n")
+
+
+def test_what_is_nested_beyond_pythons_depth_is_one_line():
+    from femtorque import command_line
+
+    assert command_line._explain(RecursionError("maximum recursion depth exceeded")) == (
+        "what was given is nested too deeply", 2)
+
+
+def test_a_mesh_that_cannot_be_drawn_is_one_line(tmp_path):
+    (tmp_path / "arm.urdf").write_text(
+        '<robot name="arm"><link name="base"/><link name="hand"><inertial><mass value="1"/><inertia ixx="1" iyy="1" '
+        'izz="1" ixy="0" ixz="0" iyz="0"/></inertial><visual><geometry><mesh filename="hand.dae"/></geometry></visual>'
+        '</link><joint name="j" type="revolute"><parent link="base"/><child link="hand"/><axis xyz="0 0 1"/>'
+        '<limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>')
+    (tmp_path / "hand.dae").write_text("<")
+    shown = subprocess.run([sys.executable, "-m", "femtorque", "check", "arm.urdf", "--page", "arm.html"], cwd=tmp_path,
+                           capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert shown.stderr.count("\n") == 1 and shown.stderr.startswith("femtorque: ")
+    assert "hand.dae: cannot be read (" in shown.stderr and (tmp_path / "arm.html").is_file()

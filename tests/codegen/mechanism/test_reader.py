@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -431,8 +432,23 @@ def test_a_missing_file_and_a_directory_are_refused(tmp_path: Path) -> None:
     for name in ("a\0b.toml", "x" * 300, tmp_path / "arm.toml" / "arm.toml"):
         with pytest.raises(BadInput, match="cannot be read|does not exist"):
             load_mechanism(name)
-    with pytest.raises(BadInput, match="is too large"):
-        load_mechanism("/dev/zero")
+    os.mkfifo(tmp_path / "pipe.toml")
+    for name in ("/dev/zero", tmp_path / "pipe.toml"):
+        with pytest.raises(BadInput, match="is a pipe or a device, not a file"):
+            load_mechanism(name)
+
+
+def test_a_key_of_many_parts_takes_no_time(tmp_path: Path) -> None:
+    """Their number is looked at before tomllib reads them, which takes the square of it."""
+    for part in ("a", '"a"', "'a'"):
+        for text in (part + f" . {part}" * 100_000 + " = 1", f"[x.{part}" + f".{part}" * 20 + "]",
+                     "x = {" + part + f".{part}" * 20 + " = 1}"):
+            assert re.search(r"^line 1 = .*: is nested too deeply$", refusal(written(tmp_path, text)))
+
+
+def test_more_links_than_any_mechanism_has_are_refused_before_they_are_looked_at(tmp_path: Path) -> None:
+    text = "[[link]]\nname = 3\n" * 1001
+    assert refusal(written(tmp_path, text)) == "link: there are 1001: at most 1000 are read"
 
 
 # ---- fuzz: whatever the file holds, it is a mechanism or one line

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cProfile
+import os
 import re
 from importlib.metadata import distribution
 from pathlib import Path
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.mechanism.urdf import roll_pitch_yaw
+from femtorque.codegen.mechanism.urdf import read, roll_pitch_yaw
 from femtorque.codegen.model.bodies import rotation_rpy
 from femtorque.codegen.model.mass_matrix import mass_matrix
 from femtorque.codegen.step.scheme import model_of
@@ -315,6 +317,40 @@ def test_a_missing_urdf_names_the_nearest(tmp_path: Path) -> None:
     assert refusal(path, tmp_path / "arn.urdf") == "file: does not exist; did you mean 'arm.urdf'?"
     path.write_text('name = "arm"\nurdf = 3\n')
     assert refusal(path, path).startswith("urdf = 3: must be the name of a URDF file")
+
+
+def test_a_urdf_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "arm.urdf")
+    (tmp_path / "arm.toml").write_text('name = "arm"\nurdf = "arm.urdf"\n')
+    assert refusal(tmp_path / "arm.toml", tmp_path / "arm.urdf") == "file: is a pipe or a device, not a file"
+
+
+def grown(count: int, parent: str = "l{before}", kind: str = "fixed") -> str:
+    """So many links in a chain, or wherever parent says."""
+    joint = ('<joint name="j{n}" type="{kind}"><parent link="' + parent + '"/><child link="l{n}"/>'
+             '<axis xyz="0 0 1"/></joint>')
+    return ('<robot name="r">' + "".join(f'<link name="l{n}"/>' for n in range(count))
+            + "".join(joint.format(n=n, before=n - 1, kind=kind) for n in range(1, count)) + "</robot>")
+
+
+def test_more_links_than_any_robot_has_are_refused_before_they_are_looked_at(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text(grown(10_000))
+    monkeypatch.setattr("femtorque.codegen.mechanism.urdf._check_names", None)
+    assert refusal(path, path) == "link: there are 10000: at most 1000 are read"
+
+
+@pytest.mark.parametrize("parent", ["l{before}", "l0"])
+def test_as_many_links_as_are_read_take_no_more_work_each_than_a_few(tmp_path: Path, parent: str) -> None:
+    """In a chain and on one trunk: calls of Python's functions grow as the links do."""
+    calls = {}
+    for count in (100, 400):
+        path = tmp_path / f"{count}.urdf"
+        path.write_text(grown(count, parent, "revolute"))
+        profile = cProfile.Profile()
+        profile.runcall(read, path)
+        calls[count] = sum(entry.callcount for entry in profile.getstats())
+    assert calls[400] < 4.4 * calls[100]
 
 
 # ---- femtorque init

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import tracemalloc
+import zipfile
 from functools import partial
 from pathlib import Path
 
@@ -166,7 +169,7 @@ def point(**keys):
      "joints = 'sholder': no such moving joint; did you mean 'shoulder'"),
     (point(positions=[0.0, 0.0]), "points.6.positions = .*must hold 3 numbers"),
     (point(positions=[0.0, "x", 0.0]), "points.6.positions = .*must hold numbers"),
-    (point(positions=[0.0, float("nan"), 0.0]), "positions: must be finite"),
+    (point(positions=[0.0, float("nan"), 0.0]), "points.6.positions = .*must be finite"),
     (point(time_from_start="soon"), "points.6.time_from_start = 'soon': must be { sec, nanosec } or seconds"),
     (point(time_from_start=0.01), "row 6, column t = 0.01: comes after 0.04: times must increase"),
     (point(positions=[0.0, 9.0, 0.0]), "row 6, column shoulder = 9.0: jumps by"),
@@ -238,3 +241,72 @@ def test_faster_is_the_same_path(arm, motion) -> None:
     wanted = motion.at(2.0 * t)
     for got, want, factor in zip((q, qd, qdd), wanted, (1.0, 2.0, 4.0), strict=True):
         np.testing.assert_allclose(got, factor * want, atol=1e-9)
+
+
+@pytest.mark.parametrize("value", ["2001-99-99", "!!int x", '!!int ""', "!!float x", "!!bool x", "!!timestamp x",
+                                   "!!binary x", "9" * 400, "9" * 5000, "1e400", "!!set {a, b}", "{? [a] : b}",
+                                   "&a [*a]"])
+@pytest.mark.parametrize("key", ["positions", "time_from_start"])
+def test_yaml_that_is_no_number_is_one_line(arm, tmp_path, key, value) -> None:
+    point = {"positions": "[0.0, 0.0, 0.0]", "time_from_start": "1.0"} | {
+        key: f"[{value}, 0.0, 0.0]" if key == "positions" else value}
+    (tmp_path / "bad.yaml").write_text("joint_names: [shoulder, elbow, wrist]\npoints:\n" + 2 * (
+        f"- {{positions: {point['positions']}, time_from_start: {point['time_from_start']}}}\n"))
+    with pytest.raises(BadInput) as error:
+        Trajectory.load(tmp_path / "bad.yaml", arm)
+    assert "\n" not in str(error.value) and len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_number_of_many_digits_is_one_line(arm, motion, tmp_path, digits) -> None:
+    text = json.dumps(message(motion)).replace('"positions": [', '"positions": [1' + "0" * digits + ", ", 1)
+    (tmp_path / "bad.json").write_text(text)
+    with pytest.raises(BadInput) as error:
+        Trajectory.load(tmp_path / "bad.json", arm)
+    assert len(str(error.value)) < 400
+
+
+def test_a_damaged_npz_is_one_line_or_the_same_motion(arm, motion, tmp_path) -> None:
+    path, random = save(tmp_path / "motion.npz", motion), np.random.default_rng(2)
+    whole = path.read_bytes()
+    for n in range(300):
+        data, heads = bytearray(whole), [at for at in range(len(whole)) if whole[at:at + 2] in (b"PK", b"\x93N")]
+        near = heads[n % len(heads)] if n % 2 else 0  # half of them in headers, where there is most to go wrong
+        data[(near + int(random.integers(60 if n % 2 else len(whole)))) % len(whole)] ^= 1 << int(random.integers(8))
+        path.write_bytes(data[:int(random.integers(len(data)))] if n % 10 == 0 else data)
+        try:
+            read = Trajectory.load(path, arm)
+        except BadInput as error:
+            assert "\n" not in str(error)
+            continue
+        for name in ("times", "positions", "velocities", "accelerations"):
+            np.testing.assert_array_equal(getattr(read, name), getattr(motion, name))
+
+
+def test_an_npz_that_unpacks_to_more_than_it_may_is_not_unpacked(arm, tmp_path) -> None:
+    """200 MB of zeros are 200 kB."""
+    with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive, \
+            archive.open("q.npy", "w", force_zip64=True) as entry:
+        for _ in range(200):
+            entry.write(bytes(2**20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadInput, match="unpacks to 209715200 bytes: at most 134217728 are read"):
+            Trajectory.load(tmp_path / "bomb.npz", arm)
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+
+
+def test_more_numbers_than_fit_are_refused_before_they_are_made_floats(arm, tmp_path) -> None:
+    np.savez(tmp_path / "many.npz", t=np.arange(3.0), q=np.zeros((2**25, 3), np.int8))
+    with pytest.raises(BadInput, match="q: holds 100663296 numbers: at most 16777216 are read"):
+        Trajectory.load(tmp_path / "many.npz", arm)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".yaml", ".json", ".npz", ".mcap"])
+def test_a_pipe_is_no_file(arm, tmp_path, suffix) -> None:
+    """It may never end."""
+    os.mkfifo(tmp_path / f"pipe{suffix}")
+    with pytest.raises(BadInput, match="is a pipe or a device, not a file"):
+        Trajectory.load(tmp_path / f"pipe{suffix}", arm)
