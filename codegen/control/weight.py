@@ -6,8 +6,8 @@ power nothing else is taken for granted: cogging and gears that do not turn back
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,21 +25,37 @@ LOOP_POSES = 8  # of closed loops, whose torques are found one by one
 ROUNDING = 1e-9  # of the weight of all that moves, at an arm of 1 m: what a sum of torques that cancel leaves
 
 
-@remembered
+@dataclass(frozen=True)
+class Load:
+    """The largest torque (N m, or N of a prismatic joint) that gravity asks of a joint at rest, and where: the places
+    of all joints, rad or m. mode: of a mechanism that has some."""
+
+    torque: float
+    pose: Mapping[str, float]
+    mode: str = ""
+
+
 def weights(mechanism: Mechanism) -> Mapping[str, float]:
-    """The largest torque (N m, or N of a prismatic joint) at rest that gravity asks of each actuated joint over the
-    ranges of all joints, in the worst of its modes. Raises Refused where closed loops do not close."""
+    """The largest torque at rest that gravity asks of each actuated joint over the ranges of all joints, in the worst
+    of its modes. Raises Refused where closed loops do not close."""
+    return {name: load.torque for name, load in heaviest(mechanism).items()}
+
+
+@remembered
+def heaviest(mechanism: Mechanism) -> Mapping[str, Load]:
+    """The same, and at which of the sampled poses."""
     if not np.any(mechanism.gravity):
-        return {j.name: 0.0 for j in mechanism.moving if j.actuated}
-    modes = [mode.name for mode in mechanism.modes] if has_modes(mechanism) else [None]
-    worst: dict[str, float] = {}
+        return {j.name: Load(0.0, {}) for j in mechanism.moving if j.actuated}
+    modes = [mode.name for mode in mechanism.modes] if has_modes(mechanism) else [""]
+    worst: dict[str, Load] = {}
     for mode in modes:
-        for name, torque in _weights(in_mode(mechanism, mode) if mode else in_mode(mechanism)).items():
-            worst[name] = max(torque, worst.get(name, 0.0))
+        for name, load in _heaviest(in_mode(mechanism, mode) if mode else in_mode(mechanism)).items():
+            if name not in worst or load.torque > worst[name].torque:
+                worst[name] = replace(load, mode=mode)
     return worst
 
 
-def _weights(mechanism: Mechanism) -> dict[str, float]:
+def _heaviest(mechanism: Mechanism) -> dict[str, Load]:
     """Of one mode."""
     model = Model.of(mechanism)
     assembly = assemble(model)
@@ -49,9 +65,16 @@ def _weights(mechanism: Mechanism) -> dict[str, float]:
     if assembly.dependent:
         torques = np.array([assembly.allocate(q, tau) for q, tau in zip(poses, torques, strict=True)])
     least = ROUNDING * float(norm(mechanism.gravity)) * sum(link.mass for link in mechanism.links)
-    most = np.max(np.abs(torques), axis=0)
-    return {body.joint.name: float(most[i]) if most[i] > least else 0.0
+    at, most = np.argmax(np.abs(torques), axis=0), np.max(np.abs(torques), axis=0)
+    names = [body.joint.name for body in model.bodies]
+    return {body.joint.name: Load(float(most[i]) if most[i] > least else 0.0,
+                                  dict(zip(names, poses[at[i]].tolist(), strict=True)))
             for i, body in enumerate(model.bodies) if body.joint.actuated}
+
+
+def overweight(mechanism: Mechanism, efforts: Mapping[str, float]) -> dict[str, Load]:
+    """The joints of which gravity asks more than their efforts, N m or N, somewhere in the ranges."""
+    return {name: load for name, load in heaviest(mechanism).items() if load.torque > efforts.get(name, np.inf)}
 
 
 def loaded(mechanism: Mechanism) -> dict[str, float]:
@@ -75,30 +98,37 @@ def _host(found: dict[str, float]) -> str:
     return "hold" if found else "coast"
 
 
-def falls(mechanism: Mechanism) -> list[str]:
-    """In words, what falls when: a line for a host that is gone, one for all else that lets the motors go."""
-    found = loaded(mechanism) if any(j.motor for j in mechanism.moving) else {}
+def falls(mechanism: Mechanism, weak: Collection[str] = ()) -> list[str]:
+    """In words, what falls when: a line for a host that is gone, one for all else that lets the motors go. weak: joints
+    of which gravity may ask more than they give: they are held only where it does not."""
+    found = loaded(mechanism) if any(j.motor or j.drive for j in mechanism.moving) else {}
     if not found:
         return []
     safety = mechanism.safety if mechanism.safety.host != "auto" else replace(mechanism.safety, host=_host(found))
     joints = {j.name: j for j in mechanism.moving}
     told = ", ".join(f"{name} (up to {torque:.3g} {'N' if joints[name].type == 'prismatic' else 'N m'}, friction holds "
                      f"{joints[name].friction.coulomb:.3g})" for name, torque in found.items())
-    names = " and ".join(filter(None, [", ".join(list(found)[:-1]), list(found)[-1]]))
-    letting_go = [f"{what} ({how})" for what, how in _letting_go(safety)]
-    cable = (f"{names} {_stay(found)} up when the cable is pulled: safety.host = \"hold\"" if safety.host == "hold" else
-             f"{names} {_fall(found)} when the cable is pulled: safety.host = \"{safety.host}\"")
+    strong, sinking = [name for name in found if name not in weak], [name for name in found if name in weak]
+    how = f'when the cable is pulled: safety.host = "{safety.host}"'
+    if safety.host == "hold":
+        said = [f"{_names(strong)} {_one('stays', 'stay', strong)} up"] if strong else []
+        said += [f"{_names(sinking)} {_one('sinks', 'sink', sinking)} where gravity asks for more than "
+                 f"{_one('its', 'their', sinking)} effort"] if sinking else []
+        cable = f"{', and '.join(said)} {how}"
+    else:
+        cable = f"{_names(list(found))} {_one('falls', 'fall', found)} {how}"
+    letting_go = [f"{what} ({reaction})" for what, reaction in _letting_go(safety)]
     return [f"gravity loads {told}", cable,
-            f"{names} {_fall(found)} when the motors are let go: e-stop, DISARM, a supply that is cut, "
-            + ", ".join(letting_go)]
+            f"{_names(list(found))} {_one('falls', 'fall', found)} when the motors are let go: e-stop, DISARM, a "
+            "supply that is cut, " + ", ".join(letting_go)]
 
 
-def _stay(found: dict[str, float]) -> str:
-    return "stays" if len(found) == 1 else "stay"
+def _names(names: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def _fall(found: dict[str, float]) -> str:
-    return "falls" if len(found) == 1 else "fall"
+def _one(singular: str, plural: str, names: Collection[str]) -> str:
+    return singular if len(names) == 1 else plural
 
 
 def _letting_go(safety: Safety) -> list[tuple[str, str]]:

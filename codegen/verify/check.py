@@ -7,7 +7,7 @@ one that no author means (gains that make the sampled loop unstable), and what c
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from femtorque.codegen.control import heat
 from femtorque.codegen.control.drives import placed
 from femtorque.codegen.control.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from femtorque.codegen.control.observer import observer_gains
-from femtorque.codegen.control.weight import falls, resolved, weights
+from femtorque.codegen.control.weight import falls, overweight, resolved, weights
 from femtorque.codegen.drive.feetech import TURN
 from femtorque.codegen.emit import board_header
 from femtorque.codegen.mechanism.description import Gains, Joint, Limits, Mechanism, Safety
@@ -59,6 +59,7 @@ SMALL = "the deflection is not small: the torque is right to second order in it,
 FASTEST = 1.5  # of a flexible link's lowest frequency: as fast as links were turned against exact chains
 _ELECTRICAL = (1e-5, 0.1)  # s: electrical time constants from coreless motors to large servo motors
 FAR_BELOW, LITTLE = 0.03, 0.2  # of the stiffest ku; of critical damping
+TINY = 1e-12  # of the stiffest ku: less is as good as none
 COARSE = 0.2  # of a joint's effort: what one encoder count may make of torque through Kv
 
 
@@ -182,9 +183,10 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
             _overlay(mechanism, late)
     if not mechanism.constrained and not has_modes(mechanism):
         _homing(models[0][1], warnings)
-    loads = tuple(_loads(mechanism, warnings))
+    weak = _weak(mechanism, warnings)
+    loads = tuple(_loads(mechanism, weak, warnings))
     return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
-                  resolved(mechanism), tuple(falls(mechanism)), tuple(_halt(mechanism)),
+                  resolved(mechanism), tuple(falls(mechanism, weak)), tuple(_halt(mechanism)),
                   tuple(fieldbus.left_alone(mechanism)), loads, buses,
                   tuple(_beam_modes(models[0][1])))
 
@@ -499,18 +501,19 @@ def _soft(mechanism: Mechanism, stiffest: dict[str, Gains], rule: dict[str, Gain
     """Warn of gains that are far below the stiffest, or that hardly damp what the joint moves: made, most often, before
     a mass, a rotor or a gear was changed. stiffest: with damping DAMPING, whatever drives' fields hold; rule: as these
     hold them."""
-    soft = []
+    soft: list[tuple[Joint, float]] = []
     for joint in mechanism.streamed:
-        g, fit = joint.gains, stiffest[joint.name]
-        if g.ku > 0.0 and (g.ku < FAR_BELOW * rule[joint.name].ku
-                           or 0.0 < g.kv / fit.kv * DAMPING < LITTLE * math.sqrt(g.ku / fit.ku)):
-            soft.append(joint)
+        g, fit, held = joint.gains, stiffest[joint.name], rule[joint.name]
+        if not (g.ku > 0.0 and fit.ku > 0.0 and fit.kv > 0.0):
+            continue
+        damped = DAMPING * g.kv / fit.kv / math.sqrt(max(g.ku / fit.ku, TINY))
+        if g.ku < FAR_BELOW * held.ku or 0.0 < damped < LITTLE:
+            soft.append((joint, damped))
     if soft:
-        g, fit = soft[0].gains, stiffest[soft[0].name]
-        damped = DAMPING * g.kv / fit.kv / math.sqrt(g.ku / fit.ku)
-        most = rule[soft[0].name]
-        warnings.append(f"joint.{soft[0].name}.gains{_and_more(soft)}: ku = {g.ku:g}, kv = {g.kv:g} are far below the "
-                        f"stiffest, ku = {most.ku:.3g}, kv = {most.kv:.3g}, and damp what it moves by {damped:.2g} of "
+        (first, damped), g = soft[0], soft[0][0].gains
+        most, more = rule[first.name], _and_more([joint for joint, _ in soft])
+        warnings.append(f"joint.{first.name}.gains{more}: ku = {g.ku:g}, kv = {g.kv:g} are far below the stiffest, "
+                        f"ku = {most.ku:.3g}, kv = {most.kv:.3g}, and damp what it moves by {damped:.2g} of "
                         "critical: it is soft, or oscillates; were they made before a mass, a rotor or a gear was "
                         "changed?")
 
@@ -575,7 +578,23 @@ def _halt(mechanism: Mechanism) -> list[str]:
             f"power"]
 
 
-def _loads(mechanism: Mechanism, warnings: list[str]) -> list[str]:
+def _weak(mechanism: Mechanism, warnings: list[str]) -> set[str]:
+    """Warn of joints of which gravity alone asks more than they give, somewhere in the ranges; their names."""
+    driven = {j.name: j for j in mechanism.streamed if j.actuated and (j.motor or j.drive)}
+    efforts = {name: control_source.joint_constants(mechanism, j).effort for name, j in driven.items()}
+    found = overweight(mechanism, efforts)
+    for name, load in found.items():
+        unit = "N" if driven[name].type == "prismatic" else "N m"
+        pose = ", ".join(f"{joint} {q:.2f}" for joint, q in list(load.pose.items())[:8])
+        pose += f" (mode {load.mode})" if load.mode else ""
+        what = (f"limits.effort = {driven[name].limits.effort:g}" if efforts[name] == driven[name].limits.effort else
+                f"{'drive' if driven[name].drive else 'motor'}: {efforts[name]:.3g} {unit} at most")
+        warnings.append(f"joint.{name}.{what} does not hold it everywhere in the ranges: gravity asks for "
+                        f"{load.torque:.3g} {unit} at {pose}; take a stronger motor, or narrower limits")
+    return set(found)
+
+
+def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> list[str]:
     """Peak and continuous torque of every motor on a board, in words; warns where gravity alone overloads one."""
     if mechanism.board is None:
         return []
@@ -593,7 +612,7 @@ def _loads(mechanism: Mechanism, warnings: list[str]) -> list[str]:
         lasts = heat.lasts(joint, board, peak)
         held = "for good" if math.isinf(lasts) else f"for {lasts:.3g} s from cold"
         lines.append(f"{joint.name}: peak {peak:.4g} {unit} {held}, continuous {min(good, peak):.4g} {unit}")
-        if weight.get(joint.name, 0.0) > good:
+        if weight.get(joint.name, 0.0) > good and joint.name not in weak:
             warnings.append(f"joint.{joint.name}.motor.continuous: gravity alone asks for up to "
                             f"{weight[joint.name]:.3g} {unit}, "
                             f"and {good:.3g} {unit} is continuous: held there it ends in OVERLOAD")

@@ -15,6 +15,7 @@ from femtorque.codegen.mechanism import motors
 from femtorque.codegen.mechanism.description import Joint, Link, Mechanism
 from femtorque.codegen.model.bodies import GROUND, Model
 
+G, EARTH = 9.81, (9.7, 9.9)  # m/s^2; from the equator's mountains to the poles it is 9.76 to 9.83
 LONG = 20.0  # m from the ground to a joint, along the links: longer than any arm
 DENSEST, THINNEST = 22.6e3, 0.02  # kg/m^3: osmium; a sphere of a slender rod's inertia holds about 1
 LEAST = 0.01  # kg: frames and sensors are given any inertia
@@ -28,8 +29,18 @@ GEARS = 2000.0  # motor turns per joint turn
 def doubts(mechanism: Mechanism) -> list[str]:
     """Every finding, as a line each."""
     model = Model.of(mechanism)
-    return [*_lengths(model), *_masses(model), *(x for link in mechanism.links for x in _inertia(link)),
-            *_limits(mechanism), *(x for joint in mechanism.moving for x in _motor(mechanism, joint))]
+    return [*_gravity(mechanism), *_lengths(model), *_masses(model),
+            *(x for link in mechanism.links for x in _inertia(link)), *_limits(mechanism),
+            *(x for joint in mechanism.moving for x in _motor(mechanism, joint))]
+
+
+def _gravity(mechanism: Mechanism) -> Iterator[str]:
+    """A vector that only points, or is in other units: nobody stands where it is true."""
+    strength = float(np.linalg.norm(mechanism.gravity))
+    if strength and not EARTH[0] <= strength <= EARTH[1]:
+        given = ", ".join(f"{x:g}" for x in mechanism.gravity)
+        yield (f"gravity = [{given}] is {strength:.3g} m/s^2, and {G:g} on Earth: it is an acceleration, "
+               f"[0, 0, -{G:g}] where z points up; or [0, 0, 0] where all axes are upright")
 
 
 def _lengths(model: Model) -> Iterator[str]:

@@ -9,9 +9,11 @@ import pytest
 
 from femtorque.codegen.control import constants as control_source
 from femtorque.codegen.control.lab_constants import reactions
-from femtorque.codegen.control.weight import loaded, resolved, weights
+from femtorque.codegen.control.weight import heaviest, loaded, resolved, weights
 from femtorque.codegen.mechanism.description import Friction, Mechanism, Safety
 from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.reference.rigid import newton_euler
 from femtorque.codegen.verify.check import examine
 from tests.support.rig import ROOT
 
@@ -82,3 +84,44 @@ def test_check_says_what_falls_when():
                                     "supply that is cut")
     assert "faults of class sensing (coast)" in held.falls[2] and "host" not in held.falls[2]
     assert held.data()["safety"]["host"] == "hold" and held.data()["falls"] == list(held.falls)
+
+
+def weak(**limits: float) -> Mechanism:
+    """The same arm with a shoulder of less effort."""
+    mechanism = upright()
+    return replace(mechanism, joints=tuple(replace(j, limits=replace(j.limits, **limits)) if j.name == "shoulder" else j
+                                           for j in mechanism.joints))
+
+
+def test_check_says_where_effort_does_not_hold_the_arm():
+    """At the pose that it names gravity asks for the torque that it names: found again there."""
+    mechanism = weak(effort=0.2)
+    said = [w for w in examine(mechanism).warnings if "does not hold it" in w]
+    load = heaviest(mechanism)["shoulder"]
+    q = np.array([[load.pose[j.name] for j in mechanism.moving]])
+    assert abs(newton_euler(Model.of(mechanism), q, 0.0 * q, 0.0 * q)[0, 0]) == pytest.approx(load.torque)
+    pose = ", ".join(f"{name} {at:.2f}" for name, at in load.pose.items())
+    assert said == [f"joint.shoulder.limits.effort = 0.2 does not hold it everywhere in the ranges: gravity asks for "
+                    f"{load.torque:.3g} N m at {pose}; take a stronger motor, or narrower limits"]
+    assert all(j.limits.lower <= at <= j.limits.upper
+               for j, at in zip(mechanism.moving, load.pose.values(), strict=True))
+
+
+def test_what_cannot_be_held_does_not_stay_up():
+    how = 'when the cable is pulled: safety.host = "hold"'
+    assert examine(weak(effort=0.2)).falls[1] == (
+        f"elbow and wrist stay up, and shoulder sinks where gravity asks for more than its effort {how}")
+    enough = weak(effort=1.01 * weights(upright())["shoulder"])
+    assert examine(enough).falls[1] == f"shoulder, elbow and wrist stay up {how}"
+    assert not [w for w in examine(enough).warnings if "does not hold it" in w]
+
+
+def test_a_motor_that_is_weaker_than_the_limit_is_named_itself():
+    mechanism = upright()
+    motors = replace(mechanism, joints=tuple(replace(j, motor=replace(j.motor, K=0.02), limits=replace(
+        j.limits, effort=np.inf)) if j.name == "shoulder" else j for j in mechanism.joints))
+    assert any(w.startswith("joint.shoulder.motor: 0.3 N m at most does not hold it") for w in examine(motors).warnings)
+
+
+def test_arms_on_drives_are_said_to_fall_too():
+    assert examine(arm("damiao_arm")).falls[0].startswith("gravity loads ")

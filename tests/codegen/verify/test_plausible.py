@@ -55,6 +55,9 @@ LINK, SECOND = arm().links[1], arm().joints[2]
     (driven(K=9.0), "K = 9 N m/A"),
     (driven(gear=1e5), "gear = 100000"),
     (driven(inertia=2.0), "inertia = 2 kg m^2"),
+    (replace(arm(), gravity=np.array([0.0, 0.0, 1.0])),
+     "gravity = [0, 0, 1] is 1 m/s^2, and 9.81 on Earth: it is an acceleration, [0, 0, -9.81] where z points up"),
+    (replace(arm(), gravity=np.array([0.0, 0.0, -9810.0])), "gravity = [0, 0, -9810] is 9.81e+03 m/s^2"),
 ])
 def test_what_cannot_be_right_is_said_with_its_name_and_value(mechanism, line):
     said = doubts(mechanism)
