@@ -109,6 +109,11 @@ that is off by a fifth shows as soon as the joint has gone half a radian, by han
 moves is the range of the torque of the last three families, and the range of position of the last two: turn the joint
 by hand by an angle that you know (`femtorque bringup` asks for it), and let it carry a weight that you know.
 
+What a CubeMars drive's error number means depends on its firmware: the words are those of the manual V1.0.8 (1 over
+temperature to 6 phase unbalance); some count as VESC does (1 over voltage, 2 under voltage, 3 gate driver, 4 over
+current, 5 and 6 too hot), and no reply says which it is. A RobStride that cannot read a parameter says so, and is not
+armed (`DRIVE_SETTING`).
+
 A drive that does not tell whether it is enabled is taken to be so once it has answered four frames that say so. When
 one stops by itself, its joint stays behind, and that is what is noticed. `femtorque check` names the joints whose
 drives do not stop by themselves: the e-stop loop must cut their supply, not only tell the board.

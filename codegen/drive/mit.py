@@ -19,11 +19,14 @@ REPLIES = {
     "cubemars": Layout((Field("id", 8), *_STATE, Field("temperature", 8), Field("error", 8))),
     "damiao": Layout((Field("error", 4), Field("id", 4), *_STATE, Field("temperature", 8), Field("rotor", 8))),
 }
+COLDEST = 40  # deg C below zero, which CubeMars' drives tell as 0: "-40 to 215", AK driver manual, 5.3
 ENTER, EXIT, ZERO, CLEAR = (bytes([0xFF] * 7 + [last]) for last in (0xFC, 0xFD, 0xFE, 0xFB))
 
 # what a reply's error means; 0 and, with Damiao, 1 (enabled) are none
 ERRORS: Mapping[str, Mapping[int, str]] = {
     "mini-cheetah": {},
+    # by the manual V1.0.8; other firmware is said to count as VESC does (1 over-voltage, 2 under-voltage, 3 gate driver,
+    # 4 over-current, 5 driver too hot, 6 motor too hot: mc_fault_code of vedderb/bldc), and a reply says not which
     "cubemars": {1: "over-temperature", 2: "over-current", 3: "over-voltage", 4: "under-voltage", 5: "encoder",
                  6: "phase unbalance"},
     "damiao": {8: "over-voltage", 9: "under-voltage", 10: "over-current", 11: "driver too hot", 12: "rotor too hot",
@@ -81,7 +84,10 @@ def reply(drive: DriveType, data: bytes) -> State:
     error = counts.get("error", 0)
     named = ERRORS[drive.family].get(error, "" if error <= (drive.family == "damiao") else f"error {error}")
     position, velocity, torque = (scales[n].decode(counts[n]) for n in ("position", "velocity", "torque"))
-    return State(counts["id"], position, velocity, torque, counts.get("temperature"), named)
+    warmth = counts.get("temperature")
+    if warmth is not None and drive.family == "cubemars":
+        warmth -= COLDEST
+    return State(counts["id"], position, velocity, torque, warmth, named)
 
 
 def answer(drive: DriveType, id: int, state: State, **beside: int) -> bytes:

@@ -30,6 +30,9 @@ BUS_VOLTS = 24.0
 ELECTRIC, AMPERE, RESISTANCE = 21 * 6, 0.45, 0.173
 DAMPING = AMPERE * (2.0 / 3.0) * AMPERE / RESISTANCE
 LEAST = 1.0 * AMPERE  # N m, below which the early firmware leaves its mode
+# By the manual V1.0.8. Of five programs that read these drives one takes VESC's numbers (mc_fault_code in datatypes.h of
+# vedderb/bldc: 1 over voltage, 2 under voltage, 3 gate driver, 4 over current, 5 driver hot, 6 motor hot): there seem to
+# be two generations, and a reply does not say which it is of.
 AK_FAULTS = {"over temperature": 1, "over current": 2, "over voltage": 3, "under voltage": 4, "encoder": 5,
              "phase unbalance": 6}
 
@@ -120,4 +123,5 @@ class CubeMars(MiniCheetah):
         super()._special(code)
 
     def reply(self) -> bytes:
-        return super().reply()[:6] + bytes([min(max(round(self.motor.temperature), 0), 255), self.error])
+        """The temperature is told from -40 to 215 deg C as 0 to 255 (AK driver manual, 5.3, the example of a reply)."""
+        return super().reply()[:6] + bytes([min(max(round(self.motor.temperature) + 40, 0), 255), self.error])

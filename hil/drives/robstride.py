@@ -88,11 +88,12 @@ class RobStride(Drive):
         return Frame(STATE << 24 | mode << 22 | self.faults << 16 | self.id << 8 | self.host, data, extended=True)
 
     def _parameter(self, kind: int, data: bytes, state: Frame) -> Frame | None:
-        """A reading is answered with the value, a writing with the state."""
+        """A reading is answered with the value, or that there is none (bits 16 to 23), a writing with the state."""
         index = int.from_bytes(data[:2], "little")
         value = {POSITION: self.motor.position, VELOCITY: self.motor.velocity}.get(index, self.parameters.get(index))
         if value is None:
-            return None
+            return Frame(READ << 24 | 1 << 16 | self.id << 8 | self.host, data[:4] + bytes(4), extended=True) if (
+                kind == READ) else None
         form = "<B3x" if index in BYTES else "<I" if index in WORDS else "<f"
         if kind == READ:
             return Frame(READ << 24 | self.id << 8 | self.host, data[:4] + struct.pack(form, value), extended=True)

@@ -11,6 +11,7 @@ from femtorque.codegen.mechanism.description import Drive, Joint
 from femtorque.codegen.wire import messages
 
 BY_MOTION = 0xFFFF  # no drive's own number: FT_DIALECT_VELOCITY
+UNREAD = 0xFFFFFFFF  # a RobStride's parameter that could not be read
 KEPT = 11  # of DRIVES, ten of which come in a second: what a rate is told of
 _STATE = {number: name.lower() for name, (number, _) in messages.DRIVE_STATES.items()}
 
@@ -53,6 +54,8 @@ def setting(drive: Drive, number: int, bits: int) -> str:
         return servo_setting(drive, number, bits)
     if t.family == "robstride":
         found = next(((p.name, p.format) for p in robstride.PARAMETERS.values() if p.index == number), ("", "I"))
+        if bits == UNREAD:
+            return f"it cannot read its {found[0] or f'setting {number}'}: its firmware may be too old to have it"
         wanted = {"run_mode": "0", "mech_pos": "where its states have it: position range"}.get(found[0], "the file's")
     else:
         found = next(((r.name, r.format) for r in damiao.REGISTERS.values() if r.number == number), ("", "I"))

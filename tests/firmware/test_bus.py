@@ -827,6 +827,16 @@ def test_that_the_board_tells_which_parameter_of_a_robstride_is_wrong():
     assert drives.words(app.told, app.joints, WRIST) == "over-temperature, not calibrated"
 
 
+@pytest.mark.parametrize(("index", "name"), [(0x7005, "run_mode"), (0x7028, "can_timeout"), (0x7019, "mech_pos")])
+def test_that_a_robstride_without_a_parameter_is_not_armed_and_the_board_tells_which(index, name):
+    app = Bussed(arm("robstride"))
+    app.drives["elbow"].missing = index
+    app.run(150)
+    assert drives.words(app.told, app.joints, ELBOW) == (
+        f"it cannot read its {name}: its firmware may be too old to have it")
+    assert app.command("ARM") == "DRIVE_SETTING"
+
+
 def test_that_states_of_drives_have_the_numbers_of_the_table():
     text = application()["ft_bus.h"].read_text()
     names = re.findall(r"FT_BUS_(SILENT|SEEN|ENABLED|FAULTED)\b", text.split("typedef enum {")[1].split("}")[0])

@@ -265,7 +265,7 @@ def test_the_mini_cheetahs_and_cubemars_states_are_heard(c, drive):
     for share in chance.uniform(-1.0, 1.0, (60, 3)):
         error = int(chance.integers(0, 8))
         state = State(ID, *(s * m for s, m in zip(share, (drive.position, drive.velocity, drive.torque), strict=True)))
-        data = mit.answer(drive, ID, state, error=error, temperature=41, supply=24)
+        data = mit.answer(drive, ID, state, error=error, temperature=81, supply=24)
         kind, said = c.hear(drive, Frame(REPLY, data))
         theirs = mit.reply(drive, data)
         assert kind == STATE
@@ -274,6 +274,15 @@ def test_the_mini_cheetahs_and_cubemars_states_are_heard(c, drive):
         assert said.torque == pytest.approx(theirs.torque, abs=1e-5 * drive.torque)
         assert not said.enabled
         assert (said.error, said.warmth) == ((error, 41) if drive.family == "cubemars" else (0, 0))
+        assert theirs.temperature == (41 if drive.family == "cubemars" else None)
+
+
+@pytest.mark.parametrize(("told", "warm"), [(0, 0), (39, 0), (41, 1), (65, 25), (255, 215)])
+def test_that_cubemars_tell_their_temperature_from_forty_below_zero_on(c, told, warm):
+    """AK driver manual, 5.3: 0 to 255 are -40 to 215 deg C. Below zero none is reported."""
+    drive = DRIVES["cubemars-ak10-9"]
+    data = mit.answer(drive, ID, State(ID, 1.0, 0.0, 0.0), temperature=told)
+    assert c.hear(drive, Frame(REPLY, data))[1].warmth == warm and mit.reply(drive, data).temperature == told - 40
 
 
 def test_that_what_mini_cheetahs_send_beside_their_state_is_neither_an_error_nor_a_temperature(c):
@@ -335,6 +344,13 @@ def test_robstrides_parameters_are_heard(c):
     told = robstride.identifier(robstride.READ, ID, robstride.HOST)
     kind, said = c.hear(DRIVES["robstride-01"], Frame(told, struct.pack("<HHf", 0x7019, 0, 1.25), extended=True))
     assert (kind, said.setting, struct.unpack("<f", struct.pack("<I", said.value))[0]) == (SETTING, 0x7019, 1.25)
+
+
+def test_that_a_parameter_that_could_not_be_read_has_no_value(c):
+    """Bits 16 to 23 of the answer's identifier: 0 it has been read, 1 not (RobStride's manual, type 17)."""
+    told = robstride.identifier(robstride.READ, 1 << 8 | ID, robstride.HOST)
+    kind, said = c.hear(DRIVES["robstride-01"], Frame(told, struct.pack("<HHI", 0x7005, 0, 0), extended=True))
+    assert (kind, said.setting, said.value) == (SETTING, 0x7005, 0xFFFFFFFF)
 
 
 @pytest.mark.parametrize(("kind", "id", "host", "size", "extended", "heard"), [

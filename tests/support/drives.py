@@ -38,6 +38,7 @@ class FakeDrive:
 
     def __post_init__(self) -> None:
         t = self.drive.type
+        self.missing = 0  # a RobStride's parameter that it has not
         self.registers = {21: t.position, 22: t.velocity, 23: t.torque, 10: 1, 9: 0, 14: 5017, 0x7005: 0, 0x7028: 0}
 
     def power_up(self) -> None:
@@ -128,6 +129,9 @@ class FakeDrive:
         if kind == robstride.READ:
             index = int.from_bytes(frame.data[:2], "little")
             self.heard.append(f"read {index:#x}")
+            if index == self.missing:
+                return Frame(robstride.identifier(robstride.READ, 1 << 8 | d.id, robstride.HOST),
+                             frame.data[:4] + bytes(4), extended=True)
             value = struct.pack("<f", self.position) if index == 0x7019 else struct.pack("<I", self.registers[index])
             return Frame(robstride.identifier(robstride.READ, d.id, robstride.HOST), frame.data[:4] + value,
                          extended=True)

@@ -5,6 +5,7 @@
 
 #define LEAST 6u /* bytes of a reply: more came with later firmware */
 #define WHOLE 8u
+#define COLDEST 40u /* deg C below zero that a temperature of 0 tells */
 
 /* Ask for torque, position and the rest. */
 void ft_cheetah_command(ft_frame *f, const ft_drive_address *a,
@@ -35,7 +36,8 @@ ft_drive_heard ft_cheetah_hear(const ft_frame *f, const ft_drive_address *a,
         return FT_HEARD_NOTHING;
     ft_mit_state(f->data, r, said);
     said->enabled = false;
-    said->warmth = ails ? f->data[6] : 0u;
+    said->warmth = ails && f->data[6] > COLDEST
+                       ? (uint8_t)(f->data[6] - COLDEST) : 0u;
     said->error = ails ? f->data[7] : 0u;
     return FT_HEARD_STATE;
 }

@@ -311,7 +311,11 @@ def test_an_early_mini_cheetah_stands_still_without_commands_and_leaves_its_mode
 def test_an_ak_drive_tells_temperature_and_error_at_the_end_of_its_reply():
     bench = DriveBench(lambda wire: CubeMars(wire, 3, Ranges(12.5, 50.0, 18.0)))
     bench.ask(3, ENABLE)
-    assert list(bench.ask(3, mit(Ranges(12.5, 50.0, 18.0))).data[6:]) == [25, 0]
+    assert list(bench.ask(3, mit(Ranges(12.5, 50.0, 18.0))).data[6:]) == [25 + 40, 0]
+    for told, warm in ((0, -40.0), (255, 215.0)):
+        bench.drive.motor.temperature = warm
+        assert bench.drive.reply()[6] == told
+    bench.drive.motor.temperature = 25.0
     bench.drive.fail(5)
     answer = bench.ask(3, mit(Ranges(12.5, 50.0, 18.0)))
     assert answer.id == 3 and answer.data[0] == 3 and answer.data[7] == 5 and not bench.drive.driving
