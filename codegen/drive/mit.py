@@ -25,8 +25,8 @@ ENTER, EXIT, ZERO, CLEAR = (bytes([0xFF] * 7 + [last]) for last in (0xFC, 0xFD, 
 # what a reply's error means; 0 and, with Damiao, 1 (enabled) are none
 ERRORS: Mapping[str, Mapping[int, str]] = {
     "mini-cheetah": {},
-    # by the manual V1.0.8; other firmware is said to count as VESC does (1 over-voltage, 2 under-voltage, 3 gate driver,
-    # 4 over-current, 5 driver too hot, 6 motor too hot: mc_fault_code of vedderb/bldc), and a reply says not which
+    # by the manual V1.0.8; other firmware is said to count as VESC does (1 over-voltage, 2 under-voltage, 3 gate
+    # driver, 4 over-current, 5 driver hot, 6 motor hot: mc_fault_code of vedderb/bldc), and no reply says which it is
     "cubemars": {1: "over-temperature", 2: "over-current", 3: "over-voltage", 4: "under-voltage", 5: "encoder",
                  6: "phase unbalance"},
     "damiao": {8: "over-voltage", 9: "under-voltage", 10: "over-current", 11: "driver too hot", 12: "rotor too hot",

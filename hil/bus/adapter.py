@@ -23,6 +23,11 @@ class Adapter(TimedNode):
     def listening(self) -> bool:
         return not self.counters.off
 
+    @property
+    def waiting(self) -> int:
+        """How many frames have not gone yet."""
+        return len(self._queue)
+
     def offer(self) -> Frame | None:
         return self._queue[0] if self._queue and self.listening else None
 

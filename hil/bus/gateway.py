@@ -3,11 +3,13 @@
 The lines are those of LAWICEL's CAN232 manual ("slcan"), with the letters that CANable 2's firmware added for CAN FD:
 `t` and `T`: frames with identifiers of 11 and 29 bits, `d` and `D`: CAN FD, `b` and `B`: with the faster data phase.
 After the letter: identifier, DLC and bytes in hexadecimal, and a carriage return. What sets up an adapter (bit rate,
-open, close) is answered and changes nothing: the bus has its bits.
+open, close) is answered and changes nothing: the bus has its bits. What is no line is answered with a bell, and so is a
+frame for which there is no room: as many wait as the wire carries in a tenth of a second.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from femtorque.hil.bus.adapter import Adapter
@@ -15,6 +17,9 @@ from femtorque.hil.bus.frame import SIZES, Frame
 
 END, DONE, WRONG = b"\r", b"\r", b"\a"
 KINDS = {(False, False): "tT", (True, False): "dD", (True, True): "bB"}  # (fd, fast) to letters, 11 and 29 bits
+LONGEST = 1 + 8 + 1 + 2 * 64  # characters of a line without its end: CAN FD, 29 bits, 64 bytes
+MOST = 1000  # frames that wait: 100 us each at 1 Mbit/s
+_FRAME = re.compile(r"(?:[tdb][0-9A-Fa-f]{3}|[TDB][0-9A-Fa-f]{8})[0-9A-Fa-f](?:[0-9A-Fa-f]{2})*")
 _OF_LETTER = {letter: (*how, letter.isupper()) for how, letters in KINDS.items() for letter in letters}
 
 
@@ -22,25 +27,35 @@ class Gateway:
     """Before an adapter on the wire. tell: is given the lines of what it hears."""
 
     def __init__(self, adapter: Adapter, tell: Callable[[bytes], None]) -> None:
-        self._adapter, self._tell, self._begun = adapter, tell, b""
+        self._adapter, self._tell = adapter, tell
+        self._begun, self._lost = b"", False  # of a line; whether it is too long to be one
         adapter.take = lambda frame: tell(line_of(frame))
 
     def take(self, data: bytes) -> int:
         """Bytes from outside. Returns how many frames they have brought."""
-        *lines, self._begun = (self._begun + data).split(END)
-        frames = [frame for line in lines if (frame := self._frame(line)) is not None]
-        if frames:
-            self._adapter.send(frames)
-        return len(frames)
+        first, *others = data.split(END)
+        lines = [(self._begun + first, self._lost), *((line, False) for line in others)]
+        last, lost = lines.pop()
+        self._begun, self._lost = last[:LONGEST], lost or len(last) > LONGEST
+        frames = [frame for line, lost in lines if (frame := self._frame(line, lost)) is not None]
+        room = max(MOST - self._adapter.waiting, 0)
+        for _ in frames[room:]:
+            self._tell(WRONG)
+        if frames[:room]:
+            self._adapter.send(frames[:room])
+        return len(frames[:room])
 
-    def _frame(self, line: bytes) -> Frame | None:
-        """Of a line; what is none is answered."""
+    def _frame(self, line: bytes, lost: bool) -> Frame | None:
+        """Of a line; what is none is answered. lost: it was longer than any."""
+        if lost or len(line) > LONGEST:
+            self._tell(WRONG)
+            return None
         if line[:1].decode("ascii", "replace") not in _OF_LETTER:
             self._tell(DONE)
             return None
         try:
             return frame_of(line.decode("ascii"))
-        except (ValueError, IndexError):
+        except ValueError:
             self._tell(WRONG)
             return None
 
@@ -53,11 +68,13 @@ def line_of(frame: Frame) -> bytes:
 
 
 def frame_of(line: str) -> Frame:
-    """Of a line without its end. ValueError or IndexError for one that is none."""
+    """Of a line without its end. ValueError for one that is none."""
+    if not _FRAME.fullmatch(line):
+        raise ValueError(f"{line!r} is no frame")
     fd, fast, extended = _OF_LETTER[line[0]]
     width = 8 if extended else 3
     number, size = int(line[1:1 + width], 16), SIZES[int(line[1 + width], 16)]
-    data = bytes.fromhex(line[2 + width:2 + width + 2 * size])
+    data = bytes.fromhex(line[2 + width:])
     if len(data) != size or number >= 1 << (29 if extended else 11) or size > 8 and not fd:
         raise ValueError(f"{line!r} is no frame")
     return Frame(number, data, extended, fd=fd, fast=fast)

@@ -30,9 +30,9 @@ BUS_VOLTS = 24.0
 ELECTRIC, AMPERE, RESISTANCE = 21 * 6, 0.45, 0.173
 DAMPING = AMPERE * (2.0 / 3.0) * AMPERE / RESISTANCE
 LEAST = 1.0 * AMPERE  # N m, below which the early firmware leaves its mode
-# By the manual V1.0.8. Of five programs that read these drives one takes VESC's numbers (mc_fault_code in datatypes.h of
-# vedderb/bldc: 1 over voltage, 2 under voltage, 3 gate driver, 4 over current, 5 driver hot, 6 motor hot): there seem to
-# be two generations, and a reply does not say which it is of.
+# By the manual V1.0.8. Of five programs that read these drives one takes VESC's numbers (mc_fault_code in datatypes.h
+# of vedderb/bldc: 1 over voltage, 2 under voltage, 3 gate driver, 4 over current, 5 driver hot, 6 motor hot): there are
+# two generations, it seems, and a reply does not say which it is of.
 AK_FAULTS = {"over temperature": 1, "over current": 2, "over voltage": 3, "under voltage": 4, "encoder": 5,
              "phase unbalance": 6}
 
