@@ -109,6 +109,12 @@ that is off by a fifth shows as soon as the joint has gone half a radian, by han
 moves is the range of the torque of the last three families, and the range of position of the last two: turn the joint
 by hand by an angle that you know (`femtorque bringup` asks for it), and let it carry a weight that you know.
 
+A Damiao answers under the identifier in its register 7, `MST_ID`, which is 0 as it comes. `reply` is what the file
+expects, `id` + 16 where it says nothing, as OpenArm's tools set it: give each drive its own `MST_ID` with the maker's
+program, or, of one drive alone on its bus, write `reply = 0`. Until then its frames count as nobody's, and
+`DRIVE_SILENT` says how many have come. It also says when the board hears nothing but errors on a bus, as where
+something holds it dominant while the board was not sending: then its controller is not off.
+
 What a CubeMars drive's error number means depends on its firmware: the words are those of the manual V1.0.8 (1 over
 temperature to 6 phase unbalance); some count as VESC does (1 over voltage, 2 under voltage, 3 gate driver, 4 over
 current, 5 and 6 too hot), and no reply says which it is. A RobStride that cannot read a parameter says so, and is not

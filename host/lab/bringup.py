@@ -145,7 +145,7 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Any = None)
     drive = joint.drive
     assert drive is not None
     if told is not None and drives.state(told, number) == "silent":
-        return Finding(joint.name, drives.silent_words(drive), 0.0, None, {}, NOT_DRIVEN)
+        return Finding(joint.name, drives.silent_words(told, mechanism.streamed, number), 0.0, None, {}, NOT_DRIVEN)
     values: dict[str, float] = {}
     problems = []
     if not drives.ready(told, mechanism.streamed, number):

@@ -11,6 +11,7 @@ from femtorque.codegen.mechanism.description import Drive, Joint
 from femtorque.codegen.wire import messages
 
 BY_MOTION = 0xFFFF  # no drive's own number: FT_DIALECT_VELOCITY
+PASSIVE = 127  # errors in receiving beyond which a controller takes itself for the cause (ISO 11898-1)
 UNREAD = 0xFFFFFFFF  # a RobStride's parameter that could not be read
 KEPT = 11  # of DRIVES, ten of which come in a second: what a rate is told of
 _STATE = {number: name.lower() for name, (number, _) in messages.DRIVE_STATES.items()}
@@ -102,11 +103,33 @@ def ready(told: Any, joints: Sequence[Joint], joint: int) -> bool:
                                                            and not told.setting[joint])
 
 
-def silent_words(drive: Drive) -> str:
+def silence(told: Any, joints: Sequence[Joint], joint: int) -> str:
+    """What the board knows of why a joint's drive does not answer; empty where that is nothing."""
+    drive = joints[joint].drive
+    assert drive is not None
+    if drive.servo is not None:
+        return ""
+    named = list(dict.fromkeys(j.drive.bus for j in joints if j.drive is not None and j.drive.servo is None))
+    bus, found = named.index(drive.bus), []
+    if told.receiving[bus] > PASSIVE:
+        found.append(f"the board hears nothing but errors on {drive.bus}: something may hold it dominant, or be of "
+                     "another bit rate")
+    if told.foreign:
+        what = "MST_ID (register 7), 0 as it comes," if drive.type.family == "damiao" else "master id"
+        found.append(f"{told.foreign} frames of no drive of the file have come: its {what} may be another than "
+                     f"reply = {drive.reply}" if drive.reply is not None else
+                     f"{told.foreign} frames of no drive of the file have come: its id may be another than {drive.id}")
+    return "; ".join(found)
+
+
+def silent_words(told: Any, joints: Sequence[Joint], joint: int) -> str:
     """Why one may not answer."""
+    drive = joints[joint].drive
+    assert drive is not None
     other = " (two of one id spoil each other's answers)" if drive.servo is not None else ""
+    known = silence(told, joints, joint)
     return (f"nothing answers as id {drive.id} on bus {drive.bus!r}: check its id{other}, its bit rate, its supply and "
-            "its cable")
+            f"its cable{known and '; '}{known}")
 
 
 def firmware(told: Any, joints: Sequence[Joint], joint: int) -> str:
@@ -125,6 +148,8 @@ def words(told: Any, joints: Sequence[Joint], joint: int) -> str:
     drive = joints[joint].drive
     if drive is None:
         return ""
+    if state(told, joint) == "silent":
+        return silence(told, joints, joint)
     found = (ailing(told, drive, joint), setting(drive, told.setting[joint], told.value[joint]))
     return "; ".join(part for part in found if part)
 

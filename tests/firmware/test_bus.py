@@ -636,6 +636,24 @@ def test_that_foreign_frames_are_nobodys_and_counted():
     assert app.state == "HOLD" and app.counts().foreign == before + 100
 
 
+def test_that_a_silent_drive_is_told_with_what_else_has_come():
+    """A Damiao whose MST_ID is 0, as it comes: its states are nobody's."""
+    app = Bussed(arm())
+    elbow = app.drives["elbow"]
+    elbow.drive = dataclasses.replace(elbow.drive, reply=0)
+    app.run(150)
+    told = app.counts()
+    assert app.command("ARM") == "DRIVE_SILENT" and told.foreign > 100
+    assert drives.words(told, app.joints, ELBOW) == (
+        f"{told.foreign} frames of no drive of the file have come: its MST_ID (register 7), 0 as it comes, may be "
+        "another than reply = 18")
+    assert drives.words(told, app.joints, SHOULDER) == ""
+    app = Bussed(arm())
+    app.drives["elbow"].deaf = True
+    app.run(150)
+    assert drives.words(app.counts(), app.joints, ELBOW) == ""
+
+
 def test_that_drives_of_one_id_on_two_buses_are_two():
     """The second bus has the same ids as the first; only its drives ail, and are elsewhere."""
     m = arm()

@@ -210,6 +210,15 @@ def test_that_states_of_damiaos_that_look_like_answers_about_registers_are_state
     assert (kind, said.position, said.enabled) == (STATE, data[1] << 8 | data[2], data[0] >> 4 == 1)
 
 
+@pytest.mark.parametrize("apart", range(1, 16))
+def test_that_the_states_of_two_damiaos_on_one_reply_id_are_told_apart_by_the_lower_half_of_their_ids(c, apart):
+    """As two are that somebody has set alike; eight apart too."""
+    drive = DRIVES["damiao-4340"]
+    for other in (ID ^ apart, (ID + apart) & 15):
+        data = mit.answer(drive, other, State(other, 1.0, 0.0, 0.0), error=1)
+        assert c.hear(drive, Frame(REPLY, data))[0] == (STATE if other == ID & 15 else NOTHING)
+
+
 def test_that_foreign_frames_are_not_heard(c):
     drive = DRIVES["damiao-4340"]
     data = mit.answer(drive, ID, State(ID, 0.0, 0.0, 0.0))
