@@ -159,7 +159,7 @@ def stream(
     if log is not None:
         claim_log(log, force)
     arm = _drawn(mechanism, web)
-    with Board.connect(port, mechanism) as board, Interrupts().on_ctrl_c() as interrupts:
+    with Board.connect(port, mechanism) as board, _packing(board, log), Interrupts().on_ctrl_c() as interrupts:
         configuration = board.session.configuration
         if clear:
             board.clear()
@@ -185,6 +185,19 @@ def stream(
                 outcome = play(log and _next(log), True)
     return Answer(outcome.report(configuration) | {"open_loop": warn_of_open_loop(mechanism)},
                   outcome_table(outcome, configuration), good=outcome.ended == "done")
+
+
+@contextmanager
+def _packing(board: Board, log: Path | None) -> Iterator[None]:
+    """At the end the log is packed, which may take seconds; Ctrl-C leaves it as it is, and nothing else."""
+    yield
+    if log is not None:
+        if sys.stdin.isatty():
+            print(f"packing {log} (Ctrl-C leaves it unpacked)", file=sys.stderr, flush=True)
+        try:
+            board.close()
+        except KeyboardInterrupt:
+            print(f"{log} is whole, but not packed, and without the arm", file=sys.stderr, flush=True)
 
 
 def monitor(

@@ -233,7 +233,9 @@ def _pack(path: Path, mechanism: Mechanism | None, things: Sequence[Thing]) -> N
             writer.finish()
         packed.replace(path)
     except OSError:
-        packed.unlink(missing_ok=True)
+        pass
+    finally:
+        packed.unlink(missing_ok=True)  # of one that did not come to its end
 
 
 def _show(mechanism: Mechanism, things: Sequence[Thing], path: Path, writer: McapWriter) -> None:

@@ -272,6 +272,7 @@ def test_the_page_stays_after_the_motion_and_a_virtual_board_plays_it_again(mech
             typed.until(b"the page stays until Ctrl-C", times=2)
             assert tcp.board.played > first + 100
         assert typed.leave() == 0 and b"done" in typed.shown
+        assert b"packing " in typed.shown and b"(Ctrl-C leaves it unpacked)" in typed.shown
     finally:
         tcp.close()
     assert (tmp_path / "run.mcap").is_file() and (tmp_path / "run-2.mcap").is_file(), "nothing is overwritten"
