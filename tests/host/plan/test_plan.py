@@ -16,7 +16,7 @@ from femtorque.codegen.motion.trajectory import Trajectory, check_streamable
 from femtorque.codegen.verify.torque import motor_torque
 from femtorque.host.plan import effort, waypoints
 from femtorque.host.plan import figure as plan_figure
-from femtorque.host.plan.plan import plan
+from femtorque.host.plan.plan import _through, plan
 from femtorque.host.plan.tip import Goal, Tip
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support import oracle
@@ -134,6 +134,85 @@ def test_between_two_rests_it_is_as_quick_as_jerk_allows(tmp_path, arm):
     d, a, j = 1.5, 10.0, 100.0
     fastest = a / j + np.sqrt((a / j) ** 2 + 4.0 * d / a)  # = T for d = a T^2 / 4 - a^2 T / (2 j)
     assert fastest <= found.trajectory.duration < fastest + 1.0 / 250 + 1e-3
+
+
+def limited(arm, **keys):
+    """The arm with these limits at every joint, and motors that can do anything."""
+    return replace(arm, joints=tuple(replace(j, limits=replace(j.limits, effort=1e3, **keys), motor=None)
+                                     for j in arm.joints))
+
+
+def test_half_the_speed_is_half_the_rate_a_quarter_of_the_acceleration_and_an_eighth_of_the_jerk(tmp_path, arm):
+    """Limits of which each is reached: a motion by all of them scaled so is the same motion in twice the time."""
+    hard = limited(arm, velocity=1.0, acceleration=4.0, jerk=40.0)
+    text = "[[waypoint]]\njoints = { shoulder = 0.7 }\n"
+    for speed in (1.0, 0.5, 0.25):
+        found = planned(hard, tmp_path, text, speed=speed).trajectory
+        t = np.arange(int(found.duration * 250) + 1) / 250.0
+        _, qd, qdd = (x[:, 0] for x in found.at(t))
+        most = [np.max(np.abs(x)) for x in (qd, qdd, np.diff(qdd) * 250.0)]
+        np.testing.assert_allclose(most, [speed, 4.0 * speed**2, 40.0 * speed**3], rtol=0.02)
+
+
+def test_joints_pass_waypoints_at_the_harmonic_mean_of_the_rates_on_both_sides():
+    """By hand: means of 1 and 9 rad/s, of -2 and -2, of a joint that turns back, and of one that stands before."""
+    poses = [np.array([0.0, 0.0, 0.0, 0.0]), np.array([2.0, -4.0, 1.0, 0.0]), np.array([11.0, -6.0, 0.5, 1.0])]
+    np.testing.assert_allclose(_through(poses, [2.0, 1.0], []), [[1.8, -2.0, 0.0, 0.0]], rtol=1e-15)
+
+
+def test_through_waypoints_far_and_near_every_joint_goes_on_and_never_beyond(tmp_path, arm):
+    """Ways of 1, 0.02, 0.6 and 0.01 rad one after another, at waypoints that are passed: no joint ever turns back or
+    goes beyond a waypoint that it comes to, and none stands at it."""
+    hard = limited(arm, velocity=2.0, acceleration=20.0, jerk=400.0)
+    ways = np.cumsum([0.0, 1.0, 0.02, 0.6, 0.01]) + hard.moving[0].start
+    text = "stop = false\n".join(f"[[waypoint]]\njoints = {{ shoulder = {x:.6f}, elbow = {1.0 + 0.5 * x:.6f} }}\n"
+                                  for x in ways[1:])
+    found = planned(hard, tmp_path, text)
+    t, q, qd, _ = densely(found, 2000)
+    when = np.array([at for at, _ in found.arrivals])
+    assert np.all(np.diff(q[:, :2], axis=0) > -1e-9)
+    for at, wanted in zip(when[:-1], ways[1:], strict=False):
+        before, after = q[t <= at, 0], q[t > at, 0]
+        assert np.max(before) <= wanted + 3e-6 and np.min(after) >= wanted - 3e-6
+        assert found.trajectory.at(at)[1][0] > 0.01, "passed, not stopped at"
+
+
+def test_accelerations_on_a_line_are_those_of_its_rates(arm, tmp_path):
+    """Rates against positions and accelerations against rates, by differences of second order; jerk steps by at most J
+    in the planned motion, which differences over h miss by J h / 2."""
+    for acceleration in (2.0, 6.0):
+        hard = limited(arm, velocity=3.0, acceleration=acceleration, jerk=20.0 * acceleration)
+        found = planned(hard, tmp_path, TIP + """
+[[waypoint]]
+xyz = [0.1, 0.4, 0.0]
+[[waypoint]]
+xyz = [0.45, 0.05, 0.0]
+line = true
+""")
+        begin, end = (at for at, _ in found.arrivals)
+        rows = (found.trajectory.times > begin + 1e-9) & (found.trajectory.times < end - 1e-9)
+        t = found.trajectory.times[rows]
+        q, qd, qdd = (x[rows] for x in (found.trajectory.positions, found.trajectory.velocities,
+                                        found.trajectory.accelerations))
+        steps = np.diff(t)
+        assert len(t) > 100 and np.ptp(steps) < 1e-9
+        inner, h = slice(2, -2), steps[0]
+        np.testing.assert_allclose(np.gradient(q, h, axis=0)[inner], qd[inner], atol=acceleration * 20.0 * h**2)
+        np.testing.assert_allclose(np.gradient(qd, h, axis=0)[inner], qdd[inner], atol=acceleration * 20.0 * h)
+        assert np.max(np.abs(qdd)) > 0.5 * acceleration
+
+
+def test_a_motor_that_turns_has_less_torque_to_drive_with_and_more_to_brake(arm):
+    """By hand, 24 V, K = 0.05 V s, gear 50, 2 ohm: 2.5 V s at the joint. At 4 rad/s 10 V are its own: (24 - 10) 2.5 / 2
+    = 17.5 N m drive it, (24 + 10) 2.5 / 2 = 42.5 N m brake it; at rest 30 N m, at 9.6 rad/s and above none."""
+    for gear in (50.0, -50.0):
+        joints = tuple(replace(j, limits=replace(j.limits, effort=40.0),
+                               motor=replace(j.motor, K=0.05, gear=gear, R=2.0)) for j in arm.joints)
+        motors = replace(arm, joints=joints, board=replace(arm.board, bus_voltage=24.0))
+        cases = [(0.0, 1.0, 30.0), (4.0, 1.0, 17.5), (-4.0, -1.0, 17.5), (-2.0, 1.0, 36.25), (2.0, -1.0, 36.25),
+                 (-4.0, 1.0, 40.0), (9.6, 1.0, 0.0), (12.0, 1.0, 0.0)]
+        for rate, tau, there in cases:
+            np.testing.assert_allclose(effort.available(motors, np.full(3, rate), np.full(3, tau)), there, atol=1e-12)
 
 
 def test_on_a_line_the_tip_goes_straight(arm, tmp_path):
