@@ -5,20 +5,20 @@ PYTHON ?= python3
 VENV   := .venv
 RUN    := $(VENV)/bin/python
 # bytecode is made of what is imported, when it first is: of all that is installed it takes as long as installing it
-PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --editable
+PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
 
 .PHONY: all demo test prove bench soak lint clean
 all: test
 
 # what running takes, or that and what testing takes at once
-$(VENV)/.demo: pyproject.toml .ci/system-packages
+$(VENV)/.demo: pyproject.toml constraints.txt .ci/system-packages
 	@.ci/system-packages $(PYTHON) demo
 	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	@echo "installing Python packages into $(VENV)"
 	@$(PIP) '.[hil]'
 	@touch $@
 
-$(VENV)/.test: pyproject.toml .ci/system-packages
+$(VENV)/.test: pyproject.toml constraints.txt .ci/system-packages
 	@.ci/system-packages $(PYTHON) test
 	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	@echo "installing Python packages, those of the tests too, into $(VENV)"

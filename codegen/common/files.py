@@ -38,8 +38,8 @@ def parse_toml(path: Path, text: str) -> dict[str, Any]:
     """The tables of a TOML text. Raises BadInput."""
     try:
         if deep := _DEEP.search(text):  # takes tomllib a time that grows with the square of its parts
-            line = text.count("\n", 0, deep.start()) + 1
-            raise BadInput(path, f"line {line}", shown(deep[0]), "is nested too deeply")
+            number = text.count("\n", 0, deep.start()) + 1
+            raise BadInput(path, f"line {number}", shown(deep[0]), "is nested too deeply")
         return tomllib.loads(text)
     except RecursionError:
         raise BadInput(path, "file", None, "is nested too deeply") from None

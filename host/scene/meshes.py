@@ -28,8 +28,9 @@ FACES = 1500  # a link's mesh is thinned to about so many
 MOST = 30_000  # of all of them
 CELLS = 64  # along its longest side, where thinning needs a coarser way
 MANY = 8 * FACES  # so many are thinned that way first: quadrics take 0.1 s for every 10,000
-FORMATS = {".stl": {}, ".dae": {}, ".ply": {}, ".off": {}, ".obj": {"skip_materials": True},
-           ".glb": {"skip_materials": True}}  # and what is asked of trimesh: no pictures
+FORMATS: dict[str, dict[str, Any]] = {
+    ".stl": {}, ".dae": {}, ".ply": {}, ".off": {}, ".obj": {"skip_materials": True},
+    ".glb": {"skip_materials": True}}  # and what is asked of trimesh: no pictures
 LARGEST, LARGEST_OF_ALL = 2**26, 2**29  # bytes of a mesh's file, and of all of a robot's
 FAR = 1e4  # m
 NUMBERS = 2**24  # that a .glb file may say it has: it need not hold them
@@ -134,7 +135,7 @@ def _shape(geometry: ET.Element, file: Path | None) -> Any:
                 content.seek(0)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", RuntimeWarning)  # of numbers that are refused below
-                    mesh = trimesh.load(content, file_type=suffix[1:], force="mesh", **FORMATS[suffix])
+                    mesh: Any = trimesh.load(content, file_type=suffix[1:], force="mesh", **FORMATS[suffix])
             mesh.apply_scale(_numbers(kind.get("scale", "1 1 1")))
             if not np.all(np.abs(mesh.vertices) <= FAR):
                 raise BadInput(file, "mesh", None, f"has corners more than {FAR:g} m away")
