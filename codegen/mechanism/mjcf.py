@@ -25,7 +25,7 @@ STIFF = "0.002 1"  # solref of equalities: time constant s, damping ratio; twice
 
 
 def mjcf(mechanism: Mechanism) -> str:
-    """The text of the MJCF file. Raises BadInput for flexible links and for modes, which it cannot say."""
+    """The text of the MJCF file. Raises BadInput for flexible links, modes and C_mot, which it cannot say."""
     _supported(mechanism)
     root = ET.Element("mujoco", model=mechanism.name)
     ET.SubElement(root, "compiler", angle="radian", eulerseq="XYZ", boundinertia=f"{LEAST_INERTIA:g}",
@@ -55,6 +55,10 @@ def _supported(mechanism: Mechanism) -> None:
         refuse(mechanism, "link", None, "flexible links are not said in MJCF", "make them rigid")
     if len(mechanism.modes) > 1:
         refuse(mechanism, "mode", mechanism.modes[0].name, "modes are not said in MJCF", "keep one")
+    for joint in mechanism.moving:
+        if joint.c_mot:
+            refuse(mechanism, f"joint.{joint.name}.c_mot", joint.c_mot, "MJCF knows no hinge of an element",
+                   "give the joint stiffness, in N m/rad")
 
 
 def _body(mechanism: Mechanism, parent: ET.Element, joint: Joint) -> ET.Element:

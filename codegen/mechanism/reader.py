@@ -381,6 +381,7 @@ class _Reader:
                         self.fail)
         if t.c_mot and t.stiffness:
             self.fail(f"{key}.stiffness", t.stiffness, "c_mot is given too; give one or the other")
+        self._check_spring(t, limits)
         return Joint(
             name=t.name, type=t.type, parent=t.parent, child=t.child, xyz=_vector(t.xyz), rpy=_vector(t.rpy),
             axis=self._axis(t), actuated=t.actuated and t.type != "fixed", start=self._start(t, limits),
@@ -389,6 +390,15 @@ class _Reader:
             gains=Gains(**t.gains.model_dump()), home=self._home(t, encoder, limits),
             drive=drive, mimic=follows,
         )
+
+    def _check_spring(self, t: JointTable, limits: Limits) -> None:
+        """The chip knows a joint's place within a turn, a spring's torque does not repeat with it."""
+        key, ends = "stiffness" if t.stiffness else "c_mot", (limits.lower, limits.upper)
+        if (t.stiffness or t.c_mot) and t.actuated and t.type in ("revolute", "continuous") and not all(
+                abs(end) < np.pi for end in ends):
+            self.fail(f"joint.{t.name}.{key}", getattr(t, key), f"a joint with a spring stays within half a turn of "
+                      f"zero, and this one has {ends[0]:.4g} .. {ends[1]:.4g}",
+                      "limits = { lower = -3, upper = 3 }, or less")
 
     def _home(self, t: JointTable, encoder: Encoder | None, limits: Limits) -> Home | None:
         """How a zero is sought: needed, and of use, with an index or a stop."""

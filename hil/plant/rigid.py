@@ -26,6 +26,7 @@ from femtorque.hil.plant.drive_rotors import reflected
 from femtorque.hil.plant.driven import Driven
 from femtorque.hil.plant.dry_friction import clamped
 from femtorque.hil.plant.encoders import Encoders
+from femtorque.hil.plant.hinges import stiffnesses
 from femtorque.hil.plant.lent import Lendable, Own, own
 from femtorque.hil.plant.motors import Motors
 from femtorque.hil.plant.plant_steps import MOST
@@ -78,7 +79,7 @@ class Plant(Driven, Lendable):
         scale = friction_scale if friction else 0.0
         self.viscous = scale * np.array([j.friction.viscous for j in joints])
         self.coulomb = scale * np.array([j.friction.coulomb for j in joints])
-        self.stiffness = np.array([j.stiffness for j in joints])
+        self.stiffness = stiffnesses(mechanism)
         self.rest = np.array([j.rest for j in joints])
         self.motors = Motors([j.motor for j in joints], reflected(joints))
         self._rotors = np.diag(self.motors.inertia)

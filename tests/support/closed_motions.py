@@ -1,5 +1,5 @@
-"""The motions of the closed and changing examples: `python -m tests.support.closed_motions` writes mechanisms/*.csv
-again.
+"""The motions of the closed and changing examples, and of the arm of flexures: `python -m tests.support.closed_motions`
+writes mechanisms/*.csv again.
 
 Every motion goes from rest to rest through poses of independent joints, by seventh-order polynomials. Where more joints
 are streamed than the mechanism has freedoms, the others follow by closing the loops (tests/support/closed.py) at every
@@ -63,6 +63,11 @@ PLANS = (
          (Leg(0.65, (1.23, 0.93, 1.11)), Leg(0.75, (0.84, 1.02, 1.26)), Leg(0.65, (1.047198,) * 3))),
     Plan("palletizer", "palletizer",
          (Leg(0.9, (0.8, -0.8, 0.55)), Leg(1.2, (-0.5, -1.5, -0.1)), Leg(0.9, (0.0, -1.2, 0.3)))),
+    Plan("six_bar", "six_bar", (Leg(0.7, (1.4,)), Leg(1.0, (0.3,)), Leg(0.6, (0.8,)))),
+    Plan("stewart", "stewart",
+         (Leg(0.6, (0.09, 0.03, 0.04, 0.11, 0.08, 0.04)), Leg(0.8, (0.02, 0.05, 0.09, 0.06, 0.0, 0.02)),
+          Leg(0.6, (0.0505611, 0.0790707, 0.0821272, 0.0694733, 0.0424975, 0.0709865)))),
+    Plan("flexure_arm", "flexure_arm", (Leg(0.6, (1.0, -0.8)), Leg(0.8, (-0.9, 0.7)), Leg(0.6, (0.0, 0.0)))),
     Plan("delta", "delta", (Leg(0.5, (0.7, 0.2, 0.5)), Leg(0.5, (0.1, 0.8, 0.4)), Leg(0.5, (0.3, 0.3, 0.3)))),
     Plan("two_arm_grasp", "two_arm_grasp",
          (Leg(0.6, _GRASP, "open"), Leg(0.1), Leg(0.1, None, "grasp"), Leg(1.0, _PUT), Leg(0.1), Leg(0.1, None, "open"),

@@ -13,7 +13,7 @@ from femtorque.codegen.motion.trajectory import Trajectory
 from tests.support.closed import Closed
 from tests.support.closed_motions import MECHANISMS, PLANS, rows, text
 
-CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta")
+CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta", "six_bar", "stewart")
 
 
 def moving(name: str, seed: int = 0) -> tuple[Closed, np.ndarray, np.ndarray, np.random.Generator]:

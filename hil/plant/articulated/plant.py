@@ -25,6 +25,7 @@ from femtorque.hil.plant.articulated.stress import Members
 from femtorque.hil.plant.articulated.system import Coupling, Structure, System, build, closed, lay_out
 from femtorque.hil.plant.drive_rotors import reflected
 from femtorque.hil.plant.encoders import Encoders
+from femtorque.hil.plant.hinges import stiffnesses
 from femtorque.hil.plant.lent import Lendable, Own, own
 from femtorque.hil.plant.motors import Motors
 from femtorque.hil.plant.rigid import EnergyBook
@@ -73,7 +74,8 @@ class Plant(Lendable):
         self._book: EnergyBook
         self.motors = Motors([joint.motor for joint in self.joints], reflected(self.joints))
         names = self._names
-        self._acting = [Acting.on(Spring(j.stiffness, j.rest), names, j.name) for j in self.joints if j.stiffness > 0.0]
+        self._acting = [Acting.on(Spring(k, j.rest), names, j.name)
+                        for j, k in zip(self.joints, stiffnesses(mechanism).tolist(), strict=True) if k > 0.0]
         self._acting += [Acting.on(law, names, slip) for law, slip in laws]
         if stops is not None:
             self._acting += [Acting.on(Stop(j.limits.lower, j.limits.upper, stops.stiffness, stops.damping), names,

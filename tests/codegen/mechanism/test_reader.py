@@ -326,6 +326,10 @@ BAD = {
     "c_mot": (("gains = {", "c_mot = 1.5\ngains = {"), r"^joint\.shoulder\.c_mot = 1\.5: must be at most 1$"),
     "c_mot with stiffness": (("gains = {", "c_mot = 0.5\nstiffness = 3.0\ngains = {"),
                              r"^joint\.shoulder\.stiffness = 3\.0: c_mot is given too"),
+    "a spring that turns on": (("limits = { lower = -2.0, upper = 2.0",
+                                "stiffness = 3.0\nlimits = { lower = -2.0, upper = 4.0"),
+                               r"^joint\.shoulder\.stiffness = 3\.0: a joint with a spring stays within half a turn of "
+                               r"zero, and this one has -2 \.\. 4; limits = "),
     "motor of a fixed joint": (('name = "elbow"\ntype = "revolute"', 'name = "elbow"\ntype = "fixed"'),
                                r"^joint\.elbow\.motor: a fixed joint has none"),
     "lock of an unknown joint": (("gravity", "lock = { elbo = 0.1 }\ngravity"),

@@ -25,7 +25,7 @@ from tests.support.closed import Closed
 from tests.support.oracle import random_chain
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"
-CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta")
+CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta", "six_bar", "stewart")
 REDUNDANT = {"five_bar_3": 1, "five_bar_4": 2}
 
 

@@ -26,7 +26,7 @@ from femtorque.codegen.toolchain.step_library import HOST_SOURCE, CompiledStep, 
 from tests.support.closed import Closed
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"
-CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta")
+CLOSED = ("four_bar", "five_bar", "five_bar_3", "five_bar_4", "three_rrr", "palletizer", "delta", "six_bar", "stewart")
 TICKS = 700
 
 

@@ -12,11 +12,16 @@ from scipy.linalg import eigh
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.emit.sources import step_sources
 from femtorque.codegen.mechanism.description import Section
+from femtorque.codegen.mechanism.mjcf import mjcf
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.beam_element import joint_springs
 from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.verify.elements import elements_of, literals
+from femtorque.codegen.verify.torque import torque as torque_of
+from femtorque.hil.plant.hinges import stiffnesses
+from femtorque.hil.plant.rigid import Plant
 from femtorque.host.show import elements as page
 from tests.support.oracle import planar_chain, random_chain
 from tests.support.rig import ROOT
@@ -194,3 +199,31 @@ def test_a_joint_in_the_centre_of_gravity_leaves_no_element_and_says_so():
     centred = replace(chain, links=tuple(replace(link, com=np.zeros(3)) for link in chain.links))
     (link,) = elements_of(centred).links
     assert link.elements == () and link.missing == (f"{link.joint} lies in the centre of gravity",)
+
+
+def test_the_flexures_of_the_example_show_in_its_torque_by_the_closed_form():
+    """A round rod of 3 mm bent by the joint's angle over l: C_mot E pi r^4 / (4 l) per radian, on its joint alone."""
+    mechanism = file("flexure_arm")
+    motion = Trajectory.load(ROOT / "mechanisms" / "flexure_arm.csv", mechanism)
+    loose = replace(mechanism, joints=tuple(replace(joint, c_mot=0.0) for joint in mechanism.joints))
+    spring = motion.at(1.0)[0] * [0.3, 0.15] * np.array(70e9 * np.pi * 1.5e-3**4 / (4.0 * 0.1))
+    ticks = round(1.0 * mechanism.control.rate_hz)
+
+    def torque(of):
+        return torque_of(of, motion).tau
+
+    held = torque(mechanism) - torque(loose)
+    between = 0.5 * (held[ticks - 1] + held[ticks])  # middles of the ticks around 1 s
+    np.testing.assert_allclose(between, spring, rtol=1e-5)
+    assert np.abs(held).max() > 0.4 * np.abs(torque(mechanism)).max()
+
+
+def test_the_simulated_arm_has_the_same_hinges_by_a_closed_form_of_its_own():
+    mechanism = hinged(0.3)
+    np.testing.assert_allclose(stiffnesses(mechanism), joint_springs(Model.of(mechanism)).stiffness, rtol=1e-9)
+    assert Plant(file("flexure_arm")).stiffness == pytest.approx([0.8350, 0.4175], rel=1e-3)
+
+
+def test_mjcf_refuses_a_hinge_that_it_cannot_say():
+    with pytest.raises(BadInput, match=r"joint\.shoulder\.c_mot = 0\.3: MJCF knows no hinge"):
+        mjcf(file("flexure_arm"))
