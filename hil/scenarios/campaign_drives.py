@@ -191,6 +191,16 @@ def _short(seconds: float, again: float | None = None, times: int = 1) -> Callab
     return strike
 
 
+def _held(seconds: float) -> Callable[[Scene], None]:
+    """Something keeps the bus dominant for so long."""
+    def strike(scene: Scene) -> None:
+        wire = _first(scene).wire
+        wire.hold()
+        later(scene, seconds, wire.release)
+
+    return strike
+
+
 def _ends_off(left: int) -> Callable[[Scene], None]:
     """So many terminators are left."""
     def strike(scene: Scene) -> None:
@@ -298,6 +308,7 @@ def injections(name: str) -> Iterator[Injection]:
                     refusals=("DRIVE_SILENT",), unreached=True)
     yield from each("bus off", "shorted 5 times, 20 ms each", _short(0.02, 0.15, 5), ailing["bus"], own,
                     moments=("HOLD", "TRACK"), unreached=True)
+    yield from each("bus held dominant", "for 50 ms", _held(0.05), ailing["bus"], own, unreached=True)
     for moment in ("HOLD", "TRACK"):
         yield Injection("terminator unplugged", "one", moment, _ends_off(1), "either", ailing["bus"], own,
                         unreached=True)

@@ -16,7 +16,7 @@ PLACE = ROOT / "build" / "campaign-drives"
 SPOKEN = {"damiao", "robstride", "cubemars", "mini-cheetah"}  # families of the firmware on CAN
 SAMPLE = {
     "damiao": [("drive's own fault", "MOS over temperature", "ARM"), ("foreign frame", "in the drive's name", "CHECK")],
-    "damiao-fd": [("bus babbles", "lowest identifier", "TRACK")],
+    "damiao-fd": [("bus babbles", "lowest identifier", "TRACK"), ("bus held dominant", "for 50 ms", "HOLD")],
     "robstride": [("bus off", "shorted for 50 ms", "HOLD"), ("drive's supply dips", "2 ms, boots in 1 ms", "ARM"),
                   ("wrong scale", "0.8 of the position", "CHECK")],
     "cubemars": [("drive silent", "cable off", "FLOAT")],
