@@ -43,7 +43,9 @@ __attribute__((section(".vectors"), used)) const ft_vector_table ft_vectors = {
 #if FT_TICK_PRELOAD || FT_PIL
     .pend_sv = ft_crash_entry,
     .sys_tick = ft_tick_interrupt,
+#define FT_PRIORITY_SYSTICK FT_PRIORITY_TICK
 #else
+#define FT_PRIORITY_SYSTICK FT_PRIORITY_BOUNDARY
     .pend_sv = ft_tick_interrupt,
     .sys_tick = ft_boundary_interrupt,
 #endif
@@ -61,7 +63,7 @@ static void ft_core_start(void)
     __asm__ volatile("dsb\n\tisb" ::: "memory");
     SCB->VTOR = (uint32_t)(uintptr_t)&ft_vectors;
     SCB->SHPR[2] =
-        FT_PRIORITY_BOUNDARY << (SCB_SHPR3_SYSTICK_Pos + 4u) |
+        FT_PRIORITY_SYSTICK << (SCB_SHPR3_SYSTICK_Pos + 4u) |
         FT_PRIORITY_TICK << (SCB_SHPR3_PENDSV_Pos + 4u);
     SCB->SHCSR |= SCB_SHCSR_MEMFAULTENA | SCB_SHCSR_BUSFAULTENA |
                   SCB_SHCSR_USGFAULTENA;
