@@ -13,7 +13,7 @@ enum { OPERATE = 0x01, STATE = 0x02, ENABLE = 0x03, STOP = 0x04, READ = 0x11,
 
 #define RUNS 2u         /* of its modes */
 #define FAULTS 0x3Fu    /* as many bits */
-#define FAILED 0xFFu    /* of an answer to a reading, 0: it went well */
+#define FAILED 0xFFu    /* in the id of an answer; 0: it went well */
 
 /* Begin a frame of eight bytes without contents. */
 static void begin(ft_frame *f, const ft_drive_address *a, uint32_t kind,
@@ -86,8 +86,9 @@ void ft_robstride_write(ft_frame *f, const ft_drive_address *a,
         f->data[4u + i] = (uint8_t)(value >> (8u * i));
 }
 
-/* Take in a parameter's value. Whether it could be read is part of the id: where
- * it could not, the value is one that no setting may have, and no number. */
+/* Take in a parameter's value. Whether it could be read is part of the id:
+ * where it could not, the value is one that no setting may have, and no
+ * number. */
 static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
 {
     said->setting = (uint32_t)f->data[1] << 8 | f->data[0];
