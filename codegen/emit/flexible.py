@@ -15,6 +15,7 @@ from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.reference.discrete_flexible import SETTLING
 from femtorque.codegen.step.c_text import Names, literal, unit_of
 from femtorque.codegen.step.flexible import FlexibleStep
+from femtorque.codegen.step.made_of import comment, of_pieces
 
 
 def render(model: Model) -> dict[str, str]:
@@ -25,6 +26,7 @@ def render(model: Model) -> dict[str, str]:
     names = Names(STATE, units=[unit_of(joint.type == "prismatic") for joint in model.mechanism.streamed],
                   frames=frames)
     files = write(model, step.graph, step.intro, names, angles, euler=True, flexible=True, settling=SETTLING,
+                  made_of=[comment(rows) for rows in of_pieces(step)],
                   what="mechanism with flexible links", sagging=", flexible links in their static sag")
     context = dict(name=model.mechanism.name, modes=_modes(step), draws=_draws(step), springs=_springs(step),
                    two_planes=step.two_planes, rolls=step.rolls, nested=step.nested,

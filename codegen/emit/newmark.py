@@ -22,6 +22,7 @@ from femtorque.codegen.model.bodies import GROUND, Model
 from femtorque.codegen.model.kinematics import frame_to_axis
 from femtorque.codegen.reference.newmark import newmark_growth
 from femtorque.codegen.step.c_text import literal
+from femtorque.codegen.step.made_of import comment, of_links
 from femtorque.codegen.wire.units import position_unit
 
 TERMS_SINGLE, TERMS_DOUBLE = 6, 13  # of the power series, to rounding at 1/4
@@ -65,12 +66,13 @@ def _links(model: Model) -> list[dict[str, Any]]:
     """The table of links; Q turns z of a link's new axes to the joint's axis in its old ones."""
     Q = [frame_to_axis(body.axis) for body in model.bodies]
     links = []
-    for body, own in zip(model.bodies, Q, strict=True):
+    made_of = of_links(model, 1.0 / square(model.dt))
+    for body, own, parameters in zip(model.bodies, Q, made_of, strict=True):
         parent = np.eye(3) if body.parent == GROUND else Q[body.parent]
         R = product(parent.T, body.R0, own)
         J = product(own.T, body.inertia, own) / square(model.dt)
         links.append({
-            "name": body.joint.name,
+            "made_of": comment(parameters),
             "parent": "FT_GROUND" if body.parent == GROUND else str(body.parent),
             "slides": str(int(body.prismatic)),
             "X": _row(R[:, 0]), "Y": _row(R[:, 1]), "Z": _row(R[:, 2]),

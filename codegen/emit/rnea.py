@@ -24,6 +24,7 @@ from femtorque.codegen.step.c_text import wrap as lines
 from femtorque.codegen.step.closed import LoopStep, allocation
 from femtorque.codegen.step.frames import Members
 from femtorque.codegen.step.instant import InstantTorque, InstantWeight
+from femtorque.codegen.step.made_of import comment, made_of
 from femtorque.codegen.step.search import instant_of
 
 COS_SIN, WHOLE = 24, 16  # instructions of an exact sine and cosine, and of a position made a whole number
@@ -172,7 +173,8 @@ def _closed(mechanism: Mechanism, assembly: Assembly, blocks: list[Block], uses_
 def _function(model: Model, form: type[InstantTorque], shared: list[Members], name: str, what: str) -> Function:
     step = instant_of(model, form, shared)
     frames = {j: i for i, j in enumerate(step.turning)}
-    printed = Printer(step.graph, Names(units=[unit_of(b.prismatic) for b in model.bodies], whole="at", frames=frames))
+    printed = Printer(step.graph, Names(units=[unit_of(b.prismatic) for b in model.bodies], whole="at", frames=frames),
+                      made_of=[comment(rows) for rows in made_of(step)])
     turns = [lines(f"turn[{i}] = ft_cos_sin({angle_of(step.tree, j, 'at')});") for j, i in frames.items()]
     return Function(name, form is InstantTorque, what, turns, f"{step.length:.9g}", printed.blocks,
                     step.graph.inputs(), [], step.graph.cost())

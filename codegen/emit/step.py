@@ -19,6 +19,7 @@ from femtorque.codegen.step.base_parameters import Tree
 from femtorque.codegen.step.c_text import NEVER, Names, Printer, literal, unit_of, wrap
 from femtorque.codegen.step.frames import tidy
 from femtorque.codegen.step.graph import Fixed, Graph
+from femtorque.codegen.step.made_of import comment, made_of
 from femtorque.codegen.step.newton_euler import NewtonEulerStep
 from femtorque.codegen.step.nodal import GROUNDS, TABLE, NodalStep
 from femtorque.codegen.step.planar import PlanarStep
@@ -58,6 +59,7 @@ def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> 
     radii = [step.reach[j] * (step.length_unit if isinstance(step, PlanarStep) else 1.0) for j in frames]
     return write(
         model, step.graph, step.intro, names, [angle_of(step.tree, j) for j in frames], far, name, prefix,
+        made_of=[comment(rows) for rows in made_of(step)],
         planar=planar,
         euler=isinstance(step, NewtonEulerStep),
         **(nodes(step) if isinstance(step, NodalStep) else {}),
@@ -70,12 +72,12 @@ def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> 
 
 
 def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: list[str], far: int = NEVER,
-          name: str = "step", prefix: str = "", **form: object) -> dict[str, str]:
+          name: str = "step", prefix: str = "", made_of: Sequence[list[str]] = (), **form: object) -> dict[str, str]:
     """The emitted files of a graph. names: what C calls its places; angles: the C of its turning frames' angles; form:
     what the templates ask of the form of the step. With another name than "step" it is that of an open tree, whose
     joints are not all streamed."""
     control, inputs = model.mechanism.control, graph.inputs()
-    blocks = Printer(graph, names, far).blocks
+    blocks = Printer(graph, names, far, made_of).blocks
     tree, looped = name != "step", model.mechanism.constrained
     form = RIGID | form
     rotate = control.trig == "tick" and bool(angles)
@@ -140,11 +142,11 @@ RIGID = dict(planar=False, euler=False, flexible=False, nodal=False, array="turn
 
 def nodes(step: NodalStep) -> dict[str, object]:
     """What the templates ask of a step by nodal forces: the table of its links."""
-    model, rows = step.model, []
-    for link, body in zip(step.links, model.bodies, strict=True):
+    rows = []
+    for link, parameters in zip(step.links, made_of(step), strict=True):
         J = link.inertia * step.unit
         rows.append(dict(
-            name=body.joint.child, M=literal(link.mass * step.unit),
+            made_of=comment(parameters), M=literal(link.mass * step.unit),
             J=row([J[0, 0], J[1, 1], J[2, 2]]), K=row([J[0, 1], J[0, 2], J[1, 2]]), c=row(link.c), l=row(link.l),
             X=row(link.R[:, 0]), Y=row(link.R[:, 1]), Z=row(link.R[:, 2])))
     read = {e.place.array for i in step.graph.live()[0] if isinstance(e := step.graph.nodes[i], Fixed)}

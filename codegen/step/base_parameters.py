@@ -67,6 +67,10 @@ class ReducedBody:
     mass: float
     moment: Vector  # mass times centre of gravity, body frame, kg m
     inertia: Matrix  # about the origin, body frame, kg m^2
+    mass_of: frozenset[int] = frozenset()  # the bodies whose masses are in it, once regrouped
+    moment_of: frozenset[int] = frozenset()
+    inertia_of: frozenset[int] = frozenset()
+    carries: frozenset[int] = frozenset()  # itself and all that hangs on it
 
     @property
     def continues(self) -> bool:
@@ -287,26 +291,36 @@ def _regroup(bodies: list[ReducedBody], choices: tuple[Choice, ...], size: float
     inertia = np.array([b.inertia for b in bodies])
     scale = np.array([max(1e-12, b.mass) for b in bodies])
     heaviest = HEAVIEST * float(np.sum(scale))
+    mass_of, moment_of, inertia_of, carries = ([{b.joint} for b in bodies] for _ in range(4))  # whose they are sums of
     for b in reversed(bodies):
         j, p = b.joint, b.parent
         (cg, sg), (ca, sa) = b.gamma, b.alpha
         E = np.array([[cg, -sg * ca, sg * sa], [sg, cg * ca, -cg * sa], [0.0, sa, ca]])
         d = b.offset
+        if p != GROUND:
+            carries[p] |= carries[j]
         if b.prismatic:
             if p != GROUND:
                 inertia[p] += product(E, inertia[j], E.T)
+                inertia_of[p] |= inertia_of[j]
             inertia[j] = 0.0
             continue
-        mu, nu = mass[j], moment[j, 2]
+        mu, nu, mu_of = mass[j], moment[j, 2], set(mass_of[j])
         if choices[j].mass == "parent" and p != GROUND and not bodies[p].prismatic and abs(d[0]) > TINY * size:
             shifted = -(moment[p, 0] + nu * E[0, 2]) / d[0]
-            mu = shifted if abs(shifted) <= heaviest else mu
+            if abs(shifted) <= heaviest:
+                mu, mu_of = shifted, moment_of[p] | moment_of[j]
         k = 0 if choices[j].kappa == "xx" else 1
         kappa = inertia[j, k, k]
         mass[j] -= mu
         moment[j, 2] -= nu
         inertia[j] -= kappa * np.diag([1.0, 1.0, 0.0])
+        mass_of[j] |= mu_of
         if p != GROUND:
+            shifted_of = (mu_of if mu else set()) | (moment_of[j] if nu else set())
+            mass_of[p] |= mu_of if mu else set()
+            moment_of[p] |= shifted_of
+            inertia_of[p] |= shifted_of | (inertia_of[j] if kappa else set())
             axis = E[:, 2]
             mass[p] += mu
             scale[p] += abs(mu) * 1e-3
@@ -322,6 +336,8 @@ def _regroup(bodies: list[ReducedBody], choices: tuple[Choice, ...], size: float
                 mass=float(mass[j]) if abs(mass[j]) > TINY * scale[j] else 0.0,
                 moment=_tidy(moment[j], max(size * scale[j], float(np.abs(moment[j]).max()))),
                 inertia=_tidy(inertia[j], float(np.abs(inertia[j]).max()) + TINY * size**2 * scale[j]),
+                mass_of=frozenset(mass_of[j]), moment_of=frozenset(moment_of[j]), inertia_of=frozenset(inertia_of[j]),
+                carries=frozenset(carries[j]),
             )
         )
     return tuple(result)

@@ -366,7 +366,7 @@ class RigidBody(Node):
 
     # ---- inwards
     def inward(self, beyond: bool) -> None:
-        self.graph.block(f'Link {self.name}, "{self.piece.name}": force and moment')
+        self.graph.block(f'Link {self.name}, "{self.piece.name}": force and moment', of=self.i)
         total = self.about = self._gathered(beyond)
         force = self._along(total.final)
         self.force = self.graph.bind(self._held(force, total), f"F{self.name}")
@@ -586,7 +586,7 @@ class FlexibleLink(Node):
     # ---- outwards
     def branch(self, beyond: bool) -> None:
         graph, n, zero = self.graph, self.n, self.graph.const(0.0)
-        graph.block(f'Flexible link "{self.link.name}": root')
+        graph.block(f'Flexible link "{self.link.name}": root', of=self.i)
         self.root = self.carried().bind(f"{n}_r")
         self.calm_root = self.carried(calm=True).bind(f"{n}_s")
         self.bend = {plane: Bend(*graph.call(PREDICT, f"bend{n}{plane}", FLEXIBLE, *modes))

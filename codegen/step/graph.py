@@ -189,6 +189,7 @@ class Graph:
     nodes: list[Expr] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     blocks: list[str] = field(default_factory=list)
+    made_of: dict[int, int] = field(default_factory=dict)  # block to the link whose parameters its numbers are
     table: dict[tuple[str, int, int], Op] = field(default_factory=dict)
     constants: dict[float, Const] = field(default_factory=dict)
     places: dict[Place, Input] = field(default_factory=dict)
@@ -301,10 +302,13 @@ class Graph:
         return self._node("mul", a, b)
 
     # ---- statements
-    def block(self, title: str) -> int:
-        """What is bound or stored from now on belongs to a new block of the C, under this comment."""
+    def block(self, title: str, of: int = -1) -> int:
+        """What is bound or stored from now on belongs to a new block of the C, under this comment. of: the link whose
+        parameters its numbers are."""
         self.blocks.append(title)
         self.current = len(self.blocks) - 1
+        if of >= 0:
+            self.made_of[self.current] = of
         return self.current
 
     def enter(self, block: int) -> int:

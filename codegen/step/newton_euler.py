@@ -25,6 +25,7 @@ from femtorque.codegen.model.bodies import GROUND, Model
 from femtorque.codegen.step.base_parameters import ReducedBody, Tree
 from femtorque.codegen.step.frames import FrameStep, Members, tilt, untilt
 from femtorque.codegen.step.graph import Expr, Function
+from femtorque.codegen.step.made_of import Scales
 from femtorque.codegen.step.spatial_algebra import Mat3, SpatialForce, Vec3, swing, times
 
 INTRO = """
@@ -142,7 +143,7 @@ class NewtonEulerStep(FrameStep):
     # ---- inwards
     def _inwards(self, j: int) -> None:
         graph, b, name = self.graph, self.tree.bodies[j], str(j + 1)
-        graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": force, moment and torque')
+        graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": force, moment and torque', of=j)
         in_body, force = self._own(b)
         for sent in self.from_body[j]:
             in_body = in_body + sent
@@ -196,6 +197,12 @@ class NewtonEulerStep(FrameStep):
         return in_body, in_frame
 
     # ---- what is to be emitted
+    def scales(self, j: int) -> Scales:
+        """What the C has of a body's base parameters."""
+        unit, length = self.inertia_unit, self.length
+        return Scales(square(length) * unit, np.full(3, length * unit), np.full((3, 3), unit), 1.0 / length,
+                      weight=0.25 * square(self.model.dt) / length)
+
     @property
     def intro(self) -> list[str]:
         """The comment at the head of the C."""

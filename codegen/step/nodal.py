@@ -19,17 +19,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from femtorque.codegen.common.elementary import square
-from femtorque.codegen.common.vectors import product
-from femtorque.codegen.mechanism.description import Matrix, Vector
+from femtorque.codegen.mechanism.description import Vector
 from femtorque.codegen.model.beam_element import joint_stiffness
 from femtorque.codegen.model.bodies import GROUND, Model
-from femtorque.codegen.model.kinematics import frame_to_axis
 from femtorque.codegen.step.base_parameters import Choice, ReducedBody, Tree
 from femtorque.codegen.step.frames import FrameStep, Members, tidy
 from femtorque.codegen.step.graph import Expr, Function, Place
+from femtorque.codegen.step.links import Link, links
 from femtorque.codegen.step.spatial_algebra import Mat3, Pair, Vec3
 
 TABLE, GROUNDS = "ft_link", "ft_ground"
@@ -70,39 +68,6 @@ Endings:
 v is the velocity of a slide; k is what is used twice; _again is loaded from
 memory once more.
 """.strip()
-
-
-@dataclass(frozen=True)
-class Link:
-    """What never changes of a link, in its own axes. R (3, 3): these at joint zero in the parent's axes, by columns;
-    l (3,): its joint at zero there, m; c (3,): its node, m; mass kg; inertia (3, 3) kg m^2 about the node."""
-
-    parent: int
-    slides: bool
-    R: Matrix
-    l: Vector
-    c: Vector
-    mass: float
-    inertia: Matrix
-
-
-def links(model: Model) -> tuple[Link, ...]:
-    """Every body of a model as a link with its node, z along its joint."""
-    turned = [frame_to_axis(body.axis) for body in model.bodies]
-    found = []
-    for body, own in zip(model.bodies, turned, strict=True):
-        parent = np.eye(3) if body.parent == GROUND else turned[body.parent]
-        found.append(Link(body.parent, body.prismatic, _tidied(product(parent.T, body.R0, own), 1.0),
-                          _tidied(product(parent.T, body.p0), 1.0), _tidied(product(own.T, body.com), 1.0), body.mass,
-                          _tidied(product(own.T, body.inertia, own), float(np.abs(body.inertia).max()))))
-    return tuple(found)
-
-
-def _tidied(x: NDArray[np.float64], size: float) -> NDArray[np.float64]:
-    """Without what rounding has left of numbers that are zero, or of ones."""
-    near = np.round(x)
-    x = np.where(np.abs(x) < 1e-12 * size, 0.0, x)
-    return np.where((np.abs(x - near) < 1e-12) & (size == 1.0), near, x)
 
 
 def as_tree(model: Model, found: Sequence[Link]) -> Tree:

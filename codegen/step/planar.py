@@ -16,6 +16,7 @@ from femtorque.codegen.common.vectors import norm
 from femtorque.codegen.model.bodies import GROUND, Model
 from femtorque.codegen.step.base_parameters import ReducedBody, Tree
 from femtorque.codegen.step.graph import Expr, Function, Graph, Number, Place, Result
+from femtorque.codegen.step.made_of import Scales
 from femtorque.codegen.step.spatial_algebra import Vec2
 
 # With so many links the registers run out: on the way in, A is found again from its neighbour by two subtractions,
@@ -96,7 +97,7 @@ class PlanarStep:
     # ---- inwards
     def _inwards(self, j: int) -> None:
         graph, b, name, reach = self.graph, self.tree.bodies[j], str(j + 1), self.reach[j]
-        graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": forces and torque')
+        graph.block(f'Link {name}, "{self.model.bodies[j].joint.child}": forces and torque', of=j)
         m, kappa = self._ratio(b.mass), b.inertia[2, 2] / (self.mass_unit * square(reach))
         moment = b.moment / (self.mass_unit * reach)
         x, y, ax, ay = self.r[j]
@@ -117,6 +118,14 @@ class PlanarStep:
         self.F[j], self.T[j] = F, T
 
     # ---- what is to be emitted
+    def scales(self, j: int) -> Scales:
+        """What the C has of a body's base parameters."""
+        reach, parent = self.reach[j], self.tree.bodies[j].parent
+        unit = 1.0 / (self.mass_unit * reach)
+        return Scales(1.0 / self.mass_unit, np.array([unit, unit, 0.0]), np.diag([0.0, 0.0, unit / reach]),
+                      1.0 / self.reach[parent] if parent != GROUND else 0.0,
+                      weight=square(self.model.dt) * self.length_unit)
+
     @property
     def intro(self) -> list[str]:
         """The comment at the head of the C."""

@@ -16,6 +16,7 @@ from femtorque.codegen.model.bodies import GROUND, Model
 from femtorque.codegen.step.base_parameters import ReducedBody, Tree
 from femtorque.codegen.step.frames import FrameStep, tilt, untilt
 from femtorque.codegen.step.graph import Expr, Function
+from femtorque.codegen.step.made_of import Scales
 from femtorque.codegen.step.spatial_algebra import SpatialForce, Vec3, times
 
 INTRO = """
@@ -137,7 +138,7 @@ class SpatialStep(FrameStep):
     # ---- inwards
     def _inwards(self, j: int) -> None:
         graph, b = self.graph, self.tree.bodies[j]
-        graph.block(f'Link {j + 1}, "{self.model.bodies[j].joint.child}": momenta and torque')
+        graph.block(f'Link {j + 1}, "{self.model.bodies[j].joint.child}": momenta and torque', of=j)
         name = str(j + 1)
         C = Vec3.of(graph, self._first_moment(b) / [self.reach[j], self.reach[j], 1.0], self.moment_unit)
         momentum = self._own(b).bind(f"p{name}_own", f"h{name}_own")
@@ -200,6 +201,17 @@ class SpatialStep(FrameStep):
         return SpatialForce(w.cross(l), times(L, w) + l.cross(v))
 
     # ---- what is to be emitted
+    def scales(self, j: int) -> Scales:
+        """What the C has of a body's base parameters."""
+        b, r, unit, length = self.tree.bodies[j], self.reach[j], self.inertia_unit, self.length
+        shrink = np.array([1.0 / r, 1.0 / r, 1.0])
+        first = np.array([1.0, 1.0 / r, 1.0 / r, 1.0]) * self.moment_unit
+        return Scales(square(length) * unit, shrink[[1, 2, 0]] * shrink[[2, 0, 1]] * length * unit,
+                      np.outer(shrink, shrink) * unit,
+                      1.0 / (length * (self.reach[b.parent] if b.continues else 1.0)), spring=0.5,
+                      weight=1.0 / (float(norm(self.model.gravity)) or 1.0),
+                      hung=(self.mass[j], self._first_moment(b), first))
+
     @property
     def intro(self) -> list[str]:
         """The comment at the head of the C."""

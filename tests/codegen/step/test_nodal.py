@@ -221,7 +221,7 @@ def test_the_table_has_the_links_own_masses_and_levers(make):
     table = c.split("ft_link[FT_JOINTS] = {")[1].split("\n};")[0]
     axes = [frame_to_axis(body.axis) for body in model.bodies]
     for i, (body, entry) in enumerate(zip(model.bodies, table.split("    },\n"), strict=False)):
-        assert f"/* {body.joint.child} */" in entry
+        assert f"/* Of {body.joint.child}: m = {body.mass:.9g} kg" in entry
         found = numbers(entry)
         J = axes[i].T @ body.inertia @ axes[i]
         outer = np.eye(3) if body.parent < 0 else axes[body.parent]

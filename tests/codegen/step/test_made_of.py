@@ -1,0 +1,105 @@
+"""What the emitted C says its numbers are made of: each is one of them, and of the links that are named."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit.parameters import parameters
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.step.made_of import made_of, solids
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.step.search import plain_step, step_of
+from tests.bench.arms import arms
+from tests.support.oracle import planar_chain, random_tree
+
+MECHANISMS = Path(__file__).parents[3] / "mechanisms"
+SCHEMES = ("midpoint", "newton-euler", "nodal")
+MAKE = {
+    "planar": lambda: planar_chain(4),
+    "tree with slides": lambda: random_tree(np.random.default_rng(3), 7),
+    "six_axis": lambda: load_mechanism(MECHANISMS / "six_axis.toml"),
+    "ur5": lambda: arms()["ur5"],
+    "payload": lambda: load_mechanism(MECHANISMS / "industrial_robot.toml"),
+}
+
+
+def under(scheme: str, mechanism: Mechanism) -> Mechanism:
+    return replace(mechanism, control=replace(mechanism.control, scheme=scheme))
+
+
+def literals(c: str) -> list[float]:
+    return [float(x) for x in re.findall(r"FT_C\(([-\d.][^)]*)\)", c)]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", MAKE)
+def test_every_number_of_a_link_s_forces_is_one_of_its_parameters(name, scheme):
+    """Of the blocks inwards, of the nodal step in its table; what is left are the turns and plain factors."""
+    model = model_of(under(scheme, MAKE[name]()))
+    rows, c = made_of(step_of(model)), emit.step_sources(model)["ft_step.c"]
+    for i, own in enumerate(rows):
+        numbers = [abs(p.number) for p in own] + [1.0, 2.0, 0.5]
+        numbers += [abs(p.number) for row in rows for p in row if p.unit in ("m", "", "m/s^2")]
+        numbers += [x * y for x in numbers for y in numbers]  # of what does not change
+        if scheme == "nodal":
+            text = c.split("ft_link[FT_JOINTS] = {")[1].split("    },\n")[i].split("/* l */")[0]
+            numbers.append(0.0)
+        else:
+            parts = [p for p in c.split("FT_KEEP_ORDER;\n")[1:] if p.lstrip().startswith(f"/* Link {i + 1}, ")]
+            text = parts[-1] if len(parts) > 1 or not own else ""
+        for x in literals(text):
+            assert any(abs(x - n) <= 1e-8 * n or x == n for n in numbers), (i, x, text)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("name", MAKE)
+def test_a_parameter_changes_with_the_links_that_it_is_said_to_be_of_and_with_no_other(name, scheme):
+    mechanism = under(scheme, MAKE[name]())
+    model = model_of(mechanism)
+    before, all_named = made_of(plain_step(model, scheme)), set()
+    for k, link in enumerate(mechanism.links):
+        heavier = replace(link, mass=1.31 * link.mass, com=link.com + 0.013, inertia=1.7 * link.inertia)
+        links = (*mechanism.links[:k], heavier, *mechanism.links[k + 1:])
+        after = made_of(plain_step(model_of(replace(mechanism, links=links)), scheme))
+        for old, new in zip(before, after, strict=True):
+            known = {p.name: p for p in new}
+            for p in old:
+                same = p.name in known and abs(known[p.name].value - p.value) <= 1e-12 * abs(p.value)
+                assert same or link.name in p.origin, (link.name, p)
+                all_named |= set(p.origin) if not same else set()
+    assert {name for names in solids(model) for name in names} & all_named
+
+
+@pytest.mark.parametrize("scheme", [*SCHEMES, "newmark"])
+def test_the_c_says_it_of_every_link_within_80_columns(scheme):
+    model = model_of(under(scheme, load_mechanism(MECHANISMS / "six_axis.toml")))
+    c = emit.step_sources(model)["ft_step.c"]
+    said = re.findall(r"/\* Of ([^*]*(?:\*(?!/)[^*]*)*)\*/", c)
+    assert len(said) == model.n and all("kg m^2" in text for text in said)
+    assert all(len(line) <= 80 for text in said for line in text.splitlines())
+
+
+@pytest.mark.parametrize("name", ["four_bar", "flexible_arm"])
+def test_closed_mechanisms_and_those_that_bend_say_it_too(name):
+    model = model_of(load_mechanism(MECHANISMS / f"{name}.toml"))
+    c = "".join(emit.step_sources(model).values())
+    for body in model.bodies:
+        assert re.search(rf"(Of|of) [^:;]*\b{body.joint.child}\b", c)
+
+
+@pytest.mark.parametrize("name, scheme", [("six_axis", "midpoint"), ("six_axis", "nodal"), ("three_link", "newmark"),
+                                          ("four_bar", "auto"), ("four_bar", "nodal"), ("flexible_arm", "auto")])
+def test_masses_and_levers_by_link_are_found_again_in_the_c(name, scheme):
+    model = model_of(under(scheme, load_mechanism(MECHANISMS / f"{name}.toml")))
+    numbers = {abs(x) for text in emit.step_sources(model).values() for x in literals(text)}
+    found = parameters(model)
+    assert set(found) >= {body.joint.child for body in model.bodies}
+    for p in (p for rows in found.values() for p in rows):
+        assert any(abs(abs(p.number) - x) <= 1e-8 * x for x in numbers | {1.0}), p
