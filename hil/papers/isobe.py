@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from matplotlib.axes import Axes
 from mpl_toolkits.mplot3d.axes3d import Axes3D
 from numpy.typing import NDArray
 
@@ -180,11 +181,26 @@ def _tracking(results: dict[str, Result]) -> Picture:
     label(target, "Fig. 7: target motion", y="angle, rad")
     label(control, "Fig. 8: control result for link 1", y="angle, rad")
     label(error, "link 1: target minus true angle", y="mrad")
+    _magnified(control)
     for axes in (target, control, error):
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=8, loc="upper right")
     return picture(figure,
                    "The exact flash image on the virtual board drives the articulated plant: same gains, friction on, "
                            "8192-count encoders")
+
+
+def _magnified(axes: Axes) -> None:
+    """An inset where the curves of Fig. 8, which lie on one another, are farthest apart."""
+    lines = [np.asarray(line.get_xydata()) for line in axes.get_lines()]  # target, PD, feed-forward
+    k = int(np.argmax(np.abs(lines[1][:, 1] - lines[0][:, 1])))
+    t, near = lines[1][k, 0], slice(max(0, k - 30), k + 30)
+    inset = axes.inset_axes((0.42, 0.08, 0.32, 0.38))
+    for line, of in zip(axes.get_lines(), lines, strict=True):
+        inset.plot(*of[near].T, color=line.get_color(), linestyle=line.get_linestyle(),
+                   linewidth=line.get_linewidth())
+    inset.set_title(f"{t:.2f} s, magnified", fontsize=7)
+    inset.tick_params(labelsize=6)
+    axes.indicate_inset_zoom(inset)
 
 
 def changed_picture(s: scenario.Scenario, results: dict[str, Result], short: bool) -> Picture:

@@ -31,6 +31,9 @@ from femtorque.hil.papers import (
     isobe as figures_isobe,
 )
 from femtorque.hil.papers import (
+    isobe_method as figures_method,
+)
+from femtorque.hil.papers import (
     plexus as figures_plexus,
 )
 from femtorque.hil.papers import (
@@ -114,9 +117,10 @@ _WALL = ("The printed start (0.7, 0.7) is 0.990 m from the base, out of reach if
          "(hil/plant/flexible_arm.py).")
 
 SUBJECTS = (
-    Subject("isobe-figs-1-3", "isobe", "Figs 1 to 3, 6", "Element, link, nodal forces, control system", None,
-            "drawings of the method, not results: codegen/model/beam_element.py, codegen/model/kinematics.py and the "
-            "firmware are what they draw"),
+    Subject("isobe-figs-1-3", "isobe", "Figs 1 to 3, 6", "Element, link, nodal forces, control system",
+            figures_method.method,
+            "The paper draws them without numbers: those of the first link of the three-link arm are computed, with a "
+            "nominal section.", ("femtorque elements mechanisms/three_link.toml upper",)),
     Subject("isobe-fig-4", "isobe", "Fig. 4", "Joint torques of an eight-link mechanism", figures_isobe.eight_link,
             "The target trajectory is printed as a picture only: a seventh-order motion of 1.0 s is used. Links as "
             "uniform rods.",
@@ -166,9 +170,8 @@ SUBJECTS = (
     Subject("plexus-plant", "plexus", "the explicit cycle", "Energy drift, order of convergence and real-time factor",
             figures_plexus.accuracy, "The paper says that it was verified and prints nothing of it."),
     Subject("plexus-contact", "plexus", "mechanisms", "Contact of an arm that a board drives", None,
-            "not built yet: the arm at the wall (Tsujita, below) plays planned torques without a board; closed loops "
-            "on the "
-            "board stand above, with Isobe"),
+            "not a figure of the paper: `femtorque hil --scenario push` has a board's arm push a box in MuJoCo; the "
+            "arm at the wall (Tsujita, below) presses on it"),
     Subject("chapter-two-link", "chapter", "Two-link planar arm",
             "Newton-Euler, Lagrange's closed form and FEM side by side",
             figures_chapter.two_link,
@@ -199,7 +202,7 @@ SUBJECTS = (
 )
 
 
-GAPS = ("not built yet", "cannot be reproduced")  # how `differs` begins where there is nothing to show and should be
+GAPS = ("cannot be reproduced",)  # how `differs` begins where there is nothing to show and should be
 
 
 @dataclass(frozen=True)
