@@ -18,7 +18,7 @@ from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.kinematics import joint_torque_matrix, levers, nodal_forces, pose
+from femtorque.codegen.model.kinematics import Levers, joint_torque_matrix, levers, nodal_forces, pose
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.reference import pinocchio as pinocchio_rnea
 from femtorque.codegen.reference import rigid as reference
@@ -41,7 +41,7 @@ def method(short: bool) -> Finding:
     loads = reference.accelerations(model, q, qd, qdd)
     at = pose(model, q)
     arms = levers(model, at)
-    matrix = joint_torque_matrix(model, at.R[0], reference.Levers(arms.com[0], arms.joint[0]))
+    matrix = joint_torque_matrix(model, at.R[0], Levers(arms.com[0], arms.joint[0]))
     tau = matrix @ nodal_forces(model, loads.F[0], loads.Phi[0])
     near, far = link.elements
     numbers = (
@@ -133,10 +133,10 @@ def _forces_picture(origins: Array, arms: Array, loads: reference.NodalState, ta
         colour = colours.joint(i)
         axes.add_patch(FancyArrowPatch(c[:2], c[:2] + reach * F[:2], arrowstyle="-|>", mutation_scale=14, color=colour))
         axes.plot(*c[:2], "s", color=colour)
-        axes.annotate(f"F{i + 1} = {np.linalg.norm(F[:2]):.3g} N\nΦ{i + 1} = {1e3 * Phi[2]:.3g} mN m", c[:2],
+        axes.annotate(f"F{i + 1} = {np.linalg.norm(F[:2]):.3g} N\nΦ{i + 1} = {1e3 * Phi[2]:.3g} mN m", (c[0], c[1]),
                       (right, c[1]), va="center", fontsize=8, color=colour, arrowprops=line)
-        axes.annotate(f"τ{i + 1} = {torque:.4g} N m", origins[i, :2], (left, origins[i, 1]), ha="right", va="center",
-                      fontsize=8, arrowprops=line)
+        axes.annotate(f"τ{i + 1} = {torque:.4g} N m", tuple(origins[i, :2]), (left, origins[i, 1]), ha="right",
+                      va="center", fontsize=8, arrowprops=line)
     axes.set(xlim=(left - 0.25, right + 0.25), ylim=(points[:, 1].min() - 0.08, points[:, 1].max() + 0.08))
     axes.set_aspect("equal")
     axes.set(xlabel="x, m", ylabel="y, m", title=f"Fig. 3: nodal forces at {INSTANT:.0%} of the motion")
