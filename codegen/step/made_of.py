@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from femtorque.codegen.step.planar import PlanarStep
     from femtorque.codegen.step.spatial import SpatialStep
 
-    BaseStep = NewtonEulerStep | PlanarStep | SpatialStep
+    BaseStep: TypeAlias = NewtonEulerStep | PlanarStep | SpatialStep
 
 Array = NDArray[np.float64]
 AXES = "xyz"
@@ -161,7 +161,8 @@ def of_pieces(step: FlexibleStep) -> tuple[tuple[Parameter, ...], ...]:
 
 def of_links(model: Model, unit: float) -> tuple[tuple[Parameter, ...], ...]:
     """Of a step with the links' own parameters in their own axes, masses and inertias times `unit`."""
-    found, ones = [], np.ones(3)
+    found: list[tuple[Parameter, ...]] = []
+    ones = np.ones(3)
     for link, name, body in zip(links(model), solids(model), model.bodies, strict=True):
         rows = [Parameter("m", link.mass, "kg", name, link.mass * unit), *_vector("c", link.c, "m", name, ones),
                 *_tensor(link.inertia, name, np.full((3, 3), unit)),

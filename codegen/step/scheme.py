@@ -24,8 +24,10 @@ from femtorque.codegen.common.cache import kept, key_of, sources
 from femtorque.codegen.mechanism.canonical import canonical
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.step.planar import PlanarStep
 from femtorque.codegen.step.search import plain_step
 from femtorque.codegen.step.single_precision import PROMISE, error_of_peak
+from femtorque.codegen.step.spatial import SpatialStep
 
 QUARTER, HALF = 0.25 * PROMISE, 0.5 * PROMISE
 COST_RATIO_LIMIT = 1.3  # instructions of newton-euler over those of midpoint
@@ -108,6 +110,7 @@ def choose(mechanism: Mechanism) -> Chosen:
     if not model.n:
         return Chosen("midpoint", 0.0, 0.0, 1.0, HALF)
     midpoint = plain_step(model, "midpoint")
+    assert isinstance(midpoint, PlanarStep | SpatialStep)
     price = plain_step(model, "newton-euler").graph.cost() / midpoint.graph.cost()
     bound = HALF if price > COST_RATIO_LIMIT else QUARTER if price > 1.0 else 0.0
     total = worst = 0.0

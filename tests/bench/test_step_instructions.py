@@ -36,6 +36,14 @@ NEWTON_EULER = {  # the same of scheme "newton-euler"
     "puma560": (495, 541),
     "panda-7": (862, 906),
 }
+NODAL = {  # the same of scheme "nodal"
+    "planar-3": (276, 319),
+    "planar-8": (859, 904),
+    "ur5": (1187, 1234),
+    "puma560": (1204, 1247),
+    "panda-7": (1881, 1944),
+}
+LIMITS_OF = {"newton-euler": NEWTON_EULER, "nodal": NODAL}
 TICKS = 48  # more than two rounds of the components that are made exact
 
 
@@ -86,13 +94,14 @@ def test_planar_chains_cost_little_more_a_link_when_they_are_long():
 
 @pytest.mark.parametrize("trig", ["knot", "tick"])
 @pytest.mark.parametrize("name", NEWTON_EULER)
-def test_newton_euler_takes_no_more_instructions_than_it_did(name, trig):
+@pytest.mark.parametrize("scheme", LIMITS_OF)
+def test_other_schemes_take_no_more_instructions_than_they_did(scheme, name, trig):
     mechanism = arms()[name]
-    control = replace(mechanism.control, scheme="newton-euler", trig=trig)
+    control = replace(mechanism.control, scheme=scheme, trig=trig)
     model = model_of(replace(mechanism, control=control))
     positions = sampled_quintic(model, np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n))
     measured = measure(model, positions)
-    assert measured.instructions <= NEWTON_EULER[name][("knot", "tick").index(trig)]
+    assert measured.instructions <= LIMITS_OF[scheme][name][("knot", "tick").index(trig)]
     plain = discretisation.torque(model, positions)[:TICKS]
     assert np.abs(measured.torque[1:] - plain[: TICKS - 1]).max() <= 1e-4 * np.abs(plain).max()
 

@@ -326,7 +326,7 @@ def test_it_compiles_without_a_warning(name, trig, precision, compiler, tmp_path
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("scheme", ["midpoint", "newton-euler"])
+@pytest.mark.parametrize("scheme", ["midpoint", "newton-euler", "nodal"])
 def test_a_rotor_alone_and_a_link_without_mass_compile_too(scheme):
     """What a drone has: neither turning frames nor rates are asked for."""
     arm = planar_chain(1)

@@ -182,7 +182,7 @@ b = { link = "base", xyz = [0.3, 0.0, 0.0] }
 
 
 def test_where_sines_are_made_exact_is_read_and_matters_not_to_newmark(tmp_path: Path) -> None:
-    for scheme, warnings in (("midpoint", 0), ("newton-euler", 0), ("newmark", 1)):
+    for scheme, warnings in (("midpoint", 0), ("newton-euler", 0), ("nodal", 0), ("newmark", 1)):
         path = written(tmp_path, edited(("knot_hz = 250", f'knot_hz = 250\nscheme = "{scheme}"\ntrig = "knot"')))
         mechanism = load_mechanism(path)
         assert (mechanism.control.scheme, mechanism.control.trig) == (scheme, "knot")
