@@ -216,6 +216,6 @@ void prove_queue_prepare(void)
           || ft_path_same(&ft_queue_opening(&q, step.segment)->of, &step));
     ft_queue_prepare_entry(&q);
     CLAIM((ft_queue_tail(&q)->flags & FT_KNOT_START) == 0
-          || q.entered == q.tail + 1u);
+          || q.entered == FT_QUEUE_MARK(q.tail));
     END;
 }

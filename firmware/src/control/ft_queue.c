@@ -73,7 +73,7 @@ static void beginning(const ft_segment *g, ft_turn q[FT_JOINTS])
 void ft_queue_prepare_entry(ft_queue *q)
 {
     const ft_segment *first = ft_queue_tail(q);
-    uint32_t mark = q->tail + 1u;
+    uint32_t mark = FT_QUEUE_MARK(q->tail);
     ft_turn at[FT_JOINTS];
 
     if (q->entered == mark || (first->flags & FT_KNOT_START) == 0)

@@ -17,6 +17,9 @@
  * it sees the whole image at once. */
 #define FT_STORED() __asm__ volatile("" ::: "memory")
 
+/* An entry's mark: none is 0, whichever segment it is of. */
+#define FT_QUEUE_MARK(segment) (2u * (segment) + 1u)
+
 typedef struct {
     /* of the tick */
     volatile bool flush;       /* asks the main loop to forget the ring */
@@ -32,7 +35,7 @@ typedef struct {
     ft_opening openings[2];    /* of the next two knots */
     ft_pair entry[FT_STEP_PAIRS]; /* of the pose that a motion begins at */
     ft_turn begins[FT_JOINTS]; /* its positions half a tick before that */
-    volatile uint32_t entered; /* 1 + the segment that begins there, or 0 */
+    volatile uint32_t entered; /* mark of the segment that begins there, or 0 */
     ft_segment ring[FT_RING];
 } ft_queue;
 

@@ -22,7 +22,8 @@ class Run:
     unwind: how often a loop may go round; more is an error. contracts: loops have invariants. exhaust: by going through
     every value, compiled for this computer. intervals: by arithmetic of intervals. slice: what no claim rests on is
     left out. seconds: processor time it may take. quick: part of `make test`. floats: conversions of reals are looked
-    at. registers: those of the chip tell anything, each time that they are looked at.
+    at. registers: those of the chip tell anything, each time that they are looked at. interrupts: files in which an
+    interrupt may strike after every store.
     """
 
     unwind: int = 10
@@ -34,6 +35,7 @@ class Run:
     slice: bool = field(default=False, repr=False)  # no other result, only sooner
     exhaust: bool = False
     intervals: bool = field(default=False, repr=False)  # told apart by what proves it
+    interrupts: tuple[str, ...] = field(default=(), repr=False)  # told apart by what is preprocessed
     seconds: int = 300
     define: tuple[str, ...] = ()
     mechanisms: tuple[str, ...] = (DEFAULT_MECHANISM,)
@@ -102,7 +104,7 @@ def _run(words: list[str]) -> Run:
     words_alone = ("contracts", "quick", "floats", "kissat", "slice", "exhaust", "intervals", "registers")
     flags = {name: name in values for name in words_alone}
     numbers = {name: int(values[name]) for name in ("unwind", "seconds") if name in values}
-    lists = {name: tuple(values[name].split(",")) for name in ("define", "mechanisms") if name in values}
-    if unknown := set(values) - set(flags) - {"unwind", "seconds", "define", "mechanisms"}:
+    lists = {name: tuple(values[name].split(",")) for name in ("define", "mechanisms", "interrupts") if name in values}
+    if unknown := set(values) - set(flags) - {"unwind", "seconds", "define", "mechanisms", "interrupts"}:
         raise ValueError(f"a proof is run with {sorted(unknown)}, which is not known")
     return Run(**flags, **numbers, **lists)  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ from femtorque.codegen.common.cache import entry_of, kept, key_of
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.common.firmware import application
 from femtorque.codegen.toolchain import host_compiler
-from tests.firmware.proofs import intervals, mechanisms, prover, registers
+from tests.firmware.proofs import interrupts, intervals, mechanisms, prover, registers
 from tests.firmware.proofs.harness import FOLDER, Run, Theorem, every
 from tests.firmware.proofs.reached import walked
 
@@ -102,6 +102,8 @@ def _tool(theorem: Theorem) -> tuple[str, ...]:
     if theorem.run.intervals:
         return (Path(intervals.__file__).read_text(encoding="utf-8"),)
     how = (Path(registers.__file__).read_text(encoding="utf-8"),) if theorem.run.registers else ()
+    if theorem.run.interrupts:
+        how += (*theorem.run.interrupts, Path(interrupts.__file__).read_text(encoding="utf-8"))
     return str(prover.PINNED), str(CHECKS), *how
 
 
@@ -136,6 +138,9 @@ def _preprocessed(theorem: Theorem, mechanism: str, patches: Patch, folder: Path
     text = (folder / "it.i").read_text(encoding="utf-8")
     if theorem.run.registers:
         text = registers.any_reading(text, {*mechanisms.chip_sources(mechanism)})
+        (folder / "it.i").write_text(text, encoding="utf-8")
+    if theorem.run.interrupts:
+        text = interrupts.anywhere(text, {*theorem.run.interrupts})
         (folder / "it.i").write_text(text, encoding="utf-8")
     return text
 
