@@ -204,20 +204,26 @@ static void claim_entry(moment *m, const words *later)
     m->seen = true;
 }
 
-/* Look at what was found once it is known what is stored. */
-static void barrier(void)
+/* Look at what was found, now that it is known what is stored before anything that
+ * is behind here. */
+static void look(void)
 {
     const words later = all();
     uint32_t i;
 
-    if (starts)
-        return;
     for (i = 0; i < n_moments; i++) {
         claim_moment(&moments[i], &later);
         claim_entry(&moments[i], &later);
     }
     n_moments = 0;
-    since = later;
+}
+
+static void barrier(void)
+{
+    if (starts)
+        return;
+    look();
+    since = all();
 }
 
 static uint32_t buffered(void)
@@ -358,6 +364,7 @@ static void call(void)
 
     begun = q.tail;
     if (what < 3u && buffered() < FT_RING) { /* knots_full */
+        look(); /* what is stored only if there is room is not stored before */
         pushes = true;
         lay(what);
         ft_queue_push(&q, &knot);
