@@ -30,32 +30,41 @@ bool ft_pin_high(uint32_t port, uint32_t pin)
     return nondet_bool();
 }
 
-/* An interrupt may stop the outputs while they are let on: of a boundary that
- * finds the e-stop loop open, or of a current loop. */
-static void interrupt_may_stop(void)
-{
-    if (!stopped && nondet_bool()) {
-        stopped = true;
-        ft_chip_safe();
-    }
-}
+static void struck(void);
 
 /* What pins say that switch drivers, bridges and brakes. */
 void ft_pin_put(uint32_t port, uint32_t pin, bool high)
 {
     CLAIM(port < AT_PORTS && pin < 16u);
-    if (port == FT_ENABLE_PORT && pin == FT_ENABLE_PIN) {
-        if (high)
-            interrupt_may_stop();
+    if (port == FT_ENABLE_PORT && pin == FT_ENABLE_PIN)
         lets_on = high;
-    }
 #ifdef FT_BRAKE_PORT
     if (port == FT_BRAKE_PORT && pin == FT_BRAKE_PIN)
         brake_closed = high != (FT_BRAKE_RELEASE != 0);
 #endif
+    struck();
 }
 
 #include "ft_outputs.c"
+
+/* Interrupts look at it between any two statements. */
+_Static_assert(__builtin_types_compatible_p(__typeof__(&ft_wanted),
+                                            volatile bool *),
+               "an interrupt looks at it");
+
+/* After any store an interrupt may stop the outputs, once: that of a crystal that has
+ * stopped, whatever they are; that of a boundary that finds the e-stop loop open, or
+ * of a current loop, if they are wanted. */
+static void struck(void)
+{
+    const bool crystal = nondet_bool();
+
+    if (stopped || !nondet_bool() || !(crystal || ft_wanted))
+        return;
+    stopped = true;
+    good_clock = good_clock && !crystal;
+    ft_chip_safe();
+}
 
 /* Return whether a timer moves none of its outputs. */
 static bool off(const ft_pwm_timer *t)
@@ -118,9 +127,12 @@ static void any_state(void)
  * holds its outputs low; each other one's outputs are forced low. The drivers
  * are off, the holding brakes closed, and so the outputs stay until somebody
  * wants them again. They come on only where they are wanted, the clock is good
- * and, where software looks at it, the e-stop loop is closed, and not where an
- * interrupt stops them on their way: else they are made safe.
- * Run: unwind=9 registers quick mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:current,braked,can:robomaster */
+ * and, where software looks at it, the e-stop loop is closed; and not where an
+ * interrupt stops them after any store of all that is done here: else they are made
+ * safe, by the end of the call at the latest.
+ * Assumes: interrupts of the file's own statements, in source order: stores to
+ * registers are volatile, and so is ft_wanted.
+ * Run: unwind=9 registers interrupts=ft_outputs.c quick mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:current,braked,can:robomaster */
 void prove_outputs_off(void)
 {
     any_state();

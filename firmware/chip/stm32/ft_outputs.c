@@ -444,6 +444,7 @@ static void ft_bridges_off(void)
 
 void ft_chip_outputs(bool enabled)
 {
+    const bool on = ft_wanted;
     if (!enabled || !ft_clock_good() || FT_TOLERANT ||
         (FT_STOP_BY_SOFTWARE && ft_chip_estop())) {
         ft_chip_safe();
@@ -453,14 +454,16 @@ void ft_chip_outputs(bool enabled)
     for (uint32_t i = 0; i < FT_PWM_TIMER_COUNT; i++) /* write 0 to clear */
         if (ft_pwm_table[i].protection == FT_BREAK)
             ft_pwm_table[i].timer->SR = TIM_SR_FLAGS & ~TIM_SR_BIF;
-    if (!ft_wanted) {
+    if (!on) {
         ft_currents_on();
         ft_waking = FT_WAKE_TICKS;
+        ft_wanted = true;
     }
-    ft_wanted = true;
     ft_timers_drive(true);
     ft_drivers_enable(true);
-    if (!ft_wanted) /* an interrupt stopped them meanwhile, in part at least */
+    /* an interrupt may have stopped them meanwhile, in part at least, and that of
+     * the crystal before they were wanted */
+    if (!ft_wanted || !ft_clock_good())
         ft_chip_safe();
 }
 

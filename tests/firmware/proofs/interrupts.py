@@ -17,8 +17,9 @@ def anywhere(text: str, files: set[str]) -> str:
     file, done, seen, statement = "", list[str](), set[str](), ""
     depth = 0
     for line in text.splitlines(keepends=True):
-        if mark := _MARK.match(line):
-            file = mark[1]
+        if line.startswith("#"):
+            mark = _MARK.match(line)
+            file = mark[1] if mark else file
             done.append(line)
             continue
         for char in line:
