@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.firmware.proofs import reached  # noqa: E402
+from tests.firmware.proofs import reached, results, sample  # noqa: E402
 from tests.firmware.proofs.harness import Theorem, harnesses, theorems, title  # noqa: E402
-from tests.firmware.proofs.prove import RESULTS  # noqa: E402
+from tests.firmware.proofs.results import Reached, Row  # noqa: E402
+from tests.firmware.proofs.seeded import SEEDED  # noqa: E402
 
 PAGE = ROOT / "docs" / "proofs.md"
 
@@ -28,9 +27,9 @@ Beside the claims of a theorem it looks for run-time errors on every way through
 bounds, pointers that point to nothing, signed overflow, division by zero, shifts out of range, and where a proof says
 so reals converted to integers that cannot hold them. A theorem holds under what it assumes, for the mechanisms that
 are named with it, and for the C source: that the compiler translates it rightly is not proved. Interrupts between two
-statements are looked at only where a theorem says so. That the end of every proof can be reached is checked with it,
-so none holds for want of values. Each result is kept with a digest of the sources that it is of; `make test` says
-which have changed since.
+statements are looked at only where a theorem says so: in queue_struck and outputs_off. That the end of every proof can
+be reached is checked with it, so none holds for want of values.
+
 
 What is not proved is tested, fuzzed and mutated only: what torques the emitted step asks for, but that they are numbers
 below a bound for chains of rigid links, open or closed; and functions that no proof goes through, of which there is
@@ -46,6 +45,21 @@ law gives a joint no more than its effort, and a bridge no more than the board a
 
 """
 
+RUNS = """## Which ran when
+
+`make prove` runs what has changed since it was proved last, `make prove PROVE=--fresh` all. What came of it stands in
+`firmware/proof/results.txt`, a line for each theorem and mechanism: the outcome, how many claims, seconds of a
+processor, the day, and a digest of the sources that it is of. `make test` compares the digests with the sources that
+there are, and fails where they differ: what stands below is of the present sources, as somebody proved it on that day.
+
+`make test`, which is all that continuous integration runs, believes that table but for a part that it proves anew:
+theorems of {theorems:.0f} s of a processor together. Of the {errors} errors that are put into the sources on purpose,
+one for every theorem at least, it has those refuted that take {seeded:.0f} s together. Which ones, a digest of the
+whole tree chooses: the same tree gives the same choice, another tree another one. `make bench` has all seeded errors
+refuted. `make prove` alone runs what takes longer: {long}.
+
+"""
+
 FUNCTIONS = """## functions
 
 The prover tells of its own walk which functions of the firmware the proofs above go through. One that is listed here is
@@ -56,27 +70,38 @@ and no others.
 
 
 def render() -> str:
-    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    rows, files = results.read()
     parts = [part for harness in harnesses() for part in (
-        f"## {harness.stem}\n\n{title(harness)}\n", *(_theorem(theorem, results) for theorem in theorems(harness)))]
-    return HEAD + _sum(results) + "\n" + "\n".join(parts) + "\n" + _functions(results)
+        f"## {harness.stem}\n\n{title(harness)}\n", *(_theorem(theorem, rows) for theorem in theorems(harness)))]
+    return HEAD + _sum(rows) + "\n" + _runs(rows) + "\n".join(parts) + "\n" + _functions(files)
 
 
-def _sum(results: list[dict[str, Any]]) -> str:
-    proved = [row for row in results if row["outcome"] == "proved"]
-    checks, seconds = sum(row["checks"] for row in proved), sum(row["seconds"] for row in results)
-    return (f"When all were last run, {len(proved)} of {len(results)} were proved, {checks} checks in {seconds:.0f} s "
-            "of a processor.\n")
+def _sum(rows: list[Row]) -> str:
+    proved = [row for row in rows if row.outcome == "proved"]
+    claims, seconds = sum(row.claims for row in proved), sum(row.seconds for row in rows)
+    return (f"{len(proved)} of {len(rows)} are proved, {claims} claims in {seconds:.0f} s of a processor, "
+            f"{_days(rows)}.\n")
 
 
-def _functions(results: list[dict[str, Any]]) -> str:
+def _days(rows: list[Row]) -> str:
+    first, last = min(row.day for row in rows), max(row.day for row in rows)
+    return f"on {last}" if first == last else f"from {first} to {last}"
+
+
+def _runs(rows: list[Row]) -> str:
+    """What is run when, and what is too long to be run in `make test`."""
+    long = [f"{row.theorem} (`{row.mechanism}`)" for row in rows if row.seconds >= sample.THEOREMS_S]
+    return RUNS.format(theorems=sample.THEOREMS_S, seeded=sample.SEEDED_S, errors=len(SEEDED), long=", ".join(long))
+
+
+def _functions(files: dict[str, Reached]) -> str:
     """Which functions a proof goes through, and why it is not all of them."""
-    missed = reached.missed(results)
+    missed = reached.missed(files)
     written = [_room(room, files, missed) for room, files in reached.rooms().items()]
     return FUNCTIONS + "\n".join(written)
 
 
-def _room(room: str, files: dict[str, list[str]], missed: dict[tuple[str, str], set[int]]) -> str:
+def _room(room: str, files: dict[str, list[str]], missed: dict[tuple[str, str], frozenset[int]]) -> str:
     every = [(file, name) for file, names in files.items() for name in names]
     whole = sum(which in missed and not missed[which] for which in every)
     part = sum(bool(missed.get(which)) for which in every)
@@ -85,7 +110,7 @@ def _room(room: str, files: dict[str, list[str]], missed: dict[tuple[str, str], 
     return "\n".join([head, "", *lines]) + "\n"
 
 
-def _left(file: str, names: list[str], missed: dict[tuple[str, str], set[int]]) -> list[str]:
+def _left(file: str, names: list[str], missed: dict[tuple[str, str], frozenset[int]]) -> list[str]:
     """One line for each reason that functions of a file have."""
     by_reason: dict[str, list[str]] = {}
     for name in names:
@@ -98,19 +123,20 @@ def _names(those: list[str], of: int) -> str:
     return "all" if len(those) == of else ", ".join(f"`{name}`" for name in those)
 
 
-def _theorem(theorem: Theorem, results: list[dict[str, Any]]) -> str:
-    rows = [row for row in results if row["theorem"] == theorem.name]
-    lines = [f"**{theorem.name}.** {theorem.text}", ""]
-    if theorem.assumes:
-        lines += [f"*Assumes:* {theorem.assumes}", ""]
-    lines += [_outcome(row) for row in rows] or ["- not run yet"]
-    return "\n".join(lines) + "\n"
+def _theorem(theorem: Theorem, rows: list[Row]) -> str:
+    own = [row for row in rows if row.theorem == theorem.name]
+    assumes = f" *Assumes:* {theorem.assumes}" if theorem.assumes else ""
+    return f"**{theorem.name}.** {theorem.text}{assumes} ({_outcome(own)})\n"
 
 
-def _outcome(row: dict[str, Any]) -> str:
-    note = f"; {row['note']}" if row["note"] else ""
-    return (f"- `{row['mechanism']}`: {row['outcome']}, {row['checks']} checks, {row['seconds']} s, "
-            f"{row['megabytes']} MB{note}")
+def _outcome(rows: list[Row]) -> str:
+    """What came of one theorem: of which mechanisms, and how."""
+    if not rows:
+        return "not run yet"
+    bad = "".join(f"; **{row.outcome}** of `{row.mechanism}`" for row in rows if row.outcome != "proved")
+    notes = "".join(f"; `{row.mechanism}`: {row.note}" for row in rows if row.note)
+    names = ", ".join(f"`{row.mechanism}`" for row in rows)
+    return f"{names}: {sum(row.claims for row in rows)} claims, {sum(row.seconds for row in rows):.1f} s{bad}{notes}"
 
 
 if __name__ == "__main__":

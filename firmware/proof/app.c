@@ -265,7 +265,7 @@ static void any_state(void)
  * they are all zero unless the drive of the state that it ends in makes
  * torques; and it counts itself once, from the last number on to 0. Drives on buses
  * are told once what that state is, after they have been heard.
- * Run: unwind=5 quick mechanisms=three_link,drives,five_bar,summing */
+ * Run: unwind=5 mechanisms=three_link,drives,five_bar,summing */
 void prove_app_outputs(void)
 {
     uint32_t before;
@@ -285,7 +285,7 @@ void prove_app_outputs(void)
 /* A round of the main loop feeds the watchdog if the tick has moved since it
  * was fed last, and only after link and watch have had their turn: a tick that
  * stands still is never fed again, at any number of the tick.
- * Run: unwind=5 quick */
+ * Run: unwind=5 */
 void prove_app_watchdog(void)
 {
     uint32_t rounds, tick;
@@ -309,7 +309,7 @@ void prove_app_watchdog(void)
 /* The start switches the outputs off before anything else, keeps what was known
  * before the reset, and judges the chip once all other modules have been started. A
  * tick that was missed is an alarm and changes nothing else of the states.
- * Run: unwind=5 quick */
+ * Run: unwind=5 */
 void prove_app_start(void)
 {
     ft_safety before;

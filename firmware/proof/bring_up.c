@@ -134,7 +134,7 @@ void ft_chip_outputs(bool enabled)
 /* Whatever registers tell and whichever part does not come up: the start ends,
  * tells each part that has not, and leaves the watchdog running: it is
  * started, unlocked, set and fed, in this order, with what its registers hold.
- * Run: unwind=2 contracts registers quick mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,damiao_arm,so101_sts */
+ * Run: unwind=2 contracts registers mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,damiao_arm,so101_sts */
 void prove_start_tells(void)
 {
     uint32_t errors;
@@ -160,7 +160,7 @@ void prove_start_tells(void)
 /* A tick takes over, computes, and hands its duties over, in this order; one
  * that was too late is told so. Nothing but the key that feeds it goes to the
  * watchdog.
- * Run: unwind=2 contracts registers quick mechanisms=f405rg-4:voltage,f405rg-6:voltage */
+ * Run: unwind=2 contracts registers mechanisms=f405rg-4:voltage,f405rg-6:voltage */
 void prove_tick_order(void)
 {
     key = 0;

@@ -197,7 +197,7 @@ void prove_bus_hear(void)
  * that something ails it, or that is not enabled though it was or for
  * ENABLE_TICKS, is noted in the same tick: DRIVE_SILENT, BUS_OFF, DRIVE, of
  * this joint or one before it.
- * Run: unwind=10 quick mechanisms=drives */
+ * Run: unwind=10 mechanisms=drives */
 void prove_bus_find(void)
 {
     const uint32_t i = nondet_u32();
@@ -227,7 +227,7 @@ void prove_bus_find(void)
 
 /* No joint is armed whose drive is silent, ails, is on a bus that is off, or has
  * not told all its settings as they must be.
- * Run: unwind=10 quick mechanisms=drives */
+ * Run: unwind=10 mechanisms=drives */
 void prove_bus_arming(void)
 {
     const uint32_t i = nondet_u32();
@@ -411,7 +411,7 @@ static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t)
 /* Whatever is asked for, a number or not: each field of a command is the number
  * that stands for it in the range of the file, at the place that the maker gives
  * it, and spills into no other.
- * Run: unwind=10 floats quick mechanisms=damiao_arm,drives */
+ * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_fields(void)
 {
     const uint32_t i = nondet_u32();
@@ -430,7 +430,7 @@ void prove_bus_fields(void)
 /* Where nothing makes torques while the outputs are on, the drives brake: one
  * that is enabled is asked for no velocity, no stiffness, the damping of the file
  * and no torque.
- * Run: unwind=20 floats quick mechanisms=drives */
+ * Run: unwind=20 floats mechanisms=drives */
 void prove_bus_brakes(void)
 {
     const uint32_t i = nondet_u32();
@@ -449,7 +449,7 @@ void prove_bus_brakes(void)
 /* In the modes of the lab, and where the board closes the loop, a drive that is
  * enabled is asked for the law's torque alone, which law_torque and lab_law
  * bound: no stiffness, no damping of its own.
- * Run: unwind=20 floats quick mechanisms=drives */
+ * Run: unwind=20 floats mechanisms=drives */
 void prove_bus_torque(void)
 {
     const uint32_t i = nondet_u32();

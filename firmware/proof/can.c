@@ -62,7 +62,7 @@ static void asked(uint32_t bus)
  * it is started, asked and told without a run-time error, and each wait for it
  * ends. What is got of it has a size that four bits hold, and an id with no
  * bits but its own.
- * Run: unwind=17 registers quick mechanisms=can:robomaster,can:three,can:fd */
+ * Run: unwind=17 registers mechanisms=can:robomaster,can:three,can:fd */
 void prove_can_asked(void)
 {
     const uint32_t which = nondet_u32();
@@ -80,7 +80,7 @@ void prove_can_asked(void)
 /* Frames are laid into nothing but a mailbox of which the controller has just
  * told that it is empty, one at most, and every word of it before it is asked
  * to go; none where it tells that there is no room. No other mailbox changes.
- * Run: unwind=17 registers quick mechanisms=can:robomaster,can:three,can:fd */
+ * Run: unwind=17 registers mechanisms=can:robomaster,can:three,can:fd */
 void prove_can_room(void)
 {
     const uint32_t which = nondet_u32(), i = nondet_u32();

@@ -49,7 +49,7 @@ static bool well(void)
  * taken, at any number of bytes ever.
  * Assumes: at most 4 bytes at a time, and a buffer of 16 to send from: longer ones are
  * the same loops.
- * Run: unwind=8 quick define=PROOF_PORT mechanisms=f405rg-4:voltage */
+ * Run: unwind=8 define=PROOF_PORT mechanisms=f405rg-4:voltage */
 void prove_link_buffers(void)
 {
     uint8_t bytes[4];

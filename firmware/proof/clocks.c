@@ -66,7 +66,7 @@ static uint32_t caught[6], catches;
  * for has come; then the processor is told to run by the PLL, and the voltage
  * detector may interrupt. Else it is told to run by HSI, with crystal, PLL and
  * what watches the crystal off.
- * Run: unwind=42 registers quick mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
+ * Run: unwind=42 registers mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_clock_start(void)
 {
     uint32_t errors;
@@ -92,7 +92,7 @@ void prove_clock_start(void)
 
 /* What is asked of the clock, of the last reset and of the supply is free of
  * run-time errors. The cause of a reset is one that there is, and is cleared.
- * Run: unwind=42 registers quick mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
+ * Run: unwind=42 registers mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_clock_asked(void)
 {
     CLAIM(ft_reset_cause() <= FT_RESET_OTHER);

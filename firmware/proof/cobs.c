@@ -1,18 +1,109 @@
 /* Byte stuffing, wire/ft_cobs.c.
  *
- * Consistent overhead byte stuffing of up to 254 bytes has a reference that
- * needs no loop over blocks: every byte stays, one place later, but that a
- * zero, and the place before the first byte, become the way to the next zero
- * or to the end. Encoder and decoder are each held against it, by an invariant
- * of their loop. The longest frame to a board of eight joints has 110. */
+ * Consistent overhead byte stuffing parts a frame into blocks, each of which ends
+ * at a zero, after 254 bytes, or with the frame. Before a block comes its code: how
+ * far it is to the next one, which has the place of the zero, or a place of its own
+ * behind 254 bytes. The encoder is held against that for any one byte of a frame;
+ * the decoder against the whole reference of a frame that is one block between two
+ * zeros at most. How long frames are, ft_messages.h says, of eight joints too. */
 #include "proof.h"
+
+#include "ft_messages.h" /* FT_FRAME_RX_MAX, FT_FRAME_TX_MAX */
 
 #include <string.h>
 
-#define N 110u /* bytes of the longest frame */
+#define BLOCK 254u /* bytes without a zero have one code */
+
+#ifdef PROOF_ENCODER
+
+#define N FT_FRAME_TX_MAX
+#define ROOM (N + N / BLOCK + 2u)
+
+static uint8_t frame[N + 1u], stuffed[ROOM];
+static uint16_t at[N + 1u];   /* where a byte goes */
+static uint8_t filled[N + 1u]; /* bytes of its block before it */
+static uint8_t ahead[N + 1u]; /* bytes of one block that may begin with it */
+static size_t k;              /* any byte */
+
+/* Return whether a block is full with this byte, and another one follows. */
+#define FULL(i) (frame[i] != 0u && filled[i] == BLOCK - 1u && (i) + 1u < size)
+/* Return whether a byte is followed by the code of a block, or is in its place. */
+#define ENDS(i) (frame[i] == 0u || FULL(i))
+/* the first byte of the block that a byte is in */
+#define FIRST(i) ((i) - filled[i])
+#define CODE(i) (at[i] + (frame[i] != 0u ? 1u : 0u))
+
+#define for(...) for (__VA_ARGS__) \
+    __CPROVER_assigns(i, to, code, code_at, __CPROVER_object_whole(stuffed)) \
+    __CPROVER_loop_invariant(i <= size && to == at[i] && filled[i] <= i \
+                             && to <= i + 1u + FIRST(i) / BLOCK) \
+    __CPROVER_loop_invariant(code == filled[i] + 1u && code_at == to - code) \
+    __CPROVER_loop_invariant(code_at <= to && code_at < ROOM) \
+    __CPROVER_loop_invariant(filled[i] < BLOCK || i == size) \
+    __CPROVER_loop_invariant( \
+        ahead[FIRST(i)] == (filled[i] + ahead[i] < BLOCK \
+                                ? filled[i] + ahead[i] : BLOCK)) \
+    __CPROVER_loop_invariant(FIRST(i) == 0u ? code_at == 0u \
+                                            : stuffed[0] == ahead[0] + 1u) \
+    __CPROVER_loop_invariant(FIRST(i) == 0u || code_at > 0u) \
+    __CPROVER_loop_invariant(k >= i || (at[k] > 0u && CODE(k) <= to)) \
+    __CPROVER_loop_invariant(k >= i || frame[k] == 0u \
+                             || (stuffed[at[k]] == frame[k] \
+                                 && at[k] != code_at && at[k] < to)) \
+    __CPROVER_loop_invariant(k >= i || !ENDS(k) \
+                             || (CODE(k) < to && k < FIRST(i))) \
+    __CPROVER_loop_invariant(k >= i || !ENDS(k) \
+                             || (k + 1u == FIRST(i) \
+                                     ? CODE(k) == code_at \
+                                     : CODE(k) < code_at \
+                                           && stuffed[CODE(k)] \
+                                                  == ahead[k + 1u] + 1u)) \
+    __CPROVER_decreases(size - i)
+
+#include "ft_cobs.c"
+
+#undef for
+
+/* What the encoder makes of any frame that a board sends: every byte but zeros is
+ * in its place; before every block is its code, the number of its bytes and one
+ * more, in the place of the zero before it if there is one; after the last block
+ * is one zero, and nothing is written beyond. The codes are no zeros.
+ * Run: unwind=500 contracts seconds=600 define=PROOF_ENCODER mechanisms=three_link,eight_link */
+void prove_cobs_encode(void)
+{
+    const size_t size = nondet_size();
+    size_t n, i;
+
+    GIVEN(size <= N);
+    ANYTHING(frame);
+    ahead[N] = 0;
+    for (i = N; i-- > 0;)
+        ahead[i] = i >= size || frame[i] == 0u ? 0u
+                   : ahead[i + 1u] < BLOCK     ? (uint8_t)(ahead[i + 1u] + 1u)
+                                               : BLOCK;
+    at[0] = 1;
+    filled[0] = 0;
+    for (i = 0; i < N; i++) {
+        at[i + 1u] = (uint16_t)(at[i] + (FULL(i) ? 2u : 1u));
+        filled[i + 1u] = ENDS(i) ? 0u : (uint8_t)(filled[i] + 1u);
+    }
+    k = nondet_size();
+    n = ft_cobs_encode(frame, size, stuffed);
+    CLAIM(n == at[size] + 1u && n <= size + size / BLOCK + 2u);
+    CLAIM(stuffed[n - 1u] == 0u && stuffed[0] == ahead[0] + 1u);
+    GIVEN(k < size);
+    CLAIM(frame[k] == 0u || stuffed[at[k]] == frame[k]);
+    CLAIM(!ENDS(k) || stuffed[CODE(k)] == ahead[k + 1u] + 1u);
+    END;
+}
+
+#else
+
+#define N FT_FRAME_RX_MAX
+_Static_assert(N <= BLOCK, "frames to a board are of no whole block");
 #define PLACES (N + 2u)
 
-static uint8_t frame[N + 1u], stuffed[PLACES];
+static uint8_t frame[N + 1u];
 static uint8_t way[PLACES];       /* from a place to the next zero or the end */
 static uint8_t reference[PLACES]; /* the frame stuffed, its last zero left out */
 static struct {
@@ -35,17 +126,6 @@ static void move_by_one(uint8_t *to, const uint8_t *from, size_t n)
 
 #define memmove move_by_one
 
-/* the encoder's loop */
-#define for(...) for (__VA_ARGS__) \
-    __CPROVER_assigns(i, to, code, code_at, __CPROVER_object_whole(stuffed)) \
-    __CPROVER_loop_invariant(i <= size && to == i + 1u && code_at <= i \
-                             && code == to - code_at) \
-    __CPROVER_loop_invariant(code_at == 0u || frame[code_at - 1u] == 0u) \
-    __CPROVER_loop_invariant(way[code_at] == i - code_at + way[i]) \
-    __CPROVER_loop_invariant(EVERY(k, k >= to || k == code_at \
-                                      || stuffed[k] == reference[k])) \
-    __CPROVER_decreases(size - i)
-
 /* the decoder's */
 #define while(...) while (__VA_ARGS__) \
     __CPROVER_assigns(from, to, __CPROVER_object_whole(bytes)) \
@@ -60,7 +140,6 @@ static void move_by_one(uint8_t *to, const uint8_t *from, size_t n)
 
 #include "ft_cobs.c"
 
-#undef for
 #undef while
 
 /* Return the size of any frame, with its reference made. */
@@ -78,27 +157,9 @@ static size_t any_frame(void)
     return size;
 }
 
-/* What the encoder makes of a frame is the reference and one zero, no other
- * byte of it is zero, and nothing is written beyond.
- * Assumes: a frame of at most 110 bytes, the longest that a board of eight
- * joints is sent.
- * Run: unwind=120 contracts seconds=300 */
-void prove_cobs_encode(void)
-{
-    size_t size = any_frame(), n = ft_cobs_encode(frame, size, stuffed);
-    size_t k = nondet_size();
-
-    CLAIM(n == size + 2u && n <= size + size / 254u + 2u);
-    CLAIM(stuffed[n - 1u] == 0u);
-    GIVEN(k < n - 1u);
-    CLAIM(stuffed[k] == reference[k] && stuffed[k] != 0u);
-    END;
-}
-
-/* Of the reference the decoder makes the frame again: with the theorem before,
- * decoding what was encoded gives every frame back.
- * Assumes: a frame of at most 110 bytes.
- * Run: unwind=120 contracts seconds=300 */
+/* Of any frame that a board is sent, stuffed as it must be, the decoder makes the
+ * frame again.
+ * Run: unwind=150 contracts seconds=600 mechanisms=three_link,eight_link */
 void prove_cobs_decode_gives_back(void)
 {
     size_t size = any_frame(), i;
@@ -111,3 +172,5 @@ void prove_cobs_decode_gives_back(void)
     CLAIM(place.at[i] == frame[i]);
     END;
 }
+
+#endif

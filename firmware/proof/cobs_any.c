@@ -26,7 +26,7 @@ static void moved(uint8_t *to, const uint8_t *from, size_t n)
 /* The decoder reads and writes nothing beyond the bytes it is given, whatever
  * they are, ends, and never returns more than it was given.
  * Assumes: at most 1000 bytes.
- * Run: unwind=4 contracts quick */
+ * Run: unwind=4 contracts */
 void prove_cobs_decode_any(void)
 {
     static uint8_t bytes[MOST];

@@ -26,7 +26,7 @@ static uint32_t by_bits(uint32_t crc, uint8_t byte)
 
 /* One byte changes the check sum as the polynomial's definition says, bit by
  * bit, whatever came before.
- * Run: unwind=10 quick */
+ * Run: unwind=10 */
 void prove_crc_step(void)
 {
     uint32_t before = nondet_u32();
@@ -39,7 +39,7 @@ void prove_crc_step(void)
 /* Bytes summed in two pieces give what they give in one.
  * Assumes: at most 3 bytes; longer ones follow, as what is carried from byte to
  * byte is the sum alone.
- * Run: unwind=10 quick */
+ * Run: unwind=10 */
 void prove_crc_pieces(void)
 {
     uint8_t bytes[3];
@@ -54,7 +54,7 @@ void prove_crc_pieces(void)
 
 /* No byte is read beyond those given, however many they are, and the loop ends.
  * Assumes: at most 4096 bytes at a time: frames, and the pieces of ft_watch.c.
- * Run: unwind=2 contracts define=PROOF_STEPS quick */
+ * Run: unwind=2 contracts define=PROOF_STEPS */
 void prove_crc_reads(void)
 {
     static uint8_t bytes[4096];

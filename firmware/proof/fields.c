@@ -8,7 +8,7 @@
  * field, whatever the torque is, a number or not, and whatever was left over
  * before. The number sent is the one that stands for the torque with what was
  * left over: fields_numbers has which that is.
- * Run: floats quick mechanisms=drives */
+ * Run: floats mechanisms=drives */
 void prove_fields_carry(void)
 {
     const uint32_t i = nondet_u32();

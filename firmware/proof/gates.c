@@ -51,7 +51,7 @@ static void any_state(void)
  * start end, select one driver at a time and let go of it, and reset none
  * while the outputs are wanted. Drivers that are lost are not ready before
  * another look, nor any that were not while the outputs are wanted.
- * Run: unwind=9 registers quick mechanisms=odrive-v3.6:voltage,odrive-v3.6:current */
+ * Run: unwind=9 registers mechanisms=odrive-v3.6:voltage,odrive-v3.6:current */
 void prove_gates(void)
 {
     uint8_t before;
@@ -77,7 +77,7 @@ void prove_gates(void)
 
 /* A line that gives back what was sent on it is no driver: it is
  * never taken for one that is ready.
- * Run: unwind=9 quick mechanisms=odrive-v3.6:voltage */
+ * Run: unwind=9 mechanisms=odrive-v3.6:voltage */
 void prove_gates_dead(void)
 {
     any_state();

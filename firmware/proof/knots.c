@@ -162,7 +162,7 @@ void prove_knots_taken(void)
 
 /* A knot that is not wanted or for which there is no room is not taken, and no
  * fault: it is to come again.
- * Run: unwind=12 quick */
+ * Run: unwind=12 */
 void prove_knots_full(void)
 {
     any_state();
@@ -177,7 +177,7 @@ void prove_knots_full(void)
 /* The main loop's side of the ring: a push makes one more segment wait, at any
  * number of it, from 2^32 - 1 on to 0 too; motions that wait whole are counted;
  * forgetting leaves none, and never moves the tail.
- * Run: unwind=10 quick */
+ * Run: unwind=10 */
 void prove_queue_push(void)
 {
     const ft_knot knot = q.last;
@@ -203,7 +203,7 @@ void prove_queue_push(void)
 
 /* What is formed ahead of a knot is marked as formed for exactly that step, and
  * while it is being formed for none.
- * Run: unwind=10 quick mechanisms=three_link,five_bar,summing */
+ * Run: unwind=10 mechanisms=three_link,five_bar,summing */
 void prove_queue_prepare(void)
 {
     ft_crossing step;

@@ -94,7 +94,7 @@ void prove_lab_plan(void)
 
 /* Requests leave them so, if what they ask for is within the joint's bounds:
  * safety_requests claims that it is, and that a joint that is probed rests.
- * Run: unwind=6 mechanisms=three_link,braked quick */
+ * Run: unwind=6 mechanisms=three_link,braked */
 void prove_lab_requests(void)
 {
     const uint32_t joint = nondet_u32();

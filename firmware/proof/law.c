@@ -105,7 +105,7 @@ void prove_law_overlay(void)
 
 /* Drives that close loops are given the gains in force: without an overlay the
  * file's.
- * Run: unwind=6 floats quick mechanisms=drives */
+ * Run: unwind=6 floats mechanisms=drives */
 void prove_law_gains(void)
 {
     const uint32_t j = nondet_u32();
@@ -124,7 +124,7 @@ void prove_law_gains(void)
 
 /* Starting, resting and telling of limits are free of run-time errors, and no
  * torque is left where none is asked for.
- * Run: unwind=6 quick */
+ * Run: unwind=6 */
 void prove_law_rest(void)
 {
     uint32_t j;
@@ -144,7 +144,7 @@ void prove_law_rest(void)
  * steps, modulo the range of a fine position; more counts than the joint can
  * move are noted, and so is a velocity above its limit, or one that is no
  * number.
- * Run: unwind=6 floats quick */
+ * Run: unwind=6 floats */
 void prove_observer_tick(void)
 {
     const uint32_t j = nondet_u32();
@@ -168,7 +168,7 @@ void prove_observer_tick(void)
 
 /* A joint that is put to a place of the wire is there, if a fine position holds
  * it: 2^20 turns at least. So is every one where all are put to places.
- * Run: unwind=6 quick */
+ * Run: unwind=6 */
 void prove_observer_place(void)
 {
     const uint32_t j = nondet_u32();
@@ -194,7 +194,7 @@ void prove_observer_place(void)
  * once, and from 1 again after a tick without it: at any number of the tick,
  * from the last one on to 0 too.
  * Assumes: fewer than 2^32 ticks in a row, 49 days at 1 kHz.
- * Run: quick */
+ * Run: */
 void prove_law_streak(void)
 {
     ft_streak s = { nondet_u32(), nondet_u32() };

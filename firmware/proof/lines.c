@@ -38,7 +38,7 @@ bool ft_clock_good(void) { return nondet_bool(); }
 /* Whatever registers tell: DMA is given the memory that it is told of, and its
  * size, and is enabled once all that is set. Errors of the line are cleared
  * without an end to wait for.
- * Run: unwind=2 quick registers define=PROOF_LINK mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
+ * Run: unwind=2 registers define=PROOF_LINK mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_line_link(void)
 {
     static volatile uint8_t memory[16];
@@ -106,7 +106,7 @@ static bool well(const ft_wire *w)
  * last are still on their way, is counted and left out.
  * Assumes: a buffer of 16 bytes for what comes, of 8 for what goes: their
  * sizes are used for nothing but that the first is a power of two.
- * Run: unwind=18 quick registers define=PROOF_WIRES mechanisms=so101_sts,sts:nucleo-g474re-6 */
+ * Run: unwind=18 registers define=PROOF_WIRES mechanisms=so101_sts,sts:nucleo-g474re-6 */
 void prove_line_wires(void)
 {
     const uint32_t wire = nondet_u32(), most = nondet_u32(), at = nondet_u32();

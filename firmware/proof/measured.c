@@ -34,7 +34,7 @@ void ft_interrupt_enable(uint32_t number, uint32_t priority)
 /* What the board measures of itself is converted by channels that there are,
  * as many as the converter has room for; each wait for it ends, and each
  * result is one of those that it keeps.
- * Run: unwind=5 registers quick define=PROOF_CONVERTERS mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
+ * Run: unwind=5 registers define=PROOF_CONVERTERS mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_measured_board(void)
 {
     static const uint8_t channels[] = { FT_SENSES };
@@ -64,7 +64,7 @@ void ft_output_write(uint32_t joint, float duty) { (void)joint; (void)duty; }
 
 /* So are the currents of all loops, by their timer; each loop begins with the
  * zero of the board file, whatever registers tell.
- * Run: unwind=5 registers quick define=PROOF_CURRENTS mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
+ * Run: unwind=5 registers define=PROOF_CURRENTS mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
 void prove_measured_currents(void)
 {
     const uint32_t i = nondet_u32();
@@ -91,7 +91,7 @@ void ft_pins_prepare(void) { }
  * that is set up gets its own mode, pull, speed and function, and changes no
  * other pin's, whatever those were. A level that is put writes one bit, the
  * pin's.
- * Run: unwind=60 quick define=PROOF_PINS mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage,can:robomaster */
+ * Run: unwind=60 define=PROOF_PINS mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage,can:robomaster */
 void prove_pins(void)
 {
     const uint32_t i = nondet_u32(), port = nondet_u32(), pin = nondet_u32();
@@ -154,7 +154,7 @@ void ft_currents_moved(const int32_t counts[])
 /* Counts are how far an encoder's timer went since it was looked at last, over
  * its own wrap too: the way of less than half its range. Nothing else is told
  * of one that is not there.
- * Run: unwind=9 quick define=PROOF_ENCODERS mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
+ * Run: unwind=9 define=PROOF_ENCODERS mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_encoders(void)
 {
     int32_t counts[FT_TABLE_SIZE];

@@ -23,7 +23,7 @@
  * its size, and packing what was unpacked gives the same bytes. As a message
  * has as many values as its bytes have, unpacking what was packed gives the
  * same message.
- * Run: unwind=34 quick mechanisms=three_link,six_axis,five_bar,flexible_arm */
+ * Run: unwind=34 mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_messages_in(void)
 {
     THERE_AND_BACK(knot, KNOT)
@@ -62,7 +62,7 @@ void prove_messages_status(void)
 
 /* The size that a type of message has is that of one which a frame has room
  * for, or says that there is no such type.
- * Run: quick mechanisms=three_link,six_axis,five_bar,flexible_arm */
+ * Run: mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_messages_sizes(void)
 {
     size_t size = ft_msg_size(nondet_u8());

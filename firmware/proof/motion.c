@@ -228,7 +228,7 @@ void prove_motion_tick(void)
 /* A start from a motion that may be started, a resumption of one that is paused,
  * a stop, and forgetting leave such a state too, and a stop is never undone but
  * by a start or a resumption.
- * Run: unwind=10 mechanisms=three_link,five_bar quick */
+ * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_motion_requests(void)
 {
     const ft_pace one = { FT_HALF_ONE, 0 };
@@ -259,7 +259,7 @@ void prove_motion_requests(void)
 
 /* What the main loop forms ahead is only of knots between segments that are
  * there, two at most.
- * Run: unwind=10 mechanisms=three_link,five_bar quick */
+ * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_motion_prepare(void)
 {
     any_state();
@@ -269,7 +269,7 @@ void prove_motion_prepare(void)
 }
 
 /* Without a path all targets are where the joints are, at rest.
- * Run: unwind=10 mechanisms=three_link,five_bar quick */
+ * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_motion_hold(void)
 {
     ft_turn q[FT_JOINTS];

@@ -193,7 +193,7 @@ void prove_port_receive(void)
 
 /* What is sent in a round keeps to its buffers, whatever is due; what the chip
  * has no room for is due still.
- * Run: unwind=70 quick */
+ * Run: unwind=70 */
 void prove_port_send(void)
 {
     bool ident;
@@ -210,7 +210,7 @@ void prove_port_send(void)
  * one is wanted only once it has been taken: at any number, from 65535 on to 0
  * too. One from beyond it, up to half of all numbers, is counted as out of
  * order, one that was sent before is not.
- * Run: unwind=10 quick */
+ * Run: unwind=10 */
 void prove_port_sequence(void)
 {
     const uint16_t seq = nondet_u16();
@@ -233,7 +233,7 @@ void prove_port_sequence(void)
 
 /* What the host asks for is posted only if its token is a new one and nothing
  * is posted still; then it is exactly that. Nothing else of safety is changed.
- * Run: unwind=10 quick */
+ * Run: unwind=10 */
 void prove_port_request(void)
 {
     uint8_t payload[FT_FRAME_RX_MAX];
@@ -330,7 +330,7 @@ void prove_port_round(void)
 /* DRIVES is sent once DRIVES_TICKS have gone by since the last, and not before, at any
  * number of the tick; what the chip has no room for is due still.
  * Assumes: less than 2^32 ticks between two rounds.
- * Run: unwind=70 quick mechanisms=drives */
+ * Run: unwind=70 mechanisms=drives */
 void prove_port_drives(void)
 {
     uint32_t since, at;
@@ -352,7 +352,7 @@ void prove_port_drives(void)
 /* With the processor in the loop a SENSE grants the next tick if it is the one that it
  * is for, and is answered in any case, STATUS first; what the chip has no room for is
  * due still.
- * Run: unwind=70 quick define=FT_PIL=1 */
+ * Run: unwind=70 define=FT_PIL=1 */
 void prove_port_sense(void)
 {
     uint8_t payload[FT_MSG_SENSE_SIZE];

@@ -130,7 +130,7 @@ void prove_queue_listens(void)
 /* Frames are handed on in the order in which they were laid down, each once,
  * those of the last tick alone: what of the tick before has not gone is taken
  * back first.
- * Run: unwind=9 quick mechanisms=can:robomaster,can:three,can:fd */
+ * Run: unwind=9 mechanisms=can:robomaster,can:three,can:fd */
 void prove_queue_sends(void)
 {
     const uint32_t k = nondet_u32();
@@ -151,7 +151,7 @@ void prove_queue_sends(void)
  * kept, as they are, and the interrupt is asked for; it takes the oldest frame
  * that waits, each once. A controller that is off is told to come back in two
  * ticks of each tenth of a second.
- * Run: unwind=10 quick mechanisms=can:robomaster,can:three,can:fd */
+ * Run: unwind=10 mechanisms=can:robomaster,can:three,can:fd */
 void prove_queue_tick(void)
 {
     const uint32_t count = nondet_u32(), k = nondet_u32();

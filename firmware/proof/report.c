@@ -128,7 +128,7 @@ void ft_bus_tell(const ft_bus *b, uint32_t which, ft_bus_health *h)
 
 /* DRIVES tells of every drive what it is, at the place of its joint, and writes
  * beyond nothing.
- * Run: unwind=70 quick mechanisms=drives */
+ * Run: unwind=70 mechanisms=drives */
 void prove_report_drives(void)
 {
     const uint32_t i = nondet_u32();

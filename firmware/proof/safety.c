@@ -237,7 +237,7 @@ static uint32_t any_event(void)
 
 /* The start ends in a state of the invariant, outputs off, whatever the chip
  * says of itself.
- * Run: unwind=12 mechanisms=three_link,braked quick */
+ * Run: unwind=12 mechanisms=three_link,braked */
 void prove_safety_start(void)
 {
     ANYTHING(chip);
@@ -381,7 +381,7 @@ void prove_safety_faults(void)
 
 /* Knots are wanted only while the arm may play them or is disarmed, none after a bad
  * one or while a fault is there or comes.
- * Run: unwind=10 quick */
+ * Run: unwind=10 */
 void prove_safety_knots(void)
 {
     any_state();
@@ -397,7 +397,7 @@ void prove_safety_knots(void)
 
 /* After a tick in which drives came or went the flag HOMED says whether every joint
  * has its zero, and no other flag is another one.
- * Run: unwind=10 quick mechanisms=drives */
+ * Run: unwind=10 mechanisms=drives */
 void prove_safety_met(void)
 {
     uint8_t flags;

@@ -195,7 +195,7 @@ void prove_wire_commands(void)
 
 /* A tick begins with what came, then sends what the last tick has formed, once on
  * every wire.
- * Run: unwind=30 quick mechanisms=so101_sts */
+ * Run: unwind=30 mechanisms=so101_sts */
 void prove_wire_begin(void)
 {
     any_state();
@@ -206,7 +206,7 @@ void prove_wire_begin(void)
 
 /* No joint is armed whose servo is silent, ails, or has not told all its settings
  * as they must be; and one that is wrong has a number and a value.
- * Run: unwind=30 quick mechanisms=so101_sts */
+ * Run: unwind=30 mechanisms=so101_sts */
 void prove_wire_arming(void)
 {
     const uint32_t i = nondet_u32();

@@ -165,7 +165,7 @@ void prove_sts_take(void)
  * asked for, and has its check sum; and where more came than was sent, or less,
  * and it is not what was sent that came first, nothing is believed but answers
  * alone.
- * Run: unwind=16 quick mechanisms=so101_sts */
+ * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_packet(void)
 {
     const uint32_t at = nondet_u32(), came = nondet_u32();
@@ -188,7 +188,7 @@ void prove_sts_packet(void)
 }
 
 /* What is taken out is an answer that came, each once, and no more than came.
- * Run: unwind=16 quick mechanisms=so101_sts */
+ * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_next(void)
 {
     const uint32_t left = (any_state(), wire.answers - wire.read);
@@ -227,7 +227,7 @@ void prove_servo_duty(void)
 
 /* Whatever an answer says: a servo's position is within its turn, and nothing is
  * taken from what another servo has said.
- * Run: unwind=10 floats quick mechanisms=so101_sts */
+ * Run: unwind=10 floats mechanisms=so101_sts */
 void prove_servo_hear(void)
 {
     const uint32_t i = nondet_u32();

@@ -132,7 +132,7 @@ static void any_state(void)
  * safe, by the end of the call at the latest.
  * Assumes: interrupts of the file's own statements, in source order: stores to
  * registers are volatile, and so is ft_wanted.
- * Run: unwind=9 registers interrupts=ft_outputs.c quick mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:current,braked,can:robomaster */
+ * Run: unwind=9 registers interrupts=ft_outputs.c mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:current,braked,can:robomaster */
 void prove_outputs_off(void)
 {
     any_state();
@@ -156,7 +156,7 @@ void prove_outputs_off(void)
 /* The outputs count as on only while they are wanted. What is asked of them in
  * every tick, and of the board around them, is free of run-time errors
  * whatever registers tell, and writes no pin but one of a port that there is.
- * Run: unwind=9 registers quick mechanisms=f405rg-4:voltage,f405rg-4:current,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,odrive-v3.6:current,can:robomaster */
+ * Run: unwind=9 registers mechanisms=f405rg-4:voltage,f405rg-4:current,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,odrive-v3.6:current,can:robomaster */
 void prove_outputs_asked(void)
 {
     const uint32_t joint = nondet_u32();
@@ -183,7 +183,7 @@ void prove_outputs_asked(void)
 
 /* The start of the timers ends, and leaves none that drives; so does the look
  * at where they update, of at most eight waits.
- * Run: unwind=9 registers quick mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,can:robomaster */
+ * Run: unwind=9 registers mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,can:robomaster */
 void prove_outputs_start(void)
 {
     uint32_t i;

@@ -73,7 +73,7 @@ static void again(ft_step_state *s)
  * to a singular one, wherever the dependent joints are: all numbers are finite, and
  * torques are bounded by the figures below, which show no more than that.
  * Assumes: angles_sines; rotation_bounds, of the rotations that the pivots come by.
- * Run: intervals quick mechanisms=five_bar,four_bar,palletizer,nodal:four_bar */
+ * Run: intervals mechanisms=five_bar,four_bar,palletizer,nodal:four_bar */
 void prove_torques_loops(void)
 {
     ft_step_state s;
@@ -93,7 +93,7 @@ void prove_torques_loops(void)
  * number. Beyond these limits, and for links that bend, what the step asks for may be
  * anything, and law_torque and law_wild bound what comes of it.
  * Assumes: angles_sines, of cosines and sines.
- * Run: intervals quick mechanisms=three_link,six_axis,damiao_arm,openarm_like,nodal:six_axis */
+ * Run: intervals mechanisms=three_link,six_axis,damiao_arm,openarm_like,nodal:six_axis */
 void prove_torques_finite(void)
 {
     ft_step_state s;

@@ -35,7 +35,7 @@ bool ft_clock_good(void) { return nondet_bool(); }
 
 /* Whatever a register tells, and something else each time that it is asked: a
  * wait for it ends after FT_PATIENCE looks at most.
- * Run: unwind=2 contracts registers quick define=PROOF_FOR */
+ * Run: unwind=2 contracts registers define=PROOF_FOR */
 void prove_wait_ends(void)
 {
     uint32_t any;
@@ -57,7 +57,7 @@ void prove_wait_tells(void)
 
 /* A pause ends whatever the counter of cycles tells: after as many looks at it
  * as the pause has cycles.
- * Run: unwind=2 contracts quick */
+ * Run: unwind=2 contracts */
 void prove_wait_pauses(void)
 {
     ft_wait_us(nondet_u32());

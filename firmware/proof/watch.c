@@ -82,7 +82,7 @@ void prove_watch_idle(void)
 
 /* A table or an image whose check sum is another one at the end of a round is
  * told in that round.
- * Run: unwind=12 quick */
+ * Run: unwind=12 */
 void prove_watch_sums(void)
 {
     any_state();
@@ -106,7 +106,7 @@ void prove_watch_sums(void)
 
 /* Every row follows the torque of a joint that there is, and a row that is above
  * its bound, or not yet cool again, is told, with its joint.
- * Run: unwind=10 mechanisms=warm quick */
+ * Run: unwind=10 mechanisms=warm */
 void prove_heat_told(void)
 {
     uint32_t i, joint;

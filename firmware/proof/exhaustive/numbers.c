@@ -90,7 +90,7 @@ static void look_at(ft_field_range r)
  * and the last float that becomes it are looked at, and those between lie
  * between.
  * Assumes: a rounded sum or product never falls where what it is of rises.
- * Run: exhaust quick mechanisms=drives,openarm_like */
+ * Run: exhaust mechanisms=drives,openarm_like */
 void prove_fields_numbers(void)
 {
     uint32_t i;

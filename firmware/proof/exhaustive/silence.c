@@ -20,7 +20,7 @@ static uint32_t stand(const ft_lab_config *c)
  * and a jog are then told to stop, and all else rests at once; motion_tick and
  * pace_stops, that a motion that is told to rests within 3 FT_RAMP ticks; jog_slows, of
  * a jog; silence_ends, of FAULT; and of each tick that it comes.
- * Run: exhaust quick */
+ * Run: exhaust */
 void prove_silence_rests(void)
 {
     const uint32_t noticed = (uint32_t)FT_HOST_TIMEOUT + 1u;

@@ -21,24 +21,22 @@ class Run:
 
     unwind: how often a loop may go round; more is an error. contracts: loops have invariants. exhaust: by going through
     every value, compiled for this computer. intervals: by arithmetic of intervals. slice: what no claim rests on is
-    left out. seconds: processor time it may take. quick: part of `make test`. floats: conversions of reals are looked
-    at. registers: those of the chip tell anything, each time that they are looked at. interrupts: files in which an
-    interrupt may strike after every store.
+    left out. seconds: processor time it may take. floats: conversions of reals are looked at. registers: those of the
+    chip give any value, each time that they are read. interrupts: files in which an interrupt may strike after every
+    store.
     """
 
     unwind: int = 10
     contracts: bool = False
-    quick: bool = False
     floats: bool = False
     registers: bool = field(default=False, repr=False)  # told apart by what is preprocessed
-    kissat: bool = False
     slice: bool = field(default=False, repr=False)  # no other result, only sooner
     exhaust: bool = False
     intervals: bool = field(default=False, repr=False)  # told apart by what proves it
     interrupts: tuple[str, ...] = field(default=(), repr=False)  # told apart by what is preprocessed
     seconds: int = 300
     define: tuple[str, ...] = ()
-    mechanisms: tuple[str, ...] = (DEFAULT_MECHANISM,)
+    mechanisms: tuple[str, ...] = field(default=(DEFAULT_MECHANISM,), repr=False)
 
 
 @dataclass(frozen=True)
@@ -86,9 +84,9 @@ def _first(pattern: re.Pattern[str], harness: Path) -> re.Match[str]:
 
 
 def _theorem(harness: Path, comment: str, name: str) -> Theorem:
-    claim, _, run = _plain(comment).partition("Run:")
+    claim, said, run = _plain(comment).partition("Run:")
     text, _, assumes = claim.partition("Assumes:")
-    if not run:
+    if not said:
         raise ValueError(f"{harness.name}: {name} does not say how it is run")
     return Theorem(name, harness, text.strip(), assumes.strip(), _run(run.split()))
 
@@ -101,7 +99,7 @@ def _plain(comment: str) -> str:
 
 def _run(words: list[str]) -> Run:
     values = dict(word.partition("=")[::2] for word in words)
-    words_alone = ("contracts", "quick", "floats", "kissat", "slice", "exhaust", "intervals", "registers")
+    words_alone = ("contracts", "floats", "slice", "exhaust", "intervals", "registers")
     flags = {name: name in values for name in words_alone}
     numbers = {name: int(values[name]) for name in ("unwind", "seconds") if name in values}
     lists = {name: tuple(values[name].split(",")) for name in ("define", "mechanisms", "interrupts") if name in values}

@@ -1,7 +1,8 @@
-"""Runs the proofs: `python -m tests.firmware.proofs.prove [--fresh] [--quick] [NAME ...]`.
+"""Runs the proofs: `python -m tests.firmware.proofs.prove [--fresh] [NAME ...]`.
 
-A proof is kept under the hash of what the preprocessor makes of its harness, of its options and of the prover: what has
-not changed is not proved again, but with --fresh. Its processor time, not the clock's, is bounded.
+Without names it proves what has changed since it was proved last, as the digests in results.txt tell, and with --fresh
+all. A proof is kept in the cache, too, under the hash of what the preprocessor makes of its harness, of its options and
+of the prover. Its processor time, not the clock's, is bounded.
 """
 
 from __future__ import annotations
@@ -17,24 +18,24 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from femtorque.codegen.common.cache import entry_of, kept, key_of
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.common.firmware import application
 from femtorque.codegen.toolchain import host_compiler
-from tests.firmware.proofs import interrupts, intervals, mechanisms, prover, registers
+from tests.firmware.proofs import interrupts, intervals, mechanisms, prover, registers, results
 from tests.firmware.proofs.harness import FOLDER, Run, Theorem, every
-from tests.firmware.proofs.reached import walked
+from tests.firmware.proofs.reached import of_words, walked
 
-RESULTS = FOLDER / "results.json"
 COMPILER = "arm-none-eabi-gcc"
 CHIP = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")  # sizes and calls are the chip's
 CHECKS = ("--pointer-overflow-check", "--object-bits", "12")  # on top of the prover's own
 MEMORY = 6 << 30  # bytes one proof may take
 WORKERS = 2
-FORMAT = "proof 3"  # of what is kept: another one when it is judged otherwise
+FORMAT = "proof 4"  # of what is kept: another one when it is judged otherwise
 WALK_FORMAT = "walk 1"
 
 Patch = Mapping[str, Callable[[str], str]]  # file name -> what is done to its text first
@@ -51,7 +52,7 @@ _WHOLE_NUMBERS = re.compile(r"arithmetic overflow on (un)?signed to (un)?signed 
 class Result:
     """outcome: proved, refuted, vacuous, or open (out of time or memory). checks: claims and run-time errors looked
     for. seconds of a processor, megabytes at most. failed: what was refuted, or why it is open. note: figures found.
-    reached: the functions that it goes through, as walked() has them."""
+    day: when, as in ISO 8601."""
 
     theorem: str
     mechanism: str
@@ -61,7 +62,7 @@ class Result:
     megabytes: int
     failed: tuple[str, ...] = ()
     note: str = ""
-    reached: Mapping[str, str] = field(default_factory=dict)
+    day: str = ""
 
 
 def prove(theorem: Theorem, mechanism: str, patches: Patch | None = None, fresh: bool = False) -> Result:
@@ -80,6 +81,7 @@ def prove(theorem: Theorem, mechanism: str, patches: Patch | None = None, fresh:
 
 
 def _write(folder: Path, result: Result) -> None:
+    result = replace(result, day=datetime.now(UTC).date().isoformat())
     (folder / "result.json").write_text(json.dumps(asdict(result)), encoding="utf-8")
 
 
@@ -160,7 +162,7 @@ def _compiler(run: Run, folder: Path) -> list[str]:
 def _proved(theorem: Theorem, mechanism: str, folder: Path) -> Result:
     """Translate, instrument, prove."""
     programs, run, entry = prover.programs(), theorem.run, f"prove_{theorem.name}"
-    steps = [*_translation(theorem), [*programs["cbmc"], "it.goto", *_options(run, programs)]]
+    steps = [*_translation(theorem), [*programs["cbmc"], "it.goto", *_options(run)]]
     seconds, megabytes, said = 0.0, 0, ""
     for command in steps:
         code, used, said = _bounded(command, folder, run.seconds)
@@ -235,17 +237,12 @@ def _enclosed(theorem: Theorem, mechanism: str, folder: Path) -> Result:
                   failed, note)
 
 
-def _options(run: Run, programs: dict[str, tuple[str, ...]]) -> Iterator[str]:
+def _options(run: Run) -> Iterator[str]:
     yield from ("--unwind", str(run.unwind), "--drop-unused-functions", *CHECKS)
     if run.floats:
         yield "--conversion-check"
     if run.slice:
         yield "--slice-formula"
-    if run.kissat:
-        script = Path(tempfile.gettempdir()) / f"femtorque-kissat-{os.getuid()}"
-        script.write_text(f"#!/bin/sh\nexec {' '.join(programs['kissat'])} -q \"$@\"\n")
-        script.chmod(0o700)
-        yield from ("--external-sat-solver", str(script))
 
 
 def _bounded(command: list[str], folder: Path, seconds: int) -> tuple[int, resource.struct_rusage, str]:
@@ -283,58 +280,59 @@ def _judged(said: str, entry: str) -> tuple[str, int, tuple[str, ...]]:
 # -- all of them ------------------------------------------------------------------------------------------------------
 
 
-def jobs(names: list[str], quick: bool) -> list[tuple[Theorem, str]]:
+def jobs(names: list[str]) -> list[tuple[Theorem, str]]:
     """What to prove: (theorem, mechanism). A name may be the beginning of several."""
-    named = [t for t in every() if not names or t.name.startswith(tuple(names))]
-    wanted = [t for t in named if t.run.quick or not quick]
+    wanted = [t for t in every() if not names or t.name.startswith(tuple(names))]
     if not wanted:
         raise Refused(f"no proof is named {' or '.join(names)}")
     return [(theorem, mechanism) for theorem in wanted for mechanism in theorem.run.mechanisms]
 
 
-def run(work: list[tuple[Theorem, str]], fresh: bool = False, workers: int = WORKERS) -> list[Result]:
-    """Prove all, the longest first where they are told apart by their bounds; results in the order of the work."""
-    prover.programs()  # once, before anybody needs them
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda job: replace(_told(prove(job[0], job[1], fresh=fresh)), reached=walk(*job)), work))
+def changed() -> list[tuple[Theorem, str]]:
+    """Those whose sources are no longer those that they were proved of, and those that are not proved."""
+    kept = {row.which: row.digest for row in results.read()[0] if row.outcome == "proved"}
+    return [(theorem, mechanism) for theorem, mechanism in jobs([])
+            if kept.get((theorem.name, mechanism)) != digest(theorem, mechanism)]
 
 
-def _told(result: Result) -> Result:
-    note = f"; {result.note}" if result.note else ""
-    print(f"{result.outcome:8} {result.theorem} ({result.mechanism}): {result.checks} checks, "
-          f"{result.seconds:.1f} s, {result.megabytes} MB{note}",
-          *(f"\n         {what}" for what in result.failed[:8]), flush=True)
-    return result
+def _one(job: tuple[Theorem, str], fresh: bool) -> tuple[results.Row, dict[str, results.Reached]]:
+    """Prove one, print the outcome; the digest is of the sources as they were before."""
+    of = digest(*job)
+    it = prove(*job, fresh=fresh)
+    note = f"; {it.note}" if it.note else ""
+    print(f"{it.outcome:8} {it.theorem} ({it.mechanism}): {it.checks} claims, {it.seconds:.1f} s, "
+          f"{it.megabytes} MB{note}", *(f"\n         {what}" for what in it.failed[:8]), flush=True)
+    row = results.Row(it.theorem, it.mechanism, it.outcome, it.checks, it.seconds, it.day, of, it.note)
+    return row, of_words(it.mechanism, walk(*job))
 
 
-def _keep(results: list[Result], digests: dict[tuple[str, str], str]) -> None:
-    """Note the results beside the harnesses, each with the digest that its sources had before it was proved; those of
-    proofs that were not run now stay what they were."""
-    new = {(result.theorem, result.mechanism): asdict(result) for result in results}
-    new = {which: row | {"digest": digests[which]} for which, row in new.items()}
-    old = {(row["theorem"], row["mechanism"]): row for row in json.loads(RESULTS.read_text(encoding="utf-8"))}
-    rows = [(old | new).get((theorem.name, mechanism)) for theorem, mechanism in jobs([], quick=False)]
-    RESULTS.write_text(json.dumps([row for row in rows if row], indent=1) + "\n", encoding="utf-8")
+def _keep(made: list[tuple[results.Row, dict[str, results.Reached]]], anew: bool) -> None:
+    """Note the results beside the harnesses; those of proofs that were not run now stay what they were."""
+    rows, files = results.read()
+    known = {row.which: row for row in rows} | {row.which: row for row, _ in made}
+    reached = dict[str, results.Reached]() if anew else files
+    for _, more in made:
+        reached = results.join(reached, more)
+    results.write((known[which] for which in ((t.name, m) for t, m in jobs([])) if which in known), reached)
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="prove")
     parser.add_argument("--fresh", action="store_true", help="prove again what has not changed")
-    parser.add_argument("--quick", action="store_true", help="only what is part of `make test`")
     parser.add_argument("--workers", type=int, default=WORKERS)
     parser.add_argument("names", nargs="*", help="proofs, by the beginning of their names")
     given = parser.parse_args(arguments)
     try:
-        work = jobs(given.names, given.quick)
-        digests = {(theorem.name, mechanism): digest(theorem, mechanism) for theorem, mechanism in work}
-        results = run(work, given.fresh, given.workers)
+        prover.programs()  # once, before anybody needs them
+        work = jobs(given.names) if given.names or given.fresh else changed()
+        with ThreadPoolExecutor(given.workers) as pool:
+            made = list(pool.map(lambda job: _one(job, given.fresh), work))
     except Refused as why:
         print(why, file=sys.stderr)
         return 1
-    if not given.quick:
-        _keep(results, digests)
-    bad = [result for result in results if result.outcome != "proved"]
-    print(f"{len(results) - len(bad)} of {len(results)} proved")
+    _keep(made, anew=given.fresh and not given.names)
+    bad = [row for row, _ in made if row.outcome != "proved"]
+    print(f"{len(made) - len(bad)} of {len(made)} proved")
     return 1 if bad else 0
 
 

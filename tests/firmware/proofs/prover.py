@@ -1,4 +1,4 @@
-"""The prover: CBMC with its solvers, from PATH or from Debian's archive, without touching the system.
+"""The prover, CBMC, from PATH or from Debian's archive, without touching the system.
 
 Debian 13 has it as a package. Older releases run Debian 13's files from a folder of the cache, by that folder's own
 loader and libraries. apt checks their signatures; their versions are pinned here.
@@ -19,12 +19,12 @@ from femtorque.codegen.common.errors import Refused
 
 VERSION = "6.6.0"
 RELEASE = "trixie"
-PINNED = {"cbmc": "6.6.0-4", "kissat": "4.0.2-1"}
+PINNED = {"cbmc": "6.6.0-4"}
 LIBRARIES = ("libc6", "libgcc-s1", "libstdc++6", "minisat", "zlib1g")
-PROGRAMS = ("cbmc", "goto-cc", "goto-instrument", "kissat")
+PROGRAMS = ("cbmc", "goto-cc", "goto-instrument")
 ARCHIVE = "http://deb.debian.org/debian"  # where the machine's own sources name none
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-HINT = f"the proofs take CBMC {VERSION} and kissat: on Debian 13 `apt install cbmc kissat`"
+HINT = f"the proofs take CBMC {VERSION}: on Debian 13 `apt install cbmc`"
 
 
 @cache

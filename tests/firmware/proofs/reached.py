@@ -6,15 +6,17 @@ have a reason for it not to be.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import xml.etree.ElementTree as Xml
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from femtorque.codegen.common.firmware import FIRMWARE
 from tests.firmware.proofs import mechanisms
+from tests.firmware.proofs.results import Reached
 
 ROOMS = ("src", "chip")
 EMITTED = ("three_link", "six_axis", "five_bar", "flexible_arm")  # whose emitted C is looked at
@@ -98,11 +100,13 @@ def emitted() -> dict[str, list[str]]:
     return {name: _defined(text) for name, text in _emitted().items()}
 
 
+@cache
 def _written() -> dict[str, str]:
     paths = sorted(path for room in ROOMS for path in (FIRMWARE / room).rglob("*.[ch]"))
     return {str(path.relative_to(FIRMWARE)): path.read_text(encoding="utf-8") for path in paths}
 
 
+@cache
 def _emitted() -> dict[str, str]:
     return {f"{mechanism}/{name}": text for mechanism in EMITTED
             for name, text in sorted(mechanisms.sources(mechanism).items()) if name.endswith((".c", ".h"))}
@@ -130,18 +134,25 @@ def rooms() -> dict[str, dict[str, list[str]]]:
             for room, head in heads.items()}
 
 
-def missed(results: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], set[int]]:
+def of_words(mechanism: str, words: Mapping[str, str]) -> dict[str, Reached]:
+    """{file as everything() and emitted() name it: what one proof goes through}, of its walk. Of what is emitted for
+    other mechanisms nothing is said."""
+    places, texts = _places(mechanism), _written() | _emitted()
+    found = {}
+    for name, said in words.items():
+        file = places.get(name, f"{mechanism}/{name}")
+        if file in texts:
+            found[file] = Reached(hashlib.sha256(texts[file].encode()).hexdigest()[:16],
+                                  {function: frozenset(lines) for function, lines in _words(said)})
+    return found
+
+
+def missed(files: Mapping[str, Reached]) -> dict[tuple[str, str], frozenset[int]]:
     """{(file, function) that a proof reaches: its lines that none does}; files as everything() and emitted() name
     them."""
-    found: dict[tuple[str, str], set[int]] = {}
-    for row in results:
-        places = _places(row["mechanism"])
-        for name, words in row.get("reached", {}).items():
-            for function, lines in _words(words):
-                which = places.get(name, f"{row['mechanism']}/{name}"), function
-                found[which] = found.get(which, lines) & lines
     ends = _ends()
-    return {which: lines - ends.get(which, set()) for which, lines in found.items()}
+    return {(file, name): lines - ends.get((file, name), frozenset())
+            for file, reached in files.items() for name, lines in reached.functions.items()}
 
 
 def _words(words: str) -> Iterator[tuple[str, set[int]]]:

@@ -1,0 +1,64 @@
+"""What `make test` proves anew: a part of all theorems and seeded errors, chosen by the digest of the tree.
+
+The same tree gives the same choice, any change of it another one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from tests.firmware.proofs import results
+from tests.firmware.proofs.harness import Theorem, every
+from tests.firmware.proofs.seeded import SEEDED, Seeded
+
+ROOT = Path(__file__).resolve().parents[3]
+ROOMS = ("femtorque", "firmware", "mechanisms", "tests")
+KINDS = (".py", ".c", ".h", ".s", ".S", ".ld", ".j2", ".toml", ".txt")
+THEOREMS_S, SEEDED_S = 40.0, 20.0  # of a processor, as the table has it: together within a minute
+UNKNOWN_S = 5.0  # what is not in the table yet
+
+Item = TypeVar("Item")
+
+
+@cache
+def tree() -> str:
+    """The digest of the sources and tests that there are."""
+    it = hashlib.sha256()
+    for path in sorted(path for room in ROOMS for path in (ROOT / room).rglob("*") if path.suffix in KINDS):
+        it.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())
+    return it.hexdigest()
+
+
+def within(items: Iterable[Item], name: Callable[[Item], str], cost: Callable[[Item], float], most: float,
+           by: str) -> list[Item]:
+    """Those that a digest puts first, as many as cost no more than that together."""
+    left, chosen = most, []
+    for item in sorted(items, key=lambda item: hashlib.sha256(f"{by} {name(item)}".encode()).digest()):
+        if cost(item) <= left:
+            left -= cost(item)
+            chosen.append(item)
+    return chosen
+
+
+def theorems() -> list[tuple[Theorem, str]]:
+    """(theorem, mechanism) of those that this tree is to prove anew."""
+    jobs = [(theorem, mechanism) for theorem in every() for mechanism in theorem.run.mechanisms]
+    costs = _costs()
+    return within(jobs, lambda job: f"{job[0].name} {job[1]}", lambda job: costs.get((job[0].name, job[1]), UNKNOWN_S),
+                  THEOREMS_S, tree())
+
+
+def seeded() -> list[Seeded]:
+    """The seeded errors that this tree is to have refuted."""
+    costs = _costs()
+    return within(SEEDED, lambda s: f"{s.theorem} {s.file} {s.old} {s.new}",
+                  lambda s: costs.get((s.theorem, s.mechanism), UNKNOWN_S), SEEDED_S, tree())
+
+
+def _costs() -> dict[tuple[str, str], float]:
+    """{(theorem, mechanism): seconds, half a one for what is around a proof}."""
+    return {row.which: 0.5 + row.seconds for row in results.read()[0]}
