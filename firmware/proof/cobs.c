@@ -18,12 +18,15 @@
 
 #define N FT_FRAME_TX_MAX
 #define ROOM (N + N / BLOCK + 2u)
+_Static_assert(N < 2u * BLOCK, "one block at most is whole");
 
 static uint8_t frame[N + 1u], stuffed[ROOM];
-static uint16_t at[N + 1u];   /* where a byte goes */
-static uint8_t filled[N + 1u]; /* bytes of its block before it */
-static uint8_t ahead[N + 1u]; /* bytes of one block that may begin with it */
-static size_t k;              /* any byte */
+
+/* Where a byte goes, how many of its block are before it, and how many a block has
+ * that begins with it. */
+static uint16_t at[N + 2u];
+static uint8_t filled[N + 2u], ahead[N + 2u];
+static size_t k; /* any byte */
 
 /* Return whether a block is full with this byte, and another one follows. */
 #define FULL(i) (frame[i] != 0u && filled[i] == BLOCK - 1u && (i) + 1u < size)
@@ -33,10 +36,26 @@ static size_t k;              /* any byte */
 #define FIRST(i) ((i) - filled[i])
 #define CODE(i) (at[i] + (frame[i] != 0u ? 1u : 0u))
 
+/* What is defined along the frame, from one byte to the next, or back: every frame
+ * has one such sequence, and it is used where the encoder is. */
+static bool defined(size_t i, size_t size)
+{
+    GIVEN(at[i + 1u] == at[i] + (FULL(i) ? 2u : 1u));
+    GIVEN(filled[i + 1u] == (ENDS(i) ? 0u : filled[i] + 1u));
+    GIVEN(ahead[i] == (frame[i] == 0u            ? 0u
+                       : ahead[i + 1u] >= BLOCK ? BLOCK
+                                                : ahead[i + 1u] + 1u));
+    GIVEN(ahead[i + 1u] <= BLOCK);
+    return true;
+}
+
+static const size_t i; /* the decoder has none */
+
+#define if(...) if (defined(i, size) && (__VA_ARGS__))
 #define for(...) for (__VA_ARGS__) \
     __CPROVER_assigns(i, to, code, code_at, __CPROVER_object_whole(stuffed)) \
     __CPROVER_loop_invariant(i <= size && to == at[i] && filled[i] <= i \
-                             && to <= i + 1u + FIRST(i) / BLOCK) \
+                             && to <= i + (FIRST(i) < BLOCK ? 1u : 2u)) \
     __CPROVER_loop_invariant(code == filled[i] + 1u && code_at == to - code) \
     __CPROVER_loop_invariant(code_at <= to && code_at < ROOM) \
     __CPROVER_loop_invariant(filled[i] < BLOCK || i == size) \
@@ -44,7 +63,7 @@ static size_t k;              /* any byte */
         ahead[FIRST(i)] == (filled[i] + ahead[i] < BLOCK \
                                 ? filled[i] + ahead[i] : BLOCK)) \
     __CPROVER_loop_invariant(FIRST(i) == 0u ? code_at == 0u \
-                                            : stuffed[0] == ahead[0] + 1u) \
+                                            : stuffed[0] == ahead[0u] + 1u) \
     __CPROVER_loop_invariant(FIRST(i) == 0u || code_at > 0u) \
     __CPROVER_loop_invariant(k >= i || (at[k] > 0u && CODE(k) <= to)) \
     __CPROVER_loop_invariant(k >= i || frame[k] == 0u \
@@ -63,34 +82,29 @@ static size_t k;              /* any byte */
 #include "ft_cobs.c"
 
 #undef for
+#undef if
 
 /* What the encoder makes of any frame that a board sends: every byte but zeros is
  * in its place; before every block is its code, the number of its bytes and one
  * more, in the place of the zero before it if there is one; after the last block
  * is one zero, and nothing is written beyond. The codes are no zeros.
- * Run: unwind=500 contracts seconds=600 define=PROOF_ENCODER mechanisms=three_link,eight_link */
+ * Run: unwind=2 contracts seconds=2400 define=PROOF_ENCODER mechanisms=eight_link */
 void prove_cobs_encode(void)
 {
     const size_t size = nondet_size();
-    size_t n, i;
+    size_t n;
 
     GIVEN(size <= N);
     ANYTHING(frame);
-    ahead[N] = 0;
-    for (i = N; i-- > 0;)
-        ahead[i] = i >= size || frame[i] == 0u ? 0u
-                   : ahead[i + 1u] < BLOCK     ? (uint8_t)(ahead[i + 1u] + 1u)
-                                               : BLOCK;
-    at[0] = 1;
-    filled[0] = 0;
-    for (i = 0; i < N; i++) {
-        at[i + 1u] = (uint16_t)(at[i] + (FULL(i) ? 2u : 1u));
-        filled[i + 1u] = ENDS(i) ? 0u : (uint8_t)(filled[i] + 1u);
-    }
+    ANYTHING(at);
+    ANYTHING(filled);
+    ANYTHING(ahead);
+    GIVEN(at[0u] == 1u && filled[0u] == 0u && ahead[size] == 0u);
+    GIVEN(ahead[0u] <= BLOCK);
     k = nondet_size();
     n = ft_cobs_encode(frame, size, stuffed);
     CLAIM(n == at[size] + 1u && n <= size + size / BLOCK + 2u);
-    CLAIM(stuffed[n - 1u] == 0u && stuffed[0] == ahead[0] + 1u);
+    CLAIM(stuffed[n - 1u] == 0u && stuffed[0] == ahead[0u] + 1u);
     GIVEN(k < size);
     CLAIM(frame[k] == 0u || stuffed[at[k]] == frame[k]);
     CLAIM(!ENDS(k) || stuffed[CODE(k)] == ahead[k + 1u] + 1u);

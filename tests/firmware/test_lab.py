@@ -547,6 +547,15 @@ def test_that_another_joint_is_sought_for_without_moving_the_targets_of_the_rest
     assert np.all(after["target"][:, 2] == before["target"][2])
 
 
+def test_that_the_joint_found_is_the_one_sought_for_whatever_was_asked_for_meanwhile():
+    app = seeking()
+    app.run(300)
+    post(app, Jog(next_token(app), 2, 0.1))
+    app.run(900, follow=False)
+    assert app.state == "HOMING" and app.see().refusal != 0
+    assert app.status.unhomed == 1
+
+
 # ---- probe ------------------------------------------------------------------------------------------
 
 

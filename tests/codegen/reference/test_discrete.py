@@ -107,6 +107,20 @@ def test_forms_converge_on_each_other_at_second_order():
     assert order(differences) == pytest.approx(2.0, abs=0.1)
 
 
+@pytest.mark.parametrize("form", [Spatial, Planar])
+def test_a_start_is_a_step_that_has_rested(form):
+    """The first step after it is that of a motion which has stood there before, and at rest it is gravity's torque."""
+    model = at_rate(planar_chain(4), 1000)
+    q, u = np.array([0.4, -0.7, 0.9, 0.2]), np.array([1e-3, -2e-3, 0.5e-3, 1.5e-3])
+    it = form(model)
+    it.start(q)
+    first = it.step(q + 2.0 * u, u)
+    assert first == pytest.approx(it.torque(np.array([q, q, q + 2.0 * u]), np.array([0.0 * u, u]))[0], rel=1e-9)
+    it.start(q)
+    gravity = rnea(model, q, 0.0 * q, 0.0 * q)
+    assert np.abs(it.step(q, 0.0 * u) - gravity).max() < 1e-9 * np.abs(first - gravity).max()
+
+
 def test_a_motion_that_starts_with_a_rate_is_right_from_its_first_sample():
     mechanism = random_chain(np.random.default_rng(3), 5)
     motion = sines([0.5] * 5, [2.0, 3.0, 4.0, 2.5, 3.5], [0.0, 0.5, 1.0, 1.5, 2.0])

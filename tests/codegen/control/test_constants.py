@@ -1,0 +1,252 @@
+"""What firmware is given for a mechanism, against the same numbers worked out by hand from what the file says.
+
+Nothing here asks the code that makes them: numbers are read in ft_config.h and .c as a compiler would read them. Numbers
+of the files are written out again, and what the file has no key for as the pages say it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+
+import pytest
+
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.emit import sources
+from femtorque.codegen.mechanism.reader import load_mechanism
+from tests.support.rig import ROOT
+
+TURN = 2.0 * math.pi / 2**32  # rad of a step of a position on the wire
+METRE = 2.0**-28  # m
+SLIDER = """
+name = "slider"
+gravity = [0.0, 0.0, 0.0]
+control = { rate_hz = 500, knot_hz = 100, observer_hz = 40, host_timeout_s = 0.2 }
+board = { use = "f405rg-4", bus_voltage = 12.0 }
+safety = { stuck_s = 0.5, float_speed = 0.5, jog_speed = 0.2, probe_effort = 0.4, gain_overlay = [0.3, 2.5], \
+electrical = "brake", motion = "hold", brake = { release_s = 0.0501, engage_s = 0.1 } }
+
+[[link]]
+name = "carriage"
+mass = 2.0
+com = [0.0, 0.0, 0.0]
+inertia = [0.01, 0.01, 0.01, 0.0, 0.0, 0.0]
+
+[[joint]]
+name = "rail"
+type = "prismatic"
+parent = "base"
+child = "carriage"
+axis = [1.0, 0.0, 0.0]
+start = 0.1
+limits = { lower = -0.25, upper = 0.4, velocity = 0.5 }
+friction = { viscous = 3.0, coulomb = 4.0 }
+motor = { R = 2.0, L = 1e-3, K = 0.05, gear = 80.0, inertia = 2e-6, sign = -1, channel = 1, continuous = 1.5, \
+thermal_s = 20.0 }
+encoder = { counts = 1000, at = "motor", sign = -1, zero = "stop" }
+home = { at = 0.39, direction = 1, speed = 0.02, effort = 10.0 }
+gains = { ku = 2000.0, kv = 50.0, ki = 100.0 }
+"""
+
+
+@cache
+def _given(name: str) -> tuple[str, str]:
+    mechanism = load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
+    return _texts(mechanism)
+
+
+def _texts(mechanism):
+    made = sources.sources(mechanism, boards.load(mechanism.board.use) if mechanism.board else None)
+    return made["ft_config.h"], made["ft_config.c"]
+
+
+@pytest.fixture(scope="module")
+def slider(tmp_path_factory):
+    path = tmp_path_factory.mktemp("slider") / "slider.toml"
+    path.write_text(SLIDER)
+    return _texts(load_mechanism(path))
+
+
+def _value(text: str) -> float:
+    """A number of C, out of the macros around it."""
+    found = re.search(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", re.sub(r"\b(?:INT|UINT)\d+_C\b|FT_\w+", "", text))
+    assert found, text
+    return float(found[0])
+
+
+def _rows(texts: tuple[str, str], table: str) -> list[dict[str, float]]:
+    """The rows of a table: {member: number}."""
+    body = re.search(rf"{table}\[\w+\] = \{{\n(.*?)\n\}};", texts[1], re.DOTALL)
+    assert body, table
+    return [{name: _value(value) for name, value in re.findall(r"\.(\w+) = ([^\n]*),$", row, re.MULTILINE)}
+            for row in body[1].split("\n    },") if row.strip()]
+
+
+def _defined(texts: tuple[str, str], *names: str) -> list[float]:
+    return [_value(re.search(rf"#define {name} ([^\n/]*)", texts[0])[1]) for name in names]
+
+
+def _same(got: dict[str, float], wanted: dict[str, float]) -> None:
+    assert set(got) == set(wanted)
+    near = {name: pytest.approx(x, rel=2e-7, abs=1.0 if name == "seek_ticks" else 1e-12) for name, x in wanted.items()}
+    assert {name: (x, wanted[name]) for name, x in got.items() if x != near[name]} == {}
+
+
+def _observed(bandwidth: float, hz: float, count: float) -> float:
+    """rad/s or m/s that the observer makes of one count: (1 - p)^2 of it a tick, p = exp(-2 pi f dt)."""
+    return (1.0 - math.exp(-2.0 * math.pi * bandwidth / hz)) ** 2 * count * hz
+
+
+def test_a_joint_that_a_motor_turns_directly():
+    count = 2.0 * math.pi / 8192
+    one = _observed(80.0, 1000.0, count)
+    _same(_rows(_given("three_link"), "ft_joint")[0], {
+        "unit": TURN, "per_unit": 1.0 / TURN, "count": count,
+        "ku": 35.4 * TURN, "kv": 2.0 * 1.62 * 1000.0, "ki": 0.0,
+        "rotor": 2.0 * 3e-3 * 1000.0**2, "viscous": 2e-3 * 1000.0,
+        "coulomb": 0.02, "coulomb_slope": 0.02 * 1000.0 / (2.0 * 0.01), "coulomb_width": 0.01 / 1000.0,
+        "effort": 4.5,  # less than 0.35 * 24 / 1.6 = 5.25 N m at rest
+        "resistance": 1.6 / 0.35, "inductance": 2.5e-3 * 1000.0 / 0.35, "back_emf": 0.35 * 1000.0,
+        "speed": 8.0,
+        "overspeed": (1.25 * 8.0 + 4.0 * one) / 2000.0, "rest": max(0.02 * 8.0, 2.0 * one) / 2000.0,
+        "span": math.pi / 2.0,
+        "following": round(2.0 * 4.5 / 35.4 / TURN), "start": round(0.01 / TURN),
+        "step": 2**19 * 2**11,  # 2^32 / 8192 steps of the wire a count, and the binary digits that 32 bits leave
+        "counts": math.ceil(2.0 * 8.0 / 1000.0 / count) + 4,
+        "lower": math.floor(-3.1 / (256.0 * TURN)), "upper": math.ceil(3.1 / (256.0 * TURN)),
+        "room": math.ceil(3.1 / (256.0 * TURN)) - math.floor(-3.1 / (256.0 * TURN)),
+        "margin": round(0.05 / (256.0 * TURN)), "patience": 100})
+
+
+def test_a_joint_that_slides_with_its_encoder_at_the_motor_behind_a_gear(slider):
+    count = 2.0 * math.pi / (1000 * 80.0)  # 80 rad of the motor a metre
+    constant = 0.05 * 80.0  # N/A
+    effort = constant * 12.0 / 2.0  # at rest; the file sets no limit
+    one = _observed(40.0, 500.0, count)
+    assert effort == 24.0
+    _same(_rows(slider, "ft_joint")[0], {
+        "unit": METRE, "per_unit": 2.0**28, "count": -count,
+        "ku": 2000.0 * METRE, "kv": 2.0 * 50.0 * 500.0, "ki": 100.0 * METRE / 500.0,
+        "rotor": 2.0 * 2e-6 * 80.0**2 * 500.0**2, "viscous": 3.0 * 500.0,
+        "coulomb": 4.0, "coulomb_slope": 4.0 * 500.0 / (2.0 * 0.001), "coulomb_width": 0.001 / 500.0,
+        "effort": effort, "resistance": -2.0 / constant, "inductance": -1e-3 * 500.0 / constant,
+        "back_emf": -constant * 500.0,
+        "speed": 0.5,  # less than 12 / 4 = 3 m/s without load
+        "overspeed": (1.25 * 0.5 + 4.0 * one) / 1000.0, "rest": max(0.02 * 0.5, 2.0 * one) / 1000.0,
+        "span": 1.0,
+        "following": round(2.0 * effort / 2000.0 / METRE), "start": round(0.002 / METRE),
+        "step": round(-count / METRE * 2**16),
+        "counts": math.ceil(2.0 * 0.5 / 500.0 / count) + 4,
+        "lower": math.floor(-0.25 * 2**20), "upper": math.ceil(0.4 * 2**20),
+        "room": math.ceil(0.4 * 2**20) + 2**18, "margin": round(0.005 * 2**20), "patience": 250})
+
+
+def test_a_joint_behind_a_gear_whose_limits_are_its_motor_s():
+    """six_axis is computed for no board's channels: nothing is measured there, so nothing is watched for."""
+    row = _rows(_given("six_axis"), "ft_joint")[0]
+    file = (ROOT / "mechanisms" / "six_axis.toml").read_text()
+    joint = file[file.index('name = "waist"'):]
+    motor = {name: float(re.search(rf"motor = .*?\b{name} = ([\d.e-]+)", joint)[1])
+             for name in ("R", "L", "K", "gear", "inertia")}
+    constant = motor["K"] * motor["gear"]
+    assert row["rotor"] == pytest.approx(2.0 * motor["inertia"] * motor["gear"]**2 * 1e6, rel=1e-6)
+    assert row["resistance"] == pytest.approx(motor["R"] / constant, rel=1e-6)
+    assert row["inductance"] == pytest.approx(motor["L"] * 1000.0 / constant, rel=1e-6)
+    assert row["back_emf"] == pytest.approx(constant * 1000.0, rel=1e-6)
+    velocity, effort = (float(re.search(rf"limits = .*?\b{name} = ([\d.e-]+)", joint)[1])
+                        for name in ("velocity", "effort"))
+    assert row["speed"] == pytest.approx(min(velocity, 48.0 / constant), rel=1e-6)
+    assert row["effort"] == pytest.approx(min(effort, constant * 48.0 / motor["R"]), rel=1e-6)
+    assert (row["ku"], row["kv"], row["ki"]) == (0.0, 0.0, 0.0)
+    assert (row["following"], row["patience"]) == (2**31 - 1, 2**32 - 1)
+
+
+def test_the_modes_of_the_lab_of_a_joint_that_turns():
+    """Defaults: 0.25 of the velocity by hand, 0.1 of it for a jog, 0.3 of the effort for experiments."""
+    count = 2.0 * math.pi / 8192
+    far = 1.1 * 6.2
+    _same(_rows(_given("three_link"), "ft_lab_joint")[0], {
+        "float_velocity": 0.25 * 8.0, "friction_slope": 0.02 / 0.05, "coarse_unit": 256.0 * TURN,
+        "jog_velocity": 0.1 * 8.0, "velocity_step": 0.1 * 8.0 / 0.25 / 1000.0, "stop_distance": 0.5 * 0.25 / 0.8,
+        "probe_torque": 0.3 * 4.5, "seek_velocity": -0.05 * 8.0, "seek_torque": 0.25 * 4.5, "retract": 0.0,
+        "home": 0, "seek": 0, "seek_ticks": math.ceil((1.5 * far / 0.4 + 1.0) * 1000.0),
+        "seek_counts": math.ceil(far / count), "probe_counts": math.ceil(0.35 / count)})
+
+
+def test_the_modes_of_the_lab_of_a_joint_that_slides_to_its_stop(slider):
+    count = 2.0 * math.pi / 80000.0
+    far = 1.1 * 0.65
+    _same(_rows(slider, "ft_lab_joint")[0], {
+        "float_velocity": 0.5 * 0.5, "friction_slope": 4.0 / 0.005, "coarse_unit": 256.0 * METRE,
+        "jog_velocity": 0.2 * 0.5, "velocity_step": 0.1 / 0.25 / 500.0, "stop_distance": 0.5 * 0.25 / 0.1,
+        "probe_torque": 0.4 * 24.0, "seek_velocity": 0.02, "seek_torque": 10.0,
+        "retract": 0.39 - (0.4 - 0.02), "home": round(0.39 / METRE), "seek": 2,
+        "seek_ticks": math.ceil((1.5 * far / 0.02 + 1.0) * 500.0), "seek_counts": math.ceil(far / count),
+        "probe_counts": math.ceil(0.02 / count)})
+
+
+def test_numbers_of_the_whole_mechanism(slider):
+    three = _given("three_link")
+    names = ("FT_LEAD", "FT_RING", "FT_RAMP", "FT_HOST_TIMEOUT", "FT_HOST_LOST", "FT_FOLLOWING_TICKS", "FT_FINE",
+             "FT_DUTY_MAX", "FT_BUS_LOW", "FT_PRESS_TICKS", "FT_TEMPERATURE_MAX")
+    assert _defined(three, *names) == pytest.approx([1, 256, 125, 100, 1000, 50, 11, 1.0, 0.7 * 24.0, 50, 85.0])
+    assert _defined(slider, *names) == pytest.approx([1, 128, 62, 100, 1000, 25, 16, 1.0, 0.7 * 12.0, 25, 85.0])
+    flags = ("FT_FEEDFORWARD", "FT_INTEGRAL", "FT_COULOMB", "FT_MOTORS", "FT_INDUCTANCE", "FT_CURRENT_LOOPS",
+             "FT_BUS_DRIVES", "FT_BRAKE", "FT_OVERLAY")
+    assert _defined(three, *flags) == [1, 0, 1, 1, 1, 0, 0, 0, 0]
+    assert _defined(slider, *flags) == [1, 1, 1, 1, 1, 0, 0, 1, 1]
+    awake = 2  # bridges of this board take 2 ms to wake up: a tick, and one more as it may have begun
+    assert _defined(slider, "FT_BRAKE_OPENS", "FT_BRAKE_CLOSES") == [math.ceil(0.0501 * 500.0) + 1 + awake, 50 + 1]
+    assert _defined(slider, "FT_OVERLAY_LEAST", "FT_OVERLAY_MOST") == [math.ceil(0.3 * 64.0), math.floor(2.5 * 64.0)]
+    high = [(text, volts) for text, volts in ((three, 24.0), (slider, 12.0))]
+    # f405rg-4 measures its bus by 3.3 V times its divider, less than 1.3 times the nominal voltage of 24 V
+    assert all(1.1 * volts <= _defined(text, "FT_BUS_HIGH")[0] <= 1.3 * volts * (1.0 + 1e-6) for text, volts in high)
+    assert _defined(slider, "FT_BUS_HIGH") == pytest.approx([1.3 * 12.0])
+
+
+def test_the_observer_of_a_bandwidth(slider):
+    for texts, bandwidth, hz in ((_given("three_link"), 80.0, 1000.0), (slider, 40.0, 500.0)):
+        pole = math.exp(-2.0 * math.pi * bandwidth / hz)
+        kept, gain = re.search(r"ft_tracking = \{ (.*), (.*) \};", texts[1]).groups()
+        assert (_value(kept), _value(gain)) == pytest.approx((pole**2, 0.5 * (1.0 - pole)**2), rel=1e-7)
+
+
+def test_poses_at_power_up_and_what_motors_carry(slider):
+    steps = re.findall(r"INT64_C\((-?\d+)\), /\* (\w+)", _given("three_link")[1].split("ft_start_pose[")[1])
+    assert steps == [(str(round(at / TURN)), name) for at, name in ((-0.8, "shoulder"), (0.5, "elbow"), (0.4, "wrist"))]
+    assert f"INT64_C({round(0.1 / METRE)}), /* rail" in slider[1].split("ft_start_pose[")[1]
+    heat = re.search(r"ft_heat\[FT_HEATS\] = \{\n(.*?)\n\};", slider[1], re.DOTALL)[1]
+    numbers = [_value(part) for part in re.split(r",\s*", re.sub(r"/\*.*?\*/|[{}]|\.\w+ = ", "", heat)) if part.strip()]
+    assert numbers == pytest.approx([0.0, 1.0 / (0.05 * 80.0 * 1.5), 1.0 / (500.0 * 20.0)], rel=1e-6)
+
+
+def test_what_is_done_about_faults(slider):
+    done = dict(re.findall(r"\[FT_FAULT_(\w+)\] = FT_REACTION_(\w+)", slider[1]))
+    assert {done[name] for name in ("FOLLOWING", "POSITION", "OVERSPEED", "MODE")} == {"HOLD"}
+    assert {done[name] for name in ("UNDER_VOLTAGE", "OVER_VOLTAGE", "OVER_TEMPERATURE", "DRIVER")} == {"BRAKE"}
+    assert {done[name] for name in ("NONE", "HARD_FAULT", "NOT_FINITE", "ENCODER", "KNOT", "CLOCK")} == {"COAST"}
+    assert set(re.findall(r"FT_REACTION_(\w+),", _given("three_link")[1])) == {"COAST"}
+
+
+def test_a_drive_on_a_bus():
+    """Damiao's DM4310, by its manual: 12.5 rad, 30 rad/s, 10 N m; TIMEOUT counts 50 us."""
+    rows = _rows(_given("damiao_arm"), "ft_drive")
+    assert [row["joint"] for row in rows] == [0, 1, 2] and [row["id"] for row in rows] == [1, 2, 3]
+    _same(rows[2], {
+        "joint": 2, "bus": 0, "family": 0, "id": 3, "reply": rows[2]["reply"], "watchdog": 0.02 / 50e-6,
+        "closes": 0, "placed": 1, "zero": 0, "sign": -1.0, "gear": 1.0, "turn": 2**24, "position": 12.5,
+        "velocity": 30.0, "torque": 10.0, "kp": 500.0, "kd": 5.0, "damping": 0.2})
+    count = _rows(_given("damiao_arm"), "ft_joint")[2]["count"]
+    assert count == pytest.approx(-25.0 / 65535.0, rel=1e-7)
+
+
+def test_a_servo_on_a_wire():
+    """Feetech's STS3215: 4096 counts a turn, model 777, limits of torque in thousandths."""
+    ends = [1.91986 * 4096 / (2.0 * math.pi), 1.74533 * 4096 / (2.0 * math.pi)]
+    for row, end in zip(_rows(_given("so101_sts"), "ft_servo"), ends, strict=False):
+        _same(row, {"zero": 2048, "model": 777, "offset": 0, "least": math.floor(2048 - end),
+                    "most": math.ceil(2048 + end), "steps": 1000, "firmware": 0, "limit": 1.0})
+    assert _defined(_given("so101_sts"), "FT_BUS_DRIVES", "FT_BUSES", "FT_WIRES", "FT_WIRE_MOST") == [6, 1, 1, 6]
+    assert _rows(_given("so101_sts"), "ft_joint")[0]["count"] == pytest.approx(2.0 * math.pi / 4096, rel=1e-7)
+    assert _defined(_given("damiao_arm"), "FT_SILENT_TICKS") == [5] == _defined(_given("so101_sts"), "FT_SILENT_TICKS")
