@@ -30,7 +30,6 @@ are named with it, and for the C source: that the compiler translates it rightly
 statements are looked at only where a theorem says so: in queue_struck and outputs_off. That the end of every proof can
 be reached is checked with it, so none holds for want of values.
 
-
 What is not proved is tested, fuzzed and mutated only: what torques the emitted step asks for, but that they are numbers
 below a bound for chains of rigid links, open or closed; and functions that no proof goes through, of which there is
 [a list](#functions). What goes out is bounded for each kind of them: whatever the step asks for, a number or not, the
@@ -55,7 +54,7 @@ there are, and fails where they differ: what stands below is of the present sour
 `make test`, which is all that continuous integration runs, believes that table but for a part that it proves anew:
 theorems of {theorems:.0f} s of a processor together. Of the {errors} errors that are put into the sources on purpose,
 one for every theorem at least, it has those refuted that take {seeded:.0f} s together. Which ones, a digest of the
-whole tree chooses: the same tree gives the same choice, another tree another one. `make bench` has all seeded errors
+whole tree chooses: the same tree gives the same choice, another tree another one. `make bench` has all of these errors
 refuted. `make prove` alone runs what takes longer: {long}.
 
 """

@@ -201,8 +201,9 @@ void prove_queue_push(void)
     END;
 }
 
-/* What is formed ahead of a knot is marked as formed for exactly that step, and
- * while it is being formed for none.
+/* What has been formed ahead of a knot is marked as formed for exactly that step, and
+ * what a motion begins with as that of its first segment; queue_struck has what a
+ * tick finds while either is being formed.
  * Run: unwind=10 mechanisms=three_link,five_bar,summing */
 void prove_queue_prepare(void)
 {

@@ -7,6 +7,7 @@ nothing.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from femtorque.codegen.common.firmware import application
 from femtorque.codegen.toolchain.host_compiler import compiler
 from tests.firmware.mutants import Mutator, Schemata
 from tests.firmware.mutation import TESTS
+from tests.firmware.proofs import sample
 
 ROOT = Path(__file__).resolve().parents[2]
 # held to it; others may be given to mutation.py by hand
@@ -340,6 +342,20 @@ def test_that_a_check_of_what_drives_say_taken_away_turns_a_test_red(tmp_path):
                         "--like", "_hear: .*: (always|never)|^is_setting: .*: never")
     assert alive(outcomes) <= named()
     assert len(outcomes) > 15
+
+
+def test_that_mutants_that_the_tree_chooses_turn_a_test_red(tmp_path):
+    """A part of what `make bench` does of all: files of drives by themselves, whose tests are quick; which of them, and
+    which twenty of their mutants, the digest of the tree says. It takes about 10 s of a
+    processor."""
+    quick = [files for files, tests in ON_BUSES.items() if "bus" not in tests]
+    files, *_ = sorted(quick, key=lambda files: sample.place(files[0], sample.tree()))
+    mutants = Schemata({name: application()[name].read_text() for name in files}).mutants
+    chosen = sorted(map(str, mutants), key=lambda name: sample.place(name, sample.tree()))[:20]
+    like = f"^({'|'.join(map(re.escape, chosen))})$"
+    outcomes = campaign(tmp_path, *files, "--tests", *ON_BUSES[files], "--like", like)
+    assert alive(outcomes) <= named()
+    assert len(outcomes) >= 20
 
 
 @pytest.mark.bench

@@ -1,7 +1,7 @@
 """What firmware is given for a mechanism, against the same numbers worked out by hand from what the file says.
 
-Nothing here asks the code that makes them: numbers are read in ft_config.h and .c as a compiler would read them. Numbers
-of the files are written out again, and what the file has no key for as the pages say it.
+Nothing here asks the code that makes them: numbers are read in ft_config.h and .c as a compiler would read them.
+Numbers of the files are written out again, and what the file has no key for as the pages say it.
 """
 
 from __future__ import annotations

@@ -33,11 +33,16 @@ def tree() -> str:
     return it.hexdigest()
 
 
+def place(name: str, by: str) -> bytes:
+    """What names are put in order by: another one for every digest."""
+    return hashlib.sha256(f"{by} {name}".encode()).digest()
+
+
 def within(items: Iterable[Item], name: Callable[[Item], str], cost: Callable[[Item], float], most: float,
            by: str) -> list[Item]:
     """Those that a digest puts first, as many as cost no more than that together."""
     left, chosen = most, []
-    for item in sorted(items, key=lambda item: hashlib.sha256(f"{by} {name(item)}".encode()).digest()):
+    for item in sorted(items, key=lambda item: place(name(item), by)):
         if cost(item) <= left:
             left -= cost(item)
             chosen.append(item)
