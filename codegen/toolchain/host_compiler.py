@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import tempfile
@@ -23,6 +24,7 @@ from femtorque.codegen.common.errors import Refused
 
 Precision = Literal["single", "double"]
 WARNINGS = ("-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wdouble-promotion", "-Werror")
+LAYOUTS = "layouts.c"  # checks at compile time alone
 LIBRARY = "library.so"  # the one file of an entry in the cache
 ARITHMETIC = ("-ffp-contract=off",)  # one rounding an operation: what makes host and chip agree
 LIGHTLY = ("-O1",)  # optimised: for what takes longer to compile than it runs
@@ -57,10 +59,38 @@ def library(
 def build(
     sources: dict[str, str], cdef: str, precision: Precision = "single", flags: tuple[str, ...] = ("-O2",)
 ) -> tuple[cffi.FFI, Any]:
-    """Compile C files as `library` does and load them; returns (ffi, lib) with the declarations `cdef`."""
+    """Compile C files as `library` does and load them; returns (ffi, lib) with the declarations `cdef`.
+
+    Raises Refused, too, where a struct of `cdef` is not laid out as the header lays it out that defines it.
+    """
     ffi = cffi.FFI()
     ffi.cdef(cdef)
-    return ffi, ffi.dlopen(str(library(sources, precision, flags)))
+    return ffi, ffi.dlopen(str(library(sources | {LAYOUTS: layouts(ffi, sources)}, precision, flags)))
+
+
+def layouts(ffi: cffi.FFI, sources: dict[str, str]) -> str:
+    """C that compiles only if every struct of a header has the size, and its members the offsets and sizes, that `ffi`
+    knows: what Python reads and writes is then what C means. Raises ValueError where no header defines one."""
+    headers = {name: text for name, text in sorted(sources.items()) if name.endswith(".h")}
+    included: list[str] = []
+    checks: list[str] = []
+    typedefs, structs, _ = ffi.list_types()
+    for name in (*typedefs, *(f"struct {tag}" for tag in structs)):
+        kind = ffi.typeof(name)
+        defined = re.compile(rf"\}}\s*{name};|\b{name}\s*\{{")
+        header = next((file for file, text in headers.items() if defined.search(text)), None)
+        if kind.kind != "struct" or kind.fields is None:
+            continue
+        if header is None:
+            raise ValueError(f"no header defines {name}, so that nothing holds its layout")
+        included += [header] if header not in included else []
+        checks.append(f"sizeof({name}) == {ffi.sizeof(name)}u")
+        checks += [f"offsetof({name}, {member}) == {field.offset}u "
+                   f"&& sizeof((({name} *)0)->{member}) == {ffi.sizeof(field.type)}u"
+                   for member, field in kind.fields if field.bitsize < 0]
+    lines = [f"extern char layout_{k}[({check}) ? 1 : -1];" for k, check in enumerate(checks)]
+    return "\n".join(["#include <stddef.h>", *(f'#include "{name}"' for name in included), *lines,
+                      "extern char layout_all;", ""])
 
 
 def _compile(sources: dict[str, str], options: tuple[str, ...], out: Path) -> None:

@@ -3,66 +3,10 @@
  * and a plant. One whose steps are in C is lent, too; others are asked in
  * Python to go on. In C because a current loop comes through here twenty
  * thousand times a second. */
-#include "lent.h"
-#include "plant_steps.h"
+#include "coupled.h"
 
 #include <math.h>
 #include <string.h>
-
-#define MOST 32     /* joints */
-#define CHANNELS 19 /* of a converter */
-
-/* A pin that is as a compare value says; follows 0: it is low. */
-typedef struct {
-    int32_t timer, channel, follows, inverted;
-    double top;
-} pin;
-
-enum { FLOATS, SIGNED, ANTIPHASE, HALVES };
-
-/* port, pin: of the direction, -1 where that is no output and thus low. wire:
- * see hil/board/power_stage.py. */
-typedef struct {
-    int32_t kind, port, pin;
-    pin one, other;
-    double sign, wire;
-} bridge;
-
-enum { STEADY, IN_LINE, SHUNT };
-
-/* What is on an analogue pin. sign: of the current at the sensor against the
- * motor's; below: the low switch that a shunt's current goes through. */
-typedef struct {
-    int32_t kind, joint;
-    double zero, sign, slope, low, high;
-    pin below;
-} sense;
-
-/* held: something holds an arm at rest up; stopped: brakes are closed, it is at
- * rest, and all terminals float. */
-typedef struct {
-    lent *chip;
-    double seconds_before, hz;
-    int64_t cycles_then;
-    double together, grip;
-    int32_t held, stopped, joints;
-    double plant_at, changed_at, bus, terminals[MOST];
-    bridge bridges[MOST];
-    sense senses[LENT_CONVERTERS][CHANNELS];
-    double origin[MOST], per_unit[MOST]; /* of the encoders */
-    int64_t counted[MOST]; /* by them, of a plant in Python */
-    plant_steps *plant;  /* takes no steps: they are in Python */
-    int32_t place[MOST]; /* of the motors among the plant's joints */
-    void (*finish)(double h, int64_t left); /* steps that C leaves */
-    void (*pass)(double time, int32_t held); /* of a plant in Python */
-    double (*count)(const lent_timer *t, double cycle);
-} coupled;
-
-void coupled_change(void *board);
-void coupled_bring_up(void *board);
-double coupled_volts(void *board, int32_t converter, uint32_t channel,
-                     double from, double to);
-int64_t coupled_counts(void *board, int32_t joint);
 
 static double seconds(const coupled *b)
 {

@@ -38,5 +38,6 @@ int64_t coupled_counts(void *board, int32_t joint);
 @cache
 def library() -> tuple[cffi.FFI, Any]:
     """(ffi, lib)."""
-    own = {"coupled.c": (Path(__file__).parent / "coupled.c").read_text(encoding="utf-8")}
+    folder = Path(__file__).parent
+    own = {name: (folder / name).read_text(encoding="utf-8") for name in ("coupled.c", "coupled.h")}
     return host_compiler.build(PLANT_STEPS | headers() | own, _CDEF)

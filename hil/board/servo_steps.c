@@ -1,31 +1,9 @@
 /* What hil/board/buses.py does between two looks at servos on a wire: each
  * gives its motor a voltage for an interval, then the plant goes on under
  * these. In C because that is ten thousand times a second. */
-#include "plant_steps.h"
-#include "sts_motor.h"
+#include "servo_steps.h"
 
 #include <math.h>
-
-/* One servo. sign, turns: which way it turns, and turns of its output per turn
- * of the joint, signed. gear, output: of the plant's joints, the motor's and the
- * one that leans on it, which may be the same. */
-typedef struct {
-    sts_motor *motor;
-    double sign, turns;
-    int64_t gear, output;
-} served;
-
-/* h: s of an interval. left: steps of `step` seconds that the plant has left in
- * the interval in which it stopped. */
-typedef struct {
-    plant_steps *plant;
-    int64_t servos;
-    served *served;
-    double h, step;
-    int64_t left;
-} servo_line;
-
-int64_t servo_steps(servo_line *line, double since, int64_t from, int64_t to);
 
 /* Add up what both sides of a gear do. */
 static double both(const served *s, const double *of_joints)

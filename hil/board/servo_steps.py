@@ -100,5 +100,6 @@ def _inside(plant: Driven) -> tuple[Lendable | None, Places, Places]:
 
 @cache
 def _library() -> tuple[cffi.FFI, Any]:
-    own = {"servo_steps.c": (Path(__file__).parent / "servo_steps.c").read_text(encoding="utf-8")}
+    folder = Path(__file__).parent
+    own = {name: (folder / name).read_text(encoding="utf-8") for name in ("servo_steps.c", "servo_steps.h")}
     return host_compiler.build(PLANT_STEPS | sources() | own, _CDEF)

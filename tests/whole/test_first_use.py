@@ -80,7 +80,7 @@ POINTS: dict[str, tuple[str, ...]] = {
         "codegen/motion/test_trajectory.py::test_milliseconds_are_refused_and_slow_seconds_are_not",
     ),
     "it is a package that people can install": (
-        "whole/test_wheel.py::test_site_packages_receives_four_packages_and_no_other_name",
+        "whole/test_wheel.py::test_site_packages_receives_one_package_and_no_other_name",
         "whole/test_wheel.py::test_the_metadata_are_fit_for_a_package_index",
         "whole/test_api.py::test_the_names_are_few_and_have_a_version",
         "whole/test_api.py::test_every_public_member_stands_on_the_page_with_words",
