@@ -34,6 +34,11 @@ def render(model: Model) -> dict[str, str]:
     return files | {name: template(name).render(context) for name in ("ft_flexible.h", "ft_flexible.c")}
 
 
+def tables(step: FlexibleStep) -> list[dict[str, str]]:
+    """The rows of all tables of ft_flexible.c: a title, and literals of C by name."""
+    return [*_modes(step), *_draws(step), *_springs(step)]
+
+
 def _modes(step: FlexibleStep) -> list[dict[str, str]]:
     """The table of modes, in the order of the state."""
     dt, rows = step.tree.dt, []

@@ -1,14 +1,36 @@
-"""The parameters that the numbers of an emitted step are made of, by link: what the C says of them in its comments."""
+"""The parameters that the numbers of an emitted step are made of, by link: what the C says of them in its comments.
+
+`beside` has those that belong to no link's inertia: turns and places of joints, the tick, modes of flexible links.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
 from femtorque.codegen.common.elementary import square
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.common.vectors import product
+from femtorque.codegen.emit import flexible as elastic_source
+from femtorque.codegen.emit.closed import LEAST, PACE
+from femtorque.codegen.emit.modes import POSITION, RATE
+from femtorque.codegen.emit.newmark import TERMS_DOUBLE
+from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.model.kinematics import frame_to_axis
+from femtorque.codegen.model.loop_assembly import SINGULAR, assemble
+from femtorque.codegen.reference.discrete import PACE_OF_CORRECTION, SWING
+from femtorque.codegen.step.c_text import LITERAL
 from femtorque.codegen.step.closed import LoopStep
 from femtorque.codegen.step.flexible import FlexibleStep
-from femtorque.codegen.step.made_of import Parameter, made_of, of_links, of_pieces
-from femtorque.codegen.step.search import step_of
+from femtorque.codegen.step.frames import Members
+from femtorque.codegen.step.instant import InstantTorque, InstantWeight
+from femtorque.codegen.step.made_of import AXES, Parameter, made_of, of_links, of_pieces, solids
+from femtorque.codegen.step.planar import PlanarStep
+from femtorque.codegen.step.search import instant_of, step_of
+
+SAME = 1e-9  # of a mass: it is the unit of masses
+GRAVITY, LOOPS, METHOD = "gravity", "loops", "method"
 
 
 def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
@@ -16,9 +38,108 @@ def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
     if model.mechanism.flexible:
         step = FlexibleStep(model)
         return dict(zip((piece.name for piece in step.tree.pieces), of_pieces(step), strict=True))
-    if model.scheme == "newmark":
-        rows = of_links(model, 1.0 / square(model.dt))
-    else:
-        closed = model.mechanism.constrained
-        rows = made_of(step_of(model, [a.members for a in LoopStep(assemble(model)).angles] if closed else ()))
-    return dict(zip((body.joint.child for body in model.bodies), rows, strict=True))
+    rows = (of_links(model, 1.0 / square(model.dt)) if model.scheme == "newmark"
+            else made_of(step_of(model, _shared(model))))
+    return dict(zip(_names(model), rows, strict=True))
+
+
+def at_an_instant(model: Model) -> dict[str, tuple[Parameter, ...]]:
+    """The same of ft_rnea and ft_gravity, which flexible links do not have."""
+    if model.mechanism.flexible:
+        return {}
+    both = [made_of(instant_of(model, form, _shared(model))) for form in (InstantTorque, InstantWeight)]
+    return {name: a + b for name, a, b in zip(_names(model), *both, strict=True)}
+
+
+def beside(model: Model) -> dict[str, tuple[Parameter, ...]]:
+    """What else the numbers of the C are made of, by the link or part of the mechanism that it belongs to."""
+    if model.mechanism.flexible:
+        return _of_beams(FlexibleStep(model))
+    found = _of_frames(model)
+    if model.mechanism.modes or model.mechanism.constrained:
+        found[METHOD] = tuple(Parameter(name, value, "", ("control",), value) for name, value in (
+            ("PACE", PACE), ("LEAST", LEAST), ("FARTHEST", PACE_OF_CORRECTION), ("SWING", SWING),
+            ("POSITION", POSITION), ("RATE", RATE)))
+    if model.mechanism.constrained:
+        found[LOOPS] = tuple(_of_loops(model))
+    elif model.scheme == "newmark":
+        control = model.mechanism.control
+        found[METHOD] = tuple(Parameter(name, value, "", ("control",), value) for name, value in (
+            ("1/beta", 1.0 / control.beta), ("1/(2 beta) - 1", 1.0 / (2.0 * control.beta) - 1.0),
+            ("gamma", control.gamma), ("1 - gamma", 1.0 - control.gamma),
+            *((f"1/{k}", 1.0 / k) for k in range(1, 2 * TERMS_DOUBLE, 2))))
+    elif isinstance(step := step_of(model), PlanarStep):
+        of_unit = {name for body in step.tree.bodies if abs(body.mass / step.mass_unit - 1.0) < SAME
+                   for name in (x for i in body.mass_of for x in solids(model)[i])}
+        for body, name, reach in zip(model.bodies, _names(model), step.reach, strict=True):
+            ends = [model.bodies[k].joint.name for k in body.children[:1]] or [name]
+            value = reach * step.length_unit
+            found[name] += (Parameter("|r| sqrt(M) / tick", value, "(N m)^1/2", (*ends, *sorted(of_unit)), value),)
+    return found
+
+
+def _names(model: Model) -> list[str]:
+    return [body.joint.child for body in model.bodies]
+
+
+def _shared(model: Model) -> list[Members]:
+    return [a.members for a in LoopStep(assemble(model)).angles] if model.mechanism.constrained else []
+
+
+def _vector(name: str, v: NDArray[np.float64], unit: str, origin: str, scale: float = 1.0) -> Iterable[Parameter]:
+    return (Parameter(f"{name}_{axis}", float(x), unit, (origin,), float(x) * scale)
+            for axis, x in zip(AXES, v, strict=True) if x)
+
+
+def _of_frames(model: Model) -> dict[str, tuple[Parameter, ...]]:
+    """Turns and places of joints, in the links' axes and with z along the joints, and gravity over the tick."""
+    found, Q = {}, [frame_to_axis(body.axis) for body in model.bodies]
+    for body, own in zip(model.bodies, Q, strict=True):
+        parent, joint = np.eye(3) if body.parent == GROUND else Q[body.parent], body.joint.name
+        rows = [*_vector("l", body.p0, "m", joint), *_vector("l", product(parent.T, body.p0), "m", joint)]
+        for R in (product(parent.T, body.R0, own), body.R0):
+            rows += [row for k, name in enumerate("XYZ") for row in _vector(name, R[:, k], "", joint)]
+        found[body.joint.child] = (*rows, *_vector("axis", body.axis, "", joint))
+    scale = square(model.dt)
+    found[GRAVITY] = tuple(row for k in (1.0, 0.5) for row in _vector("g", model.gravity, "m/s^2", GRAVITY, k * scale))
+    return found
+
+
+def _of_loops(model: Model) -> Iterable[Parameter]:
+    """Of the closure, whose lengths are in units of the mechanism's size, and of how it is followed."""
+    assembly = assemble(model)
+    size = assembly.length
+    yield Parameter("1/size", 1.0 / size, "1/m", (LOOPS,), 1.0 / size)
+    for body in model.bodies:
+        yield from _vector("l", body.p0, "m", body.joint.name, 1.0 / size)
+    for cut in assembly.equations.cuts:
+        for side in (cut.a, cut.b):
+            yield from _vector("anchor", side.p, "m", cut.loop.name, 1.0 / size)
+    for joint, scale in zip(assembly.dependent, assembly.scale, strict=True):
+        least = square(SINGULAR * float(scale))
+        yield Parameter("least pivot^2", least, "", (model.bodies[joint].joint.name,), least)
+    weights = assembly.weights()
+    for joint, weight in zip(assembly.actuated, weights, strict=True):
+        value = float(weight)
+        yield Parameter("weight", value, "", (model.bodies[joint].joint.name,), value / float(weights.max()))
+
+
+def _of_beams(step: FlexibleStep) -> dict[str, tuple[Parameter, ...]]:
+    """Places of the pieces; of flexible links the tables of ft_flexible.c, and the mass's moments along the link."""
+    found: dict[str, tuple[Parameter, ...]] = {}
+    for row in elastic_source.tables(step):
+        title = row["title"]
+        name, _, mode = title.partition(", ")
+        found[name] = found.get(name, ()) + tuple(
+            Parameter(f"{what} ({mode})" if mode else what, float(x), "", (name,), float(x))
+            for what, text in row.items() if what != "title" for x in LITERAL.findall(text))
+    for piece in step.tree.pieces:
+        rows = [*_vector("l", piece.p0, "m", piece.name),
+                *(row for k, name in enumerate("XYZ") for row in _vector(name, piece.R0[:, k], "", piece.name))]
+        found[piece.name] = found.get(piece.name, ()) + tuple(rows)
+        if (link := piece.link) is not None:
+            m, L, k = link.mass, link.length, step.unit
+            found[link.name] = found.get(link.name, ()) + (
+                Parameter("m L / 2", m * L / 2.0, "kg m", (link.name,), k * m * L / 2.0),
+                Parameter("m L^2 / 3", m * square(L) / 3.0, "kg m^2", (link.name,), k * m * square(L) / 3.0))
+    return found

@@ -109,14 +109,19 @@ def generate(mechanism: Mechanism, out: Path, force: bool = False, library: str 
     return [out / name for name in files]
 
 
+def model_sources(model: Model) -> dict[str, str]:
+    """All C of the model: the step, an external wrench where there are no loops, torques at an instant."""
+    mechanism, files = model.mechanism, step_sources(model)
+    if not mechanism.flexible and not mechanism.constrained:
+        files |= wrench_source.render(model)
+    return files | (rnea_source.units(mechanism) if mechanism.flexible else rnea_source.render(model))
+
+
 def _alone(mechanism: Mechanism, library: str | None) -> dict[str, str]:
     """{path: text} of the folder."""
     supported(mechanism)
     model = model_of(mechanism)
-    files = step_sources(model)
-    if not mechanism.flexible and not mechanism.constrained:
-        files |= wrench_source.render(model)
-    files |= rnea_source.units(mechanism) if mechanism.flexible else rnea_source.render(model)
+    files = model_sources(model)
     words = readme.render(model, sorted(files), library is not None)
     return (files if library is None else library_source.render(mechanism, files, library)) | words
 

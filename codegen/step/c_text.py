@@ -5,6 +5,7 @@ The only module that knows how C writes a node: names of arrays and frames, unit
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -26,6 +27,7 @@ from femtorque.codegen.step.graph import (
 NEVER = 1_000_000
 WIDTH = 76  # columns, without the indentation of a function
 DIGITS = 14  # of a constant; the next ones differ from one computer's linear algebra to another's
+LITERAL = re.compile(r"\bFT_C\((-?[0-9.]+(?:e[-+]?[0-9]+)?)\)")  # a constant as it stands in C
 SHORT, AGREEING = 9, 12  # a number of so many digits that agrees to so many digits is meant
 
 METRE, TURN = "FT_METRE_UNIT", "FT_TURN_UNIT"

@@ -6,7 +6,6 @@ show alone, but for the section of a link whose file gives none (NOMINAL): a rig
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -33,6 +32,7 @@ from femtorque.codegen.model.flexible_link import beam_elements, elastic_link
 from femtorque.codegen.model.kinematics import accumulation, lambda_matrix, levers, offsets, pose
 from femtorque.codegen.model.loop_assembly import Assembly, assemble
 from femtorque.codegen.model.modes import has_modes, in_mode
+from femtorque.codegen.step.c_text import LITERAL
 from femtorque.codegen.step.scheme import model_of
 
 Array = NDArray[np.float64]
@@ -40,7 +40,6 @@ Array = NDArray[np.float64]
 NOMINAL = Section(area=np.pi * 0.01**2, radius=0.01, E=210e9, poisson=0.3)  # a round steel bar of 20 mm
 EVERYWHERE = 0.37  # rad or m from the start, a pose without symmetry: zeros there are zeros of the structure
 NONE = 1e-12  # of a matrix' largest entry: less is a zero of the structure
-LITERAL = re.compile(r"\bFT_C\((-?[0-9.]+(?:e[-+]?[0-9]+)?)\)")
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,8 @@ def elements(
                                                help="this link alone, with its matrices")] = None,
     shown: Annotated[Path | None, typer.Option("--page", metavar="OUT.html", show_default=False,
                                                help="draw matrices and patterns beside the arm")] = None,
+    number: Annotated[str | None, typer.Option("--find", metavar="NUMBER", show_default=False,
+                                               help="say what this number of the emitted C is made of")] = None,
     force: Force = False,
     json: Json = False,
 ) -> Answer:
@@ -124,6 +126,8 @@ def elements(
     from femtorque.codegen.verify.elements import elements_of
     from femtorque.codegen.verify.elements_tables import renderable
 
+    if number is not None:
+        return _number(mech, number, link or shown)
     if shown is not None:
         check_page(shown)
         claim(shown, page("elements"), force)
@@ -137,6 +141,18 @@ def elements(
 
     write(found, shown)
     return Answer(found.data() | {"page": shown}, Group(text, f"{shown}"))
+
+
+def _number(mech: Path, number: str, more: object) -> Answer:
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.verify.find import Search
+
+    if more is not None:
+        raise BadInput("command line", "--find", number, "goes with MECH alone", "leave out LINK and --page")
+    search = Search.of(load_mechanism(mech))
+    found = search.find(number)
+    return Answer({"found": [search.data(one) for one in found]},
+                  "\n".join(line for one in found for line in search.lines(one)))
 
 
 def _most_hz(mechanism: Mechanism) -> int | None:

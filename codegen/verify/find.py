@@ -1,0 +1,248 @@
+"""A number of the emitted C found again: where it stands, and which of the file's parameters it is made of.
+
+A number is one parameter of a link, exactly or but for a plain factor; or a product or quotient of two, which is said;
+or it stands in a template and is the same for every mechanism. What is none of these is a sum of several, and its
+place says of whom. Literals have 14 digits, so that what agrees with one is it and no neighbour.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from femtorque.codegen import emit
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.emit.parameters import METHOD, at_an_instant, beside, parameters
+from femtorque.codegen.emit.sources import model_sources
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.modes import has_modes, in_mode
+from femtorque.codegen.step.c_text import LITERAL
+from femtorque.codegen.step.made_of import AXES, PAIRS, Parameter
+from femtorque.codegen.step.scheme import model_of
+
+AGREES = 1e-12  # of a number: as much as short literals are rounded by
+FACTORS = (1.0, 2.0, 0.5, 4.0, 0.25)
+MOST, PLACES = 4, 6  # products and places that are named
+UNITS = {"mass": " kg", "com": " m", "inertia": " kg m^2", "length": " m", "xyz": " m", "rpy": " rad", "axis": "",
+         "a": " m", "b": " m"}
+GIVEN = re.compile(r"-?([0-9]+\.?[0-9]*|\.[0-9]+)(?:e([-+]?[0-9]{1,2}))?")
+SAYS = re.compile(r"/\* (?!Of )(.*?)(?:\*/|$)")
+PARAMETER, COMBINED, SUM = "parameter", "combined", "sum"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a number stands. block: the comment above it; link: of the mechanism, where the block is of one."""
+
+    file: str
+    line: int
+    code: str
+    block: str
+    link: str | None
+
+
+@dataclass(frozen=True)
+class Made:
+    """One way to make a number: factor times parameters[0], times or by parameters[1]. links: whose they are."""
+
+    factor: float
+    links: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    by: bool = False
+
+    def __str__(self) -> str:
+        joined = (" / " if self.by else " * ").join(f"{p.name} of {link}" for p, link in
+                                                     zip(self.parameters, self.links, strict=True))
+        return joined if self.factor == 1.0 else f"{self.factor:g} * {joined}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """kind: parameter, combined, sum or method. made: what it is, or may be, made of; of a sum: what its block is."""
+
+    literal: str
+    kind: str
+    places: tuple[Place, ...]
+    made: tuple[Made, ...]
+
+
+@dataclass(frozen=True)
+class Search:
+    """All numbers of a mechanism's C. rows: (link, parameter), the step's own first; own: how many these are."""
+
+    mechanism: Mechanism
+    rows: tuple[tuple[str, Parameter], ...]
+    own: int
+    places: dict[str, tuple[Place, ...]]
+
+    @staticmethod
+    def of(mechanism: Mechanism) -> Search:
+        model = model_of(mechanism)
+        models = ([Model.of(in_mode(mechanism, mode.name)) for mode in mechanism.modes] if has_modes(mechanism)
+                  else [model])
+        own = _flat(table(one) for one in models for table in (parameters, at_an_instant))
+        files = model_sources(model)
+        links = {link.name for link in mechanism.links}
+        places: dict[str, list[Place]] = {}
+        for name, text in sorted(files.items()):
+            for literal, place in _places(name, text, links):
+                places.setdefault(literal, []).append(place)
+        return Search(mechanism, own + _flat(map(beside, models)), len(own),
+                      {literal: tuple(found) for literal, found in places.items()})
+
+    def find(self, number: str) -> tuple[Found, ...]:
+        """All literals that a number means, to its own digits. Raises BadInput if there is none, or it is no number."""
+        digits = number.removeprefix("-").removeprefix("FT_C(").removesuffix(")").removesuffix("f").lstrip("-")
+        if not (given := GIVEN.fullmatch(digits)):
+            raise BadInput("command line", "--find", number, "is not a number as it stands in C",
+                           "for example 0.78671328671329")
+        value, half = float(digits), 0.5 * _last(given)
+        exact = [literal for literal in self.places if float(literal) == value]
+        near = exact or [literal for literal in self.places if abs(float(literal) - value) <= half]
+        if not near:
+            nearest = min(self.places, key=lambda literal: abs(float(literal) - value), default="none")
+            raise BadInput("command line", "--find", number, f"is no number of the C of {self.mechanism.name}",
+                           f"the nearest is {nearest}")
+        return tuple(self.explain(literal) for literal in sorted(near, key=float))
+
+    def explain(self, literal: str) -> Found:
+        """Of a literal of the C."""
+        value, places = float(literal), self.places[literal]
+        links = {place.link for place in places}
+        if value == 0.0 or all(place.code in _templates() for place in places):
+            return Found(literal, METHOD, places, ())
+        if alone := _distinct(Made(k, (link,), (row,)) for k in FACTORS for link, row in self.rows
+                              if _same(k * row.number, value)):
+            plain = tuple(made for made in alone if made.factor == alone[0].factor)
+            here = tuple(made for made in plain if made.links[0] in links) or plain
+            return Found(literal, METHOD if here[0].links == (METHOD,) else PARAMETER, places, here)
+        if pairs := sorted(_distinct(self._pairs(value)), key=lambda made: (not links & set(made.links), made.factor)):
+            return Found(literal, COMBINED, places, tuple(pairs[:MOST]))
+        near = {link for link, row in self.rows[:self.own] if links & {link, *row.origin}}
+        return Found(literal, SUM, places, _distinct(Made(1.0, (link,), (row,)) for link, row in self.rows[:self.own]
+                                                     if link in near))
+
+    def _pairs(self, value: float) -> Iterable[Made]:
+        for i, (a, x) in enumerate(self.rows):
+            for j, (b, y) in enumerate(self.rows):
+                for k in FACTORS[:3]:
+                    if j >= i and _same(k * x.number * y.number, value):
+                        yield Made(k, (a, b), (x, y))
+                    if y.number and _same(k * x.number / y.number, value):
+                        yield Made(k, (a, b), (x, y), True)
+
+    def origin(self, parameter: Parameter) -> list[dict[str, Any]]:
+        """The file's own masses, inertias and lengths behind a parameter."""
+        m = self.mechanism
+        found: list[dict[str, Any]] = []
+        for name in parameter.origin:
+            joints = [joint for joint in m.joints if joint.name == name]
+            bodies = [body for body in (*m.links, *m.payloads) if body.name == name]
+            loops = [loop for loop in m.loops if loop.name == name]
+            data: dict[str, Any] = {"name": name}
+            for body in bodies:
+                data |= {"mass": body.mass, "com": body.com, "inertia": body.inertia}
+                if beam := getattr(body, "beam", None):
+                    data |= {"length": beam.length}
+            for joint in joints if not bodies else []:
+                data |= {"xyz": joint.xyz, "rpy": joint.rpy, "axis": joint.axis}
+            for loop in loops:
+                data |= {"a": loop.a.xyz, "b": loop.b.xyz}
+            found.append(data)
+        return found
+
+    def lines(self, found: Found) -> list[str]:
+        """For a terminal."""
+        many = "is one of these, which are the same number" if len(found.made) > 1 else "is"
+        head = {
+            PARAMETER: f"{found.literal} {many}:",
+            COMBINED: f"{found.literal} is no parameter of one link alone: it is a product or quotient of two,",
+            SUM: f"{found.literal} is no parameter of one link alone: it is a sum over several, in which may be",
+            METHOD: f"{found.literal} is a number of the method, the same for every mechanism",
+        }[found.kind]
+        said, behind = [head], {}
+        for made in found.made:
+            said.append(f"  {made}")
+            for row in made.parameters:
+                together = " together" if len(row.origin) > 1 else ""
+                times = f", here times {row.number / row.value:.9g}" if row.number != row.value else ""
+                said.append(f"    {row.name} = {row.value:.9g}{f' {row.unit}' if row.unit else ''}, of "
+                            f"{' and '.join(row.origin)}{together}{times}")
+                behind |= {origin["name"]: origin for origin in self.origin(row)}
+        said += [f"  {name}: {'; '.join(parts)}" for name, origin in behind.items() if (parts := _file_says(origin))]
+        said += [f"  {place.file}:{place.line}  {place.code}" for place in found.places[:PLACES]]
+        if len(found.places) > PLACES:
+            said.append(f"  and {len(found.places) - PLACES} more places")
+        return said
+
+    def data(self, found: Found) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {
+            "number": found.literal, "kind": found.kind, "places": [vars(place) for place in found.places],
+            "made_of": [{"factor": made.factor, "divided": made.by, "parameters": [
+                {"link": link, "name": row.name, "value": row.value, "unit": row.unit, "in_c": row.number,
+                 "origin": self.origin(row)} for link, row in zip(made.links, made.parameters, strict=True)]}
+                for made in found.made],
+        }
+
+
+def _file_says(origin: dict[str, Any]) -> list[str]:
+    return [f"{key} {_written(value)}{UNITS[key]}" for key, value in origin.items() if key in UNITS]
+
+
+def _written(value: object) -> str:
+    """A number, a vector in brackets, or the six numbers of an inertia by name."""
+    x = np.asarray(value, dtype=np.float64)
+    if x.ndim == 2:
+        return " ".join(f"{AXES[r]}{AXES[c]} {x[r, c]:.6g}" for r, c in PAIRS if r == c or x[r, c])
+    return f"[{', '.join(f'{one:.6g}' for one in x)}]" if x.ndim else f"{x:.6g}"
+
+
+def _flat(tables: Iterable[dict[str, tuple[Parameter, ...]]]) -> tuple[tuple[str, Parameter], ...]:
+    return tuple(dict.fromkeys((link, row) for table in tables for link, rows in table.items() for row in rows))
+
+
+def _same(a: float, b: float) -> bool:
+    return abs(abs(a) - abs(b)) <= AGREES * abs(b)
+
+
+def _distinct(found: Iterable[Made]) -> tuple[Made, ...]:
+    """One of each text: the same parameter in another function is the same."""
+    return tuple({str(made): made for made in reversed(list(found))}.values())[::-1]
+
+
+def _last(given: re.Match[str]) -> float:
+    """The place of a number's last digit."""
+    fraction = given[1].partition(".")[2]
+    return float(10.0 ** (int(given[2] or 0) - len(fraction)))
+
+
+def _places(name: str, text: str, links: set[str]) -> Iterable[tuple[str, Place]]:
+    """Every literal of a file, without sign, and where it stands."""
+    block, link = "", None
+    for number, line in enumerate(text.splitlines(), 1):
+        says = SAYS.search(line)
+        if says and not line[:says.start()].strip():
+            block = says[1].strip()
+            named = [quoted for quoted in re.findall(r'"([^"]+)"|^([\w ]+?)(?:,|$)', block) for quoted in quoted
+                     if quoted in links]
+            link = named[0] if named else None
+        for literal in LITERAL.findall(line):
+            yield literal.lstrip("-"), Place(name, number, line.strip(), block, link)
+
+
+@cache
+def _templates() -> frozenset[str]:
+    """The lines of the templates, in which numbers of the method itself stand."""
+    folder = Path(emit.__file__).parent / "templates"
+    return frozenset(line.strip() for path in folder.glob("*.j2")
+                     for line in path.read_text(encoding="utf-8").splitlines() if LITERAL.search(line))
+
+
