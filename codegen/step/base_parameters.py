@@ -93,6 +93,24 @@ class Tree:
         return tuple(reversed(path))
 
 
+@dataclass(frozen=True)
+class Scales:
+    """What a step multiplies a body's base parameters by: mass, moment (3,), inertia (3, 3), its offset, the stiffness
+    of its joint, and gravity where it hangs on the ground.
+
+    hung: mass, kg, and moment, kg m, of the body with all that it carries, where gravity is taken by these, and what
+    they are multiplied by (4,).
+    """
+
+    mass: float
+    moment: Vector
+    inertia: Matrix
+    offset: float
+    spring: float = 1.0
+    weight: float = 0.0
+    hung: tuple[float, Vector, Vector] | None = None
+
+
 def arrange(model: Model, choices: tuple[Choice, ...] | None = None, length: float = 1.0) -> Tree:
     """Frames and regrouped parameters of a model under the given choices (one per joint) and unit of length (m)."""
     n = model.n

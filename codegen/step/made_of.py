@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +18,15 @@ from numpy.typing import NDArray
 from femtorque.codegen.common.vectors import norm, product
 from femtorque.codegen.model.beam_element import joint_stiffness
 from femtorque.codegen.model.bodies import GROUND, Model, placed_links, skew
+from femtorque.codegen.step.flexible import FlexibleStep
 from femtorque.codegen.step.graph import Const, Graph
 from femtorque.codegen.step.links import links
+from femtorque.codegen.step.newton_euler import NewtonEulerStep
 from femtorque.codegen.step.nodal import NodalStep
+from femtorque.codegen.step.planar import PlanarStep
+from femtorque.codegen.step.spatial import SpatialStep
 
-if TYPE_CHECKING:
-    from femtorque.codegen.step.flexible import FlexibleStep
-    from femtorque.codegen.step.newton_euler import NewtonEulerStep
-    from femtorque.codegen.step.planar import PlanarStep
-    from femtorque.codegen.step.spatial import SpatialStep
-
-    BaseStep: TypeAlias = NewtonEulerStep | PlanarStep | SpatialStep
-
+BaseStep: TypeAlias = NewtonEulerStep | PlanarStep | SpatialStep
 Array = NDArray[np.float64]
 AXES = "xyz"
 DIGITS, WIDTH = 9, 68
@@ -48,24 +45,6 @@ class Parameter:
     unit: str
     origin: tuple[str, ...]
     number: float
-
-
-@dataclass(frozen=True)
-class Scales:
-    """What a step multiplies a body's base parameters by: mass, moment (3,), inertia (3, 3), its offset, the stiffness
-    of its joint, and gravity where it hangs on the ground.
-
-    hung: mass, kg, and moment, kg m, of the body with all that it carries, where gravity is taken by these, and what
-    they are multiplied by (4,).
-    """
-
-    mass: float
-    moment: Array
-    inertia: Array
-    offset: float
-    spring: float = 1.0
-    weight: float = 0.0
-    hung: tuple[float, Array, Array] | None = None
 
 
 def made_of(step: BaseStep | NodalStep) -> tuple[tuple[Parameter, ...], ...]:

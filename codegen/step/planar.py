@@ -14,9 +14,8 @@ import numpy as np
 from femtorque.codegen.common.elementary import square
 from femtorque.codegen.common.vectors import norm
 from femtorque.codegen.model.bodies import GROUND, Model
-from femtorque.codegen.step.base_parameters import ReducedBody, Tree
+from femtorque.codegen.step.base_parameters import ReducedBody, Scales, Tree
 from femtorque.codegen.step.graph import Expr, Function, Graph, Number, Place, Result
-from femtorque.codegen.step.made_of import Scales
 from femtorque.codegen.step.spatial_algebra import Vec2
 
 # With so many links the registers run out: on the way in, A is found again from its neighbour by two subtractions,

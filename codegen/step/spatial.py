@@ -13,10 +13,9 @@ from femtorque.codegen.common.elementary import square
 from femtorque.codegen.common.vectors import norm
 from femtorque.codegen.model.beam_element import joint_stiffness
 from femtorque.codegen.model.bodies import GROUND, Model
-from femtorque.codegen.step.base_parameters import ReducedBody, Tree
+from femtorque.codegen.step.base_parameters import ReducedBody, Scales, Tree
 from femtorque.codegen.step.frames import FrameStep, tilt, untilt
 from femtorque.codegen.step.graph import Expr, Function
-from femtorque.codegen.step.made_of import Scales
 from femtorque.codegen.step.spatial_algebra import SpatialForce, Vec3, times
 
 INTRO = """

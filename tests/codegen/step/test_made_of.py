@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from femtorque.codegen.emit import rnea
 from femtorque.codegen.emit import sources as emit
 from femtorque.codegen.emit.parameters import parameters
 from femtorque.codegen.mechanism.description import Mechanism
@@ -92,6 +93,11 @@ def test_closed_mechanisms_and_those_that_bend_say_it_too(name):
     c = "".join(emit.step_sources(model).values())
     for body in model.bodies:
         assert re.search(rf"(Of|of) [^:;]*\b{body.joint.child}\b", c)
+
+
+def test_torques_at_one_instant_say_it_too():
+    c = rnea.render(model_of(MAKE["six_axis"]()))["ft_rnea.c"]
+    assert len(re.findall(r"/\* Of [^*]*tool_flange[^*]*m = ", c)) >= 2  # with motion, and at rest
 
 
 @pytest.mark.parametrize("name, scheme", [("six_axis", "midpoint"), ("six_axis", "nodal"), ("three_link", "newmark"),
