@@ -259,6 +259,39 @@ def test_that_a_stop_ends_at_rest_on_the_path_and_resume_completes_it(seed, push
     check_calm(b, motion, [rest, *records, record, b.tick()])
 
 
+@pytest.mark.parametrize("pushed", range(70, 100))
+def test_that_a_motion_whose_knots_run_out_slows_down_at_the_last_boundary_that_is_sure_to_do(pushed):
+    """Where it goes on, the next boundary with its pace and the length of a stop from there is on the path; where it
+    slows down, it would not be. Shown at pace 1, and where it still rises."""
+    b = board(250, 250)
+    motion = random_motion(np.random.default_rng(1), 251, 2, 250)
+    rising = 0
+    for resumed_at in (10, 35):
+        b.reset()
+        b.load(motion, 0, 50, False)
+        assert b.lib.motion_start()
+        for k in range(400):
+            if k == resumed_at:
+                b.lib.motion_brake()
+            if (record := b.tick())["phase"] != RUNNING:
+                break
+        b.load(motion, 51, pushed, False)
+        b.lib.motion_resume()
+        end, pace = pushed * 2 * b.half_one, (0, 0)
+        while True:
+            on = [b.ffi.new("int32_t *", x) for x in pace]
+            b.lib.pace_run(*on)
+            half, slope = on[0][0], on[1][0]
+            record = b.tick()
+            sure = record["path"] + 2 * half + b.lib.pace_stop_length(half, slope) <= end
+            assert bool(record["underrun"]) != sure
+            rising += slope > 0 and not sure
+            if not sure:
+                break
+            pace = (int(record["half"]), int(record["slope"]))
+    assert pushed > 90 or rising
+
+
 @pytest.mark.parametrize("rate_hz, knot_hz, last", [(100, 20, 20), (1000, 500, 250), (1000, 250, 250)])
 def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
     """Stopped and resumed again and again: positions at boundaries and half increments between middles, in double
