@@ -89,6 +89,8 @@ class CortexM4:
         bus.attach(self.dwt, 0x1000)
         for start, size in _TO_PERIPHERALS:
             map_peripherals(self.uc, start, size, self._in_c.bus_read, self._in_c.bus_write, self._bus_in_c(start))
+        self.on_flash_write: Callable[[int, int, int], bool] = lambda address, size, value: False
+        self.uc.hook_add(const.UC_HOOK_MEM_WRITE_PROT, self._protected)
         self.hear()
         self.reset_requested = False
         self.reset()
@@ -329,7 +331,7 @@ class CortexM4:
         def read(engine: object, offset: int, size: int, user: object) -> int:
             events.now, events.done = count.now, count.began
             before = events.deadline = count.deadline
-            peripheral = bus.find(base + offset)
+            peripheral = bus.at(base + offset)
             value = peripheral.read(base + offset - peripheral.base, size)
             if events.deadline != before:
                 count.deadline, core.attend = events.deadline, True
@@ -343,12 +345,21 @@ class CortexM4:
         def write(engine: object, offset: int, size: int, value: int, user: object) -> None:
             events.now, events.done = count.now, count.began
             before = events.deadline = count.deadline
-            peripheral = bus.find(base + offset)
+            peripheral = bus.at(base + offset)
             peripheral.write(base + offset - peripheral.base, size, value)
             if events.deadline != before:
                 count.deadline, core.attend = events.deadline, True
 
         return write
+
+    def _protected(self, uc: Uc, access: int, address: int, size: int, value: int, data: object) -> bool:
+        """Code writes to memory that it cannot write to. False: that is a fault."""
+        self.events.now, self.events.done = self._count.now, self._count.began
+        try:
+            return self.on_flash_write(address, size, value & (1 << 8 * size) - 1)
+        except Unmodelled as error:
+            self.refuse(Unmodelled, error, None)
+            return True
 
     def check(self) -> None:
         """Raise what was refused while C could not."""

@@ -273,7 +273,7 @@ int link_write(lent *l, uint32_t what, uint32_t side, uint32_t value)
     lent_link *k = &l->link;
     if (!catch_up(l))
         return 0;
-    if (what == LINK_CLEAR && (value & ~(CLEARED | COMPLETE)) == 0) {
+    if (what == LINK_CLEAR && (value & ~CLEARED) == 0) {
         k->status &= ~(value & CLEARED);
         ask(l);
         return 1;

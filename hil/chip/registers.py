@@ -149,6 +149,33 @@ class Peripheral:
         return f"{name} at 0x{self.base + offset:08X}{'' if self.clocked else ' while its clock is off'}"
 
 
+class BitBand:
+    """Where each bit of the first megabyte of peripherals is a word (ARMv7-M B3.1, Cortex-M4 TRM 3.7)."""
+
+    base = 0x42000000
+    SIZE = 32 << 20
+    HOME = 0x40000000
+
+    def __init__(self, find: Callable[[int], Peripheral]) -> None:
+        self._find = find
+
+    def _place(self, offset: int) -> tuple[Peripheral, int, int]:
+        """The peripheral, its register's offset and the bit."""
+        address = self.HOME + (offset >> 7 << 2)
+        peripheral = self._find(address)
+        return peripheral, address - peripheral.base, offset >> 2 & 31
+
+    def read(self, offset: int, size: int) -> int:
+        peripheral, register, bit = self._place(offset)
+        return peripheral.read(register, 4) >> bit & 1
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """The word is read, changed and written."""
+        peripheral, register, bit = self._place(offset)
+        word = peripheral.read(register, 4)
+        peripheral.write(register, 4, word & ~(1 << bit) | (value & 1) << bit)
+
+
 class Bus:
     """Peripherals by address. watch(address, bytes, value) is told of every access, value None for a read. resets:
     address to value of the registers that do not come up as zero. answers: whether what models say beforehand is
@@ -164,6 +191,7 @@ class Bus:
         self._placed: dict[int, Any] = {}
         self._watch: Callable[[int, int, int | None], None] | None = None
         self._pages: dict[int, Peripheral] = {}
+        self._bits = BitBand(self.find)
 
     @property
     def watch(self) -> Callable[[int, int, int | None], None] | None:
@@ -190,6 +218,10 @@ class Bus:
         peripheral.resets = {register.name: self.resets[peripheral.base + offset]
                              for offset,
                              register in peripheral.REGISTERS.items() if peripheral.base + offset in self.resets}
+
+    def at(self, address: int) -> Peripheral | BitBand:
+        """What answers an access there."""
+        return self._bits if 0 <= address - BitBand.base < BitBand.SIZE else self.find(address)
 
     def find(self, address: int) -> Peripheral:
         peripheral = self._pages.get(address >> PAGE)

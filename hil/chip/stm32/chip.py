@@ -20,6 +20,7 @@ from femtorque.hil.chip.reset_values import after_reset
 from femtorque.hil.chip.stm32.can import CanController
 from femtorque.hil.chip.stm32.clocks import LSI_HZ, ClockController
 from femtorque.hil.chip.stm32.debug import DebugUnit
+from femtorque.hil.chip.stm32.flash import FlashInterface
 from femtorque.hil.chip.stm32.gpio import Gpio
 from femtorque.hil.chip.stm32.serial import Serial
 from femtorque.hil.chip.stm32.spi import Spi
@@ -56,12 +57,15 @@ class Stm32(ABC):
     UNIQUE: ClassVar[int]
     TIMERS: ClassVar[dict[str, tuple[int, bool, Gate]]]
     TIMER: ClassVar[type[Timer]] = Timer
+    PORT: ClassVar[type[Gpio]] = Gpio
+    WATCHDOG: ClassVar[type[Watchdog]] = Watchdog
     PORT_BASE: ClassVar[int]
     PORT_GATE: ClassVar[str]
     converters: tuple[Any, ...]  # of voltages; a family's
     spi: Spi  # for gate drivers; of a family that has one
     cans: Mapping[str, CanController]
     debug: DebugUnit
+    flash: FlashInterface
     interrupts: ExternalInterrupts
     detector: VoltageDetector
     FULL_SPEED_VOLTS: ClassVar[float]
@@ -72,7 +76,8 @@ class Stm32(ABC):
         self.before_change: Callable[[], None] = lambda: None
         self.before_read: Callable[[], None] = lambda: None
         self.bus = Bus(after_reset(self.FAMILY.name))
-        self.core = CortexM4(self.REGIONS, FLASH_START, self.bus, image)
+        erased = self.REGIONS[0].size - len(image)
+        self.core = CortexM4(self.REGIONS, FLASH_START, self.bus, image + b"\xff" * erased)
         self.core.load(self.UNIQUE, unique(number))
         self.core.load(SYSTEM_START, ROM)
         self.powered = True
@@ -80,13 +85,14 @@ class Stm32(ABC):
         self._cycles_then = 0
         events = self.core.events
         self.rcc = self._clocks(hse_hz)
-        self.gpio = {letter: Gpio(f"GPIO{letter}", self.PORT_BASE + 0x400 * i)
+        self.core.on_flash_write = self.flash.program
+        self.gpio = {letter: self.PORT(f"GPIO{letter}", self.PORT_BASE + 0x400 * i)
                      for i, letter in enumerate(self.FAMILY.ports)}
         self.timers = {name: self._timer(name, base, self._timer_cycles(second))
                        for name, (base, second, _) in self.TIMERS.items()}
         self.usarts, links = self._links()
         self.detector.on_low = self._supply_is_low
-        self.watchdog = Watchdog(0x40003000, events, lambda: self.rcc.hclk)
+        self.watchdog = self.WATCHDOG(0x40003000, events, lambda: self.rcc.hclk)
         self._wire(links)
         self._let_lend()
         self.resets: list[str] = []

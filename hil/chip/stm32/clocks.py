@@ -32,6 +32,7 @@ class ClockController(Peripheral):
     RESET_FLAGS: ClassVar[dict[str, int]]
     CLEAR_FLAGS: ClassVar[int]
     GATES: ClassVar[tuple[str, ...]]
+    PLL_OUTPUTS: ClassVar[int] = 0  # bits of PLLCFGR that let its clocks out, at any time
     hsi_hz = HSI_HZ  # of this very chip
 
     def __init__(self, base: int, events: Events, hse_hz: int | None) -> None:
@@ -134,7 +135,7 @@ class ClockController(Peripheral):
             self.value["CR"] |= ready
 
     def write_PLLCFGR(self, value: int) -> None:
-        if self.value["CR"] & PLLON:
+        if self.value["CR"] & PLLON and (value ^ self.value["PLLCFGR"]) & ~self.PLL_OUTPUTS:
             raise Unmodelled("PLLCFGR written while the PLL is on")
         self.value["PLLCFGR"] = value
 

@@ -138,6 +138,18 @@ class Gpio(Lendable):
         self.on_output()
 
 
+class GpioG4(Gpio):
+    """Pins are cleared by a register of their own, too (RM0440 section 9.4.11)."""
+
+    REGISTERS = Gpio.REGISTERS | {0x28: Register("BRR", 0, 0xFFFF)}
+
+    def write_BRR(self, value: int) -> None:
+        self._output(self.value["ODR"] & ~value)
+
+    def read_BRR(self) -> int:
+        return 0
+
+
 @cache
 def _pins(register: int, code: int) -> int:
     """The pins, as bits, whose two bits in a register are `code`."""

@@ -77,6 +77,7 @@ class Serial(Lendable):
         self._received = 0
         self._held: int | None = None  # the transmit data register, while the shift register is busy
         self._shifting: tuple[float, int] | None = None  # (cycle at which it is out, byte)
+        self._complete_cleared = False  # TC was cleared since the last byte was out
         self.receive_stream = self.transmit_stream = None
         self.request(False)
         self._tell()
@@ -248,7 +249,12 @@ class Serial(Lendable):
     def _refill(self) -> None:
         """DMA fills the transmit data register as soon as it is empty."""
         if self._held is None and (fetched := self._fetched(1)):
-            self._held = fetched[0]
+            self._held, self._complete_cleared = fetched[0], False
+
+    def _clear_complete(self) -> None:
+        """TC is cleared, and comes again with the end of the next byte."""
+        self.catch_up()
+        self._complete_cleared = self._shifting is None and self._held is None
 
     def _fetched(self, count: int) -> bytes:
         """As many of the next bytes as DMA has."""
@@ -260,7 +266,8 @@ class Serial(Lendable):
         self.catch_up()
         idle = self._shifting is None and self._held is None
         waits = RXNE if self._waiting_for_dma else 0
-        return self._status & ~(TXE | TC) | waits | (TXE if self._held is None else 0) | (TC if idle else 0)
+        complete = TC if idle and not self._complete_cleared else 0
+        return self._status & ~(TXE | TC) | waits | (TXE if self._held is None else 0) | complete
 
     def _take_received(self) -> int:
         self.catch_up()
@@ -274,7 +281,7 @@ class Serial(Lendable):
         self.catch_up()
         if self.value["CR1"] & (self.UE | TE) != self.UE | TE:
             raise Unmodelled(f"{self.name} sent to while its transmitter is off")
-        self._held = value & 0xFF
+        self._held, self._complete_cleared = value & 0xFF, False
         self._transmit()
 
     def write_BRR(self, value: int) -> None:
@@ -305,7 +312,7 @@ class Serial(Lendable):
         state, streams = lending.state.link, (self.receive_stream, self.transmit_stream)
         wanted, value = (self.UE | RE | TE, DMAR | DMAT), self._value
         usual = (value["CR1"] & wanted[0], value["CR3"] & (wanted[1] | HDSEL)) == wanted and self.clocked
-        if state.lent or not usual or self.interrupt is None or self.wire or self.dma_cycles:
+        if state.lent or not usual or self.interrupt is None or self.wire or self.dma_cycles or self._complete_cleared:
             return False
         self.catch_up()
         clean = not (self._status & (ERRORS | RXNE) or any(errors for _, _, errors in self._line_in))

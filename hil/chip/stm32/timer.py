@@ -10,7 +10,7 @@ from femtorque.hil.chip.events import NEVER, Event, Events
 from femtorque.hil.chip.lending import Lendable, Lending
 from femtorque.hil.chip.registers import WORD, Register, Unmodelled
 
-CEN, DIR, CMS, ARPE = 1 << 0, 1 << 4, 3 << 5, 1 << 7
+CEN, URS, DIR, CMS, ARPE = 1 << 0, 1 << 2, 1 << 4, 3 << 5, 1 << 7
 MMS, MMS_UPDATE = 7 << 4, 2 << 4
 UIF, BIF = 1 << 0, 1 << 7
 BKE, BKP, AOE, MOE = 1 << 12, 1 << 13, 1 << 14, 1 << 15
@@ -37,7 +37,7 @@ class Timer(Lendable):
     """
 
     REGISTERS = {
-        0x00: Register("CR1", 0, 0xF1), 0x04: Register("CR2", 0, MMS), 0x08: Register("SMCR", 0, 7),
+        0x00: Register("CR1", 0, 0xF5), 0x04: Register("CR2", 0, MMS), 0x08: Register("SMCR", 0, 7),
         0x0C: Register("DIER", 0, 1), 0x10: Register("SR"), 0x14: Register("EGR", 0, 1),
         0x18: Register("CCMR1", 0, 0xFFFF), 0x1C: Register("CCMR2", 0, 0xFFFF), 0x20: Register("CCER", 0, 0x3777),
         0x24: Register("CNT"), 0x28: Register("PSC", 0, 0xFFFF), 0x2C: Register("ARR"),
@@ -188,8 +188,13 @@ class Timer(Lendable):
 
     def _brings_something(self) -> bool:
         value = self.value
-        return bool(self._on_update or self._triggers or value["DIER"] or value["RCR"] != self._repetition
-                    or any(value[key] != old for key, old in self._shadow.items()))
+        return bool(self._on_update or self._triggers or self._returns or value["DIER"]
+                    or value["RCR"] != self._repetition or any(value[key] != old for key, old in self._shadow.items()))
+
+    @property
+    def _returns(self) -> bool:
+        """Whether outputs come on again by themselves once the break is over (AOE)."""
+        return self._value["BDTR"] & (AOE | MOE) == AOE and not self.break_active
 
     @property
     def _triggers(self) -> bool:
@@ -212,15 +217,20 @@ class Timer(Lendable):
         self._update()
         self._schedule()
 
-    def _update(self) -> None:
-        """The update event: preloaded values are taken over together."""
+    def _update(self, flags: bool = True) -> None:
+        """The update event: preloaded values are taken over together. flags: whether it says so."""
         self.forget("SR")
         taken = {key: self.value[key] for key in self._shadow}
         if taken != self._shadow:  # outputs need a look only then
             self.before_change()
             self._shadow = taken
         self._repetition = self.value["RCR"]
-        self.value["SR"] |= UIF
+        if flags:
+            self.value["SR"] |= UIF
+        if self._returns:
+            self.before_change()
+            self.forget("BDTR")
+            self.value["BDTR"] |= MOE
         if self._on_update:
             self._on_update()
         if self._triggers and self.on_trigger:
@@ -232,6 +242,8 @@ class Timer(Lendable):
             self.request(bool(self.value["SR"] & UIF))
 
     def write_CR1(self, value: int) -> None:
+        if value & CMS:
+            value &= ~DIR  # which is read-only there
         if self.value["CR1"] & CEN & value and value != self.value["CR1"]:
             raise Unmodelled(f"{self.name}.CR1 changed while the timer runs")
         if value & DIR or value & CMS and not self.kind.centred:
@@ -265,7 +277,7 @@ class Timer(Lendable):
         if value & 1:
             self._phase, self._rising = self.events.now, True
             self.value["CNT"] = 0
-            self._update()
+            self._update(flags=not self.value["CR1"] & URS)
 
     def read_EGR(self) -> int:
         return 0
@@ -397,7 +409,8 @@ class Timer(Lendable):
     def _lend_counter(self, lending: Lending) -> bool:
         value, shadow = self._value, self._shadow
         waits = any(value[key] != shadow[key] for key in ("PSC", "ARR"))
-        if not self._period or waits or value["RCR"] != self._repetition or self._triggers_unknown:
+        waits = waits or self._returns or value["RCR"] != self._repetition
+        if not self._period or waits or self._triggers_unknown:
             return False
         state = self._state(lending)
         state.phase, state.period, state.rising, state.joint = self._phase, self._period, self._rising, -1
@@ -489,6 +502,9 @@ class Timer(Lendable):
         """The level of the break pin (True: low)."""
         self._break_low = low
         self._sense_break()
+        if self.value["BDTR"] & AOE:
+            self._settle()
+            self._schedule()
 
     def clock_failed(self) -> None:
         """The clock security system acts on the break input too."""

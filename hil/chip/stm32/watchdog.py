@@ -84,3 +84,9 @@ class Watchdog(Lendable):
     def write_RLR(self, value: int) -> None:
         if self._unlocked:
             self.value["RLR"] = value
+
+
+class WatchdogG4(Watchdog):
+    """Its window is refused: as it is out of reset there is none (RM0440 section 43.4.5)."""
+
+    REGISTERS = Watchdog.REGISTERS | {0x10: Register("WINR", 0xFFF, 0)}

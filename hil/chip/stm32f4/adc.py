@@ -8,6 +8,7 @@ from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.injected import Injected
 
+_EOCS = 1 << 10  # of regular conversions, of which there are none
 _ADON, _JSWSTART, _SCAN, _JEOCIE, _JEOC, _JSTRT = 1 << 0, 1 << 22, 1 << 8, 1 << 7, 1 << 2, 1 << 3
 _JEXTSEL, _JEXTEN = 15 << 16, 3 << 20
 _TIM1_TRGO, _RISING = 1 << 16, 1 << 20  # RM0090 table 70
@@ -48,9 +49,11 @@ class Adc(Injected):
     STATUS, CONTROL, ENDED, ASKING, START = "SR", "CR2", _JEOC | _JSTRT, _JEOC, _JSWSTART
     ONES_CLEAR = LATCHED = False
     REGISTERS = {
-        0x00: Register("SR", 0, 0x3F), 0x04: Register("CR1", 0, _SCAN | _JEOCIE),
-        0x08: Register("CR2", 0, _ADON | _JSWSTART | _JEXTSEL | _JEXTEN),
+        0x00: Register("SR"), 0x04: Register("CR1", 0, _SCAN | _JEOCIE),
+        0x08: Register("CR2", 0, _ADON | _EOCS | _JSWSTART | _JEXTSEL | _JEXTEN),
         0x0C: Register("SMPR1", 0, 0x07FFFFFF), 0x10: Register("SMPR2", 0, 0x3FFFFFFF),
+        0x14: Register("JOFR1", 0, 0), 0x18: Register("JOFR2", 0, 0), 0x1C: Register("JOFR3", 0, 0),
+        0x20: Register("JOFR4", 0, 0), 0x2C: Register("SQR1", 0, 0),
         0x38: Register("JSQR", 0, 0x003FFFFF), 0x3C: Register("JDR1", 0, 0), 0x40: Register("JDR2", 0, 0),
         0x44: Register("JDR3", 0, 0), 0x48: Register("JDR4", 0, 0),
     }
@@ -73,14 +76,14 @@ class Adc(Injected):
         self._ask()
 
     def write_CR2(self, value: int) -> None:
-        if value & _JEXTEN and (value & _JEXTEN != _RISING or value & _JEXTSEL != _TIM1_TRGO):
+        if value & _ADON and value & _JEXTEN and (value & _JEXTEN != _RISING or value & _JEXTSEL != _TIM1_TRGO):
             raise Unmodelled(f"{self.name}.CR2 = 0x{value:X}: of triggers only the rising edge of TIM1's is modelled")
         self.value["CR2"] = value & ~_JSWSTART
         if value & _JSWSTART and not self.dead:
             self._start(self.events.now)
 
     def _armed(self) -> bool:
-        return self._by_trigger()
+        return self._by_trigger() and bool(self.value["CR2"] & _ADON)
 
     def _by_trigger(self) -> bool:
         return bool(self._value["CR2"] & _JEXTEN)

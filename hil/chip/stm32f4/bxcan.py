@@ -42,7 +42,7 @@ INTERRUPTS = ("tx", "rx0", "rx1", "sce")
 def _registers() -> dict[int, Register]:
     table = {
         0x00: Register("MCR", 0, INRQ | SLEEP | TXFP | RFLM | NART | ABOM | RESET | DBF),
-        0x04: Register("MSR", 0, ERRI | SLAKI), 0x08: Register("TSR", 0, 0x8F8F8F),
+        0x04: Register("MSR", 0, ERRI | SLAKI), 0x08: Register("TSR", 0, 0xFF8F8F8F),
         0x0C: Register("RF0R", 0, FULL | FOVR | RFOM), 0x10: Register("RF1R", 0, FULL | FOVR | RFOM),
         0x14: Register("IER", 0, 0x28F7F), 0x18: Register("ESR", 0, 0x70), 0x1C: Register("BTR", 0, SILM | 0x037F03FF),
     }

@@ -63,7 +63,8 @@ class Stm32F405(Stm32):
         return Timer5(name, base, self.core.events, self.FAMILY.timers[name], cycles, lsi_period=self._lsi_period)
 
     def _clocks(self, hse_hz: int | None) -> Rcc:
-        self.flash, self.power = Flash("FLASH", 0x40023C00), Power("PWR", 0x40007000)
+        self.flash = Flash("FLASH", 0x40023C00, self.core.events, lambda: self.rcc.hclk, self.core)
+        self.power = Power("PWR", 0x40007000)
         self._adc_common, self.debug = AdcCommon(0x40012300), DebugUnitF4()
         self.interrupts = ExternalInterruptsF4(0x40013C00, self.core.nvic)
         self.detector = VoltageDetector(self.power.level)

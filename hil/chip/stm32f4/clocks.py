@@ -7,19 +7,66 @@ from collections.abc import Callable
 from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.clocks import HSERDY, PLLRDY, ClockController
+from femtorque.hil.chip.stm32.flash import LOCK, START, FlashInterface
 
 _HZ_PER_WAIT_STATE = 30_000_000  # at 2.7 to 3.6 V
+_SER, _MER, _PGPERR, _OPTLOCK, _OPTSTRT = 1 << 1, 1 << 2, 1 << 6, 1 << 0, 1 << 1
+# address and bytes of each sector (RM0090 table 5)
+_SECTORS = [(0x08000000 + (at << 10), size << 10) for at, size in (
+    *((16 * i, 16) for i in range(4)), (64, 64), *((128 * i, 128) for i in range(1, 8)))]
+# DS8626, flash memory programming, by words, typical: by memory
+_PROGRAM_S, _ERASE_S, _MASS_ERASE_S = 16e-6, {16: 0.25, 64: 0.55, 128: 1.0}, 8.0
 _LOW_VOLTAGE_HZ = 144_000_000  # fastest HCLK with PWR_CR.VOS = 0
 
 
-class Flash(Peripheral):
-    """The flash interface: wait states and caches. options: the option bytes, as delivered (RM0090 section 3.9.5)."""
+class Flash(FlashInterface):
+    """The flash interface: wait states and caches, sectors, option bytes. options: as delivered (RM0090 section
+    3.9.5)."""
 
-    REGISTERS = {0x00: Register("ACR", 0, 0x1F07), 0x14: Register("OPTCR", 0, 0)}
+    REGISTERS = {0x00: Register("ACR", 0, 0x1F07), 0x04: Register("KEYR"), 0x08: Register("OPTKEYR"),
+                 0x0C: Register("SR"), 0x10: Register("CR", LOCK, 0x8301037F), 0x14: Register("OPTCR")}
+    ERRORS = 0xF2  # OPERR, WRPERR, PGAERR, PGPERR, PGSERR
     options = 0x0FFFAAED
 
     def read_OPTCR(self) -> int:
         return self.options
+
+    def write_OPTCR(self, value: int) -> None:
+        """OPTLOCK is set by software and cleared by the keys; OPTSTRT programs what else is there."""
+        if not self.options & _OPTLOCK:
+            self.options = value & ~_OPTSTRT
+            if value & _OPTSTRT:
+                self._takes(_ERASE_S[16])
+
+    def reset(self) -> None:
+        super().reset()
+        self.options |= _OPTLOCK
+
+    def _unlock_options(self) -> None:
+        self.options &= ~_OPTLOCK
+
+    def write_CR(self, value: int) -> None:
+        if self.value["CR"] & LOCK:
+            return
+        self.value["CR"] = value & ~START
+        if value & START and value & _MER:
+            self._erase(_SECTORS[0][0], sum(size for _, size in _SECTORS))
+            self._takes(_MASS_ERASE_S)
+        elif value & START and value & _SER:
+            number = value >> 3 & 15
+            if number >= len(_SECTORS):
+                raise Unmodelled(f"{self.name}.CR = 0x{value:X}: it has {len(_SECTORS)} sectors")
+            self._erase(*_SECTORS[number])
+            self._takes(_ERASE_S[_SECTORS[number][1] >> 10])
+
+    def _program(self, address: int, size: int, value: int) -> None:
+        """Bits go from 1 to 0 alone."""
+        if size != 1 << (self.value["CR"] >> 8 & 3):
+            self.value["SR"] |= _PGPERR
+            return
+        old = int.from_bytes(self._core.memory(address, size), "little")
+        self._core.load(address, (old & value).to_bytes(size, "little"))
+        self._takes(_PROGRAM_S)
 
     @property
     def fastest_hz(self) -> int:

@@ -32,7 +32,7 @@ class Usart(Serial):
     UE, BY_READING = 1 << 13, True
     PLACES = {"LINK_STATUS": 0x00, "LINK_DATA": 0x04}
     REGISTERS = {
-        0x00: Register("SR", TXE | TC, 0x3FF), 0x04: Register("DR", 0, 0x1FF), 0x08: Register("BRR", 0, 0xFFFF),
+        0x00: Register("SR", TXE | TC), 0x04: Register("DR", 0, 0x1FF), 0x08: Register("BRR", 0, 0xFFFF),
         0x0C: Register("CR1", 0, UE | TE | RE | IDLEIE), 0x10: Register("CR2", 0, 0),
         0x14: Register("CR3", 0, DMAR | DMAT | EIE | HDSEL),
     }
@@ -48,8 +48,11 @@ class Usart(Serial):
         return self._seen
 
     def write_SR(self, value: int) -> None:
+        """RXNE and TC are cleared by a 0."""
         self.catch_up()
         self._status &= value | ~RXNE
+        if not value & TC:
+            self._clear_complete()
 
     def read_DR(self) -> int:
         byte = self._take_received()
@@ -73,7 +76,7 @@ _OFFSETS = ("STREAM_CONTROL", "STREAM_LEFT", "STREAM_PERIPHERAL", "STREAM_MEMORY
 
 def _dma_registers() -> dict[int, Register]:
     table = {0x00: Register("LISR", 0, 0), 0x04: Register("HISR", 0, 0),
-             0x08: Register("LIFCR", 0, 0x0F7D0F7D), 0x0C: Register("HIFCR", 0, 0x0F7D0F7D)}
+             0x08: Register("LIFCR"), 0x0C: Register("HIFCR")}
     for i in range(8):
         at = 0x10 + 0x18 * i
         table |= {at: Register(f"S{i}CR", 0, _CONTROL_BITS), at + 4: Register(f"S{i}NDTR", 0, 0xFFFF),

@@ -8,7 +8,9 @@ from femtorque.hil.chip.events import NEVER, Events
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.injected import COUNTS, Injected
 
-_ADEN, _JADSTART, _ADVREGEN, _DEEPPWD, _ADCAL = 1 << 0, 1 << 3, 1 << 28, 1 << 29, 1 << 31
+_ADEN, _ADDIS, _JADSTART, _JADSTP = 1 << 0, 1 << 1, 1 << 3, 1 << 5
+_ADVREGEN, _DEEPPWD, _ADCAL = 1 << 28, 1 << 29, 1 << 31
+_OVRMOD, _JQDIS = 1 << 12, 1 << 31  # of CFGR: regular conversions, of which there are none; no queue
 _ADRDY, _JEOC, _JEOS = 1 << 0, 1 << 5, 1 << 6
 _JEOSIE = 1 << 6
 _JEXTSEL, _JEXTEN, _RISING = 31 << 2, 3 << 7, 1 << 7  # JEXTSEL 0 is TIM1's TRGO (RM0440 table 164)
@@ -52,7 +54,11 @@ class Adc(Injected):
     LATENCY = 3.125  # DS12288 rev 4 table 66, injected channels, clock of the bus by four: at most
     REGISTERS = {
         0x00: Register("ISR", 0, 0x7FF), 0x04: Register("IER", 0, _JEOSIE),
-        0x08: Register("CR", _DEEPPWD, _ADEN | _JADSTART | _ADVREGEN | _ADCAL),
+        0x08: Register("CR", _DEEPPWD, _ADEN | _ADDIS | _JADSTART | _JADSTP | _ADVREGEN | _ADCAL),
+        0x0C: Register("CFGR", _JQDIS, _OVRMOD | _JQDIS), 0x10: Register("CFGR2", 0, 0), 0x30: Register("SQR1", 0, 0),
+        0x60: Register("OFR1", 0, 0), 0x64: Register("OFR2", 0, 0), 0x68: Register("OFR3", 0, 0),
+        0x6C: Register("OFR4", 0, 0), 0xB0: Register("DIFSEL", 0, 0), 0xB4: Register("CALFACT", 0, 0x7F007F),
+        0xC0: Register("GCOMP", 0, 0),
         0x14: Register("SMPR1", 0, 0x3FFFFFFF), 0x18: Register("SMPR2", 0, 0x07FFFFFF),
         0x4C: Register("JSQR", 0, 0xFBEFBFFF), 0x80: Register("JDR1", 0, 0), 0x84: Register("JDR2", 0, 0),
         0x88: Register("JDR3", 0, 0), 0x8C: Register("JDR4", 0, 0),
@@ -132,12 +138,24 @@ class Adc(Injected):
                 raise Unmodelled(f"{self.name} switched on without its calibration, or within four clocks of it")
             self._ready = self._clocks(1)
         self.value["CR"] = value & (_ADVREGEN | _DEEPPWD) | (now | value) & (self.KEPT | _JADSTART)
+        if value & (_JADSTP | _ADDIS):
+            self._stop(bool(value & _ADDIS))
+            return
         if not value & _JADSTART:
             return
         if not now & _ADEN or now & _JADSTART:
             raise Unmodelled(f"{self.name} started while it is off, or while it converts or waits to")
         if not self._armed() and not self.dead:
             self._start(self.events.now)
+
+    def _stop(self, off: bool) -> None:
+        """End a sequence, or the wait for one; and switch off."""
+        if off and self.value["CR"] & _JADSTART:
+            raise Unmodelled(f"{self.name} switched off while it converts or waits to")
+        self.value["CR"] &= ~(_JADSTART | (_ADEN if off else 0))
+        if self._end:
+            self._end.cancel()
+        self._end = None
 
     def _armed(self) -> bool:
         return bool(self.value["CR"] & _JADSTART and self._by_trigger())

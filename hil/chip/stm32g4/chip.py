@@ -10,8 +10,10 @@ from femtorque.hil.chip.registers import Peripheral
 from femtorque.hil.chip.stm32.capture import CaptureTimer
 from femtorque.hil.chip.stm32.chip import FLASH_START, SRAM_START, SYSTEM, Gate, Stm32
 from femtorque.hil.chip.stm32.debug import DebugUnitG4
+from femtorque.hil.chip.stm32.gpio import GpioG4
 from femtorque.hil.chip.stm32.serial import Serial
 from femtorque.hil.chip.stm32.supply import ExternalInterruptsG4, VoltageDetector
+from femtorque.hil.chip.stm32.watchdog import WatchdogG4
 from femtorque.hil.chip.stm32g4.adc import Adc, AdcCommon, SecondAdc
 from femtorque.hil.chip.stm32g4.clocks import DBG_SWEN, Flash, Power, Rcc, SystemConfiguration
 from femtorque.hil.chip.stm32g4.fdcan import INTERRUPTS, Block, Fdcan, FirstFdcan, MessageRam
@@ -43,11 +45,14 @@ class Stm32G474(Stm32):
         "TIM5": (0x40000C00, False, ("APB1ENR1", 3)), "TIM8": (0x40013400, True, ("APB2ENR", 13)),
         "TIM15": (0x40014000, True, ("APB2ENR", 16)), "TIM20": (0x40015000, True, ("APB2ENR", 20)),
     }
-    PORT_BASE, PORT_GATE = 0x48000000, "AHB2ENR"
+    WATCHDOG = WatchdogG4
+    PORT, PORT_BASE, PORT_GATE = GpioG4, 0x48000000, "AHB2ENR"
     FULL_SPEED_VOLTS, LOW_VOLTAGE_HZ = 1.71, 170_000_000  # the data sheet: all speeds down to there
 
     def _clocks(self, hse_hz: int | None) -> Rcc:
-        self.flash, self.power = Flash("FLASH", 0x40022000), Power("PWR", 0x40007000)
+        self.flash = Flash("FLASH", 0x40022000, self.core.events, lambda: self.rcc.hclk, self.core)
+        self.power = Power("PWR", 0x40007000)
+        self.flash.on_launch = self._launch
         self._adc_common, self.debug = AdcCommon(0x50000300), DebugUnitG4()
         self.interrupts = ExternalInterruptsG4(0x40010400, self.core.nvic)
         self.detector = VoltageDetector(self.power.level)
@@ -58,6 +63,10 @@ class Stm32G474(Stm32):
         self.capture = CaptureTimer("TIM16", 0x40014400, self.core.events, self._lsi_period, self._timer_cycles(True))
         self._tree = Rcc(0x40021000, self.core.events, self.flash, self.power, hse_hz)
         return self._tree
+
+    def _launch(self) -> None:
+        self._why = "options"
+        self.core.request_reset()
 
     @property
     def debug_closed(self) -> bool:

@@ -2,27 +2,83 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 
 from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.clocks import HSERDY, PLLRDY, ClockController
+from femtorque.hil.chip.stm32.flash import ERASED, LOCK, START, FlashInterface
 
 _HZ_PER_WAIT_STATE = {False: 30_000_000, True: 34_000_000}  # range 1 without and with boost (table 29)
+_PER, _MER1, _MER2, _OPTSTRT, _LAUNCH, _OPTLOCK = 1 << 1, 1 << 2, 1 << 15, 1 << 17, 1 << 27, 1 << 30  # of CR
+_PROGERR, _SIZERR, _PGSERR = 1 << 3, 1 << 6, 1 << 7  # of SR
+_BANKS, _PAGE, _PAGES = (0x08000000, 0x08040000), 2 << 10, 128  # DBANK = 1, as delivered (RM0440 table 4)
+_PROGRAM_S, _ERASE_S = 81.7e-6, 22e-3  # DS12288, flash memory characteristics, typical: by memory; a bank as a page
 _NORMAL_HZ = 150_000_000  # fastest HCLK without boost
 DBG_SWEN = 1 << 18  # of ACR
 _SLOW_HZ = 80_000_000  # a PLL faster than that is switched to by way of HPRE
 
 
-class Flash(Peripheral):
-    """The flash interface: wait states, caches, and whether the debug port works (Klipper's pull request 5927: a 0
-    written to DBG_SWEN disables SWD). options: the option bytes, as delivered (RM0440 section 3.4.1)."""
+class Flash(FlashInterface):
+    """The flash interface: wait states, caches, whether the debug port works (Klipper's pull request 5927: a 0 written
+    to DBG_SWEN disables SWD), two banks of pages, option bytes. options: as delivered (RM0440 section 3.4.1)."""
 
-    REGISTERS = {0x00: Register("ACR", 0, 0x70F0F), 0x20: Register("OPTR", 0, 0)}
+    REGISTERS = {0x00: Register("ACR", 0, 0x71F0F), 0x08: Register("KEYR"), 0x0C: Register("OPTKEYR"),
+                 0x10: Register("SR"), 0x14: Register("CR", LOCK | _OPTLOCK, 0xCB038BFF), 0x20: Register("OPTR")}
+    ERRORS = 0xC3FA  # OPERR, PROGERR, WRPERR, PGAERR, SIZERR, PGSERR, MISERR, FASTERR, RDERR, OPTVERR
     options = 0xFFEFF8AA
+    on_launch: Callable[[], None] = staticmethod(lambda: None)  # option bytes are loaded anew, which resets the chip
 
-    def read_OPTR(self) -> int:
-        return self.options
+    def reset(self) -> None:
+        super().reset()
+        self._first: tuple[int, int] | None = None  # address and value of the first word of a pair
+        self.value["OPTR"] = self.options
+
+    def _unlock_options(self) -> None:
+        if not self.value["CR"] & LOCK:
+            self.value["CR"] &= ~_OPTLOCK
+
+    def write_OPTR(self, value: int) -> None:
+        if not self.value["CR"] & _OPTLOCK:
+            self.value["OPTR"] = value
+
+    def write_CR(self, value: int) -> None:
+        """The locks are set by software, and cleared by keys."""
+        if self.value["CR"] & LOCK:
+            return
+        locked = self.value["CR"] & _OPTLOCK
+        self.value["CR"] = value & ~(START | _OPTSTRT | _LAUNCH) | locked
+        if value & START and value & (_MER1 | _MER2):
+            for bank in (bank for bank, bit in enumerate((_MER1, _MER2)) if value & bit):
+                self._erase(_BANKS[bank], _PAGE * _PAGES)
+            self._takes(_ERASE_S)
+        elif value & START and value & _PER:
+            self._erase(_BANKS[value >> 11 & 1] + _PAGE * (value >> 3 & 0x7F), _PAGE)
+            self._takes(_ERASE_S)
+        if value & _OPTSTRT and not locked:
+            self.options = self.value["OPTR"]
+            self._takes(_ERASE_S)
+        if value & _LAUNCH and not locked:
+            self.on_launch()
+
+    def _program(self, address: int, size: int, value: int) -> None:
+        """Two words at once, where nothing has been programmed since they were erased; zeros anywhere (RM0440
+        3.3.7)."""
+        first, self._first = self._first, None
+        if size != 4:
+            self.value["SR"] |= _SIZERR
+        elif address % 8 == 0:
+            self._first = address, value
+        elif first is None or first[0] != address - 4:
+            self.value["SR"] |= _PGSERR
+        else:
+            pair = struct.pack("<II", first[1], value)
+            if self._core.memory(first[0], 8) != ERASED * 8 and any(pair):
+                self.value["SR"] |= _PROGERR
+                return
+            self._core.load(first[0], pair)
+            self._takes(_PROGRAM_S)
 
 
 class Power(Peripheral):
@@ -87,8 +143,10 @@ class Rcc(ClockController):
     SOURCES = {1: HSIRDY, 2: HSERDY, 3: PLLRDY}
     APB_SHIFTS = (8, 11)
     LIMITS_HZ = {"HCLK": 170_000_000, "APB1": 170_000_000, "APB2": 170_000_000}
-    RESET_FLAGS = {"brownout": 1 << 27, "pin": 1 << 26, "power": 1 << 27, "software": 1 << 28, "watchdog": 1 << 29}
+    RESET_FLAGS = {"options": 1 << 25, "brownout": 1 << 27, "pin": 1 << 26, "power": 1 << 27, "software": 1 << 28,
+                   "watchdog": 1 << 29}
     CLEAR_FLAGS = 1 << 23
+    PLL_OUTPUTS = 1 << 16 | 1 << 20 | 1 << 24  # P, Q, R (RM0440 7.4.4)
     GATES = ("AHB1ENR", "AHB2ENR", "APB1ENR1", "APB1ENR2", "APB2ENR")
 
     def __init__(self, base: int, events: Events, flash: Flash, power: Power, hse_hz: int | None) -> None:

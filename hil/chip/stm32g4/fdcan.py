@@ -39,7 +39,7 @@ PLACES = {"FDCAN1": 0, "FDCAN2": 1, "FDCAN3": 2}
 
 
 class MessageRam(Peripheral):
-    """Words alone; after power-on it holds anything."""
+    """Written in words alone, read in any pieces; after power-on it holds anything."""
 
     SIZE = 3 * PIECE
 
@@ -51,22 +51,25 @@ class MessageRam(Peripheral):
         """A reset leaves it as it is."""
 
     def read(self, offset: int, size: int) -> int:
-        self._check(offset, size, "read of")
-        return self.words[offset // 4]
+        self._check(offset, "read of")
+        return self.words[offset // 4] >> 8 * (offset & 3) & WORD >> 32 - 8 * size
 
     def write(self, offset: int, size: int, value: int) -> None:
-        self._check(offset, size, "write to")
+        if size != 4:
+            raise Unmodelled(f"write of {size} bytes to {self._where(offset)}")
+        self._check(offset, "write to")
         self.words[offset // 4] = value
         self.changes += 1
 
-    def _check(self, offset: int, size: int, what: str) -> None:
-        if size != 4 or not self.clocked or offset >= self.SIZE:
-            raise Unmodelled(f"{what} {size} bytes of {self._where(offset)}")
+    def _check(self, offset: int, what: str) -> None:
+        if not self.clocked or offset >= self.SIZE:
+            raise Unmodelled(f"{what} {self._where(offset)}")
 
 
 def _registers() -> dict[int, Register]:
     table = {
         0x000: Register("CREL", 0, 0), 0x004: Register("ENDN", 0, 0), 0x00C: Register("DBTP", 0, 0x9F1FFF),
+        0x010: Register("TEST", 0, 0), 0x014: Register("RWD", 0, 0), 0x088: Register("HPMS", 0, 0),
         0x018: Register("CCCR", 0, INIT | CCE | SETTINGS), 0x01C: Register("NBTP", 0, 0xFFFFFF7F),
         0x020: Register("TSCC", 0, 0), 0x028: Register("TOCC", 0, 0), 0x040: Register("ECR", 0, 0),
         0x044: Register("PSR", 0, 0), 0x048: Register("TDCR", 0, 0x7F7F), 0x050: Register("IR", 0, 0xFFFFFF),
@@ -75,6 +78,7 @@ def _registers() -> dict[int, Register]:
         0x0C0: Register("TXBC", 0, TFQM), 0x0C4: Register("TXFQS", 0, 0), 0x0C8: Register("TXBRP", 0, 0),
         0x0CC: Register("TXBAR", 0, 7), 0x0D0: Register("TXBCR", 0, 7), 0x0D4: Register("TXBTO", 0, 0),
         0x0D8: Register("TXBCF", 0, 0), 0x0DC: Register("TXBTIE", 0, 7), 0x0E0: Register("TXBCIE", 0, 7),
+        0x0E4: Register("TXEFS", 0, 0), 0x0E8: Register("TXEFA", 0, 0),
     }
     for f in range(2):
         table |= {0x090 + 8 * f: Register(f"RXF{f}S", 0, 0), 0x094 + 8 * f: Register(f"RXF{f}A", 0, 7)}

@@ -23,6 +23,8 @@ from femtorque.hil.chip.stm32.serial import (
     Stream,
 )
 
+TEACK, REACK = 1 << 21, 1 << 22  # of ISR: transmitter and receiver are on
+
 
 class Usart(Serial):
     """16 times oversampling, no FIFO. ICR clears flags."""
@@ -32,8 +34,9 @@ class Usart(Serial):
     REGISTERS = {
         0x00: Register("CR1", 0, UE | TE | RE | IDLEIE), 0x04: Register("CR2", 0, 0),
         0x08: Register("CR3", 0, DMAR | DMAT | EIE | HDSEL), 0x0C: Register("BRR", 0, 0xFFFF),
+        0x10: Register("GTPR", 0, 0), 0x14: Register("RTOR", 0, 0),
         0x1C: Register("ISR", TXE | TC, 0), 0x20: Register("ICR", 0, ERRORS | IDLE | TC),
-        0x24: Register("RDR", 0, 0), 0x28: Register("TDR", 0, 0x1FF),
+        0x24: Register("RDR", 0, 0), 0x28: Register("TDR", 0, 0x1FF), 0x2C: Register("PRESC", 0, 0),
     }
 
     @property
@@ -44,6 +47,11 @@ class Usart(Serial):
     def transmit_address(self) -> int:
         return self.base + 0x28
 
+    def write_CR1(self, value: int) -> None:
+        super().write_CR1(value)
+        on = (TEACK if value & TE else 0) | (REACK if value & RE else 0)
+        self._status = self._status & ~(TEACK | REACK) | (on if value & self.UE else 0)
+
     def read_ISR(self) -> int:
         return self._flags()
 
@@ -53,6 +61,8 @@ class Usart(Serial):
     def write_ICR(self, value: int) -> None:
         self.catch_up()
         self._status &= ~(value & (ERRORS | IDLE))
+        if value & TC:
+            self._clear_complete()
         self._ask()
 
     def read_RDR(self) -> int:
@@ -83,9 +93,11 @@ class Channel(Stream):
 
 
 class DmaMux(Peripheral):
-    """Which request each channel serves: 0 to 7 of DMA1, 8 to 15 of DMA2."""
+    """Which request each channel serves: 0 to 7 of DMA1, 8 to 15 of DMA2. Nothing is synchronised, so that no such
+    overrun (CSR) is to be cleared (CFR)."""
 
-    REGISTERS = {4 * i: Register(f"C{i}CR", 0, 0x7F) for i in range(16)}
+    REGISTERS = {4 * i: Register(f"C{i}CR", 0, 0x7F) for i in range(16)} | {
+        0x80: Register("CSR", 0, 0), 0x84: Register("CFR", 0, 0xFFFF)}
 
     def __init__(self, name: str, base: int) -> None:
         self.controllers: list[Dma] = []
@@ -95,6 +107,9 @@ class DmaMux(Peripheral):
         for controller in self.controllers:
             controller.recall()
         super().write(offset, size, value)
+
+    def write_CFR(self, value: int) -> None:
+        """Nothing to clear."""
 
 
 def _registers() -> dict[int, Register]:

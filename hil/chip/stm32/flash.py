@@ -1,0 +1,104 @@
+"""What the families' flash interfaces have in common: keys, locks, and the time that erasing and programming take.
+
+Left out: that the processor waits for a bank that is busy, and write and read protection.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Protocol
+
+from femtorque.hil.chip.events import NEVER, Events
+from femtorque.hil.chip.registers import Peripheral
+
+KEYS = (0x45670123, 0xCDEF89AB)  # FLASH_KEY1, FLASH_KEY2 of ST's stm32f4xx_hal_flash.h and stm32g4xx_hal_flash.h
+OPTION_KEYS = (0x08192A3B, 0x4C5D6E7F)  # FLASH_OPT_KEY1 there, FLASH_OPTKEY1 here, and so on
+PG, EOP, BUSY, LOCK = 1 << 0, 1 << 0, 1 << 16, 1 << 31
+EOPIE, START = 1 << 24, 1 << 16
+ERASED = b"\xff"
+
+
+class Memory(Protocol):
+    """The processor's."""
+
+    def memory(self, address: int, size: int) -> bytes: ...
+
+    def load(self, address: int, data: bytes) -> None: ...
+
+
+class FlashInterface(Peripheral):
+    """hz: of the processor. options: the option bytes; a reset leaves them. ERRORS: bits of SR."""
+
+    ERRORS: ClassVar[int]
+    options: int
+
+    def __init__(self, name: str, base: int, events: Events, hz: Callable[[], int], core: Memory) -> None:
+        self.events, self._hz, self._core = events, hz, core
+        self._until, self._keys = 0.0, {"KEYR": 0, "OPTKEYR": 0}
+        super().__init__(name, base)
+
+    def reset(self) -> None:
+        self.clear()
+        self._until, self._keys = 0.0, {"KEYR": 0, "OPTKEYR": 0}
+
+    @abstractmethod
+    def _unlock_options(self) -> None: ...
+
+    @abstractmethod
+    def _program(self, address: int, size: int, value: int) -> None:
+        """A write that code has made where flash is."""
+
+    def program(self, address: int, size: int, value: int) -> bool:
+        """Take such a write. False: flash is not being programmed."""
+        if self.value["CR"] & (LOCK | PG) != PG:
+            return False
+        self.forget("SR")
+        self._program(address, size, value)
+        return True
+
+    @property
+    def busy(self) -> bool:
+        return self.events.now < self._until
+
+    def _takes(self, seconds: float) -> None:
+        """An operation begins that ends well."""
+        self._until = self.events.now + seconds * self._hz()
+        if self.value["CR"] & EOPIE:
+            self.value["SR"] |= EOP
+
+    def _erase(self, address: int, size: int) -> None:
+        self._core.load(address, ERASED * size)
+
+    def _key(self, register: str, value: int, keys: tuple[int, int], unlock: Callable[[], None]) -> None:
+        """Both keys in their order unlock; anything else leaves it locked until a reset."""
+        given = self._keys[register]
+        right = given < len(keys) and value == keys[given]
+        self._keys[register] = given + 1 if right else len(keys) + 1
+        if self._keys[register] == len(keys):
+            self._keys[register] = 0
+            unlock()
+
+    def read_KEYR(self) -> int:
+        return 0
+
+    def read_OPTKEYR(self) -> int:
+        return 0
+
+    def write_KEYR(self, value: int) -> None:
+        self._key("KEYR", value, KEYS, self._unlock)
+
+    def write_OPTKEYR(self, value: int) -> None:
+        self._key("OPTKEYR", value, OPTION_KEYS, self._unlock_options)
+
+    def _unlock(self) -> None:
+        self.value["CR"] &= ~LOCK
+
+    def read_SR(self) -> int:
+        status = self.value["SR"] & ~EOP | BUSY if self.busy else self.value["SR"]
+        self.say("SR", status, math.ceil(self._until) if self.busy else NEVER)
+        return status
+
+    def write_SR(self, value: int) -> None:
+        self.value["SR"] &= ~(value & (self.ERRORS | EOP))

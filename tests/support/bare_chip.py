@@ -1,0 +1,51 @@
+"""A whole virtual chip whose registers a test writes, where an image would; its processor spins."""
+
+from __future__ import annotations
+
+import struct
+
+from femtorque.hil.bus.wire import Wire
+from femtorque.hil.chip.stm32.chip import FLASH_START, SRAM_START, Stm32
+from femtorque.hil.chip.stm32f4.chip import Stm32F405
+from femtorque.hil.chip.stm32g4.chip import Stm32G474
+
+F4, G4 = Stm32F405, Stm32G474
+SPIN = bytes.fromhex("fee7")
+_RCC4, _PWR4, _FLASH4 = 0x40023800, 0x40007000, 0x40023C00
+
+
+class Bare:
+    def __init__(self, kind: type[Stm32], code: bytes = SPIN) -> None:
+        table = struct.pack("<16I", SRAM_START + 0x2000, *[FLASH_START + 0x81] * 15)
+        self.chip = kind(table.ljust(0x80, b"\0") + code, 8_000_000 if kind is F4 else 24_000_000)
+
+    def read(self, address: int, size: int = 4) -> int:
+        part = self.chip.bus.at(address)
+        return part.read(address - part.base, size)
+
+    def write(self, address: int, value: int, size: int = 4) -> None:
+        part = self.chip.bus.at(address)
+        part.write(address - part.base, size, value)
+
+    def run(self, seconds: float) -> None:
+        self.chip.run(self.chip.seconds + seconds)
+
+    def wire(self) -> Wire:
+        """One with the first two CAN controllers on it."""
+        wire = Wire(self.chip.clock())
+        for name in list(self.chip.cans)[:2]:
+            self.chip.cans[name].plug(wire, lambda: True)
+        return wire
+
+    def at_full_speed(self) -> None:
+        """The F405 at 168 MHz of its crystal."""
+        self.write(_FLASH4, 5)
+        self.write(_RCC4 + 0x40, 1 << 28)
+        self.write(_PWR4, 0x4000)
+        self.write(_RCC4, self.read(_RCC4) | 1 << 16)
+        self.run(5e-3)
+        self.write(_RCC4 + 0x04, 8 | 336 << 6 | 1 << 22 | 7 << 24)
+        self.write(_RCC4, self.read(_RCC4) | 1 << 24)
+        self.run(1e-3)
+        self.write(_RCC4 + 0x08, 5 << 10 | 4 << 13)
+        self.write(_RCC4 + 0x08, 2 | 5 << 10 | 4 << 13)
