@@ -7,7 +7,7 @@ RUN    := $(VENV)/bin/python
 # bytecode is made of what is imported, when it first is: of all that is installed it takes as long as installing it
 PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
 
-.PHONY: all demo test prove bench soak lint clean
+.PHONY: all demo test prove vendor bench soak lint clean
 all: test
 
 # what running takes, or that and what testing takes at once
@@ -38,6 +38,11 @@ test: $(VENV)/.test
 prove: $(VENV)/.test
 	@$(RUN) -m tests.firmware.proofs.prove $(PROVE)
 	@$(RUN) docs/proofs_page.py
+
+# ST's own drivers on the virtual chips: VENDOR=<folder with their sources>, which are not part of this tree
+vendor: $(VENV)/.test
+	@$(RUN) -m tests.vendor.run $(VENDOR)
+	@$(RUN) docs/vendor_page.py
 
 bench: $(VENV)/.test
 	@$(RUN) -m pytest -s -m bench

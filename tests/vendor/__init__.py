@@ -1,0 +1,1 @@
+"""ST's own drivers as judges of the virtual chips."""
