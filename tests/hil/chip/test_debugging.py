@@ -1,15 +1,13 @@
 """A debugger on the board: it finds the chip whenever it comes, and a processor that it halts drives no motor."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from femtorque.codegen.board import reader as boards
 from femtorque.codegen.verify.check import examine
 from femtorque.hil.chip.stm32.probe import NoAnswer, Probe
 from tests.firmware.test_chip import ARMED, Machine
-from tests.support.rig import three_link
+from tests.support.rig import ROOT, three_link
 
 BOARDS = ("f405rg-4", "nucleo-g474re-6", "f405rg-6")
 
@@ -60,7 +58,7 @@ def test_timers_without_a_break_go_on_while_the_processor_is_halted(tmp_path):
     probe.halt()
     board.run(0.1)
     assert board.outputs[0] == 0.5
-    told = (Path(boards.__file__).parents[2] / "firmware" / "boards" / "f405rg-6.toml").read_text(encoding="utf-8")
+    told = (ROOT / "firmware" / "boards" / "f405rg-6.toml").read_text(encoding="utf-8")
     assert "never halt the processor while the motors have power" in told
 
 
