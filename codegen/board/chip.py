@@ -172,7 +172,8 @@ class Chip:
     currents; None: the firmware has no current loops. lsi_hz: nominal, of the watchdog. bank: ports are PA to P<last of
     ports>. rom_id: what its boot loader calls it. unique: where the 96 bits are that no other chip has. sectors: the
     pieces in which flash is erased, in order. wait_states: of flash at sysclk_hz. interrupts: of peripherals, in the
-    vector table. buses: enable registers of RCC, in the order they are written. cans: controllers of buses. packages:
+    vector table. buses: enable registers of RCC, in the order they are written. cans: controllers of buses. low_volt:
+    pins that bear 3.6 V and no more; all others bear 5 V as inputs without a pull, while the chip has power. packages:
     larger ones by name; part and signals are those of the smallest.
     """
 
@@ -205,6 +206,7 @@ class Chip:
     platformio_board: str
     interrupts: int
     cans: Mapping[str, Can]
+    low_volt: frozenset[str]
     packages: Mapping[str, Package] = field(default_factory=dict)
 
     def packed(self, package: str) -> Chip:

@@ -103,12 +103,19 @@ class Encoders(Table):
 
 
 class ChannelEncoder(Table):
-    """index: input of the index pulse, high once per turn; looked at once per tick."""
+    """index: input of the index pulse, high once per turn; looked at once per tick. pull: "up" for outputs that only pull
+    low, and so that a cable that is off counts nothing; "float" for outputs that drive both ways, and for every signal
+    above the chip's supply: ST allows none there with a pull switched on."""
 
     timer: TimerName
     a: PinName
     b: PinName
     index: PinName | None = None
+    pull: Literal["up", "float"] = "up"
+
+    @property
+    def pins(self) -> list[str]:
+        return [self.a, self.b, *([self.index] if self.index else [])]
 
 
 class ChannelPwm(Table):

@@ -172,6 +172,7 @@ CHIP = Chip(
                        wanted=0),  # RM0090 section 3.9.5
     interrupts=82,
     cans=_CANS,
+    low_volt=frozenset(("PA4", "PA5")),  # TTa of the data sheet's pin table; all others are FT
     packages={"UFBGA176": Package("STM32F407", signals(_LARGE))},
     platformio_board="genericSTM32F405RG",
 )

@@ -120,6 +120,14 @@ _ANALOGUE_2 = {  # of ADC2
 }
 
 
+# TT_a of the data sheet's pin table (DS12288), at operational amplifiers, comparators and DACs, as two public copies of
+# it have them. They leave PC0 to PC3 out: those are taken for the same. PC7 to PC9, PC12 and PD2, in neither of them
+# (PD2 in one), have no analogue function in ST's pin data, and every pin of 3.6 V here has.
+_LOW_VOLT = """
+PA0 PA1 PA3 PA4 PA5 PA6 PA7 PB0 PB1 PB2 PB10 PB11 PB12 PB13 PB14 PB15 PC5 PC0 PC1 PC2 PC3
+""".split()
+
+
 def _pll(hse_hz: int) -> Pll | None:
     """The divisors that make _SYSCLK_HZ exactly; the lowest VCO input that does."""
     p, vco = 2, 2 * _SYSCLK_HZ
@@ -168,5 +176,6 @@ CHIP = Chip(
                                           3: "level 3 (2.5 V)", 4: "level 4 (2.8 V)"}, wanted=3),
     interrupts=102,
     cans=_CANS,
+    low_volt=frozenset(_LOW_VOLT),
     platformio_board="nucleo_g474re",
 )

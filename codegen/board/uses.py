@@ -127,9 +127,10 @@ def _channel(board: Board, i: int, channel: Channel) -> Iterator[Use]:
     yield Use(f"{key}.encoder.timer", encoder.timer, channel=i)
     for side, number in (("a", 1), ("b", 2)):
         yield Use(f"{key}.encoder.{side}", getattr(encoder, side), f"encoder {side.upper()}, {encoder.timer}",
-                  pull="up", signal=f"{encoder.timer}_CH{number}", clocks=counts, channel=i)
+                  pull=encoder.pull, signal=f"{encoder.timer}_CH{number}", clocks=counts, channel=i)
     if encoder.index:
-        yield Use(f"{key}.encoder.index", encoder.index, "encoder index", "input", channel=i)
+        yield Use(f"{key}.encoder.index", encoder.index, "encoder index", "input",
+                  "down" if encoder.pull == "up" else "float", channel=i)
     for part, pwm in channel.switches:
         yield from _switch(board, i, f"{key}.{part}", pwm)
     if channel.current:

@@ -15,6 +15,7 @@ import numpy as np
 
 from femtorque.codegen.board import fieldbus
 from femtorque.codegen.board import reader as board_module
+from femtorque.codegen.board.levels import levels
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.control import constants as control_source
 from femtorque.codegen.control import heat
@@ -89,6 +90,7 @@ class Report:
     safety: Safety
     falls: tuple[str, ...]
     halt: tuple[str, ...]
+    levels: tuple[str, ...]
     silence: tuple[str, ...]
     loads: tuple[str, ...]
     buses: tuple[BusLoad, ...] = ()
@@ -127,6 +129,7 @@ class Report:
             "safety": asdict(self.safety),
             "falls": list(self.falls),
             "halt": list(self.halt),
+            "levels": list(self.levels),
             "silence": list(self.silence),
             "loads": list(self.loads),
             "buses": [bus.data for bus in self.buses],
@@ -187,6 +190,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     loads = tuple(_loads(mechanism, weak, warnings))
     return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
                   resolved(mechanism), tuple(falls(mechanism, weak)), tuple(_halt(mechanism)),
+                  tuple(levels(mechanism)),
                   tuple(fieldbus.left_alone(mechanism)), loads, buses,
                   tuple(_beam_modes(models[0][1])))
 

@@ -46,7 +46,7 @@ def renderable(report: Report) -> RenderableType:
     parts += [_assembly_table(name, a) for name, a in report.assemblies if a.cuts]
     if report.rule:
         parts += [_gain_table(report), _loop_line(report)]
-    parts += [Text(line) for line in (*report.loads, *report.falls, *report.halt, *report.silence)]
+    parts += [Text(line) for line in (*report.loads, *report.falls, *report.halt, *report.levels, *report.silence)]
     parts += [Text(f"warning: {w}", style="yellow") for w in report.warnings]
     return Group(*parts)
 

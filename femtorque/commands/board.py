@@ -81,6 +81,7 @@ def bringup(
 
     Each joint alone is turned by hand, and then given a small torque.
     """
+    from femtorque.codegen.board.levels import levels
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.host.board import Board
     from femtorque.host.lab import bringup as first
@@ -97,6 +98,8 @@ def bringup(
         sys.stdin.readline()
 
     mechanism = load_mechanism(mech)
+    for line in levels(mechanism):
+        print(f"before anything is connected: {line}", file=sys.stderr)
     with Board.connect(port, mechanism) as board:
         board.session.faulted()
         findings = first.bring_up(board.session, mechanism, turn if hand else None, partial(print, file=sys.stderr),

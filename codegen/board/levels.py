@@ -1,0 +1,41 @@
+"""What voltages the encoder inputs of a board bear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from codegen.board.channels import served
+from codegen.board.description import Board, ChannelEncoder
+from codegen.board.reader import load
+from codegen.mechanism.description import Mechanism
+
+
+def bears(board: Board, encoder: ChannelEncoder) -> str:
+    """The highest level that an encoder may give there: "5 V" or "3.3 V", with the reason where that could be mended."""
+    if board.chip.low_volt.intersection(encoder.pins):
+        return "3.3 V"
+    return "5 V" if encoder.pull == "float" else '3.3 V; 5 V with pull = "float"'
+
+
+def levels(mechanism: Mechanism) -> list[str]:
+    """In words, a line each, which joints' encoder inputs a signal of 5 V would destroy, and which must have no pull."""
+    if mechanism.board is None:
+        return []
+    board = load(mechanism.board.use)
+    encoders = [(joint.name, channel.encoder) for joint, channel in served(mechanism, board) if channel]
+    low = [(name, pin) for name, encoder in encoders for pin in encoder.pins if pin in board.chip.low_volt]
+    pulled = [name for name, encoder in encoders
+              if encoder.pull == "up" and not board.chip.low_volt.intersection(encoder.pins)]
+    lines = []
+    if low:
+        lines.append(f"never 5 V at the encoder inputs of {_names(name for name, _ in low)}: "
+                     f"{', '.join(pin for _, pin in low)} of the {board.chip.part} bear 3.6 V; supply the encoder with "
+                     f"3.3 V, or put a level shifter in between")
+    if pulled:
+        lines.append(f"the encoder inputs of {_names(pulled)} bear 5 V only with their pulls off: for an encoder "
+                     f'with 5 V outputs write encoder.pull = "float" into the board file')
+    return lines
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))
