@@ -542,13 +542,14 @@ the arm.
 """
     text += table(("board", "ROM hears the link", "ROM at other pins (TX, RX)", "sent there by `flash`"), [
         (f"`{name}`", *_loader(load(name))) for name in names()])
-    text += RATES + VERIFIED
+    text += LIGHT + RATES + VERIFIED
     for name in names():
         path = BOARDS / f"{name}.toml"
         source = path.read_text(encoding="utf-8")
         head = [line.removeprefix("#").removeprefix(" ") for line in source[:source.index("name =")].splitlines()]
         raw = tomllib.loads(source)
         channels = raw.pop("channel", [])
+        raw.pop("headers", None)
         facts = [(f"`{key}`", f"`{value}`") for key, value in _flat(raw) if key != "name"]
         text += f"\n## {name}\n\n" + "\n".join(head).strip()
         text += f"\n\n[firmware/boards/{name}.toml](../firmware/boards/{name}.toml)\n\n"
@@ -558,7 +559,23 @@ the arm.
             rows = [(number, *(dict(_flat(channel)).get(key, "") for key in columns)) for number,
                     channel in enumerate(channels)]
             text += "\n" + table(("channel", *columns), rows)
+        text += _wiring(load(name))
     return text
+
+
+def _wiring(board: Board) -> str:
+    """Where every signal that leaves the board comes out, in words."""
+    levels = {pin: bears(board, channel.encoder) for channel in board.channels for pin in channel.encoder.pins}
+    rows = []
+    for use in uses(board):
+        if not use.is_pin or use.key.startswith(("low.", "gate_driver.")):
+            continue
+        what = use.label if use.channel is None else f"channel {use.channel}: {use.label}"
+        way = "out" if use.mode.startswith("output") or use.moves else "both ways" if use.mode == "open_drain" else (
+            "out" if use.key.endswith((".tx", ".tx.pin")) else "in")
+        rows.append((what, f"`{use.resource}`", board.headers.get(use.resource, "" if board.headers else "not known"), way,
+                     levels.get(use.resource, "3.3 V")))
+    return "\n" + table(("signal", "pin", "on the board", "", "highest level"), rows)
 
 
 def _loader(board: Board) -> tuple[str, str, str]:

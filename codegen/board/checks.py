@@ -22,6 +22,7 @@ def check(board: Board) -> None:
     _claims(board)
     _pins(board)
     _link(board)
+    _headers(board)
 
 
 def _sections(board: Board) -> None:
@@ -168,6 +169,15 @@ def _claims(board: Board) -> None:
         other = users.setdefault(use.resource, use)
         if other is not use and not (use.shared and use.shared == other.shared):
             raise BadInput(board.source.name, use.key, use.resource, f"is already used by {other.key}")
+
+
+def _headers(board: Board) -> None:
+    """No place on the board may have two pins."""
+    pins: dict[str, str] = {}
+    for pin, place in board.headers.items():
+        other = pins.setdefault(place, pin)
+        if other != pin:
+            raise BadInput(board.source.name, f"headers.{pin}", place, f"is already the place of {other}")
 
 
 def _link(board: Board) -> None:

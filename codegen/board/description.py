@@ -98,14 +98,21 @@ class BrakeOutput(Table):
     release: Literal["high", "low"] = "high"
 
 
+class Led(Table):
+    """What shows the state (`codegen.board.blink`). on: the level that lights it."""
+
+    pin: PinName
+    on: Literal["high", "low"] = "high"
+
+
 class Encoders(Table):
     filter: Annotated[int, Field(ge=0, le=15)]
 
 
 class ChannelEncoder(Table):
-    """index: input of the index pulse, high once per turn; looked at once per tick. pull: "up" for outputs that only pull
-    low, and so that a cable that is off counts nothing; "float" for outputs that drive both ways, and for every signal
-    above the chip's supply: ST allows none there with a pull switched on."""
+    """index: input of the index pulse, high once per turn; looked at once per tick. pull: "up" for outputs that only
+    pull low, and so that a cable that is off counts nothing; "float" for every signal above the chip's supply, where
+    ST allows no pull."""
 
     timer: TimerName
     a: PinName
@@ -221,6 +228,7 @@ class BoardFile(Table):
     link: Link
     outputs: Outputs | None = None
     brake: BrakeOutput | None = None
+    led: Led | None = None
     encoders: Encoders | None = None
     gate_driver: GateDriver | None = None
     sense: Sense = Sense()
@@ -229,12 +237,13 @@ class BoardFile(Table):
     half_duplex: dict[str, HalfDuplex] = {}
     low: dict[str, PinName] = {}
     reserved: dict[str, PinName] = {}
+    headers: dict[PinName, str] = {}
 
 
 @dataclass(frozen=True)
 class Board:
     """A checked board. lead: ticks. baud: of the host link. can, half_duplex: buses by the names
-    that mechanism files use. low: pins that are held low for good."""
+    that mechanism files use. low: pins that are held low for good. headers: what is printed where a pin comes out."""
 
     name: str
     chip: Chip
@@ -243,6 +252,7 @@ class Board:
     link: Link
     outputs: Outputs | None
     brake: BrakeOutput | None
+    led: Led | None
     encoders: Encoders | None
     gate_driver: GateDriver | None
     sense: Sense
@@ -251,6 +261,7 @@ class Board:
     half_duplex: dict[str, HalfDuplex]
     low: dict[str, str]
     reserved: dict[str, str]
+    headers: dict[str, str]
     source: Path
 
     @property

@@ -11,14 +11,14 @@ from codegen.mechanism.description import Mechanism
 
 
 def bears(board: Board, encoder: ChannelEncoder) -> str:
-    """The highest level that an encoder may give there: "5 V" or "3.3 V", with the reason where that could be mended."""
+    """The highest level that an encoder may give there."""
     if board.chip.low_volt.intersection(encoder.pins):
         return "3.3 V"
     return "5 V" if encoder.pull == "float" else '3.3 V; 5 V with pull = "float"'
 
 
 def levels(mechanism: Mechanism) -> list[str]:
-    """In words, a line each, which joints' encoder inputs a signal of 5 V would destroy, and which must have no pull."""
+    """In words, a line each: encoder inputs that a signal of 5 V would destroy, and those that must have no pull."""
     if mechanism.board is None:
         return []
     board = load(mechanism.board.use)

@@ -4,7 +4,8 @@ A board file holds `name`, `chip` (a folder of firmware/chip), `package` where i
 (ticks from a tick to the interval in which its duty is held), `[link]`, and, where it drives motors, `[outputs]`,
 `[encoders]` and one `[[channel]]` a motor: encoder timer with its two pins, PWM output, direction pin or the second
 half bridge. `[can]` names buses for drives, `[half_duplex]` wires for servos; a board may have these alone, with
-`[outputs]`. `[reserved]` names the pins that are wired to something else.
+`[outputs]`. `[reserved]` names the pins that are wired to something else, `[led]` the light that shows the
+state, `[headers]` what is printed on the board where pins come out.
 Alternate functions are the chip's business (`femtorque.codegen.board.chip`).
 """
 
@@ -52,9 +53,8 @@ def read(path: Path) -> Board:
     except ValidationError as error:
         raise _bad_key(path, error) from None
     board = Board(file.name, _chip(path, file), file.hse_hz, file.lead, file.link, file.outputs, file.brake,
-                  file.encoders,
-                  file.gate_driver, file.sense, tuple(file.channel), file.can, file.half_duplex,
-                  file.low, file.reserved, path)
+                  file.led, file.encoders, file.gate_driver, file.sense, tuple(file.channel), file.can,
+                  file.half_duplex, file.low, file.reserved, file.headers, path)
     if file.name != path.stem:
         raise BadInput(path.name, "name", file.name, "must be the file's name", f"write name = {path.stem!r}")
     check(board)

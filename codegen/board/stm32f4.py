@@ -168,8 +168,9 @@ CHIP = Chip(
             frozenset("PB5 PB13 PA11 PA12 PB6 PB7 PB9 PA8 PC9 PA4 PA5 PA6 PA7".split()),
             low=frozenset("PA4 PA5 PA7".split())),  # SPI, but for MISO
     unique=0x1FFF7A10,  # RM0090 section 39.1
-    brown_out=BrownOut(0x40023C14, 2, 2, {3: "off", 2: "level 1 (2.1 V)", 1: "level 2 (2.4 V)", 0: "level 3 (2.7 V)"},
-                       wanted=0),  # RM0090 section 3.9.5
+    brown_out=BrownOut(0x40023C14, 2, 2, {3: "off", 2: "level 1 (2.1 V)", 1: "level 2 (2.4 V)",
+                                          # RM0090 section 3.9.5; falling, data sheet table 19
+                                          0: "level 3 (2.75 to 2.88 V)"}, wanted=0),
     interrupts=82,
     cans=_CANS,
     low_volt=frozenset(("PA4", "PA5")),  # TTa of the data sheet's pin table; all others are FT

@@ -173,7 +173,7 @@ CHIP = Chip(
     unique=0x1FFF7590,  # RM0440 section 48.1
     brown_out=BrownOut(0x40022020, 8, 3, {0: "level 0 (1.7 V)", 1: "level 1 (2.0 V)", 2: "level 2 (2.2 V)",
                                           # RM0440 section 3.4.1
-                                          3: "level 3 (2.5 V)", 4: "level 4 (2.8 V)"}, wanted=3),
+                                          3: "level 3 (2.47 to 2.57 V)", 4: "level 4 (2.8 V)"}, wanted=3),
     interrupts=102,
     cans=_CANS,
     low_volt=frozenset(_LOW_VOLT),

@@ -56,6 +56,9 @@ def uses(board: Board) -> Iterator[Use]:
         yield from _channel(board, i, channel)
     yield from _buses(board)
     yield from _half_duplex(board)
+    if board.led:
+        yield Use("led.pin", board.led.pin, "state LED", "output" if board.led.on == "high" else "output_high",
+                  "down" if board.led.on == "high" else "up")
     if board.brake:
         closed: Mode = "output_high" if board.brake.release == "low" else "output"
         yield Use("brake.pin", board.brake.pin, "holding brakes", closed, "up" if closed == "output_high" else "down")

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from femtorque.codegen.board import fieldbus, thermistor
+from femtorque.codegen.board import blink, fieldbus, thermistor
 from femtorque.codegen.board.channels import file_of, has_current_loops, served, tick_cycles
 from femtorque.codegen.board.description import ADC_COUNTS, ADC_V, Board, BrakeOutput, Channel
 from femtorque.codegen.board.uses import Use, uses
@@ -66,6 +66,7 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
         "pins": board_rows.table(_pin(board, use) for use in (_held_low(used) if pil else used) if use.is_pin),
         "clocks": board_rows.table(f"FT_CLOCK({bus}, {bits})" for bus, bits in _clocks(board, used).items()),
         "brake": None,
+        "led": None if pil or board.led is None else _led(board, rate_hz),
         "pwm": None,
         "brr": round(usart.steps * usart.clock_hz / board.baud),
         "brr_hsi": round(usart.steps * chip.hsi_hz / board.baud),
@@ -107,6 +108,15 @@ def _driving(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Chann
         "driver_fault": board_rows.place(chip, outputs.fault) if outputs.fault else None,
         "pwm": pwm | {"gate_driver": _gate_driver(board), "sense": _sense(mechanism, board)},
     }
+
+
+def _led(board: Board, rate_hz: int) -> dict[str, Any]:
+    """Its place, the level that lights it, ticks of a step, and a pattern a state."""
+    assert board.led is not None
+    words = [f"0x{word:04X}u" for word in blink.words()]
+    return board_rows.place(board.chip, board.led.pin) | {
+        "on": int(board.led.on == "high"), "ticks": blink.ticks(rate_hz), "count": len(words),
+        "patterns": board_rows.table((", ".join(words[i:i + 6]) for i in range(0, len(words), 6)), ",")}
 
 
 def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:

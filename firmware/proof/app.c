@@ -84,6 +84,11 @@ float ft_chip_bus_voltage(void) { return nondet_float(); }
 uint32_t ft_chip_cycles(void) { return nondet_u32(); }
 void ft_chip_outputs(bool enabled) { off = !enabled; }
 void ft_chip_leave(void) { }
+void ft_chip_show(uint32_t state, uint32_t tick)
+{
+    (void)state;
+    (void)tick;
+}
 void ft_chip_wait(void) { }
 
 void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],

@@ -254,6 +254,7 @@ void ft_app_idle(void)
     ft_watch_idle(&ft.safety.alarms, &ft.sensors, ft.time.tick,
                   ft.control.law.torque);
     feed_watchdog(ft.time.tick);
+    ft_chip_show(ft.safety.state, ft.time.tick);
     leave(ft.time.tick, ft.safety.state);
     ft_chip_wait();
 }

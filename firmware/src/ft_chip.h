@@ -43,6 +43,10 @@ bool ft_chip_outputs_enabled(void);
  * Outputs that are made safe let them close first. */
 void ft_chip_brake(bool open);
 
+/* Show a state, FT_STATE_*, on the board's LED, where it has one. From the
+ * main loop, time after time. */
+void ft_chip_show(uint32_t state, uint32_t tick);
+
 /* Put neutral on every output at once, from any context, without waiting. */
 void ft_chip_safe(void);
 

@@ -123,6 +123,11 @@ class VirtualBoard:
         """Whether the holding brakes hold."""
         return self.wiring.brakes.closed(seconds)
 
+    @property
+    def lit(self) -> bool:
+        """Whether the LED that shows the state is lit."""
+        return self.wiring.led.lit
+
     def voltages(self) -> Array:
         """What the drivers put on the motors (J,) V; NaN where they let them float."""
         return floating(self.power.terminals())

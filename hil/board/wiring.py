@@ -17,6 +17,7 @@ from femtorque.hil.board.power_stage import PowerStage
 from femtorque.hil.board.senses import Senses
 from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.plant.choose import Driven
+from femtorque.hil.board.led import Led
 
 
 class Wiring:
@@ -31,3 +32,4 @@ class Wiring:
         self.buses = Buses(chip.clock, mechanism, self.joints, plant, lambda: self.power.bus_voltage,
                            plugs(board, chip))
         self.brakes = HoldingBrakes(board, chip, mechanism)
+        self.led = Led(board, chip)

@@ -231,7 +231,7 @@ esac
 
 
 @pytest.mark.parametrize(("chip", "before", "after"),
-                         [(F4, "off", "level 3 (2.7 V)"), (G4, "level 0 (1.7 V)", "level 3 (2.5 V)")])
+                         [(F4, "off", "level 3 (2.75 to 2.88 V)"), (G4, "level 0 (1.7 V)", "level 3 (2.47 to 2.57 V)")])
 def test_option_bytes_are_read_always_and_written_only_when_told(tmp_path, image_file, chip, before, after):
     script = REGISTERS.replace("{folder}", str(tmp_path)) + OPENOCD.replace("413", f"{chip.rom_id:03x}")
     tool(tmp_path, "openocd", script)
@@ -247,7 +247,7 @@ def test_option_bytes_are_read_always_and_written_only_when_told(tmp_path, image
 
 def test_a_level_that_does_not_take_is_told(tmp_path, image_file):
     tool(tmp_path, "openocd", REGISTERS.replace("{folder}", "/nowhere") + OPENOCD)
-    with pytest.raises(Refused, match=r"brown-out level is off instead of level 3 \(2.7 V\)"):
+    with pytest.raises(Refused, match=r"brown-out level is off instead of level 3 \(2.75 to 2.88 V\)"):
         flashing._by_openocd(F4, image_file, bor=True)
 
 
@@ -354,7 +354,7 @@ def says(result) -> str:
     return (f"{result.image.stat().st_size} bytes written to STM32G474 and compared; the board reports digest "
             f"{result.digest[:16]}\nchip {unique(7).hex()}\nbrown-out reset level 0 (1.7 V); --via stlink --bor sets "
             f"level 3 "
-            "(2.5 V)\n")
+            "(2.47 to 2.57 V)\n")
 
 
 def of_chip(number: int) -> RomFake:

@@ -1,0 +1,31 @@
+"""How a board's LED shows its state."""
+
+from __future__ import annotations
+
+from codegen.wire.messages import STATES
+
+STEPS_HZ = 8  # steps of a pattern per second; a pattern has 16, lit where it says #
+_DARK, _ON, _FAST, _SLOW = 16 * ".", 16 * "#", 8 * "#.", 2 * "####...."
+PATTERNS = {
+    "BOOT": _DARK, "CHECK": _DARK, "LEAVING": _DARK,
+    "DISARMED": "#...............",
+    "ESTOP": "#.#.............",
+    "FAULT": "#.#.#...........",
+    "HOLD": _ON, "TRACK": _FAST,
+    "HOMING": _SLOW, "FLOAT": _SLOW, "JOG": _SLOW, "PROBE": _SLOW, "CLOSING": _SLOW,
+}
+WORDS = {
+    "#...............": "one flash every 2 s", "#.#.............": "two flashes every 2 s",
+    "#.#.#...........": "three flashes every 2 s", _ON: "on", _FAST: "blinks 4 times per second",
+    _SLOW: "blinks once per second", _DARK: "off",
+}
+
+
+def words() -> list[int]:
+    """The patterns by state number, their first step in the lowest bit."""
+    return [sum((step == "#") << i for i, step in enumerate(PATTERNS[name])) for name in STATES]
+
+
+def ticks(rate_hz: int) -> int:
+    """Ticks of a step."""
+    return max(1, round(rate_hz / STEPS_HZ))

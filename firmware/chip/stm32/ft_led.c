@@ -1,0 +1,30 @@
+/* The LED that shows the state: 16 steps of an eighth of a second, over and
+ * over. One that stands still tells of a main loop that does. */
+#include "ft_board.h" /* FT_LED_* */
+#include "ft_chip.h"
+#include "ft_parts.h"
+
+#ifdef FT_LED_PIN
+
+static const uint16_t ft_patterns[FT_LED_STATES] = { FT_LED_PATTERNS };
+
+void ft_chip_show(uint32_t state, uint32_t tick)
+{
+    static bool lit; /* the level that it starts with is dark */
+    uint32_t step = tick / FT_LED_TICKS % 16u;
+    bool now = state < FT_LED_STATES && (ft_patterns[state] >> step & 1u) != 0;
+    if (now == lit)
+        return;
+    lit = now;
+    ft_pin_put(FT_LED_PORT, FT_LED_PIN, lit == (FT_LED_ON != 0));
+}
+
+#else
+
+void ft_chip_show(uint32_t state, uint32_t tick)
+{
+    (void)state;
+    (void)tick;
+}
+
+#endif

@@ -1,0 +1,23 @@
+"""The light on a board that shows its state."""
+
+from __future__ import annotations
+
+from codegen.board import description
+from hil.board.bridges import pin_of
+from hil.chip.stm32.chip import Stm32
+
+
+class Led:
+    """Dark where the board has none, and while its pin is no output."""
+
+    def __init__(self, board: description.Board, chip: Stm32) -> None:
+        self._wired = (*pin_of(chip, board.led.pin), board.led.on == "high") if board.led else None
+        if self._wired:
+            self._wired[0].asked |= 1 << self._wired[1]
+
+    @property
+    def lit(self) -> bool:
+        if self._wired is None:
+            return False
+        port, pin, on = self._wired
+        return port.mode(pin) == 1 and port.driven(pin) == on
