@@ -21,10 +21,13 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
 import femtorque  # noqa: E402
+from femtorque.codegen.board.blink import PATTERNS, WORDS  # noqa: E402
 from femtorque.codegen.board.chip import Can  # noqa: E402
 from femtorque.codegen.board.description import Board  # noqa: E402
 from femtorque.codegen.board.fieldbus import bits  # noqa: E402
+from femtorque.codegen.board.levels import bears  # noqa: E402
 from femtorque.codegen.board.reader import BOARDS, load, names  # noqa: E402
+from femtorque.codegen.board.uses import uses  # noqa: E402
 from femtorque.codegen.drive.bit_timing import DATA_BITRATES  # noqa: E402
 from femtorque.codegen.drive.budget import Wire, servo_load  # noqa: E402
 from femtorque.codegen.drive.budget import load as bus_load  # noqa: E402
@@ -471,6 +474,17 @@ silicon is in [first-power-up.md](first-power-up.md).
     ("robomaster-c", "pins, crystal of 12 MHz, transceivers on CAN1 and CAN2",
      "RoboMaster's Development-Board-C-Examples, standard_robot.ioc and main.h; mambo's robomaster_board_c.dts"),
     ("nucleo-g474re-6", "link on the ST-LINK's port, crystal of 24 MHz", "UM2505"),
+    ("STM32F405", "pins that bear 5 V: all but PA4 and PA5", "DS8626, pin table (FT and TTa)"),
+    ("STM32G474", "pins that bear 5 V", "DS12288, pin table (FT and TT), by two public copies of it; PC0 to PC3 in "
+     "neither, and so taken for pins of 3.6 V"),
+    ("both", "no pull where a signal is above the supply", "notes of the operating conditions in ST's data sheets, read "
+     "in that of the STM32L431"),
+    ("f405rg-4, f405rg-6, nucleo-g474re-6", "wake_us: at most 1 ms until a bridge may be driven; fault lines that are "
+     "low asleep or on waking up", "Pololu's page of its G2 drivers (0J72); TI's forum, 476973 (DRV8801), and SLVSHI4A "
+     "(DRV81545). What the G2's own fault line does asleep was not found"),
+    ("nucleo-g474re-6, nucleo-g474-can", "places on the headers", "Zephyr's st_morpho_connector.dtsi and "
+     "arduino_r3_connector.dtsi; not compared with UM2505"),
+    ("robomaster-c", "positions and printed names of connectors", "not found: find them with a continuity tester"),
     ("STM32G474", "inputs of ADC1 and ADC2, by channel", "STM32G474R(B-C-E)Tx.xml of ST's STM32_open_pin_data"),
     ("STM32G474", "trigger of injected channels by TIM1, sampling times", "ST's stm32g4xx_ll_adc.h"),
     ("STM32G474", "at most 3.125 clocks from the trigger to the sample (2.125 where nothing else is converted)",
@@ -500,6 +514,36 @@ FASTEST = (  # mechanism, board, drive, kHz that `build` finds, rounded down: te
     ("three_link", "nucleo-g474re-6", "current", 10.5),
     ("three_link", "odrive-v3.6", "current", 15.0),
 )
+
+LIGHT = """
+## Wiring
+
+![Supply, ground, e-stop loop, bridges, encoders and the divider of the motors' supply](wiring.svg)
+
+- **One ground.** Grounds of board, bridges, encoders, supply and of every isolated part are one, by a thick wire of
+  their own from the bridges to the supply; a board that hangs on the host's USB alone has none in common with the
+  bridges.
+- **Levels.** Every signal is 0 to 3.3 V unless the table of the board says 5 V. Pins of 3.6 V (TT in ST's pin tables)
+  are destroyed by 5 V at once; those that bear 5 V do so while the chip has power, and only with their pulls off:
+  write `pull = "float"` into that encoder of the board file, and give outputs that only pull low a resistor of their
+  own to 3.3 V. Hall encoders of gear motors are mostly supplied with 5 V and give it out.
+- **Pull-downs.** 10 kΩ from every PWM and direction pin to ground, 10 kΩ from e-stop inputs, and one on enable by
+  what pulls it up: below 0.4 V in reset needs at most 0.13 of all pull-ups to 3.3 V in parallel (0.08 to 5 V), and no
+  less than 1 kΩ, since the pin must lift it. Without pull-ups: 10 kΩ. Pololu's G2 modules pull SLP up themselves;
+  three in parallel have a third of one's resistance. Its value was not found: measure it, from SLP to the module's
+  logic supply. Of 100 kΩ each, three ask for at most 4.3 kΩ; of 10 kΩ each, 430 Ω, which is too little: put an
+  N-channel transistor there, its gate pulled to 3.3 V through 10 kΩ and pulled low by a second one from the pin, or a
+  gate with a push-pull output.
+- **Fault line.** The open outputs of all bridges on one wire; the chip pulls it up.
+- **Current.** `drive = "current"` needs sensors of both signs in the motors' lines. The CS output of Pololu's G2
+  cannot serve: it shows one polarity above an offset of 50 mV, and nothing while the bridge brakes.
+
+## What the LED shows
+
+Boards with `[led]` show their state in patterns of 2 s. The main loop makes them: where they stop, it has stopped.
+
+""" + table(("state", "LED"), [(f"`{name}`", WORDS[pattern]) for name, pattern in PATTERNS.items()]) + """
+"""
 
 RATES = """
 ## How fast a board may tick
@@ -573,9 +617,9 @@ def _wiring(board: Board) -> str:
         what = use.label if use.channel is None else f"channel {use.channel}: {use.label}"
         way = "out" if use.mode.startswith("output") or use.moves else "both ways" if use.mode == "open_drain" else (
             "out" if use.key.endswith((".tx", ".tx.pin")) else "in")
-        rows.append((what, f"`{use.resource}`", board.headers.get(use.resource, "" if board.headers else "not known"), way,
-                     levels.get(use.resource, "3.3 V")))
-    return "\n" + table(("signal", "pin", "on the board", "", "highest level"), rows)
+        place = (board.headers.get(use.resource, ""),) if board.headers else ()
+        rows.append((what, f"`{use.resource}`", *place, way, levels.get(use.resource, "3.3 V")))
+    return "\n" + table(("signal", "pin", *(("on the board",) if board.headers else ()), "", "highest level"), rows)
 
 
 def _loader(board: Board) -> tuple[str, str, str]:

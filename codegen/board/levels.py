@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from codegen.board.channels import served
-from codegen.board.description import Board, ChannelEncoder
-from codegen.board.reader import load
-from codegen.mechanism.description import Mechanism
+from femtorque.codegen.board.channels import served
+from femtorque.codegen.board.description import Board, ChannelEncoder
+from femtorque.codegen.board.reader import load
+from femtorque.codegen.mechanism.description import Mechanism
 
 
 def bears(board: Board, encoder: ChannelEncoder) -> str:

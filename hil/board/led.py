@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from codegen.board import description
-from hil.board.bridges import pin_of
-from hil.chip.stm32.chip import Stm32
+from femtorque.codegen.board import description
+from femtorque.hil.board.bridges import pin_of
+from femtorque.hil.chip.stm32.chip import Stm32
 
 
 class Led:

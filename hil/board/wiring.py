@@ -13,11 +13,11 @@ from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.hil.board.buses import Buses, plugs
 from femtorque.hil.board.encoders import Encoders
 from femtorque.hil.board.holding_brakes import HoldingBrakes
+from femtorque.hil.board.led import Led
 from femtorque.hil.board.power_stage import PowerStage
 from femtorque.hil.board.senses import Senses
 from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.plant.choose import Driven
-from femtorque.hil.board.led import Led
 
 
 class Wiring:

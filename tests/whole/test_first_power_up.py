@@ -37,7 +37,7 @@ from femtorque.hil.scenarios.campaign_currents import SHORTED_CABLE
 from femtorque.host.link.session import Session
 from tests.conftest import ROOT
 from tests.host.flash.test_flash import OPENOCD, REGISTERS, tool
-from tests.support import rig, servos
+from tests.support import bus_arm, rig, servos
 from tests.support.boards import FILE
 from tests.support.plugged import Hand, ctrl_c, plugged_in
 
@@ -139,10 +139,21 @@ def at(tmp_path, monkeypatch, capfd) -> Iterator[At]:
 
 def test_every_step_and_every_command_of_the_page_is_walked_here():
     walked = {int(number) for name in globals() for number in re.findall(r"^test_step_(\d+)_", name)}
-    assert list(STEPS) == list(range(1, 22)) and walked == set(STEPS)
+    assert list(STEPS) == list(range(24)) and walked == set(STEPS)
     assert {step: len(commands(text)) for step, text in STEPS.items() if commands(text)} == {
         2: 2, 4: 1, 5: 1, 9: 1, 11: 1, 13: 1, 18: 1}
     assert commands(PAGE) == [line for text in STEPS.values() for line in commands(text)] + ["femtorque ports"]
+
+
+def test_step_00_check_and_bringup_name_the_pins_that_5_v_destroys(at):
+    bench = at("nucleo-g474re-6")
+    text = bench.mechanism.source.read_text(encoding="utf-8")
+    bench.mechanism.source.write_text(text.replace("channel = 0", "channel = 4"), encoding="utf-8")
+    with pytest.raises(SystemExit):
+        femtorque.main(["check", str(bench.mechanism.source)])
+    shown = " ".join(bench.capfd.readouterr().out.split())
+    assert "never 5 V at the encoder inputs of shoulder: PA0, PA1 of the STM32G474" in shown
+    assert "bear 5 V only with their pulls off" in shown
 
 
 # ---- motors' supply off -----------------------------------------------------------------------------
@@ -500,3 +511,38 @@ def test_step_21_servos_are_set_up_until_they_are_switched_off_and_a_pulled_wire
         board.bus_voltage = 12.0
         board.run(0.01)
         assert [(servo.get(sts_motor.MODE), servo.get(sts.DELAY)) for servo in on_wire] == came
+
+
+def test_step_22_a_drive_that_answers_to_nobody_is_silent_while_its_frames_are_counted():
+    mechanism, elf = bus_arm.arm("damiao")
+    with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
+        board.brakes = True
+        drive = next(iter(board.wiring.buses.drives.values()))
+        drive.registers[7] = 0.0  # MST_ID as it comes from the factory
+        host = session_with(board)
+        host.connect()
+        with pytest.raises(Refused, match="DRIVE_SILENT"):
+            rig.arm(board, host)
+        rig.pump(board, host, 60)
+        assert host.drives.foreign > 0
+        host.link.close()
+
+
+def test_step_23_a_drive_whose_cable_is_pulled_stops_within_its_time_and_stays_off():
+    mechanism, elf = bus_arm.arm("damiao")
+    with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
+        board.brakes = True
+        host = session_with(board)
+        host.connect()
+        rig.arm(board, host)
+        board.run(0.02)
+        drive = next(iter(board.wiring.buses.drives.values()))
+        drive.cut = True
+        board.run(0.06)
+        assert not drive.driving
+        rig.pump(board, host, 10)
+        assert host.status.fault == FAULTS["DRIVE_SILENT"][0]
+        drive.cut = False
+        rig.pump(board, host, 30)
+        assert not drive.driving
+        host.link.close()

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from codegen.board import chip as chips
-from codegen.board import reader as boards
-from codegen.board.levels import bears, levels
-from codegen.board.uses import uses
+from femtorque.codegen.board import chip as chips
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.board.levels import bears, levels
+from femtorque.codegen.board.uses import uses
 from tests.support.rig import three_link
 
 # I/O structures as public copies of the pin table of DS12288 have them: UFQFPN48, and two rows of the LQFP100

@@ -99,7 +99,7 @@ def test_unknown_board_names_the_nearest():
     ('a = "PB6"', 'a = "PA6"', r"channel.3.encoder.a = 'PA6': is already used by outputs.estop.0.pin"),
     ('a = "PB6"', 'a = "PD6"', r"channel.3.encoder.a = 'PD6': STM32F405 has no TIM4_CH1 there; it is on PB6"),
     ('direction = "PB12"', 'direction = "PA11"', r"channel.0.direction = 'PA11': is already used by reserved.USB_DM"),
-    ('pin = "PC0", volts', 'pin = "PC10", volts', r"channel.0.current.pin = 'PC10': "),
+    ('pin = "PC0", volts', 'pin = "PA11", volts', r"channel.0.current.pin = 'PA11': "),
     ('pin = "PC0", volts', 'pin = "PD2", volts',
      r"channel.0.current.pin = 'PD2': STM32F405 cannot measure there; it can on PA0"),
     ('0.066, shunt = "in-line"', '0.066', r"channel.0.current.shunt: is required"),

@@ -2,12 +2,12 @@
 
 import pytest
 
-from codegen.board.blink import PATTERNS, WORDS
-from codegen.wire.messages import STATES
-from hil.board.virtual import VirtualBoard
-from hil.plant.rigid import Plant
-from hil.play.connect import session_with
-from host.link.session import Session
+from femtorque.codegen.board.blink import PATTERNS, WORDS
+from femtorque.codegen.wire.messages import STATES
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.connect import session_with
+from femtorque.host.link.session import Session
 from tests.support import rig
 from tests.support.boards import image
 
