@@ -21,7 +21,6 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
 import femtorque  # noqa: E402
-from femtorque.codegen.board.blink import PATTERNS, WORDS  # noqa: E402
 from femtorque.codegen.board.chip import Can  # noqa: E402
 from femtorque.codegen.board.description import Board  # noqa: E402
 from femtorque.codegen.board.fieldbus import bits  # noqa: E402
@@ -32,6 +31,7 @@ from femtorque.codegen.drive.bit_timing import DATA_BITRATES  # noqa: E402
 from femtorque.codegen.drive.budget import Wire, servo_load  # noqa: E402
 from femtorque.codegen.drive.budget import load as bus_load  # noqa: E402
 from femtorque.codegen.drive.catalogue import CATALOGUE, DRIVES, SERVOS  # noqa: E402
+from femtorque.codegen.emit.blink import PATTERNS, WORDS  # noqa: E402
 from femtorque.codegen.mechanism.motors import MOTORS, Sold  # noqa: E402
 from femtorque.codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
 from femtorque.codegen.wire import codec, messages  # noqa: E402
@@ -477,8 +477,8 @@ silicon is in [first-power-up.md](first-power-up.md).
     ("STM32F405", "pins that bear 5 V: all but PA4 and PA5", "DS8626, pin table (FT and TTa)"),
     ("STM32G474", "pins that bear 5 V", "DS12288, pin table (FT and TT), by two public copies of it; PC0 to PC3 in "
      "neither, and so taken for pins of 3.6 V"),
-    ("both", "no pull where a signal is above the supply", "notes of the operating conditions in ST's data sheets, read "
-     "in that of the STM32L431"),
+    ("both", "no pull where a signal is above the supply", "notes of the operating conditions in ST's data "
+     "sheets, read in that of the STM32L431"),
     ("f405rg-4, f405rg-6, nucleo-g474re-6", "wake_us: at most 1 ms until a bridge may be driven; fault lines that are "
      "low asleep or on waking up", "Pololu's page of its G2 drivers (0J72); TI's forum, 476973 (DRV8801), and SLVSHI4A "
      "(DRV81545). What the G2's own fault line does asleep was not found"),

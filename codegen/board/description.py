@@ -99,7 +99,7 @@ class BrakeOutput(Table):
 
 
 class Led(Table):
-    """What shows the state (`femtorque.codegen.board.blink`). on: the level that lights it."""
+    """What shows the state (`femtorque.codegen.emit.blink`). on: the level that lights it."""
 
     pin: PinName
     on: Literal["high", "low"] = "high"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from femtorque.codegen.board.channels import served
 from femtorque.codegen.board.description import Board, ChannelEncoder
 from femtorque.codegen.board.reader import load
 from femtorque.codegen.mechanism.description import Mechanism
@@ -22,7 +21,8 @@ def levels(mechanism: Mechanism) -> list[str]:
     if mechanism.board is None:
         return []
     board = load(mechanism.board.use)
-    encoders = [(joint.name, channel.encoder) for joint, channel in served(mechanism, board) if channel]
+    encoders = [(joint.name, board.channels[joint.motor.channel].encoder) for joint in mechanism.streamed
+                if joint.motor and not joint.drive and joint.motor.channel < len(board.channels)]
     low = [(name, pin) for name, encoder in encoders for pin in encoder.pins if pin in board.chip.low_volt]
     pulled = [name for name, encoder in encoders
               if encoder.pull == "up" and not board.chip.low_volt.intersection(encoder.pins)]

@@ -6,13 +6,13 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from femtorque.codegen.board import blink, fieldbus, thermistor
+from femtorque.codegen.board import fieldbus, thermistor
 from femtorque.codegen.board.channels import file_of, has_current_loops, served, tick_cycles
 from femtorque.codegen.board.description import ADC_COUNTS, ADC_V, Board, BrakeOutput, Channel
 from femtorque.codegen.board.uses import Use, uses
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.templating import template
-from femtorque.codegen.emit import board_rows
+from femtorque.codegen.emit import blink, board_rows
 from femtorque.codegen.emit.messages import longest_on_the_wire
 from femtorque.codegen.emit.pwm import output_timers
 from femtorque.codegen.mechanism.description import Joint, Mechanism

@@ -108,7 +108,7 @@ def session(bench: Bench, armed: bool = False) -> Iterator[Session]:
         yield host
     finally:
         bench.board.plant.hand = lambda p: -2.0 * p.v  # somebody steadies what is let go
-        femtorque.host.link.close()
+        host.link.close()
 
 
 At = Callable[..., Bench]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from femtorque.codegen.board.blink import PATTERNS, WORDS
+from femtorque.codegen.emit.blink import PATTERNS, WORDS
 from femtorque.codegen.wire.messages import STATES
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
