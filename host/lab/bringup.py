@@ -1,15 +1,16 @@
 """The first power-up of an arm, one joint at a time: does the motor turn it, the right way, and is what is counted
 right?
 
-Two looks at each joint. The probe: the board gives it alone a small torque, open loop, growing until it moves; nothing
-relies on its encoder. On current loops every motor is given a pulse of a few per cent of the voltage before, no loop
-closed: a current sensor of the wrong sign ends the looks there, with what to do. The hand: with no power at all,
-somebody turns it by a known angle in its positive direction. The hand tells the encoder's sign and counts; both
-together tell the motor's sign. A drive on a bus turns and counts the same way, or it is not set up: the hand tells
-its sign, and what it cannot be asked for is told in words. It has an encoder that knows its place, too: somebody puts
-the joint where it starts, which teaches its zero. All that is taught goes into the file; in the drives nothing is
-stored. A joint that turns by another angle than its drive, by a gear that can be, has that gear in the file, and is not
-driven before: its torque would be another.
+Two looks at each joint. The probe: the board gives it alone no torque at first, then a small one, open loop, growing
+until it moves, and the same the other way; nothing relies on its encoder. An arm that goes without a torque sinks: the
+joint is given the most of a probe in both directions, each for as long as that took, and what it does is compared. On
+current loops every motor is given a pulse of a few per cent of the voltage before, no loop closed: a current sensor of
+the wrong sign ends the looks there, with what to do. The hand: with no power at all, somebody turns it by a known angle
+in its positive direction. The hand tells the encoder's sign and counts; both together tell the motor's sign. A drive on
+a bus turns and counts the same way, or it is not set up: the hand tells its sign, and what it cannot be asked for is
+told in words. It has an encoder that knows its place, too: somebody puts the joint where it starts, which teaches its
+zero. All that is taught goes into the file; in the drives nothing is stored. A joint that turns by another angle than
+its drive, by a gear that can be, has that gear in the file, and is not driven before: its torque would be another.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from femtorque.codegen.common.files import read_text
 from femtorque.codegen.common.output import write_text
 from femtorque.codegen.control.constants import joint_constants
 from femtorque.codegen.control.drives import placed
+from femtorque.codegen.control.weight import loaded
 from femtorque.codegen.drive import feetech
 from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
 from femtorque.codegen.mechanism.edit import set_joint
@@ -47,6 +49,8 @@ HAND = 0.5  # rad, or a tenth in m: the angle asked for
 USUAL = (0.25, 0.5, *(0.5 * n for n in range(2, 11)), 6.0, 7.0, 8.0, 9.0, 10.0)  # gears that a hand can tell apart
 SHOWN = 0.55  # rad that a drive must have told by then: its ranges of position and velocity have been held together
 FAR = 0.75  # rad, of a drive on CAN: what the range of its velocities is shows after half a radian
+LOOK_S = 0.3  # for which a joint gets no torque, to see whether it sinks
+APART = 0.25  # of MOVES: by less than that two ways of sinking do not differ
 COUNTS_WRONG = 0.05  # a hand is no better than this
 NOT_DRIVEN = "how it turns: no joint is driven while a drive is silent or set otherwise than the file says"
 NO_GEAR = "how it turns: it is not driven before its gear is right"
@@ -76,14 +80,26 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Probed:
+    """What a joint did when it alone was driven. way: counted motion with a positive torque: 1 forwards, -1 backwards,
+    0 not known. torque: positive, at which something moved; 0: nothing did. other: the joint that moved in its stead,
+    if one did. sinks: the joint that goes without a torque, if one does. one_way: it moved with one sign alone."""
+
+    way: int
+    torque: float
+    other: int | None = None
+    sinks: int | None = None
+    one_way: bool = False
+
+
+@dataclass(frozen=True)
 class Look:
-    """What was seen of a joint: ratio and place by hand (None: not asked for), torque and moved (J,) by the probe
-    (None: it was not driven). place: rad, where it was found when it stood at its start."""
+    """What was seen of a joint: ratio and place by hand (None: not asked for), probed (None: it was not driven). place:
+    rad, where it was found when it stood at its start."""
 
     ratio: float | None = None
     place: float | None = None
-    torque: float = 0.0
-    moved: NDArray[np.float64] | None = None
+    probed: Probed | None = None
 
 
 Hand = Callable[[Joint, float], None]  # ask somebody to turn a joint by that much; returns when it is done
@@ -110,8 +126,7 @@ def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
         elif joint.motor is not None and joint.encoder is not None:
             on_joint(joint.name)
             ratio = None if hand is None else _by_hand(session, joint, number, hand)
-            torque, moved = _probe(session, mechanism, number)
-            findings.append(judge(mechanism, number, torque, moved, ratio))
+            findings.append(judge(mechanism, number, _probe(session, mechanism, number), ratio))
     return findings
 
 
@@ -131,7 +146,7 @@ def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Ha
     session.hear_of_drives()
     if _other(ratio) or not all(drives.ready(session.drives, joints, j) for j in range(len(joints))):
         return judge_drive(mechanism, number, Look(ratio, at), session.drives)
-    return judge_drive(mechanism, number, Look(ratio, at, *_probe(session, mechanism, number)), session.drives)
+    return judge_drive(mechanism, number, Look(ratio, at, _probe(session, mechanism, number)), session.drives)
 
 
 def _other(ratio: float | None) -> bool:
@@ -166,25 +181,48 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Any = None)
         values |= {"zero": 0.0} if drive.zero else {}
     elif look.place is not None and ("gear" in values or not _other(ratio)):
         zero = values["zero"] = zero_of(joint, look.place, mended)
-    if look.moved is not None:
-        problems += _driven(mechanism, number, look.torque, look.moved)
+    if look.probed is not None:
+        problems += _driven(mechanism, number, look.probed)
+    sinks = _support(mechanism, number, look.probed) if look.probed and look.probed.sinks is not None else ""
     not_driven = NO_GEAR if _other(ratio) and drives.ready(told, mechanism.streamed, number) else NOT_DRIVEN
-    unknown = filter(None, (_unknown(joint), "" if look.moved is not None else not_driven))
-    return Finding(joint.name, "; ".join(problems), look.torque, ratio, {"drive": values} if values else {},
+    unknown = filter(None, (_unknown(joint), "" if look.probed is not None else not_driven, sinks))
+    return Finding(joint.name, "; ".join(problems), look.probed.torque if look.probed else 0.0, ratio,
+                   {"drive": values} if values else {},
                    "; ".join(unknown), zero, drives.firmware(told, mechanism.streamed, number),
                    None if ratio is None else drive.gear * abs(ratio))
 
 
-def _driven(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.float64]) -> list[str]:
+def _driven(mechanism: Mechanism, number: int, probed: Probed) -> list[str]:
     """What is wrong with how a drive turns its joint."""
-    other = int(np.argmax(np.abs(moved)))
-    if torque == 0.0:
+    if probed.torque == 0.0:
         return ["nothing moves when it is driven: check its supply, and whether it is blocked"]
-    if abs(moved[number]) < MOVES:
-        return [f"joint {mechanism.streamed[other].name!r} moves when it is driven: two drives have each other's id"]
-    if moved[number] < 0.0:
+    if probed.other is not None:
+        other = mechanism.streamed[probed.other].name
+        return [f"joint {other!r} moves when it is driven: two drives have each other's id"]
+    if not _sure(mechanism, number, probed):
+        return [_unsure(mechanism, number, probed)]
+    if probed.way < 0:
         return ["it turns against its torque: have it calibrated by its maker's tool"]
     return []
+
+
+def _sure(mechanism: Mechanism, number: int, probed: Probed) -> bool:
+    """Whether the way it went is the torque's doing: both signs have shown it, or gravity cannot move the joint."""
+    return probed.way != 0 and (not probed.one_way or mechanism.streamed[number].name not in loaded(mechanism))
+
+
+def _unsure(mechanism: Mechanism, number: int, probed: Probed) -> str:
+    """What to do where nobody knows whose doing it was."""
+    if probed.way == 0:
+        return (f"{_support(mechanism, number, probed)}, and bring it up again: it goes the same way whatever torque "
+                "it gets")
+    return ("it moved with one sign of its torque alone, and gravity may have moved it: support it where it is free "
+            "to both sides, and bring it up again")
+
+
+def _support(mechanism: Mechanism, number: int, probed: Probed) -> str:
+    what = "it" if probed.sinks in (None, number) else f"joint {mechanism.streamed[probed.sinks].name!r}"
+    return f"{what} sinks: support it"
 
 
 def _other_ratio(mechanism: Mechanism, number: int, ratio: float, told: Any) -> tuple[str, dict[str, float]]:
@@ -233,15 +271,15 @@ def _unknown(joint: Joint) -> str:
             "you know")
 
 
-def judge(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.float64], ratio: float | None) -> Finding:
-    """What two looks mean. torque: positive, at which something moved (0: nothing did); moved (J,) by the probe."""
+def judge(mechanism: Mechanism, number: int, probed: Probed, ratio: float | None) -> Finding:
+    """What two looks mean. ratio: counted over told motion of the hand; None if it was not asked for."""
     joint = mechanism.streamed[number]
     assert joint.motor is not None and joint.encoder is not None
     values: dict[str, dict[str, float]] = {}
     problems = []
     if ratio is not None and abs(ratio) < 0.1:
         return Finding(joint.name, "its encoder does not count when it is turned by hand: check wiring and supply",
-                       torque, ratio, {})
+                       probed.torque, ratio, {})
     if ratio is not None and ratio < 0.0:
         problems.append("its encoder counts the wrong way")
         values.setdefault("encoder", {})["sign"] = -joint.encoder.sign
@@ -249,21 +287,22 @@ def judge(mechanism: Mechanism, number: int, torque: float, moved: NDArray[np.fl
         counts = round(joint.encoder.counts * abs(ratio))
         problems.append(f"its encoder has about {counts} counts per turn, not {joint.encoder.counts}")
         values.setdefault("encoder", {})["counts"] = counts
-    other = int(np.argmax(np.abs(moved)))
-    if torque == 0.0:
+    if probed.torque == 0.0:
         problems.append("nothing moves when it is driven: check motor, driver and encoder, and whether it is blocked")
-    elif abs(moved[number]) < MOVES:
-        problems.append(f"joint {mechanism.streamed[other].name!r} counts when it is driven: two encoders or two "
-                        f"motors "
-                        "are swapped")
-    elif moved[number] * (-1.0 if ratio is not None and ratio < 0.0 else 1.0) < 0.0:
+    elif probed.other is not None:
+        problems.append(f"joint {mechanism.streamed[probed.other].name!r} counts when it is driven: two encoders or "
+                        "two motors are swapped")
+    elif not _sure(mechanism, number, probed):
+        problems.append(_unsure(mechanism, number, probed))
+    elif probed.way * (-1 if ratio is not None and ratio < 0.0 else 1) < 0:
         if ratio is None:
             problems.append("it turns against its torque: encoder or motor is the wrong way round; turn it by hand to "
                             "know")
         else:
             problems.append("its motor turns it the wrong way")
             values.setdefault("motor", {})["sign"] = -joint.motor.sign
-    return Finding(joint.name, "; ".join(problems), torque, ratio, values)
+    return Finding(joint.name, "; ".join(problems), probed.torque, ratio, values,
+                   "" if probed.sinks is None else _support(mechanism, number, probed))
 
 
 def write(path: Path, findings: list[Finding]) -> dict[str, str]:
@@ -323,31 +362,86 @@ def _rest(session: Session) -> None:
             last, still = np.array(session.status.position), clock.now()
 
 
-def _probe(session: Session, mechanism: Mechanism, number: int) -> tuple[float, NDArray[np.float64]]:
-    """Torque at which something moved, 0 if nothing did, and how far every joint had moved then (J,)."""
-    joint = mechanism.streamed[number]
-    most = mechanism.safety.probe_effort * joint_constants(mechanism, joint).effort
+def _probe(session: Session, mechanism: Mechanism, number: int) -> Probed:
+    """Drive one joint alone: without a torque, then in both directions."""
+    most = 0.999 * mechanism.safety.probe_effort * joint_constants(mechanism, mechanism.streamed[number]).effort
+    ramp = [(most * step / STEPS, STEP_S) for step in range(1, STEPS + 1)]
+    still = _drive(session, number, [(0.0, LOOK_S)])
+    if still.moves(number) or still.others(number) is not None:
+        pulse = [(most, still.seconds[-1])]
+        return sinking(number, still, _drive(session, number, pulse), _drive(session, number, _against(pulse)))
+    return moving(number, _drive(session, number, ramp), _drive(session, number, _against(ramp)))
+
+
+def _against(torques: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    return [(-torque, seconds) for torque, seconds in torques]
+
+
+@dataclass(frozen=True)
+class Driven:
+    """A joint that is driven. seconds (K,) since it began; moved (K, J) by then, as counted; torque: the last."""
+
+    seconds: NDArray[np.float64]
+    moved: NDArray[np.float64]
+    torque: float
+
+    def moves(self, number: int) -> bool:
+        return bool(abs(self.moved[-1, number]) > MOVES)
+
+    def others(self, number: int) -> int | None:
+        """Another joint that went farther than it may when this one does not move."""
+        other = int(np.argmax(np.abs(self.moved[-1])))
+        return None if other == number or abs(self.moved[-1, other]) <= OTHER_MOVES else other
+
+
+def moving(number: int, forwards: Driven, backwards: Driven) -> Probed:
+    """Of a joint that stays where it is without a torque: which way it went with one of either sign."""
+    ways = [sign * int(np.sign(seen.moved[-1, number])) if seen.moves(number) else 0
+            for sign, seen in ((1, forwards), (-1, backwards))]
+    torque = next((abs(seen.torque) for way, seen in zip(ways, (forwards, backwards), strict=True) if way), 0.0)
+    if not any(ways):
+        for seen in (forwards, backwards):
+            if (other := seen.others(number)) is not None:
+                return Probed(0, abs(seen.torque), other)
+        return Probed(0, 0.0)
+    return Probed(int(np.sign(sum(ways))), torque, one_way=0 in ways)
+
+
+def sinking(number: int, still: Driven, forwards: Driven, backwards: Driven) -> Probed:
+    """Of a joint that goes without a torque: on which side of that it is with one of either sign, at the same time.
+    Not known where they differ by little, or where both are on one side."""
+    until = min(seen.seconds[-1] for seen in (still, forwards, backwards))
+    places = [float(np.interp(until, seen.seconds, seen.moved[:, number])) for seen in (backwards, still, forwards)]
+    apart = np.diff(places)
+    way = int(np.sign(apart[0])) if np.sign(apart[0]) == np.sign(apart[1]) and np.min(
+        np.abs(apart)) > APART * MOVES else 0
+    return Probed(way, abs(forwards.torque), sinks=number if still.moves(number) else still.others(number))
+
+
+def _drive(session: Session, number: int, torques: list[tuple[float, float]]) -> Driven:
+    """Give one joint torques, each for so long, s, until it moves or others go too far."""
     _rest(session)
     before = np.array(session.status.position)
-    moved = np.zeros(len(before))
+    seconds, moved, torque = [0.0], [np.zeros(len(before))], 0.0
     session.ask(Probe(0, number, 0.0), "PROBE")
     try:
         _currents_shown(session)
-        for step in range(1, STEPS + 1):
-            torque = 0.999 * most * step / STEPS
+        begin = end = session.clock.now()
+        for torque, lasts in torques:
             session.ask(Probe(0, number, torque), "PROBE")
-            end = session.clock.now() + STEP_S
+            end += lasts
             while session.clock.now() < end:
                 session.clock.sleep(ASK)
                 session.tell(Probe(0, number, torque))
                 session.pump()
                 session.faulted()
-                moved = session.difference(session.status.position, before)
-                if abs(moved[number]) > MOVES or np.abs(moved).max() > OTHER_MOVES:
-                    return torque, moved
+                seconds.append(session.clock.now() - begin)
+                moved.append(session.difference(session.status.position, before))
+                if abs(moved[-1][number]) > MOVES or np.abs(moved[-1]).max() > OTHER_MOVES:
+                    return Driven(np.array(seconds), np.array(moved), torque)
     finally:
         session.disarm()
-    return 0.0, moved
+    return Driven(np.array(seconds), np.array(moved), torque)
 
 
 def _currents_shown(session: Session) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from femtorque.codegen.mechanism.edit import set_joint
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.plant.rigid import Plant
-from femtorque.host.lab.bringup import judge
+from femtorque.host.lab.bringup import Driven, Probed, judge, moving, sinking
 from tests.support import rig
 from tests.support.plugged import Hand, plugged_in
 
@@ -75,16 +76,121 @@ def test_a_loose_encoder_and_a_loose_motor_and_swapped_ones_are_found(looked_at)
     assert said["wrist"] == ""
 
 
-@pytest.mark.parametrize("moved, ratio, words", [
-    ((0.001, 0.05, 0.0), None, "'elbow' counts when it is driven"),
-    ((-0.03, 0.0, 0.0), None, "turn it by hand to know"),
-    ((0.03, 0.0, 0.0), None, ""),
-    ((-0.03, 0.0, 0.0), -1.0, "its encoder counts the wrong way"),
-    ((0.03, 0.0, 0.0), -1.0, "its encoder counts the wrong way; its motor turns it the wrong way"),
+@pytest.mark.parametrize("probed, ratio, words", [
+    (Probed(0, 0.1, other=1), None, "'elbow' counts when it is driven"),
+    (Probed(-1, 0.1), None, "turn it by hand to know"),
+    (Probed(1, 0.1), None, ""),
+    (Probed(1, 0.1, one_way=True), None, ""),
+    (Probed(0, 0.1), 1.0, "it goes the same way whatever torque it gets"),
+    (Probed(0, 0.1, sinks=0), 1.0, "it sinks: support it"),
+    (Probed(0, 0.1, sinks=1), 1.0, "joint 'elbow' sinks: support it"),
+    (Probed(-1, 0.1), -1.0, "its encoder counts the wrong way"),
+    (Probed(1, 0.1), -1.0, "its encoder counts the wrong way; its motor turns it the wrong way"),
 ])
-def test_what_two_looks_mean(moved, ratio, words):
-    problem = judge(rig.three_link(), 0, 0.1, np.array(moved), ratio).problem
+def test_what_two_looks_mean(probed, ratio, words):
+    problem = judge(rig.three_link(), 0, probed, ratio).problem
     assert words in problem if words else problem == ""
+
+
+def test_no_sign_is_written_of_one_probe_where_gravity_can_move_the_joint():
+    """The flat arm, and the same one upright."""
+    flat, once = rig.three_link(), Probed(-1, 0.1, one_way=True)
+    upright = replace(flat, gravity=np.array([0.0, -9.81, 0.0]))
+    assert judge(flat, 0, once, 1.0).values == {"motor": {"sign": -1}}
+    found = judge(upright, 0, once, 1.0)
+    assert found.values == {} and "gravity may have moved it: support it" in found.problem
+    assert judge(upright, 0, Probed(-1, 0.1), 1.0).values == {"motor": {"sign": -1}}
+    assert judge(upright, 0, Probed(0, 0.1, sinks=0), 1.0).values == {}
+
+
+def driven(torque, *moved):
+    """What a joint alone does, sampled every 10 ms."""
+    return Driven(0.01 * np.arange(len(moved)), np.array([moved]).T, torque)
+
+
+@pytest.mark.parametrize("forwards, backwards, found", [
+    ((0.0, 0.03), (0.0, -0.03), Probed(1, 0.2)), ((0.0, -0.03), (0.0, 0.03), Probed(-1, 0.2)),
+    ((0.0, 0.03), (0.0, 0.03), Probed(0, 0.2)), ((0.0, 0.03), (0.0, 0.0), Probed(1, 0.2, one_way=True)),
+    ((0.0, 0.0), (0.0, 0.03), Probed(-1, 0.2, one_way=True)), ((0.0, 0.0), (0.0, 0.0), Probed(0, 0.0))])
+def test_two_probes_of_a_joint_that_rests(forwards, backwards, found):
+    assert moving(0, driven(0.2, *forwards), driven(-0.2, *backwards)) == found
+
+
+@pytest.mark.parametrize("forwards, backwards, way", [
+    ((0.0, -0.002, -0.008), (0.0, -0.008, -0.032), 1), ((0.0, 0.01, 0.04), (0.0, -0.02, -0.08), 1),
+    ((0.0, -0.008, -0.032), (0.0, -0.002, -0.008), -1), ((0.0, -0.005, -0.02), (0.0, -0.005, -0.021), 0),
+    ((0.0, -0.001, -0.004), (0.0, -0.002, -0.008), 0), ((0.0, -0.012, -0.048), (0.0, -0.015, -0.06), 0)])
+def test_a_joint_that_sinks_is_compared_with_how_it_sinks(forwards, backwards, way):
+    """Without a torque by 20 mrad: little difference, or both on one side of it, tells nothing."""
+    found = sinking(0, driven(0.0, 0.0, -0.005, -0.0201), driven(0.2, *forwards), driven(-0.2, *backwards))
+    assert found == Probed(way, 0.2, sinks=0)
+
+
+ROW = {"axis = [0.0, 0.0, 1.0]": "axis = [0.0, 1.0, 0.0]"}  # of the file that `init` writes: its axes level
+WIRINGS = {"right": (1, 1, ""), "motor": (-1, 1, "its motor turns it the wrong way"),
+           "encoder": (1, -1, "its encoder counts the wrong way"),
+           "both": (-1, -1, "its encoder counts the wrong way; its motor turns it the wrong way")}
+
+
+class Catching(Hand):
+    """Somebody who lets the arm go when it is driven, and slows it when it falls with its motors off, until its stand
+    can hold it."""
+
+    def catch(self, plant):
+        return np.clip(np.array([-30.0, -5.0]) * plant.v, -8.0, 8.0) * np.isnan(self.board.voltages())
+
+    def readline(self):
+        line = super().readline()
+        self.board.plant.hand = self.catch
+        return line
+
+
+@pytest.fixture
+def falling(here, monkeypatch, tmp_path):
+    """The command in front of an arm that stands out level and sinks as soon as nobody holds it."""
+    def look(wiring, *options):
+        file = tmp_path / "out.toml"
+        if not file.exists():
+            here("init", "out", "-o", file)
+            file.write_text(file.read_text().replace(*next(iter(ROW.items()))))
+        mechanism = load_mechanism(file)
+        motor, encoder, _ = WIRINGS[wiring]
+        first = mechanism.joints[0]
+        wired = replace(mechanism, joints=(replace(first, encoder=replace(first.encoder, sign=encoder)),
+                                           *mechanism.joints[1:]))
+        with plugged_in(mechanism, Plant(wired), tmp_path / "image") as board:
+            somebody = Catching(board)
+            monkeypatch.setattr(sys, "stdin", somebody)
+            board.plant.hand, board.motor_wires[0] = somebody.catch, motor
+            done = here("bringup", file, "--port", "auto", "--json", "--write", *options)
+            board.run(0.05)
+            assert board.outputs_safe()
+        assert "joints" in done.stdout, done.stdout + done.stderr
+        found = {joint["joint"]: joint for joint in json.loads(done.stdout)["joints"]}
+        signs = load_mechanism(file).joints[0]
+        return done.returncode, found, (signs.motor.sign, signs.encoder.sign)
+
+    return look
+
+
+@pytest.mark.parametrize("wiring", [pytest.param(name, marks=[pytest.mark.bench] * (name == "both"))
+                                    for name in WIRINGS])
+def test_an_arm_that_sinks_where_it_starts_is_told_from_one_that_is_wired_wrong(falling, wiring):
+    status, found, signs = falling(wiring)
+    motor, encoder, problem = WIRINGS[wiring]
+    assert (found["shoulder"]["problem"], found["elbow"]["problem"]) == (problem, "")
+    assert signs == (motor, encoder) and status == (1 if problem else 0)
+    assert "sinks: support it" in found["shoulder"]["unknown"]
+
+
+@pytest.mark.parametrize("wiring", [pytest.param(name, marks=[pytest.mark.bench] * (name == "encoder"))
+                                    for name in WIRINGS])
+def test_without_a_hand_a_sinking_arm_is_good_or_one_of_two_signs_is_wrong(falling, wiring):
+    """Two that are wrong together are none that shows."""
+    status, found, signs = falling(wiring, "--no-hand")
+    wrong = wiring in ("motor", "encoder")
+    assert ("it turns against its torque" in found["shoulder"]["problem"]) is wrong and status == int(wrong)
+    assert found["elbow"]["problem"] == "" and signs == (1, 1)
 
 
 def test_only_the_numbers_of_a_file_change(tmp_path):

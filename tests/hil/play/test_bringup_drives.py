@@ -8,11 +8,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.host.lab.bringup import Look, asked, judge_drive
+from femtorque.host.lab.bringup import Look, Probed, asked, judge_drive
 from tests.support.bus_arm import file_of
 from tests.support.plugged import Hand, plugged_in
 
@@ -105,11 +104,12 @@ def test_a_position_range_that_no_one_can_ask_for_shows_by_the_angle_that_it_is_
     assert float(seems[1]) == pytest.approx(10.0, rel=0.05) and said["elbow"] == said["wrist"] == ""
 
 
-@pytest.mark.parametrize(("torque", "moved", "ratio", "words"), [
-    (0.5, (0.03, 0.0, 0.0), 1.01, ""), (0.5, (0.03, 0.0, 0.0), 0.5, "its drive tells 0.5 times the angle"),
-    (0.5, (0.03, 0.0, 0.0), 0.0, "is it this joint's id?"), (0.0, (0.0, 0.0, 0.0), 1.0, "nothing moves"),
-    (0.5, (0.0, 0.3, 0.0), None, "joint 'elbow' moves when it is driven"),
-    (0.5, (-0.03, 0.0, 0.0), 1.0, "it turns against its torque")])
-def test_what_two_looks_at_a_drive_mean(torque, moved, ratio, words):
-    found = judge_drive(file_of(), 0, Look(ratio, None, torque, np.array(moved)))
+@pytest.mark.parametrize(("probed", "ratio", "words"), [
+    (Probed(1, 0.5), 1.01, ""), (Probed(1, 0.5), 0.5, "its drive tells 0.5 times the angle"),
+    (Probed(1, 0.5), 0.0, "is it this joint's id?"), (Probed(0, 0.0), 1.0, "nothing moves"),
+    (Probed(0, 0.5, other=1), None, "joint 'elbow' moves when it is driven"),
+    (Probed(-1, 0.5), 1.0, "it turns against its torque"),
+    (Probed(0, 0.5, sinks=0), 1.0, "it sinks: support it, and bring it up again")])
+def test_what_two_looks_at_a_drive_mean(probed, ratio, words):
+    found = judge_drive(file_of(), 0, Look(ratio, None, probed))
     assert words in found.problem if words else found.problem == ""

@@ -16,7 +16,7 @@ from femtorque.codegen.motion.trajectory import from_rows, knots
 from femtorque.codegen.wire import messages
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.play.run import play
-from femtorque.host.lab.bringup import Look, asked, judge_drive, usual_gear, write
+from femtorque.host.lab.bringup import Look, Probed, asked, judge_drive, usual_gear, write
 from tests.support.geared import ARM, read
 from tests.support.plugged import Hand, plugged_in
 
@@ -126,7 +126,7 @@ def test_a_gear_is_rounded_to_a_usual_one_as_near_as_a_hand_shows_it(turns, gear
               "teeth and write drive.gear", {}),
     (0, 0.02, "its drive's position does not follow when it is turned by hand: is it this joint's id?", {})])
 def test_what_a_hand_shows_of_a_gear(tmp_path, number, ratio, words, values):
-    found = judge_drive(arm(tmp_path), number, Look(ratio, torque=0.1, moved=np.eye(3)[number]), told())
+    found = judge_drive(arm(tmp_path), number, Look(ratio, probed=Probed(1, 0.1)), told())
     assert found.problem == words and found.values.get("drive", {}) == values
     assert found.gear == pytest.approx(abs(ratio))
 
