@@ -202,7 +202,8 @@ What goes wrong there has names for `--fault`:
 | `bus-open-end` | a terminator is unplugged | goes on; frames are repeated, the bus's errors count |
 
 On a wire of servos all that keeps answers away is `DRIVE_SILENT`. A fault disables all drives that hear it: servos on a
-wire that is flooded hear nothing, and keep their duty until their supply is cut. `monitor` shows what is counted.
+wire that is flooded hear nothing, and keep their duty until their supply is cut, which the board does where it
+[can](#a-supply-that-the-board-cuts). `monitor` shows what is counted.
 
 `femtorque hil MECH --buses PORT` runs the drives and what they turn alone, without a board, in real time: each bus is a
 serial adapter for CAN (slcan), as a terminal and at a TCP port, which it tells. python-can opens it with
@@ -312,8 +313,42 @@ and the output, on which the encoder is: `hil/plant/play.py`.
 
 The wire is one pin of the board (`[half_duplex]` of [boards](boards.md)), open drain, with a pull-up of 1 to 2 kOhm to
 3.3 V; servos and board need a common ground. A servo has no time limit without commands. When the board dies, its
-watchdog resets it, and the first packets after that take the duties away; when the wire is cut, each servo keeps its
-last duty until its supply is cut or its own overload protection lets go. The loop of the e-stop must cut their supply.
+watchdog resets it, and the first packets after that take the duties away; when the wire is cut or flooded, each servo
+keeps its last duty until its supply is cut or its own overload protection lets go. The loop of the e-stop must cut
+their supply, and the board should be able to.
+
+### A supply that the board cuts
+
+```toml
+[safety.cutoff]
+within_s = 0.03                 # for which the board waits until all servos have said that they are off
+off_s = 0.2                     # for which the supply stays off
+```
+
+With this table an output of the board (`[cutoff]` of [boards](boards.md)) switches the supply of all servos. It is low,
+and the supply is off, in reset, in the boot loader, with the e-stop, and for `off_s` after each start; it comes on in
+DISARMED. From when a servo may not run any more, or is silent while it runs, it has `within_s` to say that its motor is
+off, asked for the register that switches it; else the supply of all goes off, and stays off until the fault is cleared.
+So it does at once where a joint is not where its servo says, or does not go as it should (`ENCODER`, `ENCODER_STUCK`,
+`FOLLOWING`, `POSITION`, `OVERSPEED`, with the reaction `coast`): another servo may have answered. Servos without supply
+lose their duty and come up switched off; ARM is refused (`DRIVE_SILENT`) until they have, and the host waits for that.
+So every case of the campaign ends without a voltage at any servo's motor, also those in which none of them hears the
+board, but for one (`make bench`): a debugger that halts the processor, and most halt the watchdog with it, leaves the
+output as it is. A processor that hangs without one is reset by its watchdog, nominally after 0.1 s. Without the table
+`check` warns, and `hil` says of what goes on: "outputs are NOT safe: joint shoulder_pan keeps its last duty until the
+supply is cut".
+
+```
+ 12 V --- fuse --- e-stop loop --- relay contact (normally open) ---+--- servos' red wire
+
+ board's pin ---+--- 1 kOhm --- gate of a small N-MOSFET, drain to the relay's coil (diode across it), source to ground
+                |
+             10 kOhm to ground: off while the pin floats
+```
+
+A high-side switch with a logic input does the same without wear. The contact must break the stall current of all
+servos at once. Put large capacitors on the supply's side of it: servos go on for as long as those behind it last.
+`within_s` is counted in ticks, at least six: a servo is told, asked and has answered in three.
 
 """
     rows = [(f"`{d.name}`", f"{d.servo.volts:g}", f"{d.velocity:.3g}", f"{d.torque:.3g}", f"{d.servo.R:.3g}",

@@ -36,10 +36,13 @@ def _sections(board: Board) -> None:
             raise BadInput(file, key, None, f"is required by the {who}" if needed else
                            "has no use without a [[channel]]")
     if board.outputs is None:
-        for key, useless in (("sense", bool(board.sense.pins)), ("brake", board.brake is not None)):
+        for key, useless in (("sense", bool(board.sense.pins)), ("brake", board.brake is not None),
+                             ("cutoff", board.cutoff is not None)):
             if useless:
                 raise BadInput(file, key, None, "has no use without a [[channel]]")
         return
+    if board.cutoff and not board.half_duplex:
+        raise BadInput(file, "cutoff", None, "has no use without a wire of servos, [half_duplex]")
     if len(board.sense.pins) > board.chip.sense.places:
         raise BadInput(file, "sense", None, f"names {len(board.sense.pins)} pins, and {board.chip.part} measures "
                        f"{board.chip.sense.places}")

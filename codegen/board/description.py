@@ -105,6 +105,13 @@ class Led(Table):
     on: Literal["high", "low"] = "high"
 
 
+class CutoffOutput(Table):
+    """What switches the servos' supply, through a normally open relay or a high-side switch: high lets them have it. A
+    pull-down keeps it low in reset."""
+
+    pin: PinName
+
+
 class Encoders(Table):
     filter: Annotated[int, Field(ge=0, le=15)]
 
@@ -229,6 +236,7 @@ class BoardFile(Table):
     outputs: Outputs | None = None
     brake: BrakeOutput | None = None
     led: Led | None = None
+    cutoff: CutoffOutput | None = None
     encoders: Encoders | None = None
     gate_driver: GateDriver | None = None
     sense: Sense = Sense()
@@ -253,6 +261,7 @@ class Board:
     outputs: Outputs | None
     brake: BrakeOutput | None
     led: Led | None
+    cutoff: CutoffOutput | None
     encoders: Encoders | None
     gate_driver: GateDriver | None
     sense: Sense
@@ -304,14 +313,16 @@ class Board:
 
     @property
     def loader_safe(self) -> bool:
-        """Whether that boot loader leaves drivers off and holding brakes closed."""
+        """Whether that boot loader leaves drivers off, holding brakes closed and servos without supply."""
         return not self.loader_pulls
 
     @property
     def loader_pulls(self) -> list[str]:
-        """The pins that it would pull at to enable drivers or to open brakes."""
+        """The pins that it would pull at to enable drivers, to open brakes or to supply servos."""
         rom, brake = self.chip.rom, self.brake
         enable = [self.outputs.enable] if self.outputs and self.outputs.enable in rom.pins else []
+        if self.cutoff and self.cutoff.pin in rom.pins and self.cutoff.pin not in rom.low:
+            enable.append(self.cutoff.pin)
         kept = brake is None or brake.pin not in rom.pins or brake.release == "high" and brake.pin in rom.low
         return enable if brake is None or kept else [*enable, brake.pin]
 

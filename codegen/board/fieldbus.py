@@ -29,6 +29,11 @@ LEFT_ALONE = {
                "reset it, when their wire is cut until their own protection lets go, so the e-stop loop must cut their "
                "supply",
 }
+CUT_OFF = ("Feetech's servos have no time limit: the board's output [cutoff] cuts their supply "
+           "where they do not say within {within:g} s that they are off, with the e-stop, and while the board is in "
+           "reset")
+UNCUT = ("nothing cuts the supply of servos that the board does not reach: {joints} would go on with the last duty "
+         "when a wire breaks; [safety.cutoff] lets the board do it")
 
 
 @dataclass(frozen=True)
@@ -155,7 +160,16 @@ def left_alone(mechanism: Mechanism) -> list[str]:
     for _, joint, drive in drives(mechanism):
         if drive.type.family in LEFT_ALONE:
             kinds.setdefault(drive.type.family, []).append(joint.name)
-    return [f"{', '.join(names)}: {LEFT_ALONE[family]}" for family, names in kinds.items()]
+    said = dict(LEFT_ALONE)
+    if (cutoff := mechanism.safety.cutoff) is not None:
+        said["feetech"] = CUT_OFF.format(within=cutoff.within_s)
+    return [f"{', '.join(names)}: {said[family]}" for family, names in kinds.items()]
+
+
+def uncut(mechanism: Mechanism) -> list[str]:
+    """A warning of servos whose supply nobody cuts but the e-stop loop."""
+    servos = [joint.name for _, joint, drive in drives(mechanism) if drive.servo is not None]
+    return [UNCUT.format(joints=", ".join(servos))] if servos and mechanism.safety.cutoff is None else []
 
 
 def wires(mechanism: Mechanism) -> list[Bus]:
@@ -169,8 +183,8 @@ def wire_most(mechanism: Mechanism) -> int:
 
 
 def wire_out(line: Line) -> int:
-    """Bytes of a tick's packets, at most: duties, switches or settings, a question."""
-    return 24 + 7 * len(line.drives)
+    """Bytes of a tick's packets, at most: duties, switches of some and settings of others, a question."""
+    return 32 + 7 * len(line.drives)
 
 
 def wire_in(line: Line, rate_hz: int) -> int:

@@ -53,7 +53,7 @@ def read(path: Path) -> Board:
     except ValidationError as error:
         raise _bad_key(path, error) from None
     board = Board(file.name, _chip(path, file), file.hse_hz, file.lead, file.link, file.outputs, file.brake,
-                  file.led, file.encoders, file.gate_driver, file.sense, tuple(file.channel), file.can,
+                  file.led, file.cutoff, file.encoders, file.gate_driver, file.sense, tuple(file.channel), file.can,
                   file.half_duplex, file.low, file.reserved, file.headers, path)
     if file.name != path.stem:
         raise BadInput(path.name, "name", file.name, "must be the file's name", f"write name = {path.stem!r}")

@@ -59,6 +59,8 @@ def uses(board: Board) -> Iterator[Use]:
     if board.led:
         yield Use("led.pin", board.led.pin, "state LED", "output" if board.led.on == "high" else "output_high",
                   "down" if board.led.on == "high" else "up")
+    if board.cutoff:
+        yield Use("cutoff.pin", board.cutoff.pin, "servos' supply", "output", moves=True)
     if board.brake:
         closed: Mode = "output_high" if board.brake.release == "low" else "output"
         yield Use("brake.pin", board.brake.pin, "holding brakes", closed, "up" if closed == "output_high" else "down")

@@ -56,6 +56,7 @@ UNWATCHED = 2**31 - 1  # wire steps: no joint can be farther from its target
 COARSE_MAX = 120 * 2**24  # turns that still fit
 SLIDE_MAX = 2**23 - 1  # coarse: 8 m, as far as the step counts a sliding joint
 SPAN = {False: math.pi / 2.0, True: 1.0}  # rad, m: a segment may not reach farther from its first knot
+CUTOFF_LEAST = 6  # ticks: a servo is told, asked, and answers in three, and may be asked once more
 
 
 @dataclass(frozen=True)
@@ -312,7 +313,11 @@ def _drives(mechanism: Mechanism) -> dict[str, Any]:
     rows = drives.drive_rows(mechanism)
     servos = drives.servo_rows(mechanism)
     damiaos = drives.damiao_rows(mechanism)
-    return {"buses": len(used_buses(mechanism)), "wires": len(wires(mechanism)), "wire_most": wire_most(mechanism),
+    cutoff, hz = mechanism.safety.cutoff, mechanism.control.rate_hz
+    ticks = {} if cutoff is None else {"cutoff_ticks": max(CUTOFF_LEAST, math.ceil(cutoff.within_s * hz)),
+                                       "cutoff_dark": math.ceil(cutoff.off_s * hz)}
+    return {"cutoff": int(cutoff is not None), **ticks,
+            "buses": len(used_buses(mechanism)), "wires": len(wires(mechanism)), "wire_most": wire_most(mechanism),
             "servos": [c_row(row) for row in servos], "servos_crc": crc(servos),
             "damiaos": [c_row(row) for row in damiaos], "damiaos_crc": crc(damiaos),
             "families": drives.family_flags(mechanism),

@@ -8,7 +8,7 @@ from typing import Any
 
 from femtorque.codegen.board import fieldbus, thermistor
 from femtorque.codegen.board.channels import file_of, has_current_loops, served, tick_cycles
-from femtorque.codegen.board.description import ADC_COUNTS, ADC_V, Board, BrakeOutput, Channel
+from femtorque.codegen.board.description import ADC_COUNTS, ADC_V, Board, BrakeOutput, Channel, CutoffOutput
 from femtorque.codegen.board.uses import Use, uses
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.templating import template
@@ -46,7 +46,9 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
     joints = served(mechanism, board)
     brake = _brake(mechanism, board)
     wired, lines = fieldbus.wired(mechanism, board), fieldbus.lines(mechanism, board)
-    used = _served_uses(board, joints, brake is not None, {w.bus.name for w in wired} | {w.bus.name for w in lines})
+    cutoff = _cutoff(mechanism, board)
+    outputs = {name for name, there in (("brake", brake), ("cutoff", cutoff)) if there is not None}
+    used = _served_uses(board, joints, outputs, {w.bus.name for w in wired} | {w.bus.name for w in lines})
     prescaler, reload = _watchdog(board, rate_hz)
     usart = chip.usarts[board.link.usart]
     return {
@@ -67,6 +69,7 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
         "clocks": board_rows.table(f"FT_CLOCK({bus}, {bits})" for bus, bits in _clocks(board, used).items()),
         "brake": None,
         "led": None if pil or board.led is None else _led(board, rate_hz),
+        "cutoff": board_rows.place(chip, cutoff.pin) if cutoff and not pil else None,
         "pwm": None,
         "brr": round(usart.steps * usart.clock_hz / board.baud),
         "brr_hsi": round(usart.steps * chip.hsi_hz / board.baud),
@@ -179,12 +182,27 @@ def _watchdog(board: Board, rate_hz: int) -> tuple[int, int]:
     return code, round(cycles / (4 << code)) - 1
 
 
-def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], brake: bool, buses: set[str]) -> list[Use]:
-    """What this image uses of the board, the joints' in their order, with their names."""
+def _cutoff(mechanism: Mechanism, board: Board) -> CutoffOutput | None:
+    """The output that switches the servos' supply; None: the arm has none."""
+    if mechanism.safety.cutoff is None:
+        return None
+    if board.cutoff is None:
+        raise BadInput(file_of(mechanism), "safety.cutoff", None,
+                       f"board {board.name!r} has no output for the servos' supply",
+                       "write [cutoff] with a pin into a board file of your own")
+    if not fieldbus.wires(mechanism):
+        raise BadInput(file_of(mechanism), "safety.cutoff", None, "has no use without servos on a wire", "remove it")
+    return board.cutoff
+
+
+def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], outputs: set[str],
+                 buses: set[str]) -> list[Use]:
+    """What this image uses of the board, the joints' in their order, with their names. outputs: of brakes, of the
+    servos' supply, where the arm has such."""
     unused = tuple(f"{kind}.{name}." for kind, there in (("can", board.can), ("half_duplex", board.half_duplex))
                    for name in there if name not in buses)
     found = [use for use in uses(board) if not (unused and use.key.startswith(unused))]
-    served = [use for use in found if use.channel is None and use.key != "brake.pin"]
+    served = [use for use in found if use.channel is None and use.key not in ("brake.pin", "cutoff.pin")]
     if board.channels and not any(channel for _, channel in joints):
         timer = board.idle_timer  # drives nothing; ticks come with its updates, the e-stop is its break
         served.append(Use("channel.0.pwm.timer", timer, clocks=(board.chip.timers[timer].enable,)))
@@ -192,7 +210,7 @@ def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], brake
         if channel and joint.motor:
             served += [_of_joint(use, joint) for use in found if use.channel == joint.motor.channel
                        and (use.label != "current" or joint.motor.drive == "current")]
-    return served + [use for use in found if use.key == "brake.pin" and brake]
+    return served + [use for use in found if use.key in {f"{name}.pin" for name in outputs}]
 
 
 def _of_joint(use: Use, joint: Joint) -> Use:

@@ -304,6 +304,15 @@ class Brake:
 
 
 @dataclass(frozen=True)
+class Cutoff:
+    """An output of the board cuts the supply of servos that do not say in time that their motors are off. within_s: for
+    which it waits for that. off_s: for which the supply stays off, until all of them have lost their power."""
+
+    within_s: float = 0.03
+    off_s: float = 0.2
+
+
+@dataclass(frozen=True)
 class Safety:
     """What is done about each class of faults (femtorque.codegen.wire.messages.FAULT_CLASSES), and bounds.
 
@@ -325,6 +334,7 @@ class Safety:
     jog_speed: float = 0.1
     probe_effort: float = 0.3
     brake: Brake | None = None
+    cutoff: Cutoff | None = None
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from femtorque.codegen.mechanism.description import (
     Brake,
     Bus,
     Control,
+    Cutoff,
     Encoder,
     Friction,
     Gains,
@@ -248,7 +249,8 @@ class _Reader:
                       "must be [least, most] with the file's own gains, 1.0, between",
                       "[0.5, 1.5], say")
         brake = Brake(**t.brake.model_dump()) if t.brake else None
-        return Safety(**{**t.model_dump(), "gain_overlay": (least, most), "brake": brake})
+        cutoff = Cutoff(**t.cutoff.model_dump()) if t.cutoff else None
+        return Safety(**{**t.model_dump(), "gain_overlay": (least, most), "brake": brake, "cutoff": cutoff})
 
     def _link(self, t: LinkTable) -> Link:
         key = f"link.{t.name}"

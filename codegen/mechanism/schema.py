@@ -18,6 +18,7 @@ from femtorque.codegen.mechanism.description import (
     BoardUse,
     Bus,
     Control,
+    Cutoff,
     Drive,
     Encoder,
     Friction,
@@ -98,6 +99,15 @@ class BrakeTable(Table):
         "s until they have closed: for so long the arm is held before its motors are let go", gt=0.0, le=2.0)
 
 
+class CutoffTable(Table):
+    """The board's output, named by the board file, switches the supply of the servos on wires: see
+    [drives](drives.md#a-supply-that-the-board-cuts)."""
+
+    within_s: float = key("s in which servos must say that their motors are off, else their supply is cut",
+                          Cutoff.within_s, gt=0.0, le=1.0)
+    off_s: float = key("s for which it stays off: until every servo has lost its power", Cutoff.off_s, ge=0.05, le=10.0)
+
+
 class SafetyTable(Table):
     """What is done about faults, and how fast by-hand modes may be."""
 
@@ -120,6 +130,7 @@ class SafetyTable(Table):
     jog_speed: float = key("share of the velocity limit that `jog` may use", Safety.jog_speed, gt=0.0, le=1.0)
     probe_effort: float = key("share of the effort limit that experiments may use", Safety.probe_effort, gt=0.0, le=1.0)
     brake: BrakeTable | None = None
+    cutoff: CutoffTable | None = None
 
 
 class SectionTable(Table):

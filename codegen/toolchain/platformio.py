@@ -101,7 +101,8 @@ def _folder(source: Path, target: str) -> dict[str, bytes]:
     return {f"{target}/{p.relative_to(source).as_posix()}": p.read_bytes() for p in paths}
 
 
-_OF_BUSES = ("src/application/ft_bus.c", "src/application/ft_dialect.c", "src/application/ft_travel.c")
+_OF_BUSES = ("src/application/ft_bus.c", "src/application/ft_dialect.c", "src/application/ft_travel.c",
+             "src/application/ft_cutoff.c")
 _OF_FAMILY = {"damiao": ("ft_damiao.c", "ft_mit.c"), "robstride": ("ft_robstride.c",),
               "cubemars": ("ft_cheetah.c", "ft_mit.c"), "mini-cheetah": ("ft_cheetah.c", "ft_mit.c"),
               "feetech": ("ft_feetech.c", "ft_sts.c")}
@@ -116,6 +117,7 @@ def unused(mechanism: Mechanism) -> list[str]:
     files = [f"src/application/{name}" for name in sorted({n for names in _OF_FAMILY.values() for n in names} - spoken)]
     files += () if own - {"feetech"} else _OF_CAN
     files += () if "feetech" in own else _OF_WIRES
+    files += () if mechanism.safety.cutoff else ("src/application/ft_cutoff.c",)
     return files if own else [*files, *_OF_BUSES]
 
 

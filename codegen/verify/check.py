@@ -168,6 +168,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     joint_springs(models[0][1])  # refuses a C_mot whose hinge has no stiffness to scale
     _drives(mechanism, warnings)
     _rotors(mechanism, warnings)
+    warnings += fieldbus.uncut(mechanism)
     stability: Stability | None = None
     stiffest: dict[str, Gains] = {}
     rule: dict[str, Gains] = {}
@@ -575,6 +576,9 @@ def _homing(model: Model, warnings: list[str]) -> None:
 def _halt(mechanism: Mechanism) -> list[str]:
     """In words, what a debugger does that halts the processor: a line where the board's outputs stay on."""
     board = board_module.load(mechanism.board.use) if mechanism.board else None
+    if board is not None and mechanism.safety.cutoff is not None:
+        return [f"a debugger that halts the processor of {board.name} leaves the servos' supply on, and the servos at "
+                f"their last duty: never halt it while they have power"]
     if board is None or not board.running_on or not any(j.motor and not j.drive for j in mechanism.streamed):
         return []
     return [f"board {board.name} cannot stop its outputs when a debugger halts the processor: {board.running_on[0]} to "

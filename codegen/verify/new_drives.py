@@ -25,6 +25,10 @@ SETTING_UP = """
 # Numbers are counted from the base on: give each {what} its own by its maker's tool, or write here what it has.
 # Then `femtorque bringup --zero --write` finds signs and zeros, and `femtorque identify --write` friction."""
 
+CUT = """
+# [safety.cutoff]               # where the board's output switches the servos' supply (docs/drives.md): without it one
+                                # that nobody reaches keeps its last duty until somebody cuts its supply"""
+
 
 @dataclass(frozen=True)
 class Bussed:
@@ -42,7 +46,8 @@ class Bussed:
 
     def head(self) -> str:
         what = "drive" if self.kind.servo is None else "servo"
-        return f'{SETTING_UP.format(what=what)}\n\n[[bus]]\nname = "{self.bus}"\nkind = "{self.wire.kind}"'
+        setting_up = SETTING_UP.format(what=what) + ("" if self.kind.servo is None else CUT)
+        return f'{setting_up}\n\n[[bus]]\nname = "{self.bus}"\nkind = "{self.wire.kind}"'
 
     def tables(self, number: int, joint: dict[str, Any]) -> str:
         """Of a joint of the URDF, but for its name and gains. number: from 1 on."""

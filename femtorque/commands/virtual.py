@@ -72,6 +72,9 @@ def hil(
     drives alone: in python-can interface="slcan", channel="/dev/pts/...". With --scenario the runs of an experiment
     are played and judged.
     """
+    from rich.console import Group
+    from rich.text import Text
+
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.codegen.motion.trajectory import Trajectory
     from femtorque.hil.plant.choose import plant_of
@@ -124,7 +127,8 @@ def hil(
     title = f"{result.ended}; the board is in {result.state}; at most {cost} per tick"
     table = tracking_table(title, mechanism.streamed, result.measured_rms, result.measured_max,
                            (result.tracking_rms, result.tracking_max))
-    return Answer(result.report() | {"open_loop": unmeasured, "rotors_unknown": rotorless}, table, good=result.good)
+    text = Group(table, *(Text(line, style="bold red") for line in result.dangers))
+    return Answer(result.report() | {"open_loop": unmeasured, "rotors_unknown": rotorless}, text, good=result.good)
 
 
 def _warn_of_rotors(mechanism: Mechanism) -> list[str]:

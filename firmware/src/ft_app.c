@@ -155,6 +155,9 @@ static void tell(ft_bus *b, const ft_control *c, const ft_safety *s,
                  uint32_t tick)
 {
     ft_bus_form(b, c, s->drive, (s->flags & FT_FLAG_OUTPUTS) != 0u, tick);
+#if FT_WIRES > 0 && FT_CUTOFF
+    ft_bus_supply(b, s->state, s->fault);
+#endif
 }
 
 #endif

@@ -47,6 +47,10 @@ void ft_chip_brake(bool open);
  * main loop, time after time. */
 void ft_chip_show(uint32_t state, uint32_t tick);
 
+/* Let the servos have their supply, or cut it; off in reset, and where the
+ * board has no such output nothing. */
+void ft_chip_servo_supply(bool on);
+
 /* Put neutral on every output at once, from any context, without waiting. */
 void ft_chip_safe(void);
 

@@ -66,11 +66,12 @@ def _plug_line(wire: description.HalfDuplex, chip: Stm32, line: OneWire) -> None
 class Buses:
     """wires, lines by the names of the buses; drives, servos by the number of their joint. signs, gears (J,): which way
     a drive's output turns, and its turns per turn of the joint; zeros (J,): rad of its output where the joint is at
-    zero. clock: makes that of a wire; plug: puts what else there is on it, by the name of the bus."""
+    zero. supplied: whether servos have the supply. clock: makes that of a wire; plug: puts what else there is on it, by
+    the name of the bus."""
 
     def __init__(self, clock: Callable[[], Clock], mechanism: Mechanism, joints: Served, plant: Driven,
-                 supply: Callable[[], float], plug: Plug) -> None:
-        self._plant, self._supply = plant, supply
+                 supply: Callable[[], float], plug: Plug, supplied: Callable[[], bool] = lambda: True) -> None:
+        self._plant, self._supply, self._supplied = plant, supply, supplied
         self.wires: dict[str, Wire] = {}
         self.drives: dict[int, VirtualDrive] = {}
         self.lines: dict[str, OneWire] = {}
@@ -131,12 +132,18 @@ class Buses:
     @property
     def safe(self) -> bool:
         """Whether none of them drives its joint: off, or braking."""
-        motors = [drive.motor for drive in self.drives.values() if drive.driving]
-        return all(m.command.kp == m.command.torque == 0.0 and m.standing is None for m in motors) and not any(
-            servo.turning for servo in self.servos.values())
+        return not self.at_work
+
+    @property
+    def at_work(self) -> list[int]:
+        """The joints that one of them drives."""
+        motors = {j: drive.motor for j, drive in self.drives.items() if drive.driving}
+        on = {j for j, m in motors.items() if m.command.kp or m.command.torque or m.standing is not None}
+        return sorted(on | {j for j, servo in self.servos.items() if servo.turning})
 
     def idle(self, since: float, until: float) -> None:
         """Let time pass for drives that are enabled while the plant stands still."""
+        self._switch()
         if not self.driving:
             return
         count = max(1, round((until - since) / STEP))
@@ -169,7 +176,7 @@ class Buses:
 
     def _switch(self) -> None:
         """Servos have power or have none."""
-        supplied = self._supply() > LEAST_OF_SERVOS
+        supplied = self._supply() > LEAST_OF_SERVOS and self._supplied()
         for j, servo in self.servos.items():
             if (on := supplied and servo.supplied) != servo.powered:
                 servo.power_up(self._angle(j)) if on else servo.power_off()

@@ -134,8 +134,12 @@ class VirtualBoard:
 
     def outputs_safe(self) -> bool:
         """Whether no motor is driven: drivers off, or every PWM output low; drives on a bus off, or braking."""
+        return not self.driven()
+
+    def driven(self) -> list[int]:
+        """The joints whose motors are driven."""
         volts = self.voltages()
-        return bool(np.all(np.isnan(volts) | (volts == 0.0))) and self.wiring.buses.safe
+        return sorted({*np.flatnonzero(~(np.isnan(volts) | (volts == 0.0))).tolist(), *self.wiring.buses.at_work})
 
     # -- time ---------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from femtorque.hil.board.holding_brakes import HoldingBrakes
 from femtorque.hil.board.led import Led
 from femtorque.hil.board.power_stage import PowerStage
 from femtorque.hil.board.senses import Senses
+from femtorque.hil.board.supply_relay import SupplyRelay
 from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.plant.choose import Driven
 
@@ -29,7 +30,8 @@ class Wiring:
         self.power = PowerStage(board, chip, self.joints, mechanism.board.bus_voltage)
         self.encoders = Encoders(board, chip, self.joints, plant)
         self.senses = Senses(board, chip, self.joints, plant, self.power)
+        self.relay = SupplyRelay(board, chip, mechanism)
         self.buses = Buses(chip.clock, mechanism, self.joints, plant, lambda: self.power.bus_voltage,
-                           plugs(board, chip))
+                           plugs(board, chip), lambda: self.relay.closed)
         self.brakes = HoldingBrakes(board, chip, mechanism)
         self.led = Led(board, chip)

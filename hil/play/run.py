@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.motion.trajectory import Knots, Trajectory, check_limits, check_streamable, knots
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import platformio as build
@@ -57,9 +57,9 @@ class Result:
     nobody counts them. cycles_tick: worst in motion, by the image's own counter on a real board, by the model of the
     virtual one. frames: to the board. bit_identical: whether the image's feed-forward torques of the whole motion equal
     the host's float32, bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at the
-    very end. switched: (seconds since power-on, mode, why the plant did not follow into it or ""); modes: numbers of
-    those that STATUS has told of, one after the other. still: whether every joint stands at the very end. pushed: m
-    that the arm has moved a thing in its scene, if it was to.
+    very end. driven: streamed joints that a virtual board drives then. switched: (seconds since power-on, mode, why the
+    plant did not follow into it or ""); modes: numbers of those that STATUS has told of, one after the other. still:
+    whether every joint stands at the very end. pushed: m that the arm has moved a thing in its scene, if it was to.
     """
 
     mechanism: Mechanism
@@ -88,10 +88,19 @@ class Result:
     modes: tuple[int, ...] = ()
     still: bool = False
     pushed: float | None = None
+    driven: tuple[int, ...] = ()
 
     @property
     def good(self) -> bool:
         return self.ended == "done" and not self.faults and self.bit_identical is not False
+
+    @property
+    def dangers(self) -> list[str]:
+        """A line for each joint that is still driven, or for outputs that are not safe somewhere."""
+        if self.outputs_safe:
+            return []
+        return [f"outputs are NOT safe: joint {joint.name} {_goes_on(joint)}"
+                for joint in (self.mechanism.streamed[j] for j in self.driven)] or ["outputs are NOT safe"]
 
     def report(self) -> dict[str, Any]:
         """As the JSON object of `femtorque hil`: tracking_* as measured, which is all that a real board can tell."""
@@ -106,9 +115,16 @@ class Result:
             "instructions_tick_mean": self.instructions_tick_mean or None,
             "cycles_tick": self.cycles_tick, "frames": self.frames,
             "retransmissions": self.retransmissions, "digest": self.digest, "bit_identical": self.bit_identical,
-            "outputs_safe": self.outputs_safe,
+            "outputs_safe": self.outputs_safe, "dangers": self.dangers,
             "modes": [{"seconds": t, "mode": mode, "missed": missed} for t, mode, missed in self.switched],
         }
+
+
+def _goes_on(joint: Joint) -> str:
+    """What one does that nobody lets go."""
+    if joint.drive is None:
+        return "is driven still"
+    return f"keeps its last {'duty' if joint.drive.servo else 'command'} until the supply is cut"
 
 
 class Idle:
@@ -276,6 +292,7 @@ def _result(board: PlayedBoard, witness: Witness, configuration: Configuration, 
         else None,
         outputs_safe=board.outputs_safe(), record=record, moving=moving, target_positions=target,
         switched=tuple(board.switched), modes=tuple(witness.modes), still=bool(np.all(np.abs(board.plant.v) < STILL)),
+        driven=tuple(board.driven()) if isinstance(board, VirtualBoard) else (),
     )
 
 

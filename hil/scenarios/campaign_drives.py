@@ -457,7 +457,7 @@ def play(injection: Injection, mechanism: Mechanism, elf: Path, unlimited: bool 
 def _begin_to_arm(scene: Scene, injection: Injection) -> None:
     """As far as to the moment at which drives are being enabled."""
     scene.enter("DISARMED")
-    scene.run(BEFORE)
+    scene.run(BEFORE + scene.session.configuration.supply_s)
     with suppress(Refused):
         scene.session.post("ARM")
     while not any(drive.driving for drive in _all(scene)):
@@ -471,7 +471,7 @@ def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
     if injection.moment == "CHECK":
         injection.strike(scene)
     scene.session.connect()
-    scene.run(0.15)
+    scene.run(0.15 + scene.session.configuration.supply_s)
     if injection.moment != "CHECK":
         injection.strike(scene)
         scene.run(0.15)

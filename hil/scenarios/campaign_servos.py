@@ -1,8 +1,9 @@
 """What goes wrong with servos on one wire, judged as femtorque.hil.scenarios.campaign_drives judges drives on CAN.
 
 A servo is unsafe where it gives its motor a voltage when it may not; one that brakes its motor, or lets it float, is
-not. Servos have no time limit: one that nobody reaches keeps its duty, as `check` says, until the board is back or its
-supply is cut, and both are looked at.
+not. Servos have no time limit: one that nobody reaches keeps its duty until the board cuts the supply of all. Only a
+debugger that halts the board's processor, and the watchdog with it, leaves them on until somebody else does, as `check`
+says; so does a board without such an output: `arm(cutoff=None)`.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from typing import Never
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.drive.catalogue import DRIVES
 from femtorque.codegen.mechanism.buses import servo_motor
-from femtorque.codegen.mechanism.description import Bus, Drive, Gains, Mechanism, ServoSetting
+from femtorque.codegen.mechanism.description import Bus, Cutoff, Drive, Gains, Mechanism, ServoSetting
 from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.board.supply_relay import RELEASE_S
 from femtorque.hil.drives import sts, sts_motor
 from femtorque.hil.drives.sts import Sts3215
 from femtorque.hil.drives.sts_motor import ERRORS
@@ -29,6 +31,9 @@ TYPE = DRIVES["feetech-sts3215-12v"]
 LIGHT = 0.1  # of the mass of the drives' arm
 TOLD = 0.012  # s until servos that are reached give nothing: found in a tick, sent with the next, obeyed 2 ms later
 SILENT = 0.012 + TOLD  # five ticks more: s until one that has left is missed
+CUTOFF = Cutoff()
+CUT = CUTOFF.within_s + 4e-3 + RELEASE_S + 1e-3  # s: asked, in vain, in ticks of 2 ms; the relay; a step of the plant
+HALTED = "halted"  # by a debugger
 AWAY = 1.0  # rad, from where another servo tells that it is
 
 Strike = Callable[[Scene], None]
@@ -39,8 +44,8 @@ def refused(key: str, value: object, rule: str, hint: str = "") -> Never:
     raise AssertionError(key)
 
 
-def arm() -> Mechanism:
-    """The drives' arm, light, on three servos."""
+def arm(cutoff: Cutoff | None = CUTOFF) -> Mechanism:
+    """The drives' arm, light, on three servos, whose supply the board switches."""
     source = load_mechanism(MECHANISMS / "damiao_arm.toml")
     assert source.board is not None
     joints = []
@@ -53,7 +58,7 @@ def arm() -> Mechanism:
     links = tuple(replace(link, mass=LIGHT * link.mass, inertia=LIGHT * link.inertia) for link in source.links)
     return replace(source, name="campaign_feetech", joints=tuple(joints), links=links, buses=(Bus("servos", "sts"),),
                    control=replace(source.control, rate_hz=500, knot_hz=100),
-                   board=replace(source.board, bus_voltage=12.0))
+                   board=replace(source.board, bus_voltage=12.0), safety=replace(source.safety, cutoff=cutoff))
 
 
 # ---- what goes wrong
@@ -128,13 +133,14 @@ def injections() -> Iterator[Injection]:
     def each(what: str, detail: str, strike: Strike, faults: tuple[str, ...], within: float = SILENT,
              moments: tuple[str, ...] = DRIVEN, refusals: tuple[str, ...] = (), unreached: bool = False,
              ) -> Iterator[Injection]:
-        """While driven; and at rest, where it lasts."""
+        """While driven; and at rest, where it lasts. unreached: what the board says does not come to all of them."""
         for moment in moments:
-            yield Injection(what, detail, moment, strike, "off", faults, within, unreached=unreached)
+            yield Injection(what, detail, moment, strike, "off", faults, within + (CUT if unreached else 0.0),
+                            unreached=unreached)
         for moment in RESTING if refusals else ():
             yield Injection(what, detail, moment, strike, "refused", refusals)
 
-    yield from each("drive silent", "cable off", _servo("cut", True), silent, refusals=silent)
+    yield from each("drive silent", "cable off", _servo("cut", True), silent, refusals=silent, unreached=True)
     for moment in ("HOLD", "TRACK"):
         yield Injection("drive late", "0.1 ms", moment, _servo("late", 1e-4), "rides")
     yield from each("drive late", "1.5 ms", _servo("late", 1.5e-3), silent, refusals=silent)
@@ -146,18 +152,18 @@ def injections() -> Iterator[Injection]:
         yield from each("drive's own fault", word, _ails(code), ails, TOLD)
     yield from each("drive's own fault", "it is hot", _servo("temperature", 90.0), ails, TOLD, refusals=ails)
     yield from each("wire shorted", "for 50 ms", _wire("shorted", True, 0.05), silent, unreached=True)
-    yield from each("wire shorted", "for 1 s", _wire("shorted", True, 1.0), silent, refusals=silent, unreached=True)
+    yield from each("wire shorted", "for 3 s", _wire("shorted", True, 3.0), silent, refusals=silent, unreached=True)
     for moment in ("HOLD", "TRACK"):
         yield Injection("bytes disturbed", "1 % of packets", moment, _wire("error_rate", 0.01), "rides")
         yield Injection("bytes disturbed", "30 % of packets", moment, _wire("error_rate", 0.3), "either", either,
-                        SILENT, unreached=True)
+                        SILENT + CUT, unreached=True)
     for seconds in (2e-3, 0.02, 0.3):
         yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", _servo("supplied", False, seconds), either,
                         moments=DRIVEN[1:])  # while it is being switched on it is one that is slow to be
     yield from each("supply dips", "100 ms", campaign.supply_dips, ("UNDER_VOLTAGE", *either), TOLD)
     yield from _settings()
     for moment in DRIVEN:
-        for name, strike in (("no supply", campaign.board_dies), ("halted", campaign.board_halted)):
+        for name, strike in (("no supply", campaign.board_dies), (HALTED, campaign.board_halted)):
             yield Injection("board dies", name, moment, strike, "off", within=TOLD, dark=True, unreached=True)
         for cause in ("pin", "brownout"):
             yield Injection("board resets", cause, moment, campaign.board_reset(cause), "off", within=TOLD,
@@ -182,4 +188,6 @@ def _settings() -> Iterator[Injection]:
 def run(out: Path, pick: campaign.Pick = lambda all_: all_,
         on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
     """Build the arm's image and do what is picked."""
-    return campaign.done(arm(), pick(list(injections())), True, out, on_outcome)
+    these = pick(list(injections()))
+    return [outcome for halted in (False, True) for outcome in campaign.done(
+        arm(), [i for i in these if (i.name == HALTED) is halted], halted, out, on_outcome)]

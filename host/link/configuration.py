@@ -11,6 +11,8 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.wire.codec import text
 
+SERVOS_UP = 1.0  # s in which servos answer and have been set up, once they have their supply
+
 
 @dataclass(frozen=True)
 class Configuration:
@@ -28,6 +30,7 @@ class Configuration:
     pil: bool = False  # the image whose plant is at the host
     brake_s: float = 0.0  # until the brakes are open, from arming on
     modes: tuple[str, ...] = ()  # names of those it can be switched between
+    supply_s: float = 0.0  # until servos whose supply the board switches have come up
 
     @property
     def tag(self) -> int:
@@ -56,6 +59,7 @@ class Configuration:
             tuple(start_tolerance(joint) for joint in mechanism.streamed), pil,
             mechanism.safety.brake.release_s if mechanism.safety.brake else 0.0,
             tuple(mode.name for mode in mechanism.modes),
+            mechanism.safety.cutoff.off_s + SERVOS_UP if mechanism.safety.cutoff else 0.0,
         )
 
     @staticmethod

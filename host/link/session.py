@@ -27,6 +27,7 @@ from femtorque.host.link.link import Link
 from femtorque.host.link.retransmit import Sender
 
 PERIOD = 0.002  # s between two rounds of a wait
+NOT_UP, AGAIN = ("DRIVE_SILENT", "DRIVE_SETTING"), 0.05  # refusals that servos which come up bring about; s
 BRAKE_SLACK = 0.01  # s: ticks that the board adds to the brakes' time
 REPEAT = 0.02  # s after which an unacknowledged command is sent again
 KEEPALIVE = 0.005  # s of our own silence after which POLL is sent: twenty may be lost before a board gives up
@@ -263,13 +264,28 @@ class Session:
         self.link.send(replace(message, token=self._next_token()))
 
     def arm(self) -> None:
-        """DISARMED -> HOLD: outputs on, and brakes open."""
-        self.command("ARM")
+        """DISARMED -> HOLD: outputs on, and brakes open. Servos whose supply the board switches may still have to come
+        up: for so long it asks again."""
+        self._until_up(self.configuration.supply_s, lambda: self.command("ARM"))
         self._reach("ARM", "HOLD")
         open_at = self.clock.now() + self.configuration.brake_s + BRAKE_SLACK if self.configuration.brake_s else 0.0
         while self.clock.now() < open_at:
             self.pump()
             self.clock.sleep(PERIOD)
+
+    def _until_up(self, seconds: float, ask: Callable[[], None]) -> None:
+        """Ask, and once more for that long where drives are silent or not set up yet."""
+        deadline = self.clock.now() + seconds
+        while True:
+            try:
+                return ask()
+            except Refused as refusal:
+                if self.clock.now() >= deadline or not any(name in str(refusal) for name in NOT_UP):
+                    raise
+            until = self.clock.now() + AGAIN
+            while self.clock.now() < until:
+                self.pump()
+                self.clock.sleep(PERIOD)
 
     def start(self) -> None:
         """HOLD -> TRACK: play what is buffered."""

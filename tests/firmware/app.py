@@ -41,7 +41,7 @@ typedef struct {{
     uint32_t estop, dropped, outputs, deaf;
     uint32_t safe, fed, cycles;
     uint32_t driver_fault, index;
-    uint32_t not_ready, looked, rounds, driver_status, brake;
+    uint32_t not_ready, looked, rounds, driver_status, brake, servo_supply;
     uint32_t current_fault, current_joint, current_off;
     float bus_voltage, temperature;
     float duty[{J}];

@@ -28,6 +28,8 @@ void ft_chip_duties(const float duty[])
 
 void ft_chip_brake(bool open) { fake.brake = open ? 1u : 0u; }
 
+void ft_chip_servo_supply(bool on) { fake.servo_supply = on ? 1u : 0u; }
+
 void ft_chip_outputs(bool enabled)
 {
     fake.outputs = enabled ? 1u : 0u;

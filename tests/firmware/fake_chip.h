@@ -13,7 +13,7 @@ typedef struct {
     uint32_t estop, dropped, outputs, deaf;
     uint32_t safe, fed, cycles;
     uint32_t driver_fault, index; /* one bit per joint */
-    uint32_t not_ready, looked, rounds, driver_status, brake;
+    uint32_t not_ready, looked, rounds, driver_status, brake, servo_supply;
     uint32_t current_fault, current_joint, current_off; /* off: no zero */
     float bus_voltage, temperature;
     float duty[FT_JOINTS];

@@ -12,7 +12,7 @@ from femtorque.codegen.drive import feetech
 from tests.firmware import app
 
 SERVOS = 6
-OUT, IN = 24 + 7 * SERVOS, 24 + 7 * SERVOS + 16 * SERVOS + 16
+OUT, IN = 32 + 7 * SERVOS, 32 + 7 * SERVOS + 16 * SERVOS + 16
 CDEF = f"""
 typedef struct {{ uint32_t id, size; uint8_t data[8]; }} ft_frame;
 typedef struct {{
@@ -158,10 +158,9 @@ def of_tick(each: list[Meant]) -> bytes:
                                 for i, m in zip(ids, each, strict=True)}, 44, 2)
     if any(m.meant & SWITCH for m in each) and not quiet:
         packets += feetech.torques({i: bool(m.meant & RUN) for i, m in zip(ids, each, strict=True) if m.meant & SWITCH})
-    else:
-        values = {i: int.from_bytes(m.data[2:2 + size], "little") for i, m in zip(ids, each, strict=True)
-                  if m.meant & SET and m.number == number}
-        packets += feetech.settings(values, number, size) if values and (number, size) != (56, 8) else b""
+    values = {i: int.from_bytes(m.data[2:2 + size], "little") for i, m in zip(ids, each, strict=True)
+              if m.meant & SET and not m.meant & SWITCH and m.number == number}
+    packets += feetech.settings(values, number, size) if values and (number, size) != (56, 8) else b""
     return packets if quiet else packets + feetech.ask(list(ids), number, size)
 
 

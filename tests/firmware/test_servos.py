@@ -76,6 +76,19 @@ def question(register: int, size: int) -> bytes:
     return port.sent
 
 
+@pytest.mark.parametrize("ticks", range(40, 81, 8))
+def test_that_servos_that_come_up_later_than_the_board_are_set_up_whenever_that_is(ticks):
+    """As they come the last ones' answers fall into the next tick, and only the first ones are heard."""
+    app = Served(arm())
+    for servo in app.servos.values():
+        servo.power_off()
+    app.run(ticks)
+    for name, servo in app.servos.items():
+        servo.power_up(app.angle[name])
+    app.run(160)
+    assert app.command("ARM") == "NONE"
+
+
 def test_that_servos_as_they_come_are_set_up_and_nothing_is_stored_in_them(board):
     """They come with 0.5 ms before each answer, in position mode, open to be stored in."""
     for servo in board.servos.values():

@@ -61,12 +61,13 @@ def so101() -> Mechanism:
 
 
 @cache
-def arm(board: str = "f405rg-6", feedforward: bool = True) -> tuple[Mechanism, Path]:
-    """The arm on a board, and its image."""
+def arm(board: str = "f405rg-6", feedforward: bool = True, cutoff: bool = True) -> tuple[Mechanism, Path]:
+    """The arm on a board, and its image. cutoff: whether that switches the servos' supply."""
     m = so101()
     assert m.board is not None
     m = replace(m, board=replace(m.board, use=board))
-    place = IMAGES / f"so101_sts_{board}{'' if feedforward else '_pd'}"
+    m = m if cutoff else replace(m, safety=replace(m.safety, cutoff=None))
+    place = IMAGES / f"so101_sts_{board}{'' if feedforward else '_pd'}{'' if cutoff else '_uncut'}"
     return m, build.build(m, place, feedforward=feedforward).elf
 
 
@@ -113,6 +114,8 @@ class Served(App):
         self.line.sent(self.sent, BYTE)
         self.clock.run(1.0 / self.mechanism.control.rate_hz - 1e-9)
         for name, servo in self.servos.items():
+            if self.mechanism.safety.cutoff and servo.powered != (on := bool(self.chip.servo_supply)):
+                servo.power_up(self.angle[name]) if on else servo.power_off()
             servo.terminal(self.clock.seconds, self.angle[name], 0.0)
         whole = self.spoil(self.line.echo(self.sent) + self.came)
         self.lib.fake_wire_bring(0, whole, len(whole), 1)

@@ -25,6 +25,15 @@ bool ft_chip_wires_start(void)
     return true;
 }
 
+void ft_chip_servo_supply(bool on)
+{
+#ifdef FT_CUTOFF_PORT
+    ft_pin_put(FT_CUTOFF_PORT, FT_CUTOFF_PIN, on);
+#else
+    (void)on;
+#endif
+}
+
 /* What has not gone by now is let go on: it ends within this tick, and would
  * be no packet if it were cut. What is new is then left out. */
 void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)

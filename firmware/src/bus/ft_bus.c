@@ -7,6 +7,7 @@
 #include "ft_dialect.h"  /* ft_dialect_... */
 #include "ft_events.h"   /* FT_DRIVE_PATH */
 #include "ft_field.h"    /* FT_FIELD_16 */
+#include "ft_messages.h" /* FT_FAULT_, FT_STATE_ */
 #include "ft_position.h" /* ft_position_... */
 
 #include <string.h> /* memcpy */
@@ -20,6 +21,9 @@
 #define LOW 0.7f  /* of the board's voltage, a servo's own */
 #define HIGH 1.3f
 #define ENABLE_TICKS (FT_TICK_HZ / 20u + 4u) /* that enabling may take */
+
+#define FIRST_WIRE (FT_BUSES - FT_WIRES) /* buses of CAN come first */
+#define IS_WIRE(bus) ((bus) + 1u > FIRST_WIRE) /* of none no comparison */
 
 /* ---- places ------------------------------------------------------------ */
 
@@ -126,6 +130,21 @@ static void take_setting(ft_bus_drive *d, uint32_t i,
         d->asked++;
 }
 
+#if FT_WIRES > 0 && FT_CUTOFF
+
+#define ASKED_SINCE 2u /* ticks: what is answered then was asked with them off */
+
+/* Take in that a servo's motor is off. */
+static void take_rest(const ft_bus *b, ft_bus_drive *d,
+                      const ft_drive_said *said)
+{
+    if (!b->on && b->since >= ASKED_SINCE
+        && said->setting == (uint32_t)FT_STS_TORQUE && said->value == 0u)
+        d->ran = false;
+}
+
+#endif
+
 /* Take in one frame of a bus. */
 static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
 {
@@ -142,15 +161,16 @@ static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
             take_state(&b->drive[i], i, &said);
         if (heard == FT_HEARD_SETTING)
             take_setting(&b->drive[i], i, &said);
+#if FT_WIRES > 0 && FT_CUTOFF
+        if (heard == FT_HEARD_SETTING && IS_WIRE(bus))
+            take_rest(b, &b->drive[i], &said);
+#endif
         b->drive[i].spoke |= heard == FT_HEARD_SETTING;
         if (heard != FT_HEARD_NOTHING)
             return;
     }
     b->foreign++;
 }
-
-#define FIRST_WIRE (FT_BUSES - FT_WIRES) /* buses of CAN come first */
-#define IS_WIRE(bus) ((bus) + 1u > FIRST_WIRE) /* of none no comparison */
 
 /* Take the next frame that a bus has brought. */
 static bool next(ft_bus *b, uint32_t bus, ft_frame *f)
@@ -382,6 +402,10 @@ static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
             ft_dialect_wake(i, tick % CLEAR_TICKS, f);
         if (!falls)
             ft_dialect_release(i, tick, f);
+#if FT_WIRES > 0 && FT_CUTOFF
+        if (d->ran && d->state != FT_BUS_SILENT && IS_WIRE(ft_drive[i].bus))
+            ft_dialect_look(i, tick, false, f);
+#endif
     }
 }
 
@@ -537,6 +561,9 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
     uint32_t i;
 
     b->on = on;
+#if FT_WIRES > 0 && FT_CUTOFF
+    b->since = on ? 0u : b->since < ASKED_SINCE ? b->since + 1u : ASKED_SINCE;
+#endif
     for (i = 0; i < FT_BUS_DRIVES; i++) {
         ft_bus_drive *d = &b->drive[i];
 
@@ -546,6 +573,9 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
             continue;
         }
         d->enabled |= d->state == FT_BUS_ENABLED;
+#if FT_WIRES > 0 && FT_CUTOFF
+        d->ran |= IS_WIRE(ft_drive[i].bus);
+#endif
         if (d->state != FT_BUS_ENABLED || unsure(d, i))
             start(d, i, tick, &b->frame[i]);
         else
@@ -568,6 +598,65 @@ void ft_bus_begin(ft_bus *b)
     send_at_once(b);
 }
 
+#if FT_WIRES > 0 && FT_CUTOFF
+
+/* Return whether a servo may run that may not, or that nobody hears of. */
+static bool doubted(const ft_bus *b)
+{
+    bool any = false;
+    uint32_t i;
+
+    for (i = 0; i < FT_BUS_DRIVES; i++)
+        any = any || (b->drive[i].ran
+                      && (!b->on || b->drive[i].state == FT_BUS_SILENT));
+    return any;
+}
+
+/* Take in that servos have no supply: they are off, and do not answer. */
+static void darken(ft_bus *b)
+{
+    uint32_t i;
+
+    for (i = 0; i < FT_BUS_DRIVES; i++) {
+        if (!IS_WIRE(ft_drive[i].bus))
+            continue;
+        b->drive[i].ran = false;
+        b->drive[i].age = FT_SILENT_TICKS;
+    }
+}
+
+/* Return whether a fault says that a joint is not where, or does not go as, a
+ * servo says: another may have answered in its stead. */
+static bool belied(uint32_t fault)
+{
+    return fault == FT_FAULT_ENCODER || fault == FT_FAULT_ENCODER_STUCK
+           || fault == FT_FAULT_FOLLOWING || fault == FT_FAULT_POSITION
+           || fault == FT_FAULT_OVERSPEED;
+}
+
+/* Servos without supply are off once it has been gone for long enough. */
+void ft_bus_supply(ft_bus *b, uint32_t state, uint32_t fault)
+{
+    const bool lied = state == FT_STATE_FAULT && !b->on && belied(fault);
+
+    ft_chip_servo_supply(ft_cutoff_tick(&b->cutoff, doubted(b),
+                                        lied ? FT_STATE_ESTOP : state));
+    if (!b->cutoff.on)
+        darken(b);
+}
+
+/* Return whether a drive is without supply. */
+static bool dark(const ft_bus *b, uint32_t i)
+{
+    return !b->cutoff.on && IS_WIRE(ft_drive[i].bus);
+}
+
+#else
+
+#define dark(b, i) false /* nobody can take it from them */
+
+#endif
+
 /* ---- before they are armed --------------------------------------------- */
 
 uint32_t ft_bus_heard_of(const ft_bus *b)
@@ -575,7 +664,8 @@ uint32_t ft_bus_heard_of(const ft_bus *b)
     uint32_t i;
 
     for (i = 0; i < FT_BUS_DRIVES; i++)
-        if (b->drive[i].state == FT_BUS_SILENT || b->off[ft_drive[i].bus])
+        if (b->drive[i].state == FT_BUS_SILENT || b->off[ft_drive[i].bus]
+            || dark(b, i))
             return ft_drive[i].joint;
     return FT_GOOD;
 }

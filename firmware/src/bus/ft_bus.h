@@ -23,6 +23,7 @@
 
 #include "ft_chip.h"     /* ft_bus_health */
 #include "ft_control.h"  /* ft_control */
+#include "ft_cutoff.h"   /* ft_cutoff */
 #include "ft_findings.h" /* ft_findings */
 #include "ft_frame.h"    /* ft_frame */
 #include "ft_sts.h"      /* ft_sts */
@@ -53,6 +54,9 @@ typedef struct {
     bool writes;           /* the setting asked for is to be written */
     bool enabled;          /* it has been, and should still be */
     bool sure;             /* nothing was forgotten, it has told since then */
+#if FT_WIRES > 0 && FT_CUTOFF
+    bool ran;              /* it was to run, and has not said since: off */
+#endif
     uint32_t age;          /* ticks since its last state */
     uint32_t answers;      /* states that came, wraps */
     uint32_t lost, late;   /* that were due and did not come; too many; wrap */
@@ -75,6 +79,10 @@ typedef struct {
 #if FT_WIRES > 0
     ft_sts wire[FT_WIRES];
     float supply;              /* V, as the board measures it */
+#if FT_CUTOFF
+    uint32_t since;            /* ticks that the outputs have been off */
+    ft_cutoff cutoff;
+#endif
 #endif
 } ft_bus;
 
@@ -84,6 +92,12 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
 void ft_bus_find(const ft_bus *b, ft_findings *found);
 void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
                  uint32_t tick);
+
+#if FT_WIRES > 0 && FT_CUTOFF
+/* Switch the supply of the servos, at the end of a tick. fault: the one that
+ * the state is about. */
+void ft_bus_supply(ft_bus *b, uint32_t state, uint32_t fault);
+#endif
 
 /* Say how a bus is. */
 void ft_bus_tell(const ft_bus *b, uint32_t bus, ft_bus_health *h);

@@ -100,12 +100,13 @@ static void pack_switches(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* Return whether a frame is to set the register that all are asked for: never a
- * state, of which a frame has no room for the bytes. */
+/* Return whether a frame is to set the register that all are asked for, and
+ * switches nothing: never a state, of which a frame has no room for the
+ * bytes. */
 static bool sets(const ft_sts *w, const ft_frame *f)
 {
-    return means(f, FT_STS_SET) && FT_STS_NUMBER(f->id) == w->number
-           && w->width <= 2u;
+    return means(f, FT_STS_SET) && !means(f, FT_STS_SWITCH)
+           && FT_STS_NUMBER(f->id) == w->number && w->width <= 2u;
 }
 
 /* A register of those servos that are to have it set. */
@@ -174,8 +175,7 @@ void ft_sts_pack(ft_sts *w, const ft_frame frames[], uint32_t count)
     pack_duties(w, frames, servos);
     if (count_of(frames, servos, FT_STS_SWITCH) != 0u && !quiet)
         pack_switches(w, frames, servos);
-    else
-        pack_settings(w, frames, servos);
+    pack_settings(w, frames, servos); /* of others, which are set up later */
     if (!quiet)
         pack_question(w, frames, servos);
 }

@@ -40,7 +40,7 @@ enum { FT_STS_TORQUE = 40, FT_STS_DUTY = 44, FT_STS_STATE = 56,
        FT_STS_STATE_SIZE = 8 };
 
 /* Bytes of a tick's packets, and of what comes in a tick. */
-#define FT_STS_OUT (24u + 7u * FT_WIRE_MOST)
+#define FT_STS_OUT (32u + 7u * FT_WIRE_MOST)
 #define FT_STS_IN (FT_STS_OUT + 16u * FT_WIRE_MOST + 16u)
 
 typedef struct {

@@ -69,7 +69,10 @@ def test_that_outputs_which_a_debuggers_halt_leaves_on_are_told_in_plain_words(a
     passive = replace(arm, board=replace(arm.board, use="compute"),
                       joints=tuple(replace(j, motor=None, encoder=None) for j in arm.joints))
     assert examine(arm).halt == examine(passive).halt == ()
-    assert examine(load_mechanism(MECHANISMS / "so101_sts.toml")).halt == ()  # nothing hangs on that board's timers
+    servos = load_mechanism(MECHANISMS / "so101_sts.toml")
+    assert "leaves the servos' supply on" in examine(servos).halt[0]
+    uncut = replace(servos, safety=replace(servos.safety, cutoff=None))
+    assert examine(uncut).halt == ()  # nothing hangs on that board's timers
 
 
 @pytest.mark.parametrize("path", sorted(MECHANISMS.glob("*.toml")), ids=lambda p: p.stem)
@@ -117,6 +120,15 @@ def test_gains_close_to_the_limit_are_warned_of(arm: Mechanism) -> None:
     wrist = joint(arm, "wrist").gains
     report = examine(changed(arm, "wrist", gains=Gains(wrist.ku * 1.6, wrist.kv * 1.6)))
     assert any(w.startswith("joint.wrist.gains: above the stiffest with gain margin 2") for w in report.warnings)
+
+
+def test_servos_whose_supply_nobody_cuts_are_warned_of() -> None:
+    servos = load_mechanism(MECHANISMS / "so101_sts.toml")
+    assert "output [cutoff] cuts their supply where they do not say within 0.03 s" in examine(servos).silence[0]
+    uncut = examine(replace(servos, safety=replace(servos.safety, cutoff=None)))
+    said = [w for w in uncut.warnings if "nothing cuts the supply of servos" in w]
+    assert len(said) == 1 and "shoulder_pan, " in said[0] and "[safety.cutoff] lets the board do it" in said[0]
+    assert "so the e-stop loop must cut their supply" in uncut.silence[0]
 
 
 def test_a_drive_without_its_rotor_is_warned_of_once_a_kind() -> None:

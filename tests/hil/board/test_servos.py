@@ -30,9 +30,10 @@ JOINTS = 6
 
 
 @contextmanager
-def board(name: str = "f405rg-6", feedforward: bool = True, play: bool = False) -> Iterator[VirtualBoard]:
-    """play: of the servos' gears, as they come."""
-    m, elf = arm(name, feedforward)
+def board(name: str = "f405rg-6", feedforward: bool = True, play: bool = False,
+          cutoff: bool = True) -> Iterator[VirtualBoard]:
+    """play: of the servos' gears, as they come. cutoff: whether the board switches their supply."""
+    m, elf = arm(name, feedforward, cutoff)
     with VirtualBoard(elf, m, plant_of(m) if play else Plant(m)) as made:
         made.brakes = True
         yield made
@@ -145,22 +146,28 @@ def test_a_tick_takes_of_the_wire_what_check_says():
 
 @pytest.mark.parametrize(("fault", "named"), [
     ("drive-silent", "DRIVE_SILENT"), ("drive-late", "DRIVE_SILENT"), ("drive-ails", "DRIVE_FAULT"),
-    ("drive-restarts", "DRIVE_SILENT"), ("bus-foreign", "DRIVE_SILENT"), ("bus-short", "DRIVE_SILENT"),
-    ("estop", "ESTOP"), ("supply-off", "UNDER_VOLTAGE"), ("reset", "")])
-def test_what_goes_wrong_ends_with_every_servo_that_hears_let_go(fault, named):
+    ("drive-restarts", "DRIVE_SILENT"), ("bus-babble", "DRIVE_SILENT"), ("bus-foreign", "DRIVE_SILENT"),
+    ("bus-short", "DRIVE_SILENT"), ("estop", "ESTOP"), ("supply-off", "UNDER_VOLTAGE"), ("reset", "")])
+def test_what_goes_wrong_ends_with_no_servo_that_turns(fault, named):
+    """The board cuts the supply of those that it does not reach."""
     with board() as on:
         result = moved(on, fault)
         assert result.ended != "done"
         assert named in result.ended or named in result.state, (result.ended, result.state)
-        hears = [servo for servo in servos(on) if servo.powered and not servo.cut]
-        assert not any(servo.driving or servo.turning for servo in hears)
+        assert result.outputs_safe and result.dangers == []
+        assert not any(servo.driving or servo.turning for servo in servos(on))
 
 
-def test_that_on_a_wire_that_somebody_floods_servos_keep_their_duty_until_their_supply_is_cut():
+@pytest.mark.parametrize(("fault", "joints"), [("bus-babble", range(JOINTS)), ("drive-silent", range(1))])
+def test_that_servos_that_nobody_reaches_keep_their_duty_where_nobody_cuts_their_supply_which_is_said(fault, joints):
     """There is no other way to stop them, as `check` says."""
-    with board() as on:
-        result = moved(on, "bus-babble")
-        assert "DRIVE_SILENT" in result.ended and any(servo.driving for servo in servos(on))
+    with board(cutoff=False) as on:
+        result = moved(on, fault)
+        assert "DRIVE_SILENT" in result.ended and not result.outputs_safe
+        going = [on.mechanism.streamed[j].name for j in result.driven]
+        assert going and set(result.driven) <= set(joints)
+        assert result.dangers == [f"outputs are NOT safe: joint {name} keeps its last duty until the supply is cut"
+                                  for name in going]
         on.bus_voltage = 0.0
         on.run(0.01)
         assert not any(servo.driving for servo in servos(on))
@@ -168,7 +175,7 @@ def test_that_on_a_wire_that_somebody_floods_servos_keep_their_duty_until_their_
 
 def test_that_servos_of_a_board_that_dies_are_let_go_by_its_next_start():
     """Its watchdog bites after 0.1 s at most; a first packet follows a moment later."""
-    with board() as on:
+    with board(cutoff=False) as on:
         armed(on)
         assert all(servo.driving for servo in servos(on))
         on.chip.halt()
@@ -178,3 +185,16 @@ def test_that_servos_of_a_board_that_dies_are_let_go_by_its_next_start():
         on.reset("pin")
         on.run(0.05)
         assert not any(servo.driving for servo in servos(on))
+
+
+@pytest.mark.parametrize("strike", [lambda on: on.chip.halt(), lambda on: on.chip.supply(0.0),
+                                    lambda on: on.reset("pin")], ids=["hangs", "no supply", "reset"])
+def test_that_servos_of_a_board_that_dies_lose_their_supply(strike):
+    """One that hangs by its watchdog; a chip in reset or without power lets the relay open."""
+    with board() as on:
+        armed(on)
+        assert all(servo.driving for servo in servos(on))
+        strike(on)
+        on.run(0.12)
+        assert not any(servo.driving for servo in servos(on))
+        assert not any(servo.powered for servo in servos(on))

@@ -22,7 +22,9 @@ SAMPLE = {
     "cubemars": [("drive silent", "cable off", "FLOAT")],
     "mini-cheetah": [("board dies", "no supply", "TRACK")],
 }
-SAMPLE_OF_SERVOS = [("drive silent", "cable off", "TRACK"), ("drive's own fault", "overload", "HOLD"),
+SAMPLE_OF_SERVOS = [("drive silent", "cable off", "TRACK"), ("bus babbles", "without a pause", "HOLD"),
+                    ("board dies", "halted", "TRACK"), ("board dies", "no supply", "TRACK"),
+                    ("drive's own fault", "overload", "HOLD"),
                     ("wrong scale", "two steps a count", "CHECK"), ("foreign frame", "two of one number", "ARM")]
 
 
@@ -42,11 +44,19 @@ def test_that_a_sample_ends_where_it_must_with_no_torque(name):
 
 
 def test_that_a_sample_of_servos_ends_where_it_must():
-    """Only the one whose cable is off keeps its duty, until its supply is cut."""
+    """The ones that nobody reaches, too: the board cuts the supply of all, but where a debugger has halted it."""
     outcomes = campaign_servos.run(
         PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_SERVOS])
     assert len(outcomes) == len(SAMPLE_OF_SERVOS) and wrong(outcomes) == []
-    assert [o.injection.kind for o in outcomes if o.left] == ["drive silent"]
+    assert [o.injection.name for o in outcomes if o.left] == ["halted"]
+
+
+@pytest.mark.parametrize("what", SAMPLE_OF_SERVOS[:3])
+def test_that_without_an_output_for_their_supply_servos_that_nobody_reaches_are_unsafe(what):
+    """So the sample can fail."""
+    outcomes = campaign.done(campaign_servos.arm(cutoff=None), [
+        i for i in campaign_servos.injections() if (i.kind, i.name, i.moment) == what], False, PLACE / "uncut")
+    assert [bool(o.unsafe) for o in outcomes] == [True]
 
 
 def test_that_a_servo_that_goes_on_is_unsafe_whatever_the_board_says():

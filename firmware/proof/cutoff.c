@@ -1,0 +1,66 @@
+/* The supply of servos, bus/ft_cutoff.c.
+ *
+ * One invariant, well(), holds at the start, which is all zeros, and is kept by
+ * every tick, whatever servos and states there are. */
+#include "proof.h"
+
+#include "ft_config.h"
+#include "ft_cutoff.c"
+
+static ft_cutoff cut;
+
+/* Return whether it is as every tick leaves it. */
+static bool well(void)
+{
+    return cut.doubt <= FT_CUTOFF_TICKS && cut.dark <= FT_CUTOFF_DARK
+           && (!cut.on || cut.dark == 0u) && (cut.on || cut.doubt == 0u);
+}
+
+/* Servos are without supply at the start; in ESTOP and on the way to the boot
+ * loader; and from the tick on in which one has been in doubt for more than
+ * FT_CUTOFF_TICKS, each tick of doubt being counted.
+ * Run: mechanisms=sts:f405rg-6 */
+void prove_cutoff_cuts(void)
+{
+    const bool doubted = nondet_bool();
+    const uint32_t state = nondet_u32();
+    ft_cutoff before = { 0u, 0u, false };
+    bool on;
+
+    cut = before;
+    CLAIM(well());
+    ANYTHING(cut);
+    GIVEN(well());
+    before = cut;
+    on = ft_cutoff_tick(&cut, doubted, state);
+    CLAIM(well());
+    CLAIM(on == cut.on);
+    CLAIM(!on || (state != FT_STATE_ESTOP && state != FT_STATE_LEAVING));
+    CLAIM(!on || !before.on || !doubted || cut.doubt == before.doubt + 1u);
+    CLAIM(!on || !before.on || !doubted || before.doubt < FT_CUTOFF_TICKS);
+    END;
+}
+
+/* They get it back in DISARMED alone, and only after FT_CUTOFF_DARK ticks
+ * without it, each of which is counted; where nobody is in doubt it stays.
+ * Run: mechanisms=sts:f405rg-6 */
+void prove_cutoff_returns(void)
+{
+    const bool doubted = nondet_bool();
+    const uint32_t state = nondet_u32();
+    ft_cutoff before;
+    bool on;
+
+    ANYTHING(cut);
+    GIVEN(well());
+    before = cut;
+    on = ft_cutoff_tick(&cut, doubted, state);
+    CLAIM(before.on || !on
+          || (state == FT_STATE_DISARMED && before.dark == FT_CUTOFF_DARK));
+    CLAIM(on || before.on || cut.dark == before.dark + 1u
+          || cut.dark == FT_CUTOFF_DARK);
+    CLAIM(on || !before.on || cut.dark <= 1u);
+    CLAIM(!before.on || on || doubted || state == FT_STATE_ESTOP
+          || state == FT_STATE_LEAVING);
+    END;
+}

@@ -1,0 +1,41 @@
+"""The relay that switches the servos' supply at a pin of their board: open whenever nothing closes it, a chip in reset
+or without power included.
+
+Times at most of Omron's G5LE-1 (data sheet K100): 10 ms to operate, 5 ms to release. What servos have in capacitors of
+their own is not modelled: without supply they are off at once.
+"""
+
+from __future__ import annotations
+
+from femtorque.codegen.board import description
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.hil.board.bridges import pin_of
+from femtorque.hil.chip.stm32.chip import Stm32
+
+OPERATE_S, RELEASE_S = 10e-3, 5e-3
+
+
+class SupplyRelay:
+    """It is always closed where board or mechanism has none: the servos' supply is the motors' then."""
+
+    def __init__(self, board: description.Board, chip: Stm32, mechanism: Mechanism) -> None:
+        there = board.cutoff is not None and mechanism.safety.cutoff is not None
+        self._pin = pin_of(chip, board.cutoff.pin) if there and board.cutoff else None
+        self._chip = chip
+        self._told, self._since, self._was = False, 0.0, False  # what it is told, since when, what it was then
+
+    @property
+    def closed(self) -> bool:
+        """Whether it lets current through now."""
+        if self._pin is None:
+            return True
+        now, (port, pin) = self._chip.seconds, self._pin
+        told = port.driven(pin)
+        if told != self._told:
+            self._was = self._at(now)
+            self._told, self._since = told, now
+        return self._at(now)
+
+    def _at(self, seconds: float) -> bool:
+        """At a time, its pin being as it was last seen."""
+        return self._told if seconds - self._since >= (OPERATE_S if self._told else RELEASE_S) else self._was

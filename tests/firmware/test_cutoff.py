@@ -1,0 +1,141 @@
+"""The supply of servos, which the board cuts where they do not say that they are off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.emit import board_header
+from femtorque.codegen.mechanism.description import Cutoff
+from femtorque.codegen.mechanism.reader import load_mechanism
+from tests.support.servos import Served, so101
+
+TICK = 1.0 / 400.0  # s
+DARK, WITHIN = 80, 12  # ticks: 0.2 s and 0.03 s of the file
+BEFORE = 5  # ticks: until one that is silent is missed
+
+
+@pytest.fixture
+def board() -> Served:
+    """Just started."""
+    return Served(so101())
+
+
+def held(board: Served) -> Served:
+    board.run(DARK + 160)
+    assert board.command("ARM") == "NONE"
+    board.run(30)
+    assert board.state == "HOLD" and all(servo.driving for servo in board.servos.values())
+    return board
+
+
+def supplied(board: Served) -> bool:
+    return bool(board.chip.servo_supply)
+
+
+def now(board: Served) -> int:
+    """Ticks since the start."""
+    return round(400.0 * board.clock.seconds)
+
+
+def until(board: Served, on: bool, most: int = 400) -> int:
+    """The tick at whose end the supply is so."""
+    end = now(board) + most
+    while supplied(board) is not on:
+        board.run(1)
+        assert now(board) < end, f"the supply is not {on} after {most} ticks"
+    return now(board)
+
+
+def test_that_the_supply_comes_after_its_time_from_the_start_on_and_only_then_is_armed(board):
+    assert until(board, True) == DARK + 1
+    assert board.command("ARM") == "DRIVE_SILENT"
+    board.run(160)
+    assert board.command("ARM") == "NONE"
+
+
+def test_that_servos_that_say_in_time_that_they_are_off_keep_their_supply(board):
+    held(board)
+    assert board.command("DISARM") == "NONE"
+    for _ in range(100):
+        board.run(1)
+        assert supplied(board)
+    assert not any(servo.driving for servo in board.servos.values())
+    assert board.command("ARM") == "NONE"
+
+
+def test_that_one_whose_wire_is_cut_costs_all_their_supply_within_its_time(board):
+    held(board)
+    list(board.servos.values())[2].cut, since = True, now(board)
+    assert BEFORE + WITHIN <= until(board, False) - since <= BEFORE + WITHIN + 3
+    board.run(2)
+    assert board.state == "FAULT" and board.fault[0] == "DRIVE_SILENT"
+    assert not any(servo.powered for servo in board.servos.values())
+
+
+def test_that_it_stays_off_until_the_fault_is_cleared_and_comes_back_after_its_time(board):
+    held(board)
+    first = next(iter(board.servos.values()))
+    first.cut = True
+    board.run(BEFORE + WITHIN + 4)
+    board.run(3 * DARK)
+    assert not supplied(board)
+    first.cut = False
+    assert board.command("CLEAR") == "NONE"
+    until(board, True, 20)
+    board.run(160)
+    assert board.command("ARM") == "NONE"
+
+
+def test_that_a_wire_that_is_flooded_costs_all_their_supply(board):
+    held(board)
+    board.spoil = lambda data: bytes(len(data))
+    for servo in board.servos.values():
+        servo.told = lambda packet: None  # hears nothing
+    since = now(board)
+    assert until(board, False) - since <= BEFORE + WITHIN + 3
+
+
+def test_that_another_servo_in_the_stead_of_one_is_not_believed(board):
+    """It is elsewhere, and would say that it is off."""
+    held(board)
+    board.angle["elbow_flex"] += 1.0
+    board.run(3)
+    assert board.state == "FAULT" and board.fault[0] == "ENCODER" and not supplied(board)
+
+
+def test_that_the_e_stop_cuts_it_at_once(board):
+    held(board)
+    board.chip.estop = 1
+    since = until(board, False, 3)
+    assert board.state == "ESTOP"
+    board.chip.estop = 0
+    assert board.command("CLEAR") == "NONE"
+    assert until(board, True) - since == DARK
+
+
+def test_that_without_the_table_nothing_is_switched():
+    app = Served(replace(so101(), safety=replace(so101().safety, cutoff=None)))
+    app.run(160)
+    assert not supplied(app) and app.command("ARM") == "NONE"
+
+
+def test_that_boards_without_the_output_and_arms_without_servos_are_refused():
+    m = so101()
+    header = board_header.render(m, boards.load("f405rg-6"))["ft_board.h"]
+    assert "#define FT_CUTOFF_PORT 1u" in header and "FT_PIN(1, 0, FT_OUTPUT, FT_DOWN" in header
+    with pytest.raises(BadInput, match=r"safety\.cutoff: board 'f405rg-4' has no output for the servos' supply"):
+        board_header.render(m, replace(boards.load("f405rg-4"), cutoff=None))
+    none = load_mechanism(MECHANISMS / "three_link.toml")
+    with pytest.raises(BadInput, match="has no use without servos on a wire"):
+        board_header.render(replace(none, safety=replace(none.safety, cutoff=Cutoff())), boards.load("f405rg-4"))
+
+
+def test_that_the_output_is_low_in_the_boot_loader_of_every_board_that_has_it():
+    having = [boards.load(name) for name in boards.names() if boards.load(name).cutoff]
+    assert {"f405rg-4", "f405rg-6", "nucleo-g474re-6"} <= {board.name for board in having}
+    assert all(board.cutoff.pin not in board.loader_pulls for board in having)
