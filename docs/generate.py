@@ -216,12 +216,14 @@ which may get lost or change places.
 
 Ranges are settings of the drive, not only of its kind, and published tables disagree. With a wrong one every torque and
 every damping is wrong by the same factor. Read them out of your own drive; `drive.velocity`, say, overrides the
-catalogue.
+catalogue. The rotor, at the drive's output, is often heavier than the links that it turns: `init --drive` writes it as
+`inertia` where it is published, `check` warns where the file has none, and the virtual drive has it all the same.
 
 """
     ranges = [(f"`{d.name}`", f"{d.position:g}", f"{d.velocity:g}", f"{d.torque:g}", f"{d.kp:g}", f"{d.kd:g}",
-               "yes" if d.fd else "no", d.note) for d in CATALOGUE]
-    text += table(("type", "position, rad", "velocity, rad/s", "torque, N m", "kp", "kd", "CAN FD", "elsewhere"),
+               f"{d.inertia:g}" if d.inertia else "", "yes" if d.fd else "no", d.note) for d in CATALOGUE]
+    text += table(("type", "position, rad", "velocity, rad/s", "torque, N m", "kp", "kd", "rotor, kg m²",
+                   "CAN FD", "elsewhere"),
                   ranges)
     text += """
 ## What a bus bears
