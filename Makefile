@@ -47,6 +47,8 @@ vendor: $(VENV)/.test
 bench: $(VENV)/.test
 	@$(RUN) -m pytest -s -m bench
 
+# every campaign ends after ten minutes or the piece that it is in, and goes on from there the next time
+soak: export FEMTORQUE_SOAK_S ?= 600
 soak: $(VENV)/.test
 	@$(RUN) -m pytest -s -m soak
 

@@ -635,12 +635,3 @@ def table(outcomes: list[CaseOutcome]) -> str:
                      f"{slowest.injection.within + STATUS:8.3f}s {worst:6.1f} A  {', '.join(ends)}")
     lines.append(f"{'all':24} {len(outcomes):5} {sum(o.good for o in outcomes):5}")
     return "\n".join(lines)
-
-
-def totals(of_board: dict[str, list[CaseOutcome]]) -> str:
-    """A line per board: how many, how many of them not good, the largest current."""
-    rows = [*of_board.items(), ("all", [o for outcomes in of_board.values() for o in outcomes])]
-    lines = [f"{'board':24} {'done':>5} {'unsafe':>7} {'worst':>8}"]
-    for name, own in rows:
-        lines.append(f"{name:24} {len(own):5} {sum(not o.good for o in own):7} {max(o.amperes for o in own):6.1f} A")
-    return "\n".join(lines)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from femtorque.codegen.drive.catalogue import DRIVES
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio as build
@@ -25,16 +26,17 @@ def file_of() -> Mechanism:
 
 
 def described(kind: str = "damiao") -> Mechanism:
-    """A family: the same arm with other drives, which close their loops themselves; fd: on another chip, with CAN FD;
-    robomaster, three: on boards that have buses alone, on each of which there are drives."""
+    """A family: the same arm with other drives, which close their loops themselves, and their published rotors; fd: on
+    another chip, with CAN FD; robomaster, three: on boards that have buses alone, on each of which there are drives."""
     file = ARM
     if kind in OTHERS:
         PLACE.mkdir(parents=True, exist_ok=True)
         file, text = PLACE / f"{kind}_arm.toml", ARM.read_text(encoding="utf-8")
         strong, weak = OTHERS[kind]
+        rotors = [f", inertia = {DRIVES[name].inertia}" if DRIVES[name].inertia else "" for name in (strong, weak)]
         for was, becomes in (('name = "damiao_arm"', f'name = "{kind.replace("-", "_")}_arm"'), ("damiao-4340", strong),
                              ("damiao-4310", weak), ("effort = 20.0", "effort = 16.0"),
-                             (', pd = "board"', ""), (", inertia = 0.16", ""), (", inertia = 0.01", "")):
+                             (', pd = "board"', ""), (", inertia = 0.16", rotors[0]), (", inertia = 0.01", rotors[1])):
             assert was in text
             text = text.replace(was, becomes)
         file.write_text(text, encoding="utf-8")

@@ -66,7 +66,7 @@ def drives(on: VirtualBoard):
 
 @pytest.mark.parametrize("kind", ["damiao", "robstride", "fd", "cubemars", "mini-cheetah", "robomaster", "three"])
 def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind):
-    """The Damiaos' rotors, of which the file tells, are most of what their joints accelerate. A RobStride that is
+    """The drives' rotors, which the file says, are most of what some joints accelerate. A RobStride that is
     switched on below its zero finds itself a turn further on."""
     with board(kind) as on:
         result = moved(on)
