@@ -25,6 +25,7 @@ The section's own rotary inertia turns with the hub.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,7 @@ from femtorque.codegen.common.vectors import product
 from femtorque.codegen.mechanism.description import Link, Mechanism
 
 Array = NDArray[np.float64]
+T = TypeVar("T", bound=Any)
 
 STRETCHED = 2  # modes, the lowest of each plane, that draw the link: with more, torques change by 1e-4 of peak
 # four points an element and their weights: integrals of its slopes squared, by weights of second order, are exact
@@ -159,6 +161,24 @@ class ElasticLink:
     @property
     def planes(self) -> tuple[str, ...]:
         return tuple(self.stiffness)
+
+    def farther(self, moment: T) -> T:
+        """By which a tip that carries a first moment beyond it, kg m, resists to being drawn by u, kg: 15/7 / L."""
+        return moment * (15.0 / 7.0 / self.length)
+
+    def curved(self, mass: float) -> tuple[float, float, float]:
+        """Coefficients of what the Lagrangian has beyond `drawn`, the tip carrying a mass, kg (THEORY.md section 8):
+        linear, kg/m, and square, kg/m^2, of deflections y, z of the tip that go round the axis,
+
+            linear (w_y y + w_z z) j - square j^2 / 2,    j = y z' - z y' + w_x (y^2 + z^2),
+
+        and shorter, kg/m^2: a transverse acceleration a moves the mass by less than y, z, + shorter (a_y y + a_z z)
+        (y^2 + z^2). In lengths a force at the tip bends the beam by f = (3 x^2 - x^3) / 2, draws it by half of g = int
+        f'^2, and brings it back by int f'^3 / 6; the second number of each is the integral over its own mass.
+        """
+        l, own = self.length, self.mass
+        return ((4.0 / 5.0 * mass + 71.0 / 420.0 * own) / l, (12.0 / 25.0 * mass + 71.0 / 770.0 * own) / (l * l),
+                (9.0 / 35.0 * mass + 9.0 / 128.0 * own) / (l * l))
 
 
 def elastic_link(mechanism: Mechanism, link: Link) -> ElasticLink:

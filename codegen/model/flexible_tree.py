@@ -12,12 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from femtorque.codegen.common.elementary import square
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.vectors import product
 from femtorque.codegen.mechanism.description import BASE, Matrix, Mechanism, Vector
 from femtorque.codegen.model.bodies import GROUND, beyond, combine
 from femtorque.codegen.model.flexible_link import ElasticLink, elastic_link
 from femtorque.codegen.model.torsion import END, with_torsion
+
+SAME = 1e-9  # of what a tip carries: below this it is alike on all sides
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,26 @@ class FlexibleTree:
     def beams(self) -> tuple[int, ...]:
         """The pieces at the tips of flexible links."""
         return tuple(i for i, piece in enumerate(self.pieces) if piece.link is not None)
+
+    def twists(self, i: int) -> bool:
+        """Whether the tip of a flexible link, piece i, has to be turned about its own axis too: it bends both ways, and
+        not all that it carries is alike on all sides of the axis."""
+        piece = self.pieces[i]
+        if len(piece.tip.planes) < 2 or any(other.parent == i for other in self.pieces):
+            return len(piece.tip.planes) == 2
+        scale = max(float(np.abs(piece.inertia).max()), piece.mass * square(piece.tip.length))
+        (_, xy, xz), (_, yy, yz), (_, _, zz) = piece.inertia
+        beside = max(abs(piece.com[1]), abs(piece.com[2])) * piece.mass * piece.tip.length
+        return bool(max(beside, abs(xy), abs(xz), abs(yz), abs(yy - zz)) > SAME * scale)
+
+    def stiff_beyond(self, i: int) -> bool:
+        """Whether nothing that bends or springs lets what the tip of a flexible link carries give way along the link:
+        its torsion does not."""
+        def stiff(piece: Piece) -> bool:
+            around = abs(float(product(piece.R0, piece.axis)[0])) > 1.0 - SAME and not piece.prismatic
+            return piece.link is None and (piece.joint not in self.springs or piece.parent == i and around)
+
+        return all(stiff(self.pieces[k]) for k in self.beyond(i) if k != i)
 
     def beyond(self, i: int) -> tuple[int, ...]:
         """Piece i and all that it carries."""

@@ -106,13 +106,15 @@ class Moving:
 @dataclass(frozen=True)
 class Walk:
     """One walk over the tree. moving: every piece's frame; roots, tips: of flexible links, by the piece at the tip;
-    pushed (..., 3): the force of the tip on what it carries, global; found: the generalised forces."""
+    pushed (..., 3): the force of the tip on what it carries, global; found: the generalised forces; beside (..., N): of
+    them those of `Dynamics._beside` on the modes."""
 
     moving: list[Moving]
     roots: dict[int, Moving]
     tips: dict[int, Tip]
     pushed: dict[int, Array]
     found: Forces
+    beside: Array
 
 
 class Dynamics:
@@ -129,6 +131,11 @@ class Dynamics:
     def at(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
         """Points of flexible links at their x. weight (..., 1): how much gravity counts."""
         return self._walk(x, weight).found
+
+    def whole(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
+        """With what a tip that is drawn and what it carries beside its axis have for one another's accelerations."""
+        walk = self._walk(x, weight)
+        return Forces(walk.found.joints, walk.found.modes + walk.beside)
 
     def _walk(self, x: ModalMotion, weight: Array | float) -> Walk:
         pieces, layout = self.tree.pieces, self.layout
@@ -147,7 +154,7 @@ class Dynamics:
             here = Moving(parent.R @ piece.R0, parent.o + d, parent.w, parent.e, parent.carried(d))
             if piece.link is not None:
                 roots[i] = here
-                tips[i] = Tip.at(piece.tip, here, *(self._planes(i, part) for part in tip))
+                tips[i] = Tip.at(piece.tip, here, *(self._planes(i, part) for part in tip), self.tree.twists(i))
                 moving.append(tips[i].moving)
             else:
                 assert piece.joint is not None
@@ -156,7 +163,8 @@ class Dynamics:
 
         f, n = [still] * len(pieces), [still] * len(pieces)
         found = Forces(np.zeros((*shape, self.tree.n)), np.zeros((*shape, layout.size)))
-        at_tips, pushed = np.zeros((*shape, layout.tip_size)), {}
+        at_tips, beside, pushed = *np.zeros((2, *shape, layout.tip_size)), {}
+        mass, first = [piece.mass for piece in pieces], [still] * len(pieces)  # of all that a piece carries
         for i in reversed(range(len(pieces))):
             piece, here = pieces[i], moving[i]
             c = here.R @ piece.com
@@ -164,24 +172,34 @@ class Dynamics:
             f[i] = f[i] + own
             n[i] = n[i] + cross(c, own) + _turned(here.R, piece.inertia, here.e)
             n[i] = n[i] + cross(here.w, _turned(here.R, piece.inertia, here.w))
+            first[i] = first[i] + piece.mass * c
             origin = here.o
             if piece.link is not None:
                 root, at = roots[i], tips[i]
                 pushed[i] = f[i]
-                for plane, e, axis in (("y", root.R[..., 1], at.axis_y), ("z", root.R[..., 2], at.axis_z)):
+                around = dot(here.R[..., 0], n[i])
+                for k, (plane, e, axis) in enumerate((("y", root.R[..., 1], at.axis_y),
+                                                      ("z", root.R[..., 2], at.axis_z))):
                     if plane in layout.tips[i]:
-                        at_tips[..., layout.tips[i][plane]] = np.stack([dot(e, f[i]), dot(axis, n[i])], axis=-1)
-                own_f, own_n = self._beam(i, piece.tip, root, x, found.modes)
+                        at_tips[..., layout.tips[i][plane]] = np.stack(
+                            [dot(e, f[i]) + at.twist[2 * k] * around,
+                             dot(axis, n[i]) + at.twist[2 * k + 1] * around], axis=-1)
+                beside = beside + self._beside(i, tip, self._moment(i, here, first[i]))
+                own_f, own_n, S = self._beam(i, piece.tip, root, x, found.modes)
                 n[i] = n[i] + cross(here.o - root.o, f[i]) + rotate(root.R, own_n)  # about the link's root
                 f[i] = f[i] + rotate(root.R, own_f)
+                first[i] = first[i] + mass[i] * (here.o - root.o) + rotate(root.R, S)
+                mass[i] += piece.tip.mass
                 origin = root.o
             else:
                 assert piece.joint is not None
                 found.joints[..., piece.joint] = dot(here.R @ piece.axis, f[i] if piece.prismatic else n[i])
             if piece.parent != GROUND:
                 u = piece.parent
+                mass[u], first[u] = mass[u] + mass[i], first[u] + first[i] + mass[i] * (origin - moving[u].o)
                 f[u], n[u] = f[u] + f[i], n[u] + n[i] + cross(origin - moving[u].o, f[i])
-        return Walk(moving, roots, tips, pushed, Forces(found.joints, found.modes + at_tips @ self.phi))
+        found = Forces(found.joints, found.modes + at_tips @ self.phi)
+        return Walk(moving, roots, tips, pushed, found, beside @ self.phi)
 
     def drawn(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
         """What is to be added because bent links keep their length (THEORY.md section 8): on the modes, of first order
@@ -214,6 +232,8 @@ class Dynamics:
                 led = rotate(root.R, by[i].acceleration) * mass[i]
                 push = rotate_back(straight.roots[i].R, straight.pushed[i])
                 own_f, own_n, S = self._beam_drawn(i, straight.roots[i], x, push, found.modes)
+                found.modes[...] += self._curved(i, straight.roots[i], x, mass[i],
+                                                 self._moment(i, here, first[i])) @ self.phi
                 S = rotate(root.R, S)
                 moved = piece.tip.mass * shift[piece.parent] if piece.parent != GROUND else still
                 n[i] = (n[i] + cross(arm, f[i] - led) + cross(lever, led) + cross(S, moved) / piece.tip.mass
@@ -263,13 +283,67 @@ class Dynamics:
              - 2.0 * u[..., None] * (e * [0.0, 1.0, 1.0] + cross(w, across)))
         return by.acceleration, n, S
 
+    def _beside(self, i: int, tip: list[Array], moment: Array) -> Array:
+        """Forces (..., T) on the tips' coordinates by their accelerations: what a tip carries off its end moves along
+        its axis twice, as the tip is drawn and as it turns. moment (..., 3): first moment about the tip, its frame."""
+        link = self.tree.pieces[i].tip
+        at, accelerations = self._bend(i, tip[0]), self._bend(i, tip[2])
+        by, beside = drawn_by(link.length, at), moved_by(moment)
+        far = by * (link.farther(moment[..., 0]) * dot(by, accelerations))[..., None]
+        return self._on_tip(i, far - by * dot(beside, accelerations)[..., None]
+                            - beside * dot(by, accelerations)[..., None])
+
+    def _moment(self, i: int, here: Moving, first: Array) -> Array:
+        """First moment (..., 3) about a tip of what it carries, its frame; what bends beyond it takes its own part."""
+        moment = rotate_back(here.R, first)
+        return moment if self.tree.stiff_beyond(i) else moment * [1.0, 0.0, 0.0]
+
+    def _curved(self, i: int, root: Moving, x: ModalMotion, mass: float, moment: Array) -> Array:
+        """Forces (..., T) on the tip's coordinates of third order in the Lagrangian (THEORY.md section 8): of a
+        deflection that goes round the link's axis, and what `_beside` has by velocities. mass, moment (..., 3): of what
+        the tip carries, kg, and its first moment about the tip, its frame, kg m."""
+        link = self.tree.pieces[i].tip
+        at, velocity = (self._bend(i, part @ self.phi.T) for part in (x.xi, x.xi_velocities))
+        (wx, wy, wz), (ex, ey, ez) = (np.moveaxis(rotate_back(root.R, v), -1, 0) for v in (root.w, root.e))
+        (y, _, z, _), (dy, _, dz, _) = (np.moveaxis(v, -1, 0) for v in (at, velocity))
+        linear, square, shorter = link.curved(mass)
+        linear = linear + 1.2 / link.length**2 * moment[..., 0]
+        bent, swing = y * y + z * z, y * dy + z * dz
+        around = y * dz - z * dy + wx * bent
+        spin = linear * (wy * y + wz * z) - square * around
+        change = linear * (ey * y + ez * z + wy * dy + wz * dz) - square * (ex * bent + 2.0 * wx * swing)
+        _, ay, az = np.moveaxis(rotate_back(root.R, root.a), -1, 0)
+        pulled = ay * y + az * z
+        rolling = np.stack([-change * z - 2.0 * spin * (dz + wx * y) - linear * around * wy
+                            - shorter * (2.0 * pulled * y + bent * ay), 0.0 * y,
+                            change * y + 2.0 * spin * (dy - wx * z) - linear * around * wz
+                            - shorter * (2.0 * pulled * z + bent * az), 0.0 * y], axis=-1)
+        by, beside, whirl = drawn_by(link.length, at), moved_by(moment), wy * wy + wz * wz
+        drawn = dot(drawn_by(link.length, velocity), velocity)
+        inward = whirl * dot(beside, at) + link.farther(moment[..., 0]) * drawn
+        fling = drawn - 0.5 * whirl * dot(by, at)
+        return self._on_tip(i, rolling + by * inward[..., None] - beside * fling[..., None])
+
+    def _bend(self, i: int, tip: Array) -> Array:
+        """Deflection and slope in y, then in z (..., 4) of one tip."""
+        return np.stack(self._planes(i, tip), axis=-1)
+
+    def _on_tip(self, i: int, forces: Array) -> Array:
+        """Forces (..., T) on the coordinates of all tips, of those (..., 4) on one."""
+        found = np.zeros((*forces.shape[:-1], self.layout.tip_size))
+        for plane, at in self.layout.tips[i].items():
+            found[..., at] = forces[..., 2 * "yz".index(plane):][..., :2]
+        return found
+
     def _planes(self, i: int, tip: Array) -> list[Array]:
         """y, slope y, z, slope z (...) of one tip."""
         found, none = self.layout.tips[i], np.zeros(tip.shape[:-1])
         return [tip[..., found[plane].start + k] if plane in found else none for plane in "yz" for k in (0, 1)]
 
-    def _beam(self, i: int, link: ElasticLink, root: Moving, x: ModalMotion, force: Array) -> tuple[Array, Array]:
-        """Force and moment (..., 3) that a flexible link takes at its root, in its axes. Fills in what its modes do."""
+    def _beam(self, i: int, link: ElasticLink, root: Moving, x: ModalMotion,
+              force: Array) -> tuple[Array, Array, Array]:
+        """Force and moment (..., 3) that a flexible link takes at its root, in its axes, and its first moment. Fills in
+        what its modes do."""
         modes = self.layout.modes[i]
 
         def planes(part: Array) -> tuple[Array, Array]:
@@ -303,7 +377,19 @@ class Dynamics:
             2.0 * (w[..., 1] * dot(z, dz) - w[..., 0] * (dy @ c) - w[..., 2] * dot(z, dy)) - ddz @ c,
             2.0 * (w[..., 2] * dot(y, dy) - w[..., 0] * (dz @ c) - w[..., 1] * dot(y, dz)) + ddy @ c], -1)
         n = cross(first, a) + rotate(inertia, e) + cross(w, rotate(inertia, w)) + relative
-        return f, n
+        return f, n, first
+
+
+def drawn_by(length: float, bend: Array) -> Array:
+    """By how much a tip is drawn (..., 4) for one of its deflection or slope in y, then in z: 0.6 y^2 / L in all."""
+    return 1.2 / length * bend * [1.0, 0.0, 1.0, 0.0]
+
+
+def moved_by(moment: Array) -> Array:
+    """First moment along a tip's axis (..., 4) of its coordinates, of what it carries beside the axis; moment (..., 3):
+    first moment in the tip's frame."""
+    none = 0.0 * moment[..., 1]
+    return np.stack([none, -moment[..., 1], none, -moment[..., 2]], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -323,15 +409,17 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Tip:
-    """A flexible link's tip, and the axes (..., 3), global, that the slopes in y and z turn it about."""
+    """A flexible link's tip, and the axes (..., 3), global, that the slopes in y and z turn it about. twist: about its
+    own x, by so much (...) of y, slope y, z and slope z each."""
 
     moving: Moving
     axis_y: Array
     axis_z: Array
+    twist: list[Array]
 
     @staticmethod
     def at(link: ElasticLink, root: Moving, bend: list[Array], velocities: list[Array],
-           accelerations: list[Array]) -> Tip:
+           accelerations: list[Array], twists: bool) -> Tip:
         (y, sy, z, sz), (dy, dsy, dz, dsz), (ddy, ddsy, ddz, ddsz) = bend, velocities, accelerations
         sy, sz = np.clip(sy, -STEEPEST, STEEPEST), np.clip(sz, -STEEPEST, STEEPEST)
         turned = root.R @ rotation_axis(EZ, sy)
@@ -342,8 +430,16 @@ class Tip:
         turn = axis_y * dsy[..., None]
         between, e = root.w + turn, root.e + cross(root.w, turn) + axis_y * ddsy[..., None]
         turn = axis_z * dsz[..., None]
-        e = e + cross(between, turn) + axis_z * ddsz[..., None]
-        return Tip(Moving(turned @ rotation_axis(EY, -sz), root.o + arm, between + turn, e, a), axis_y, axis_z)
+        e, between = e + cross(between, turn) + axis_z * ddsz[..., None], between + turn
+        R, by = turned @ rotation_axis(EY, -sz), 1.0 / link.length
+        twist = [twists * part for part in (by * sz, -(0.5 * sz + by * z), -by * sy, by * y - 0.5 * sy)]
+        velocity, acceleration = (sum(t * part for t, part in zip(twist, parts, strict=True))
+                                  for parts in ((dy, dsy, dz, dsz), (ddy, ddsy, ddz, ddsz)))
+        acceleration = acceleration + twists * (2.0 * by * (dy * dsz - dz * dsy) - dsy * dsz)
+        turn = R[..., 0] * velocity[..., None]
+        e = e + cross(between, turn) + R[..., 0] * acceleration[..., None]
+        R = R @ rotation_axis(EX, twists * (by * (y * sz - z * sy) - 0.5 * sy * sz))
+        return Tip(Moving(R, root.o + arm, between + turn, e, a), axis_y, axis_z, twist)
 
 
 def _moved(here: Moving, piece: Piece, q: Array, velocity: Array, acceleration: Array) -> Moving:
@@ -415,7 +511,7 @@ class Elastic:
         return self.dynamics.drawn(self._motion(*x))
 
     def _at(self, *x: Array, weight: Array | float = 1.0) -> Forces:
-        return self.dynamics.at(self._motion(*x), weight)
+        return self.dynamics.whole(self._motion(*x), weight)
 
     def _motion(self, *x: Array) -> ModalMotion:
         """x: positions, velocities, accelerations of the driven joints (..., J), then of the unknowns (..., Z)."""

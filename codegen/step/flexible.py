@@ -93,7 +93,12 @@ and springs had constant velocities, p the force f: along a link it is its
 tension, which stiffens or softens it. tip, first and second are by how much a
 link's tip, its mass and x times its mass are drawn towards its root, with
 their _velocity and acceleration; lf and ln are what links and their loads add
-for that, to the driven joints, not to what bends. k is what is used twice.
+for that, to the driven joints, not to what bends. by is by how much a tip is
+drawn for its deflection, inward, drawn and fling the accelerations along it of
+what it carries beside its axis and of itself; around and bent are y z' - z y'
++ w_x (y^2 + z^2) and y^2 + z^2 of a tip, on which spin, change, led, pulled and
+back depend; roll is by how much its coordinates twist it. k is what is used
+twice.
 
 Units: time is in half ticks, inertias are times 4 / tick^2, so that f and n
 are in N m (N).
@@ -533,15 +538,70 @@ class Drawn:
     second: tuple[Expr, Expr]
 
 
+class Vec4(NamedTuple):
+    """Of a tip's deflection and slope in y, then in z."""
+
+    y: Expr
+    ys: Expr
+    z: Expr
+    zs: Expr
+
+    def of(self, plane: str, kind: str) -> Expr:
+        return self["yz".index(plane) * 2 + (kind == "s")]
+
+    def __matmul__(self, other: Vec4) -> Expr:
+        return _sum(a * b for a, b in zip(self, other, strict=True))
+
+
+class Twist(NamedTuple):
+    """About the tip's own x: cosine and sine; by how much for one of deflection and slope in y, then in z."""
+
+    pair: Pair
+    by: Vec4
+
+
+@dataclass(frozen=True)
+class Roll:
+    """About its own x, root frame, a tip's coordinates turn it by so much of one each.
+
+    answer: of what the tip carries to an angular acceleration of one about x; moments: about x, of these coordinates
+    without it.
+    """
+
+    axis: Vec3
+    by: list[Expr]
+    answer: SpatialForce
+    moments: list[Expr]
+    inertia: Expr
+
+    @staticmethod
+    def of(axis: Vec3, by: list[Expr], carried: ArticulatedInertia, answers: list[SpatialForce], name: str) -> Roll:
+        graph = axis.x.graph
+        answer = carried.answer(axis, Vec3.zero(graph)).bind(f"f{name}_x", f"n{name}_x")
+        inertia = graph.bind(axis @ answer.n, f"I{name}_x")
+        moments = [graph.bind(axis @ a.n + 0.5 * (k * inertia), f"m{name}_{r + 1}")
+                   for r, (a, k) in enumerate(zip(answers, by, strict=True))]
+        return Roll(axis, by, answer, moments, inertia)
+
+    def between(self, r: int, c: int) -> Expr:
+        """What it adds to H."""
+        return self.by[r] * self.moments[c] + self.by[c] * self.moments[r]
+
+    def with_it(self, answers: list[SpatialForce]) -> list[SpatialForce]:
+        """The answers to the coordinates with it."""
+        return [a + self.answer.map(lambda v, k=k: k * v) for a, k in zip(answers, self.by, strict=True)]  # type: ignore[misc]
+
+
 @dataclass(frozen=True)
 class Tip:
     """What a tip's coordinates, deflections and slopes in turn, do to what it carries.
 
-    axes: of the coordinates; d: their accelerations' corrections so far; S: lower triangle of G^-1 + H; H; forces: R,
-    at the root, for an acceleration of one of each.
+    axes: of the coordinates; roll: about which they twist the tip; d: their accelerations' corrections so far; S: lower
+    triangle of G^-1 + H; H; forces: R, at the root, for an acceleration of one of each.
     """
 
     axes: list[Vec3]
+    roll: Roll | None
     d: tuple[Expr, ...]
     S: list[Expr]
     H: dict[tuple[int, int], Expr]
@@ -556,6 +616,8 @@ class Tip:
         de = da = Vec3.zero(d[0].graph)
         for r, axis in enumerate(self.axes):
             de, da = (de + d[r] * axis, da) if r % 2 else (de, da + d[r] * axis)
+        if self.roll is not None:
+            de = de + _sum(x * by for x, by in zip(d, self.roll.by, strict=True)) * self.roll.axis
         return de, da
 
 
@@ -564,6 +626,9 @@ class FlexibleLink(Node):
 
     tip: Tip | None = None  # where the link hangs on something that bends
     turns: tuple[Pair, Pair] | None = None  # of the tip, by its slopes
+    twist: Twist | None = None
+    carried_kg = 0.0  # by the tip
+    moment: Vec3  # first, of what the tip carries, its frame
     straight: Vec3  # force with which the tip would push what it carries, were all links straight
     response: list[list[Expr]]  # of such a link's tip to its root, phi A^-1 c
 
@@ -594,14 +659,18 @@ class FlexibleLink(Node):
         none = Bend(*[zero] * 6)
         y, z = self.bend.get("y", none), self.bend.get("z", none)
         self.arm = Vec3(graph.const(self.link.length), y.at, z.at)
-        self.straight = self.step.zero()
+        self.straight = self.moment = self.step.zero()
+        w = self.calm_root.w
+        self.whirl = graph.bind(w.y * w.y + w.z * w.z, f"whirl{n}")
         total = self._beyond(y, z) if self.piece.mass > 0.0 or self.children else None
         drawn = self._drawn()
         graph.block(f'Flexible link "{self.link.name}": march')
         free = {plane: self._free(plane) for plane in self.planes}
-        F: dict[str, tuple[Expr, ...]] = {plane: (zero, zero) for plane in self.planes}
         led = self._led(drawn, total)
-        if total is not None:
+        if total is None:
+            curved = self._curved()
+            F = {plane: (curved.of(plane, ""), zero) for plane in self.planes}
+        else:
             F, total = self._marched(free, total, beyond)
         load = replace(self._advanced(F, total, beyond), led=led)
         if beyond:
@@ -623,8 +692,11 @@ class FlexibleLink(Node):
         pitch = z.slope_velocity * axis
         swing = between + pitch
         turned = turned + (between.cross(pitch) + z.slope_d * axis)
-        self.motion = FrameMotion(*(self._to_tip(v.bind(f"{letter}{name}_r")).bind(f"{letter}{name}")
-                               for letter, v in zip("wea", (swing, turned, at_tip), strict=True)))
+        w, e, a = (self._sloped(v.bind(f"{letter}{name}_r"))
+                   for letter, v in zip("wea", (swing, turned, at_tip), strict=True))
+        if self.step.tree.twists(self.i):
+            w, e = self._twisted(y, z, w, e)
+        self.motion = FrameMotion(*map(self._rolled, (w, e, a))).bind(name)
         lever = Vec3(graph.const(self.link.length), zero, zero)
         calm = self.calm_root
         self.calm = FrameMotion(calm.w, calm.e, calm.at(lever).bind(f"a{name}_s"))
@@ -634,7 +706,10 @@ class FlexibleLink(Node):
         s = self.gathered(beyond=True)
         self.straight = s.straight
 
+        self.moment, self.carried_kg = s.inertia.C, s.inertia.kg
+
         def symmetric(A: Mat3) -> Mat3:
+            A = A if self.twist is None else A.roll_back(self.twist.pair)
             A = A if z.slope.is_zero else A.pitch_back(turn_z)
             return A if y.slope.is_zero else A.turn_back(turn_y)
 
@@ -649,6 +724,27 @@ class FlexibleLink(Node):
         c, s = self.graph.call(TURN_BY, f"r{self.name}{plane}", slope)
         return c, s
 
+    def _twisted(self, y: Bend, z: Bend, w: Vec3, e: Vec3) -> tuple[Vec3, Vec3]:
+        """w, e of the tip, in the axes that the slopes have turned, with its turning about x that leaves the beam
+        without torsion."""
+        graph, name, by = self.graph, self.name, 1.0 / self.link.length
+        rolls = (by * z.slope, -(by * z.at + 0.5 * z.slope), -(by * y.slope), by * y.at - 0.5 * y.slope)
+        r = Vec4(*(graph.bind(x, f"roll{name}_{k + 1}") for k, x in enumerate(rolls)))
+        angle = graph.bind(y.at * r[0] + y.slope * r[1], f"twist{name}")
+        velocity = graph.bind(r @ Vec4(y.velocity, y.slope_velocity, z.velocity, z.slope_velocity), f"qd{name}")
+        change = (r @ Vec4(y.d, y.slope_d, z.d, z.slope_d)
+                  + (2.0 * by * (y.velocity * z.slope_velocity - z.velocity * y.slope_velocity)
+                     - y.slope_velocity * z.slope_velocity))
+        self.twist = Twist(graph.call(TURN_BY, f"r{name}x", angle), r)
+        return (Vec3(w.x + velocity, w.y, w.z),
+                Vec3(e.x + change, e.y + w.z * velocity, e.z - w.y * velocity).bind(f"e{name}_x"))
+
+    def _axis(self) -> Vec3:
+        """The tip's x, root frame."""
+        assert self.turns is not None
+        (cy, sy), (cz, sz) = self.turns
+        return Vec3(self.graph.bind(cy * cz, f"x{self.name}_x"), self.graph.bind(sy * cz, f"x{self.name}_y"), sz)
+
     def _slope_axis(self) -> Vec3:
         """About which a slope in z turns: -y of the frame that the slope in y has turned; root frame."""
         assert self.turns is not None
@@ -656,25 +752,38 @@ class FlexibleLink(Node):
         return Vec3(s, -c, self.graph.const(0.0))
 
     def _to_tip(self, v: Vec3) -> Vec3:
+        return self._rolled(self._sloped(v))
+
+    def _sloped(self, v: Vec3) -> Vec3:
+        """In the axes that the slopes have turned."""
         assert self.turns is not None
         v, (c, s) = v.turn(self.turns[0]), self.turns[1]
         return Vec3(c * v.x + s * v.z, v.y, c * v.z - s * v.x)
 
+    def _rolled(self, v: Vec3) -> Vec3:
+        """From these to the tip's."""
+        if self.twist is None:
+            return v
+        c, s = self.twist.pair
+        return Vec3(v.x, c * v.y + s * v.z, c * v.z - s * v.y)
+
     def _from_tip(self, v: Vec3) -> Vec3:
         assert self.turns is not None
+        if self.twist is not None:
+            c, s = self.twist.pair
+            v = Vec3(v.x, c * v.y - s * v.z, s * v.y + c * v.z)
         c, s = self.turns[1]
         return Vec3(c * v.x - s * v.z, v.y, s * v.x + c * v.z).turn_back(self.turns[0])
 
     # ---- the length that a bent link keeps
     def _drawn(self) -> Drawn:
         """How the link is drawn towards its root; what tension does to its modes is left with them."""
-        graph, n, w = self.graph, self.n, self.calm_root.w
+        graph, n = self.graph, self.n
         graph.block(f'Flexible link "{self.link.name}": tension')
-        whirl = graph.bind(w.y * w.y + w.z * w.z, f"whirl{n}")
         sums = [graph.const(0.0)] * 8
         for plane, modes in self.planes.items():
             found = graph.call(SHORTEN, f"draw{n}{plane}", FLEXIBLE, self.k, modes.first,
-                               whirl, self.calm_root.a.x, self.straight.x)
+                               self.whirl, self.calm_root.a.x, self.straight.x)
             sums = [x + y for x, y in zip(sums, found, strict=True)]
         u = [graph.bind(x, f"{part}{n}") for part, x in zip(SHORTEN.parts, sums, strict=True)]
         return Drawn((u[0], u[1], u[2]), (u[3], u[4], u[5]), (u[6], u[7]))
@@ -743,14 +852,25 @@ class FlexibleLink(Node):
         y, z = Vec3(zero, one, zero), Vec3(zero, zero, one)
         axis_of = {"y": y, "z": z, "ys": z, "zs": self._slope_axis()}
         axes = [axis_of[plane + kind] for plane, kind in self.coordinates]
+        curved, by, beside = self._curved(), self._drawn_by("at"), self._beside()
         F0, answers = [], []
-        for (plane, kind), axis in zip(self.coordinates, axes, strict=True):
-            F0.append(graph.bind(axis @ (s.final.n if kind else s.final.f), f"F{name}{plane}{kind}"))
-            answers.append(s.inertia.answer(axis, none) if kind else s.inertia.answer(none, axis))
+        for at, axis in zip(self.coordinates, axes, strict=True):
+            force = axis @ (s.final.n if at[1] else s.final.f)
+            if self.twist is not None:
+                force = force + self.twist.by.of(*at) * graph.bind(self._axis() @ s.final.n, f"F{name}x")
+            F0.append(graph.bind(force + curved.of(*at), f"F{name}{''.join(at)}"))
+            answers.append(s.inertia.answer(axis, none) if at[1] else s.inertia.answer(none, axis))
+        roll = None if self.twist is None else Roll.of(self._axis(), [self.twist.by.of(*at) for at in self.coordinates],
+                                                       s.inertia, answers, name)
         H = {}
-        for r, (_, kind) in enumerate(self.coordinates):
-            for c in range(r + 1):
-                H[r, c] = graph.bind(axes[r] @ (answers[c].n if kind else answers[c].f), f"H{n}_{r + 1}{c + 1}")
+        for r, row in enumerate(self.coordinates):
+            for c, column in enumerate(self.coordinates[:r + 1]):
+                both = axes[r] @ (answers[c].n if row[1] else answers[c].f)
+                both = both - (by.of(*row) * beside.of(*column) + by.of(*column) * beside.of(*row))
+                both = both + self.link.farther(self.moment.x) * (by.of(*row) * by.of(*column))
+                H[r, c] = graph.bind(both if roll is None else both + roll.between(r, c), f"H{n}_{r + 1}{c + 1}")
+        if roll is not None:
+            answers = roll.with_it(answers)
         G_inverse = self._stiffness()
         change = [graph.bind(free[plane][k] - self.bend[plane][4 + k], f"change{n}{plane}{kind}")
                   for plane, kind in self.coordinates for k in (1 if kind else 0,)]
@@ -763,7 +883,7 @@ class FlexibleLink(Node):
             right.append(graph.bind(total, f"b{n}_{r + 1}"))
         S = [graph.bind(H[r, c] + float(G_inverse[r, c]), f"S{n}_{r + 1}{c + 1}") for r in places for c in range(r + 1)]
         d = self.step.solved(f"d{n}", S, right)
-        tip = Tip(axes, d, S, H, [])
+        tip = Tip(axes, roll, d, S, H, [])
         forces = [F0[r] + tip.answer(r, d) for r in places]
         F = {plane: tuple(forces[2 * k:2 * k + 2]) for k, plane in enumerate(self.planes)}
         de, da = tip.change(d)
@@ -775,6 +895,59 @@ class FlexibleLink(Node):
         for child in self.children:
             child.correct(self._to_tip(de), self._to_tip(da))
         return F, Load.of(force, ArticulatedInertia(s.inertia.kg, s.inertia.unit, s.inertia.C))
+
+    def _bends(self) -> tuple[Bend, Bend]:
+        """In y and in z."""
+        none = Bend(*[self.graph.const(0.0)] * 6)
+        return self.bend.get("y", none), self.bend.get("z", none)
+
+    def _drawn_by(self, part: str) -> Vec4:
+        """By how much the tip is drawn for one of deflection or slope, at them; or of their velocities."""
+        by, none = 1.2 / self.link.length, self.graph.const(0.0)
+        y, z = (self.graph.bind(by * getattr(bend, part), f"by{self.n}{plane}_{part}")
+                for plane, bend in zip("yz", self._bends(), strict=True))
+        return Vec4(y, none, z, none)
+
+    def _beside(self) -> Vec4:
+        """First moment along the axis of what the tip carries, for one of deflection or slope; what bends beyond it
+        takes its own part."""
+        none = self.graph.const(0.0)
+        stiff = self.step.tree.stiff_beyond(self.i)
+        return Vec4(none, -self.moment.y if stiff else none, none, -self.moment.z if stiff else none)
+
+    def _curved(self) -> Vec4:
+        """Forces on the tip's coordinates of third order in the Lagrangian, as predicted."""
+        return Vec4(*(a + b for a, b in zip(self._round(), self._off_the_end(), strict=True)))
+
+    def _round(self) -> Vec4:
+        """Of a deflection that goes round the link's axis, and of one under a transverse acceleration."""
+        graph, n, unit, none, (y, z) = self.graph, self.n, self.step.unit, self.graph.const(0.0), self._bends()
+        w, e, a = self.calm_root.w, self.calm_root.e, self.calm_root.a
+        linear, square, shorter = (unit * part for part in self.link.curved(self.carried_kg))
+        along = linear + 1.2 / (self.link.length * self.link.length) * self.moment.x
+        bent, swing = graph.bind(y.at * y.at + z.at * z.at, f"bent{n}"), y.at * y.velocity + z.at * z.velocity
+        around = graph.bind(y.at * z.velocity - z.at * y.velocity + w.x * bent, f"around{n}")
+        spin = graph.bind(along * (w.y * y.at + w.z * z.at) - square * around, f"spin{n}")
+        spin = graph.bind(spin + spin, f"spin{n}_2")
+        change = graph.bind(along * (e.y * y.at + e.z * z.at + (w.y * y.velocity + w.z * z.velocity))
+                            - square * (e.x * bent + 2.0 * (w.x * swing)), f"change{n}")
+        pulled = graph.bind(2.0 * shorter * (a.y * y.at + a.z * z.at), f"pulled{n}")
+        back, led = graph.bind(shorter * bent, f"back{n}"), graph.bind(along * around, f"led{n}")
+        of_y = change * z.at + spin * (z.velocity + w.x * y.at) + led * w.y + pulled * y.at + back * a.y
+        of_z = change * y.at + spin * (y.velocity - w.x * z.at) - (led * w.z + pulled * z.at + back * a.z)
+        return Vec4(-of_y, none, of_z, none)
+
+    def _off_the_end(self) -> Vec4:
+        """Of what the tip carries beside its axis or beyond its end, which moves along the link twice."""
+        graph, n, bends, whirl = self.graph, self.n, self._bends(), self.whirl
+        by, by_velocity, beside = self._drawn_by("at"), self._drawn_by("velocity"), self._beside()
+        at, velocity, d = (Vec4(*(getattr(bend, name) for bend in bends for name in names))
+                           for names in (("at", "slope"), ("velocity", "slope_velocity"), ("d", "slope_d")))
+        drawn = graph.bind(by_velocity @ velocity + by @ d, f"drawn{n}")
+        inward = whirl * (beside @ at) - beside @ d + self.link.farther(self.moment.x) * drawn
+        inward = graph.bind(inward, f"inward{n}")
+        fling = graph.bind(drawn - 0.5 * (whirl * (by @ at)), f"fling{n}")
+        return Vec4(*(k * inward - c * fling for k, c in zip(by, beside, strict=True)))
 
     def _advanced(self, F: dict[str, tuple[Expr, ...]], tip: Load | None, beyond: bool) -> Load:
         """Let the link take the forces of its tip; what it and its tip have for the hub, in the root's frame."""

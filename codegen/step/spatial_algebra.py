@@ -172,6 +172,16 @@ class Mat3:
                     Vec3(xy, yy, s * xy + c * yz),
                     Vec3(new_xz, yz, ss * xx + 2.0 * (cs * xz) + cc * zz)).symmetric()
 
+    def roll_back(self, pair: Pair) -> Mat3:
+        """R A R' of a symmetric A, R about x by the pair's angle."""
+        c, s = pair
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = self
+        cc, ss, cs = c * c, s * s, c * s
+        new_yz = cs * (yy - zz) + (cc - ss) * yz
+        return Mat3(Vec3(xx, c * xy - s * xz, s * xy + c * xz),
+                    Vec3(xy, cc * yy - 2.0 * (cs * yz) + ss * zz, new_yz),
+                    Vec3(xz, new_yz, ss * yy + 2.0 * (cs * yz) + cc * zz)).symmetric()
+
     def bind(self, name: str) -> Mat3:
         return Mat3.of(lambda r, c: _bind(self[r][c], f"{name}_{'xyz'[r]}{'xyz'[c]}"))
 

@@ -28,9 +28,9 @@ MECHANISMS = {
 MODE = {"single link": 98, "two links, elbow on the tip": 98, "rigid link, flexible link": 98,
         "the same in space, two planes": 120, "hand on a spring at the tip": 98,
         "both links bend": 115, "both in space, two planes": 143}  # at most, a mode and plane
-SMALLEST = {"single link": 680, "two links, elbow on the tip": 835, "rigid link, flexible link": 830,
-            "the same in space, two planes": 2660, "hand on a spring at the tip": 1350,
-            "both links bend": 2000, "both in space, two planes": 8700}  # at most, with one element
+SMALLEST = {"single link": 690, "two links, elbow on the tip": 890, "rigid link, flexible link": 880,
+            "the same in space, two planes": 3200, "hand on a spring at the tip": 1385,
+            "both links bend": 2080, "both in space, two planes": 10220}  # at most, with one element
 
 
 def instructions(mechanism) -> int:

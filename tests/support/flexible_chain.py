@@ -2,7 +2,8 @@
 
 The oracle knows nothing of beams: Pinocchio moves a chain of short rigid segments, joined by springs of stiffness EI /
 h half-way between, whose positions are integrated. Turns of any size, the tension of spinning links and the weight
-along them come of themselves: it is geometrically exact, and a beam but for the square of its segments' length.
+along them come of themselves: it is geometrically exact, and a beam but for the square of its segments' length. Where
+it bends both ways, springs about y and z follow one another in alternating order, else it would twist by h.
 """
 
 from __future__ import annotations
@@ -49,6 +50,20 @@ def sheared(mechanism: Mechanism, GA_s: float | tuple[float, float]) -> Mechanis
     pair = GA_s if isinstance(GA_s, tuple) else (np.inf, GA_s)
     return replace(mechanism, links=tuple(x if x.beam is None else replace(x, beam=replace(x.beam, GA_s=pair))
                                           for x in mechanism.links))
+
+
+def by_chance(seed: int, payload: str, EI: float) -> Mechanism:
+    """Two joints with axes by chance, a link that bends both ways, gravity from anywhere or none, and at its tip a
+    `payload` by name: a point, a long one along the link, or a body beside it."""
+    rng = np.random.default_rng(seed)
+    gravity = rng.normal(size=3)
+    gravity *= 9.81 * rng.integers(2) / np.linalg.norm(gravity)
+    ratio = float(np.exp(rng.uniform(-0.7, 0.7)))
+    loads = {"point": (0.1, (L, 0.0, 0.0), (0.0, 0.0, 0.0)), "long": (0.08, (L + 0.12, 0.0, 0.0), (1e-5, 4e-4, 4e-4)),
+             "beside": (0.1, (L, 0.06, -0.04), (2e-4, 2e-4, 3e-4))}
+    mass, com, inertia = loads[payload]
+    one = beam_second(3, stiffness=(EI, ratio * EI), axes=tuple(rng.normal(size=(2, 3))), damping=1e-3, gravity=gravity)
+    return replace(one, payloads=(Payload("hand", "arm", mass, np.array(com), np.diag(inertia)),))
 
 
 def two_link(elements: int, *, rate_hz: int = 1000, gravity: ArrayLike = (0.0, -9.81, 0.0),
@@ -198,15 +213,15 @@ class Chain:
             else:
                 beam = mechanism.link(piece.tip.name).beam
                 h, m = beam.length / segments, piece.tip.mass / segments
-                axes = [(a, EI) for a, EI in zip("yz", beam.EI, strict=True) if np.isfinite(EI)]
-                axes += [("x", GJ)] if GJ else []
+                bending = [(a, EI) for a, EI in zip("yz", beam.EI, strict=True) if np.isfinite(EI)]
+                twisting = [("x", GJ)] if GJ else []
                 for k in range(segments + 1):  # the first and the last are half as long
                     long = h if 0 < k < segments else 0.5 * h
                     mass = m * long / h
                     model.appendBodyToJoint(parent, solid(mass, np.array([0.5 * long, 0.0, 0.0]), np.diag(
                         [piece.tip.section[0] * mass / piece.tip.mass, *[mass * long**2 / 12.0] * 2])), place)
                     place = place * pin.SE3(np.eye(3), np.array([long, 0.0, 0.0]))
-                    for a, EI_a in axes if k < segments else ():
+                    for a, EI_a in (*bending[::-1 if k % 2 else 1], *twisting) if k < segments else ():
                         kind = {"x": pin.JointModelRX, "y": pin.JointModelRY, "z": pin.JointModelRZ}[a]()
                         parent = model.addJoint(parent, kind, place, f"{piece.name}{k}{a}")
                         place = pin.SE3.Identity()
@@ -219,6 +234,12 @@ class Chain:
             if piece.mass:
                 model.appendBodyToJoint(index, solid(piece.mass, piece.com, piece.inertia), place)
         return Chain(model, *map(np.array, (active, passive, stiffness, damping, rest)))
+
+    def slopes(self, bent: Array) -> Array:
+        """Slope (...) of the tip of the one flexible link there is, of springs' positions (..., k): about y and about z
+        together, to first order."""
+        names = {self.model.joints[i].idx_v: name for i, name in enumerate(self.model.names) if i}
+        return np.hypot(*(bent[..., [names[at][-1] == a for at in self.passive]].sum(axis=-1) for a in "yz"))
 
     def torque(self, motion: oracle.Motion, t: ArrayLike) -> Array:
         """Torques (len(t), n) of the joints that follow the motion from the chain's static sag."""

@@ -202,7 +202,8 @@ def test_what_bends_too_far_for_the_theory_is_told():
     def told(mechanism) -> str:
         return " ".join(examine(mechanism).warnings)
 
-    assert "its tip hangs at a slope of 0.26" in told(flexible.single(2, 0.1, gravity=(0.0, -9.81, 0.0)))
+    # of a chain of 48 segments 0.2512, of the linear beam 0.257
+    assert "its tip hangs at a slope of 0.25" in told(flexible.single(2, 0.1, gravity=(0.0, -9.81, 0.0)))
     assert "slope" not in told(flexible.single(2, 0.1, gravity=(0.0, 0.0, -9.81)))
     arm = flexible.flexible_joints()
 

@@ -6,9 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from femtorque.codegen.model.bodies import rotation_axis
+from femtorque.codegen.model.flexible_link import ElasticLink
 from femtorque.codegen.reference import discrete as discretisation
 from femtorque.codegen.reference import flexible as elastic_reference
-from femtorque.codegen.reference.discrete_flexible import Elastic, ModalMotion
+from femtorque.codegen.reference.discrete_flexible import Elastic, ModalMotion, Moving, Tip
 from femtorque.codegen.step.scheme import model_of
 from tests.support import flexible_chain as flexible
 from tests.support import oracle
@@ -59,6 +61,69 @@ def test_forces_are_those_of_one_lagrangian(mechanism):
     still = np.zeros(size)
     weight = step.dynamics.at(ModalMotion(x[:n], still[:n], still[:n], x[n:], still[n:], still[n:]))
     assert np.abs(weight.modes).max() > 1.0
+
+
+def test_what_goes_round_the_axis_has_the_forces_of_its_lagrangian(monkeypatch):
+    """linear (w_y y + w_z z) j - square j^2 / 2 + shorter (a_y y + a_z z) (y^2 + z^2), by finite differences where
+    nothing that bends accelerates."""
+    linear, square, shorter = 1.3, 2.1, 0.7
+    step = Elastic(model_of(flexible.single(1, 0.0, stiffness=(0.6, 0.75), axis=(0.3, -0.4, 0.8),
+                                            gravity=(1.0, 2.0, 3.0))))
+    rng, h, axis = np.random.default_rng(3), 1e-4, np.array([0.3, -0.4, 0.8]) / np.linalg.norm([0.3, -0.4, 0.8])
+    xi, velocity, rate, change = 0.05 * rng.normal(size=4), rng.normal(size=4), 1.7, 4.0
+    phi, g = step.dynamics.phi[[0, 2]], -rotation_axis(axis, 0.4).T @ step.tree.gravity
+
+    def lagrangian(xi, velocity, t):
+        w, (y, z), (dy, dz) = (rate + change * t) * axis, phi @ xi, phi @ velocity
+        a, j = rotation_axis(axis, -rate * t - 0.5 * change * t * t) @ g, y * dz - z * dy + w[0] * (y * y + z * z)
+        return (linear * (w[1] * y + w[2] * z) * j - 0.5 * square * j * j
+                + shorter * (a[1] * y + a[2] * z) * (y * y + z * z))
+
+    def slope(of):
+        return np.array([(of(h * e) - of(-h * e)) / (2.0 * h) for e in np.eye(4)])
+
+    def momentum(t):
+        return slope(lambda e: lagrangian(xi + velocity * t, velocity + e, t))
+
+    expected = (momentum(h) - momentum(-h)) / (2.0 * h) - slope(lambda e: lagrangian(xi + e, velocity, 0.0))
+    x = ModalMotion(*(np.array([v]) for v in (0.4, rate, change)), xi, velocity, np.zeros(4))
+    found = []
+    for numbers in ((linear, square, shorter), (0.0, 0.0, 0.0)):
+        monkeypatch.setattr(ElasticLink, "curved", lambda link, mass, numbers=numbers: numbers)
+        found.append(step.dynamics.drawn(x).modes)
+    assert np.abs(expected).max() > 0.1
+    np.testing.assert_allclose(found[0] - found[1], expected, rtol=1e-6, atol=1e-8)
+
+
+def test_a_tip_that_turns_by_slopes_is_without_torsion():
+    """Along a beam bent both ways as by a force and by a moment, no section turns about its own x: the frame at the tip
+    that this leaves, integrated along the beam, is the tip's but for third order."""
+    step = Elastic(model_of(spatial()))
+    (i,), link = step.tree.beams, step.tree.pieces[step.tree.beams[0]].tip
+    assert step.tree.twists(i)
+    errors = []
+    for size in (0.1, 0.05):
+        (y, sy), (z, sz) = size * L * np.array([0.66, 1.0 / L]), size * L * np.array([-0.25, -0.5 / L])
+        at = flat(link.length, y, sy), flat(link.length, z, sz)
+        R, steps = np.eye(3), 2000
+        for s in (np.arange(steps) + 0.5) * link.length / steps:  # curvatures about y and z of the section's own frame
+            k = np.array([0.0, -at[1](s), at[0](s)]) * link.length / steps
+            R = R @ rotation_axis(k / np.linalg.norm(k), np.linalg.norm(k))
+        none = [np.array(0.0)] * 4
+        root = Moving(np.eye(3), *np.zeros((4, 3)))
+        bend = [np.array(v) for v in (y, sy, z, sz)]
+        found = Tip.at(link, root, bend, none, none, twists=True).moving.R
+        plain = Tip.at(link, root, bend, none, none, twists=False).moving.R
+        errors.append([np.abs(A - R)[1:, 1:].max() for A in (found, plain)])
+    (found, plain), (half, _) = errors
+    assert found < 0.1 * plain
+    assert half < 0.2 * found
+
+
+def flat(length: float, at: float, slope: float):
+    """The second derivative of the cubic with that deflection and slope at its end, none at its root."""
+    b, c = np.linalg.solve([[length**2, length**3], [2.0 * length, 3.0 * length**2]], [at, slope])
+    return lambda x: 2.0 * b + 6.0 * c * x
 
 
 def test_kinetic_energy_of_a_link_is_the_integral_over_its_mass():

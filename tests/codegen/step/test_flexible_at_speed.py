@@ -6,11 +6,14 @@ the square of their length. Links turn here at the rates that files allow, where
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 from scipy.linalg import eigvalsh
 
+from femtorque.codegen.mechanism.description import Payload
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model import flexible_link
 from femtorque.codegen.model.bodies import Model
@@ -27,6 +30,8 @@ from tests.support.flexible_chain import EI, Chain, L, M
 
 LINK = load_mechanism(MECHANISMS / "flexible_link.toml")
 SKEW = (0.3, 0.5, 0.8)
+CHANCE = [(0, "point", 1.0), (0, "long", 1.3), (0, "beside", 1.1), (1, "point", 1.3), (1, "long", 1.9),
+          (1, "beside", 1.2), (2, "point", 1.4), (2, "long", 1.8), (2, "beside", 1.5)]  # EI: slopes about 0.2
 AXES = ((0.1, -0.3, 1.0), (0.2, 1.0, 0.4))
 
 
@@ -64,6 +69,17 @@ def chained(mechanism, motion, seconds: float, segments: tuple[int, int] = (12, 
              for n in segments]
     square = (segments[1] / segments[0]) ** 2
     return *found, (square * found[1] - found[0]) / (square - 1.0)
+
+
+def slope_and_error(mechanism, motion, seconds: float) -> tuple[float, float]:
+    """The steepest slope of the tip, of a chain, and the emitted torque's worst error, over its peak."""
+    hz = mechanism.control.rate_hz
+    chain = Chain.of(mechanism, 8)
+    slope = chain.slopes(chain.marched(motion, -0.5 / hz, round(seconds * hz), 1.0 / hz)[1]).max()
+    _, _, exact = chained(mechanism, motion, seconds, (4, 8))
+    error = np.abs(emitted(mechanism, motion, seconds) - exact).max() / np.abs(exact).max()
+    print(f"slope {slope:.3f}, error {error:.2g} of peak, {error / slope**2:.2f} of the slope squared")
+    return slope, error
 
 
 def emitted(mechanism, motion, seconds: float):
@@ -127,6 +143,29 @@ def test_arms_at_full_rates(mechanism, allowed):
     assert error < allowed * part
 
 
+@pytest.mark.parametrize(("mechanism", "start", "end"), [
+    (flexible.single(3, stiffness=(2.4, 2.4), axis=(0.6, 0.0, 1.0), damping=1e-3), [0.0], [1.57]),
+    (replace(flexible.beam_second(3, stiffness=(7.5, 6.0), axes=((0.0, 0.0, 1.0), (0.0, 1.0, 0.0)), damping=1e-3,
+                                  gravity=(0.0, 0.0, -9.81)),
+             payloads=(Payload("hand", "arm", 0.1, np.array([L + 0.02, 0.06, -0.04]), np.diag([2e-4, 2e-4, 3e-4])),)),
+     [0.0, -0.4], [1.4, 0.6]),
+], ids=["one skew joint", "yaw and pitch, a body beside the tip"])
+def test_a_link_that_turns_about_its_own_axis_is_right_to_three_tenths_of_its_slope_squared(mechanism, start, end):
+    slope, error = slope_and_error(mechanism, oracle.septic(start, end, 0.4), 0.5)
+    assert 0.15 < slope < 0.26
+    assert error < 0.3 * slope**2
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize(("seed", "payload", "EI"), CHANCE)
+def test_axes_and_payloads_by_chance_are_right_to_three_tenths_of_the_slope_squared(seed, payload, EI):
+    rng = np.random.default_rng(100 + seed)
+    motion = oracle.septic(rng.uniform(-1.0, 1.0, 2), rng.uniform(-1.6, 1.6, 2), rng.uniform(0.3, 0.6))
+    slope, error = slope_and_error(flexible.by_chance(seed, payload, EI), motion, 0.7)
+    assert 0.15 < slope < 0.26
+    assert error < 0.3 * slope**2
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_random_motions_in_space(seed):
     rng = np.random.default_rng(seed)
@@ -159,6 +198,17 @@ def test_buckling_loads_and_the_stiffening_of_a_turning_beam():
     assert 1.0 / eigvalsh(G.first[:2, :2], K)[-1] * M == pytest.approx(7.837 * EI / L**2, rel=0.01)
     turning = eigvalsh(K + G.second[:2, :2])[0] - K[0, 0]
     assert turning == pytest.approx(1.193, rel=5e-3)
+
+
+def test_what_goes_round_the_axis_is_of_a_beam_bent_by_a_force_at_its_tip():
+    link = flexible_tree(flexible.single(1, 0.0)).pieces[1].tip
+    f = np.polynomial.Polynomial([0.0, 0.0, 1.5, -0.5])
+    g, back = (f.deriv() ** 2).integ(), (f.deriv() ** 3).integ() / 6.0
+    own = [(part.integ()(1.0)) for part in (2.0 / 3.0 * f * g, g * g / 3.0, back)]
+    tip = [2.0 / 3.0 * g(1.0), g(1.0) ** 2 / 3.0, back(1.0)]
+    mass = 0.3
+    expected = np.array([mass * a + M * b for a, b in zip(tip, own, strict=True)]) / [L, L**2, L**2]
+    np.testing.assert_allclose(link.curved(mass), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("elements", [1, 3])

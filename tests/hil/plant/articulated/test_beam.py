@@ -14,7 +14,7 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Beam, Joint, Link, Section
 from femtorque.hil.plant.articulated.plant import Plant
 from femtorque.hil.plant.articulated.servo import Servo
-from tests.support import oracle, timoshenko
+from tests.support import flexible_chain, oracle, timoshenko
 
 L, M, EI = 0.4, 0.24, 0.55
 PACE = np.sqrt(EI / (M / L) / L**4)  # rad/s
@@ -203,6 +203,24 @@ def test_a_driven_flexible_arm_gains_the_work_and_the_angular_momentum_of_its_to
     assert plant.kinetic() + plant.potential() == pytest.approx(work, rel=2e-3)
     assert plant.potential() > 1e-5  # it did bend
     assert plant.book.motors == pytest.approx(work, rel=1e-9)
+
+
+def test_a_link_that_turns_about_its_own_axis_follows_an_exact_chain():
+    """A skew hub, slopes of 0.19: with the torque of the chain (tests/support/flexible_chain.py) the joint makes the
+    chain's motion of 1.57 rad, but for the square of the elements' length."""
+    motion, hz, ticks = oracle.septic([0.0], [1.57], 0.4), 1000, 420
+    worst = []
+    for elements in (4, 8):
+        mechanism = flexible_chain.single(elements, stiffness=(2.4, 2.4), axis=(0.6, 0.0, 1.0), damping=1e-3)
+        coarse, fine = (flexible_chain.Chain.of(mechanism, n).marched(motion, -0.5 / hz, ticks, 1.0 / hz)[0][1:]
+                        for n in (4, 8))
+        plant, q = Plant(mechanism), []
+        for torque in (4.0 * fine - coarse) / 3.0:
+            plant.move(1.0 / hz, np.array([np.nan]), torque)
+            q.append(plant.q[0])
+        worst.append(np.abs(np.array(q) - motion.at((np.arange(ticks) + 1.0) / hz)[0][:, 0]).max())
+    assert worst[0] < 0.007
+    assert worst[1] < 0.5 * worst[0]
 
 
 def test_strain_damping_takes_energy_out_of_vibration_only():
