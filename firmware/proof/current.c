@@ -26,6 +26,7 @@ bool ft_outputs_wanted(void)
 {
     return wanted;
 }
+bool ft_outputs_awake(void) { return nondet_bool(); }
 
 /* Return the loop that drives a joint. */
 static uint32_t loop_of(uint32_t joint)
