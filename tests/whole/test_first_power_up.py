@@ -139,7 +139,7 @@ def at(tmp_path, monkeypatch, capfd) -> Iterator[At]:
 
 def test_every_step_and_every_command_of_the_page_is_walked_here():
     walked = {int(number) for name in globals() for number in re.findall(r"^test_step_(\d+)_", name)}
-    assert list(STEPS) == list(range(24)) and walked == set(STEPS)
+    assert list(STEPS) == list(range(25)) and walked == set(STEPS)
     assert {step: len(commands(text)) for step, text in STEPS.items() if commands(text)} == {
         2: 2, 4: 1, 5: 1, 9: 1, 11: 1, 13: 1, 18: 1}
     assert commands(PAGE) == [line for text in STEPS.values() for line in commands(text)] + ["femtorque ports"]
@@ -433,7 +433,7 @@ def test_step_17_brakes_open_when_armed_alone_and_close_before_enable_goes(at, t
     with session(bench, armed=True) as host:
         assert opens() and bench.enabled()
         since = board.seconds
-        femtorque.host.link.send(Command(99, COMMANDS["DISARM"][0]))
+        host.link.send(Command(99, COMMANDS["DISARM"][0]))
         while opens():
             board.run(1e-3)
         closed = board.seconds
@@ -491,7 +491,7 @@ def test_step_20_an_encoder_that_is_pulled_off_is_found_before_the_joint_runs_aw
 
 
 def test_step_21_servos_are_set_up_until_they_are_switched_off_and_a_pulled_wire_lets_none_go():
-    mechanism, elf = servos.arm("f405rg-6")
+    mechanism, elf = servos.arm("f405rg-6", cutoff=False)
     with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
         session, on_wire = session_with(board), list(board.wiring.buses.servos.values())
@@ -513,7 +513,29 @@ def test_step_21_servos_are_set_up_until_they_are_switched_off_and_a_pulled_wire
         assert [(servo.get(sts_motor.MODE), servo.get(sts.DELAY)) for servo in on_wire] == came
 
 
-def test_step_22_a_drive_that_answers_to_nobody_is_silent_while_its_frames_are_counted():
+def test_step_22_the_servos_supply_is_off_in_reset_and_cut_when_a_wire_is_pulled():
+    mechanism, elf = servos.arm("f405rg-6")
+    with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
+        board.brakes = True
+        relay, on_wire, host = board.wiring.relay, list(board.wiring.buses.servos.values()), session_with(board)
+        board.run(0.05)
+        assert not relay.closed  # for off_s after each start
+        host.connect()
+        rig.pump(board, host, 60)
+        assert relay.closed
+        rig.arm(board, host)
+        assert all(servo.driving for servo in on_wire)
+        for servo in on_wire:
+            servo.cut = True
+        rig.pump(board, host, 20)
+        assert host.status.fault == FAULTS["DRIVE_SILENT"][0] and not relay.closed
+        assert not any(servo.driving for servo in on_wire)
+        board.reset("pin")
+        assert not relay.closed
+        host.link.close()
+
+
+def test_step_23_a_drive_that_answers_to_nobody_is_silent_while_its_frames_are_counted():
     mechanism, elf = bus_arm.arm("damiao")
     with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
@@ -528,7 +550,7 @@ def test_step_22_a_drive_that_answers_to_nobody_is_silent_while_its_frames_are_c
         host.link.close()
 
 
-def test_step_23_a_drive_whose_cable_is_pulled_stops_within_its_time_and_stays_off():
+def test_step_24_a_drive_whose_cable_is_pulled_stops_within_its_time_and_stays_off():
     mechanism, elf = bus_arm.arm("damiao")
     with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
