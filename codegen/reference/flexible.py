@@ -54,9 +54,16 @@ class Bent:
 def bending(model: Model, motion: Motion, ticks: int) -> list[Bent]:
     """Of every flexible link and of every joint that turns on a spring, in the first ticks of a motion from rest."""
     step, z = marched(model, motion, ticks)
-    count, joints = len(step.springs), model.mechanism.moving
-    found = [(f"joint.{joints[j].name}", z[:, k] - joints[j].rest) for k, j in enumerate(step.springs)
-             if joints[j].type != "prismatic"]
+    count = len(step.springs)
+    return bends(step, np.hstack([z[:, :count] - step.rest[:count], z[:, count:]]))
+
+
+def bends(step: Elastic, z: Array) -> list[Bent]:
+    """The same of z (T, Z), stretches of springs from their rest, then modes, from the middle of the tick before the
+    motion on."""
+    model, count = step.model, len(step.springs)
+    joints = model.mechanism.moving
+    found = [(f"joint.{joints[j].name}", z[:, k]) for k, j in enumerate(step.springs) if joints[j].type != "prismatic"]
     tips = z[:, count:] @ step.dynamics.phi.T
     for i, planes in step.layout.tips.items():
         slopes = np.max([np.abs(tips[:, tip.start + 1]) for tip in planes.values()], axis=0)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.emit import sources as emit
 from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.flexible_tree import flexible_tree
 from femtorque.codegen.model.modes import AHEAD
 from femtorque.codegen.toolchain.host_compiler import LIGHTLY, Precision, build
 from femtorque.codegen.wire.units import position_unit
@@ -24,6 +25,7 @@ void ft_step_start(void *s, const ft_turn *q);
 void ft_step_anchor(void *s, const ft_turn *q);
 void ft_step(void *s, const void *next, ft_real *tau);
 long ft_host_torque(void *s, long ticks, long knot, const void *samples, const uint32_t *modes, ft_real *tau);
+void ft_host_bent(void *s, long ticks, const void *samples, ft_real *bent);
 """
 
 HOST_SOURCE = """\
@@ -101,6 +103,35 @@ long ft_host_torque(void *s, long ticks, long knot, const void *samples,
     }
     return k;
 }
+
+#if defined(FT_MODES) || defined(FT_SPRINGS)
+void ft_host_bent(void *s, long ticks, const void *samples, ft_real *bent);
+
+/* Springs' stretches, then modes, before the first step and after each. */
+void ft_host_bent(void *s, long ticks, const void *samples, ft_real *bent)
+{
+    ft_step_state *state = (ft_step_state *)s;
+    const ft_sample *next = (const ft_sample *)samples;
+    ft_real tau[FT_JOINTS];
+    long k;
+
+    for (k = 0;; k++, next++) {
+        uint32_t i;
+
+#ifdef FT_SPRINGS
+        for (i = 0; i < FT_SPRINGS; i++)
+            *bent++ = state->flexible.spring[i].stretch;
+#endif
+#ifdef FT_MODES
+        for (i = 0; i < FT_MODES; i++)
+            *bent++ = state->flexible.mode[i].eta;
+#endif
+        if (k == ticks)
+            return;
+        ft_step(state, next, tau);
+    }
+}
+#endif
 """
 
 
@@ -193,3 +224,16 @@ class CompiledStep:
         positions = np.asarray(positions, np.float64)
         self.start(positions[0])
         return self.run(self.turns.samples(positions), modes)[1:]
+
+    def bent(self, positions: ArrayLike) -> NDArray[Any]:
+        """What bends in a mechanism with flexible links or springs, at s_-1..s_N of such a motion: (N+2, Z) stretches
+        of springs from their rest, rad or m, then modal coordinates, m sqrt(kg), in their order in the C."""
+        positions, tree = np.asarray(positions, np.float64), flexible_tree(self.model.mechanism)
+        links = [tree.pieces[i].tip for i in tree.beams]
+        springs, modes = len(tree.springs), sum(link.modes * len(link.planes) for link in links)
+        self.start(positions[0])
+        samples = self.turns.samples(positions)
+        found: NDArray[Any] = np.empty((len(samples) + 1, springs + modes), self.turns.real)
+        self.lib.ft_host_bent(self.state, len(samples), self.ffi.from_buffer(np.ascontiguousarray(samples)),
+                              self.ffi.from_buffer("ft_real[]", found))
+        return found * np.where(np.arange(springs + modes) < springs, 1.0, 0.5 * self.model.dt)

@@ -46,6 +46,7 @@ from femtorque.codegen.reference.rigid import newton_euler
 from femtorque.codegen.step.scheme import Chosen, chosen, scheme_of
 from femtorque.codegen.verify.bus_loads import BusLoad, bus_loads
 from femtorque.codegen.verify.plausible import doubts
+from femtorque.codegen.verify.torque import SAG, SMALL, steep
 
 DRIVE_HZ, DRIVE_OBSERVER_HZ = 10_000, 300.0  # of a drive's own loop, and of what it makes a velocity of: at least
 UNSTABLE = 1.0 + 1e-4  # spectral radius; joints without gains drift, which puts double eigenvalues at one
@@ -55,8 +56,6 @@ NEAR_SINGULAR = CLEAR * SINGULAR_POSE
 START_OFF = 1e-3  # rad or m: a redundantly actuated joint's start may be rounded
 SETTLED = 1e-4  # rad, m or m sqrt(kg): what a last step to the static sag may still change
 SHOWN = 2  # modes of flexible links
-SAG = 0.2  # slope at the tip of a flexible link
-SMALL = "the deflection is not small: the torque is right to second order in it, some tenths of its square"
 FASTEST = 1.5  # of a flexible link's lowest frequency: as fast as links were turned against exact chains
 _ELECTRICAL = (1e-5, 0.1)  # s: electrical time constants from coreless motors to large servo motors
 FAR_BELOW, LITTLE = 0.03, 0.2  # of the stiffest ku; of critical damping
@@ -317,14 +316,13 @@ def _bent(model: Model, trajectory: Trajectory, warnings: list[str]) -> None:
     source = trajectory.source.name if trajectory.source else "the motion"
     if not trajectory.starts_at_rest:
         return
-    for bent in bending(model, trajectory, round(trajectory.duration / model.dt)):
+    found = bending(model, trajectory, round(trajectory.duration / model.dt))
+    for bent in found:
         far = "" if bent.most < LOST else " and more"
         if bent.most > STEEPEST:
             warnings.append(f"{source}: {bent.key} bends by {bent.most:.2g} rad{far} at t = {bent.at:.3f} s; "
                             f"it is computed up to {STEEPEST:.2g}, and the torques are none")
-        elif bent.key.startswith("link.") and bent.most > SAG:
-            warnings.append(f"{source}: {bent.key} has a slope of {bent.most:.2g} at its tip at t = {bent.at:.3f} s; "
-                            f"beyond {SAG:g} {SMALL}")
+    warnings += steep(found, trajectory)
 
 
 def _beam_modes(model: Model) -> list[BeamMode]:

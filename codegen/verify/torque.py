@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +27,16 @@ from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.reference import rigid as reference
 from femtorque.codegen.reference import schemes
 from femtorque.codegen.reference import wrench as external
-from femtorque.codegen.reference.discrete_flexible import STEEPEST
-from femtorque.codegen.reference.flexible import LOST, bending
+from femtorque.codegen.reference.discrete_flexible import STEEPEST, Elastic
+from femtorque.codegen.reference.flexible import LOST, Bent, bending, bends
 from femtorque.codegen.reference.wrench import Wrench
 from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep
 
 Array = NDArray[np.float64]
 
+SAG = 0.2  # slope at the tip of a flexible link
+SMALL = "the deflection is not small: the torque is right to second order in it, some tenths of its square"
 BEYOND = 1e3  # efforts: no motion that a mechanism is given asks for more
 
 Step = Callable[..., Array]
@@ -45,14 +49,35 @@ Held = Callable[[Model, Array, Wrench], Array]
 
 @dataclass(frozen=True)
 class Torque:
-    """joints: n names; t (N,) s, the middles of the ticks; tau (N, n) N m or N; exact (N, n): the same by Newton-Euler,
-    without increments; error: of tau_ID, over its peak."""
+    """joints: n names; t (N,) s, the middles of the ticks; tau (N, n) N m or N; warnings: a line each.
+
+    inverse (N, n): tau_ID, of tau the part that is compared; newton_euler: computes it without increments; beside (N,
+    n): what else `exact` has.
+    """
 
     joints: tuple[str, ...]
     t: Array
     tau: Array
-    exact: Array
-    error: float
+    warnings: tuple[str, ...]
+    inverse: Array
+    newton_euler: Callable[[], Array]
+    beside: Array
+
+    @cached_property
+    def _compared(self) -> Array:
+        return self.newton_euler()
+
+    @property
+    def exact(self) -> Array:
+        """tau (N, n) by Newton-Euler, without increments; computed when it is first asked for. With flexible links that
+        is a march of finer ticks in float64, which takes seconds."""
+        return self._compared + self.beside
+
+    @property
+    def error(self) -> float:
+        """Of tau_ID, over its peak; computed as `exact` is."""
+        peak = max(np.max(np.abs(self._compared)), np.finfo(float).tiny)
+        return float(np.max(np.abs(self.inverse - self._compared)) / peak)
 
     def summary(self) -> dict[str, object]:
         """What `--json` prints of it, but for the error, whose name says the precision."""
@@ -85,9 +110,13 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
     if ticks < 1:
         raise BadInput(trajectory.source or "trajectory", "duration", trajectory.duration,
                        f"is shorter than one control tick, {model.dt:g} s")
+    warnings: tuple[str, ...] = ()
     if mechanism.flexible:
         _at_rest(model, trajectory)
-        _within_theory(model, trajectory, ticks)
+        found = bending(model, trajectory, ticks) if step is None else bends(
+            Elastic(model), CompiledStep(model).bent(samples(model, trajectory, ticks)))
+        _within_theory(found)
+        warnings = tuple(steep(found, trajectory))
     if has_modes(mechanism) and wrench is not None:
         raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed across modes",
                        "name one with --mode")
@@ -99,19 +128,26 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
         tau = np.asarray(step(model, samples(model, trajectory, ticks), *given), float)
     _believable(mechanism, trajectory, t, tau)
     q, qd, qdd = trajectory.at(t)
-    exact = schemes.exact(model, trajectory, t)
-    error = float(np.max(np.abs(tau - exact)) / max(np.max(np.abs(exact)), np.finfo(float).tiny))
+    inverse, beside = tau, np.zeros_like(tau)
     if wrench is not None:
-        tau, exact = tau + _held(model, q, wrench, held), exact + _held(model, q, wrench, external.torque)
+        tau, beside = tau + _held(model, q, wrench, held), beside + _held(model, q, wrench, external.torque)
     if total:
         motors = motor_torque(mechanism, qd, qdd)
-        tau, exact = tau + motors, exact + motors
-    return Torque(tuple(j.name for j in mechanism.streamed), t, tau, exact, error)
+        tau, beside = tau + motors, beside + motors
+    return Torque(tuple(j.name for j in mechanism.streamed), t, tau, warnings, inverse,
+                  lambda: schemes.exact(model, trajectory, t), beside)
 
 
-def _within_theory(model: Model, trajectory: Trajectory, ticks: int) -> None:
+def steep(found: list[Bent], trajectory: Trajectory) -> list[str]:
+    """A line for each flexible link whose slope is not small in a motion."""
+    source = trajectory.source.name if trajectory.source else "the motion"
+    return [f"{source}: {bent.key} has a slope of {bent.most:.2g} at its tip at t = {bent.at:.3f} s; beyond {SAG:g} "
+            f"{SMALL}" for bent in found if bent.key.startswith("link.") and SAG < bent.most <= STEEPEST]
+
+
+def _within_theory(found: list[Bent]) -> None:
     """Raise Refused if something bends farther than it is computed."""
-    worst = max(bending(model, trajectory, ticks), key=lambda bent: bent.most, default=None)
+    worst = max(found, key=lambda bent: bent.most, default=None)
     if worst is not None and worst.most > STEEPEST:
         what = "come off its equations" if worst.most >= LOST else f"bent by {worst.most:.3g} rad"
         raise Refused(f"{worst.key}: {what} at t = {worst.at:.3f} s of the motion, and what bends is computed up to "

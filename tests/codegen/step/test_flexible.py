@@ -13,11 +13,13 @@ from femtorque.codegen.mechanism.description import Section
 from femtorque.codegen.model.beam_element import joint_springs
 from femtorque.codegen.motion.trajectory import from_rows
 from femtorque.codegen.reference.discrete_flexible import Elastic
+from femtorque.codegen.reference.flexible import marched
 from femtorque.codegen.reference.wrench import Wrench
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.codegen.verify import verify
-from femtorque.codegen.verify.torque import torque
+from femtorque.codegen.verify.check import examine
+from femtorque.codegen.verify.torque import samples, torque
 from femtorque.hil.chip import chip_step
 from tests.support import flexible_chain as flexible
 from tests.support import oracle
@@ -149,6 +151,41 @@ def test_verify_holds_the_flexible_step_against_the_march():
     assert found.bit_identical
     assert 0.0 < found.worst("double").of_peak < 1e-10
     assert found.worst("reference").of_peak < 0.05
+
+
+def swinging(mechanism, stretch: float = 1.0):
+    """A motion of both joints in 0.2 s."""
+    return from_rows([joint.name for joint in mechanism.streamed], np.array([0.0, 0.2]),
+                     *np.array([[[0.1, 0.2], [0.1 + 0.4 * stretch, 0.2 - 0.3 * stretch]], *np.zeros((2, 2, 2))]))
+
+
+@pytest.mark.parametrize("case", ["two links, two planes", "flexible joints", "a beam on a beam"])
+def test_what_the_c_bends_is_what_the_reference_bends(case):
+    model = model_of(CASES[case])
+    motion = swinging(model.mechanism)
+    step, z = marched(model, motion, 200)
+    z[:, :len(step.springs)] -= step.rest[:len(step.springs)]
+    found = CompiledStep(model, "double").bent(samples(model, motion, 200))
+    np.testing.assert_allclose(found, z, atol=1e-9 * np.abs(z).max())
+
+
+def test_torque_by_c_marches_no_reference_until_its_error_is_asked_for(monkeypatch):
+    mechanism, steps = CASES["two links, two planes"], []
+    monkeypatch.setattr(Elastic, "step", lambda *_: steps.append(1) or np.zeros(2))
+    found = torque(mechanism, swinging(mechanism), lambda model, positions: CompiledStep(model).torque(positions))
+    assert len(found.tau) == 200 and not steps
+    assert found.error > 0.0 and steps
+
+
+@pytest.mark.parametrize("by", ["reference", "c"])
+def test_torque_warns_of_slopes_as_check_does(by):
+    mechanism = flexible.beam_second(2, stiffness=1.2)
+    motion = swinging(mechanism, 2.0)
+    step = None if by == "reference" else lambda model, positions: CompiledStep(model).torque(positions)
+    (line,) = torque(mechanism, motion, step).warnings
+    assert line in examine(mechanism, [motion]).warnings
+    assert "link.arm.beam has a slope of" in line and "beyond 0.2 the deflection is not small" in line
+    assert torque(flexible.beam_second(2, stiffness=40.0), motion, step).warnings == ()
 
 
 def test_torque_of_a_motion_by_reference_and_by_c():
