@@ -10,10 +10,14 @@ sys.path.insert(0, str(ROOT))
 
 from tests.firmware.proofs import reached, results, sample  # noqa: E402
 from tests.firmware.proofs.harness import Theorem, harnesses, theorems, title  # noqa: E402
+from tests.firmware.proofs.prove import changed  # noqa: E402
 from tests.firmware.proofs.results import Reached, Row  # noqa: E402
 from tests.firmware.proofs.seeded import SEEDED  # noqa: E402
 
 PAGE = ROOT / "docs" / "proofs.md"
+
+EARLIER = "proofs of earlier sources alone may have gone through it: `make prove` tells"
+Old = set[tuple[str, str]]  # theorems and mechanisms whose sources have changed since, or that were never run
 
 HEAD = """<!-- made from firmware/proof by docs/proofs_page.py; change the harnesses, not this page -->
 # What is proved
@@ -49,7 +53,9 @@ RUNS = """## Which ran when
 `make prove` runs what has changed since it was proved last, `make prove PROVE=--fresh` all. What came of it stands in
 `firmware/proof/results.txt`, a line for each theorem and mechanism: the outcome, how many claims, seconds of a
 processor, the day, and a digest of the sources that it is of. `make test` compares the digests with the sources that
-there are, and fails where they differ: what stands below is of the present sources, as somebody proved it on that day.
+there are, and holds this page to say where they differ: such a result is marked as one of earlier sources, and claims
+nothing of the present ones until `make prove` has run again. All others are of the present sources, as somebody proved
+them on that day.
 
 `make test`, which is all that continuous integration runs, believes that table but for a part that it proves anew:
 theorems of {theorems:.0f} s of a processor together. Of the {errors} errors that are put into the sources on purpose,
@@ -70,16 +76,20 @@ and no others.
 
 def render() -> str:
     rows, files = results.read()
+    old = {(theorem.name, mechanism) for theorem, mechanism in changed()}
     parts = [part for harness in harnesses() for part in (
-        f"## {harness.stem}\n\n{title(harness)}\n", *(_theorem(theorem, rows) for theorem in theorems(harness)))]
-    return HEAD + _sum(rows) + "\n" + _runs(rows) + "\n".join(parts) + "\n" + _functions(files)
+        f"## {harness.stem}\n\n{title(harness)}\n", *(_theorem(theorem, rows, old) for theorem in theorems(harness)))]
+    return HEAD + _sum(rows, old) + "\n" + _runs(rows) + "\n".join(parts) + "\n" + _functions(files)
 
 
-def _sum(rows: list[Row]) -> str:
+def _sum(rows: list[Row], old: Old) -> str:
+    """How many results there are, and of how many the sources are the present ones."""
     proved = [row for row in rows if row.outcome == "proved"]
     claims, seconds = sum(row.claims for row in proved), sum(row.seconds for row in rows)
-    return (f"{len(proved)} of {len(rows)} are proved, {claims} claims in {seconds:.0f} s of a processor, "
-            f"{_days(rows)}.\n")
+    now, new = [row for row in proved if row.which not in old], old - {row.which for row in rows}
+    text = (f"{len(proved)} of {len(rows)} are proved, {claims} claims in {seconds:.0f} s of a processor, "
+            f"{_days(rows)}; {len(now)} of them of the present sources, the others of earlier ones")
+    return text + (f". {len(new)} more have not been run yet.\n" if new else ".\n")
 
 
 def _days(rows: list[Row]) -> str:
@@ -114,7 +124,7 @@ def _left(file: str, names: list[str], missed: dict[tuple[str, str], frozenset[i
     by_reason: dict[str, list[str]] = {}
     for name in names:
         if (file, name) not in missed:
-            by_reason.setdefault(reached.reason(file, name), []).append(name)
+            by_reason.setdefault(reached.reason(file, name) or EARLIER, []).append(name)
     return [f"- `{file}`: {_names(those, len(names))}: {why}" for why, those in by_reason.items()]
 
 
@@ -122,20 +132,32 @@ def _names(those: list[str], of: int) -> str:
     return "all" if len(those) == of else ", ".join(f"`{name}`" for name in those)
 
 
-def _theorem(theorem: Theorem, rows: list[Row]) -> str:
+def _theorem(theorem: Theorem, rows: list[Row], old: Old) -> str:
     own = [row for row in rows if row.theorem == theorem.name]
     assumes = f" *Assumes:* {theorem.assumes}" if theorem.assumes else ""
-    return f"**{theorem.name}.** {theorem.text}{assumes} ({_outcome(own)})\n"
+    return f"**{theorem.name}.** {theorem.text}{assumes} ({_outcome(theorem.name, own, old)})\n"
 
 
-def _outcome(rows: list[Row]) -> str:
-    """What came of one theorem: of which mechanisms, and how."""
+def _outcome(name: str, rows: list[Row], old: Old) -> str:
+    """Return of which mechanisms one theorem was proved, how, and of which sources."""
+    waits = ", ".join(f"`{mechanism}`" for theorem, mechanism in sorted(old - {row.which for row in rows})
+                      if theorem == name)
     if not rows:
-        return "not run yet"
+        return f"not run yet: {waits}"
     bad = "".join(f"; **{row.outcome}** of `{row.mechanism}`" for row in rows if row.outcome != "proved")
     notes = "".join(f"; `{row.mechanism}`: {row.note}" for row in rows if row.note)
     names = ", ".join(f"`{row.mechanism}`" for row in rows)
-    return f"{names}: {sum(row.claims for row in rows)} claims, {sum(row.seconds for row in rows):.1f} s{bad}{notes}"
+    claims, seconds = sum(row.claims for row in rows), sum(row.seconds for row in rows)
+    return (f"{names}: {claims} claims, {seconds:.1f} s{_age(rows, old)}"
+            f"{bad}{notes}" + (f"; not run yet: {waits}" if waits else ""))
+
+
+def _age(rows: list[Row], old: Old) -> str:
+    """Mark what was proved of earlier sources."""
+    those = [f"`{row.mechanism}`" for row in rows if row.which in old]
+    if not those:
+        return ""
+    return "; of earlier sources" + ("" if len(those) == len(rows) else f": {', '.join(those)}")
 
 
 if __name__ == "__main__":
