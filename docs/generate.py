@@ -428,7 +428,7 @@ def _type(annotation: Any) -> str:
     if origin is Annotated:
         return _bounded(_type(arguments[0]), arguments[1:])
     if origin in (Union, UnionType):
-        return _type(next(a for a in arguments if a is not type(None)))
+        return " or ".join(_type(a) for a in arguments if a is not type(None))
     if origin is Literal:
         return ", ".join(f"`{str(a).lower() if isinstance(a, bool) else a}`" for a in arguments)
     if origin is list:
@@ -732,6 +732,8 @@ page. A serial line of 8 data bits, no parity, one stop bit, at the baud rate of
     for title, numbers, what in (
         ("States", messages.STATES, "STATUS.state"), ("Commands", messages.COMMANDS, "COMMAND.command"),
         ("Flags", messages.FLAGS, "bits of STATUS.flags"), ("Limits", messages.LIMITS, "bits of STATUS.limits"),
+        ("Phases of FOLLOW", messages.FOLLOW_PHASES, "FOLLOWED.phase"),
+        ("Limits in FOLLOW", messages.FOLLOW_LIMITS, "bits of FOLLOWED.limits"),
     ):
         text += f"## {title}\n\n{what}\n\n" + table(("name", "number", "meaning"), [
             (f"`{name}`", row[0], row[1]) for name, row in numbers.items()]) + "\n"

@@ -338,6 +338,16 @@ class Safety:
 
 
 @dataclass(frozen=True)
+class Follow:
+    """How targets that are sent live are followed. delay, frame: s, None: found out. timeout: s without a target until
+    it ends."""
+
+    delay: float | None = None  # 0: none, for which targets must carry velocities
+    timeout: float = 0.25
+    frame: float | None = None
+
+
+@dataclass(frozen=True)
 class BoardUse:
     """Which board file, and what is wired to it."""
 
@@ -363,6 +373,7 @@ class Mechanism:
     buses: tuple[Bus, ...] = ()
     lock: dict[str, float] = field(default_factory=dict)
     safety: Safety = field(default_factory=Safety)
+    follow: Follow = field(default_factory=Follow)
     unphysical: str = "refuse"
     source: Path | None = None
     urdf: Path | None = None  # that links and joints came from

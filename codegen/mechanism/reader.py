@@ -32,6 +32,7 @@ from femtorque.codegen.mechanism.description import (
     Control,
     Cutoff,
     Encoder,
+    Follow,
     Friction,
     Gains,
     Home,
@@ -140,6 +141,7 @@ class _Reader:
             buses=self.buses,
             lock=lock,
             safety=self._safety(),
+            follow=self._follow(),
             unphysical=self.unphysical,
             source=self.path,
             urdf=self.urdf if table.urdf is not None or self.path.suffix.lower() == ".urdf" else None,
@@ -251,6 +253,11 @@ class _Reader:
         brake = Brake(**t.brake.model_dump()) if t.brake else None
         cutoff = Cutoff(**t.cutoff.model_dump()) if t.cutoff else None
         return Safety(**{**t.model_dump(), "gain_overlay": (least, most), "brake": brake, "cutoff": cutoff})
+
+    def _follow(self) -> Follow:
+        t = self.table.follow
+        delay = None if t.delay == "auto" else 0.0 if t.delay == "none" else float(t.delay)
+        return Follow(delay=delay, timeout=t.timeout, frame=None if t.frame == "auto" else float(t.frame))
 
     def _link(self, t: LinkTable) -> Link:
         key = f"link.{t.name}"

@@ -21,6 +21,7 @@ from femtorque.codegen.mechanism.description import (
     Cutoff,
     Drive,
     Encoder,
+    Follow,
     Friction,
     Gains,
     Home,
@@ -82,6 +83,18 @@ class ControlTable(Table):
     observer_hz: Positive | None = key("bandwidth of the velocity observer; 80, less where the tick is slow", None)
     host_timeout_s: float = key(
         "armed and without a frame for that long: stop along the path", Control.host_timeout_s, gt=0.0, le=60.0)
+
+
+class FollowTable(Table):
+    """How targets that are sent live (state FOLLOW) are followed."""
+
+    delay: Literal["auto", "none"] | Annotated[float, Field(ge=0.0, le=2.0)] = key(
+        "s from when a target is due until the joints are there. `auto`: two frames and 10 ms, none where chunks lie "
+        "ahead. `none`: targets must carry velocities", "auto")
+    timeout: float = key("s without a target until the joints are at rest and FOLLOW ends", Follow.timeout,
+                         ge=0.05, le=10.0)
+    frame: Literal["auto"] | Annotated[float, Field(ge=0.001, le=0.25)] = key(
+        "s from one target to the next; `auto`: as their stamps say", "auto")
 
 
 class BoardTable(Table):
@@ -341,6 +354,7 @@ class MechanismTable(Table):
         "links and joints come from this file; `[[link]]` and `[[joint]]` here are then matched by name", None)
     control: ControlTable = ControlTable()
     safety: SafetyTable = SafetyTable()
+    follow: FollowTable = FollowTable()
     board: BoardTable | None = None
     link: list[LinkTable] = []
     joint: list[JointTable] = []

@@ -56,6 +56,7 @@ Hello, Knot, Command, Home, Poll, Sense, Ident, Status, Drive = (
 Float, Jog, Seek, Probe, Gains, Capture, Read, Data, About, Drives = (
     CLASSES[n] for n in ("FLOAT", "JOG", "SEEK", "PROBE", "GAINS", "CAPTURE", "READ", "DATA", "ABOUT", "DRIVES")
 )
+Follow, Target, Followed = (CLASSES[n] for n in ("FOLLOW", "TARGET", "FOLLOWED"))
 
 
 class Frame(NamedTuple):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-PROTOCOL = 8  # raised with every change of the frame or of a message
+PROTOCOL = 9  # raised with every change of the frame or of a message
 
 J = "J"  # array length: the number of joints
 BUSES = 3  # that DRIVES has room for
@@ -98,6 +98,23 @@ MESSAGES = (
     )),
     Message("READ", 13, "board", "Send samples of the recording. Answered by DATA.", (
         Field("first", "u16", "number of the first sample wanted; 0 is the oldest"),
+    )),
+    Message("FOLLOW", 14, "board", "HOLD -> FOLLOW: go where TARGETs say, from where the joints are held. Forgets all "
+            "targets of before.", (
+        Field("token", "u8", "as in COMMAND"),
+        Field("delay", "u32", "us from when a target is due until the joints are there; FOLLOW_AUTO: as the file says. "
+              "No less than two frames, but where chunks lie ahead or targets carry rates"),
+        Field("frame", "u32", "us from one target to the next; 0: as the file says, which may be from their stamps"),
+    )),
+    Message("TARGET", 15, "board", "One target, while in FOLLOW; not sequenced. One that is late, stale or no number "
+            "is counted, and no fault.", (
+        Field("flags", "u8", "bit 0 END: the last one, where the motion ends at rest; bit 1 RATES: they count"),
+        Field("chunk", "u8", "0: of a stream, due when it is sent. 1..255: of the chunk with this number; the first "
+              "target of another number replaces all that are due when it is or later"),
+        Field("stamp", "u32", "us, the sender's clock when it is sent; wraps"),
+        Field("ahead", "u32", "us from the stamp until it is due; 0 of a stream"),
+        Field("position", "i64", "as in KNOT", J),
+        Field("rate", "f32", "as in KNOT, where the flag RATES says so", J),
     )),
     Message("IDENT", 64, "host", "Identity, sent on HELLO.", (
         Field("protocol", "u16", "PROTOCOL of the image"),
@@ -201,7 +218,41 @@ MESSAGES = (
         Field("stale", "u16", "frames dropped because the next tick's came", BUSES),
         Field("overruns", "u16", "times that frames came too fast", BUSES),
     )),
+    Message("FOLLOWED", 70, "host", "How targets are followed, a fifth as often as STATUS while in FOLLOW. Counters "
+            "are since FOLLOW, and wrap.", (
+        Field("tick", "u32", "control ticks since reset, as in STATUS"),
+        Field("phase", "u8", "one of FOLLOW_PHASES"),
+        Field("delay", "u32", "us from when a target is due until the joints are there, as it is in force"),
+        Field("frame", "u32", "us from one knot of the reference to the next; 0 before it is known"),
+        Field("ahead", "i32", "us from what is played now to the newest target; negative where targets are missing"),
+        Field("targets", "u32", "taken"),
+        Field("late", "u16", "targets that came after their time: the reference had gone on without them"),
+        Field("lost", "u16", "targets that did not come, as far as stamps tell"),
+        Field("refused", "u16", "targets that were no numbers, or older than the newest, or due too far ahead"),
+        Field("limits", "u8", "bits of FOLLOW_LIMITS that acted since the last FOLLOWED", J),
+        Field("behind", "f32", "rad or m from the reference to what the joint is asked to do", J),
+    )),
 )
+
+FOLLOW_AUTO = 0xFFFFFFFF  # FOLLOW.delay: as the file says
+TARGET_END, TARGET_RATES = 1, 2
+
+# What FOLLOW is doing.
+FOLLOW_PHASES = {
+    "WAITING": (0, "at rest: no target has come yet"),
+    "FOLLOWING": (1, "every joint is on the reference"),
+    "CATCHING_UP": (2, "a joint is on its way to the reference, within its limits"),
+    "STARVED": (3, "targets are missing: at rest at the last one, or braking to it"),
+    "ENDING": (4, "on the way to rest at the END, or because of a stop"),
+}
+
+# Limits that kept a joint from the reference.
+FOLLOW_LIMITS = {
+    "POSITION": (1, "a target beyond a limit, or braking before one"),
+    "VELOCITY": (2, "the reference was faster than the joint may be"),
+    "ACCELERATION": (4, "it asked for more acceleration than any pose allows"),
+    "JERK": (8, "it jumped, or bent more sharply than the joint may"),
+}
 
 KNOT_START, KNOT_END = 1, 2
 KNOT_MODE = 4  # where the mode's number stands in the flags

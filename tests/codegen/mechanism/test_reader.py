@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.canonical import canonical
+from femtorque.codegen.mechanism.description import Follow
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.supported import supported
 
@@ -156,6 +157,12 @@ def test_an_observer_slows_down_with_the_tick(tmp_path: Path) -> None:
     arm = load_mechanism(written(tmp_path,
                                  edited(("rate_hz = 1000", "rate_hz = 100"), ("knot_hz = 250", "knot_hz = 50"))))
     assert arm.control.observer_hz == 25.0
+
+
+def test_how_targets_are_followed_is_read(tmp_path: Path) -> None:
+    assert load_mechanism(written(tmp_path, ARM)).follow == Follow(delay=None, timeout=0.25, frame=None)
+    table = '[follow]\ndelay = "none"\ntimeout = 0.5\nframe = 0.02\n'
+    assert load_mechanism(written(tmp_path, ARM + table)).follow == Follow(delay=0.0, timeout=0.5, frame=0.02)
 
 
 def test_loops_modes_and_beams_are_kept_and_what_cannot_be_is_refused_by_name_later(tmp_path: Path) -> None:
