@@ -126,7 +126,7 @@ for _name, _verb in VERBS.items():
 def main(arguments: list[str] | None = None) -> None:
     """Run one verb and exit with its status."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    warnings.showwarning = partial(_warn, warnings.showwarning)
+    warnings.showwarning = partial(_warn, warnings.showwarning, set())
     if "--json" not in arguments:
         sys.exit(_run(arguments, show))
     with only_json() as write:
@@ -134,10 +134,14 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(status)
 
 
-def _warn(otherwise: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any) -> None:
-    """A warning of this project's own is one line."""
+def _warn(otherwise: Callable[..., None], said: set[str], message: Warning | str, category: type[Warning],
+          *where: Any) -> None:
+    """Print a warning of this project's own as one line, once however often its cause is met."""
     if category is UserWarning:
-        print(f"femtorque: {printable(' '.join(str(message).split()))}", file=sys.stderr)
+        line = printable(" ".join(str(message).split()))
+        if line not in said:
+            print(f"femtorque: {line}", file=sys.stderr)
+        said.add(line)
     else:
         otherwise(message, category, *where)
 
@@ -197,8 +201,9 @@ def _traceback(error: BaseException) -> str:
     with tempfile.NamedTemporaryFile("w", prefix=TRACEBACK, suffix=".log", delete=False) as file:
         traceback.print_exception(error, file=file)
     with suppress(OSError):
+        user = Path(file.name).stat().st_uid
         here = [(found.stat(), found) for found in Path(file.name).parent.glob(f"{TRACEBACK}*.log")]
-        ours = sorted((stat.st_mtime_ns, found) for stat, found in here if stat.st_uid == os.geteuid())
+        ours = sorted((stat.st_mtime_ns, found) for stat, found in here if stat.st_uid == user)
         for _, found in ours[:-TRACEBACKS]:
             found.unlink(missing_ok=True)
     return file.name

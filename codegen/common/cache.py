@@ -93,11 +93,17 @@ def _used(entry: Path) -> bool:
     return False
 
 
+def _user() -> int:
+    """Owner of the files that this process makes, on any system."""
+    with tempfile.TemporaryFile() as file:
+        return os.fstat(file.fileno()).st_uid
+
+
 def _ours(folder: Path) -> None:
     """Raises BadInput unless a folder is this user's; takes from others the right to write in it."""
     with suppress(FileNotFoundError):  # removed meanwhile
         status = folder.lstat()
-        if status.st_uid != os.geteuid() or not stat.S_ISDIR(status.st_mode):
+        if status.st_uid != _user() or not stat.S_ISDIR(status.st_mode):
             raise BadInput(folder, VARIABLE, None, "is another user's, who could put programs there that would be run",
                            f"remove it, or set {VARIABLE} to a folder of your own")
         if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

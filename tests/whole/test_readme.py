@@ -245,7 +245,7 @@ def checkout(tmp_path):
     """A checkout that is set up already, with this environment in the place of one of its own, and nothing else in it
     yet."""
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
-    for name in ("Makefile", "pyproject.toml"):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     python = tmp_path / ".venv" / "bin" / "python"

@@ -121,7 +121,7 @@ def test_what_was_used_within_the_hour_stays_however_much_it_is(folder, monkeypa
 def test_what_another_user_has_made_is_refused(folder, monkeypatch):
     """What is kept is loaded and run: libraries, images, programs."""
     cache.kept("key", write("whole"))
-    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    monkeypatch.setattr(cache, "_user", lambda: os.getuid() + 1)
     for use in (lambda: cache.kept("key", write("ours")), lambda: cache.found("key"),
                 lambda: cache.kept("another", write("ours"))):
         with pytest.raises(BadInput, match="is another user's, who could put programs there.*FEMTORQUE_CACHE"):
