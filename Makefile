@@ -7,7 +7,7 @@ RUN    := $(VENV)/bin/python
 # bytecode is made of what is imported, when it first is: of all that is installed it takes as long as installing it
 PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
 
-.PHONY: all demo test prove vendor bench soak lint clean
+.PHONY: all demo test prove vendor bench soak wheel lint clean
 all: test
 
 # what running takes, or that and what testing takes at once
@@ -26,7 +26,7 @@ $(VENV)/.test: pyproject.toml constraints.txt .ci/system-packages
 	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo
-	@$(RUN) -m femtorque.hil.scenarios.demo
+	@mkdir -p build && cd build && ../$(RUN) -m femtorque demo --sweep --force
 
 # three workers on two processors: one always waits for a board's clock or a compiler; none compiles Python that another
 # one or a program before it has compiled
@@ -51,6 +51,11 @@ bench: $(VENV)/.test
 soak: export FEMTORQUE_SOAK_S ?= 600
 soak: $(VENV)/.test
 	@$(RUN) -m pytest -s -m soak
+
+# with the images of some examples, for those who have no compiler for the chip
+wheel: $(VENV)/.demo
+	@$(RUN) -m femtorque.codegen.toolchain.prebuilt
+	@$(RUN) -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
 
 lint: $(VENV)/.test
 	@$(RUN) -m ruff check .

@@ -76,7 +76,7 @@ def femtorque(
 
 
 VERBS: dict[str, Callable[..., Answer]] = {
-    "init": mechanism.init, "motors": mechanism.motors, "check": mechanism.check,
+    "demo": virtual.demo, "init": mechanism.init, "motors": mechanism.motors, "check": mechanism.check,
     "elements": mechanism.elements, "torque": mechanism.torque,
     "generate": mechanism.generate,
     "verify": mechanism.verify, "build": mechanism.build, "flash": board.flash,
@@ -88,6 +88,7 @@ VERBS: dict[str, Callable[..., Answer]] = {
 
 # at the end of every --help
 EXAMPLES = {
+    "demo": ["demo", "demo --page"],
     "init": ["init my_arm", "init my_robot --from robot.urdf --board f405rg-6",
              "init my_leg --from robot.urdf --chain trunk:foot --lock ankle=0.2 --board f405rg-4"],
     "motors": ["motors"],

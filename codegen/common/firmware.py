@@ -6,6 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent  # the checkout, or the installed package
 FIRMWARE, MECHANISMS = ROOT / "firmware", ROOT / "mechanisms"
+PREBUILT = FIRMWARE / "images"  # images of examples, in a wheel alone: femtorque.codegen.toolchain.prebuilt
 
 
 def application() -> dict[str, Path]:

@@ -15,28 +15,31 @@ from importlib.metadata import version
 from pathlib import Path
 
 from femtorque.codegen.board.description import Board
-from femtorque.codegen.common.firmware import FIRMWARE
+from femtorque.codegen.common.firmware import FIRMWARE, PREBUILT
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.mechanism.canonical import canonical
 from femtorque.codegen.mechanism.description import Mechanism
 
 SOURCE_SUFFIXES = {".c", ".h", ".s", ".S", ".ld", ".ini", ".py", ".json", ".j2"}
 COMPILER = "arm-none-eabi-gcc"
+IDENTITY = "compiler.txt"  # of prebuilt images
 
 
 @cache
 def compiler_identity() -> str:
-    """First line of the ARM compiler's --version, or the pinned toolchain's name where none is on PATH."""
+    """First line of the ARM compiler's --version. Where none is on PATH: the compiler of the images that this
+    installation brings, so that they are found, or else the name of PlatformIO's toolchain."""
     path = shutil.which(COMPILER)
     if path is None:
-        return "platformio/toolchain-gccarmnoneeabi"
+        brought = PREBUILT / IDENTITY
+        return brought.read_text(encoding="utf-8") if brought.is_file() else "platformio/toolchain-gccarmnoneeabi"
     return subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
 
 
 @cache
 def firmware_files() -> tuple[Path, ...]:
-    """The hand-written sources that take part in an image, sorted; tests, proofs and build leftovers do not."""
-    skip = {"test", "proof", ".pio", "__pycache__"}
+    """The hand-written sources that take part in an image, sorted; tests, proofs and what is built do not."""
+    skip = {"test", "proof", ".pio", "__pycache__", "images"}
     files = (p for p in FIRMWARE.rglob("*") if p.is_file() and p.suffix in SOURCE_SUFFIXES)
     return tuple(sorted(p for p in files if not skip.intersection(p.relative_to(FIRMWARE).parts)))
 

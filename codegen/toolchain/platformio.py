@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from femtorque.codegen.board.chip import Chip
 from femtorque.codegen.board.description import Board
 from femtorque.codegen.common.cache import kept, key_of
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.firmware import FIRMWARE, application
+from femtorque.codegen.common.firmware import FIRMWARE, PREBUILT, application
 from femtorque.codegen.emit import sources as emit
 from femtorque.codegen.emit.digest import COMPILER, compiler_identity, digest
 from femtorque.codegen.mechanism.description import Mechanism
@@ -194,12 +195,14 @@ def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, fee
     """Assemble the project in `out`, build what `pio run` builds there, examine the image, write build.json.
 
     PlatformIO itself runs where environment variables (PLATFORMIO_...) tell it something. An image that is there
-    already and belongs to this configuration is taken as it is; so is one that was built anywhere else, from the cache.
-    Raises Refused when a tool is missing, when the compiler refuses, when the image does not fit or holds what it must
-    not.
+    already and belongs to this configuration is taken as it is; so is one that was built anywhere else, from the cache,
+    and where there is no compiler one that this installation brings, with a warning that says so. Raises Refused when
+    a tool is missing, when the compiler refuses, when the image does not fit or holds what it must not.
     """
-    _require_tools()
     wanted = project(mechanism, feedforward, pil)
+    brought = _brought(wanted)
+    if brought is None:
+        _require_tools()
     out = out.resolve()
 
     def make(entry: Path) -> None:
@@ -212,7 +215,7 @@ def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, fee
         _write(out, wanted.files)
         if found := existing(out, wanted.digest):
             return found
-        entry = kept(_key(wanted), make, lambda entry: existing(entry, wanted.digest) is not None)
+        entry = brought or kept(_key(wanted), make, lambda entry: existing(entry, wanted.digest) is not None)
         for name in PRODUCTS:
             place(out / name, (entry / name).read_bytes())
         found = existing(out, wanted.digest)
@@ -229,6 +232,22 @@ def _key(wanted: Project) -> str:
 def _variables() -> list[str]:
     """What the environment tells PlatformIO."""
     return sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("PLATFORMIO_"))
+
+
+def brought_in(digest: str) -> Path:
+    """Where an installation brings the image of a configuration, if it does."""
+    return PREBUILT / digest[:16]
+
+
+def _brought(wanted: Project) -> Path | None:
+    """Where there is no compiler: the folder of the image that this installation brings, whole and of this very
+    configuration."""
+    folder = brought_in(wanted.digest)
+    if shutil.which(COMPILER) is not None or existing(folder, wanted.digest) is None:
+        return None
+    warnings.warn(f"there is no {COMPILER}: the image of {wanted.name} is the one that femtorque brings, built from "
+                  f"the same sources (digest {wanted.digest[:16]})", stacklevel=3)
+    return folder
 
 
 def _require_tools() -> None:

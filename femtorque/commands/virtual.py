@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -129,6 +130,29 @@ def hil(
                            (result.tracking_rms, result.tracking_max))
     text = Group(table, *(Text(line, style="bold red") for line in result.dangers))
     return Answer(result.report() | {"open_loop": unmeasured, "rotors_unknown": rotorless}, text, good=result.good)
+
+
+def demo(
+    page: Annotated[bool, typer.Option("--page", help="log both runs, write pages of them, and open one on a terminal"
+                                       )] = False,
+    sweep: Annotated[bool, typer.Option("--sweep", help="also at half and quarter gains, and at the 10 ms of the "
+                                        "paper, with a figure")] = False,
+    force: Force = False,
+    json: Json = False,
+) -> Answer:
+    """See it work: an example arm, with and without feed-forward.
+
+    Copies a three-link arm and its motion into this folder and plays them on the virtual board, with PD alone and with
+    feed-forward + PD, at the same gains.
+    """
+    from femtorque.hil.scenarios.demo import PAGE, demonstrate
+    from femtorque.host.show.display import build_bar
+
+    with build_bar() as progress:
+        done = demonstrate(Path(), sweep=sweep, page=page, force=force, on_progress=progress)
+    if page and not json and sys.stdout.isatty():
+        webbrowser.open_new_tab(Path(PAGE).absolute().as_uri())
+    return Answer(done.data(), done.renderable(), good=done.good)
 
 
 def _warn_of_rotors(mechanism: Mechanism) -> list[str]:

@@ -1,15 +1,13 @@
-"""`make demo`: the three-link experiment of Isobe's Figs 6 to 8 on the virtual board.
+"""`femtorque demo`: the three-link experiment of Isobe's Figs 6 to 8 on the virtual board.
 
-The same motion, gains, friction and encoders twice: PD alone, and feed-forward + PD; at full, half and quarter gains;
-at 1 kHz and at the paper's 10 ms. Prints a table and draws a figure in the manner of Fig. 8.
+The same motion, gains, friction and encoders twice: PD alone, and feed-forward + PD. With `sweep` also at half and
+quarter gains and at the paper's 10 ms, with a figure in the manner of Fig. 8.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,21 +17,25 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from rich.console import Console
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
-from femtorque.codegen.common import colours
-from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common import colours, output
+from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.description import Gains, Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.hil.play.run import BUILD, Result, run, wrapped
+from femtorque.host.record import log as logs
+from femtorque.host.show import compare, report
 
-TRAJECTORY = MECHANISMS / "three_link.csv"
+EXAMPLE, TRAJECTORY = MECHANISMS / "three_link.toml", MECHANISMS / "three_link.csv"
+PAGE, ARM, FIGURE = "demo.html", "demo-arm.html", "demo.png"
+LOGS = {False: "demo-pd.mcap", True: "demo-feed-forward.mcap"}
 RATES = {"three_link.toml": "1 kHz", "three_link_10ms.toml": "10 ms"}
 FACTORS = (1.0, 0.5, 0.25)  # of the gains in the mechanism file, which follow the rule of codegen/control/gains.py
-FIGURE = BUILD / "demo.png"
 FLOOR = 1.0 / np.sqrt(12.0)  # rms of a position rounded to whole counts, counts
 
 
@@ -79,10 +81,11 @@ def scaled(gains: Gains, factor: float) -> Gains:
     return Gains(gains.ku * factor, gains.kv * factor, gains.ki * factor)
 
 
-def measure(case: Case) -> DemoRun:
-    """Build, run and reduce one case."""
+def measure(case: Case, log: Path | None = None) -> DemoRun:
+    """Build, run and reduce one case. log: RUN.mcap to write."""
     mechanism = case.mechanism
-    result = run(mechanism, Trajectory.load(TRAJECTORY, mechanism), feedforward=case.feedforward, out=case.folder)
+    result = run(mechanism, Trajectory.load(TRAJECTORY, mechanism), feedforward=case.feedforward, out=case.folder,
+                 log=log)
     return DemoRun(case, result.report(), tuple(j.name for j in mechanism.moving), result.good, result.tracking_rms,
                    result.tracking_max, *_curves(mechanism, result))
 
@@ -94,29 +97,72 @@ def _curves(mechanism: Mechanism, result: Result) -> tuple[NDArray[np.float64], 
     return record.seconds[moving] - record.seconds[moving.start], target, actual
 
 
-def cases() -> list[Case]:
-    return [Case(file, factor, ff) for file in RATES for factor in FACTORS for ff in (False, True)]
+def cases(sweep: bool) -> list[Case]:
+    """PD alone and feed-forward + PD at 1 kHz and full gains; sweep: at every rate and gain."""
+    rates, factors = (list(RATES), FACTORS) if sweep else ([EXAMPLE.name], FACTORS[:1])
+    return [Case(file, factor, ff) for file in rates for factor in factors for ff in (False, True)]
 
 
-def main() -> int:
-    """Run everything, print the table, draw the figure. Exit status 1 if a run was not good."""
-    began, console = time.monotonic(), Console()
-    try:
-        with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
-            outcomes = []
-            for outcome in pool.map(measure, cases()):
-                outcomes.append(outcome)
-                print(f"\r{len(outcomes)}/{len(cases())} runs", end="", file=sys.stderr, flush=True)
-        print(file=sys.stderr)
-    except (BadInput, Refused) as error:
-        print(f"\ndemo: {error}", file=sys.stderr)
-        return 1
-    console.print(tracking_table(outcomes), run_table(outcomes))
-    for line in summary(outcomes):
-        console.print(line)
-    draw(outcomes, FIGURE)
-    console.print(f"figure: {FIGURE}; {time.monotonic() - began:.0f} s")
-    return 0 if all(outcome.good for outcome in outcomes) else 1
+@dataclass(frozen=True)
+class Demonstration:
+    """All runs, and the files that were written."""
+
+    outcomes: list[DemoRun]
+    files: list[Path]
+
+    @property
+    def good(self) -> bool:
+        return all(outcome.good for outcome in self.outcomes)
+
+    def data(self) -> dict[str, Any]:
+        """As the JSON object of `femtorque demo`."""
+        return {"files": self.files, "runs": [
+            {"tick": RATES[o.case.file], "gains": o.case.factor} | o.result for o in self.outcomes]}
+
+    def renderable(self) -> Group:
+        words = [*summary(self.outcomes), "", *map(str, self.files)]
+        return Group(tracking_table(self.outcomes), run_table(self.outcomes), *map(Text, words))
+
+
+def demonstrate(folder: Path, *, sweep: bool = False, page: bool = False, force: bool = False,
+                on_progress: Callable[[int, int, str], None] = lambda done, total, what: None) -> Demonstration:
+    """Copy the example into a folder, play it, and write what is asked for there: sweep adds rates, gains and their
+    figure; page the logs of both runs and their pages. Raises BadInput for a file that would be lost, before anything
+    is played, and Refused as building does."""
+    copies = [_copied(path, folder) for path in (EXAMPLE, TRAJECTORY)]
+    written = [folder / name for name in (*([FIGURE] if sweep else []), *([PAGE, ARM, *LOGS.values()] if page else []))]
+    kinds = {".png": output.picture("demo"), ".html": output.page("plot")}
+    for path in written:
+        if path.suffix == ".mcap":
+            logs.claim_log(path, force)
+        else:
+            output.claim(path, kinds[path.suffix], force)
+    wanted = cases(sweep)
+    logged = [folder / LOGS[case.feedforward] if page and case in cases(False) else None for case in wanted]
+    outcomes: list[DemoRun] = []
+    on_progress(0, len(wanted), "runs")
+    with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for outcome in pool.map(measure, wanted, logged):
+            outcomes.append(outcome)
+            on_progress(len(outcomes), len(wanted), "runs")
+    if sweep:
+        draw(outcomes, folder / FIGURE)
+    if page:
+        both = [(folder / name, logs.read(folder / name)) for name in LOGS.values()]
+        compare.write(compare.compared(both), folder / PAGE, force)
+        report.write(both[-1][1], folder / ARM, force)
+    return Demonstration(outcomes, copies + written)
+
+
+def _copied(example: Path, folder: Path) -> Path:
+    """The copy of an example in a folder. Raises BadInput if another file of its name is there."""
+    copy = folder / example.name
+    if copy.exists() and copy.read_bytes() != example.read_bytes():
+        raise BadInput(copy, "file", None, "is there already and is not the example, so it is never replaced",
+                       "run the demo in another folder")
+    if not copy.exists():
+        output.write_text(copy, example.read_text(encoding="utf-8"))
+    return copy
 
 
 def pairs(outcomes: Iterable[DemoRun]) -> list[tuple[DemoRun, DemoRun]]:
@@ -189,8 +235,8 @@ def draw(outcomes: list[DemoRun], path: Path) -> None:
         upper.grid(alpha=0.3)
     _sweep(grid[0, 2], grid[1, 2], outcomes)
     figure.suptitle("Three-link arm on the virtual board: PD against feed-forward + PD, same gains, friction on")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    with output.replacing(path) as part:
+        figure.savefig(part, dpi=110, metadata=output.drawn_by(path, "demo"))
 
 
 def _sweep(errors: Axes, ratios: Axes, outcomes: list[DemoRun]) -> None:
@@ -213,7 +259,3 @@ def _sweep(errors: Axes, ratios: Axes, outcomes: list[DemoRun]) -> None:
         axes.set_xticks(FACTORS, [f"{factor:g}" for factor in FACTORS])
         axes.minorticks_off()
         axes.grid(alpha=0.3)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -115,8 +115,9 @@ def closed_loops() -> None:
 
 def three_link() -> None:
     """`make demo`."""
-    assert demo.main() == 0
-    shutil.copy(demo.FIGURE, HERE / "three_link.png")
+    with tempfile.TemporaryDirectory() as folder:
+        assert demo.demonstrate(Path(folder), sweep=True).good
+        shutil.copy(Path(folder) / demo.FIGURE, HERE / "three_link.png")
 
 
 def push() -> None:

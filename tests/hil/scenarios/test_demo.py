@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import shutil
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from femtorque.codegen.common.errors import BadInput
 from femtorque.hil.scenarios import demo
 
 
@@ -42,8 +44,9 @@ def test_tables_and_summary_fit_a_terminal_and_name_every_joint(outcomes):
 
 
 def test_the_sweep_covers_both_rates_three_gains_and_both_laws():
-    cases = demo.cases()
+    cases = demo.cases(sweep=True)
     assert len(cases) == len(set(cases)) == 12
+    assert demo.cases(sweep=False) == cases[:2]
     full, half = demo.Case("three_link.toml", 1.0, True).mechanism, demo.Case("three_link.toml", 0.5, True).mechanism
     for a, b in zip(full.moving, half.moving, strict=True):
         assert b.gains.ku == 0.5 * a.gains.ku and b.gains.kv == 0.5 * a.gains.kv
@@ -53,3 +56,26 @@ def test_the_figure_is_drawn(outcomes, tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "RATES", {"three_link_10ms.toml": "10 ms"})
     demo.draw(outcomes, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 20_000
+
+
+def test_the_demo_copies_its_example_plays_it_and_writes_pages(tmp_path, monkeypatch):
+    """And again, where its pages are there already."""
+    monkeypatch.chdir(tmp_path)
+    seen = []
+    done = demo.demonstrate(tmp_path, page=True, on_progress=lambda *at: seen.append(at[:2]))
+    assert done.good and seen == [(0, 2), (1, 2), (2, 2)]
+    assert all(path.is_file() for path in done.files) and len(done.files) == 6
+    text = (tmp_path / demo.PAGE).read_text(encoding="utf-8")
+    assert "demo-feed-forward tracked best" in text and "demo-pd was" in text
+    assert "<canvas" in (tmp_path / demo.ARM).read_text(encoding="utf-8")
+    with pytest.raises(BadInput, match="--force"):
+        demo.demonstrate(tmp_path, page=True)
+
+
+def test_a_file_of_the_examples_name_is_never_replaced(tmp_path):
+    (tmp_path / demo.EXAMPLE.name).write_text("mine")
+    with pytest.raises(BadInput, match="is there already and is not the example"):
+        demo.demonstrate(tmp_path)
+    assert (tmp_path / demo.EXAMPLE.name).read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
+    shutil.copy(demo.EXAMPLE, tmp_path)
+    assert demo._copied(demo.EXAMPLE, tmp_path) == tmp_path / demo.EXAMPLE.name

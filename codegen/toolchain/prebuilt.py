@@ -1,0 +1,49 @@
+"""Images of examples that a wheel brings, for a first look without a compiler for the chip.
+
+`python -m femtorque.codegen.toolchain.prebuilt` makes them, as `make wheel` does before it packs. They are not kept in
+the repository. An image is used only if it belongs to the very configuration that it is asked for (its digest), and
+only where there is no compiler.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from femtorque.codegen.common.firmware import MECHANISMS, PREBUILT
+from femtorque.codegen.emit.digest import COMPILER, IDENTITY, compiler_identity
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain.built import record
+from femtorque.codegen.toolchain.platformio import brought_in, build
+
+EXAMPLES = ("three_link", "four_bar", "openarm_like", "so101_sts")
+ALONE = ("three_link",)  # without feed-forward too: for `femtorque demo`
+
+
+def make() -> list[Path]:
+    """Make all anew, without what only debuggers read. Returns their folders. Raises Refused as building does."""
+    shutil.rmtree(PREBUILT, ignore_errors=True)
+    made = [_make(name, feedforward) for name in EXAMPLES for feedforward in (True, False)
+            if feedforward or name in ALONE]
+    (PREBUILT / IDENTITY).write_text(compiler_identity(), encoding="utf-8")
+    return made
+
+
+def _make(name: str, feedforward: bool) -> Path:
+    mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
+    with TemporaryDirectory(prefix="femtorque-") as folder:
+        built = build(mechanism, Path(folder), feedforward=feedforward)
+        out = brought_in(built.digest)
+        out.mkdir(parents=True)
+        subprocess.run([COMPILER.replace("gcc", "objcopy"), "--strip-debug", built.elf, out / built.elf.name],
+                       check=True)
+        shutil.copyfile(built.image, out / built.image.name)
+    record(out, built)
+    return out
+
+
+if __name__ == "__main__":
+    for folder in make():
+        print(folder)
