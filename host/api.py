@@ -16,8 +16,8 @@ from femtorque.codegen.verify.torque import Torque, motor_torque, torque
 from femtorque.codegen.wire.units import from_wire, to_wire
 from femtorque.host.plan import plan, waypoints
 from femtorque.host.record import log
-from femtorque.host.show import report as pages
 from femtorque.host.show.findings import Findings
+from femtorque.host.show.report import write
 
 
 class Mechanism(description.Mechanism):
@@ -103,5 +103,5 @@ def report(run: str | Path, page: str | Path | None = None, *, force: bool = Fal
     """
     what = log.read(Path(run))
     if page is not None:
-        pages.write(what, Path(page), force)
+        write(what, Path(page), force)
     return Findings(what).sentences

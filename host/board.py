@@ -17,13 +17,13 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, knots
 from femtorque.codegen.wire.names import flag, state_name
 from femtorque.codegen.wire.units import from_wire
-from femtorque.host.link import requests as lab
+from femtorque.host.link import requests
 from femtorque.host.link.clock import Clock
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import BAUD, Link
 from femtorque.host.link.ports import find, is_auto
 from femtorque.host.link.session import Session
-from femtorque.host.plan import plan as planning
+from femtorque.host.plan import plan
 from femtorque.host.plan.plan import SAME
 from femtorque.host.record.log import Log
 from femtorque.host.stream import preflight
@@ -98,18 +98,18 @@ class Board:
         if positions is not None:
             self.session.home(positions)
         elif rezero or not flag(self.session.status, "HOMED"):
-            lab.home(self.session, self._known())
+            requests.home(self.session, self._known())
         else:
-            lab.check_zeros(self.session, self._known())
+            requests.check_zeros(self.session, self._known())
 
     def jog(self, joint: str, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
         """Move one joint at a rate, rad/s or m/s, for so long, or until told otherwise; arming first if need be."""
         self.arm()
-        lab.jog(self.session, lab.joint_number(self._known(), joint), rate, seconds, until)
+        requests.jog(self.session, requests.joint_number(self._known(), joint), rate, seconds, until)
 
     def overlay(self, joint: str, ku: float = 1.0, kv: float = 1.0, ki: float = 1.0) -> None:
         """Multiply one joint's gains of the file, within the bounds of its [safety] gain_overlay."""
-        lab.overlay(self.session, lab.joint_number(self._known(), joint), ku, kv, ki)
+        requests.overlay(self.session, requests.joint_number(self._known(), joint), ku, kv, ki)
 
     def arm(self) -> None:
         """Outputs on, hold the pose measured now. Raises Refused with the board's reason."""
@@ -228,7 +228,7 @@ class Board:
         here = np.where(turning, here + 2 * np.pi * np.round((motion.positions[0] - here) / (2 * np.pi)), here)
         if np.max(np.abs(here - motion.positions[0])) <= SAME:
             return []
-        return [planning.straight(mechanism, here, motion.positions[0], APPROACH)]
+        return [plan.straight(mechanism, here, motion.positions[0], APPROACH)]
 
     def _play(self, ways: list[Trajectory], loop: int, how: dict[str, Any]) -> Outcome:
         """One way after the other, the last of them `loop` times. Raises Refused."""
@@ -261,4 +261,4 @@ class Board:
     def float(self, friction: int = 0, until: Callable[[], bool] = lambda: False) -> None:
         """Carry the arm's weight and `friction` per cent of its Coulomb friction until told otherwise; then hold it."""
         self.arm()
-        lab.float_arm(self.session, friction, until)
+        requests.float_arm(self.session, friction, until)

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from femtorque.codegen.board import chip as chips
-from femtorque.codegen.board.chip import Chip
+from femtorque.codegen.board.chip import Chip, Family
 from femtorque.codegen.board.thermistor import Thermistor
 from femtorque.codegen.mechanism.description import Mechanism
 
@@ -228,7 +227,7 @@ class Sense(Table):
 
 class BoardFile(Table):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$", max_length=15)]
-    chip: chips.Family
+    chip: Family
     package: Literal["UFBGA176"] | None = None
     hse_hz: Annotated[int, Field(ge=4_000_000, le=26_000_000)]
     lead: Annotated[int, Field(ge=0, le=2)]

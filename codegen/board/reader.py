@@ -18,8 +18,8 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from femtorque.codegen.board import chip as chips
 from femtorque.codegen.board.checks import check
+from femtorque.codegen.board.chip import Chip, family
 from femtorque.codegen.board.description import Board, BoardFile, Table
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.firmware import FIRMWARE
@@ -64,9 +64,9 @@ def read(path: Path) -> Board:
     return board
 
 
-def _chip(path: Path, file: BoardFile) -> chips.Chip:
+def _chip(path: Path, file: BoardFile) -> Chip:
     """In its package."""
-    chip = chips.family(file.chip)
+    chip = family(file.chip)
     if file.package is None:
         return chip
     if file.package not in chip.packages:

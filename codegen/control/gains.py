@@ -28,7 +28,7 @@ from femtorque.codegen.mechanism.description import Gains
 from femtorque.codegen.model.bodies import Body, Model
 from femtorque.codegen.model.loop_assembly import assemble
 from femtorque.codegen.model.mass_matrix import mass_matrix
-from femtorque.codegen.reference.flexible_mass import elastic_mass_matrix
+from femtorque.codegen.reference.flexible_mass import flexible_mass_matrix
 
 Array = NDArray[np.float64]
 
@@ -127,7 +127,7 @@ class SampledLoop:
         moves = np.broadcast_to(np.eye(model.n), masses.shape)
         K = C = np.zeros(())
         if model.mechanism.flexible:
-            masses, K, C = elastic_mass_matrix(model, poses)
+            masses, K, C = flexible_mass_matrix(model, poses)
             driven = [i for i, joint in enumerate(model.mechanism.moving) if not joint.elastic]
             moves = np.broadcast_to(np.eye(masses.shape[-1])[driven], (len(poses), len(driven), masses.shape[-1]))
         if assembly.dependent:

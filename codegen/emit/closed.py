@@ -12,7 +12,7 @@ from textwrap import wrap
 import numpy as np
 
 from femtorque.codegen.common.templating import template
-from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.emit import step
 from femtorque.codegen.mechanism.description import Joint
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.loop_assembly import Assembly, assemble
@@ -59,7 +59,7 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
     intro = (PARTITION if partition else INTRO).format(passive=passive).splitlines()
     shared = [angle.members for angle in loop.angles]
     tree = step_of(model, shared)
-    files = step_source.rendered(model, tree, "tree", prefix)
+    files = step.rendered(model, tree, "tree", prefix)
     context = dict(
         name=model.mechanism.name,
         length=f"{assembly.length:.9g}",

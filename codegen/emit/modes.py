@@ -10,8 +10,7 @@ from typing import Any
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.templating import template
-from femtorque.codegen.emit import closed as loop_source
-from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.emit import closed, step
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.loop_assembly import assemble
@@ -33,29 +32,29 @@ def render(mechanism: Mechanism) -> dict[str, str]:
     for number, mode in enumerate(mechanism.modes):
         model = Model.of(in_mode(mechanism, mode.name))
         length = ramp(mechanism, mode.name)
-        closed = model.mechanism.constrained
+        looped = model.mechanism.constrained
         prefix = f"m{number}_"
-        own = (loop_source.render(model, prefix, length > 0) if closed
-               else step_source.rendered(model, step_of(model), "tree", prefix))
+        own = (closed.render(model, prefix, length > 0) if looped
+               else step.rendered(model, step_of(model), "tree", prefix))
         trig = own["ft_trig.h"]
         if files.setdefault("ft_trig.h", trig) != trig:
             raise BadInput(mechanism.source or mechanism.name, f"mode.{mode.name}", None,
                            "is planar and another mode is not: their steps do not fit together",
                            "give every mode a joint about another axis, or none")
         files |= {name: text for name, text in own.items() if name not in SHARED}
-        modes.append(_mode(mechanism, number, model, closed, length, [joint.name for joint in carried]))
+        modes.append(_mode(mechanism, number, model, looped, length, [joint.name for joint in carried]))
     starts = {joint.name: joint.start for joint in carried}
     context = dict(
         name=mechanism.name, modes=modes, closed=[mode for mode in modes if mode["closed"]],
         unramped=not any(mode["ramp"] for mode in modes), uses_changes=int(any(mode["changes"] for mode in modes)),
         ramp=max(1, *(mode["ramp"] for mode in modes)), position=POSITION, rate=RATE,
         units=[_unit(joint.type) for joint in mechanism.streamed],
-        carried=[loop_source.angle(starts[joint.name], joint) for joint in carried],
+        carried=[closed.angle(starts[joint.name], joint) for joint in carried],
     )
     sizes = [(len(Model.of(in_mode(mechanism, m.name)).mechanism.streamed), len(in_mode(mechanism, m.name).moving))
              for m in mechanism.modes]
     files["ft_model.h"] = template("ft_model.h").render(
-        name=mechanism.name, **step_source.sizes(mechanism, modes=sizes))
+        name=mechanism.name, **step.sizes(mechanism, modes=sizes))
     for name in ("ft_step.h", "ft_step.c"):
         files[name] = template(name.replace("step", "modes")).render(context)
     return files

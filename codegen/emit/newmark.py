@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.common.elementary import square
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.common.vectors import product
-from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.emit import step
 from femtorque.codegen.model.beam_element import joint_springs
 from femtorque.codegen.model.bodies import GROUND, Model
 from femtorque.codegen.model.kinematics import frame_to_axis
@@ -31,7 +31,7 @@ TERMS_SINGLE, TERMS_DOUBLE = 6, 13  # of the power series, to rounding at 1/4
 def render(model: Model) -> dict[str, str]:
     """{file name: text} of ft_model.h, ft_trig.h, ft_step.h and ft_step.c; the first two are those of every scheme."""
     context = _context(model)
-    return step_source.headers(model) | {
+    return step.headers(model) | {
         "ft_step.h": template("ft_newmark.h").render(context),
         "ft_step.c": template("ft_newmark.c").render(context),
     }

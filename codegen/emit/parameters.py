@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.common.elementary import square
 from femtorque.codegen.common.vectors import product
-from femtorque.codegen.emit import flexible as elastic_source
+from femtorque.codegen.emit import flexible
 from femtorque.codegen.emit.closed import LEAST, PACE
 from femtorque.codegen.emit.modes import POSITION, RATE
 from femtorque.codegen.emit.newmark import TERMS_DOUBLE
@@ -127,7 +127,7 @@ def _of_loops(model: Model) -> Iterable[Parameter]:
 def _of_beams(step: FlexibleStep) -> dict[str, tuple[Parameter, ...]]:
     """Places of the pieces; of flexible links the tables of ft_flexible.c, and the mass's moments along the link."""
     found: dict[str, tuple[Parameter, ...]] = {}
-    for row in elastic_source.tables(step):
+    for row in flexible.tables(step):
         title = row["title"]
         name, _, mode = title.partition(", ")
         found[name] = found.get(name, ()) + tuple(

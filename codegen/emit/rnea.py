@@ -19,8 +19,8 @@ from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.loop_assembly import Assembly, assemble
 from femtorque.codegen.model.modes import has_modes, in_mode
+from femtorque.codegen.step import c_text
 from femtorque.codegen.step.c_text import Block, Names, Printer, unit_of
-from femtorque.codegen.step.c_text import wrap as lines
 from femtorque.codegen.step.closed import LoopStep, allocation
 from femtorque.codegen.step.frames import Members
 from femtorque.codegen.step.instant import InstantTorque, InstantWeight
@@ -175,7 +175,7 @@ def _function(model: Model, form: type[InstantTorque], shared: list[Members], na
     frames = {j: i for i, j in enumerate(step.turning)}
     printed = Printer(step.graph, Names(units=[unit_of(b.prismatic) for b in model.bodies], whole="at", frames=frames),
                       made_of=[comment(rows) for rows in made_of(step)])
-    turns = [lines(f"turn[{i}] = ft_cos_sin({angle_of(step.tree, j, 'at')});") for j, i in frames.items()]
+    turns = [c_text.wrap(f"turn[{i}] = ft_cos_sin({angle_of(step.tree, j, 'at')});") for j, i in frames.items()]
     return Function(name, form is InstantTorque, what, turns, f"{step.length:.9g}", printed.blocks,
                     step.graph.inputs(), [], step.graph.cost())
 

@@ -6,38 +6,20 @@ from pathlib import Path
 
 from femtorque.codegen.board.description import Board
 from femtorque.codegen.common.output import GENERATED, claim, write_text
-from femtorque.codegen.control import constants as control_source
+from femtorque.codegen.control import constants
 from femtorque.codegen.emit import (
     board_header,
+    closed,
+    digest,
+    flexible,
+    library,
+    messages,
+    modes,
+    newmark,
     readme,
-)
-from femtorque.codegen.emit import (
-    closed as loop_source,
-)
-from femtorque.codegen.emit import digest as digest_module
-from femtorque.codegen.emit import (
-    flexible as elastic_source,
-)
-from femtorque.codegen.emit import (
-    library as library_source,
-)
-from femtorque.codegen.emit import (
-    messages as message_source,
-)
-from femtorque.codegen.emit import (
-    modes as modes_source,
-)
-from femtorque.codegen.emit import (
-    newmark as newmark_source,
-)
-from femtorque.codegen.emit import (
-    rnea as rnea_source,
-)
-from femtorque.codegen.emit import (
-    step as step_source,
-)
-from femtorque.codegen.emit import (
-    wrench as wrench_source,
+    rnea,
+    step,
+    wrench,
 )
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
@@ -49,12 +31,12 @@ from femtorque.codegen.step.scheme import model_of
 def step_sources(model: Model) -> dict[str, str]:
     """The inverse-dynamics step alone: ft_model.h, ft_step.h and ft_step.c in the scheme the mechanism asks for."""
     if model.mechanism.flexible:
-        return elastic_source.render(model)
+        return flexible.render(model)
     if has_modes(model.mechanism):
-        return modes_source.render(model.mechanism)
+        return modes.render(model.mechanism)
     if model.mechanism.constrained:
-        return loop_source.render(model)
-    source = newmark_source if model.mechanism.control.scheme == "newmark" else step_source
+        return closed.render(model)
+    source = newmark if model.mechanism.control.scheme == "newmark" else step
     return source.render(model)
 
 
@@ -67,13 +49,13 @@ def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
     loop); their digests differ. step: what step_sources gives, where it is at hand already.
     """
     files = _unsigned(mechanism, board, feedforward, step, pil)
-    return files | digest_module.render(mechanism, board, digest_module.digest(mechanism, files), pil)
+    return files | digest.render(mechanism, board, digest.digest(mechanism, files), pil)
 
 
 def identity(mechanism: Mechanism, board: Board | None, feedforward: bool = True,
              step: dict[str, str] | None = None, pil: bool = False) -> bytes:
     """The digest an image of this mechanism must carry, 32 bytes. Arguments as of `sources`."""
-    return digest_module.digest(mechanism, _unsigned(mechanism, board, feedforward, step, pil))
+    return digest.digest(mechanism, _unsigned(mechanism, board, feedforward, step, pil))
 
 
 def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step: dict[str, str] | None,
@@ -82,8 +64,8 @@ def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step
     supported(mechanism)
     model = model_of(mechanism)
     files = step_sources(model) if step is None else dict(step)
-    files |= control_source.render(mechanism, board, feedforward=feedforward)
-    files |= message_source.render(len(mechanism.streamed))
+    files |= constants.render(mechanism, board, feedforward=feedforward)
+    files |= messages.render(len(mechanism.streamed))
     if board is not None:
         files |= board_header.render(mechanism, board, pil)
     return files
@@ -113,20 +95,20 @@ def model_sources(model: Model) -> dict[str, str]:
     """All C of the model: the step, an external wrench where there are no loops, torques at an instant."""
     mechanism, files = model.mechanism, step_sources(model)
     if not mechanism.flexible and not mechanism.constrained:
-        files |= wrench_source.render(model)
-    return files | (rnea_source.units(mechanism) if mechanism.flexible else rnea_source.render(model))
+        files |= wrench.render(model)
+    return files | (rnea.units(mechanism) if mechanism.flexible else rnea.render(model))
 
 
-def _alone(mechanism: Mechanism, library: str | None) -> dict[str, str]:
+def _alone(mechanism: Mechanism, version: str | None) -> dict[str, str]:
     """{path: text} of the folder."""
     supported(mechanism)
     model = model_of(mechanism)
     files = model_sources(model)
-    words = readme.render(model, sorted(files), library is not None)
-    return (files if library is None else library_source.render(mechanism, files, library)) | words
+    words = readme.render(model, sorted(files), version is not None)
+    return (files if version is None else library.render(mechanism, files, version)) | words
 
 
 def _made(folder: Path) -> set[Path]:
     """What `generate` has written there."""
     return {path for path in folder.glob("ft_*.[ch]")
-            if path.is_file() and library_source.MADE in path.read_text(encoding="utf-8")}
+            if path.is_file() and library.MADE in path.read_text(encoding="utf-8")}

@@ -1,6 +1,6 @@
 """Read a mechanism file: TOML text -> checked tables -> Mechanism. One BadInput line on the first thing that is wrong.
 
-`mechanism_schema` says what each key may hold; this module says what the keys must be together: names that must
+`schema.py` says what each key may hold; this module says what the keys must be together: names that must
 exist, the tree, bodies that can exist, efforts that the motor can give, ticks that fit knots.
 """
 

@@ -132,7 +132,7 @@ def beam_shortening(length: float, mass: float, elements: int, shear: float = 0.
 
 
 @dataclass(frozen=True)
-class ElasticLink:
+class ModalLink:
     """A clamped beam in its modes. Shapes have unit modal mass, so modal coordinates are in m sqrt(kg).
 
     section (3,): inertia of the section about x, y, z beyond that of a slender beam, kg m^2; it turns with the hub.
@@ -181,7 +181,7 @@ class ElasticLink:
                 (9.0 / 35.0 * mass + 9.0 / 128.0 * own) / (l * l))
 
 
-def elastic_link(mechanism: Mechanism, link: Link) -> ElasticLink:
+def modal_link(mechanism: Mechanism, link: Link) -> ModalLink:
     """The modes of a link with `beam`. Raises BadInput where it is not a uniform beam, or bends in no plane."""
     beam = link.beam
     assert beam is not None
@@ -210,7 +210,7 @@ def elastic_link(mechanism: Mechanism, link: Link) -> ElasticLink:
     squares, shapes = modes(parts.K[2:, 2:], parts.M[2:, 2:])
     shapes = shapes * np.where(shapes[-2] < 0.0, -1.0, 1.0)
     low = np.vstack([np.zeros_like(shapes[:2]), shapes]) * (np.arange(shapes.shape[1]) < STRETCHED)
-    return ElasticLink(
+    return ModalLink(
         name=link.name, length=beam.length, mass=link.mass,
         section=np.array([around, aside, aside]),
         beta=product(parts.first[2:], shapes), gamma=product(parts.second[2:], shapes),

@@ -17,7 +17,7 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.vectors import product
 from femtorque.codegen.mechanism.description import BASE, Matrix, Mechanism, Vector
 from femtorque.codegen.model.bodies import GROUND, beyond, combine
-from femtorque.codegen.model.flexible_link import ElasticLink, elastic_link
+from femtorque.codegen.model.flexible_link import ModalLink, modal_link
 from femtorque.codegen.model.torsion import END, with_torsion
 
 SAME = 1e-9  # of what a tip carries: below this it is alike on all sides
@@ -36,7 +36,7 @@ class Piece:
     R0: Matrix
     p0: Vector
     joint: int | None
-    link: ElasticLink | None
+    link: ModalLink | None
     axis: Vector
     prismatic: bool
     mass: float
@@ -49,7 +49,7 @@ class Piece:
         return self.joint
 
     @property
-    def tip(self) -> ElasticLink:
+    def tip(self) -> ModalLink:
         assert self.link is not None
         return self.link
 
@@ -157,7 +157,7 @@ def flexible_tree(mechanism: Mechanism) -> FlexibleTree:
         if link.beam is not None:
             at, R, p = here
             tips[link.name] = piece(name=f"{link.name}'s tip", parent=at, R0=R, p0=p, joint=None,
-                                    link=elastic_link(mechanism, link), axis=np.array([0.0, 0.0, 1.0]), prismatic=False)
+                                    link=modal_link(mechanism, link), axis=np.array([0.0, 0.0, 1.0]), prismatic=False)
         elif here[0] != GROUND:
             at, R, p = here
             parts[at].append((link.mass, p + product(R, link.com), product(R, link.inertia, R.T)))

@@ -1,4 +1,4 @@
-"""Trajectories: rows of a file, quintic between them, knots for the wire. Other formats than CSV: trajectory_files.
+"""Trajectories: rows of a file, quintic between them, knots for the wire. Other formats than CSV: formats.py.
 
 Columns: `t` in s from 0, one of positions a moving joint (rad or m) and, where they are known, `<joint>.vel` and
 `<joint>.acc`. Joints that closed loops move have none. Of a mechanism with modes a column `mode` names the one that
@@ -22,8 +22,7 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import read_text
 from femtorque.codegen.common.nearest import hint, shown
 from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.codegen.motion import formats as trajectory_files
-from femtorque.codegen.motion import recorded
+from femtorque.codegen.motion import formats, recorded
 from femtorque.codegen.wire.units import to_wire
 
 Array = NDArray[np.float64]
@@ -73,7 +72,7 @@ class Trajectory:
         is there already: force replaces a motion that was written so, and nothing else."""
         begins = [t - 1e-9 for t, _ in self.modes]
         modes = [self.modes[i - 1][1] for i in np.searchsorted(begins, self.times, "right")] if self.modes else []
-        trajectory_files.write(Path(path), self.joints, self.times, self.positions, self.velocities, self.accelerations,
+        formats.write(Path(path), self.joints, self.times, self.positions, self.velocities, self.accelerations,
                                modes, force)
 
     def faster(self, factor: float) -> Trajectory:
@@ -216,8 +215,8 @@ def _spline(t: Array, q: Array) -> tuple[Array, Array]:
 def load(path: Path, mechanism: Mechanism) -> Trajectory:
     """Read and check a file against the mechanism's joints and their limits. Raises BadInput."""
     path = Path(path)
-    if path.suffix.lower() in trajectory_files.READERS:
-        trajectory = _imported(path, trajectory_files.read(path), mechanism)
+    if path.suffix.lower() in formats.READERS:
+        trajectory = _imported(path, formats.read(path), mechanism)
     else:
         trajectory = _csv(path, mechanism)
     check_limits(trajectory, mechanism)
@@ -267,7 +266,7 @@ def _of_arrays(mechanism: Mechanism, times: ArrayLike, positions: ArrayLike, vel
     return made
 
 
-def _imported(path: Path, rows: trajectory_files.Rows, mechanism: Mechanism) -> Trajectory:
+def _imported(path: Path, rows: formats.Rows, mechanism: Mechanism) -> Trajectory:
     """Rows in the mechanism's order, or by name."""
     wanted = [joint.name for joint in mechanism.streamed]
     names = rows.joints or tuple(wanted)
@@ -290,7 +289,7 @@ def _imported(path: Path, rows: trajectory_files.Rows, mechanism: Mechanism) -> 
     if rows.qd is None:
         return from_rows(wanted, rows.t, q, source=path)
     qd = rows.qd[:, order]
-    qdd = trajectory_files.cubic_accelerations(rows.t, q, qd) if rows.qdd is None else rows.qdd[:, order]
+    qdd = formats.cubic_accelerations(rows.t, q, qd) if rows.qdd is None else rows.qdd[:, order]
     return from_rows(wanted, rows.t, q, qd, qdd, path)
 
 

@@ -36,7 +36,7 @@ from femtorque.codegen.model.beam_element import joint_springs, joint_stiffness
 from femtorque.codegen.model.bodies import GROUND, Model
 from femtorque.codegen.model.kinematics import Pose, carried, joint_axes, joint_torque, levers, pose, velocities
 from femtorque.codegen.model.loop_assembly import SINGULAR, assemble
-from femtorque.codegen.reference.discrete_flexible import Elastic
+from femtorque.codegen.reference.discrete_flexible import Flexible
 from femtorque.codegen.reference.nodal import Nodal, between
 from femtorque.codegen.reference.rigid import newton_euler, nodal_momenta
 
@@ -307,9 +307,9 @@ class Discretisation:
     """start(q), step(q_next, u) -> tau: the form that is emitted for this model, of the streamed joints."""
 
     def __init__(self, model: Model) -> None:
-        self.form: Spatial | Planar | NewtonEuler | Nodal | Elastic | Closed
+        self.form: Spatial | Planar | NewtonEuler | Nodal | Flexible | Closed
         if model.mechanism.flexible:
-            self.form = Elastic(model)
+            self.form = Flexible(model)
         elif model.mechanism.constrained:
             self.form = Closed(model)
         elif model.scheme == "newton-euler":

@@ -1,6 +1,6 @@
 """The step of mechanisms with flexible links, written plainly: what ft_step computes, in float64 and global axes.
 
-Newton and Euler at the sample s_k, as discretisation.NewtonEuler, with what bends beside the joints' q (THEORY.md
+Newton and Euler at the sample s_k, as discrete.NewtonEuler, with what bends beside the joints' q (THEORY.md
 section 8): z, the modal coordinates of the flexible links and the positions of joints that nothing but a spring holds.
 The driven joints are prescribed, and their equations give their torques. The others are free of applied forces,
 
@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from femtorque.codegen.common.vectors import cross, dot
 from femtorque.codegen.model.beam_element import joint_stiffness
 from femtorque.codegen.model.bodies import GROUND, Model, rotation_axis
-from femtorque.codegen.model.flexible_link import ElasticLink
+from femtorque.codegen.model.flexible_link import ModalLink
 from femtorque.codegen.model.flexible_tree import FlexibleTree, Piece, flexible_tree
 from femtorque.codegen.model.kinematics import rotate, rotate_back
 
@@ -154,7 +154,8 @@ class Dynamics:
             here = Moving(parent.R @ piece.R0, parent.o + d, parent.w, parent.e, parent.carried(d))
             if piece.link is not None:
                 roots[i] = here
-                tips[i] = Tip.at(piece.tip, here, *(self._planes(i, part) for part in tip), self.tree.twists(i))
+                bend, velocities, accelerations = (self._planes(i, part) for part in tip)
+                tips[i] = Tip.at(piece.tip, here, bend, velocities, accelerations, self.tree.twists(i))
                 moving.append(tips[i].moving)
             else:
                 assert piece.joint is not None
@@ -307,16 +308,16 @@ class Dynamics:
         (wx, wy, wz), (ex, ey, ez) = (np.moveaxis(rotate_back(root.R, v), -1, 0) for v in (root.w, root.e))
         (y, _, z, _), (dy, _, dz, _) = (np.moveaxis(v, -1, 0) for v in (at, velocity))
         linear, square, shorter = link.curved(mass)
-        linear = linear + 1.2 / link.length**2 * moment[..., 0]
+        turning = linear + 1.2 / link.length**2 * moment[..., 0]
         bent, swing = y * y + z * z, y * dy + z * dz
         around = y * dz - z * dy + wx * bent
-        spin = linear * (wy * y + wz * z) - square * around
-        change = linear * (ey * y + ez * z + wy * dy + wz * dz) - square * (ex * bent + 2.0 * wx * swing)
+        spin = turning * (wy * y + wz * z) - square * around
+        change = turning * (ey * y + ez * z + wy * dy + wz * dz) - square * (ex * bent + 2.0 * wx * swing)
         _, ay, az = np.moveaxis(rotate_back(root.R, root.a), -1, 0)
         pulled = ay * y + az * z
-        rolling = np.stack([-change * z - 2.0 * spin * (dz + wx * y) - linear * around * wy
+        rolling = np.stack([-change * z - 2.0 * spin * (dz + wx * y) - turning * around * wy
                             - shorter * (2.0 * pulled * y + bent * ay), 0.0 * y,
-                            change * y + 2.0 * spin * (dy - wx * z) - linear * around * wz
+                            change * y + 2.0 * spin * (dy - wx * z) - turning * around * wz
                             - shorter * (2.0 * pulled * z + bent * az), 0.0 * y], axis=-1)
         by, beside, whirl = drawn_by(link.length, at), moved_by(moment), wy * wy + wz * wz
         drawn = dot(drawn_by(link.length, velocity), velocity)
@@ -340,7 +341,7 @@ class Dynamics:
         found, none = self.layout.tips[i], np.zeros(tip.shape[:-1])
         return [tip[..., found[plane].start + k] if plane in found else none for plane in "yz" for k in (0, 1)]
 
-    def _beam(self, i: int, link: ElasticLink, root: Moving, x: ModalMotion,
+    def _beam(self, i: int, link: ModalLink, root: Moving, x: ModalMotion,
               force: Array) -> tuple[Array, Array, Array]:
         """Force and moment (..., 3) that a flexible link takes at its root, in its axes, and its first moment. Fills in
         what its modes do."""
@@ -418,7 +419,7 @@ class Tip:
     twist: list[Array]
 
     @staticmethod
-    def at(link: ElasticLink, root: Moving, bend: list[Array], velocities: list[Array],
+    def at(link: ModalLink, root: Moving, bend: list[Array], velocities: list[Array],
            accelerations: list[Array], twists: bool) -> Tip:
         (y, sy, z, sz), (dy, dsy, dz, dsz), (ddy, ddsy, ddz, ddsz) = bend, velocities, accelerations
         sy, sz = np.clip(sy, -STEEPEST, STEEPEST), np.clip(sz, -STEEPEST, STEEPEST)
@@ -433,7 +434,7 @@ class Tip:
         e, between = e + cross(between, turn) + axis_z * ddsz[..., None], between + turn
         R, by = turned @ rotation_axis(EY, -sz), 1.0 / link.length
         twist = [twists * part for part in (by * sz, -(0.5 * sz + by * z), -by * sy, by * y - 0.5 * sy)]
-        velocity, acceleration = (sum(t * part for t, part in zip(twist, parts, strict=True))
+        velocity, acceleration = (np.sum([t * part for t, part in zip(twist, parts, strict=True)], axis=0)
                                   for parts in ((dy, dsy, dz, dsz), (ddy, ddsy, ddz, ddsz)))
         acceleration = acceleration + twists * (2.0 * by * (dy * dsz - dz * dsy) - dsy * dsz)
         turn = R[..., 0] * velocity[..., None]
@@ -453,7 +454,7 @@ def _moved(here: Moving, piece: Piece, q: Array, velocity: Array, acceleration: 
                   here.e + cross(here.w, axis * velocity) + axis * acceleration, here.a)
 
 
-class Elastic:
+class Flexible:
     """The step of a tree with flexible links and joints held by springs.
 
     Its unknowns z (Z,), at s_k: positions of the joints held by springs, rad or m, then modal coordinates, m sqrt(kg);
@@ -555,7 +556,7 @@ class Elastic:
         return tau[self.driven] + self.load * (q - self.load_rest)
 
     def torque(self, positions: Array, u: Array | None = None) -> Array:
-        """All steps of a motion at once, as discretisation.torque: from rest at its first sample."""
+        """All steps of a motion at once, as discrete.torque: from rest at its first sample."""
         self.start(positions[0])
         u = 0.5 * np.diff(positions, axis=0) if u is None else u
         return np.array([self.step(q, du) for q,

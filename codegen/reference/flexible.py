@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.motion import Motion
 from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference.discrete_flexible import Elastic
+from femtorque.codegen.reference.discrete_flexible import Flexible
 
 Array = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ def torque(model: Model, motion: Motion, ticks: int) -> tuple[Array, Array]:
     """t (ticks,), s, the middles of the first ticks of a motion from rest, and joint torques (ticks, n), N m or N."""
     t = (np.arange(-1, ticks + 1, dtype=float) + 0.5) * model.dt
     positions = motion.middles(ticks, model.dt) if isinstance(motion, Trajectory) else motion.at(t)[0]
-    return t[1:-1], Elastic(model, ITERATIONS).torque(positions)
+    return t[1:-1], Flexible(model, ITERATIONS).torque(positions)
 
 
 def exact(model: Model, motion: Motion, ticks: int) -> Array:
@@ -58,7 +58,7 @@ def bending(model: Model, motion: Motion, ticks: int) -> list[Bent]:
     return bends(step, np.hstack([z[:, :count] - step.rest[:count], z[:, count:]]))
 
 
-def bends(step: Elastic, z: Array) -> list[Bent]:
+def bends(step: Flexible, z: Array) -> list[Bent]:
     """The same of z (T, Z), stretches of springs from their rest, then modes, from the middle of the tick before the
     motion on."""
     model, count = step.model, len(step.springs)
@@ -85,10 +85,10 @@ def shapes(model: Model, motion: Motion, ticks: int) -> tuple[Array, dict[str, A
     return np.maximum(t, 0.0), links, springs
 
 
-def marched(model: Model, motion: Motion, ticks: int) -> tuple[Elastic, Array]:
+def marched(model: Model, motion: Motion, ticks: int) -> tuple[Flexible, Array]:
     """The step at the end of the first ticks of a motion from rest, and its unknowns (T, Z) at the middles of ticks,
     from the one before the motion on; fewer than ticks + 2 rows, the last of LOST, where they come off."""
-    step, dt = Elastic(model), model.dt
+    step, dt = Flexible(model), model.dt
     t = (np.arange(-1, ticks + 1, dtype=float) + 0.5) * dt
     positions = motion.middles(ticks, dt) if isinstance(motion, Trajectory) else motion.at(t)[0]
     step.start(positions[0])

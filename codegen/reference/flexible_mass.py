@@ -7,17 +7,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.mass_matrix import rotor_inertia
-from femtorque.codegen.reference.discrete_flexible import Elastic, ModalMotion
+from femtorque.codegen.reference.discrete_flexible import Flexible, ModalMotion
 
 Array = NDArray[np.float64]
 
 
-def elastic_mass_matrix(model: Model, q: ArrayLike) -> tuple[Array, Array, Array]:
+def flexible_mass_matrix(model: Model, q: ArrayLike) -> tuple[Array, Array, Array]:
     """M (..., n + N, n + N), K and C (n + N, n + N) at positions q (..., n), the links straight; rotors included.
 
     The coordinates are the n joints and the N modes: kg m^2 (kg for prismatic joints), and 1 for a mode.
     """
-    step, q = Elastic(model), np.asarray(q, float)
+    step, q = Flexible(model), np.asarray(q, float)
     n, N = step.tree.n, step.layout.size
     unit = np.eye(n + N)
     still, straight = np.zeros((n + N, n)), np.zeros((n + N, N))

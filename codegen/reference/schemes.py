@@ -13,7 +13,7 @@ from femtorque.codegen.model.kinematics import Conversion
 from femtorque.codegen.model.loop_assembly import Assembly, ClosedMotion, assemble
 from femtorque.codegen.model.modes import Later, has_modes, shares, stretches
 from femtorque.codegen.model.motion import Motion
-from femtorque.codegen.reference import flexible as elastic_reference
+from femtorque.codegen.reference import flexible
 from femtorque.codegen.reference.newmark import newmark_torque
 from femtorque.codegen.reference.rigid import accelerations, matrix_form, midpoint_torque, newton_euler, recursion
 
@@ -31,7 +31,7 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
         tau = _through_modes(model, motion, ticks, lambda part, own: torque(part, own[0], own[1], convert)[1])
         return (np.arange(ticks, dtype=float) + 0.5) * model.dt, tau
     if model.mechanism.flexible:
-        return elastic_reference.torque(model, motion, ticks)
+        return flexible.torque(model, motion, ticks)
     if model.mechanism.constrained:
         assembly = assemble(model, _near(model, motion))
         t, tau = _torque(model, ClosedMotion(assembly, motion), ticks, closed_form(assembly, convert))
@@ -49,7 +49,7 @@ def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
         return _through_modes(model, motion, len(np.asarray(t)), lambda part, own: exact(
             part, own[0], (np.arange(own[1]) + 0.5) * part.dt))
     if model.mechanism.flexible:
-        return elastic_reference.exact(model, motion, len(np.asarray(t)))
+        return flexible.exact(model, motion, len(np.asarray(t)))
     return of_streamed(model, *motion.at(t), near=_near(model, motion))
 
 

@@ -667,6 +667,7 @@ class FlexibleLink(Node):
         graph.block(f'Flexible link "{self.link.name}": march')
         free = {plane: self._free(plane) for plane in self.planes}
         led = self._led(drawn, total)
+        F: dict[str, tuple[Expr, ...]]
         if total is None:
             curved = self._curved()
             F = {plane: (curved.of(plane, ""), zero) for plane in self.planes}
@@ -735,7 +736,8 @@ class FlexibleLink(Node):
         change = (r @ Vec4(y.d, y.slope_d, z.d, z.slope_d)
                   + (2.0 * by * (y.velocity * z.slope_velocity - z.velocity * y.slope_velocity)
                      - y.slope_velocity * z.slope_velocity))
-        self.twist = Twist(graph.call(TURN_BY, f"r{name}x", angle), r)
+        cosine, sine = graph.call(TURN_BY, f"r{name}x", angle)
+        self.twist = Twist((cosine, sine), r)
         return (Vec3(w.x + velocity, w.y, w.z),
                 Vec3(e.x + change, e.y + w.z * velocity, e.z - w.y * velocity).bind(f"e{name}_x"))
 
@@ -887,14 +889,14 @@ class FlexibleLink(Node):
         forces = [F0[r] + tip.answer(r, d) for r in places]
         F = {plane: tuple(forces[2 * k:2 * k + 2]) for k, plane in enumerate(self.planes)}
         de, da = tip.change(d)
-        force = (s.final + s.inertia.answer(de, da)).bind(f"f{name}_d", f"n{name}_d")
+        load = (s.final + s.inertia.answer(de, da)).bind(f"f{name}_d", f"n{name}_d")
         if beyond:
             at_root = [SpatialForce(R.f, R.shift(self.arm).n.bind(f"R{n}_{r + 1}")) for r, R in enumerate(answers)]
             self.tip = replace(tip, forces=at_root)
-            return F, replace(s, force=force, given=SpatialForce.zero(graph))
+            return F, replace(s, force=load, given=SpatialForce.zero(graph))
         for child in self.children:
             child.correct(self._to_tip(de), self._to_tip(da))
-        return F, Load.of(force, ArticulatedInertia(s.inertia.kg, s.inertia.unit, s.inertia.C))
+        return F, Load.of(load, ArticulatedInertia(s.inertia.kg, s.inertia.unit, s.inertia.C))
 
     def _bends(self) -> tuple[Bend, Bend]:
         """In y and in z."""

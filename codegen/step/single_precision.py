@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.common.elementary import sin_cos
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.motion.random import DURATION, random_motion
-from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.reference import rigid
 from femtorque.codegen.reference.discrete import Planar, Spatial
 from femtorque.codegen.step.graph import Call, Const, Expr, Input, Place, Result, State, Store, Values
 from femtorque.codegen.step.newton_euler import NewtonEulerStep
@@ -149,6 +149,6 @@ def error_of_peak(model: Model, step: PlanarStep | SpatialStep | NewtonEulerStep
     positions = motion.middles(ticks, model.dt)[first : first + TICKS + 2]
     form = (Planar if isinstance(step, PlanarStep) else Spatial)(model)
     plain = form.torque(positions, 0.5 * np.diff(positions, axis=0))
-    peak = np.abs(reference.newton_euler(model, *motion.at(np.linspace(0.0, DURATION, PEAK_SAMPLES)))).max()
+    peak = np.abs(rigid.newton_euler(model, *motion.at(np.linspace(0.0, DURATION, PEAK_SAMPLES)))).max()
     error = np.abs(SinglePrecision(model, step, positions).torque() - plain).max()
     return float(error / peak) if error else 0.0

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.common.firmware import application
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.motion.trajectory import Knots
@@ -183,7 +183,7 @@ class CompiledPath:
 
 def _sources(mechanism: Mechanism, step: dict[str, str] | None) -> dict[str, str]:
     """The C files: emitted, the application's motion, and the loop over arrays."""
-    emitted = emit.sources(mechanism, None, step=step)
+    emitted = sources.sources(mechanism, None, step=step)
     files = {n: t for n, t in emitted.items() if n not in ("ft_digest.h", "ft_messages.c")}
     names = [f"{n}.{kind}" for n in SOURCES for kind in "ch"] + [f"{n}.h" for n in HEADERS]
     paths = application()

@@ -35,10 +35,10 @@ from femtorque.codegen.board.description import Board
 from femtorque.codegen.common.cache import kept, key_of
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.firmware import FIRMWARE, PREBUILT, application
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit import sources
 from femtorque.codegen.emit.digest import COMPILER, compiler_identity, digest
 from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.toolchain import stack_bound as stack
+from femtorque.codegen.toolchain import stack_bound
 from femtorque.codegen.toolchain.built import FOLDERS, PRODUCTS, BuildResult, existing, place, record
 from femtorque.codegen.toolchain.image_compiler import HERE, Failed, compile_image
 
@@ -68,7 +68,7 @@ def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -
                        f'write [board] use = "{boards.DEFAULT}"')
     board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
     channels.served(mechanism, board)
-    emitted = emit.sources(mechanism, board, feedforward=feedforward, pil=pil)
+    emitted = sources.sources(mechanism, board, feedforward=feedforward, pil=pil)
     identity = digest(mechanism, {name: text for name, text in emitted.items() if name != "ft_digest.h"})
     files = {f"src/emitted/{name}": text.encode() for name, text in emitted.items()}
     files |= {f"src/application/{name}": path.read_bytes() for name, path in application().items()}
@@ -307,7 +307,7 @@ def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> Bui
     if flash > chip.flash_bytes or ram > chip.ram_bytes:
         raise Refused(f"the image does not fit: flash {flash} of {chip.flash_bytes} bytes, RAM {ram} of "
                       f"{chip.ram_bytes} bytes")
-    need = stack.bound(stack.one_of_each(stack.read([built / CALL_GRAPH]), functions(elf)))
+    need = stack_bound.bound(stack_bound.one_of_each(stack_bound.read([built / CALL_GRAPH]), functions(elf)))
     if need.bytes > reserved:
         raise Refused(f"the stack may need {need.bytes} bytes and {reserved} are reserved: {' -> '.join(need.path)}")
     return BuildResult(name, board.name, digest, compiler_identity(), flash, ram, need.bytes, reserved,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit.sources import step_sources
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.flexible_tree import flexible_tree
 from femtorque.codegen.model.modes import AHEAD
@@ -184,7 +184,7 @@ class CompiledStep:
         self.model = model
         self.turns = Turns(model, precision)
         if sources is None:
-            sources = emit.step_sources(model)
+            sources = step_sources(model)
         self.ffi, self.lib = build(sources | {"ft_host.c": HOST_SOURCE}, cdef_of(precision), precision, LIGHTLY)
         self.state = self.lib.ft_host_state()
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.emit import step as step_source
-from femtorque.codegen.emit import wrench as wrench_source
+from femtorque.codegen.emit import step
+from femtorque.codegen.emit.wrench import moving_links, render
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.reference.wrench import Wrench, place
 from femtorque.codegen.toolchain.host_compiler import LIGHTLY, Precision, build
@@ -23,7 +23,7 @@ void ft_step_wrench(const ft_turn *q, uint32_t link, const ft_real *force, const
 
 def sources(model: Model) -> dict[str, str]:
     """{file name: text} of the wrench alone, with the headers that it needs."""
-    return step_source.headers(model) | wrench_source.render(model)
+    return step.headers(model) | render(model)
 
 
 def torque(model: Model, q: ArrayLike, wrench: Wrench, precision: Precision = "single") -> NDArray[np.float64]:
@@ -34,7 +34,7 @@ def torque(model: Model, q: ArrayLike, wrench: Wrench, precision: Precision = "s
     ffi, lib = build(sources(model), CDEF.format(real=real, bits=bits), precision, LIGHTLY)
     turns = Turns(model, precision)
     tau: NDArray[Any] = np.zeros((len(np.asarray(q)), model.n), turns.real)
-    link = list(wrench_source.moving_links(model)).index(wrench.link)
+    link = list(moving_links(model)).index(wrench.link)
     force, moment = (ffi.from_buffer("ft_real[]", x.astype(turns.real)) for x in (wrench.force, wrench.moment))
     for at, row in zip(turns.of(q), tau, strict=True):
         lib.ft_step_wrench(ffi.from_buffer("ft_turn[]", at), link, force, moment, ffi.from_buffer("ft_real[]", row))

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 
 from femtorque.codegen.board import fieldbus
-from femtorque.codegen.board import reader as board_module
+from femtorque.codegen.board import reader as boards
 from femtorque.codegen.board.levels import levels
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.control import constants as control_source
-from femtorque.codegen.control import heat
+from femtorque.codegen.control import constants, heat
 from femtorque.codegen.control.drives import placed
 from femtorque.codegen.control.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from femtorque.codegen.control.observer import observer_gains
@@ -38,9 +37,9 @@ from femtorque.codegen.model.motion import Motion
 from femtorque.codegen.model.supported import supported
 from femtorque.codegen.model.torsion import with_torsion
 from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference.discrete_flexible import STEEPEST, Elastic
+from femtorque.codegen.reference.discrete_flexible import STEEPEST, Flexible
 from femtorque.codegen.reference.flexible import LOST, bending
-from femtorque.codegen.reference.flexible_mass import elastic_mass_matrix
+from femtorque.codegen.reference.flexible_mass import flexible_mass_matrix
 from femtorque.codegen.reference.newmark import newmark_growth
 from femtorque.codegen.reference.rigid import newton_euler
 from femtorque.codegen.step.scheme import Chosen, chosen, scheme_of
@@ -247,7 +246,7 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
     """The board's lead in ticks. What it cannot do is refused; motors that are still missing are not."""
     if mechanism.board is None:
         return 0
-    board = board_module.load(mechanism.board.use)
+    board = boards.load(mechanism.board.use)
     driven = [j for j in mechanism.streamed if j.actuated]
     lacking = [f"joint.{j.name}.{part}" for part in ("motor", "encoder") for j in driven
                if j.drive is None and getattr(j, part) is None]
@@ -256,7 +255,7 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
                         f"{'is' if len(lacking) == 1 else 'are'} missing")
         return board.lead
     board_header.render(mechanism, board)
-    control_source.render(mechanism, board)
+    constants.render(mechanism, board)
     return board.lead
 
 
@@ -291,7 +290,7 @@ def passive_torque(assembly: Assembly) -> dict[str, float]:
 
 def _bending(model: Model, warnings: list[str]) -> None:
     """What bends too far at rest for deflections to be small."""
-    step, moving = Elastic(model), model.mechanism.moving
+    step, moving = Flexible(model), model.mechanism.moving
     q = np.array([moving[j].start for j in step.driven])
     z = step.sag(q)
     if np.abs(step.unsettled(q, z)).max(initial=0.0) > SETTLED:
@@ -331,7 +330,7 @@ def _beam_modes(model: Model) -> list[BeamMode]:
         return []
     tree = flexible_tree(model.mechanism)
     joints = tree.mechanism.moving
-    M, K, C = elastic_mass_matrix(model, np.array([joint.start for joint in joints]))
+    M, K, C = flexible_mass_matrix(model, np.array([joint.start for joint in joints]))
     bends = np.ix_(*2 * [[*(k for k, joint in enumerate(joints) if joint.elastic), *range(len(joints), len(K))]])
     from scipy.linalg import eigh  # noqa: PLC0415 (0.25 s, and few bend)
 
@@ -346,7 +345,7 @@ def _whirling(model: Model, warnings: list[str]) -> None:
     tree = flexible_tree(model.mechanism)
     joints = tree.mechanism.moving
     q = np.array([joint.start for joint in joints])
-    M, K, _ = elastic_mass_matrix(model, q)
+    M, K, _ = flexible_mass_matrix(model, q)
     n = len(joints)
     from scipy.linalg import eigvalsh  # noqa: PLC0415 (0.25 s, and few bend)
 
@@ -564,7 +563,7 @@ def _homing(model: Model, warnings: list[str]) -> None:
     pose, still = np.array([[j.start for j in joints]]), np.zeros((1, len(joints)))
     weight = np.abs(newton_euler(model, pose, still, still)[0])
     for i in sought:
-        effort = control_source.lab_row(model.mechanism, joints[i]).seek_torque
+        effort = constants.lab_row(model.mechanism, joints[i]).seek_torque
         if weight[i] + joints[i].friction.coulomb > effort:
             warnings.append(f"joint.{joints[i].name}.home.effort = {effort:.3g} does not carry the joint where it "
                             f"starts: "
@@ -573,7 +572,7 @@ def _homing(model: Model, warnings: list[str]) -> None:
 
 def _halt(mechanism: Mechanism) -> list[str]:
     """In words, what a debugger does that halts the processor: a line where the board's outputs stay on."""
-    board = board_module.load(mechanism.board.use) if mechanism.board else None
+    board = boards.load(mechanism.board.use) if mechanism.board else None
     if board is not None and mechanism.safety.cutoff is not None:
         return [f"a debugger that halts the processor of {board.name} leaves the servos' supply on, and the servos at "
                 f"their last duty: never halt it while they have power"]
@@ -587,7 +586,7 @@ def _halt(mechanism: Mechanism) -> list[str]:
 def _weak(mechanism: Mechanism, warnings: list[str]) -> set[str]:
     """Warn of joints of which gravity alone asks more than they give, somewhere in the ranges; their names."""
     driven = {j.name: j for j in mechanism.streamed if j.actuated and (j.motor or j.drive)}
-    efforts = {name: control_source.joint_constants(mechanism, j).effort for name, j in driven.items()}
+    efforts = {name: constants.joint_constants(mechanism, j).effort for name, j in driven.items()}
     found = overweight(mechanism, efforts)
     for name, load in found.items():
         unit = "N" if driven[name].type == "prismatic" else "N m"
@@ -604,12 +603,12 @@ def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> 
     """Peak and continuous torque of every motor on a board, in words; warns where gravity alone overloads one."""
     if mechanism.board is None:
         return []
-    board = board_module.load(mechanism.board.use)
+    board = boards.load(mechanism.board.use)
     lines: list[str] = []
     untold: list[str] = []
     weight = weights(mechanism)
     for joint in (j for j in mechanism.streamed if j.motor and j.actuated):
-        peak, unit = control_source.joint_constants(mechanism,
+        peak, unit = constants.joint_constants(mechanism,
                                                     joint).effort, "N" if joint.type == "prismatic" else "N m"
         good = heat.continuous(joint, board)
         if math.isinf(good):

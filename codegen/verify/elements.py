@@ -28,7 +28,7 @@ from femtorque.codegen.model.beam_element import (
     strain_displacement,
 )
 from femtorque.codegen.model.bodies import GROUND, Body, Model, placed_links
-from femtorque.codegen.model.flexible_link import beam_elements, elastic_link
+from femtorque.codegen.model.flexible_link import beam_elements, modal_link
 from femtorque.codegen.model.kinematics import accumulation, lambda_matrix, levers, offsets, pose
 from femtorque.codegen.model.loop_assembly import Assembly, assemble
 from femtorque.codegen.model.modes import has_modes, in_mode
@@ -251,7 +251,7 @@ def _names(model: Model, bodies: tuple[int, ...]) -> list[str]:
 
 def _beams(mechanism: Mechanism, name: str, dt: float) -> list[Beam]:
     link = mechanism.link(name)
-    planes, beam = elastic_link(mechanism, link).planes, link.beam
+    planes, beam = modal_link(mechanism, link).planes, link.beam
     assert beam is not None
     stiff = {plane: beam.EI["zy".index(plane)] for plane in planes}
     shear = beam.EI["zy".index(planes[0])] / beam.GA_s["zy".index(planes[0])]

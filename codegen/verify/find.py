@@ -20,7 +20,7 @@ from femtorque.codegen import emit
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.emit.parameters import METHOD, at_an_instant, beside, parameters
 from femtorque.codegen.emit.sources import model_sources
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.description import Link, Mechanism, Payload
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.modes import has_modes, in_mode
 from femtorque.codegen.step.c_text import LITERAL
@@ -144,7 +144,8 @@ class Search:
         found: list[dict[str, Any]] = []
         for name in parameter.origin:
             joints = [joint for joint in m.joints if joint.name == name]
-            bodies = [body for body in (*m.links, *m.payloads) if body.name == name]
+            bodies: list[Link | Payload] = [body for body in m.links if body.name == name]
+            bodies += [body for body in m.payloads if body.name == name]
             loops = [loop for loop in m.loops if loop.name == name]
             data: dict[str, Any] = {"name": name}
             for body in bodies:
@@ -167,7 +168,8 @@ class Search:
             SUM: f"{found.literal} is no parameter of one link alone: it is a sum over several, in which may be",
             METHOD: f"{found.literal} is a number of the method, the same for every mechanism",
         }[found.kind]
-        said, behind = [head], {}
+        said = [head]
+        behind: dict[str, dict[str, Any]] = {}
         for made in found.made:
             said.append(f"  {made}")
             for row in made.parameters:

@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.toolchain import stack_bound as stack
+from femtorque.codegen.toolchain import stack_bound
 from femtorque.codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, Precision, compiler, precision_flags
 from femtorque.codegen.toolchain.platformio import FORBIDDEN
 
@@ -94,9 +94,9 @@ def examine(sources: dict[str, str]) -> ChipObject:
                     if symbol.name:
                         (external if symbol["st_shndx"] == "SHN_UNDEF" else symbols).add(symbol.name)
         external -= symbols
-        graph = stack.read(sorted(folder.glob("*.ci")))
+        graph = stack_bound.read(sorted(folder.glob("*.ci")))
         graph.frames |= {copy: COPY_FRAME for copy in COPIES}
-        deepest, chain = max(stack.depth(graph, entry) for entry in ENTRIES if entry in graph.frames)
+        deepest, chain = max(stack_bound.depth(graph, entry) for entry in ENTRIES if entry in graph.frames)
     forbidden = sorted(s for s in symbols | external if FORBIDDEN.match(s))
     return ChipObject(flash, deepest, chain, tuple(sorted(external)), tuple(forbidden))
 

@@ -24,10 +24,9 @@ from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.loop_assembly import assemble
 from femtorque.codegen.model.modes import has_modes, schedule
 from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference import rigid as reference
-from femtorque.codegen.reference import schemes
+from femtorque.codegen.reference import rigid, schemes
 from femtorque.codegen.reference import wrench as external
-from femtorque.codegen.reference.discrete_flexible import STEEPEST, Elastic
+from femtorque.codegen.reference.discrete_flexible import STEEPEST, Flexible
 from femtorque.codegen.reference.flexible import LOST, Bent, bending, bends
 from femtorque.codegen.reference.wrench import Wrench
 from femtorque.codegen.step.scheme import model_of
@@ -114,14 +113,14 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
     if mechanism.flexible:
         _at_rest(model, trajectory)
         found = bending(model, trajectory, ticks) if step is None else bends(
-            Elastic(model), CompiledStep(model).bent(samples(model, trajectory, ticks)))
+            Flexible(model), CompiledStep(model).bent(samples(model, trajectory, ticks)))
         _within_theory(found)
         warnings = tuple(steep(found, trajectory))
     if has_modes(mechanism) and wrench is not None:
         raise BadInput("femtorque torque", "--wrench", wrench.link, "is not computed across modes",
                        "name one with --mode")
     if step is None:
-        t, tau = schemes.torque(model, trajectory, ticks, reference.recursion)
+        t, tau = schemes.torque(model, trajectory, ticks, rigid.recursion)
     else:
         given = (schedule(mechanism, trajectory.modes, ticks),) if has_modes(mechanism) else ()
         t = (np.arange(ticks, dtype=float) + 0.5) * model.dt

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.extras import installing
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit.sources import identity, step_sources
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.loop_assembly import ClosedMotion, assemble
@@ -33,14 +33,12 @@ from femtorque.codegen.model.modes import has_modes
 from femtorque.codegen.model.supported import supported
 from femtorque.codegen.motion.random import random_motion
 from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference import discrete as discretisation
-from femtorque.codegen.reference import pinocchio as pinocchio_rnea
-from femtorque.codegen.reference import rigid as reference
-from femtorque.codegen.reference import schemes
+from femtorque.codegen.reference import discrete, rigid, schemes
+from femtorque.codegen.reference.pinocchio import torque, version
 from femtorque.codegen.step.noise_floor import noise_floor
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify import objects as object_check
+from femtorque.codegen.verify import objects
 from femtorque.codegen.verify.objects import ChipObject, Compilation
 from femtorque.codegen.verify.torque import samples
 
@@ -355,8 +353,8 @@ def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: 
         raise BadInput("femtorque verify", "--mode", None, "is needed: the mechanism has several modes",
                        f"one of {names}")
     model = model_of(mechanism)
-    sources = emit.step_sources(model)
-    compiled = object_check.compilations(sources)
+    sources = step_sources(model)
+    compiled = objects.compilations(sources)
     single, double = (CompiledStep(model, precision, sources=sources) for precision in ("single", "double"))
     played = [(f"random motion {i + 1}", True, random_motion(mechanism, np.random.default_rng([seed, i])))
               for i in range(motions)]
@@ -364,8 +362,8 @@ def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: 
                for i, t in enumerate(trajectories)]
     on_chip = (lambda positions: chip(model, positions, sources)) if chip else None
     trials = tuple(_trial(model, name, own, motion, single, double, on_chip) for name, own, motion in played)
-    return Verification(mechanism, _digest(mechanism, sources), pinocchio_rnea.version(), compiled,
-                        object_check.examine(sources), trials)
+    return Verification(mechanism, _digest(mechanism, sources), version(), compiled,
+                        objects.examine(sources), trials)
 
 
 def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: CompiledStep, double: CompiledStep,
@@ -377,10 +375,10 @@ def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: Compi
     positions = samples(model, motion, ticks)
     t, matrix = schemes.torque(model, motion, ticks)
     if model.mechanism.control.scheme == "newmark":
-        plain = schemes.torque(model, motion, ticks, reference.recursion)[1]
+        plain = schemes.torque(model, motion, ticks, rigid.recursion)[1]
     else:
-        plain = discretisation.torque(model, positions)
-    own_rnea = model.mechanism.flexible or not pinocchio_rnea.version()
+        plain = discrete.torque(model, positions)
+    own_rnea = model.mechanism.flexible or not version()
     rnea = schemes.exact(model, motion, t) if own_rnea else _pinocchio(model, motion, t)
     return Trial(name, own, t, rnea, matrix, plain, double.torque(positions),
                  single.torque(positions), chip(positions) if chip else None, _floor(model, positions))
@@ -391,10 +389,10 @@ def _pinocchio(model: Model, motion: Trajectory, t: Array) -> Array:
     the loops have it."""
     mechanism = model.mechanism
     if not mechanism.constrained:
-        return pinocchio_rnea.torque(mechanism, *motion.at(t))
+        return torque(mechanism, *motion.at(t))
     assembly = assemble(model)
     q, qd, qdd = ClosedMotion(assembly, motion).at(t)
-    tau = pinocchio_rnea.torque(mechanism, q, qd, qdd)
+    tau = torque(mechanism, q, qd, qdd)
     shared = tau if mechanism.control.allocation == "partition" else assembly.allocate(q, tau)
     return shared[:, list(assembly.actuated)]
 
@@ -414,6 +412,6 @@ def _digest(mechanism: Mechanism, step: dict[str, str]) -> str:
     """Of the image; where its board or its motors are still missing, of what there is."""
     board = boards.load(mechanism.board.use) if mechanism.board else None
     try:
-        return emit.identity(mechanism, board, step=step).hex()
+        return identity(mechanism, board, step=step).hex()
     except BadInput:
-        return emit.identity(mechanism, None, step=step).hex()
+        return identity(mechanism, None, step=step).hex()

@@ -244,13 +244,13 @@ def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[
 
         return chip_step.torque, chip_wrench.torque
     from femtorque.codegen.reference import wrench
-    from femtorque.codegen.toolchain import wrench_library as compiled_wrench
+    from femtorque.codegen.toolchain import wrench_library
 
     if backend == "c":
         from femtorque.codegen.toolchain.step_library import CompiledStep
 
         return (lambda model, *motion: CompiledStep(model, precision or "single").torque(*motion),
-                lambda model, q, external: compiled_wrench.torque(model, q, external, precision or "single"))
+                lambda model, q, external: wrench_library.torque(model, q, external, precision or "single"))
     return None, wrench.torque
 
 
@@ -270,14 +270,14 @@ def generate(
     """
     from femtorque import __version__
     from femtorque.codegen.common.output import claim, write_text
-    from femtorque.codegen.emit import sources as emit
+    from femtorque.codegen.emit import sources
     from femtorque.codegen.mechanism.mjcf import mjcf as mjcf_of
     from femtorque.codegen.mechanism.reader import load_mechanism
 
     mechanism = load_mechanism(mech)
     text = mjcf_of(mechanism) if mjcf else None
     claim_folder(out, "library.json" if library else "ft_model.h", LIBRARY if library else GENERATED, force)
-    files = emit.generate(mechanism, out, force, __version__ if library else None)
+    files = sources.generate(mechanism, out, force, __version__ if library else None)
     if text is not None:
         claim(path := out / f"{mechanism.name}.xml", GENERATED, force)
         write_text(path, text)

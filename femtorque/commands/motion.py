@@ -67,9 +67,8 @@ def plan(
     from femtorque.codegen.verify.figures import check_format
     from femtorque.host.board import Board
     from femtorque.host.plan import figure as plan_figure
-    from femtorque.host.plan import flexible_plan, tip_file
+    from femtorque.host.plan import flexible_plan, repeat, tip_file
     from femtorque.host.plan import plan as planning
-    from femtorque.host.plan import repeat as repeating
     from femtorque.host.plan import waypoints as files
 
     mechanism = load_mechanism(mech)
@@ -103,7 +102,7 @@ def plan(
     found: flexible_plan.FlexiblePlan | planning.Plan
     draw: Callable[[Path], None]
     if again:
-        led = repeating.repeat(mechanism, waypoints, speed, reserve)
+        led = repeat.repeat(mechanism, waypoints, speed, reserve)
         found, draw = led, lambda path: plan_figure.draw(path, mechanism, led)
     elif flexible:
         bent = flexible_plan.make(mechanism, waypoints, ends=ends, begin=begin, speed=speed, tip_point=tip)

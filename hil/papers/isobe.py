@@ -16,9 +16,7 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.kinematics import pose
 from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference import newmark
-from femtorque.codegen.reference import pinocchio as pinocchio_rnea
-from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.reference import newmark, pinocchio, rigid
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.codegen.verify.torque import torque
 from femtorque.hil.papers.finding import Finding, Number, Picture, canvas, label, picture, within
@@ -40,9 +38,9 @@ def example(name: str) -> tuple[Mechanism, Trajectory]:
 
 def newton_euler(mechanism: Mechanism, motion: Trajectory, t: Array) -> tuple[Array, str]:
     """Torques (N, n) of the motion at t by an oracle that shares nothing with the scheme, and its name."""
-    if version := pinocchio_rnea.version():
-        return pinocchio_rnea.torque(mechanism, *motion.at(t)), f"rnea of Pinocchio {version}"
-    return reference.newton_euler(Model.of(mechanism), *motion.at(t)), "the project's own Newton-Euler (no Pinocchio)"
+    if version := pinocchio.version():
+        return pinocchio.torque(mechanism, *motion.at(t)), f"rnea of Pinocchio {version}"
+    return rigid.newton_euler(Model.of(mechanism), *motion.at(t)), "the project's own Newton-Euler (no Pinocchio)"
 
 
 def eight_link(short: bool) -> Finding:
@@ -77,8 +75,8 @@ def eight_link(short: bool) -> Finding:
 def _newmark(model: Model, motion: Trajectory) -> tuple[Array, Array]:
     """Torques by the paper's scheme and by the oracle at the sampled instants."""
     t = np.arange(round(motion.duration / model.dt) + 1, dtype=float) * model.dt
-    start = reference.accelerations(model, *motion.at(0.0))
-    tau = newmark.newmark_torque(model, motion.at(t)[0], start, *NEWMARK, reference.recursion)
+    start = rigid.accelerations(model, *motion.at(0.0))
+    tau = newmark.newmark_torque(model, motion.at(t)[0], start, *NEWMARK, rigid.recursion)
     return tau, newton_euler(model.mechanism, motion, t)[0]
 
 

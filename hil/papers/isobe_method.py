@@ -20,8 +20,7 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.kinematics import Levers, joint_torque_matrix, levers, nodal_forces, pose
 from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference import pinocchio as pinocchio_rnea
-from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.reference import pinocchio, rigid
 from femtorque.codegen.verify.elements import Bar, RigidLink, elements_of
 from femtorque.codegen.verify.elements_tables import FREEDOMS, load_names
 from femtorque.hil.papers.finding import Finding, Picture, Table, canvas, picture, within
@@ -38,7 +37,7 @@ def method(short: bool) -> Finding:
     motion = Trajectory.load(MECHANISMS / "three_link.csv", mechanism)
     link = elements_of(mechanism).links[0]
     model, q, qd, qdd = Model.of(mechanism), *(x[None] for x in motion.at(INSTANT * motion.duration))
-    loads = reference.accelerations(model, q, qd, qdd)
+    loads = rigid.accelerations(model, q, qd, qdd)
     at = pose(model, q)
     arms = levers(model, at)
     matrix = joint_torque_matrix(model, at.R[0], Levers(arms.com[0], arms.joint[0]))
@@ -52,7 +51,7 @@ def method(short: bool) -> Finding:
                float(np.abs(near.stiffness[3:6]).max() / np.abs(near.stiffness).max()), 0.0, "a hinge",
                "of the largest"),
         within("[L][T]{P} at one instant of the motion", _gap(tau, mechanism, q, qd, qdd), 1e-10,
-               "rnea of Pinocchio" if pinocchio_rnea.version() else "the project's own recursion"),
+               "rnea of Pinocchio" if pinocchio.version() else "the project's own recursion"),
     )
     rows = tuple((name, *(f"{x:.4g}" if abs(x) > 1e-12 else "0" for x in row))
                  for name, row in zip(("Nx", "Ny", "Nz"), link.matrix, strict=True))
@@ -66,8 +65,8 @@ def method(short: bool) -> Finding:
 
 
 def _gap(tau: Array, mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> float:
-    exact = (pinocchio_rnea.torque(mechanism, q, qd, qdd)[0] if pinocchio_rnea.version()
-             else reference.newton_euler(Model.of(mechanism), q, qd, qdd)[0])
+    exact = (pinocchio.torque(mechanism, q, qd, qdd)[0] if pinocchio.version()
+             else rigid.newton_euler(Model.of(mechanism), q, qd, qdd)[0])
     return float(np.max(np.abs(tau - exact)) / np.max(np.abs(exact)))
 
 
@@ -117,7 +116,7 @@ def _matrix(axes: Axes, matrix: Array, title: str) -> None:
     axes.figure.colorbar(shown, ax=axes, shrink=0.8)
 
 
-def _forces_picture(origins: Array, arms: Array, loads: reference.NodalState, tau: Array) -> Picture:
+def _forces_picture(origins: Array, arms: Array, loads: rigid.NodalState, tau: Array) -> Picture:
     """Nodal forces at the centres of gravity, the moments that they make, and the torques at the joints."""
     figure = canvas(9.0, 4.6)
     axes = figure.subplots()

@@ -22,22 +22,12 @@ from femtorque.codegen.common.output import check_place, claim, write_text
 from femtorque.codegen.common.output import page as page_of
 from femtorque.codegen.common.templating import template
 from femtorque.hil.papers import (
-    chapter as figures_chapter,
-)
-from femtorque.hil.papers import (
-    closed as figures_closed,
-)
-from femtorque.hil.papers import (
-    isobe as figures_isobe,
-)
-from femtorque.hil.papers import (
-    isobe_method as figures_method,
-)
-from femtorque.hil.papers import (
-    plexus as figures_plexus,
-)
-from femtorque.hil.papers import (
-    tsujita as figures_tsujita,
+    chapter,
+    closed,
+    isobe,
+    isobe_method,
+    plexus,
+    tsujita,
 )
 from femtorque.hil.papers.finding import Finding
 
@@ -118,87 +108,87 @@ _WALL = ("The printed start (0.7, 0.7) is 0.990 m from the base, out of reach if
 
 SUBJECTS = (
     Subject("isobe-figs-1-3", "isobe", "Figs 1 to 3, 6", "Element, link, nodal forces, control system",
-            figures_method.method,
+            isobe_method.method,
             "The paper draws them without numbers: those of the first link of the three-link arm are computed, with a "
             "nominal section.", ("femtorque elements mechanisms/three_link.toml upper",)),
-    Subject("isobe-fig-4", "isobe", "Fig. 4", "Joint torques of an eight-link mechanism", figures_isobe.eight_link,
+    Subject("isobe-fig-4", "isobe", "Fig. 4", "Joint torques of an eight-link mechanism", isobe.eight_link,
             "The target trajectory is printed as a picture only: a seventh-order motion of 1.0 s is used. Links as "
             "uniform rods.",
             ("femtorque torque mechanisms/eight_link.toml mechanisms/eight_link.csv -o torque.csv [--backend c]",)),
     Subject("isobe-fig-5", "isobe", "Fig. 5", "Joint torques of a 6-DOF arm that carries 5.0 kg along a straight line",
-            figures_isobe.six_joints,
+            isobe.six_joints,
             "The arm is that of Vukobratovic and Potkonjak, whose numbers are not printed: an arm of the same kind is "
             "used, on a "
             "line that is straight, where the paper's is approximately so. Its curves can therefore not be laid over "
             "the paper's.",
             ("femtorque torque mechanisms/six_axis_line.toml mechanisms/six_axis_line.csv -o torque.csv",)),
     Subject("isobe-figs-7-8", "isobe", "Figs 7, 8 and the calculation time",
-            "Control experiment on a three-link arm: PD against feed-forward + PD", figures_isobe.three_link,
+            "Control experiment on a three-link arm: PD against feed-forward + PD", isobe.three_link,
             "Neither the arm nor its motion is printed in numbers: a buildable arm is used. The plant is simulated; "
             "the image, "
             "its serial link and the host are the real ones. `make demo` also shows it at the paper's 10 ms.",
             ("femtorque hil mechanisms/three_link.toml mechanisms/three_link.csv [--no-feedforward] [--fault F]",)),
     Subject("isobe-eq-16", "isobe", "Eq. 16", "Closed loops: PD, the paper's partition, the force at the cut",
-            figures_closed.closed_loops,
+            closed.closed_loops,
             "The paper states the partition of [L] into branches and shows no closed mechanism: seven are chosen. It "
             "leaves no "
             "force at the cut, so that its torques depend on where the loop is cut; completed, they do not.",
             ("femtorque hil mechanisms/four_bar.toml mechanisms/four_bar.csv [--no-feedforward]",)),
     Subject("isobe-eq-16-modes", "isobe", "Eq. 16, changed in motion",
             "Grasp, carry and release; pick up; change of foot",
-            figures_closed.changing, "The paper has no such motion: two arms, a single one and a biped are chosen.",
+            closed.changing, "The paper has no such motion: two arms, a single one and a biped are chosen.",
             ("femtorque hil mechanisms/two_arm_grasp.toml mechanisms/two_arm_grasp.csv",)),
-    Subject("plexus-fig-1", "plexus", "Fig. 1", "Reduction of a solid into 4 nodal masses", figures_plexus.reduction,
+    Subject("plexus-fig-1", "plexus", "Fig. 1", "Reduction of a solid into 4 nodal masses", plexus.reduction,
             "Nothing differs; thin solids, which the paper leaves out, are given a least thickness.",
             own_data=False),
     Subject("plexus-fig-2", "plexus", "Fig. 2", "Definition of a mechanism and of its surrounding elements", None,
             "a drawing, not a result: hil/plant/articulated/elements.py is what it draws"),
     Subject("plexus-flexible-arm", "plexus", "Fig. 3 in the text (not printed)",
             "Flexible arm with servo-controlled rotation",
-            figures_plexus.flexible_arm, "No numbers are printed: the beam is that of Tsujita et al., uniform."),
+            plexus.flexible_arm, "No numbers are printed: the beam is that of Tsujita et al., uniform."),
     Subject("plexus-fig-3", "plexus", "Fig. 3 (4 in the text)",
             "Manipulator with three axes of rotation: five solids, three motors",
-            figures_plexus.three_axes,
+            plexus.three_axes,
             "The paper prints a picture; the benchmark's data (Wittenburg and Wolz 1985) are not in it. Dimensions "
             "are chosen. "
             "The pedestal stands on the ground and the gripper is screwed on, so three solids move."),
     Subject("plexus-fig-4", "plexus", "Fig. 4 (5 in the text)",
             "Simulation of an industrial robot: motors and servos optimised",
-            figures_plexus.industrial_robot,
+            plexus.industrial_robot,
             "The paper prints a picture and no numbers: dimensions, objective and constraints are chosen and stated "
             "(hil/scenarios/industrial_robot.toml, hil/scenarios/design.py)."),
     Subject("plexus-plant", "plexus", "the explicit cycle", "Energy drift, order of convergence and real-time factor",
-            figures_plexus.accuracy, "The paper says that it was verified and prints nothing of it."),
+            plexus.accuracy, "The paper says that it was verified and prints nothing of it."),
     Subject("plexus-contact", "plexus", "mechanisms", "Contact of an arm that a board drives", None,
             "not a figure of the paper: `femtorque hil --scenario push` has a board's arm push a box in MuJoCo; the "
             "arm at the wall (Tsujita, below) presses on it"),
     Subject("chapter-two-link", "chapter", "Two-link planar arm",
             "Newton-Euler, Lagrange's closed form and FEM side by side",
-            figures_chapter.two_link,
+            chapter.two_link,
             "Nothing differs: the chapter prints formulas and no numbers, so masses and lengths are chosen.",
             ("femtorque torque mechanisms/two_link.toml mechanisms/two_link.csv -o torque.csv",), own_data=False),
     Subject("tsujita-slew", "tsujita", "what Figs 2 to 4 rest on", "The single flexible link, turned by 60 degrees",
-            figures_tsujita.slew,
+            tsujita.slew,
             "Not a figure of the paper: its beam alone, with a point mass for the hand, where only the "
             "boundary-value motion is at stake.",
             ("femtorque plan mechanisms/flexible_link.toml WAYPOINTS -o motion.csv",)),
     Subject("tsujita-spin-up", "tsujita", "what Figs 2 to 4 rest on", "The same link spun up past its first frequency",
-            figures_tsujita.spin_up,
+            tsujita.spin_up,
             "Not of the paper: the test by which Kane, Ryan and Banerjee (1987) showed that a turning beam stiffens."),
     Subject("tsujita-table-1", "tsujita", "Table 1", "Natural frequencies of link 2", None,
             "cannot be reproduced: the six printed frequencies followed from none of about 790 readings of the "
             "printed data; R_1, "
             "the split of the mass and the stiffness of joint 3 are not given."),
-    Subject("tsujita-fig-2", "tsujita", "Fig. 2", "Force on the surface, t_f = 0.5 s", figures_tsujita.force, _WALL,
+    Subject("tsujita-fig-2", "tsujita", "Fig. 2", "Force on the surface, t_f = 0.5 s", tsujita.force, _WALL,
             ("femtorque plan mechanisms/wall_arm.toml mechanisms/wall_arm_path.csv --ends static -o motion.csv",)),
     Subject("tsujita-fig-3", "tsujita", "Fig. 3", "Force error over the time of the motion",
-            figures_tsujita.force_error, _WALL),
+            tsujita.force_error, _WALL),
     Subject("tsujita-path", "tsujita", "the printed path", "Force error along the path as printed, from (0.7, 0.7)",
-            figures_tsujita.printed_path,
+            tsujita.printed_path,
             "Table 1 gives 0.400 m beside EI: read as the beam alone, with the hand beyond it, the arm reaches 1.0 m. "
             "The length of the hand (0.1 m here, 0.09 m at least), the split of the mass, the stiffness of joint 3, "
             "the damping and the contact law stay unprinted."),
-    Subject("tsujita-fig-4", "tsujita", "Fig. 4", "Stick diagram of the manipulator", figures_tsujita.sticks, _WALL),
+    Subject("tsujita-fig-4", "tsujita", "Fig. 4", "Stick diagram of the manipulator", tsujita.sticks, _WALL),
 )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.choose import Plant, plant_of
 from femtorque.hil.play.connect import session_with
@@ -29,7 +29,7 @@ def virtual_board(mechanism: Mechanism | str | Path, plant: Plant | None = None)
     """
     if not isinstance(mechanism, Mechanism):
         mechanism = load_mechanism(mechanism)
-    built = build.build(mechanism, folder(mechanism, feedforward=True))
+    built = platformio.build(mechanism, folder(mechanism, feedforward=True))
     with VirtualBoard(built.elf, mechanism, plant or plant_of(mechanism)) as chip:
         chip.brakes = True
         session = session_with(chip)

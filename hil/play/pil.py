@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.board import channels
-from femtorque.codegen.board import reader as board_file
+from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, check_limits, check_streamable, knots
@@ -51,7 +51,7 @@ class Relay:
     def __init__(self, device: Device, mechanism: Mechanism, plant: Plant, tag: int, wall: Clock | None = None) -> None:
         assert mechanism.board is not None
         self.mechanism, self.plant = mechanism, wired(plant)
-        self.board = board_file.load(mechanism.board.use)
+        self.board = boards.load(mechanism.board.use)
         self.joints = channels.served(mechanism, self.board)
         self.dt = 1.0 / mechanism.control.rate_hz
         self.bus_voltage = mechanism.board.bus_voltage

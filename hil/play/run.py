@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.motion.trajectory import Knots, Trajectory, check_limits, check_streamable, knots
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.toolchain.path_library import CompiledPath
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.codec import Codec, FrameReader, Status
@@ -186,7 +186,7 @@ def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = Tru
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
     check_limits(trajectory, mechanism)
     check_streamable(trajectory, mechanism)
-    built = build.build(mechanism, out or folder(mechanism, feedforward), feedforward=feedforward)
+    built = platformio.build(mechanism, out or folder(mechanism, feedforward), feedforward=feedforward)
     plant = plant or plant_of(mechanism)
     with VirtualBoard(built.elf, mechanism, plant) as board:
         board.brakes = True
@@ -201,7 +201,7 @@ def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], unti
     pil: with the pil image, for femtorque.hil.play.pil.run; nothing moves here then. announce: given the url once the
     board is there. Raises BadInput if the port is taken, Refused as building does.
     """
-    built = build.build(mechanism, out or folder(mechanism, feedforward, pil), feedforward=feedforward, pil=pil)
+    built = platformio.build(mechanism, out or folder(mechanism, feedforward, pil), feedforward=feedforward, pil=pil)
     plant = Idle(len(mechanism.streamed)) if pil else plant_of(mechanism)
     try:
         board = VirtualBoard(built.elf, mechanism, plant, port)
@@ -227,7 +227,7 @@ def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: b
     """The host's part, from connecting to disarming, and the figures of it. pil: of a real board, by
     femtorque.hil.play.pil. wait: s, armed, before the motion."""
     witness, clock = Witness(board), VirtualClock(board)
-    step = emit.step_sources(model_of(mechanism))  # searched for once
+    step = sources.step_sources(model_of(mechanism))  # searched for once
     configuration = Configuration.of(mechanism, feedforward, pil, step)
     session, outcome, ended = session_with(board, configuration, clock), None, "done"
     link = session.link

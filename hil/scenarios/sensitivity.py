@@ -22,7 +22,7 @@ from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.mass_matrix import mass_matrix, rotor_inertia
 from femtorque.codegen.model.motion import Motion
-from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.reference import rigid
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ def predict(mechanism: Mechanism, motion: Motion, ticks: int, mass_scale: float 
     """The change over the first `ticks` control ticks of a motion, from rest."""
     model, joints = Model.of(mechanism), mechanism.moving
     q, qd, qdd = motion.at(np.arange(ticks) * model.dt)
-    missing = (mass_scale - 1.0) * reference.newton_euler(model, q, qd, qdd)
+    missing = (mass_scale - 1.0) * rigid.newton_euler(model, q, qd, qdd)
     viscous = np.array([joint.friction.viscous for joint in joints])
     coulomb = np.array([joint.friction.coulomb for joint in joints])
     missing = missing + (friction_scale - 1.0) * (viscous * qd + coulomb * np.sign(qd))

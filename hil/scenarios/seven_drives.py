@@ -22,7 +22,7 @@ from femtorque.codegen.drive.mit import ranges
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.verify.torque import torque
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.drives.motor import Command
@@ -93,7 +93,7 @@ def on_board(mechanism: Mechanism, motion: Trajectory, feedforward: bool, fault:
     """By the exact image on the virtual board. fault: of femtorque.hil.board.faults, in the middle of the motion,
     after which the host lets it go on."""
     folder = BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward"))
-    image = build.build(mechanism, folder, feedforward=feedforward)
+    image = platformio.build(mechanism, folder, feedforward=feedforward)
     with VirtualBoard(image.elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
         result = play(board, mechanism, knots(motion, mechanism), feedforward, fault, resume=1 if fault else 0)

@@ -28,8 +28,7 @@ from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.toolchain.built import BuildResult
 from femtorque.host.flash.rom_loader import EXTENDED_ERASE, PIECE, RomLoader, part
-from femtorque.host.link import link as serial_line
-from femtorque.host.link.link import Link
+from femtorque.host.link.link import Link, open_port
 from femtorque.host.link.ports import ask, is_auto, survey, wanted
 from femtorque.host.link.session import Session
 
@@ -160,7 +159,7 @@ def _started(port: str, baud: int, link: str | None) -> Iterator[RomLoader]:
 
 
 def _opened(port: str, baud: int) -> Any:
-    device: Any = serial_line.open_port(port, baud)
+    device: Any = open_port(port, baud)
     if not port.startswith("socket://"):
         try:
             device.parity = serial.PARITY_EVEN

@@ -44,7 +44,7 @@ class Configuration:
         hand already. Raises BadInput without a board."""
         from femtorque.codegen.board import reader as boards  # noqa: PLC0415 (0.3 s, and a port alone asks for none of it)
         from femtorque.codegen.control.constants import start_tolerance  # noqa: PLC0415
-        from femtorque.codegen.emit import sources as emit  # noqa: PLC0415
+        from femtorque.codegen.emit import sources  # noqa: PLC0415
         from femtorque.codegen.emit.digest import on_board  # noqa: PLC0415
 
         source = str(mechanism.source) if mechanism.source else mechanism.name
@@ -53,7 +53,7 @@ class Configuration:
                            'add [board] with use = "f405rg-4"')
         board = boards.load(mechanism.board.use)
         return Configuration(
-            mechanism.name, on_board(board, pil), emit.identity(mechanism, board, feedforward, step, pil),
+            mechanism.name, on_board(board, pil), sources.identity(mechanism, board, feedforward, step, pil),
             mechanism.streamed,
             mechanism.control.rate_hz, mechanism.control.knot_hz, source, board.baud,
             tuple(start_tolerance(joint) for joint in mechanism.streamed), pil,

@@ -16,12 +16,12 @@ from femtorque.codegen.mechanism.description import Joint
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.ports import Answer
 from femtorque.host.show.readable import readable
-from femtorque.host.stream import stream as streaming
+from femtorque.host.stream import stream
 
 
 @contextmanager
 def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lambda: None
-               ) -> Iterator[Callable[[streaming.Progress], None]]:
+               ) -> Iterator[Callable[[stream.Progress], None]]:
     """A progress line with time left, buffer, tracking error, worst gap, retransmissions; silent off a terminal.
 
     on_hold: called when the arm begins to wait on its path for the user's word.
@@ -39,7 +39,7 @@ def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lam
 
         told = drawn = ""
 
-        def show(p: streaming.Progress) -> None:
+        def show(p: stream.Progress) -> None:
             """Another state is drawn at once, all else when the line is drawn next."""
             nonlocal told, drawn
             if p.holding and not told:
@@ -92,12 +92,12 @@ def ports_table(found: Sequence[Answer]) -> Table:
     return table
 
 
-def outcome_table(outcome: streaming.Outcome, configuration: Configuration) -> RenderableType:
+def outcome_table(outcome: stream.Outcome, configuration: Configuration) -> RenderableType:
     """How a streamed motion went, as the board measured it."""
     return tracking_table(_headline(outcome), configuration.joints, outcome.tracking_rms, outcome.tracking_max)
 
 
-def _headline(o: streaming.Outcome) -> str:
+def _headline(o: stream.Outcome) -> str:
     words = (
         f"{o.ended}: {o.duration:.3f} s, {o.knots} knots in {o.frames} frames ({o.retransmissions} resent), "
         f"least buffered {o.least_buffered}, worst gap {o.worst_gap * 1e3:.0f} ms, tick at most {o.cycles_max} cycles"

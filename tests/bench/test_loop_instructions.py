@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.loop_assembly import assemble
@@ -32,7 +32,7 @@ def worst_tick(name: str) -> tuple[Model, int, int, int]:
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     model, motion = model_of(mechanism), Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     positions = motion.middles(round(0.3 * motion.duration * 1000) + TICKS, model.dt)[-TICKS:]
-    turns, chip = Turns(model, "single"), ChipLibrary(emit.step_sources(model))
+    turns, chip = Turns(model, "single"), ChipLibrary(sources.step_sources(model))
     samples = turns.samples(positions)[1:]
     state, next_at, tau = chip.put(STATE_ROOM), chip.put(samples[0]), chip.put(samples["u"][0])
     chip.call("ft_step_start", state, chip.put(turns.of(positions[1])))

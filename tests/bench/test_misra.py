@@ -13,7 +13,7 @@ import pytest
 
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from tests.support.boards import driven, three_link
 from tests.support.bus_arm import arm
 
@@ -50,7 +50,7 @@ def test_the_listed_deviations_are_those_that_cppcheck_finds(tmp_path):
     assert tool, "cppcheck is missing: apt install cppcheck"
     found: set[str] = set()
     for number, mechanism in enumerate(images(tmp_path)):
-        folder = build.assemble(mechanism, tmp_path / str(number))
+        folder = platformio.assemble(mechanism, tmp_path / str(number))
         done = subprocess.run(
             [tool, "--std=c99", "--addon=misra", "--quiet", "--platform=unix32", "-UFT_REAL", "-UFT_REAL_IS_DOUBLE",
              "-Isrc/application", "-Isrc/chip", "-Isrc/emitted", "src"], cwd=folder, capture_output=True, text=True)

@@ -14,7 +14,7 @@ import pytest
 from femtorque.codegen.mechanism.description import BoardUse, Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from femtorque.hil.cost.measure import measure
 from tests.bench import cost, table
 from tests.bench.arms import arms
@@ -84,7 +84,7 @@ def _newton_euler(mechanism: Mechanism) -> Model:
 
 def _tick(mechanism: Mechanism, trig: str, folder) -> int:
     image = replace(mechanism, board=BoardUse("compute"), control=replace(mechanism.control, trig=trig))
-    return measure(image, build.build(image, folder)).instructions_tick
+    return measure(image, platformio.build(image, folder)).instructions_tick
 
 
 def test_every_method_computes_the_torque_that_pinocchio_does(costs):

@@ -12,13 +12,13 @@ import pytest
 
 from femtorque.codegen.board.chip import family
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.emit import step
 from femtorque.codegen.mechanism.description import BASE, BoardUse, Joint, Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.toolchain.step_library import Turns
-from femtorque.codegen.verify import objects as object_check
+from femtorque.codegen.verify import objects
 from femtorque.hil.chip.chip_library import ChipLibrary
 from femtorque.hil.cost.measure import measure
 from tests.bench import table
@@ -55,7 +55,7 @@ class Scaled:
     @staticmethod
     def of(model: Model) -> Scaled:
         start = time.process_time()
-        sources = step_source.render(model)
+        sources = step.render(model)
         generation = time.process_time() - start
         chip, turns = ChipLibrary(sources), Turns(model, "single")
         positions = sampled_quintic(model, np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n))
@@ -68,7 +68,7 @@ class Scaled:
             calls.append(chip.call("ft_step", state, next_at, tau_at, measure_stack=True, measure_cycles=True))
         return Scaled(model.n,
                       *(max(getattr(c, key) for c in calls) for key in ("instructions", "cycles", "fetch_stalls")),
-                      object_check.examine(sources).flash_bytes, max(c.stack_bytes for c in calls), generation,
+                      objects.examine(sources).flash_bytes, max(c.stack_bytes for c in calls), generation,
                       compilation(sources))
 
     @staticmethod
@@ -171,7 +171,7 @@ def test_a_joint_of_a_large_tree_costs_its_board_hardly_more_than_one_of_a_small
     for n in (SPATIAL[0], SPATIAL[-1]):
         tree = rooted_tree(np.random.default_rng(0), n)
         tree = replace(tree, board=BoardUse("compute"), control=replace(tree.control, knot_hz=50))
-        built = build.build(tree, tmp_path / str(n))
+        built = platformio.build(tree, tmp_path / str(n))
         found = measure(tree, built)
         rows.append((n, found.instructions_tick / n, found.cycles_tick_flash / n, built.flash_bytes / n))
     table.show("Cost of the whole image on board compute, worst tick", ["joints", "instructions per joint",
@@ -229,7 +229,7 @@ def test_an_image_of_64_links_fits_and_runs(tmp_path):
     """With 50 knots per second: 250 of 64 joints are more than the link at 1 Mbaud carries."""
     mechanism = on_compute(64)
     mechanism = replace(mechanism, control=replace(mechanism.control, knot_hz=50))
-    built = build.build(mechanism, tmp_path)
+    built = platformio.build(mechanism, tmp_path)
     chip = family("stm32f4")
     assert built.flash_bytes < chip.flash_bytes and built.ram_bytes < chip.ram_bytes
     found = measure(mechanism, built)
@@ -241,6 +241,6 @@ def test_an_image_of_64_links_fits_and_runs(tmp_path):
 
 def test_an_image_that_does_not_fit_is_refused_in_one_clear_line(tmp_path):
     with pytest.raises(Refused, match=r"^the image does not fit: RAM is too small by \d+ bytes \(there are 131072\)$"):
-        build.build(on_compute(254), tmp_path / "254")
+        platformio.build(on_compute(254), tmp_path / "254")
     with pytest.raises(BadInput, match=r"joint = 255: at most 254 joints may move on one board; lock some"):
-        build.build(on_compute(255), tmp_path / "255")
+        platformio.build(on_compute(255), tmp_path / "255")

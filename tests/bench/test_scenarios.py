@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
 from femtorque.hil.papers import reproduce
 from femtorque.hil.play.run import Idle, folder
@@ -53,7 +53,7 @@ def test_a_scenario_is_played_on_a_real_board(name, run):
     """The virtual board with the pil image stands behind the port; three_link is in
     tests/hil/scenarios/test_performance.py."""
     mechanism = scenario.load(name).mechanism
-    elf = build.build(mechanism, folder(mechanism, True, pil=True), pil=True).elf
+    elf = platformio.build(mechanism, folder(mechanism, True, pil=True), pil=True).elf
     with VirtualBoard(elf, mechanism, Idle(len(mechanism.streamed))) as board:
         board.recording = False
         shown = perform(name, run, short=True, board=board.url, wall=VirtualClock(board))

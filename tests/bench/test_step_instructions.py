@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.emit import step
 from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.reference import discrete
 from femtorque.codegen.step.noise_floor import noise_floor
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep, Turns
@@ -60,7 +60,7 @@ class Measured:
 
 def measure(model: Model, positions: np.ndarray) -> Measured:
     """Run the first ticks of a motion on the emulated chip."""
-    sources = step_source.render(model)
+    sources = step.render(model)
     sources["ft_size.c"] = '#include "ft_step.h"\nuint32_t ft_size(void);\nuint32_t ft_size(void)\n' + (
         "{\n    return (uint32_t)sizeof(ft_step_state);\n}\n"
     )
@@ -102,7 +102,7 @@ def test_other_schemes_take_no_more_instructions_than_they_did(scheme, name, tri
     positions = sampled_quintic(model, np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n))
     measured = measure(model, positions)
     assert measured.instructions <= LIMITS_OF[scheme][name][("knot", "tick").index(trig)]
-    plain = discretisation.torque(model, positions)[:TICKS]
+    plain = discrete.torque(model, positions)[:TICKS]
     assert np.abs(measured.torque[1:] - plain[: TICKS - 1]).max() <= 1e-4 * np.abs(plain).max()
 
 

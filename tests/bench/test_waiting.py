@@ -15,14 +15,14 @@ import pytest
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import knots
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.servo_steps import ServoSteps
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.registers import Bus
 from femtorque.hil.cost.measure import short_motion
 from femtorque.hil.plant import mujoco
-from femtorque.hil.plant import play as play_of_gears
 from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.play import Plant
 from femtorque.hil.play.connect import session_with
 from femtorque.hil.play.run import Result, play
 from femtorque.host.link.session import Session
@@ -69,7 +69,7 @@ def armed(mechanism: Mechanism, elf: Path, in_c: bool = True) -> Pace:
     """How fast board and plant are under power, nobody talking to it. in_c: what models of registers say beforehand,
     what they lend, and the plant's steps are C's."""
     plant = plant_of(mechanism)
-    inner = plant.inner if isinstance(plant, play_of_gears.Plant) else plant
+    inner = plant.inner if isinstance(plant, Plant) else plant
     assert not isinstance(inner, mujoco.Plant) and inner._compiled is not None
     if not in_c:
         inner._compiled = None
@@ -111,7 +111,7 @@ def on_their_boards() -> dict[str, Mechanism]:
 def apart(mechanism: Mechanism, folder: Path, monkeypatch) -> Path:
     """The ELF file without link-time optimisation: every source compiled by itself."""
     monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-fno-lto")
-    build.run_pio(build.assemble(mechanism, folder), ["run", "-e", "firmware"])
+    platformio.run_pio(platformio.assemble(mechanism, folder), ["run", "-e", "firmware"])
     monkeypatch.delenv("PLATFORMIO_BUILD_FLAGS")
     return folder / ".pio" / "build" / "firmware" / "firmware.elf"
 
@@ -119,7 +119,7 @@ def apart(mechanism: Mechanism, folder: Path, monkeypatch) -> Path:
 def test_virtual_boards_are_faster_than_real_ones(tmp_path):
     found: dict[str, Pace] = {}
     for name, mechanism in on_their_boards().items():
-        elf = build.build(mechanism, tmp_path / name).elf
+        elf = platformio.build(mechanism, tmp_path / name).elf
         found[f"{name}, played"] = played(mechanism, elf)[1]
         found[f"{name}, streamed"] = streamed(mechanism, elf)
         found[f"{name}, armed"] = armed(mechanism, elf)
@@ -143,7 +143,7 @@ def test_ticks_execute_few_instructions(tmp_path, monkeypatch):
     figures: dict[str, Any] = {}
     rows: list[list[object]] = []
     for name, mechanism in on_their_boards().items():
-        whole, _ = played(mechanism, build.build(mechanism, tmp_path / name / "whole").elf)
+        whole, _ = played(mechanism, platformio.build(mechanism, tmp_path / name / "whole").elf)
         parts, _ = played(mechanism, apart(mechanism, tmp_path / name / "apart", monkeypatch))
         for what, result in (("", whole), (", compiled apart", parts)):
             figures[name + what] = int(result.record.instructions.max())

@@ -20,7 +20,7 @@ from femtorque.codegen.model.kinematics import (
     transformation,
 )
 from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.reference import rigid
 from femtorque.codegen.reference.nodal import tick_momenta
 from femtorque.codegen.verify.elements import elements_of
 from femtorque.codegen.verify.torque import torque
@@ -65,7 +65,7 @@ def lines() -> list[str]:
              f"[T]{{P}} of link 2: F {short(turned[9:11])}, Phi {short(turned[14])}",
              f"tau {short(tau)} N m"]
     increments = torque(mechanism, motion).tau[TICK]
-    exact = reference.newton_euler(model, *(x[None] for x in motion.at(t)))[0]
+    exact = rigid.newton_euler(model, *(x[None] for x in motion.at(t)))[0]
     return [*made, f"by momenta at the boundaries (4.1): {short(increments)}", f"by Newton and Euler: {short(exact)}"]
 
 

@@ -10,7 +10,7 @@ from femtorque.codegen.board import reader as boards
 from femtorque.codegen.drive.catalogue import DRIVES
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.toolchain.built import BuildResult
 
 FILE = Path(__file__).resolve().parents[2] / "mechanisms" / "three_link.toml"
@@ -58,4 +58,4 @@ def image(name: str, drive: str = "voltage") -> tuple[Mechanism, BuildResult]:
     folder = IMAGES / f"{name}-{drive}"
     folder.mkdir(parents=True, exist_ok=True)
     mechanism = driven(three_link(name, folder), drive)
-    return mechanism, build.build(mechanism, folder / "image")
+    return mechanism, platformio.build(mechanism, folder / "image")

@@ -9,7 +9,7 @@ from pathlib import Path
 from femtorque.codegen.drive.catalogue import DRIVES
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 
 ROOT = Path(__file__).resolve().parents[2]
 ARM = ROOT / "mechanisms" / "damiao_arm.toml"
@@ -76,4 +76,4 @@ def at_rate(board: str, rate: int) -> Mechanism:
 def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
     """The mechanism and its image."""
     mechanism = described(kind)
-    return mechanism, build.build(mechanism, PLACE / mechanism.name).elf
+    return mechanism, platformio.build(mechanism, PLACE / mechanism.name).elf

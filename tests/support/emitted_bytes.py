@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from femtorque.codegen.board import reader as boards
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism.canonical import canonical
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.step import scheme
@@ -32,9 +32,9 @@ def emitted(mechanism: Mechanism, folder: Path) -> str:
     """All of it as one text. folder: for the time being."""
     board = boards.load(mechanism.board.use) if mechanism.board else None
     alone = {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
-             for path in emit.generate(mechanism, folder)}
+             for path in sources.generate(mechanism, folder)}
     step = {name: text for name, text in alone.items() if name.startswith("ft_") and not name.startswith(BESIDE)}
-    files = emit.sources(mechanism, board, step=step) | {f"alone/{name}": text for name, text in alone.items()} | {
+    files = sources.sources(mechanism, board, step=step) | {f"alone/{name}": text for name, text in alone.items()} | {
         "canonical": canonical(mechanism), "choice": repr(scheme.chosen(mechanism))}
     return "".join(f"==== {name}\n{text}\n" for name, text in sorted(files.items()))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from tests.support.boards import IMAGES
 
 GEAR = 3.0
@@ -73,4 +73,4 @@ def plain() -> Mechanism:
 def image(mechanism: str) -> Path:
     """Of either, by its name."""
     m = {"geared_arm": geared, "plain_arm": plain}[mechanism]()
-    return build.build(m, IMAGES / m.name).elf
+    return platformio.build(m, IMAGES / m.name).elf

@@ -14,7 +14,7 @@ import pytest
 from serial.tools import list_ports
 
 from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
 from femtorque.hil.plant.choose import Plant, plant_of
 from femtorque.host.link import link
@@ -28,7 +28,7 @@ def plugged_in(mechanism: Mechanism, plant: Plant | None = None, folder: Path | 
     wired to, where that is another than the file says. The host's time is the board's own, and what one says is there
     for the other at once (a TCP port would leave that to the operating system): every run is alike."""
     opened = link.open_port
-    elf = build.build(mechanism, folder or ROOT / "build" / mechanism.name).elf
+    elf = platformio.build(mechanism, folder or ROOT / "build" / mechanism.name).elf
     world = world or mechanism
     with VirtualBoard(elf, world, plant or plant_of(world)) as board, pytest.MonkeyPatch.context() as patch:
         board.brakes = True

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.connect import session_with
@@ -36,7 +36,7 @@ def three_link() -> Mechanism:
 @cache
 def image(feedforward: bool = True) -> Path:
     """The ELF file, built where the command line builds it."""
-    return build.build(three_link(), place(feedforward), feedforward=feedforward).elf
+    return platformio.build(three_link(), place(feedforward), feedforward=feedforward).elf
 
 
 def changed(name: str, joints: dict[str, dict[str, Any]] | None = None, **parts: Any) -> Mechanism:
@@ -84,7 +84,7 @@ def connected(mechanism: Mechanism | None = None, elf: Path | None = None, plant
     mechanism share. plant: if none is given, the mechanism's as a rigid one. armed: at its start, in HOLD; what would
     fall meanwhile is held."""
     mechanism = mechanism or three_link()
-    elf = elf or build.build(mechanism, ROOT / "build" / mechanism.name).elf
+    elf = elf or platformio.build(mechanism, ROOT / "build" / mechanism.name).elf
     with VirtualBoard(elf, mechanism, plant or Plant(mechanism)) as board:
         session = session_with(board)
         try:

@@ -13,7 +13,7 @@ import numpy as np
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.wire.codec import Drives
 from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.half_duplex import OneWire
@@ -68,7 +68,7 @@ def arm(board: str = "f405rg-6", feedforward: bool = True, cutoff: bool = True) 
     m = replace(m, board=replace(m.board, use=board))
     m = m if cutoff else replace(m, safety=replace(m.safety, cutoff=None))
     place = IMAGES / f"so101_sts_{board}{'' if feedforward else '_pd'}{'' if cutoff else '_uncut'}"
-    return m, build.build(m, place, feedforward=feedforward).elf
+    return m, platformio.build(m, place, feedforward=feedforward).elf
 
 
 class Served(App):

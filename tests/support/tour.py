@@ -18,7 +18,7 @@ from femtorque.codegen.wire.codec import Float, Gains, Jog, Probe, Seek
 from femtorque.codegen.wire.names import flag
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
-from femtorque.host.link import requests as lab
+from femtorque.host.link import requests
 from femtorque.host.link.capture import COLUMNS, Column, Recorder
 from femtorque.host.link.session import PERIOD
 from tests.support.course import Course
@@ -78,7 +78,7 @@ class Tour(Course):
         self.session.connect()
         assert not self.ask(Seek(0, 2))  # has none to seek
         assert not self.ask(Seek(0, 9))
-        lab.home(self.session, self.mechanism)
+        requests.home(self.session, self.mechanism)
         assert self.session.status.unhomed == 255
         self.cleared()
 

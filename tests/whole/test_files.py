@@ -17,8 +17,7 @@ from femtorque.codegen.toolchain import platformio
 from femtorque.host import api
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.record import export
-from femtorque.host.record import log as logs
-from femtorque.host.record.log import Log
+from femtorque.host.record.log import Log, read
 from femtorque.host.show import plot, report
 from tests.conftest import ROOT
 from tests.support.fake_board import FakeBoard, ManualClock
@@ -225,7 +224,7 @@ PYTHON = {
 
 @pytest.mark.parametrize("call", PYTHON)
 def test_the_python_api_replaces_as_little_as_the_commands(desk, logged, call):
-    what = Trajectory.load(MOTION, load_mechanism(MECHANISM)), logs.read(logged)
+    what = Trajectory.load(MOTION, load_mechanism(MECHANISM)), read(logged)
     PYTHON[call](desk, what)
     file = next(desk.glob("own.*"))
     file.write_bytes(made := file.read_bytes() + b"\n")

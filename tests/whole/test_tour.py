@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.host.record import log as logs
+from femtorque.host.record.log import read
 from tests.codegen.mechanism.test_urdf import robot
 from tests.conftest import ROOT
 from tests.support.terminal import CTRL_C, PROMPT, terminal
@@ -159,7 +159,7 @@ def assert_played(said, desk, log="run.mcap", tight=1e-3):
     """What is shown and what the log holds agree: the arm went through the motion."""
     assert "every limit kept" in said["plan"]
     assert "done; the board is in DISARMED" in said["hil"] and "Tracking was worst at" in said["plot"]
-    run = logs.read(desk / log)
+    run = read(desk / log)
     assert run.true is not None and abs(run.true_error[[s == "TRACK" for s in run.state]]).max() < tight
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from femtorque.codegen.board import chip as chips
+from femtorque.codegen.board import chip
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.board.levels import bears, levels
 from femtorque.codegen.board.uses import uses
@@ -20,7 +20,7 @@ PB5 FT_f PB6 FT_c PB7 FT_f PB8 FT_f PB9 FT_f PD2 FT
 
 
 def test_the_pins_of_the_g474_bear_what_their_structure_says():
-    low = chips.family("stm32g4").low_volt
+    low = chip.family("stm32g4").low_volt
     for pin, structure in zip(G474[::2], G474[1::2], strict=True):
         assert (pin in low) == structure.startswith("TT"), pin
 

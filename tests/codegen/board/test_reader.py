@@ -17,7 +17,7 @@ from femtorque.codegen.emit import board_header
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import knots
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.cost.measure import short_motion
 from femtorque.hil.plant.rigid import Plant
@@ -280,7 +280,7 @@ def test_a_new_board_is_one_file(tmp_path, monkeypatch, three_link):
     (tmp_path / "mine.toml").write_text(NEW_BOARD, encoding="utf-8")
     boards.load.cache_clear()
     mechanism = replace(three_link, board=replace(three_link.board, use="mine"))
-    built = build.build(mechanism, tmp_path / "build")
+    built = platformio.build(mechanism, tmp_path / "build")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         result = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True)
     assert result.ended == "done" and result.faults == () and float(result.tracking_max.max()) < 1e-3

@@ -9,7 +9,7 @@ import pytest
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.tidy import printable, tidied
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism.reader import load_mechanism
 from tests.conftest import ROOT
 
@@ -31,7 +31,7 @@ def test_a_number_of_many_digits_stays(value):
 def test_no_constant_of_control_or_board_has_residue(name):
     mechanism = load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
     board = boards.load(mechanism.board.use) if mechanism.board else None
-    files = emit.sources(mechanism, board, step={})
+    files = sources.sources(mechanism, board, step={})
     found = {file: RESIDUE.findall(text) for file, text in files.items()}
     assert not {file: numbers for file, numbers in found.items() if numbers}
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from femtorque.codegen.control import constants as control_source
+from femtorque.codegen.control import constants
 from femtorque.codegen.control.lab_constants import reactions
 from femtorque.codegen.control.weight import heaviest, loaded, resolved, weights
 from femtorque.codegen.mechanism.description import Friction, Mechanism, Safety
@@ -71,7 +71,7 @@ def test_the_image_reacts_as_resolved(mechanism, host):
     assert (told["HOST_LOST"], told["KNOT"]) == (host, host)
     assert {told[name]
             for name in ("DRIVER", "ENCODER", "NOT_FINITE", "FOLLOWING", "UNDER_VOLTAGE", "CHIP")} == {"coast"}
-    emitted = control_source.render(mechanism, None)["ft_config.c"]
+    emitted = constants.render(mechanism, None)["ft_config.c"]
     assert f"[FT_FAULT_HOST_LOST] = FT_REACTION_{host.upper()}," in emitted
 
 

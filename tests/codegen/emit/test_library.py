@@ -17,11 +17,11 @@ import yaml
 from platformio.package.manifest.schema import ManifestSchema
 
 import femtorque
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.reference import instant
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain import platformio as toolchain
+from femtorque.codegen.toolchain.platformio import _offline
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from tests.conftest import HANG, ROOT
 from tests.support.oracle import peak
@@ -40,7 +40,7 @@ def run(*command: object, **options) -> str:
 
 
 def made(name: str, out: Path) -> Path:
-    emit.generate(load_mechanism(MECHANISMS / f"{name}.toml"), out, library=femtorque.__version__)
+    sources.generate(load_mechanism(MECHANISMS / f"{name}.toml"), out, library=femtorque.__version__)
     return out
 
 
@@ -117,7 +117,7 @@ def test_another_project_of_cmake_takes_it_by_its_name_in_either_precision(libra
 def image(library, tmp_path_factory) -> tuple[Path, str]:
     """What PlatformIO makes of the example for an STM32F405, and its log; nothing is fetched."""
     folder = tmp_path_factory.mktemp("platformio")
-    for name, content in toolchain._offline().items():
+    for name, content in _offline().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     settings = (HERE / "platformio.ini").read_text().replace("PLATFORM", str(ROOT / "firmware" / "platform"))
@@ -257,7 +257,7 @@ def test_what_an_earlier_library_left_in_src_goes_and_what_is_the_users_stays(tm
     folder = made("five_bar", tmp_path / "library")
     assert (folder / "src" / "ft_loop.c").is_file()
     (folder / "src" / "mine.c").write_text("/* mine */\n")
-    emit.generate(load_mechanism(MECHANISMS / "three_link.toml"), folder, force=True, library="1.2.3")
+    sources.generate(load_mechanism(MECHANISMS / "three_link.toml"), folder, force=True, library="1.2.3")
     left = {path.name for path in (folder / "src").iterdir()}
     assert "mine.c" in left and not left & {"ft_loop.c", "ft_loop.h", "ft_tree.c", "ft_tree.h"}
     assert json.loads((folder / "library.json").read_text())["version"] == "1.2.3"

@@ -8,8 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from femtorque.codegen.emit import rnea
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit import rnea, sources
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.reference import instant
 from femtorque.codegen.step.scheme import model_of
@@ -24,7 +23,7 @@ QUINTIC = np.polynomial.Polynomial([0, 0, 0, 10, -15, 6])  # from rest to rest i
 @pytest.mark.parametrize("name, away", [("six_axis", 0.8), ("five_bar", 0.2), ("three_link", 0.8)])
 def test_the_first_tick_is_as_exact_as_the_others_if_its_sample_is_the_one_that_is_named(name, away, tmp_path):
     mechanism = load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
-    emit.generate(mechanism, tmp_path)
+    sources.generate(mechanism, tmp_path)
     words = " ".join((tmp_path / "README.md").read_text().split())
     for said in ("begins with the sample s_(-1) = -dt/2", "continued backwards beyond its beginning",
                  "`ft_step_start` is given q(s_(-1))",
@@ -61,7 +60,7 @@ def test_the_first_tick_is_as_exact_as_the_others_if_its_sample_is_the_one_that_
 @pytest.mark.parametrize("precision, differ", [("single", 1e-4), ("double", 1e-5)])
 def test_the_example_of_a_controller_of_ones_own_compiles_and_follows(precision, differ, tmp_path):
     """Compiled as its head says. With dt = 1 ms the step is off by the square of it."""
-    emit.generate(load_mechanism(ROOT / "mechanisms" / "three_axis.toml"), tmp_path)
+    sources.generate(load_mechanism(ROOT / "mechanisms" / "three_axis.toml"), tmp_path)
     source, out = ROOT / "examples" / "own_controller.c", tmp_path / "own_controller"
     assert "arm/ft_rnea.c arm/ft_step.c" in source.read_text()
     flags = [*WARNINGS, *ARITHMETIC, *precision_flags(precision), "-O2", f"-I{tmp_path}"]
@@ -74,7 +73,7 @@ def test_the_example_of_a_controller_of_ones_own_compiles_and_follows(precision,
 
 
 def test_rad_and_m_become_whole_positions_and_come_back():
-    files = emit.step_sources(model_of(load_mechanism(ROOT / "mechanisms" / "two_link.toml")))
+    files = sources.step_sources(model_of(load_mechanism(ROOT / "mechanisms" / "two_link.toml")))
     files |= rnea.units(load_mechanism(ROOT / "mechanisms" / "two_link.toml"))
     entry = '#include "ft_units.h"\nft_turn from(double x, int m);\n' \
             'ft_turn from(double x, int m) { return m ? ft_from_m(x) : ft_from_rad(x); }\n' \

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.modes import in_mode
@@ -205,13 +205,13 @@ def test_flexible_links_are_refused_and_the_folder_says_why(tmp_path):
     arm = MECHANISMS["flexible_arm"]
     with pytest.raises(Refused, match="flexible links depend on how they swing"):
         instant.inverse_dynamics(arm, [0.0, 0.0], [0.0, 0.0], [0.0, 0.0])
-    names = [path.name for path in emit.generate(arm, tmp_path)]
+    names = [path.name for path in sources.generate(arm, tmp_path)]
     assert "ft_units.h" in names and "ft_rnea.c" not in names
     assert "There is no `ft_rnea` for flexible links" in (tmp_path / "README.md").read_text()
 
 
 def test_the_folder_says_how_it_is_called_and_what_it_costs(tmp_path):
-    names = [path.name for path in emit.generate(MECHANISMS["two_arm_grasp"], tmp_path)]
+    names = [path.name for path in sources.generate(MECHANISMS["two_arm_grasp"], tmp_path)]
     assert {"ft_rnea.h", "ft_rnea.c", "ft_units.h"} <= set(names)
     readme = (tmp_path / "README.md").read_text()
     assert "return ft_rnea(&near, mode, q, qd, qdd, tau);" in readme and "| grasp | " in readme

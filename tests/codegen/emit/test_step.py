@@ -16,12 +16,11 @@ from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.emit import step as step_source
 from femtorque.codegen.mechanism.description import Control, Mechanism
 from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.reference import discrete
 from femtorque.codegen.step import search
 from femtorque.codegen.step.noise_floor import noise_floor
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain import host_compiler
-from femtorque.codegen.toolchain import step_library as compiled
+from femtorque.codegen.toolchain import host_compiler, step_library
 from femtorque.codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, Precision, build
 from femtorque.codegen.toolchain.step_library import CompiledStep, Turns
 from femtorque.hil.chip import chip_step
@@ -64,7 +63,7 @@ class Batch:
         real, bits = ("double", 64) if precision == "double" else ("float", 32)
         text, cdef = "#include <stdint.h>\n", f"typedef {real} ft_real; typedef int{bits}_t ft_turn;\n"
         for i, model in enumerate(models):
-            files = step_source.render(model) | {"ft_host.c": compiled.HOST_SOURCE}
+            files = step_source.render(model) | {"ft_host.c": step_library.HOST_SOURCE}
             text += "".join(f"#undef {name}\n" for name in self.AGAIN)
             text += "".join(f"#define {name} m{i}_{name}\n" for name in self.NAMES)
             for name in ("ft_model.h", "ft_trig.h", "ft_step.h", "ft_step.c", "ft_host.c"):
@@ -114,7 +113,7 @@ def hold_against_the_discretisation(seeds: list[tuple[int, int]]) -> None:
         batch = Batch(models)
     for i, (model, rng) in enumerate(zip(models, rngs, strict=True)):
         positions = random_quintic(rng, model.n, 0.03, travel=0.05)(middles(model, 0.03))
-        plain = discretisation.torque(model, positions)
+        plain = discrete.torque(model, positions)
         assert peak(batch.torque(i, model, positions) - plain) <= 1e-10 * peak(plain)
 
 
@@ -122,7 +121,7 @@ def hold_against_the_discretisation(seeds: list[tuple[int, int]]) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_double_precision_equals_the_discretisation_on_trees_with_slides(seed, trig):
     model, positions = moving_tree(seed, 7)
-    plain = discretisation.torque(model, positions)
+    plain = discrete.torque(model, positions)
     assert peak(CompiledStep(exact_at(trig, model), "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
@@ -133,7 +132,7 @@ def test_values_kept_in_memory_by_long_functions_are_the_right_ones(make):
     assert "kept." in step_source.render(model)["ft_step.c"]
     slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
     positions = quintic(0.1 * slides, rng.uniform(-1, 1, 14) * slides)(middles(model, 0.2))
-    plain = discretisation.torque(model, positions)
+    plain = discrete.torque(model, positions)
     assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
@@ -141,7 +140,7 @@ def test_values_kept_in_memory_by_long_functions_are_the_right_ones(make):
 def test_double_precision_equals_the_discretisation_on_planar_chains(n):
     model = model_of(planar_chain(n))
     positions = random_quintic(np.random.default_rng(n), n)(middles(model, 1.0))
-    plain = discretisation.torque(model, positions)
+    plain = discrete.torque(model, positions)
     assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
@@ -150,8 +149,8 @@ def test_springs_and_sliding_joints_take_their_positions_from_the_integers():
     assert any(b.prismatic for b in model.bodies)
     joints = tuple(replace(j, stiffness=30.0, rest=0.2) for j in model.mechanism.joints)
     sprung = model_of(replace(model.mechanism, joints=joints))
-    plain = discretisation.torque(sprung, positions)
-    assert peak(plain - discretisation.torque(model, positions)) > 0.1
+    plain = discrete.torque(sprung, positions)
+    assert peak(plain - discrete.torque(model, positions)) > 0.1
     assert peak(CompiledStep(sprung, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
@@ -176,7 +175,7 @@ def test_single_precision_is_within_1e_4_of_peak_and_under_the_noise_floor(monke
     batch = Batch(models, "single")
     for i, (model, rng) in enumerate(zip(models, rngs, strict=True)):
         positions = random_quintic(rng, model.n)(middles(model, 1.0))
-        plain = discretisation.torque(model, positions)
+        plain = discrete.torque(model, positions)
         wrong = np.abs(batch.torque(i, model, positions) - plain)
         assert wrong.max() <= 1e-4 * peak(plain)
         assert np.all(wrong.max(axis=0) <= noise_floor(model, positions))
@@ -187,7 +186,7 @@ def test_the_midpoint_rule_is_noisier_than_that_and_still_under_the_noise_floor(
     rng = np.random.default_rng(seed)
     model = model_of(random_chain(rng, 1 + seed % 8))
     positions = random_quintic(rng, model.n)(middles(model, 1.0))
-    plain = discretisation.torque(model, positions)
+    plain = discrete.torque(model, positions)
     wrong = np.abs(CompiledStep(model).torque(positions) - plain)
     assert wrong.max() > 1e-4 * peak(plain)
     assert np.all(wrong.max(axis=0) <= noise_floor(model, positions))
@@ -198,7 +197,7 @@ def test_the_midpoint_rule_is_noisier_than_that_and_still_under_the_noise_floor(
 def test_the_noise_floor_holds_at_every_rate_and_is_not_idle(make, rate_hz):
     model = model_of(replace(make(), control=Control(rate_hz=rate_hz, knot_hz=rate_hz, scheme="midpoint")))
     positions = random_quintic(np.random.default_rng(8), model.n)(middles(model, 1.0))
-    plain = discretisation.torque(model, positions)
+    plain = discrete.torque(model, positions)
     share = np.abs(CompiledStep(model).torque(positions) - plain).max(axis=0) / noise_floor(model, positions)
     assert np.all(share <= 1.0)
     assert share.max() > 0.01
@@ -226,7 +225,7 @@ def test_a_million_ticks_do_not_drift(make, trig):
     tau = step.torque(swing)
     for part in (slice(0, 2000), slice(ticks - 2000, ticks)):
         window = swing[part.start : part.stop + 2]
-        plain = discretisation.torque(model, window)
+        plain = discrete.torque(model, window)
         assert np.all(np.abs(tau[part] - plain).max(axis=0) <= noise_floor(model, window))
 
 
@@ -248,8 +247,8 @@ def test_pairs_formed_early_and_taken_at_the_knot_are_the_anchor(make):
     sources = step_source.render(model)
     assert "#define FT_STEP_EXACT_AT_KNOTS 1" in sources["ft_step.h"]
     ffi, lib = build(
-        sources | {"ft_host.c": compiled.HOST_SOURCE},
-        compiled.cdef_of("single") + "void ft_step_pairs(const ft_turn *q, void *p);"
+        sources | {"ft_host.c": step_library.HOST_SOURCE},
+        step_library.cdef_of("single") + "void ft_step_pairs(const ft_turn *q, void *p);"
         "void ft_step_take(void *s, const void *p);",
     )
     slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])
@@ -380,7 +379,7 @@ def test_without_a_compiler_it_says_what_to_install(monkeypatch):
 def test_a_mutation_of_the_emitted_c_is_noticed(monkeypatch, old, new):
     model = MODELS["chain"]()
     positions = random_quintic(np.random.default_rng(4), model.n)(middles(model, 0.2))
-    plain = discretisation.torque(model, positions)
+    plain = discrete.torque(model, positions)
     good = step_source.render(model)
     head, body = good["ft_step.c"].split("void ft_step(")
     assert old in body

@@ -11,15 +11,14 @@ from scipy.optimize import brentq
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Anchor, Joint, Link, Loop, Mode, Payload
-from femtorque.codegen.model.flexible_link import beam_elements, elastic_link
+from femtorque.codegen.model.flexible_link import beam_elements, modal_link
 from femtorque.codegen.model.flexible_tree import flexible_tree
 from femtorque.codegen.model.supported import supported
-from femtorque.codegen.reference.discrete_flexible import Elastic
-from femtorque.codegen.reference.flexible_mass import elastic_mass_matrix
+from femtorque.codegen.reference.discrete_flexible import Flexible
+from femtorque.codegen.reference.flexible_mass import flexible_mass_matrix
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.verify.check import examine
-from tests.support import flexible_chain as flexible
-from tests.support import oracle, timoshenko
+from tests.support import flexible_chain, oracle, timoshenko
 from tests.support.flexible_chain import EI, L, M, sheared
 
 GA_s = 100.0  # N: a tenth of the static deflection under a force at the tip is by shear
@@ -28,8 +27,8 @@ CLAMPED = [brentq(lambda x: np.cos(x) * np.cosh(x) + 1.0, low, low + 2.0) for lo
 
 
 def link_of(elements: int, GA_s: float | tuple[float, float] = np.inf, **options):
-    mechanism = sheared(flexible.single(elements, 0.0, **options), GA_s)
-    return elastic_link(mechanism, mechanism.links[0])
+    mechanism = sheared(flexible_chain.single(elements, 0.0, **options), GA_s)
+    return modal_link(mechanism, mechanism.links[0])
 
 
 def test_frequencies_are_those_of_a_clamped_beam_to_fourth_order_in_the_elements_length():
@@ -46,7 +45,7 @@ def test_frequencies_with_shear_are_timoshenkos_to_second_order_in_the_elements_
     errors = []
     for n in (4, 8):
         if pinned:
-            M_all, K, _ = elastic_mass_matrix(model_of(sheared(flexible.single(n, 0.0), GA_s)), [[0.3]])
+            M_all, K, _ = flexible_mass_matrix(model_of(sheared(flexible_chain.single(n, 0.0), GA_s)), [[0.3]])
             found = np.sqrt(eigh(K, M_all[0], eigvals_only=True)[1:3])
         else:
             found = np.sqrt(link_of(n, GA_s=GA_s).stiffness["y"][:2])
@@ -128,7 +127,7 @@ def test_both_planes_have_the_same_shapes_and_their_own_stiffness():
 
 def test_a_pinned_link_swings_as_a_pinned_free_beam():
     """The loop's mass and stiffness with nothing at the joint: one rigid turn, and the roots of tan x = tanh x."""
-    M_all, K, C = elastic_mass_matrix(model_of(flexible.single(6, 0.0, damping=1e-3)), [[0.3]])
+    M_all, K, C = flexible_mass_matrix(model_of(flexible_chain.single(6, 0.0, damping=1e-3)), [[0.3]])
     square = eigh(K, M_all[0], eigvals_only=True)
     roots = [brentq(lambda x: np.tan(x) - np.tanh(x), low, low + 0.4) for low in (3.8, 7.0)]
     exact = np.array(roots) ** 2 * np.sqrt(EI / (M / L) / L**4)
@@ -140,24 +139,24 @@ def test_a_pinned_link_swings_as_a_pinned_free_beam():
 def test_torsion_is_a_spring_at_the_tip():
     """The twist of a bar under the moment of a weight beside its tip, and its swing with the inertia there."""
     GJ, weight = 2.0, 0.05 * 9.81 * 0.08
-    mechanism = flexible.single(2, 0.0, gravity=(0.0, 0.0, -9.81), stiffness=(1e6, 1e6))
+    mechanism = flexible_chain.single(2, 0.0, gravity=(0.0, 0.0, -9.81), stiffness=(1e6, 1e6))
     arm = replace(mechanism.links[0], beam=replace(mechanism.links[0].beam, GJ=GJ))
     side = Payload("side", "arm", 0.05, np.array([L, 0.08, 0.0]), np.diag([3e-4, 0.0, 3e-4]))
     model = model_of(replace(mechanism, links=(arm,), payloads=(side,)))
-    step = Elastic(model)
+    step = Flexible(model)
     assert [joint.name for joint in model.mechanism.moving] == ["shoulder", "arm's torsion"]
     assert [joint.name for joint in model.mechanism.streamed] == ["shoulder"]
     twist = step.sag(np.zeros(1))[0]
     assert twist == pytest.approx(-weight * np.cos(twist) * L / GJ, rel=1e-6)
-    M, K, _ = elastic_mass_matrix(model, [[0.0, 0.0]])
+    M, K, _ = flexible_mass_matrix(model, [[0.0, 0.0]])
     square = eigh(K[1:, 1:], M[0][1:, 1:], eigvals_only=True)
     assert np.sqrt(square[0]) == pytest.approx(np.sqrt(GJ / L / (3e-4 + 0.05 * 0.08**2)), rel=1e-3)
 
 
 def test_what_is_fixed_to_root_and_tip_becomes_the_hubs_and_the_tips_piece():
-    mechanism = flexible.single(2, 0.05)
+    mechanism = flexible_chain.single(2, 0.05)
     clamp = Link("clamp", 0.2, np.zeros(3), 1e-4 * np.eye(3))
-    fixed = Joint("weld", "fixed", "arm", "clamp", np.zeros(3), np.zeros(3), flexible.Z)
+    fixed = Joint("weld", "fixed", "arm", "clamp", np.zeros(3), np.zeros(3), flexible_chain.Z)
     tree = flexible_tree(replace(mechanism, links=(*mechanism.links, clamp), joints=(*mechanism.joints, fixed)))
     hub, tip = tree.pieces
     assert (hub.mass, hub.joint, hub.link) == (0.2, 0, None)
@@ -171,7 +170,7 @@ def refused(mechanism, pattern: str) -> None:
 
 
 def test_what_is_not_computed_is_refused_by_name():
-    one = flexible.single(2)
+    one = flexible_chain.single(2)
     arm = one.links[0]
 
     def with_arm(**values):
@@ -181,13 +180,13 @@ def test_what_is_not_computed_is_refused_by_name():
     refused(with_arm(inertia=np.diag([0.0, 0.01, 0.01])), "link.arm.inertia.*uniform")
     refused(with_arm(mass=0.0), "link.arm.mass")
     refused(with_arm(beam=replace(arm.beam, EI=(np.inf, np.inf))), "bends in no plane")
-    refused(sheared(flexible.single(2, stiffness=(0.2, 0.6)), (300.0, 300.0)),
+    refused(sheared(flexible_chain.single(2, stiffness=(0.2, 0.6)), (300.0, 300.0)),
             r"link.arm.beam.GA_s = .*both planes must have the same shapes.*GA_s = \[100, 300\]")
     refused(replace(one, control=replace(one.control, scheme="midpoint")), "control.scheme.*newton-euler alone")
     middle = Payload("load", "arm", 0.1, np.array([L / 2.0, 0.0, 0.0]), np.zeros((3, 3)))
     refused(replace(one, payloads=(middle,)), "payload.load.com.*root and at its tip")
-    second = flexible.beam_link("second", 2)
-    hung = Joint("elbow", "revolute", "arm", "second", np.array([L / 2.0, 0.0, 0.0]), np.zeros(3), flexible.Z)
+    second = flexible_chain.beam_link("second", 2)
+    hung = Joint("elbow", "revolute", "arm", "second", np.array([L / 2.0, 0.0, 0.0]), np.zeros(3), flexible_chain.Z)
     refused(replace(one, links=(arm, second), joints=(*one.joints, hung)), "joint.elbow.xyz.*root and at its tip")
     floor = Anchor("base", np.zeros(3), np.zeros(3))
     loop = Loop("coupler", "ball", Anchor("arm", np.array([L, 0.0, 0.0]), np.zeros(3)), floor)
@@ -203,9 +202,9 @@ def test_what_bends_too_far_for_the_theory_is_told():
         return " ".join(examine(mechanism).warnings)
 
     # of a chain of 48 segments 0.2512, of the linear beam 0.257
-    assert "its tip hangs at a slope of 0.25" in told(flexible.single(2, 0.1, gravity=(0.0, -9.81, 0.0)))
-    assert "slope" not in told(flexible.single(2, 0.1, gravity=(0.0, 0.0, -9.81)))
-    arm = flexible.flexible_joints()
+    assert "its tip hangs at a slope of 0.25" in told(flexible_chain.single(2, 0.1, gravity=(0.0, -9.81, 0.0)))
+    assert "slope" not in told(flexible_chain.single(2, 0.1, gravity=(0.0, 0.0, -9.81)))
+    arm = flexible_chain.flexible_joints()
 
     def with_spring(stiffness: float, rest: float):
         return replace(arm, joints=tuple(replace(j, stiffness=stiffness, rest=rest) if j.name == "elbow spring" else j

@@ -17,8 +17,7 @@ from femtorque.codegen.model.loop_assembly import SINGULAR, Assembly, ClosedMoti
 from femtorque.codegen.model.loop_constraint import bias, cuts, jacobian, residual
 from femtorque.codegen.motion.random import random_motion
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows
-from femtorque.codegen.reference import rigid as reference
-from femtorque.codegen.reference import schemes
+from femtorque.codegen.reference import rigid, schemes
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.verify.check import examine, passive_torque
 from tests.support.closed import Closed
@@ -189,8 +188,8 @@ def test_instantaneous_torque_is_pinocchio_s_and_passive_joints_carry_nothing(na
     model = model_of(mechanism)
     assembly, t = assemble(model), np.linspace(0.0, motion.duration, 21)
     expected = oracle_torque(mechanism, assembly, motion, t)
-    whole = reference.newton_euler(model, *ClosedMotion(assembly, motion).at(t),
-                                   assembly.conversion(reference.matrix_form))
+    whole = rigid.newton_euler(model, *ClosedMotion(assembly, motion).at(t),
+                                   assembly.conversion(rigid.matrix_form))
     peak = np.abs(expected).max()
     assert np.abs(whole - expected).max() < 1e-9 * peak
     assert np.abs(whole[:, list(assembly.passive)]).max(initial=0.0) < 1e-9 * peak
@@ -206,7 +205,7 @@ def test_the_incremental_reference_converges_at_second_order(name: str) -> None:
     errors = {}
     for hz in (500, 1000):
         model = at_rate(mechanism, hz)
-        t, tau = schemes.torque(model, motion, round(0.5 * motion.duration * hz), reference.recursion)
+        t, tau = schemes.torque(model, motion, round(0.5 * motion.duration * hz), rigid.recursion)
         expected = schemes.exact(model, motion, t)  # which is Pinocchio's, see above
         errors[hz] = np.abs(tau - expected).max() / np.abs(expected).max()
     assert 3.6 < errors[500] / errors[1000] < 4.4

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit.sources import step_sources
 from femtorque.codegen.mechanism.description import Anchor, Control, Joint, Link, Loop, Mechanism
 from femtorque.codegen.model.kinematics import pose
 from femtorque.codegen.model.loop_assembly import Assembly, assemble
 from femtorque.codegen.model.modes import rpy_of
-from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.reference import discrete
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify import objects as object_check
+from femtorque.codegen.verify import objects
 from tests.support.closed import Closed
 
 X, Y, Z, NONE = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0]), np.zeros(3)
@@ -129,15 +129,15 @@ def test_loops_of_every_kind(kind: str) -> None:
     assert oracle.mobility(assembly.start) == mobility
     q, driven = motion(assembly), list(assembly.actuated)
     assert np.abs(oracle.residual(q[-1])).max() < 1e-10
-    plain = discretisation.torque(model, q[:, driven])
+    plain = discrete.torque(model, q[:, driven])
     k = SAMPLES // 2
     velocities, changes = (q[k + 1] - q[k - 1]) / (2.0 * model.dt), (q[k + 1] - 2.0 * q[k] + q[k - 1]) / model.dt**2
     expected = oracle.inverse(q[k], velocities, changes, assembly.weights())[0]
     peak = np.abs(plain).max()
     np.testing.assert_allclose(plain[k - 1], expected[driven], atol=5e-6 * peak)
-    sources = emit.step_sources(model)
+    sources = step_sources(model)
     double, single = (CompiledStep(model, precision, sources).torque(q[:, driven])
                       for precision in ("double", "single"))
     assert np.abs(double - plain).max() < 1e-10 * peak
     assert np.abs(single - plain).max() < 1e-4 * peak
-    assert kind not in COMPILED or not any(c.error for c in object_check.compilations(sources))
+    assert kind not in COMPILED or not any(c.error for c in objects.compilations(sources))

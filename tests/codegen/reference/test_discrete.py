@@ -9,7 +9,7 @@ import pytest
 
 from femtorque.codegen.mechanism.description import Control, Mechanism
 from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.reference import discrete
 from femtorque.codegen.reference.discrete import Planar, Spatial, is_planar
 from femtorque.codegen.step.scheme import model_of
 from tests.support.oracle import (
@@ -37,7 +37,7 @@ def error(model: Model, motion: Motion) -> float:
     """Worst difference from rnea at the sampled instants, over the peak torque."""
     s = middles(model, motion.duration)
     truth = torque_at(model, motion, s[1:-1])
-    return peak(discretisation.torque(model, motion(s)) - truth) / peak(truth)
+    return peak(discrete.torque(model, motion(s)) - truth) / peak(truth)
 
 
 def order(errors: list[float]) -> float:
@@ -84,7 +84,7 @@ def test_where_the_jerk_jumps_only_the_two_samples_beside_it_lose_an_order():
         model = at_rate(mechanism, rate)
         s = middles(model, 1.0)
         truth = torque_at(model, motion, s[1:-1])
-        wrong = np.abs(discretisation.torque(model, motion(s)) - truth).max(axis=1)
+        wrong = np.abs(discrete.torque(model, motion(s)) - truth).max(axis=1)
         inside.append(wrong[1:-1].max())
         beside.append(wrong[[0, -1]].max())
     assert order(inside) == pytest.approx(2.0, abs=0.1)
@@ -127,7 +127,7 @@ def test_a_motion_that_starts_with_a_rate_is_right_from_its_first_sample():
     model = at_rate(mechanism, 1000)
     s = middles(model, 0.1)
     truth = torque_at(model, motion, s[1:-1])
-    tau = discretisation.torque(model, motion(s))
+    tau = discrete.torque(model, motion(s))
     assert np.abs(tau - truth)[0].max() < 2e-5 * peak(truth)
 
 
@@ -137,7 +137,7 @@ def test_at_rest_the_torque_is_gravity(make):
     q = np.random.default_rng(5).uniform(-0.5, 0.5, model.n)
     still = np.tile(q, (6, 1))
     gravity = rnea(model, q, 0.0 * q, 0.0 * q)
-    np.testing.assert_allclose(discretisation.torque(model, still), np.tile(gravity, (4, 1)), atol=1e-12, rtol=1e-12)
+    np.testing.assert_allclose(discrete.torque(model, still), np.tile(gravity, (4, 1)), atol=1e-12, rtol=1e-12)
 
 
 def test_a_spring_adds_its_torque():
@@ -148,6 +148,6 @@ def test_a_spring_adds_its_torque():
     motion = quintic([0.1, 0.2, 0.3], [0.9, -0.4, 0.8])
     model, plain = at_rate(sprung, 1000), at_rate(mechanism, 1000)
     s = middles(model, 1.0)
-    extra = discretisation.torque(model, motion(s)) - discretisation.torque(plain, motion(s))
+    extra = discrete.torque(model, motion(s)) - discrete.torque(plain, motion(s))
     expected = (motion(s[1:-1]) - [0.0, 0.1, 0.2]) * [2.0, 3.0, 4.0]
     assert np.abs(extra - expected).max() < 1e-5

@@ -3,17 +3,18 @@ springs."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from femtorque.codegen.model.bodies import rotation_axis
-from femtorque.codegen.model.flexible_link import ElasticLink
-from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.model.flexible_link import ModalLink
+from femtorque.codegen.reference import discrete
 from femtorque.codegen.reference import flexible as elastic_reference
-from femtorque.codegen.reference.discrete_flexible import Elastic, ModalMotion, Moving, Tip
+from femtorque.codegen.reference.discrete_flexible import Flexible, ModalMotion, Moving, Tip
 from femtorque.codegen.step.scheme import model_of
-from tests.support import flexible_chain as flexible
-from tests.support import oracle
+from tests.support import flexible_chain, oracle
 from tests.support.flexible_chain import L, M
 
 
@@ -27,10 +28,10 @@ def middles(motion: oracle.Motion, rate_hz: int) -> np.ndarray:
 
 
 def spatial(**options):
-    return flexible.beam_second(2, stiffness=(0.6, 0.75), axes=((0.1, -0.3, 1.0), (0.2, 1.0, 0.4)), **options)
+    return flexible_chain.beam_second(2, stiffness=(0.6, 0.75), axes=((0.1, -0.3, 1.0), (0.2, 1.0, 0.4)), **options)
 
 
-def mass(step: Elastic, x: np.ndarray) -> np.ndarray:
+def mass(step: Flexible, x: np.ndarray) -> np.ndarray:
     """Of joints and modes at positions x, from what unit accelerations need."""
     n, size = step.tree.n, len(x)
     at, unit, still = np.broadcast_to(x, (size, size)), np.eye(size), np.zeros((size, size))
@@ -41,11 +42,11 @@ def mass(step: Elastic, x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("mechanism", [
     spatial(gravity=(1.0, -5.0, -3.0)),
-    flexible.two_link(2, stiffness=(0.6, 0.75), axis=(0.3, 0.5, 0.8), gravity=(1.0, -5.0, -3.0)),
+    flexible_chain.two_link(2, stiffness=(0.6, 0.75), axis=(0.3, 0.5, 0.8), gravity=(1.0, -5.0, -3.0)),
 ], ids=["body at the tip", "joint at the tip"])
 def test_forces_are_those_of_one_lagrangian(mechanism):
     """With T = x'M x'/2: F = M x'' + M' x' - dT/dx, M's changes by finite differences."""
-    step, rng, h = Elastic(model_of(mechanism)), np.random.default_rng(1), 1e-6
+    step, rng, h = Flexible(model_of(mechanism)), np.random.default_rng(1), 1e-6
     n, size = step.tree.n, step.tree.n + step.layout.size
     x = np.concatenate([rng.normal(size=n), 3e-3 * rng.normal(size=size - n)])
     velocities, changes = rng.normal(size=(2, size)) * np.where(np.arange(size) < n, 1.0, 0.03)
@@ -67,7 +68,7 @@ def test_what_goes_round_the_axis_has_the_forces_of_its_lagrangian(monkeypatch):
     """linear (w_y y + w_z z) j - square j^2 / 2 + shorter (a_y y + a_z z) (y^2 + z^2), by finite differences where
     nothing that bends accelerates."""
     linear, square, shorter = 1.3, 2.1, 0.7
-    step = Elastic(model_of(flexible.single(1, 0.0, stiffness=(0.6, 0.75), axis=(0.3, -0.4, 0.8),
+    step = Flexible(model_of(flexible_chain.single(1, 0.0, stiffness=(0.6, 0.75), axis=(0.3, -0.4, 0.8),
                                             gravity=(1.0, 2.0, 3.0))))
     rng, h, axis = np.random.default_rng(3), 1e-4, np.array([0.3, -0.4, 0.8]) / np.linalg.norm([0.3, -0.4, 0.8])
     xi, velocity, rate, change = 0.05 * rng.normal(size=4), rng.normal(size=4), 1.7, 4.0
@@ -89,7 +90,7 @@ def test_what_goes_round_the_axis_has_the_forces_of_its_lagrangian(monkeypatch):
     x = ModalMotion(*(np.array([v]) for v in (0.4, rate, change)), xi, velocity, np.zeros(4))
     found = []
     for numbers in ((linear, square, shorter), (0.0, 0.0, 0.0)):
-        monkeypatch.setattr(ElasticLink, "curved", lambda link, mass, numbers=numbers: numbers)
+        monkeypatch.setattr(ModalLink, "curved", lambda link, mass, numbers=numbers: numbers)
         found.append(step.dynamics.drawn(x).modes)
     assert np.abs(expected).max() > 0.1
     np.testing.assert_allclose(found[0] - found[1], expected, rtol=1e-6, atol=1e-8)
@@ -98,7 +99,7 @@ def test_what_goes_round_the_axis_has_the_forces_of_its_lagrangian(monkeypatch):
 def test_a_tip_that_turns_by_slopes_is_without_torsion():
     """Along a beam bent both ways as by a force and by a moment, no section turns about its own x: the frame at the tip
     that this leaves, integrated along the beam, is the tip's but for third order."""
-    step = Elastic(model_of(spatial()))
+    step = Flexible(model_of(spatial()))
     (i,), link = step.tree.beams, step.tree.pieces[step.tree.beams[0]].tip
     assert step.tree.twists(i)
     errors = []
@@ -128,8 +129,8 @@ def flat(length: float, at: float, slope: float):
 
 def test_kinetic_energy_of_a_link_is_the_integral_over_its_mass():
     """Velocities of points of the bent link by the rules of a moving frame, and Gauss points along it."""
-    mechanism = flexible.single(1, 0.0, stiffness=(0.6, 0.75), axis=(0.3, -0.4, 0.8))
-    step = Elastic(model_of(mechanism))
+    mechanism = flexible_chain.single(1, 0.0, stiffness=(0.6, 0.75), axis=(0.3, -0.4, 0.8))
+    step = Flexible(model_of(mechanism))
     link, rng = step.tree.pieces[1].tip, np.random.default_rng(2)
     xi, xi_velocities, rate = 0.05 * rng.normal(size=4), rng.normal(size=4), 1.7
     s, weights = np.polynomial.legendre.leggauss(8)
@@ -145,33 +146,33 @@ def test_kinetic_energy_of_a_link_is_the_integral_over_its_mass():
     assert 0.5 * velocities @ mass(step, np.concatenate([[0.0], xi])) @ velocities == pytest.approx(energy, rel=1e-12)
 
 
-@pytest.mark.parametrize("build", [flexible.single, flexible.two_link, flexible.beam_second])
+@pytest.mark.parametrize("build", [flexible_chain.single, flexible_chain.two_link, flexible_chain.beam_second])
 def test_a_stiff_link_takes_the_torques_of_a_rigid_one(build):
     motion = oracle.septic([0.2, 0.1], [0.5, -0.3], 0.2)
     mechanism = build(2, stiffness=1e5, gravity=(0.0, -9.81, 0.0), damping=1e-5)
     n = len(mechanism.moving)
     motion = oracle.septic([0.2, 0.1][:n], [0.5, -0.3][:n], 0.2)
     model = model_of(mechanism)
-    tau = Elastic(model).torque(positions(motion, 1000))
+    tau = Flexible(model).torque(positions(motion, 1000))
     rigid = oracle.torque_at(model, motion, middles(motion, 1000))
     assert np.abs(tau - rigid).max() < 1e-3 * np.abs(rigid).max()
 
 
 @pytest.mark.parametrize(("build", "options"), [
-    (flexible.two_link, {"stiffness": 20.0}),
-    (flexible.beam_second, {"stiffness": (15.0, 20.0), "axes": ((0.0, 0.0, 1.0), (0.2, 1.0, 0.4))}),
-    (flexible.double, {"stiffness": 40.0}),
-    (flexible.double, {"stiffness": (30.0, 40.0), "axis": (0.2, 1.0, 0.4)}),
+    (flexible_chain.two_link, {"stiffness": 20.0}),
+    (flexible_chain.beam_second, {"stiffness": (15.0, 20.0), "axes": ((0.0, 0.0, 1.0), (0.2, 1.0, 0.4))}),
+    (flexible_chain.double, {"stiffness": 40.0}),
+    (flexible_chain.double, {"stiffness": (30.0, 40.0), "axis": (0.2, 1.0, 0.4)}),
 ], ids=["planar, two links", "spatial, two axes and two planes", "both links bend", "both bend in two planes"])
 def test_chains_of_springs_converge_to_the_flexible_link(build, options):
     """Pinocchio, rigid segments: the difference falls with the square of their length, for small deflections."""
     rate_hz, motion = 4000, oracle.septic([0.2, 0.1], [0.215, 0.07], 0.06)
     mechanism = build(3, rate_hz=rate_hz, **options)
     model = model_of(mechanism)
-    tau = Elastic(model).torque(positions(motion, rate_hz))[::8]
+    tau = Flexible(model).torque(positions(motion, rate_hz))[::8]
     t = middles(motion, rate_hz)[::8]
     elastic_part = np.abs(tau - oracle.torque_at(model, motion, t)).max()
-    errors = [np.abs(flexible.Chain.of(mechanism, n).torque(motion, t) - tau).max() for n in (4, 8)]
+    errors = [np.abs(flexible_chain.Chain.of(mechanism, n).torque(motion, t) - tau).max() for n in (4, 8)]
     assert errors[0] < 0.06 * elastic_part
     assert errors[1] < 0.35 * errors[0]
 
@@ -181,11 +182,11 @@ def test_chains_that_twist_converge_to_torsion():
     spring."""
     rate_hz, motion, GJ = 4000, oracle.septic([0.2, 0.1], [0.215, 0.07], 0.06), 4.0
     t = middles(motion, rate_hz)[::8]
-    stiff, soft = (flexible.twisted(2, G, rate_hz=rate_hz, stiffness=(30.0, 40.0)) for G in (None, GJ))
-    added = np.subtract(*(Elastic(model_of(m)).torque(positions(motion, rate_hz))[::8] for m in (soft, stiff)))
+    stiff, soft = (flexible_chain.twisted(2, G, rate_hz=rate_hz, stiffness=(30.0, 40.0)) for G in (None, GJ))
+    added = np.subtract(*(Flexible(model_of(m)).torque(positions(motion, rate_hz))[::8] for m in (soft, stiff)))
     errors = []
     for n in (4, 8):
-        chains = [flexible.Chain.of(stiff, n, G).torque(motion, t) for G in (GJ, None)]
+        chains = [flexible_chain.Chain.of(stiff, n, G).torque(motion, t) for G in (GJ, None)]
         errors.append(np.abs(np.subtract(*chains) - added).max() / np.abs(added).max())
     assert np.abs(added).max() > 0.1
     assert errors[0] < 0.06
@@ -193,17 +194,17 @@ def test_chains_that_twist_converge_to_torsion():
 
 
 @pytest.mark.parametrize(("mechanism", "duration"), [
-    (flexible.flexible_joints(axis=(0.3, 0.5, 0.8), gravity=(1.0, -5.0, -6.0)), 0.3),
-    (flexible.flexible_joints(axis=(0.3, 0.5, 0.8), slides=True), 0.3),
+    (flexible_chain.flexible_joints(axis=(0.3, 0.5, 0.8), gravity=(1.0, -5.0, -6.0)), 0.3),
+    (flexible_chain.flexible_joints(axis=(0.3, 0.5, 0.8), slides=True), 0.3),
 ], ids=["turning", "sliding"])
 def test_joints_held_by_springs_are_those_of_pinocchio(mechanism, duration):
     """No elements, so the chain is exact: large motions, and an error of the tick's square alone."""
     motion, errors = oracle.septic([0.2, 0.1], [0.8, -0.5], duration), []
     for rate_hz in (1000, 2000):
-        model = model_of(flexible.replace(mechanism, control=flexible.replace(mechanism.control, rate_hz=rate_hz)))
+        model = model_of(replace(mechanism, control=replace(mechanism.control, rate_hz=rate_hz)))
         t = middles(motion, rate_hz)
-        tau = Elastic(model).torque(positions(motion, rate_hz))
-        exact = flexible.Chain.of(mechanism, 1).torque(motion, t)
+        tau = Flexible(model).torque(positions(motion, rate_hz))
+        exact = flexible_chain.Chain.of(mechanism, 1).torque(motion, t)
         errors.append(np.abs(tau - exact).max() / np.abs(exact).max())
     assert errors[0] < 5e-3
     assert errors[1] < 0.3 * errors[0]
@@ -212,7 +213,8 @@ def test_joints_held_by_springs_are_those_of_pinocchio(mechanism, duration):
 def test_error_falls_with_the_square_of_the_tick():
     motion, found = oracle.septic([0.0], [1.0], 0.3), {}
     for rate_hz in (500, 1500, 4500):
-        tau = Elastic(model_of(flexible.single(3, rate_hz=rate_hz, damping=1e-3))).torque(positions(motion, rate_hz))
+        model = model_of(flexible_chain.single(3, rate_hz=rate_hz, damping=1e-3))
+        tau = Flexible(model).torque(positions(motion, rate_hz))
         found[rate_hz] = tau[rate_hz // 1000::rate_hz // 500]
     coarse, fine = (np.abs(found[hz] - found[4500]).max() for hz in (500, 1500))
     assert coarse / fine == pytest.approx((81.0 - 1.0) / (9.0 - 1.0), rel=0.2)
@@ -221,16 +223,16 @@ def test_error_falls_with_the_square_of_the_tick():
 def test_one_solution_a_tick_is_the_rule_to_second_order():
     motion, left = oracle.septic([0.0, 0.0], [0.4, -0.3], 0.1), []
     for rate_hz in (1000, 2000):
-        model = model_of(flexible.two_link(2, rate_hz=rate_hz, stiffness=5.0))
-        once = Elastic(model).torque(positions(motion, rate_hz))
-        left.append(np.abs(once - Elastic(model, 4).torque(positions(motion, rate_hz))).max() / np.abs(once).max())
+        model = model_of(flexible_chain.two_link(2, rate_hz=rate_hz, stiffness=5.0))
+        once = Flexible(model).torque(positions(motion, rate_hz))
+        left.append(np.abs(once - Flexible(model, 4).torque(positions(motion, rate_hz))).max() / np.abs(once).max())
     assert left[0] < 3e-4
     assert left[1] < 0.3 * left[0]
 
 
 def test_work_of_the_torque_is_the_energy_left_in_the_vibration():
     rate_hz, motion = 4000, oracle.septic([0.0], [1.0], 0.2)
-    step = Elastic(model_of(flexible.single(3, rate_hz=rate_hz)), 3)
+    step = Flexible(model_of(flexible_chain.single(3, rate_hz=rate_hz)), 3)
     at = positions(motion, rate_hz, 900)
     tau = step.torque(at)[:, 0]
     centred = 0.5 * (at[2:, 0] - at[:-2, 0])
@@ -243,9 +245,9 @@ def test_work_of_the_torque_is_the_energy_left_in_the_vibration():
 
 
 def test_it_starts_in_its_static_sag_and_stays_there():
-    mechanism = flexible.two_link(3, axis=(0.3, 0.5, 0.8), stiffness=(2.0, 3.0), gravity=(1.0, -5.0, -3.0))
+    mechanism = flexible_chain.two_link(3, axis=(0.3, 0.5, 0.8), stiffness=(2.0, 3.0), gravity=(1.0, -5.0, -3.0))
     model = model_of(mechanism)
-    step = Elastic(model)
+    step = Flexible(model)
     q = np.array([0.3, -0.5])
     step.start(q)
     before = step.z.copy()
@@ -258,24 +260,24 @@ def test_it_starts_in_its_static_sag_and_stays_there():
 
 
 def test_static_torque_is_that_of_the_chain_of_springs_at_rest():
-    mechanism = flexible.single(4, gravity=(0.0, -9.81, 0.0), stiffness=5.0)
+    mechanism = flexible_chain.single(4, gravity=(0.0, -9.81, 0.0), stiffness=5.0)
     model = model_of(mechanism)
-    step, q = Elastic(model), np.array([0.3])
+    step, q = Flexible(model), np.array([0.3])
     step.start(q)
     still = oracle.quintic(q, q, 0.01)
-    chain = flexible.Chain.of(mechanism, 24).torque(still, [0.0, 0.001])[0]
+    chain = flexible_chain.Chain.of(mechanism, 24).torque(still, [0.0, 0.001])[0]
     rigid = oracle.rnea(model, q, 0 * q, 0 * q)
     assert abs(chain - rigid) > 1e-3
     # the chain keeps its length, the linear link moves its tip across only: of second order in the deflection
     np.testing.assert_allclose(step.step(q, 0 * q), chain, rtol=5e-3)
 
 
-@pytest.mark.parametrize("mechanism", [*(flexible.single(3, load) for load in (0.02, 0.2, 1.0)),
-                                       flexible.double(2, load=1.0, gravity=(0.0, 0.0, 0.0))],
+@pytest.mark.parametrize("mechanism", [*(flexible_chain.single(3, load) for load in (0.02, 0.2, 1.0)),
+                                       flexible_chain.double(2, load=1.0, gravity=(0.0, 0.0, 0.0))],
                          ids=["20 g", "200 g", "1 kg", "1 kg on two flexible links"])
 def test_masses_at_the_tip_up_to_a_kilogram_are_stable(mechanism):
     """No damping, a jump of the hub, then a second at rest: the vibration neither grows nor dies."""
-    step, none = Elastic(model_of(mechanism)), np.zeros(len(mechanism.streamed))
+    step, none = Flexible(model_of(mechanism)), np.zeros(len(mechanism.streamed))
     step.start(none)
     jump = none + 2e-3
     step.step(jump, 0.5 * jump)
@@ -286,7 +288,7 @@ def test_masses_at_the_tip_up_to_a_kilogram_are_stable(mechanism):
 
 def lagged(load: float) -> float:
     """Growth of a tip mass's vibration if its inertia acts as a load of the tick before, not in the matrix."""
-    step = Elastic(model_of(flexible.single(3, 0.0)))
+    step = Flexible(model_of(flexible_chain.single(3, 0.0)))
     dt, phi = step.dt, step.tree.pieces[1].tip.tip
     march = 4.0 / dt**2 + step.K
     xi, rate, acceleration = np.zeros(6), np.full(6, 1e-6), np.zeros(6)
@@ -307,11 +309,11 @@ def test_the_same_masses_as_a_lagged_load_diverge():
 
 
 def test_reference_and_discretisation_of_a_mechanism_are_the_march():
-    mechanism = flexible.single(2, gravity=(0.0, -9.81, 0.0), stiffness=5.0)
+    mechanism = flexible_chain.single(2, gravity=(0.0, -9.81, 0.0), stiffness=5.0)
     model, motion = model_of(mechanism), oracle.septic([0.1], [0.4], 0.1)
     t, reference = elastic_reference.torque(model, motion, 100)
     np.testing.assert_allclose(t, middles(motion, 1000))
-    emitted = discretisation.torque(model, positions(motion, 1000))
+    emitted = discrete.torque(model, positions(motion, 1000))
     np.testing.assert_allclose(emitted, reference, atol=1e-5 * np.abs(reference).max(), rtol=0.0)
     exact = elastic_reference.exact(model, motion, 100)
     assert 1e-6 < np.abs(exact - reference).max() / np.abs(exact).max() < 2e-2

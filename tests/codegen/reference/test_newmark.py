@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.emit import newmark as newmark_source
-from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.model import kinematics as tree
+from femtorque.codegen.emit import sources
+from femtorque.codegen.model import kinematics
 from femtorque.codegen.model.bodies import Model, rotation_axis
-from femtorque.codegen.reference import newmark, schemes
-from femtorque.codegen.reference import rigid as reference
+from femtorque.codegen.reference import newmark, rigid, schemes
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.hil.chip import chip_step
@@ -27,8 +26,8 @@ DAMPED = (0.3025, 0.6)
 def error(model: Model, motion: Motion, samples: int, pair: tuple[float, float]) -> float:
     """Worst difference from Pinocchio over the peak, sampled from t = 0 on as the paper does."""
     t = np.arange(samples + 1) * model.dt
-    tau = newmark.newmark_torque(model, motion(t), reference.accelerations(model, *motion.at(0.0)), *pair,
-                                   reference.recursion)
+    tau = newmark.newmark_torque(model, motion(t), rigid.accelerations(model, *motion.at(0.0)), *pair,
+                                   rigid.recursion)
     expected = torque_at(model, motion, t)
     return peak(tau - expected) / peak(expected)
 
@@ -56,7 +55,7 @@ def test_failure_is_an_alternating_error_of_a_third_of_the_first_jerk_times_time
     motion = quintic([0.0], [1.0])
     k = np.arange(101)
     t, jerk = k * model.dt, 60.0
-    tau = newmark.newmark_torque(model, motion(t), reference.accelerations(model, *motion.at(0.0)), *PAPER)
+    tau = newmark.newmark_torque(model, motion(t), rigid.accelerations(model, *motion.at(0.0)), *PAPER)
     inertia = 0.1075 * 0.2**2 / 3.0
     wrong = (tau - torque_at(model, motion, t))[:, 0] / inertia
     assert wrong[1:] == pytest.approx((np.where(k % 2 == 0, 1.0, -1.0) * t * jerk / 3.0)[1:], rel=1e-2)
@@ -99,7 +98,7 @@ def test_first_sample_carries_gravity_and_the_first_acceleration():
     rng = np.random.default_rng(9)
     model = model_of(random_tree(rng, 6))
     motion = random_sines(rng, 6)
-    start = reference.accelerations(model, *motion.at(0.3))
+    start = rigid.accelerations(model, *motion.at(0.3))
     tau = newmark.newmark_torque(model, motion([0.3]), start, *PAPER)
     expected = torque_at(model, motion, [0.3])
     assert tau == pytest.approx(expected, abs=1e-12 * peak(expected))
@@ -111,7 +110,7 @@ def test_exact_torques_equal_pinocchio():
     motion = random_sines(rng, 8)
     t = np.linspace(0.0, 1.0, 20)
     expected = torque_at(model, motion, t)
-    assert reference.newton_euler(model, *motion.at(t)) == pytest.approx(expected, abs=1e-12 * peak(expected))
+    assert rigid.newton_euler(model, *motion.at(t)) == pytest.approx(expected, abs=1e-12 * peak(expected))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -119,9 +118,9 @@ def test_nodal_increments_are_the_differences_of_positions(seed):
     rng = np.random.default_rng(600 + seed)
     model = model_of(random_tree(rng, 6))
     q, u = rng.uniform(-1.0, 1.0, 6), rng.uniform(-0.1, 0.1, 6)
-    old, new = tree.pose(model, q), tree.pose(model, q + 2.0 * u)
+    old, new = kinematics.pose(model, q), kinematics.pose(model, q + 2.0 * u)
     shift, turn = newmark.nodal_increments(model, old, u)
-    centre = [at.origin + tree.levers(model, at).com for at in (old, new)]
+    centre = [at.origin + kinematics.levers(model, at).com for at in (old, new)]
     assert shift == pytest.approx(centre[1] - centre[0], abs=1e-14)
     for i in range(6):
         angle = np.linalg.norm(turn[i])
@@ -150,8 +149,8 @@ def emitted_case(seed: int) -> tuple[Model, np.ndarray]:
 def paper_torque(model: Model, positions: np.ndarray) -> np.ndarray:
     """The reference from rest at the first position on, at all but the first and the last."""
     control, rest = model.mechanism.control, np.zeros(model.n)
-    start = reference.accelerations(model, positions[0], rest, rest)
-    return newmark.newmark_torque(model, positions[:-1], start, control.beta, control.gamma, reference.recursion)[1:]
+    start = rigid.accelerations(model, positions[0], rest, rest)
+    return newmark.newmark_torque(model, positions[:-1], start, control.beta, control.gamma, rigid.recursion)[1:]
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -172,7 +171,7 @@ def test_emitted_c_is_the_same_on_the_chip_bit_for_bit():
 
 def test_emitted_c_needs_no_double_precision_on_the_chip():
     model, _ = emitted_case(6)
-    assert not [name for name in ChipLibrary(emit.step_sources(model)).symbols if name.startswith("__aeabi_d")]
+    assert not [name for name in ChipLibrary(sources.step_sources(model)).symbols if name.startswith("__aeabi_d")]
 
 
 def test_emitted_c_at_rest_is_the_weight():
@@ -230,7 +229,7 @@ def test_scheme_of_the_mechanism_is_used():
     motion = septic(np.zeros(3), np.ones(3))
     t, tau = schemes.torque(model, motion, 50)
     sampled = motion((np.arange(51) - 0.5) * 0.01)
-    start = reference.accelerations(model, sampled[0], np.zeros(3), np.zeros(3))
+    start = rigid.accelerations(model, sampled[0], np.zeros(3), np.zeros(3))
     assert np.array_equal(tau, newmark.newmark_torque(model, sampled, start, *PAPER)[1:])
     other = replace(model, mechanism=replace(model.mechanism, control=replace(model.mechanism.control, gamma=0.6)))
     assert not np.allclose(tau, schemes.torque(other, motion, 50)[1])

@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.mechanism.description import BASE, Joint, Link, Mechanism, Payload, Section
-from femtorque.codegen.model import beam_element as beam
-from femtorque.codegen.model import kinematics as tree
+from femtorque.codegen.model import beam_element, kinematics
 from femtorque.codegen.model.bodies import Model, skew
-from femtorque.codegen.reference import discrete as discretisation
-from femtorque.codegen.reference import rigid as reference
-from femtorque.codegen.reference import schemes
+from femtorque.codegen.reference import discrete, rigid, schemes
 from femtorque.codegen.step.scheme import model_of
 from tests.support import oracle
 from tests.support.oracle import (
@@ -39,7 +36,7 @@ def random_sines(rng: np.random.Generator, n: int) -> oracle.Motion:
     return sines(rng.uniform(0.2, 0.8, n), rng.uniform(2.0, 6.0, n), rng.uniform(-3.0, 3.0, n))
 
 
-def error(model: Model, motion: oracle.Motion, ticks: int, convert=reference.recursion) -> float:
+def error(model: Model, motion: oracle.Motion, ticks: int, convert=rigid.recursion) -> float:
     """Worst difference from Pinocchio over the peak torque."""
     t, tau = schemes.torque(model, motion, ticks, convert)
     expected = torque_at(model, motion, t)
@@ -53,7 +50,7 @@ def assert_equals_pinocchio(seed: int = 7) -> None:
     """1 ms ticks, 0.2 s of sines on a tree with both kinds of joint. Used by the mutation tests too."""
     rng = np.random.default_rng(seed)
     model = model_of(random_tree(rng, 5))
-    assert error(model, random_sines(rng, 5), 200, reference.matrix_form) <= 2e-5
+    assert error(model, random_sines(rng, 5), 200, rigid.matrix_form) <= 2e-5
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -83,7 +80,7 @@ def test_torque_stamped_at_the_start_of_the_tick_costs_100_times_the_error():
     rng = np.random.default_rng(8)
     model = model_of(random_chain(rng, 6))
     motion = random_quintic(rng, 6)
-    t, tau = schemes.torque(model, motion, 1000, reference.recursion)
+    t, tau = schemes.torque(model, motion, 1000, rigid.recursion)
     scale = peak(tau)
     middle = peak(tau - torque_at(model, motion, t)) / scale
     start = peak(tau - torque_at(model, motion, t - model.dt / 2.0)) / scale
@@ -93,13 +90,13 @@ def test_torque_stamped_at_the_start_of_the_tick_costs_100_times_the_error():
 def test_standing_still_is_the_weight():
     model = model_of(random_tree(np.random.default_rng(3), 6))
     q = np.random.default_rng(4).uniform(-1.0, 1.0, 6)
-    tau = reference.midpoint_torque(model, np.tile(q, (4, 1)), np.zeros((4, 6)))
+    tau = rigid.midpoint_torque(model, np.tile(q, (4, 1)), np.zeros((4, 6)))
     assert tau == pytest.approx(np.tile(oracle.rnea(model, q, np.zeros(6), np.zeros(6)), (3, 1)), abs=1e-12)
 
 
 def test_eight_link_chain_at_1_ms_is_within_1e_5_of_newton_euler():
     model = model_of(planar_chain(8))
-    assert error(model, septic(np.zeros(8), EIGHT), 1000, reference.matrix_form) <= 1e-5
+    assert error(model, septic(np.zeros(8), EIGHT), 1000, rigid.matrix_form) <= 1e-5
 
 
 def test_eight_link_chain_with_a_quintic_as_well():
@@ -114,7 +111,7 @@ def test_fixed_joints_locked_joints_and_payloads_are_folded_as_pinocchio_folds_t
     mechanism = replace(base, joints=joints, lock={joints[4].name: 0.3}, payloads=(payload,))
     model = model_of(mechanism)
     motion = random_sines(rng, model.n)
-    t, tau = schemes.torque(model, motion, 100, reference.recursion)
+    t, tau = schemes.torque(model, motion, 100, rigid.recursion)
     expected = torque_at(oracle.pinocchio_of(mechanism), motion, t)
     assert peak(tau - expected) <= 2e-5 * peak(expected)
 
@@ -130,8 +127,8 @@ def test_matrix_form_and_emitted_discretisation_converge_on_each_other_at_second
     differences = []
     for hz in (100, 200, 400):
         model, ticks = at_rate(mechanism, hz), hz // 5
-        _, matrix = schemes.torque(model, motion, ticks, reference.matrix_form)
-        emitted = discretisation.torque(model, motion((np.arange(ticks + 2) - 0.5) * model.dt))
+        _, matrix = schemes.torque(model, motion, ticks, rigid.matrix_form)
+        emitted = discrete.torque(model, motion((np.arange(ticks + 2) - 0.5) * model.dt))
         differences.append(peak(matrix - emitted) / peak(matrix))
     assert differences[0] > 1e-6  # they are two, not one
     assert np.divide(differences[:-1], differences[1:]) == pytest.approx([4.0, 4.0], rel=0.1)
@@ -142,8 +139,8 @@ def test_planar_form_converges_on_the_matrix_form_too():
     differences = []
     for hz in (250, 500, 1000):
         model = at_rate(planar_chain(8), hz)
-        _, matrix = schemes.torque(model, motion, hz, reference.recursion)
-        emitted = discretisation.torque(model, motion((np.arange(hz + 2) - 0.5) * model.dt))
+        _, matrix = schemes.torque(model, motion, hz, rigid.recursion)
+        emitted = discrete.torque(model, motion((np.arange(hz + 2) - 0.5) * model.dt))
         differences.append(peak(matrix - emitted))
     assert np.divide(differences[:-1], differences[1:]) == pytest.approx([4.0, 4.0], rel=0.1)
 
@@ -157,10 +154,10 @@ def test_dense_matrices_equal_the_recursion_to_rounding(seed):
     n = int(rng.integers(1, 9))
     model = model_of(random_tree(rng, n))
     R = np.array([oracle.random_rotation(rng) for _ in range(n)])
-    arms = tree.Levers(rng.normal(size=(n, 3)), rng.normal(size=(n, 3)))
+    arms = kinematics.Levers(rng.normal(size=(n, 3)), rng.normal(size=(n, 3)))
     F, Phi = rng.normal(size=(2, n, 3))
-    matrix = reference.matrix_form(model, R, arms, F, Phi)
-    passed = reference.recursion(model, R, arms, F, Phi)
+    matrix = rigid.matrix_form(model, R, arms, F, Phi)
+    passed = rigid.recursion(model, R, arms, F, Phi)
     assert matrix == pytest.approx(passed, abs=1e-13 * max(1.0, peak(passed)))
 
 
@@ -179,14 +176,14 @@ def test_straight_links_give_the_papers_lambda_with_the_corrected_sign_matrix():
 
 def test_serial_blocks_have_the_papers_shape():
     model = model_of(planar_chain(3))
-    at = tree.pose(model, np.zeros(3))
-    arms = tree.levers(model, at)
-    assert [s.stop - s.start for s in tree.offsets(model)] == [9, 9, 6]
-    Lambda = tree.lambda_matrix(model, at.R, arms)
+    at = kinematics.pose(model, np.zeros(3))
+    arms = kinematics.levers(model, at)
+    assert [s.stop - s.start for s in kinematics.offsets(model)] == [9, 9, 6]
+    Lambda = kinematics.lambda_matrix(model, at.R, arms)
     assert Lambda.shape == (9, 24)
     assert Lambda[:3, :9] == pytest.approx(np.hstack([skew(arms.com[0]), skew(arms.joint[1]), np.eye(3)]))
     assert not Lambda[:3, 9:].any()
-    T = tree.accumulation(model, at.R)
+    T = kinematics.accumulation(model, at.R)
     assert not np.tril(T, -3).any()  # upper triangular, as Eq. 12
 
 
@@ -196,10 +193,10 @@ def test_tree_has_one_distal_block_a_child():
         links.append(Link(name, 1.0, np.array([0.1, 0.0, 0.0]), np.diag([1e-3, 2e-3, 2e-3])))
         joints.append(Joint(name, "revolute", parent, name, np.array([0.2, 0.1, 0.0]), np.zeros(3), np.eye(3)[2]))
     model = model_of(replace(planar_chain(1), links=tuple(links), joints=tuple(joints)))
-    assert tree.descendants(model) == ((0, 1, 2, 3), (1, 3), (2,), (3,))
-    assert [s.stop - s.start for s in tree.offsets(model)] == [12, 9, 6, 6]
+    assert kinematics.descendants(model) == ((0, 1, 2, 3), (1, 3), (2,), (3,))
+    assert [s.stop - s.start for s in kinematics.offsets(model)] == [12, 9, 6, 6]
     F = np.arange(12.0).reshape(4, 3)
-    P = tree.nodal_forces(model, F, np.zeros((4, 3)))
+    P = kinematics.nodal_forces(model, F, np.zeros((4, 3)))
     assert P[:12] == pytest.approx(np.concatenate([F[0], F[1] + F[3], F[2], np.zeros(3)]))
 
 
@@ -218,7 +215,7 @@ def test_springs_add_their_own_torque_and_nothing_elsewhere(scheme):
     motion = septic(np.zeros(6), rng.uniform(-1.0, 1.0, 6))
     t, bare = schemes.torque(at_rate(mechanism, 1000, scheme=scheme), motion, 300)
     _, tau = schemes.torque(at_rate(sprung, 1000, scheme=scheme), motion, 300)
-    springs = beam.joint_springs(model_of(sprung))
+    springs = beam_element.joint_springs(model_of(sprung))
     assert np.count_nonzero(springs.stiffness) == 4
     expected = springs.stiffness * (motion(t) - springs.rest)
     assert peak(tau - bare - expected) <= 2e-6 * peak(expected)
@@ -228,10 +225,10 @@ def test_c_mot_is_a_spring_of_the_elements_hinge():
     chain = planar_chain(2)
     links = tuple(replace(link, section=Section(area=2e-6, radius=1e-3)) for link in chain.links)
     model = model_of(replace(chain, links=links, joints=(replace(chain.joints[0], c_mot=0.1), chain.joints[1])))
-    k = beam.joint_springs(model).stiffness
+    k = beam_element.joint_springs(model).stiffness
     assert k[0] > 0.0 and k[1] == 0.0
     q = np.tile([0.3, -0.2], (3, 1))
-    tau = reference.midpoint_torque(model, q, np.zeros((3, 2)))
+    tau = rigid.midpoint_torque(model, q, np.zeros((3, 2)))
     weight = oracle.rnea(model, q[0], np.zeros(2), np.zeros(2))
     assert tau == pytest.approx(np.tile(weight + k * q[0], (2, 1)), rel=1e-12)
 
@@ -244,26 +241,26 @@ def test_unmutated_reference_passes():
 
 
 def test_transposed_frame_is_seen(monkeypatch):
-    monkeypatch.setattr(reference, "rotate_back", tree.rotate)
+    monkeypatch.setattr(rigid, "rotate_back", kinematics.rotate)
     with pytest.raises(AssertionError):
         assert_equals_pinocchio()
 
 
 def test_transposed_block_of_the_accumulation_is_seen(monkeypatch):
-    right = tree.accumulation
-    monkeypatch.setattr(tree, "accumulation", lambda model, R: right(model, R.transpose(0, 2, 1)))
+    right = kinematics.accumulation
+    monkeypatch.setattr(kinematics, "accumulation", lambda model, R: right(model, R.transpose(0, 2, 1)))
     with pytest.raises(AssertionError):
         assert_equals_pinocchio()
 
 
 def test_flipped_sign_of_a_lever_arm_is_seen(monkeypatch):
-    monkeypatch.setattr(tree, "skew", lambda v: -skew(v))
+    monkeypatch.setattr(kinematics, "skew", lambda v: -skew(v))
     with pytest.raises(AssertionError):
         assert_equals_pinocchio()
 
 
 def test_flipped_gravity_is_seen(monkeypatch):
-    right = reference.midpoint_torque
+    right = rigid.midpoint_torque
     monkeypatch.setattr(schemes, "midpoint_torque",
                         lambda model, *rest: right(replace(model, gravity=-model.gravity), *rest))
     with pytest.raises(AssertionError):
@@ -271,7 +268,7 @@ def test_flipped_gravity_is_seen(monkeypatch):
 
 
 def test_missing_descendant_is_seen(monkeypatch):
-    right = tree.descendants
-    monkeypatch.setattr(tree, "descendants", lambda model: tuple(c[:2] for c in right(model)))
+    right = kinematics.descendants
+    monkeypatch.setattr(kinematics, "descendants", lambda model: tuple(c[:2] for c in right(model)))
     with pytest.raises(AssertionError):
         assert_equals_pinocchio()

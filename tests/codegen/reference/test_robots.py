@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.reference import discrete
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.codegen.verify.verify import Verification, random_motion, verify
@@ -53,6 +53,6 @@ def test_axes_that_are_nearly_parallel_cost_no_digits(tilt: float) -> None:
                    for j in chain.joints)
     model = model_of(replace(chain, joints=joints))
     positions = random_motion(model.mechanism, rng).middles(200, model.dt)
-    expected = discretisation.torque(model, positions)
+    expected = discrete.torque(model, positions)
     error = np.max(np.abs(CompiledStep(model, "double").torque(positions) - expected))
     assert error <= 1e-11 * np.max(np.abs(expected))

@@ -11,19 +11,17 @@ import pytest
 
 from femtorque import main
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.emit import wrench as wrench_source
+from femtorque.codegen.emit.sources import step_sources
+from femtorque.codegen.emit.wrench import moving_links, render
 from femtorque.codegen.mechanism.description import Joint, Link, Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.motion.trajectory import from_rows
-from femtorque.codegen.reference import rigid as reference
-from femtorque.codegen.reference import wrench
+from femtorque.codegen.reference import rigid, wrench
 from femtorque.codegen.reference.rigid import matrix_form
 from femtorque.codegen.reference.wrench import Wrench
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain import wrench_library as compiled_wrench
-from femtorque.codegen.verify import objects as object_check
-from femtorque.codegen.verify import torque
+from femtorque.codegen.toolchain import wrench_library
+from femtorque.codegen.verify import objects, torque
 from femtorque.hil.chip import chip_wrench
 from tests.support.oracle import peak, pinocchio_model, planar_chain, random_chain, random_tree
 
@@ -53,7 +51,7 @@ def rnea(model: Model, carrier: int, place: pin.SE3, force, moment, q, qd, qdd) 
     return np.array(rows)
 
 
-@pytest.mark.parametrize("convert", [reference.recursion, matrix_form])
+@pytest.mark.parametrize("convert", [rigid.recursion, matrix_form])
 @pytest.mark.parametrize("make", [random_chain, random_tree], ids=["chain", "tree with slides"])
 @pytest.mark.parametrize("seed", range(5))
 def test_torque_with_a_wrench_is_that_of_pinocchio(seed, make, convert):
@@ -65,7 +63,7 @@ def test_torque_with_a_wrench_is_that_of_pinocchio(seed, make, convert):
     q, qd, qdd = rng.uniform(-1, 1, (3, 20, 6))
     for link, place in ((mechanism.links[carrier].name, pin.SE3.Identity()),
                         ("tool", pin.SE3(pin.rpy.rpyToMatrix(RPY), XYZ))):  # fmt: skip
-        ours = reference.newton_euler(model, q, qd, qdd)
+        ours = rigid.newton_euler(model, q, qd, qdd)
         ours = ours + wrench.torque(model, q, Wrench(link, force, moment), convert)
         truth = rnea(model, carrier, place, force, moment, q, qd, qdd)
         assert peak(ours - truth) <= 1e-12 * peak(truth)
@@ -81,12 +79,12 @@ def test_the_emitted_c_bears_what_pinocchio_says(make, precision, within):
     q, still = rng.uniform(-1, 1, (5, 6)), np.zeros((5, 6))
     q[:, [body.prismatic for body in model.bodies]] *= 0.3
     nothing = np.zeros(3)
-    for link, body in wrench_source.moving_links(model).items():
+    for link, body in moving_links(model).items():
         force, moment = rng.uniform(-20, 20, 3), rng.uniform(-5, 5, 3)
         place = pin.SE3(pin.rpy.rpyToMatrix(RPY), XYZ) if link == "tool" else pin.SE3.Identity()
         truth = (rnea(model, body, place, force, moment, q, still, still)
                  - rnea(model, body, place, nothing, nothing, q, still, still))
-        ours = compiled_wrench.torque(model, q, Wrench(link, force, moment), precision)
+        ours = wrench_library.torque(model, q, Wrench(link, force, moment), precision)
         assert peak(ours - truth) <= within * peak(truth)
 
 
@@ -94,15 +92,15 @@ def test_host_and_chip_bear_the_same_bits():
     mechanism = with_tool(random_tree(np.random.default_rng(8), 6), 5)
     model, q = model_of(mechanism), np.random.default_rng(9).uniform(-1, 1, (20, 6))
     held = Wrench.of("tool", [1, -2, 3, -4, 5, -6])
-    here, there = (f(model, q, held).astype(np.float32) for f in (compiled_wrench.torque, chip_wrench.torque))
+    here, there = (f(model, q, held).astype(np.float32) for f in (wrench_library.torque, chip_wrench.torque))
     assert np.array_equal(here.view(np.uint32), there.view(np.uint32)) and here.any()
 
 
 def test_the_emitted_c_is_clean_and_no_part_of_the_step():
     mechanism = with_tool(random_tree(np.random.default_rng(8), 6), 5)
-    sources = compiled_wrench.sources(model_of(mechanism))
-    assert [c.error for c in object_check.compilations(sources)] == [None] * 5
-    assert not set(wrench_source.render(model_of(mechanism))) & set(emit.step_sources(model_of(mechanism)))
+    sources = wrench_library.sources(model_of(mechanism))
+    assert [c.error for c in objects.compilations(sources)] == [None] * 5
+    assert not set(render(model_of(mechanism))) & set(step_sources(model_of(mechanism)))
 
 
 def test_holding_up_a_weight_at_the_tip_is_what_a_wrench_downwards_asks_for():
@@ -138,7 +136,7 @@ def test_what_cannot_be_is_refused_in_one_line():
             wrench.torque(model, np.zeros(2), Wrench.of(ground, six))
     with pytest.raises(BadInput, match="six numbers"):
         Wrench.of("link1", [np.nan, 0, 0, 0, 0, 0])
-    for held in (compiled_wrench.torque, chip_wrench.torque):
+    for held in (wrench_library.torque, chip_wrench.torque):
         with pytest.raises(BadInput, match="link22.*no such link.*link2"):
             held(model, np.zeros((1, 2)), Wrench.of("link22", six))
 

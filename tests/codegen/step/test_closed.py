@@ -17,8 +17,7 @@ from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.loop_assembly import assemble
 from femtorque.codegen.model.modes import in_mode
 from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference import discrete as discretisation
-from femtorque.codegen.reference import schemes
+from femtorque.codegen.reference import discrete, schemes
 from femtorque.codegen.reference.discrete import Discretisation
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.host_compiler import build
@@ -37,7 +36,7 @@ def example(name: str, hz: int = 1000) -> tuple[Model, np.ndarray, np.ndarray]:
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     model = model_of(replace(mechanism, control=replace(mechanism.control, rate_hz=hz, knot_hz=min(hz, 250))))
     positions = motion.middles(min(TICKS, round(0.9 * motion.duration * hz)), model.dt)
-    return model, positions, discretisation.torque(model, positions)
+    return model, positions, discrete.torque(model, positions)
 
 
 def peak(x: np.ndarray) -> float:
@@ -64,7 +63,7 @@ def test_the_discretisation_converges_to_the_reference_at_second_order(name: str
         motion = Trajectory.load(MECHANISMS / f"{name}.csv", model.mechanism)
         ticks = round(0.6 * motion.duration * hz)
         exact = schemes.exact(model, motion, (np.arange(ticks) + 0.5) * model.dt)
-        errors.append(peak(discretisation.torque(model, motion.middles(ticks, model.dt)) - exact) / peak(exact))
+        errors.append(peak(discrete.torque(model, motion.middles(ticks, model.dt)) - exact) / peak(exact))
     assert 3.5 < errors[0] / errors[1] < 4.6
 
 
@@ -127,7 +126,7 @@ def test_a_singular_pose_stops_the_step_before_it_is_reached() -> None:
             with pytest.raises(Refused, match="singular pose in tick"):
                 CompiledStep(model, precision).torque(positions)
         with pytest.raises(Refused, match="singular pose"):
-            discretisation.torque(model, positions)
+            discrete.torque(model, positions)
 
 
 def test_without_the_forces_at_the_cuts_the_torque_is_another() -> None:
@@ -135,7 +134,7 @@ def test_without_the_forces_at_the_cuts_the_torque_is_another() -> None:
     model, positions, plain = example("four_bar")
     alone = model_of(replace(model.mechanism, control=replace(model.mechanism.control, allocation="partition")))
     step = CompiledStep(alone, "double").torque(positions)
-    assert peak(step - discretisation.torque(alone, positions)) < 1e-10 * peak(step) < peak(step - plain)
+    assert peak(step - discrete.torque(alone, positions)) < 1e-10 * peak(step) < peak(step - plain)
     sources = emit.step_sources(model)
     text = sources["ft_step.c"]
     cut = text.replace("ft_tree(&s->tree, &next, open);", "ft_tree(&s->tree, &next, open);\n    open[1] = FT_C(0.0);")
@@ -149,7 +148,7 @@ def test_redundant_torques_are_shared_as_the_efforts_say() -> None:
     joints = tuple(replace(j, limits=replace(j.limits, effort=0.4 + 0.5 * i))
                    for i, j in enumerate(model.mechanism.joints))
     uneven = model_of(replace(model.mechanism, joints=joints))
-    plain, even = discretisation.torque(uneven, positions), discretisation.torque(model, positions)
+    plain, even = discrete.torque(uneven, positions), discrete.torque(model, positions)
     assert peak(plain - even) > 0.01 * peak(even)
     assert peak(CompiledStep(uneven, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
@@ -167,7 +166,7 @@ def test_every_mode_alone_is_right(name: str) -> None:
         way[:, [assembly.actuated.index(i) for i in assembly.independent]] = (
             ends[0] + s**3 * (10.0 - 15.0 * s + 6.0 * s**2) * (ends[1] - ends[0]))
         positions = assembly.follow(way)[:, list(assembly.actuated)] if assembly.dependent else way
-        plain = discretisation.torque(model, positions)
+        plain = discrete.torque(model, positions)
         assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit.sources import generate, step_sources
 from femtorque.codegen.mechanism.description import Section
 from femtorque.codegen.model.beam_element import joint_springs
 from femtorque.codegen.motion.trajectory import from_rows
-from femtorque.codegen.reference.discrete_flexible import Elastic
+from femtorque.codegen.reference.discrete_flexible import Flexible
 from femtorque.codegen.reference.flexible import marched
 from femtorque.codegen.reference.wrench import Wrench
 from femtorque.codegen.step.scheme import model_of
@@ -21,30 +21,30 @@ from femtorque.codegen.verify import verify
 from femtorque.codegen.verify.check import examine
 from femtorque.codegen.verify.torque import samples, torque
 from femtorque.hil.chip import chip_step
-from tests.support import flexible_chain as flexible
-from tests.support import oracle
+from tests.support import flexible_chain, oracle
 
 CASES = {
-    "single": flexible.single(3, gravity=(0.0, -9.81, 0.0), damping=1e-3),
-    "nothing at the tip": flexible.single(2, 0.0, gravity=(0.0, -9.81, 0.0)),
-    "two planes": flexible.single(2, 0.1, stiffness=(0.6, 0.75), axis=(1.0, 2.0, 3.0), gravity=(0.0, -2.0, -3.0)),
-    "two links, shear": flexible.sheared(flexible.two_link(3, damping=1e-3, stiffness=2.0), 100.0),
-    "two links, two planes": flexible.two_link(2, stiffness=(2.0, 3.0), axis=(0.3, 0.5, 0.8),
-                                               gravity=(1.0, -3.0, -4.0)),
-    "beam second": flexible.beam_second(2, stiffness=2.0),
-    "beam second, spatial": flexible.beam_second(2, stiffness=(2.0, 3.0), axes=((0.1, -0.3, 1.0), (0.2, 1.0, 0.4))),
-    "flexible joints": flexible.flexible_joints(),
-    "flexible joints, spatial": flexible.flexible_joints(axis=(0.3, 0.5, 0.8), gravity=(1.0, -5.0, -6.0)),
-    "a sliding spring": flexible.flexible_joints(axis=(0.3, 0.5, 0.8), slides=True),
-    "a spring on a beam": flexible.wall_arm(2, stiffness=3.0),
-    "a spring on a beam, spatial": flexible.wall_arm(2, stiffness=3.0, axis=(0.3, 0.5, 0.8)),
-    "a beam on a beam": flexible.double(2, stiffness=3.0),
-    "a beam on a beam, nothing at its tip": flexible.double(2, stiffness=3.0, load=0.0),
-    "a beam on a beam, two planes": flexible.double(2, stiffness=(3.0, 4.0), axis=(0.3, 0.5, 0.8),
-                                                    gravity=(1.0, -3.0, -4.0)),
-    "torsion": flexible.twisted(2, 2.0),
-    "beams and springs": flexible.springs_between(2, stiffness=3.0),
-    "beams and springs, two planes": flexible.springs_between(1, stiffness=(3.0, 4.0), axis=(0.3, 0.5, 0.8)),
+    "single": flexible_chain.single(3, gravity=(0.0, -9.81, 0.0), damping=1e-3),
+    "nothing at the tip": flexible_chain.single(2, 0.0, gravity=(0.0, -9.81, 0.0)),
+    "two planes": flexible_chain.single(2, 0.1, stiffness=(0.6, 0.75), axis=(1.0, 2.0, 3.0), gravity=(0.0, -2.0, -3.0)),
+    "two links, shear": flexible_chain.sheared(flexible_chain.two_link(3, damping=1e-3, stiffness=2.0), 100.0),
+    "two links, two planes": flexible_chain.two_link(2, stiffness=(2.0, 3.0), axis=(0.3, 0.5, 0.8),
+                                                     gravity=(1.0, -3.0, -4.0)),
+    "beam second": flexible_chain.beam_second(2, stiffness=2.0),
+    "beam second, spatial": flexible_chain.beam_second(2, stiffness=(2.0, 3.0),
+                                                       axes=((0.1, -0.3, 1.0), (0.2, 1.0, 0.4))),
+    "flexible joints": flexible_chain.flexible_joints(),
+    "flexible joints, spatial": flexible_chain.flexible_joints(axis=(0.3, 0.5, 0.8), gravity=(1.0, -5.0, -6.0)),
+    "a sliding spring": flexible_chain.flexible_joints(axis=(0.3, 0.5, 0.8), slides=True),
+    "a spring on a beam": flexible_chain.wall_arm(2, stiffness=3.0),
+    "a spring on a beam, spatial": flexible_chain.wall_arm(2, stiffness=3.0, axis=(0.3, 0.5, 0.8)),
+    "a beam on a beam": flexible_chain.double(2, stiffness=3.0),
+    "a beam on a beam, nothing at its tip": flexible_chain.double(2, stiffness=3.0, load=0.0),
+    "a beam on a beam, two planes": flexible_chain.double(2, stiffness=(3.0, 4.0), axis=(0.3, 0.5, 0.8),
+                                                          gravity=(1.0, -3.0, -4.0)),
+    "torsion": flexible_chain.twisted(2, 2.0),
+    "beams and springs": flexible_chain.springs_between(2, stiffness=3.0),
+    "beams and springs, two planes": flexible_chain.springs_between(1, stiffness=(3.0, 4.0), axis=(0.3, 0.5, 0.8)),
 }
 
 
@@ -64,7 +64,7 @@ def sampled(mechanism, duration: float = HARD):
 def test_emitted_c_is_the_march(name):
     mechanism = CASES[name]
     model, positions = model_of(mechanism), sampled(mechanism, SECONDS.get(name, HARD))
-    expected = Elastic(model).torque(positions)
+    expected = Flexible(model).torque(positions)
     double, single = (CompiledStep(model, precision).torque(positions) for precision in ("double", "single"))
     peak = np.abs(expected).max()
     np.testing.assert_allclose(double, expected, atol=1e-10 * peak, rtol=0.0)
@@ -80,20 +80,20 @@ def rigidly(mechanism):
 
 def test_a_slide_on_the_tip_and_one_below_the_link():
     """Prismatic joints on both sides, a spring on one of them, a fixed tilt before the link."""
-    one = flexible.two_link(2, stiffness=(2.0, 3.0), axis=(0.2, 1.0, 0.1), gravity=(1.0, -3.0, -4.0))
+    one = flexible_chain.two_link(2, stiffness=(2.0, 3.0), axis=(0.2, 1.0, 0.1), gravity=(1.0, -3.0, -4.0))
     shoulder, elbow = one.joints
     mechanism = replace(one, joints=(replace(shoulder, type="prismatic", rpy=np.array([0.3, -0.2, 0.5])),
                                      replace(elbow, type="prismatic", stiffness=40.0, rest=0.1,
                                              rpy=np.array([0.1, 0.2, 0.3]))))
     model, positions = model_of(mechanism), 0.3 * sampled(mechanism)
-    expected = Elastic(model).torque(positions)
+    expected = Flexible(model).torque(positions)
     np.testing.assert_allclose(CompiledStep(model, "double").torque(positions), expected,
                                atol=1e-10 * np.abs(expected).max(), rtol=0.0)
 
 
 def test_c_mot_of_a_passive_joint_is_the_stiffness_of_its_hinge():
     """Between a pin and a rigid joint: the link's own section gives the stiffness that C_mot scales."""
-    arm = flexible.flexible_joints()
+    arm = flexible_chain.flexible_joints()
     links = tuple(replace(x, section=Section(2e-5, 4e-3)) if x.name == "fore" else x for x in arm.links)
     half = replace(arm, links=links, joints=tuple(
         replace(j, stiffness=0.0, c_mot=0.5, rest=0.0) if j.name == "elbow spring" else j for j in arm.joints))
@@ -102,18 +102,18 @@ def test_c_mot_of_a_passive_joint_is_the_stiffness_of_its_hinge():
     same = replace(arm, joints=tuple(
         replace(j, stiffness=float(stiffness), rest=0.0) if j.name == "elbow spring" else j for j in arm.joints))
     positions = sampled(half)
-    expected = Elastic(model_of(same)).torque(positions)
+    expected = Flexible(model_of(same)).torque(positions)
     np.testing.assert_allclose(CompiledStep(model_of(half), "double").torque(positions), expected,
                                atol=1e-10 * np.abs(expected).max(), rtol=0.0)
 
 
 def test_a_flexible_mast_stands_on_the_ground():
     """The link is fixed to the base, a joint hangs on its tip."""
-    one = flexible.two_link(2, stiffness=2.0)
+    one = flexible_chain.two_link(2, stiffness=2.0)
     shoulder, elbow = one.joints
     mechanism = replace(one, joints=(replace(shoulder, type="fixed"), elbow))
     model, positions = model_of(mechanism), sampled(mechanism)
-    expected = Elastic(model).torque(positions)
+    expected = Flexible(model).torque(positions)
     np.testing.assert_allclose(CompiledStep(model, "double").torque(positions), expected,
                                atol=1e-10 * np.abs(expected).max(), rtol=0.0)
     assert expected.shape[1] == 1
@@ -123,14 +123,14 @@ def test_a_flexible_mast_stands_on_the_ground():
 def test_the_chip_gives_the_same_bits(name):
     mechanism = CASES[name]
     model, positions = model_of(mechanism), sampled(mechanism)
-    sources = emit.step_sources(model)
+    sources = step_sources(model)
     run = chip_step.run(model, positions, sources)
     here = CompiledStep(model, "single", sources=sources).torque(positions)
     assert np.array_equal(run.tau.view(np.uint32), here.view(np.uint32))
 
 
 def test_the_generated_folder_stands_on_its_own(tmp_path):
-    names = [path.name for path in emit.generate(CASES["a spring on a beam"], tmp_path)]
+    names = [path.name for path in generate(CASES["a spring on a beam"], tmp_path)]
     assert {"ft_flexible.c", "ft_flexible.h", "ft_step.c", "README.md"} <= set(names)
     readme = (tmp_path / "README.md").read_text()
     assert "`ft_flexible.c`: the march of flexible links and springs" in readme
@@ -141,12 +141,12 @@ def test_the_generated_folder_stands_on_its_own(tmp_path):
 
 def test_the_same_mechanism_gives_the_same_text():
     model = model_of(CASES["two links, two planes"])
-    assert emit.step_sources(model) == emit.step_sources(model)
-    assert "ft_flexible.c" not in emit.step_sources(model_of(oracle.planar_chain(2)))
+    assert step_sources(model) == step_sources(model)
+    assert "ft_flexible.c" not in step_sources(model_of(oracle.planar_chain(2)))
 
 
 def test_verify_holds_the_flexible_step_against_the_march():
-    found = verify.verify(flexible.wall_arm(2, rate_hz=250, stiffness=5.0), (), chip_step.run, motions=1)
+    found = verify.verify(flexible_chain.wall_arm(2, rate_hz=250, stiffness=5.0), (), chip_step.run, motions=1)
     assert found.good, found.reasons
     assert found.bit_identical
     assert 0.0 < found.worst("double").of_peak < 1e-10
@@ -171,7 +171,7 @@ def test_what_the_c_bends_is_what_the_reference_bends(case):
 
 def test_torque_by_c_marches_no_reference_until_its_error_is_asked_for(monkeypatch):
     mechanism, steps = CASES["two links, two planes"], []
-    monkeypatch.setattr(Elastic, "step", lambda *_: steps.append(1) or np.zeros(2))
+    monkeypatch.setattr(Flexible, "step", lambda *_: steps.append(1) or np.zeros(2))
     found = torque(mechanism, swinging(mechanism), lambda model, positions: CompiledStep(model).torque(positions))
     assert len(found.tau) == 200 and not steps
     assert found.error > 0.0 and steps
@@ -179,13 +179,13 @@ def test_torque_by_c_marches_no_reference_until_its_error_is_asked_for(monkeypat
 
 @pytest.mark.parametrize("by", ["reference", "c"])
 def test_torque_warns_of_slopes_as_check_does(by):
-    mechanism = flexible.beam_second(2, stiffness=1.2)
+    mechanism = flexible_chain.beam_second(2, stiffness=1.2)
     motion = swinging(mechanism, 2.0)
     step = None if by == "reference" else lambda model, positions: CompiledStep(model).torque(positions)
     (line,) = torque(mechanism, motion, step).warnings
     assert line in examine(mechanism, [motion]).warnings
     assert "link.arm.beam has a slope of" in line and "beyond 0.2 the deflection is not small" in line
-    assert torque(flexible.beam_second(2, stiffness=40.0), motion, step).warnings == ()
+    assert torque(flexible_chain.beam_second(2, stiffness=40.0), motion, step).warnings == ()
 
 
 def test_torque_of_a_motion_by_reference_and_by_c():

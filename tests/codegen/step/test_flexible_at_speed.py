@@ -24,8 +24,7 @@ from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.hil.papers.isobe import MECHANISMS
 from femtorque.hil.scenarios.slew import Slew
 from femtorque.host.plan.tip_motion import flexible_arm, tip_motion
-from tests.support import flexible_chain as flexible
-from tests.support import oracle
+from tests.support import flexible_chain, oracle
 from tests.support.flexible_chain import EI, Chain, L, M
 
 LINK = load_mechanism(MECHANISMS / "flexible_link.toml")
@@ -125,12 +124,12 @@ def test_spinning_up_stiffens_the_link(rate, seconds, allowed):
 
 
 @pytest.mark.parametrize(("mechanism", "allowed"), [
-    (flexible.beam_second(2, rate_hz=2000, stiffness=2.0, damping=1e-3), 0.04),
-    (flexible.beam_second(2, rate_hz=2000, stiffness=(16.0, 24.0), axes=AXES, damping=1e-3), 0.02),
-    (flexible.two_link(3, rate_hz=2000, stiffness=(16.0, 24.0), axis=SKEW, gravity=(1.0, -5.0, -3.0), damping=1e-3),
-     0.02),
-    (flexible.double(2, rate_hz=2000, stiffness=80.0, damping=1e-3), 0.02),
-    (flexible.double(2, rate_hz=2000, stiffness=(80.0, 100.0), axis=SKEW, damping=1e-3), 0.02),
+    (flexible_chain.beam_second(2, rate_hz=2000, stiffness=2.0, damping=1e-3), 0.04),
+    (flexible_chain.beam_second(2, rate_hz=2000, stiffness=(16.0, 24.0), axes=AXES, damping=1e-3), 0.02),
+    (flexible_chain.two_link(3, rate_hz=2000, stiffness=(16.0, 24.0), axis=SKEW, gravity=(1.0, -5.0, -3.0),
+                             damping=1e-3), 0.02),
+    (flexible_chain.double(2, rate_hz=2000, stiffness=80.0, damping=1e-3), 0.02),
+    (flexible_chain.double(2, rate_hz=2000, stiffness=(80.0, 100.0), axis=SKEW, damping=1e-3), 0.02),
 ], ids=["planar", "spatial", "spatial, a link at the tip", "both bend", "both bend in two planes"])
 def test_arms_at_full_rates(mechanism, allowed):
     """Joints at 8 rad/s; the error is over the part that flexibility has in the torque."""
@@ -144,8 +143,8 @@ def test_arms_at_full_rates(mechanism, allowed):
 
 
 @pytest.mark.parametrize(("mechanism", "start", "end"), [
-    (flexible.single(3, stiffness=(2.4, 2.4), axis=(0.6, 0.0, 1.0), damping=1e-3), [0.0], [1.57]),
-    (replace(flexible.beam_second(3, stiffness=(7.5, 6.0), axes=((0.0, 0.0, 1.0), (0.0, 1.0, 0.0)), damping=1e-3,
+    (flexible_chain.single(3, stiffness=(2.4, 2.4), axis=(0.6, 0.0, 1.0), damping=1e-3), [0.0], [1.57]),
+    (replace(flexible_chain.beam_second(3, stiffness=(7.5, 6.0), axes=((0.0, 0.0, 1.0), (0.0, 1.0, 0.0)), damping=1e-3,
                                   gravity=(0.0, 0.0, -9.81)),
              payloads=(Payload("hand", "arm", 0.1, np.array([L + 0.02, 0.06, -0.04]), np.diag([2e-4, 2e-4, 3e-4])),)),
      [0.0, -0.4], [1.4, 0.6]),
@@ -161,7 +160,7 @@ def test_a_link_that_turns_about_its_own_axis_is_right_to_three_tenths_of_its_sl
 def test_axes_and_payloads_by_chance_are_right_to_three_tenths_of_the_slope_squared(seed, payload, EI):
     rng = np.random.default_rng(100 + seed)
     motion = oracle.septic(rng.uniform(-1.0, 1.0, 2), rng.uniform(-1.6, 1.6, 2), rng.uniform(0.3, 0.6))
-    slope, error = slope_and_error(flexible.by_chance(seed, payload, EI), motion, 0.7)
+    slope, error = slope_and_error(flexible_chain.by_chance(seed, payload, EI), motion, 0.7)
     assert 0.15 < slope < 0.26
     assert error < 0.3 * slope**2
 
@@ -169,7 +168,7 @@ def test_axes_and_payloads_by_chance_are_right_to_three_tenths_of_the_slope_squa
 @pytest.mark.parametrize("seed", range(3))
 def test_random_motions_in_space(seed):
     rng = np.random.default_rng(seed)
-    mechanism = flexible.beam_second(2, rate_hz=2000, stiffness=(12.0, 15.0),
+    mechanism = flexible_chain.beam_second(2, rate_hz=2000, stiffness=(12.0, 15.0),
                                      axes=rng.normal(size=(2, 3)), damping=1e-3,
                                      gravity=rng.normal(size=3) * 5.0)
     motion = oracle.septic(rng.uniform(-1.0, 1.0, 2), rng.uniform(-1.5, 1.5, 2), 0.4)
@@ -182,7 +181,7 @@ def test_random_motions_in_space(seed):
 def test_an_upright_link_swings_in_its_own_weight():
     """It carries a sixth of what would buckle it: without the weight along it the torque is off by a quarter of
     peak."""
-    mechanism = flexible.single(3, gravity=(-9.81, 0.0, 0.0), damping=1e-3)
+    mechanism = flexible_chain.single(3, gravity=(-9.81, 0.0, 0.0), damping=1e-3)
     motion = oracle.septic([0.02], [0.25], 0.6)
     _, _, exact = chained(mechanism, motion, 0.8)
     assert np.abs(emitted(mechanism, motion, 0.8) - exact).max() < 0.01 * np.abs(exact).max()
@@ -191,7 +190,7 @@ def test_an_upright_link_swings_in_its_own_weight():
 def test_buckling_loads_and_the_stiffening_of_a_turning_beam():
     """Euler's load at the tip, a column's own weight (7.837 EI / L^2), and 1.193 of the square of the turning rate,
     which is what a beam that swings out of the plane of its turning gains."""
-    link = flexible_tree(flexible.single(3, 0.0)).pieces[1].tip
+    link = flexible_tree(flexible_chain.single(3, 0.0)).pieces[1].tip
     K = np.diag(link.stiffness["y"])[:2, :2]
     G = link.drawn
     assert 1.0 / eigvalsh(G.tip[:2, :2], K)[-1] == pytest.approx(np.pi**2 / 4.0 * EI / L**2, rel=0.02)
@@ -201,7 +200,7 @@ def test_buckling_loads_and_the_stiffening_of_a_turning_beam():
 
 
 def test_what_goes_round_the_axis_is_of_a_beam_bent_by_a_force_at_its_tip():
-    link = flexible_tree(flexible.single(1, 0.0)).pieces[1].tip
+    link = flexible_tree(flexible_chain.single(1, 0.0)).pieces[1].tip
     f = np.polynomial.Polynomial([0.0, 0.0, 1.5, -0.5])
     g, back = (f.deriv() ** 2).integ(), (f.deriv() ** 3).integ() / 6.0
     own = [(part.integ()(1.0)) for part in (2.0 / 3.0 * f * g, g * g / 3.0, back)]

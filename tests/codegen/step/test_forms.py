@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit.sources import step_sources
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
@@ -69,7 +69,7 @@ def measured(row: Row) -> Row:
     mechanism = under(row.scheme, row.mechanism)
     supported(mechanism)
     model = model_of(mechanism)
-    sources = emit.step_sources(model)
+    sources = step_sources(model)
     positions = random_motion(mechanism, np.random.default_rng([0, 0])).middles(mechanism.control.rate_hz, model.dt)
     double = CompiledStep(model, "double", sources).torque(positions)
     noise = np.abs(CompiledStep(model, "single", sources).torque(positions) - double).max() / np.abs(double).max()

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.emit import rnea
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit import rnea, sources
 from femtorque.codegen.emit.parameters import parameters
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
@@ -44,7 +43,7 @@ def literals(c: str) -> list[float]:
 def test_every_number_of_a_link_s_forces_is_one_of_its_parameters(name, scheme):
     """Of the blocks inwards, of the nodal step in its table; what is left are the turns and plain factors."""
     model = model_of(under(scheme, MAKE[name]()))
-    rows, c = made_of(step_of(model)), emit.step_sources(model)["ft_step.c"]
+    rows, c = made_of(step_of(model)), sources.step_sources(model)["ft_step.c"]
     for i, own in enumerate(rows):
         numbers = [abs(p.number) for p in own] + [1.0, 2.0, 0.5]
         numbers += [abs(p.number) for row in rows for p in row if p.unit in ("m", "", "m/s^2")]
@@ -81,7 +80,7 @@ def test_a_parameter_changes_with_the_links_that_it_is_said_to_be_of_and_with_no
 @pytest.mark.parametrize("scheme", [*SCHEMES, "newmark"])
 def test_the_c_says_it_of_every_link_within_80_columns(scheme):
     model = model_of(under(scheme, load_mechanism(MECHANISMS / "six_axis.toml")))
-    c = emit.step_sources(model)["ft_step.c"]
+    c = sources.step_sources(model)["ft_step.c"]
     said = re.findall(r"/\* Of ([^*]*(?:\*(?!/)[^*]*)*)\*/", c)
     assert len(said) == model.n and all("kg m^2" in text for text in said)
     assert all(len(line) <= 80 for text in said for line in text.splitlines())
@@ -90,7 +89,7 @@ def test_the_c_says_it_of_every_link_within_80_columns(scheme):
 @pytest.mark.parametrize("name", ["four_bar", "flexible_arm"])
 def test_closed_mechanisms_and_those_that_bend_say_it_too(name):
     model = model_of(load_mechanism(MECHANISMS / f"{name}.toml"))
-    c = "".join(emit.step_sources(model).values())
+    c = "".join(sources.step_sources(model).values())
     for body in model.bodies:
         assert re.search(rf"(Of|of) [^:;]*\b{body.joint.child}\b", c)
 
@@ -104,7 +103,7 @@ def test_torques_at_one_instant_say_it_too():
                                           ("four_bar", "auto"), ("four_bar", "nodal"), ("flexible_arm", "auto")])
 def test_masses_and_levers_by_link_are_found_again_in_the_c(name, scheme):
     model = model_of(under(scheme, load_mechanism(MECHANISMS / f"{name}.toml")))
-    numbers = {abs(x) for text in emit.step_sources(model).values() for x in literals(text)}
+    numbers = {abs(x) for text in sources.step_sources(model).values() for x in literals(text)}
     found = parameters(model)
     assert set(found) >= {body.joint.child for body in model.bodies}
     for p in (p for rows in found.values() for p in rows):

@@ -10,7 +10,7 @@ import pytest
 
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.reference import discrete
 from femtorque.codegen.reference.discrete import NewtonEuler
 from femtorque.codegen.step.base_parameters import Choice, arrange
 from femtorque.codegen.step.newton_euler import NewtonEulerStep
@@ -65,7 +65,7 @@ def test_the_discretisation_converges_to_newton_euler_at_second_order(seed):
         model = of(mechanism, rate_hz)
         s = middles(model, 1.0)
         truth = torque_at(model, motion, s[1:-1])
-        errors.append(peak(discretisation.torque(model, motion(s)) - truth) / peak(truth))
+        errors.append(peak(discrete.torque(model, motion(s)) - truth) / peak(truth))
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)
     assert errors[1] < 1e-5
 
@@ -100,7 +100,7 @@ def test_recursions_equal_the_discretisation_under_any_choice_of_frames(make, se
 def test_double_precision_equals_the_discretisation(make, trig):
     model = exact_at(trig, of(make()))
     positions = moved(model)
-    plain = discretisation.torque(model, positions)
+    plain = discrete.torque(model, positions)
     assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
@@ -109,8 +109,8 @@ def test_springs_count():
     assert any(b.prismatic for b in model.bodies)
     joints = tuple(replace(j, stiffness=30.0, rest=0.2) for j in model.mechanism.joints)
     sprung, positions = model_of(replace(model.mechanism, joints=joints)), moved(model)
-    plain = discretisation.torque(sprung, positions)
-    assert peak(plain - discretisation.torque(model, positions)) > 0.1
+    plain = discrete.torque(sprung, positions)
+    assert peak(plain - discrete.torque(model, positions)) > 0.1
     assert peak(CompiledStep(sprung, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
@@ -146,14 +146,14 @@ def test_at_10_khz_its_noise_is_a_few_roundings(make):
     """du comes from the motion: no difference of increments that are rounded already."""
     model = of(make(), 10_000)
     positions = moved(model)
-    plain = discretisation.torque(model, positions)
+    plain = discrete.torque(model, positions)
     assert peak(CompiledStep(model).torque(positions) - plain) <= 5e-6 * peak(plain)
 
 
 def test_a_difference_of_rounded_increments_would_not_be_as_quiet():
     model = of(random_chain(np.random.default_rng(6), 6), 10_000)
     positions, step = moved(model), CompiledStep(model)
-    plain, samples = discretisation.torque(model, positions), step.turns.samples(positions)
+    plain, samples = discrete.torque(model, positions), step.turns.samples(positions)
     samples["du"] = 0.5 * np.diff(samples["u"], axis=0, prepend=np.zeros((1, 6), np.float32))
     step.start(positions[0])
     assert peak(step.run(samples)[1:] - plain) > 2e-5 * peak(plain)
@@ -177,7 +177,7 @@ def test_at_10_khz_it_is_quieter_than_the_midpoint_rule(make):
 def test_the_noise_floor_holds_and_is_not_idle(rate_hz):
     model = of(random_chain(np.random.default_rng(9), 6), rate_hz)
     positions = moved(model, 10)
-    wrong = np.abs(CompiledStep(model).torque(positions) - discretisation.torque(model, positions)).max(axis=0)
+    wrong = np.abs(CompiledStep(model).torque(positions) - discrete.torque(model, positions)).max(axis=0)
     floor = noise_floor(model, positions)
     assert np.all(wrong <= floor)
     assert np.any(wrong > 0.01 * floor)

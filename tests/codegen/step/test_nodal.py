@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
@@ -217,7 +217,7 @@ def numbers(text: str) -> list[float]:
 @pytest.mark.parametrize("make", [lambda: tree(2), lambda: load_mechanism(MECHANISMS / "six_axis.toml")])
 def test_the_table_has_the_links_own_masses_and_levers(make):
     model = model_of(as_nodal(make()))
-    c = emit.step_sources(model)["ft_step.c"]
+    c = sources.step_sources(model)["ft_step.c"]
     table = c.split("ft_link[FT_JOINTS] = {")[1].split("\n};")[0]
     axes = [frame_to_axis(body.axis) for body in model.bodies]
     for i, (body, entry) in enumerate(zip(model.bodies, table.split("    },\n"), strict=False)):
@@ -233,13 +233,13 @@ def test_the_table_has_the_links_own_masses_and_levers(make):
 
 def test_every_link_has_a_block_outwards_and_one_inwards_with_the_equations_and_p_is_state():
     model = model_of(as_nodal(load_mechanism(MECHANISMS / "six_axis.toml")))
-    files = emit.step_sources(model)
+    files = sources.step_sources(model)
     for i, body in enumerate(model.bodies):
         link = f'/* Link {i + 1}, "{body.joint.child}": '
         assert files["ft_step.c"].count(link + "increments over the ticks beside s_k. */") == 1
         assert files["ft_step.c"].count(link + "{P} (Eqs 17, 18), then [L][T]{P} (Eq. 6). */") == 1
     assert "ft_node P[FT_JOINTS]; /* {P}" in files["ft_step.h"]
-    closed = emit.step_sources(model_of(as_nodal(load_mechanism(MECHANISMS / "four_bar.toml"))))
+    closed = sources.step_sources(model_of(as_nodal(load_mechanism(MECHANISMS / "four_bar.toml"))))
     assert all(len(line) <= 80 for c in (files["ft_step.c"], closed["ft_tree.c"]) for line in c.splitlines())
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.loop_assembly import assemble
@@ -27,12 +27,12 @@ from femtorque.codegen.motion.random import random_motion
 from femtorque.codegen.motion.trajectory import load as load_motion
 from femtorque.codegen.reference.wrench import Wrench
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain import wrench_library as compiled_wrench
+from femtorque.codegen.toolchain import wrench_library
 from femtorque.codegen.toolchain.host_compiler import Precision
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from tests.bench.arms import arms
 from tests.codegen.model import test_loop_kinds
-from tests.codegen.step import test_flexible as test_elastic_step
+from tests.codegen.step import test_flexible
 from tests.support import oracle
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"
@@ -80,7 +80,7 @@ def cases() -> dict[str, Case]:
     found["four_bar, knot"] = asking(lambda: load_mechanism(MECHANISMS / "four_bar.toml"), trig="knot")
     for name in ("biped", "delta", "five_bar_4", "four_bar", "pick_and_place"):
         found[f"{name}, nodal"] = asking(lambda name=name: load_mechanism(MECHANISMS / f"{name}.toml"), scheme="nodal")
-    for name, mechanism in test_elastic_step.CASES.items():
+    for name, mechanism in test_flexible.CASES.items():
         found[f"flexible: {name}"] = lambda m=mechanism: m
     for name, (make, *_) in test_loop_kinds.KINDS.items():
         if name not in test_loop_kinds.LARGE:
@@ -93,7 +93,7 @@ def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray
     model = model_of(mechanism)
     step = CompiledStep(model, precision)
     if name.startswith("flexible: "):
-        return step.torque(test_elastic_step.sampled(mechanism))
+        return step.torque(test_flexible.sampled(mechanism))
     if name.startswith("loop: "):
         assembly = assemble(model)
         return step.torque(test_loop_kinds.motion(assembly)[:, list(assembly.actuated)])
@@ -114,7 +114,7 @@ def wrenches(mechanism: Mechanism, precision: Precision) -> np.ndarray:
     model = model_of(mechanism)
     q = np.random.default_rng(8).uniform(-1.0, 1.0, (20, model.n))
     wrench = Wrench(mechanism.links[-1].name, np.array([1.0, -2.0, 3.0]), np.array([0.1, 0.2, -0.3]))
-    return compiled_wrench.torque(model, q, wrench, precision)
+    return wrench_library.torque(model, q, wrench, precision)
 
 
 def digests(name: str, case: Case) -> dict[str, str]:
@@ -157,7 +157,7 @@ def endings(text: str) -> set[str]:
                                   "flexible: two planes", "flexible: beams and springs, two planes",
                           "flexible: a sliding spring"])
 def test_the_head_of_the_emitted_c_explains_every_ending(name):
-    for file, text in emit.step_sources(model_of(CASES[name]())).items():
+    for file, text in sources.step_sources(model_of(CASES[name]())).items():
         if file.endswith(("step.c", "tree.c", "loop.c")):
             head = text.split("*/", 1)[0]
             assert not [e for e in endings(text) if f"_{e}" not in head], file

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.emit.step import render
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.reference import discrete as discretisation
+from femtorque.codegen.reference import discrete
 from femtorque.codegen.reference.discrete import Planar, Spatial
 from femtorque.codegen.step import scheme, search
 from femtorque.codegen.step.planar import PlanarStep
@@ -62,8 +62,8 @@ def test_a_model_made_without_a_choice_refuses_to_name_a_scheme():
 def test_the_choice_is_that_of_the_reference_the_plain_form_and_the_c():
     loud = random_chain(np.random.default_rng(87), 8)
     auto, named = (model_of(asking(loud, scheme=name)) for name in ("auto", "newton-euler"))
-    assert isinstance(discretisation.Discretisation(auto).form, discretisation.NewtonEuler)
-    assert step_source.render(auto) == step_source.render(named)
+    assert isinstance(discrete.Discretisation(auto).form, discrete.NewtonEuler)
+    assert render(auto) == render(named)
 
 
 def test_the_choice_is_made_once_and_kept(tmp_path, monkeypatch):
@@ -113,7 +113,7 @@ def test_without_a_compiler_single_precision_errs_by_as_much_as_the_compiled_c(n
     compiled = CompiledStep(model)
     for seed in range(4):
         positions = random_quintic(np.random.default_rng(seed), model.n)(middles(model, 1.0)) * slides
-        plain = discretisation.torque(model, positions)
+        plain = discrete.torque(model, positions)
         ours.append(peak(SinglePrecision(model, step, positions).torque() - plain) / peak(plain))
         truly.append(peak(compiled.torque(positions) - plain) / peak(plain))
     assert np.mean(ours) == pytest.approx(np.mean(truly), rel=0.4)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from femtorque.codegen.emit import step as step_source
+from femtorque.codegen.emit import step
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.step import search
 from femtorque.codegen.step.scheme import model_of
@@ -25,18 +25,18 @@ def test_a_step_is_searched_for_once_and_kept(scheme, tmp_path, monkeypatch):
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path))
     searched, cheapest = [], search.cheapest
     monkeypatch.setattr(search, "cheapest", lambda *how: searched.append(how) or cheapest(*how))
-    first = step_source.render(model_of(arm(scheme)))
-    assert step_source.render(model_of(arm(scheme))) == first and len(searched) == 1
+    first = step.render(model_of(arm(scheme)))
+    assert step.render(model_of(arm(scheme))) == first and len(searched) == 1
     for file in tmp_path.rglob(search.FILE):
         file.write_text('{"choices": [')
-    assert step_source.render(model_of(arm(scheme))) == first and len(searched) == 2
+    assert step.render(model_of(arm(scheme))) == first and len(searched) == 2
     monkeypatch.setattr(search, "EFFORT", 0)
-    step_source.render(model_of(arm(scheme)))  # how far it looks decides, too
+    step.render(model_of(arm(scheme)))  # how far it looks decides, too
     assert len(searched) == 3
 
 
 def test_a_search_needs_no_cache(tmp_path, monkeypatch):
-    kept = step_source.render(model_of(arm("midpoint")))
+    kept = step.render(model_of(arm("midpoint")))
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "file"))
-    assert step_source.render(model_of(arm("midpoint"))) == kept
+    assert step.render(model_of(arm("midpoint"))) == kept

@@ -14,12 +14,10 @@ from elftools.elf.elffile import ELFFile
 
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit.sources import identity
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.toolchain import image_compiler
-from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.toolchain import stack_bound as stack
+from femtorque.codegen.toolchain import image_compiler, platformio, stack_bound
 
 ROOT = Path(__file__).resolve().parents[3]
 GCC = "arm-none-eabi-gcc"
@@ -32,12 +30,12 @@ def three_link() -> Mechanism:
 
 
 @pytest.fixture(scope="module", params=["f405rg-4", "nucleo-g474re-6"])
-def of_family(request, built, three_link, tmp_path_factory) -> build.BuildResult:
+def of_family(request, built, three_link, tmp_path_factory) -> platformio.BuildResult:
     """An image of each family of chips."""
     if request.param == built.board:
         return built
     mechanism = replace(three_link, board=replace(three_link.board, use=request.param))
-    return build.build(mechanism, tmp_path_factory.mktemp("family") / "three-link")
+    return platformio.build(mechanism, tmp_path_factory.mktemp("family") / "three-link")
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +51,10 @@ def cache(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def built(three_link, steps, cache, tmp_path_factory) -> build.BuildResult:
+def built(three_link, steps, cache, tmp_path_factory) -> platformio.BuildResult:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FEMTORQUE_CACHE", str(cache))
-        return build.build(three_link, tmp_path_factory.mktemp("built") / "three-link",
+        return platformio.build(three_link, tmp_path_factory.mktemp("built") / "three-link",
                            lambda *step: steps.append(step))
 
 
@@ -93,7 +91,7 @@ def test_image_carries_its_digest(built):
 
 def test_same_mechanism_gives_the_same_bytes_wherever_it_is_built(built, three_link, tmp_path, monkeypatch):
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "cache"))
-    again = build.build(three_link, tmp_path / "a folder with spaces")
+    again = platformio.build(three_link, tmp_path / "a folder with spaces")
     assert again.image.read_bytes() == built.image.read_bytes()
     assert again.elf.read_bytes() == built.elf.read_bytes()
     record = "build.json"
@@ -101,7 +99,7 @@ def test_same_mechanism_gives_the_same_bytes_wherever_it_is_built(built, three_l
 
 
 def test_image_without_feedforward_differs_in_digest_and_code(built, three_link, tmp_path):
-    plain = build.build(three_link, tmp_path / "pd", feedforward=False)
+    plain = platformio.build(three_link, tmp_path / "pd", feedforward=False)
     assert plain.digest != built.digest
     assert plain.image.read_bytes() != built.image.read_bytes()
 
@@ -111,29 +109,29 @@ def test_an_image_that_is_there_is_taken_and_a_damaged_one_is_not(built, three_l
     monkeypatch.setenv("FEMTORQUE_CACHE", str(cache))
     out, whole = built.elf.parent, built.image.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(build, "_run", unwanted)
-        assert build.build(three_link, out) == built
+        patch.setattr(platformio, "_run", unwanted)
+        assert platformio.build(three_link, out) == built
         built.image.write_bytes(whole[:-1] + b"\xff")
-        assert build.build(three_link, out) == built and built.image.read_bytes() == whole
+        assert platformio.build(three_link, out) == built and built.image.read_bytes() == whole
         for image in (built.image, *cache.glob("made/*/firmware.bin")):
             image.write_bytes(whole[:-1] + b"\xff")
         with pytest.raises(AssertionError, match="built again"):
-            build.build(three_link, out)
-    assert build.build(three_link, out).image.read_bytes() == whole
+            platformio.build(three_link, out)
+    assert platformio.build(three_link, out).image.read_bytes() == whole
     assert [image.read_bytes() for image in cache.glob("made/*/firmware.bin")] == [whole]
 
 
 def test_an_image_that_was_built_elsewhere_is_taken(built, three_link, cache, tmp_path, monkeypatch):
     monkeypatch.setenv("FEMTORQUE_CACHE", str(cache))
-    monkeypatch.setattr(build, "_run", unwanted)
-    taken = build.build(three_link, tmp_path / "elsewhere")
+    monkeypatch.setattr(platformio, "_run", unwanted)
+    taken = platformio.build(three_link, tmp_path / "elsewhere")
     assert taken == replace(built, elf=taken.elf, image=taken.image) and taken.elf.parent == tmp_path / "elsewhere"
     assert taken.elf.read_bytes() == built.elf.read_bytes()
     with pytest.raises(AssertionError, match="built again"):
-        build.build(three_link, tmp_path / "pd", feedforward=False)
+        platformio.build(three_link, tmp_path / "pd", feedforward=False)
     monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-DOTHER=1")  # another image, though not by its digest
     with pytest.raises(AssertionError, match="built again"):
-        build.build(three_link, tmp_path / "flags")
+        platformio.build(three_link, tmp_path / "flags")
 
 
 def test_progress_ends_at_its_total(built, steps):
@@ -143,9 +141,9 @@ def test_progress_ends_at_its_total(built, steps):
 
 def test_jobs_that_write_side_by_side_are_counted_apart():
     folder = "Compiling .pio/build/firmware/src/application/"
-    assert build.steps_of(f"{folder}ft_app.o{folder}ft_link.o") == ["ft_app.o", "ft_link.o"]
-    assert build.steps_of("Building .pio/build/firmware/firmware.bin") == ["firmware.bin"]
-    assert build.steps_of("Checking size .pio/build/firmware/firmware.elf") == []
+    assert platformio.steps_of(f"{folder}ft_app.o{folder}ft_link.o") == ["ft_app.o", "ft_link.o"]
+    assert platformio.steps_of("Building .pio/build/firmware/firmware.bin") == ["firmware.bin"]
+    assert platformio.steps_of("Checking size .pio/build/firmware/firmware.elf") == []
 
 
 def test_a_build_that_is_interrupted_leaves_no_process_behind(tmp_path, monkeypatch):
@@ -161,7 +159,7 @@ def test_a_build_that_is_interrupted_leaves_no_process_behind(tmp_path, monkeypa
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build.run_pio(tmp_path, ["run"], interrupted)
+        platformio.run_pio(tmp_path, ["run"], interrupted)
     assert started[0].returncode is not None
 
 
@@ -174,16 +172,16 @@ def test_a_build_that_is_interrupted_begins_no_more(built, monkeypatch):
         raise KeyboardInterrupt
 
     with tempfile.TemporaryDirectory() as folder, pytest.raises(KeyboardInterrupt):
-        build.compile_directly(built.elf.parent, Path(folder), interrupted)
+        platformio.compile_directly(built.elf.parent, Path(folder), interrupted)
     assert 1 <= len(commands) <= 1 + 2 * os.cpu_count()
 
 
 def test_a_variable_for_platformio_is_heard(three_link, tmp_path, monkeypatch):
     ran = []
-    monkeypatch.setattr(build, "run_pio", lambda *of: ran.append(of) or "its log")
+    monkeypatch.setattr(platformio, "run_pio", lambda *of: ran.append(of) or "its log")
     monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-DOTHER=1")
     with pytest.raises(Refused, match="PlatformIO wrote no firmware.elf: its log"):
-        build.build(three_link, tmp_path / "flags")
+        platformio.build(three_link, tmp_path / "flags")
     assert len(ran) == 1
 
 
@@ -207,7 +205,7 @@ def test_compute_board_builds_without_motors(three_link, tmp_path):
     joints = tuple(replace(j, motor=None, encoder=None) for j in three_link.joints)
     mechanism = replace(three_link, joints=joints, board=replace(three_link.board, use="compute"),
                         control=replace(three_link.control, rate_hz=100, knot_hz=50))
-    result = build.build(mechanism, tmp_path / "compute")
+    result = platformio.build(mechanism, tmp_path / "compute")
     assert result.board == "compute" and result.stack_bytes < result.stack_reserved
 
 
@@ -249,7 +247,7 @@ def test_sources_that_are_no_longer_emitted_are_removed(three_link, tmp_path):
     stale = tmp_path / "src" / "emitted" / "ft_old.c"
     stale.parent.mkdir(parents=True)
     stale.write_text("not C", encoding="utf-8")
-    build.assemble(three_link, tmp_path)
+    platformio.assemble(three_link, tmp_path)
     assert not stale.exists() and (tmp_path / "src" / "emitted" / "ft_board.h").is_file()
 
 
@@ -258,27 +256,27 @@ def test_sources_that_are_no_longer_emitted_are_removed(three_link, tmp_path):
 
 def test_missing_board_and_missing_motors_are_named(three_link, tmp_path):
     with pytest.raises(BadInput, match=r"board: is required to build an image; write \[board\] use = \"f405rg-4\""):
-        build.assemble(replace(three_link, board=None), tmp_path)
+        platformio.assemble(replace(three_link, board=None), tmp_path)
     bare = tuple(replace(j, motor=None) if j.name in ("elbow", "wrist") else j for j in three_link.joints)
     with pytest.raises(BadInput, match="joint.elbow.motor: is required .*joints without: elbow, wrist"):
-        build.assemble(replace(three_link, joints=bare), tmp_path)
+        platformio.assemble(replace(three_link, joints=bare), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_bad_input_writes_nothing(three_link, tmp_path):
     with pytest.raises(BadInput, match="board.pwm_hz = 19999: "):
-        build.build(replace(three_link, board=replace(three_link.board, pwm_hz=19999)), tmp_path / "none")
+        platformio.build(replace(three_link, board=replace(three_link.board, pwm_hz=19999)), tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
 def test_digest_is_the_one_that_the_host_expects(built, three_link):
-    assert built.digest == emit.identity(three_link, boards.load("f405rg-4")).hex()
+    assert built.digest == identity(three_link, boards.load("f405rg-4")).hex()
 
 
 def test_missing_compiler_says_what_to_install(three_link, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Refused, match="arm-none-eabi-gcc is not on PATH: apt install gcc-arm-none-eabi"):
-        build.build(three_link, tmp_path / "none")
+        platformio.build(three_link, tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
@@ -292,7 +290,7 @@ def spoiled(built, tmp_path_factory) -> Path:
 
 def by_platformio(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-Wl,--undefined=ft_big")
-    build.run_pio(project, ["run"])
+    platformio.run_pio(project, ["run"])
 
 
 def directly(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,7 +298,7 @@ def directly(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image_compiler.Options, "linking",
                         lambda *of: [*linking(*of), "-Wl,--undefined=ft_big"])
     with tempfile.TemporaryDirectory() as folder:
-        build.compile_directly(project, Path(folder))
+        platformio.compile_directly(project, Path(folder))
 
 
 @pytest.mark.parametrize("way", [directly, by_platformio], ids=["directly", "by PlatformIO"])
@@ -335,12 +333,12 @@ def compile_elf(folder: Path, code: str, *flags: str) -> Path:
 def test_double_arithmetic_heap_and_libm_are_noticed(tmp_path, code, symbol):
     elf = compile_elf(tmp_path, code, "-lm", "--specs=nosys.specs", "-Wl,--no-warnings")
     with pytest.raises(Refused, match=rf"must not .*\b{symbol}\b"):
-        build._refuse_symbols(elf)
+        platformio._refuse_symbols(elf)
 
 
 def test_single_precision_arithmetic_is_not(tmp_path):
     code = "volatile float x; volatile long long n; void start(void) { x = x * 3.0f; n = n / 7; }"
-    build._refuse_symbols(compile_elf(tmp_path, code))
+    platformio._refuse_symbols(compile_elf(tmp_path, code))
 
 
 # ---------------------------------------------------------------- the stack
@@ -356,17 +354,17 @@ void ft_tick_interrupt(void) { volatile char a[60]; leaf(a); a[0] = 1; }
 """
 
 
-def graph_of(folder: Path, code: str) -> stack.CallGraph:
+def graph_of(folder: Path, code: str) -> stack_bound.CallGraph:
     compile_elf(folder, code)
-    return stack.read(folder.glob("*.ci"))
+    return stack_bound.read(folder.glob("*.ci"))
 
 
 def test_stack_bound_is_the_deepest_path(tmp_path):
     graph = graph_of(tmp_path, CHAIN)
-    size, path = stack.depth(graph, "start")
+    size, path = stack_bound.depth(graph, "start")
     assert path == ("start", "deep", "leaf")
     assert size == sum(graph.frames[name] for name in path) and 500 < size < 600
-    both = stack.bound(graph, main="start")
+    both = stack_bound.bound(graph, main="start")
     tick = sum(graph.frames[name] for name in ("ft_tick_interrupt", "leaf"))
     assert both.bytes == size + 108 + tick  # 26 words of an exception frame with FPU, one word of alignment
 
@@ -377,7 +375,7 @@ def test_stack_bound_follows_pointers(tmp_path):
     void big(void) { volatile char a[700]; a[3] = 1; }
     void start(void) { where(); where(); }
     """
-    size, path = stack.depth(graph_of(tmp_path, code), "start")
+    size, path = stack_bound.depth(graph_of(tmp_path, code), "start")
     assert path == ("start", "big") and size > 700
 
 
@@ -387,9 +385,9 @@ def test_stack_bound_knows_functions_whose_code_stands_in_the_image_once(tmp_pat
     code = ("int start(volatile int *);" + twin.format("one")
             + twin.format("two") + "int start(volatile int *p) { return one(p) + 3 * two(p + 1); }")
     elf = compile_elf(tmp_path, code, "-O2", "-fno-inline")
-    graph = stack.read(tmp_path.glob("*.ci"))
+    graph = stack_bound.read(tmp_path.glob("*.ci"))
     assert not {"one", "two"} <= set(graph.frames)
-    size, path = stack.depth(stack.one_of_each(graph, build.functions(elf)), "start")
+    size, path = stack_bound.depth(stack_bound.one_of_each(graph, platformio.functions(elf)), "start")
     assert size > 300 and path[0] == "start" and path[1] in ("one", "two")
 
 
@@ -408,4 +406,4 @@ def test_stack_without_a_bound_is_refused(tmp_path, code, message):
     subprocess.run([GCC, "-mcpu=cortex-m4", "-mthumb", "-O1", "-fcallgraph-info=su", "-c", source], check=True,
                    cwd=tmp_path)
     with pytest.raises(Refused, match=message):
-        stack.depth(stack.read(tmp_path.glob("*.ci")), "start")
+        stack_bound.depth(stack_bound.read(tmp_path.glob("*.ci")), "start")

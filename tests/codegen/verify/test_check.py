@@ -276,11 +276,11 @@ def reported_or_refused(tmp_path: Path, changes: dict[tuple[int, int], str]) -> 
 
 def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
     """No-load speed and stall torque above the limits, gains of the stated rule, channels from the base outwards."""
-    from femtorque.codegen.verify import new_file as init_file
+    from femtorque.codegen.verify import new_file
     from tests.codegen.mechanism.test_urdf import robot
 
-    arm = load_mechanism(init_file.write("so101", tmp_path / "so101.toml", robot("so101.urdf"),
-                                         init_file.Choice("f405rg-6")))
+    arm = load_mechanism(new_file.write("so101", tmp_path / "so101.toml", robot("so101.urdf"),
+                                         new_file.Choice("f405rg-6")))
     report = examine(arm)
     assert not [w for w in report.warnings if "motor" in w or "gains" in w or "coulomb" in w]
     assert [j.name for j in sorted(arm.moving, key=lambda j: j.motor.channel)][:3] == ["shoulder_pan",
@@ -291,11 +291,11 @@ def test_a_urdf_gets_motors_that_fit_its_joints(tmp_path: Path) -> None:
         assert 1.45 < constant * bus / joint.motor.R / joint.limits.effort < 1.55
         assert joint.gains == report.rule[joint.name]
     with pytest.raises(BadInput, match="drives 4 motors, .* has 6 joints that move; take f405rg-6 or nucleo-g474re-6"):
-        init_file.text("so101", robot("so101.urdf"), None, init_file.Choice("f405rg-4"))
+        new_file.text("so101", robot("so101.urdf"), None, new_file.Choice("f405rg-4"))
     with pytest.raises(BadInput, match="goes with --from"):
-        init_file.text("arm", None, None, init_file.Choice("f405rg-4"))
+        new_file.text("arm", None, None, new_file.Choice("f405rg-4"))
     with pytest.raises(BadInput, match="no such board; did you mean 'f405rg-6'"):
-        init_file.text("so101", robot("so101.urdf"), None, init_file.Choice("f405rg-66"))
+        new_file.text("so101", robot("so101.urdf"), None, new_file.Choice("f405rg-66"))
 
 
 def test_an_overlay_that_could_make_the_loop_unstable_is_refused():

@@ -12,18 +12,16 @@ import pytest
 
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.emit.sources import identity, step_sources
 from femtorque.codegen.mechanism.description import Beam, Mechanism, Payload
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.motion.random import TRAVEL
 from femtorque.codegen.motion.trajectory import Trajectory, check_limits
-from femtorque.codegen.reference import pinocchio as pinocchio_rnea
+from femtorque.codegen.reference import pinocchio
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify import objects as object_check
-from femtorque.codegen.verify import report as verify_report
-from femtorque.codegen.verify import verify
+from femtorque.codegen.verify import objects, report, verify
 from femtorque.hil.chip import chip_step
 from tests.support import oracle
 
@@ -104,11 +102,11 @@ def test_rnea_is_pinocchio_s_and_not_ours():
 
 
 def test_without_pinocchio_the_report_says_so(monkeypatch):
-    monkeypatch.setattr(pinocchio_rnea, "find_spec", lambda name: None)
+    monkeypatch.setattr(pinocchio, "find_spec", lambda name: None)
     v = verify.verify(small(), (), chip_step.run, motions=1)
     assert v.good and v.data()["pinocchio"] == "not installed"
     assert any("against our own Newton-Euler" in c.name for c in v.criteria)
-    assert "Pinocchio is not installed" in verify_report.page(v)
+    assert "Pinocchio is not installed" in report.page(v)
 
 
 def test_the_json_object_has_the_agreed_names():
@@ -116,21 +114,21 @@ def test_the_json_object_has_the_agreed_names():
     assert {"max_error_single", "max_error_double", "bit_identical", "instructions_step", "flash_bytes", "stack_bytes",
             "digest"} <= told.keys()
     board = boards.load(arm().board.use) if arm().board else None
-    assert told["digest"] == emit.identity(arm(), board).hex()
+    assert told["digest"] == identity(arm(), board).hex()
     assert told["instructions_step"] >= told["instructions_step_mean"] > 100
     assert told["flash_bytes"] > 500 and 0 < told["stack_bytes"] < 4096
     assert [j["name"] for j in told["joints"]] == [j.name for j in arm().moving]
 
 
 def test_the_page_stands_on_its_own(tmp_path):
-    page = verify_report.write(verified(), tmp_path / "r.html").read_text()
+    page = report.write(verified(), tmp_path / "r.html").read_text()
     assert page.count("data:image/png;base64,") == 1 + len(verified().trials)
     assert not re.search(r"(src|href)=\"(?!data:)", page)
     for c in verified().criteria:
         assert c.found in page
     for joint in arm().moving:
         assert f"<td>{joint.name}</td>" in page
-    assert page == verify_report.page(verified())
+    assert page == report.page(verified())
 
 
 def test_it_says_how_near_every_error_came_to_what_is_allowed():
@@ -142,13 +140,13 @@ def test_it_says_how_near_every_error_came_to_what_is_allowed():
     assert shares["C in float32 against the emitted form"] == pytest.approx(max(used))
     assert sum(share is not None for share in shares.values()) == 5 and all(0.0 < s <= 1.0
                                                                             for s in shares.values() if s)
-    page = verify_report.page(v)
+    page = report.page(v)
     assert all(f"<td>{share:.1%}</td>" in page for share in shares.values() if share is not None)
 
 
 def test_a_page_that_cannot_be_written_is_bad_input(tmp_path):
     with pytest.raises(BadInput, match="report"):
-        verify_report.write(verified(), tmp_path)
+        report.write(verified(), tmp_path)
 
 
 def test_random_motions_stay_within_limits_and_differ():
@@ -259,7 +257,7 @@ def test_what_cannot_be_emitted_is_refused():
 
 
 def with_line(line: str, after: str) -> dict[str, str]:
-    sources = emit.step_sources(model_of(arm()))
+    sources = step_sources(model_of(arm()))
     assert after in sources["ft_step.c"]
     return sources | {"ft_step.c": sources["ft_step.c"].replace(after, f"{after}\n{line}", 1)}
 
@@ -268,7 +266,7 @@ INCLUDE = '#include "ft_step.h"'
 
 
 def test_every_compiler_takes_the_emitted_c():
-    found = object_check.compilations(emit.step_sources(model_of(arm())))
+    found = objects.compilations(step_sources(model_of(arm())))
     assert [(c.language, c.precision) for c in found] == [
         ("C99", "single"), ("C++11", "single"), ("C99", "double"), ("C++11", "double"), ("C99", "single")]
     assert all(c.error is None and c.compiler for c in found)
@@ -281,15 +279,15 @@ def test_every_compiler_takes_the_emitted_c():
     ("int ft_z(void);\nint ft_z(void) { int class = 1; return class; }", 2),  # C, and not C++
 ])
 def test_a_warning_is_an_error(line, refused):
-    found = object_check.compilations(with_line(line, INCLUDE))
+    found = objects.compilations(with_line(line, INCLUDE))
     errors = [c.error for c in found if c.error]
     assert len(errors) == refused and all("error" in e for e in errors)
 
 
 def test_a_missing_cplusplus_compiler_is_said_and_not_hidden(monkeypatch):
-    which = object_check.shutil.which
-    monkeypatch.setattr(object_check.shutil, "which", lambda n: None if n.endswith("++") else which(n))
-    v = replace(verified(), compilations=object_check.compilations(emit.step_sources(model_of(arm()))))
+    which = objects.shutil.which
+    monkeypatch.setattr(objects.shutil, "which", lambda n: None if n.endswith("++") else which(n))
+    v = replace(verified(), compilations=objects.compilations(step_sources(model_of(arm()))))
     criterion = next(c for c in v.criteria if "C++" in c.name)
     assert criterion.verdict is None and criterion.found == "not checked: no C++ compiler installed"
 
@@ -300,8 +298,8 @@ def test_a_missing_cplusplus_compiler_is_said_and_not_hidden(monkeypatch):
     ("#include <math.h>\nfloat ft_s(float x);\nfloat ft_s(float x) { return sinf(x); }", "sinf"),
 ])
 def test_what_the_object_must_not_hold_is_found(line, symbol):
-    clean = object_check.examine(emit.step_sources(model_of(arm())))
-    found = object_check.examine(with_line(line, INCLUDE))
+    clean = objects.examine(step_sources(model_of(arm())))
+    found = objects.examine(with_line(line, INCLUDE))
     assert clean.forbidden == () and found.forbidden == (symbol,)
     reason, = replace(verified(), object=found).reasons
     assert reason.startswith("object for the chip: ") and symbol in reason
@@ -310,9 +308,9 @@ def test_what_the_object_must_not_hold_is_found(line, symbol):
 def test_the_stack_bound_covers_what_the_chip_uses():
     from femtorque.hil.chip.chip_library import ChipLibrary
 
-    sources = emit.step_sources(model_of(arm()))
+    sources = step_sources(model_of(arm()))
     chip = ChipLibrary(sources)
     arguments = [chip.put(1 << 14), chip.put(64), chip.put(64), chip.put(64)]
     used = max(chip.call(name, *arguments, measure_stack=True).stack_bytes for name in ("ft_step_start", "ft_step"))
-    bound = object_check.examine(sources).stack_bytes
+    bound = objects.examine(sources).stack_bytes
     assert 0 < used <= bound <= used + 64

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from femtorque.codegen.emit import messages as message_source
+from femtorque.codegen.emit.messages import render
 from femtorque.codegen.wire import codec, messages
 from femtorque.codegen.wire.codec import BadFrame, Codec, FrameReader, text
 from femtorque.codegen.wire.messages import MESSAGES
@@ -29,7 +29,7 @@ def c_messages(tmp_path_factory):
     built = {}
     for joints in JOINTS:
         folder = tmp_path_factory.mktemp(f"messages{joints}")
-        for name, content in message_source.render(joints).items():
+        for name, content in render(joints).items():
             (folder / name).write_text(content)
         library = folder / "messages.so"
         subprocess.run(["cc", *STRICT, "-shared", "-fPIC", "-o", library, folder / "ft_messages.c"], check=True)
@@ -186,7 +186,7 @@ def test_wrong_array_length_is_an_error_not_a_frame():
 ])
 def test_emitted_messages_compile_without_a_warning(tmp_path, compiler, flags):
     assert shutil.which(compiler), f"{compiler} is needed: apt-get install g++ gcc-arm-none-eabi"
-    for name, content in message_source.render(6).items():
+    for name, content in render(6).items():
         (tmp_path / name).write_text(content)
     subprocess.run([compiler, *flags, "-c", "-o", tmp_path / "m.o", tmp_path / "ft_messages.c"], check=True)
 
@@ -197,7 +197,7 @@ def test_emitted_enums_are_the_table(tmp_path):
     for prefix, table in (("STATE", messages.STATES), ("FAULT", messages.FAULTS), ("REFUSAL", messages.REFUSALS),
                           ("COMMAND", messages.COMMANDS), ("FLAG", messages.FLAGS), ("LIMIT", messages.LIMITS)):
         lines += [f"FT_{prefix}_{name} == {row[0]}" for name, row in table.items()]
-    for name, content in message_source.render(3).items():
+    for name, content in render(3).items():
         (tmp_path / name).write_text(content)
     checks = "".join(f"typedef char check{i}[({line}) ? 1 : -1];\n" for i, line in enumerate(lines))
     (tmp_path / "check.c").write_text('#include "ft_messages.h"\n' + checks)
@@ -205,7 +205,7 @@ def test_emitted_enums_are_the_table(tmp_path):
 
 
 def test_rendering_is_reproducible():
-    assert message_source.render(3) == message_source.render(3)
+    assert render(3) == render(3)
 
 
 def test_every_fault_and_refusal_says_what_to_do():

@@ -19,7 +19,7 @@ from femtorque import Board
 from femtorque.codegen.board.chip import family
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.stm32.chip import unique
 from femtorque.hil.plant.rigid import Plant
@@ -319,7 +319,7 @@ def built(tmp_path_factory):
     file = tmp_path_factory.mktemp("flash") / "three_link.toml"
     file.write_text(FILE.read_text(encoding="utf-8").replace("f405rg-4", "nucleo-g474re-6"), encoding="utf-8")
     mechanism = load_mechanism(file)
-    return mechanism, build.build(mechanism, IMAGES / "nucleo-g474re-6-flashed")
+    return mechanism, platformio.build(mechanism, IMAGES / "nucleo-g474re-6-flashed")
 
 
 @contextmanager

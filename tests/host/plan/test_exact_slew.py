@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
-from femtorque.hil.papers import tsujita as figures_tsujita
+from femtorque.hil.papers import tsujita
 from femtorque.hil.scenarios.slew import Slew
 from femtorque.host.plan.tip_motion import TipMotion, flexible_arm, tip_motion
 from tests.support.exact_slew import Link
@@ -75,5 +75,5 @@ def test_more_elements_leave_less_swinging():
 
 def test_the_plant_of_elements_swings_as_the_exact_beam():
     mechanism, found = one_link(2, damping=DAMPING), planned(2)
-    swing = figures_tsujita.swing(mechanism, found.qdd)[len(found.times):]
+    swing = tsujita.swing(mechanism, found.qdd)[len(found.times):]
     assert 1e3 * np.ptp(swing) == pytest.approx(left(found), rel=0.02)

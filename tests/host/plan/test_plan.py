@@ -15,7 +15,7 @@ from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.motion.trajectory import Trajectory, check_streamable
 from femtorque.codegen.verify.torque import motor_torque
 from femtorque.host.plan import effort, waypoints
-from femtorque.host.plan import figure as plan_figure
+from femtorque.host.plan.figure import draw
 from femtorque.host.plan.plan import _through, plan
 from femtorque.host.plan.tip import Goal, Tip
 from tests.codegen.mechanism.test_urdf import robot
@@ -376,7 +376,7 @@ def test_the_command_plans_draws_and_plays_on_from_there(here, tmp_path):
 
 def test_a_figure_without_a_tip_and_with_a_wrong_suffix(arm, tmp_path):
     found = planned(arm, tmp_path, "[[waypoint]]\njoints = { shoulder = 0.7 }\n")
-    plan_figure.draw(tmp_path / "p.svg", arm, found)
+    draw(tmp_path / "p.svg", arm, found)
     assert Path(tmp_path / "p.svg").stat().st_size > 10_000
     with pytest.raises(BadInput, match="must end in one of"):
-        plan_figure.draw(tmp_path / "p.gif", arm, found)
+        draw(tmp_path / "p.gif", arm, found)

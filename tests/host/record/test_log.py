@@ -15,7 +15,7 @@ from rosbags.typesys import Stores, get_typestore
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.host.link.configuration import Configuration
-from femtorque.host.record import log as logs
+from femtorque.host.record.log import Log, read
 from femtorque.host.scene.description import scene
 from femtorque.host.show import plot
 from femtorque.host.show.findings import Findings
@@ -31,7 +31,7 @@ def a_run(tmp_path_factory):
     """One streamed motion: its log, and every STATUS the session saw."""
     session, _ = a_session(lag=0.01)
     path, seen = tmp_path_factory.mktemp("log") / "deep" / "run.mcap", []
-    with logs.Log(path, session.configuration, {"motion": "there"}) as log:
+    with Log(path, session.configuration, {"motion": "there"}) as log:
         session.listeners += [log.write, seen.append]
         stream(session, a_motion(0.6))
     return path, seen
@@ -39,7 +39,7 @@ def a_run(tmp_path_factory):
 
 def test_a_log_read_back_is_what_was_seen(a_run):
     path, seen = a_run
-    run = logs.read(path)
+    run = read(path)
     assert len(run.t) == len(seen) > 50
     np.testing.assert_allclose(run.t, [s.tick / 1000 for s in seen], atol=1e-9)
     assert run.joints == ("j1", "j2", "j3") and run.notes == {"motion": "there"}
@@ -87,7 +87,7 @@ def test_a_library_for_ros_bags_reads_the_same_numbers(a_run):
             assert reader.typestore.hash_rihs01(kind) == ros.hash_rihs01(kind), "another definition than that of ROS 2"
         for connection, stamp, raw in reader.messages():
             found[connection.topic].append((stamp, reader.deserialize(raw, connection.msgtype)))
-    run = logs.read(path)
+    run = read(path)
     for topic, field, values in (("/joint_states", "position", run.position), ("/joint_states", "velocity", run.rate),
                                  ("/joint_states", "effort", run.torque),
                                  ("/joint_states/desired", "position", run.target),
@@ -112,16 +112,16 @@ def test_what_a_page_draws_of_the_arm_is_an_attachment_and_no_log_is_lost_with_i
     arm = load_mechanism(ROOT / "mechanisms" / "three_link.toml")
     conf = Configuration.of(arm)
     board = FakeBoard(ManualClock(), conf)
-    with logs.Log(tmp_path / "run.mcap", conf, mechanism=arm) as log:
+    with Log(tmp_path / "run.mcap", conf, mechanism=arm) as log:
         log.write(board.status())
     with (tmp_path / "run.mcap").open("rb") as file:
         (attached,) = make_reader(file).iter_attachments()
     assert attached.name == "arm.json.gz" and attached.media_type == "application/gzip"
-    assert json.loads(gzip.decompress(attached.data)) == logs.read(tmp_path / "run.mcap").arm == scene(arm)
+    assert json.loads(gzip.decompress(attached.data)) == read(tmp_path / "run.mcap").arm == scene(arm)
     whole = (tmp_path / "run.mcap").read_bytes()
     at = whole.index(attached.data)
     (tmp_path / "bad.mcap").write_bytes(whole[:at] + bytes(len(attached.data)) + whole[at + len(attached.data):])
-    bad = logs.read(tmp_path / "bad.mcap")
+    bad = read(tmp_path / "bad.mcap")
     assert bad.arm is None and len(bad.t) == 1 and "check sum of all before it does not hold" in bad.damage
 
 
@@ -129,7 +129,7 @@ def test_the_csv_has_the_same_numbers(a_run):
     path, seen = a_run
     with path.with_suffix(".csv").open() as file:
         rows = list(csv.DictReader(file))
-    run = logs.read(path)
+    run = read(path)
     assert len(rows) == len(seen)
     np.testing.assert_allclose([float(r["t"]) for r in rows], run.t, atol=1e-6)
     np.testing.assert_allclose([float(r["j2.position"]) for r in rows], run.position[:, 1], rtol=1e-9, atol=1e-12)
@@ -140,7 +140,7 @@ def test_a_crash_loses_nothing(tmp_path):
     """The files as they stand on disk in mid-run, never closed, hold every STATUS so far."""
     session, _ = a_session()
     path, copies = tmp_path / "run.mcap", []
-    log = logs.Log(path, session.configuration)
+    log = Log(path, session.configuration)
     session.listeners.append(log.write)
 
     def copy(_):
@@ -152,7 +152,7 @@ def test_a_crash_loses_nothing(tmp_path):
     for n, (mcap, table) in enumerate(copies, start=1):
         cut = tmp_path / "cut.mcap"
         cut.write_bytes(mcap)
-        assert len(logs.read(cut).t) == n
+        assert len(read(cut).t) == n
         assert len(table.splitlines()) == n + 1
     log.close()
 
@@ -160,30 +160,30 @@ def test_a_crash_loses_nothing(tmp_path):
 def test_a_log_cut_in_the_middle_of_a_record_is_read_up_to_there(tmp_path):
     session, _ = a_session()
     path, cut, seen = tmp_path / "run.mcap", tmp_path / "cut.mcap", []
-    with logs.Log(path, session.configuration) as log:
+    with Log(path, session.configuration) as log:
         session.listeners += [log.write, seen.append]
         stream(session, a_motion(0.6))
         whole = path.read_bytes()
     cut.write_bytes(whole[:len(whole) // 3])
-    assert 5 < len(logs.read(cut).t) < len(seen) == len(logs.read(path).t)
-    assert logs.read(cut).damage.startswith("is damaged at byte ") and not logs.read(path).damage
-    assert Findings(logs.read(cut)).sentences[0].startswith("The log is damaged at byte ")
+    assert 5 < len(read(cut).t) < len(seen) == len(read(path).t)
+    assert read(cut).damage.startswith("is damaged at byte ") and not read(path).damage
+    assert Findings(read(cut)).sentences[0].startswith("The log is damaged at byte ")
     cut.write_bytes(path.read_bytes()[:2000])  # one that was packed lies in larger pieces
     with pytest.raises(BadInput, match="is damaged at byte .*; no sample of a run is whole before that"):
-        logs.read(cut)
+        read(cut)
 
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_a_log_with_a_bit_flipped_is_never_another_run_in_silence(tmp_path, packed):
     session, _ = a_session()
     path = tmp_path / "run.mcap"
-    log = logs.Log(path, session.configuration, {"motion": "there"})
+    log = Log(path, session.configuration, {"motion": "there"})
     session.listeners.append(log.write)
     stream(session, a_motion(0.3))
     log.finish()
     if packed:
         log.pack()
-    found = flipped(path, logs.read, 100, seed=packed)
+    found = flipped(path, read, 100, seed=packed)
     assert set(found) <= {"the same", "said", "refused"}, found
     assert found["said"] + found["refused"] > 50, "most of a log is samples"
 
@@ -195,15 +195,15 @@ def test_a_description_that_is_not_what_was_written_is_refused(a_run, tmp_path):
     assert data.count(b"rate_hz\x04\0\0\x001000") == 1
     other.write_bytes(data.replace(b"rate_hz\x04\0\0\x001000", b"rate_hz\x04\0\0\x002000"))
     with pytest.raises(BadInput, match="is damaged.*no sample"):
-        logs.read(other)
+        read(other)
 
 
 def test_time_goes_on_when_the_boards_tick_wraps(tmp_path):
     session, board = a_session()
-    with logs.Log(tmp_path / "run.mcap", session.configuration) as log:
+    with Log(tmp_path / "run.mcap", session.configuration) as log:
         for tick in (2**32 - 10, 2**32 - 1, 5):
             log.write(type(session.status)(**{**session.status.__dict__, "tick": tick}))
-    np.testing.assert_allclose(np.diff(logs.read(tmp_path / "run.mcap").t), [0.009, 0.006], atol=1e-6)
+    np.testing.assert_allclose(np.diff(read(tmp_path / "run.mcap").t), [0.009, 0.006], atol=1e-6)
 
 
 @pytest.mark.parametrize("content, words", [
@@ -214,7 +214,7 @@ def test_what_is_no_log_is_bad_input(tmp_path, content, words):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(BadInput, match=words):
-        logs.read(path)
+        read(path)
 
 
 def test_an_mcap_of_something_else_is_bad_input(tmp_path):
@@ -225,28 +225,28 @@ def test_an_mcap_of_something_else_is_bad_input(tmp_path):
         writer.start()
         writer.finish()
     with pytest.raises(BadInput, match="holds no run of femtorque"):
-        logs.read(tmp_path / "x.mcap")
+        read(tmp_path / "x.mcap")
 
 
 def test_a_log_needs_a_place_and_its_suffix(tmp_path):
     session, _ = a_session()
     with pytest.raises(BadInput, match="must end in .mcap; write run.mcap"):
-        logs.Log(tmp_path / "run.bag", session.configuration)
+        Log(tmp_path / "run.bag", session.configuration)
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="cannot be written"):
-        logs.Log(tmp_path / "file" / "run.mcap", session.configuration)
+        Log(tmp_path / "file" / "run.mcap", session.configuration)
 
 
 def test_a_figure_is_drawn(a_run, tmp_path):
-    plot.draw(logs.read(a_run[0]), tmp_path / "run.png")
+    plot.draw(read(a_run[0]), tmp_path / "run.png")
     pixels = matplotlib.image.imread(tmp_path / "run.png")
     assert pixels.shape[0] > 1000 and pixels.shape[1] > 1000
     assert len(np.unique(pixels.reshape(-1, pixels.shape[-1]), axis=0)) > 20, "curves have colours"
     with pytest.raises(BadInput, match="must end in one of .png"):
-        plot.draw(logs.read(a_run[0]), tmp_path / "run.doc")
+        plot.draw(read(a_run[0]), tmp_path / "run.doc")
 
 
 def test_the_summary_counts_only_motion(a_run):
-    numbers = plot.summary(logs.read(a_run[0]))
+    numbers = plot.summary(read(a_run[0]))
     assert numbers["tracking_rms"] == pytest.approx({"j1": 0.01, "j2": 0.01, "j3": 0.01}, rel=1e-6)
     assert numbers["cycles_max"] == 60_000 and numbers["samples"] == len(a_run[1])

@@ -17,7 +17,7 @@ from femtorque.codegen.wire import messages
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.run import run as play
 from femtorque.host.record import export
-from femtorque.host.record import log as logs
+from femtorque.host.record.log import FACTS, SHAPE, Run, _bent, read
 from femtorque.host.show import report
 from femtorque.host.show.findings import CONSTANT, NOTHING, Findings
 from femtorque.host.show.scene.page import scripts
@@ -41,9 +41,9 @@ def a_run(t, torque_ff, feedback, error=None, ku=10.0, kv=0.5, states=None, age=
     zero |= {"flags": np.full(n, messages.FLAGS["OUTPUTS"][0] | messages.FLAGS["HOMED"][0]),
              "buffered": np.full(n, 100.0),
              "cycles_max": np.full(n, 4200.0), "ack": np.arange(n, dtype=float)} | scalars
-    facts = dict(zip(logs.FACTS, np.array([[ku], [kv], [1e-3], [5.0], [5.0], [0.0], [0.0], [age], [play]]),
+    facts = dict(zip(FACTS, np.array([[ku], [kv], [1e-3], [5.0], [5.0], [0.0], [0.0], [age], [play]]),
                      strict=True))
-    return logs.Run("made", "00" * 32, 1000, 250, ("arm",), (False,), {}, t, (target - error)[:, None], target[:, None],
+    return Run("made", "00" * 32, 1000, 250, ("arm",), (False,), {}, t, (target - error)[:, None], target[:, None],
                     (rate - rate_error)[:, None], rate[:, None], torque_ff[:, None], (torque_ff + feedback)[:, None],
                     np.zeros((n, 1)), tuple(states or [*["TRACK"] * (n - 1), "HOLD"]), zero, facts, 168_000)
 
@@ -154,10 +154,10 @@ def runs(tmp_path_factory):
 
 def test_friction_that_the_file_does_not_know_is_found_in_a_run_of_the_image(runs):
     arm = load_mechanism(ARM)
-    for left, joint in zip(Findings(logs.read(runs["rough"])).left, arm.moving, strict=True):
+    for left, joint in zip(Findings(read(runs["rough"])).left, arm.moving, strict=True):
         assert left.cause == "Coulomb friction" and left.size == pytest.approx(2.0 * joint.friction.coulomb,
                                                                                rel=0.4), left
-    assert all(left.cause == NOTHING for left in Findings(logs.read(runs["same"])).left)
+    assert all(left.cause == NOTHING for left in Findings(read(runs["same"])).left)
 
 
 def test_the_command_writes_a_page_that_a_browser_shows(runs, here, tmp_path):
@@ -194,7 +194,7 @@ def broken(tmp_path_factory):
     arm, path = load_mechanism(ARM), tmp_path_factory.mktemp("broken") / "run.mcap"
     result = play(arm, Trajectory.load(ARM.with_suffix(".csv"), arm), fault="encoder-stuck", log=path)
     assert result.ended != "done"
-    return logs.read(path)
+    return read(path)
 
 
 @pytest.fixture(scope="module")
@@ -297,7 +297,7 @@ def test_the_same_log_gives_the_same_page():
 
 
 def test_tables_hold_what_the_log_holds(runs, tmp_path):
-    run = logs.read(runs["same"])
+    run = read(runs["same"])
     export.write(run, tmp_path / "run.csv")
     export.write(run, tmp_path / "run.parquet")
     table = parquet.read_table(tmp_path / "run.parquet")
@@ -363,10 +363,10 @@ def test_a_log_without_shapes_still_tells_how_far_tips_were_bent():
     def message(names, values):
         return SimpleNamespace(name=names, position=values)
 
-    tips, shapes = logs._bent([(10**9, message(["fore"], [2e-3])), (2 * 10**9, message(["fore"], [3e-3]))])
+    tips, shapes = _bent([(10**9, message(["fore"], [2e-3])), (2 * 10**9, message(["fore"], [3e-3]))])
     assert not shapes and np.array_equal(tips["fore"], [[1.0, 2.0], [2e-3, 3e-3]])
-    names = ["a", *("a" + part for part in logs.SHAPE)]
-    tips, shapes = logs._bent([(10**9, message(names, [5e-3, 1e-3, 2e-3, 3e-3, 4e-3]))])
+    names = ["a", *("a" + part for part in SHAPE)]
+    tips, shapes = _bent([(10**9, message(names, [5e-3, 1e-3, 2e-3, 3e-3, 4e-3]))])
     assert list(tips) == ["a"] and shapes["a"][1].tolist() == [[1e-3, 2e-3, 3e-3, 4e-3]]
 
 
@@ -377,7 +377,7 @@ def test_a_run_of_a_flexible_arm_tells_of_its_tip(tmp_path):
     mechanism = load_mechanism(ROOT / "mechanisms" / "flexible_arm.toml")
     motion = Trajectory.load(ROOT / "mechanisms" / "flexible_arm.csv", mechanism)
     play(mechanism, motion, log=tmp_path / "run.mcap")
-    run = logs.read(tmp_path / "run.mcap")
+    run = read(tmp_path / "run.mcap")
     seconds, bent = run.tips["fore"]
     assert len(seconds) > 50 and 1e-3 < np.abs(bent).max() < 1e-2 and np.all(np.isin(seconds, run.t + 0.0))
     assert "The tip of fore bent by up to " in " ".join(Findings(run).sentences)

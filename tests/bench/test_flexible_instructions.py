@@ -5,25 +5,26 @@ A mode costs the same in every mechanism; what hangs on the tip, and a second pl
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from femtorque.codegen.step.scheme import model_of
 from femtorque.hil.chip import chip_step
-from tests.support import flexible_chain as flexible
-from tests.support import oracle
+from tests.support import flexible_chain, oracle
 
 ELEMENTS = (1, 2, 3, 4, 5)
 TICKS = 24
 MECHANISMS = {
-    "single link": lambda n: flexible.single(n, gravity=(0.0, -9.81, 0.0)),
-    "two links, elbow on the tip": lambda n: flexible.two_link(n, stiffness=5.0),
-    "rigid link, flexible link": lambda n: flexible.beam_second(n, stiffness=5.0),
-    "the same in space, two planes": lambda n: flexible.beam_second(
+    "single link": lambda n: flexible_chain.single(n, gravity=(0.0, -9.81, 0.0)),
+    "two links, elbow on the tip": lambda n: flexible_chain.two_link(n, stiffness=5.0),
+    "rigid link, flexible link": lambda n: flexible_chain.beam_second(n, stiffness=5.0),
+    "the same in space, two planes": lambda n: flexible_chain.beam_second(
         n, stiffness=(5.0, 7.0), axes=((0.1, -0.3, 1.0), (0.2, 1.0, 0.4))),
-    "hand on a spring at the tip": lambda n: flexible.wall_arm(n, stiffness=5.0),
-    "both links bend": lambda n: flexible.double(n, stiffness=5.0),
-    "both in space, two planes": lambda n: flexible.double(n, stiffness=(5.0, 7.0), axis=(0.3, 0.5, 0.8)),
+    "hand on a spring at the tip": lambda n: flexible_chain.wall_arm(n, stiffness=5.0),
+    "both links bend": lambda n: flexible_chain.double(n, stiffness=5.0),
+    "both in space, two planes": lambda n: flexible_chain.double(n, stiffness=(5.0, 7.0), axis=(0.3, 0.5, 0.8)),
 }
 MODE = {"single link": 98, "two links, elbow on the tip": 98, "rigid link, flexible link": 98,
         "the same in space, two planes": 120, "hand on a spring at the tip": 98,
@@ -58,9 +59,8 @@ def test_instructions_grow_in_proportion_to_the_elements():
 
 @pytest.mark.bench
 def test_a_spring_costs_little_more_than_a_joint():
-    joints = flexible.flexible_joints()
-    rigid = flexible.replace(joints,
-                             joints=tuple(flexible.replace(j, actuated=True, stiffness=0.0) for j in joints.joints))
+    joints = flexible_chain.flexible_joints()
+    rigid = replace(joints, joints=tuple(replace(j, actuated=True, stiffness=0.0) for j in joints.joints))
     model = model_of(rigid)
     positions = oracle.septic([0.0] * 4, [0.3] * 4, 0.3).position((np.arange(60, 62 + TICKS) - 0.5) / 1000.0)
     stiff = int(chip_step.run(model, positions).instructions.max())
