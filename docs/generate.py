@@ -587,8 +587,9 @@ RATES = """
 
 `femtorque build` works out how long the longest tick of an image may take and refuses a mechanism whose
 `control.rate_hz` has no room for it; it and `check` print the highest rate that has. These count every way through code
-that no tick has come to, so that what ticks are seen to take would fit about twice as often. On `odrive-v3.6`, which
-drives two motors, one of the three joints is locked.
+that no tick has come to, so that what ticks are seen to take would fit about twice as often. Cycles that peripherals
+and DMA keep the processor waiting on their buses are in none of these numbers: on a board `femtorque monitor` shows the
+worst tick by the chip's own counter. On `odrive-v3.6`, which drives two motors, one of the three joints is locked.
 
 """ + table(("mechanism", "board", "drive", "ticks at up to"), [
     (f"`{mechanism}`", f"`{board}`", drive, f"{khz:g} kHz") for mechanism, board, drive, khz in FASTEST]) + """

@@ -58,10 +58,11 @@ nothing of the present ones until `make prove` has run again. All others are of 
 them on that day.
 
 `make test`, which is all that continuous integration runs, believes that table but for a part that it proves anew:
-theorems of {theorems:.0f} s of a processor together. Of the {errors} errors that are put into the sources on purpose,
-one for every theorem at least, it has those refuted that take {seeded:.0f} s together. Which ones, a digest of the
-whole tree chooses: the same tree gives the same choice, another tree another one. `make bench` has all of these errors
-refuted. `make prove` alone runs what takes longer: {long}.
+theorems of {theorems:.0f} s of a processor together, those first whose sources have changed since they were proved. Of
+the {errors} errors that are put into the sources on purpose, one for every theorem at least, it has those refuted that
+take {seeded:.0f} s together. Which ones, a digest of the whole tree chooses: the same tree gives the same choice,
+another tree another one. `make bench` has all of these errors refuted. `make prove` alone runs what takes longer:
+{long}.
 
 """
 

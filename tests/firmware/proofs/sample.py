@@ -1,6 +1,7 @@
 """What `make test` proves anew: a part of all theorems and seeded errors, chosen by the digest of the tree.
 
-The same tree gives the same choice, any change of it another one.
+The same tree gives the same choice, any change of it another one. Theorems whose sources have changed since they were
+proved come first.
 """
 
 from __future__ import annotations
@@ -49,12 +50,18 @@ def within(items: Iterable[Item], name: Callable[[Item], str], cost: Callable[[I
     return chosen
 
 
-def theorems() -> list[tuple[Theorem, str]]:
-    """(theorem, mechanism) of those that this tree is to prove anew."""
+def theorems(changed: Iterable[tuple[Theorem, str]]) -> list[tuple[Theorem, str]]:
+    """(theorem, mechanism) of those that this tree is to prove anew: first of what has changed since it was proved,
+    so that a change of the sources is looked at where it is, then of the others."""
+    first = {(theorem.name, mechanism) for theorem, mechanism in changed}
     jobs = [(theorem, mechanism) for theorem in every() for mechanism in theorem.run.mechanisms]
-    costs = _costs()
-    return within(jobs, lambda job: f"{job[0].name} {job[1]}", lambda job: costs.get((job[0].name, job[1]), UNKNOWN_S),
-                  THEOREMS_S, tree())
+    costs, left, chosen = _costs(), THEOREMS_S, list[tuple[Theorem, str]]()
+    for old in (True, False):
+        those = [job for job in jobs if ((job[0].name, job[1]) in first) is old]
+        some = within(those, lambda job: f"{job[0].name} {job[1]}", lambda job: _cost(job, costs), left, tree())
+        left -= sum(_cost(job, costs) for job in some)
+        chosen += some
+    return chosen
 
 
 def seeded() -> list[Seeded]:
@@ -62,6 +69,10 @@ def seeded() -> list[Seeded]:
     costs = _costs()
     return within(SEEDED, lambda s: f"{s.theorem} {s.file} {s.old} {s.new}",
                   lambda s: costs.get((s.theorem, s.mechanism), UNKNOWN_S), SEEDED_S, tree())
+
+
+def _cost(job: tuple[Theorem, str], costs: dict[tuple[str, str], float]) -> float:
+    return costs.get((job[0].name, job[1]), UNKNOWN_S)
 
 
 def _costs() -> dict[tuple[str, str], float]:
