@@ -15,6 +15,7 @@ from scipy.linalg import eigh
 from femtorque.codegen.common.errors import BadInput
 from femtorque.hil.play.run import Result
 from femtorque.hil.scenarios import scenario, sensitivity, servo_arm, wall_arm
+from tests.conftest import ROOT
 from tests.support import oracle
 
 FOLDER = scenario.FOLDER
@@ -66,7 +67,7 @@ def test_push():
 
 
 def test_a_scene_is_refused_by_name_where_it_cannot_be_as_its_file_says(tmp_path):
-    text = (FOLDER / "push.toml").read_text().replace("../../mechanisms", str(FOLDER.parents[1] / "mechanisms"))
+    text = (FOLDER / "push.toml").read_text().replace("../../mechanisms", str(ROOT / "mechanisms"))
     shutil.copytree(FOLDER / "plants", tmp_path / "plants")
     (tmp_path / "other.toml").write_text(text.replace('name = "PD"\n', 'name = "PD"\nmass_scale = 1.1\n'))
     with pytest.raises(BadInput, match="run.PD: changes the plant"):
@@ -195,7 +196,7 @@ def test_the_fit_finds_frequency_and_decay():
      r"solid\.0\.extents: is required"),
 ])
 def test_a_bad_scenario_is_refused_in_one_line(tmp_path, old, new, line):
-    text = (FOLDER / "three_link.toml").read_text().replace("../../mechanisms", str(FOLDER.parents[1] / "mechanisms"))
+    text = (FOLDER / "three_link.toml").read_text().replace("../../mechanisms", str(ROOT / "mechanisms"))
     assert old in text
     if "at_most" in old:
         text = "\n".join(row for row in text.splitlines() if not row.startswith("at_most"))
@@ -212,7 +213,7 @@ def test_a_bad_scenario_is_refused_in_one_line(tmp_path, old, new, line):
     ("0.3 s", r"compared_with = '0\.3 s': is left out of the short form, in which this run is"),
 ])
 def test_a_contact_run_is_compared_with_one_that_is_there(tmp_path, new, line):
-    text = (FOLDER / "wall_contact.toml").read_text().replace("../../mechanisms", str(FOLDER.parents[1] / "mechanisms"))
+    text = (FOLDER / "wall_contact.toml").read_text().replace("../../mechanisms", str(ROOT / "mechanisms"))
     (tmp_path / "bad.toml").write_text(text.replace('compared_with = "0.5 s"', f'compared_with = "{new}"'))
     with pytest.raises(BadInput, match=line):
         scenario.load(tmp_path / "bad.toml")
