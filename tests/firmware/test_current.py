@@ -125,9 +125,9 @@ class Bench:
         return self
 
     def on(self) -> Bench:
-        """Let the outputs come on, and the pulse be over."""
+        """Let the outputs come on, the bridges wake up, and the pulse be over."""
         self.machine.poke("on", 1)
-        return self.run(5e-3)
+        return self.run(5e-3 + TICK * self.machine.board.outputs.wake_ticks(round(1.0 / TICK)))
 
     def ask(self, amperes: float) -> Bench:
         mechanism = self.machine.mechanism
