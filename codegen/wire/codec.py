@@ -1,5 +1,4 @@
-"""The Python side of the wire: message classes from the table of femtorque.codegen.wire.messages, frames in COBS with
-CRC-32.
+"""The Python side of the wire: frames in COBS with CRC-32 from the messages of femtorque.codegen.wire.messages.
 
 A frame is COBS(type u8 | seq u16 | tag u16 | payload | crc32 u32) and a zero byte, little endian. COBS and its
 decoder come from the `cobs` package, the check sum from zlib; what is written here is only the layout.
@@ -10,14 +9,14 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from cobs import cobs
 
 from femtorque.codegen.common.tidy import printable
-from femtorque.codegen.wire.messages import MESSAGES, Field, J, Message
+from femtorque.codegen.wire.messages import CLASSES, MESSAGES, Field, J, Message, Payload
 
 HEADER = struct.Struct("<BHH")
 CRC = struct.Struct("<I")
@@ -32,37 +31,10 @@ class BadFrame(Exception):
     """A frame that cannot be believed: wrong stuffing, check sum, type or length."""
 
 
-def _empty(f: Field) -> Any:
-    """What a field is where it is not given; arrays of a value per joint must be, but for those of bytes."""
-    if f.length == 1:
-        return 0.0 if f.type == "f32" else 0
-    if isinstance(f.length, str):  # J
-        return b"" if f.type == "u8" else ()
-    return bytes(f.length) if f.type == "u8" else (0,) * f.length
-
-
-def _class(message: Message) -> type[Any]:
-    """A frozen dataclass with the message's fields; arrays are tuples, u8 arrays are bytes."""
-    fields = [(f.name, Any, field(default=_empty(f), metadata={"doc": f.doc})) for f in message.fields]
-    kind = make_dataclass(message.name.title(), fields, frozen=True, namespace={"NAME": message.name})
-    kind.__doc__, kind.__module__ = message.doc, __name__
-    return kind
-
-
-CLASSES = {m.name: _class(m) for m in MESSAGES}
-Hello, Knot, Command, Home, Poll, Sense, Ident, Status, Drive = (
-    CLASSES[n] for n in ("HELLO", "KNOT", "COMMAND", "HOME", "POLL", "SENSE", "IDENT", "STATUS", "DRIVE")
-)
-Float, Jog, Seek, Probe, Gains, Capture, Read, Data, About, Drives = (
-    CLASSES[n] for n in ("FLOAT", "JOG", "SEEK", "PROBE", "GAINS", "CAPTURE", "READ", "DATA", "ABOUT", "DRIVES")
-)
-Follow, Target, Followed = (CLASSES[n] for n in ("FOLLOW", "TARGET", "FOLLOWED"))
-
-
 class Frame(NamedTuple):
-    """One decoded frame: an instance of one of CLASSES and its header."""
+    """A decoded frame: its message and its header."""
 
-    message: Any
+    message: Payload
     seq: int
     tag: int
 
@@ -80,7 +52,7 @@ class _Layout:
         counts = tuple(length(f, joints) if f.length != 1 else 0 for f in message.fields)
         return _Layout(message, struct.Struct("<" + "".join(map(_code, message.fields, counts))), counts)
 
-    def pack(self, message: Any) -> bytes:
+    def pack(self, message: Payload) -> bytes:
         values: list[Any] = []
         for f, n in zip(self.message.fields, self.counts, strict=True):
             value = getattr(message, f.name)
@@ -94,8 +66,9 @@ class _Layout:
                 values.extend(np.asarray(value).tolist())
         return self.packer.pack(*values)
 
-    def unpack(self, payload: bytes) -> Any:
-        values, i, items = [], 0, self.packer.unpack(payload)
+    def unpack(self, payload: bytes) -> Payload:
+        values: list[Any] = []
+        i, items = 0, self.packer.unpack(payload)
         for f, n in zip(self.message.fields, self.counts, strict=True):
             step = n if n and f.type != "u8" else 1
             values.append(items[i : i + step] if n and f.type != "u8" else items[i])
@@ -133,7 +106,7 @@ class Codec:
         self._by_type = {x.message.type: x for x in layouts}
         self._by_name = {x.message.name: x for x in layouts}
 
-    def encode(self, message: Any, tag: int, seq: int = 0) -> bytes:
+    def encode(self, message: Payload, tag: int, seq: int = 0) -> bytes:
         """The bytes of one frame on the wire, with the zero that ends it."""
         layout = self._by_name[message.NAME]
         body = HEADER.pack(layout.message.type, seq & 0xFFFF, tag) + layout.pack(message)

@@ -1,4 +1,4 @@
-"""The wire: one table of messages, states, faults and refusals, from which the Python codec and the C come.
+"""The wire: a class for each message and tables of states, faults and refusals; the codec and the C come from them.
 
 Frame, before COBS stuffing and a closing zero byte, little endian:
 
@@ -13,7 +13,9 @@ So do all messages with a token. CAPTURE and READ change nothing that moves and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, cast
 
 PROTOCOL = 9  # raised with every change of the frame or of a message
 
@@ -34,6 +36,8 @@ class Field:
 
 @dataclass(frozen=True)
 class Message:
+    """Row of the table: name, number and direction of a message, and its fields in the order of their bytes."""
+
     name: str
     type: int
     to: str  # "board" | "host"
@@ -41,198 +45,325 @@ class Message:
     fields: tuple[Field, ...] = ()
 
 
-MESSAGES = (
-    Message("HELLO", 1, "board", "Who are you? Answered by IDENT and ABOUT, whatever the tag."),
-    Message("KNOT", 2, "board", "One knot of the trajectory; sequenced.", (
-        Field("flags", "u8", "bit 0 START: first of a motion; bit 1 END: last of a motion; bits 4..7: mode from it on"),
-        Field("position", "i64", "2^-32 turn (revolute), 2^-28 m (prismatic); whole turns count", J),
-        Field("rate", "f32", "rad/s or m/s", J),
-        Field("acceleration", "f32", "rad/s^2 or m/s^2", J),
-    )),
-    Message("COMMAND", 3, "board", "One command, executed once for each new token.", (
-        Field("token", "u8", "1..255, changes with every new command"),
-        Field("command", "u8", "one of COMMANDS"),
-    )),
-    Message("HOME", 4, "board", "The position the joints are at now; makes them homed. Only while DISARMED.", (
-        Field("token", "u8", "as in COMMAND"),
-        Field("position", "i64", "as in KNOT", J),
-    )),
-    Message("POLL", 5, "board", "I am still here. Sent when there is nothing else to say."),
-    Message("SENSE", 6, "board", "For a pil image: run this control tick with these counts. Answered by STATUS, DRIVE.",
-            (
-        Field("tick", "u32", "the tick it is for; if that is not the next one, nothing is run, only answered"),
-        Field("counts", "i32", "encoder counts since the plant began; wraps", J),
-    )),
-    Message("FLOAT", 7, "board", "HOLD -> FLOAT: carry the arm's weight, let it be led by hand.", (
-        Field("token", "u8", "as in COMMAND"),
-        Field("friction", "u8", "per cent of the Coulomb friction to carry too, at most 80"),
-    )),
-    Message("JOG", 8, "board", "HOLD or JOG -> JOG: move one joint for as long as this is repeated with new tokens.", (
-        Field("token", "u8", "as in COMMAND"),
-        Field("joint", "u8", "its number"),
-        Field("rate", "f32", "rad/s or m/s, bounded by the joint's jog rate"),
-    )),
-    Message("SEEK", 9, "board", "DISARMED or HOMING -> HOMING: find one joint's zero the way its encoder has it.", (
-        Field("token", "u8", "as in COMMAND"),
-        Field("joint", "u8", "its number"),
-    )),
-    Message("PROBE", 10, "board", "DISARMED or PROBE -> PROBE: give one joint a small torque for as long as this is "
-            "repeated with new tokens; the others are given none.", (
-        Field("token", "u8", "as in COMMAND"),
-        Field("joint", "u8", "its number"),
-        Field("torque", "f32", "N m or N, bounded by the joint's probe torque; 0 in the first one, while DISARMED"),
-    )),
-    Message("GAINS", 11, "board", "Overlay one joint's gains, within the file's bounds. While DISARMED or in HOLD.", (
-        Field("token", "u8", "as in COMMAND"),
-        Field("joint", "u8", "its number"),
-        Field("ku", "u8", "64ths of the file's ku"),
-        Field("kv", "u8", "64ths of the file's kv"),
-        Field("ki", "u8", "64ths of the file's ki"),
-    )),
-    Message("CAPTURE", 12, "board", "Record signals on the board at the full tick rate. Executed once for each new id.",
-            (
-        Field("id", "u8", "1..255, changes with every new recording"),
-        Field("mode", "u8", "one of CAPTURES"),
-        Field("every", "u16", "ticks from one sample to the next, at least 1"),
-        Field("word", "u16", "what each column records: signal (CAPTURED) times the number of joints, plus joint", 4),
-    )),
-    Message("READ", 13, "board", "Send samples of the recording. Answered by DATA.", (
-        Field("first", "u16", "number of the first sample wanted; 0 is the oldest"),
-    )),
-    Message("FOLLOW", 14, "board", "HOLD -> FOLLOW: go where TARGETs say, from where the joints are held. Forgets all "
-            "targets of before.", (
-        Field("token", "u8", "as in COMMAND"),
-        Field("delay", "u32", "us from when a target is due until the joints are there; FOLLOW_AUTO: as the file says. "
-              "No less than two frames, but where chunks lie ahead or targets carry rates"),
-        Field("frame", "u32", "us from one target to the next; 0: as the file says, which may be from their stamps"),
-    )),
-    Message("TARGET", 15, "board", "One target, while in FOLLOW; not sequenced. One that is late, stale or no number "
-            "is counted, and no fault.", (
-        Field("flags", "u8", "bit 0 END: the last one, where the motion ends at rest; bit 1 RATES: they count"),
-        Field("chunk", "u8", "0: of a stream, due when it is sent. 1..255: of the chunk with this number; the first "
-              "target of another number replaces all that are due when it is or later"),
-        Field("stamp", "u32", "us, the sender's clock when it is sent; wraps"),
-        Field("ahead", "u32", "us from the stamp until it is due; 0 of a stream"),
-        Field("position", "i64", "as in KNOT", J),
-        Field("rate", "f32", "as in KNOT, where the flag RATES says so", J),
-    )),
-    Message("IDENT", 64, "host", "Identity, sent on HELLO.", (
-        Field("protocol", "u16", "PROTOCOL of the image"),
-        Field("digest", "u8", "SHA-256 of the configuration", 32),
-        Field("name", "u8", "mechanism name, zero padded", 32),
-        Field("board", "u8", "board name, zero padded", 16),
-        Field("joints", "u8", "number of joints; STATUS and KNOT arrays have this length"),
-        Field("rate_hz", "u32", "control ticks per second"),
-        Field("knot_hz", "u32", "knots per second"),
-        Field("ring", "u16", "knots the ring can hold"),
-        Field("reset_cause", "u8", "one of RESETS"),
-        Field("last_fault", "u8", "the fault that was latched before the reset, 0 if none"),
-    )),
-    Message("STATUS", 65, "host", "Acknowledgement, credit and telemetry; FT_STATUS_HZ times per second.", (
-        Field("tick", "u32", "control ticks since reset; wraps"),
-        Field("state", "u8", "one of STATES"),
-        Field("fault", "u8", "latched fault, one of FAULTS"),
-        Field("fault_joint", "u8", "first joint that failed, 255 if none"),
-        Field("refusal", "u8", "why the last command was refused, one of REFUSALS"),
-        Field("refusal_joint", "u8", "the joint it names, 255 if none"),
-        Field("command_token", "u8", "token of the last command taken or refused"),
-        Field("flags", "u8", "bits of FLAGS"),
-        Field("unhomed", "u8", "first joint without a zero, 255 if every joint has one"),
-        Field("mode", "u8", "number of the mode that torque_ff is of; 0 is the first, or there is but one"),
-        Field("limits", "u16", "bits of LIMITS that acted since the last STATUS"),
-        Field("ack", "u16", "sequence number of the next knot wanted"),
-        Field("credit", "u16", "knots there is room for"),
-        Field("buffered", "u16", "knots not yet reached"),
-        Field("knots_played", "u32", "knots passed since START"),
-        Field("pace", "f32", "path time per tick: 1 in motion, 0 stopped"),
-        Field("frames", "u32", "good frames received"),
-        Field("bad_frames", "u16", "frames with a wrong check sum or length"),
-        Field("wrong_tag", "u16", "frames of another configuration"),
-        Field("out_of_order", "u16", "knots that came before one that was lost, or that there was no room for"),
-        Field("line_errors", "u16", "bytes that the receiver found wrong: framing, noise, overrun"),
-        Field("bus_mv", "u16", "bus voltage, mV"),
-        Field("temperature", "i32", "of the hottest sensor, 0.001 deg C; 25000 where none is"),
-        Field("driver_status", "u32",
-              "what a gate driver last reported: its status register 1, register 2 from bit 16 on, "
-              "its number from bit 28 on"),
-        Field("cycles", "u32", "cycles of the last control tick"),
-        Field("cycles_max", "u32", "largest since reset"),
-        Field("position", "i64", "measured, as in KNOT; wraps, but not within 2^15 turns", J),
-        Field("target", "i64", "desired at the same tick, likewise", J),
-        Field("rate", "f32", "measured by the observer, rad/s or m/s", J),
-        Field("target_rate", "f32", "desired, rad/s or m/s", J),
-        Field("torque_ff", "f32", "tau_ID of the held interval, N m or N", J),
-        Field("torque", "f32", "whole joint torque asked for, N m or N", J),
-        Field("duty", "f32", "-1..1", J),
-        Field("ku", "u8", "gain overlay in force, 64ths of the file's", J),
-        Field("kv", "u8", "64ths", J),
-        Field("ki", "u8", "64ths", J),
-    )),
-    Message("DRIVE", 66, "host", "What the last tick of a pil image gave to its outputs.", (
-        Field("tick", "u32", "that tick, as in STATUS"),
-        Field("outputs", "u8", "1: enabled; 0: the motors float"),
-        Field("duty", "f32", "-1..1, held from the end of this tick on", J),
-    )),
-    Message("DATA", 67, "host", "Samples of the recording on the board.", (
-        Field("id", "u8", "of the recording, 0: there is none"),
-        Field("running", "u8", "1: samples are still added, and old ones may be lost"),
-        Field("count", "u16", "samples there are"),
-        Field("first", "u16", "number of the first one here"),
-        Field("last_tick", "u32", "tick of the newest sample there is"),
-        Field("words", "u32", "eight samples of four columns: bits of f32 as in STATUS, the low 32 of positions", 32),
-    )),
-    Message("ABOUT", 68, "host", "Which chip this is and what has happened to it, sent on HELLO after IDENT.", (
-        Field("unique", "u8", "96 bits that no other chip has, as they lie in its system memory", 12),
-        Field("version", "u8", "of the femtorque that made the image, zero padded", 16),
-        Field("uptime", "u32", "s since reset, as control ticks count them; wraps with STATUS.tick"),
-        Field("resets", "u16", "since power-on, at most 65535"),
-        Field("faults", "u8", "how often each of FAULTS, by its number, was latched since reset; at most 255",
-              FAULT_NUMBERS),
-        Field("options", "u32", "option bytes as the chip shows them: FLASH_OPTCR (F4), FLASH_OPTR (G4)"),
-        Field("crash", "u8", "exception number of the last crash since power-on, 0 if there was none"),
-        Field("pc", "u32", "of the code that crashed, 0 if it could not be read"),
-        Field("lr", "u32", "its return address; EXC_RETURN where its stack could not be read"),
-        Field("psr", "u32", "xPSR of that code"),
-        Field("cfsr", "u32", "SCB.CFSR at the crash"),
-        Field("hfsr", "u32", "SCB.HFSR at the crash"),
-        Field("address", "u32", "SCB.BFAR at the crash; means something where CFSR says that it is valid"),
-    )),
-    Message("DRIVES", 69, "host", "How drives on buses are, a tenth as often as STATUS, of an image that has some; 0 "
-            "for other joints. Counters wrap.", (
-        Field("tick", "u32", "control ticks since reset, as in STATUS"),
-        Field("state", "u8", "one of DRIVE_STATES", J),
-        Field("error", "u8", "what ails it, or ailed it last since it was enabled, in its own code; 0: nothing", J),
-        Field("warmth", "u8", "deg C, as it says", J),
-        Field("age", "u16", "ticks since its last state", J),
-        Field("answers", "u32", "states that it has sent", J),
-        Field("lost", "u32", "ticks without a state", J),
-        Field("late", "u32", "states beyond the first one of a tick", J),
-        Field("setting", "u16", "its own number for a setting that is not the file's, 0: none", J),
-        Field("value", "u32", "what it has there: the bits of an f32, or a whole number; without such a setting, what "
-              "it told last of all: of a servo its firmware, registers 0 and 1", J),
-        Field("foreign", "u32", "frames that are no known drive's"),
-        Field("off", "u8", "1: the controller takes no part in the bus", BUSES),
-        Field("offs", "u16", "times that it left the bus", BUSES),
-        Field("sending", "u8", "its counter of errors in sending", BUSES),
-        Field("receiving", "u8", "and in receiving", BUSES),
-        Field("stale", "u16", "frames dropped because the next tick's came", BUSES),
-        Field("overruns", "u16", "times that frames came too fast", BUSES),
-    )),
-    Message("FOLLOWED", 70, "host", "How targets are followed, a fifth as often as STATUS while in FOLLOW. Counters "
-            "are since FOLLOW, and wrap.", (
-        Field("tick", "u32", "control ticks since reset, as in STATUS"),
-        Field("phase", "u8", "one of FOLLOW_PHASES"),
-        Field("delay", "u32", "us from when a target is due until the joints are there, as it is in force"),
-        Field("frame", "u32", "us from one knot of the reference to the next; 0 before it is known"),
-        Field("ahead", "i32", "us from what is played now to the newest target; negative where targets are missing"),
-        Field("targets", "u32", "taken"),
-        Field("late", "u16", "targets that came after their time: the reference had gone on without them"),
-        Field("lost", "u16", "targets that did not come, as far as stamps tell"),
-        Field("refused", "u16", "targets that were no numbers, or older than the newest, or due too far ahead"),
-        Field("limits", "u8", "bits of FOLLOW_LIMITS that acted since the last FOLLOWED", J),
-        Field("behind", "f32", "rad or m from the reference to what the joint is asked to do", J),
-    )),
-)
+class Payload:
+    """Base of the messages. Each is a frozen dataclass: numbers, sequences of numbers (tuples, where they
+    were received), bytes for arrays of u8.
+
+    NAME: in capitals, as C and documents have it. type: its number; to: "board" or "host".
+    """
+
+    NAME: ClassVar[str]
+    TYPE: ClassVar[int]
+    TO: ClassVar[str]
+
+    def __init_subclass__(cls, type: int, to: str) -> None:
+        cls.NAME, cls.TYPE, cls.TO = cls.__name__.upper(), type, to
+        CLASSES[cls.NAME] = cls
+
+
+CLASSES: dict[str, type[Payload]] = {}  # by name, in the order of the table
+
+
+def wire(type: str, doc: str, length: int | str = 1) -> Any:
+    """Field of a message. Its default is zero, or, where the number of joints decides its length, no values."""
+    return field(default=_empty(type, length), metadata={"type": type, "doc": doc, "length": length})
+
+
+def _empty(type: str, length: int | str) -> Any:
+    number = 0.0 if type == "f32" else 0
+    if length == 1:
+        return number
+    count = 0 if length == J else int(length)
+    return bytes(count) if type == "u8" else (number,) * count
+
+
+@dataclass(frozen=True)
+class Hello(Payload, type=1, to="board"):
+    """Who are you? Answered by IDENT and ABOUT, whatever the tag."""
+
+
+@dataclass(frozen=True)
+class Knot(Payload, type=2, to="board"):
+    """One knot of the trajectory; sequenced."""
+
+    flags: int = wire("u8", "bit 0 START: first of a motion; bit 1 END: last of a motion; bits 4..7: mode from it on")
+    position: Sequence[int] = wire("i64", "2^-32 turn (revolute), 2^-28 m (prismatic); whole turns count", J)
+    rate: Sequence[float] = wire("f32", "rad/s or m/s", J)
+    acceleration: Sequence[float] = wire("f32", "rad/s^2 or m/s^2", J)
+
+
+@dataclass(frozen=True)
+class Command(Payload, type=3, to="board"):
+    """One command, executed once for each new token."""
+
+    token: int = wire("u8", "1..255, changes with every new command")
+    command: int = wire("u8", "one of COMMANDS")
+
+
+@dataclass(frozen=True)
+class Home(Payload, type=4, to="board"):
+    """The position the joints are at now; makes them homed. Only while DISARMED."""
+
+    token: int = wire("u8", "as in COMMAND")
+    position: Sequence[int] = wire("i64", "as in KNOT", J)
+
+
+@dataclass(frozen=True)
+class Poll(Payload, type=5, to="board"):
+    """I am still here. Sent when there is nothing else to say."""
+
+
+@dataclass(frozen=True)
+class Sense(Payload, type=6, to="board"):
+    """For a pil image: run this control tick with these counts. Answered by STATUS, DRIVE."""
+
+    tick: int = wire("u32", "the tick it is for; if that is not the next one, nothing is run, only answered")
+    counts: Sequence[int] = wire("i32", "encoder counts since the plant began; wraps", J)
+
+
+@dataclass(frozen=True)
+class Float(Payload, type=7, to="board"):
+    """HOLD -> FLOAT: carry the arm's weight, let it be led by hand."""
+
+    token: int = wire("u8", "as in COMMAND")
+    friction: int = wire("u8", "per cent of the Coulomb friction to carry too, at most 80")
+
+
+@dataclass(frozen=True)
+class Jog(Payload, type=8, to="board"):
+    """HOLD or JOG -> JOG: move one joint for as long as this is repeated with new tokens."""
+
+    token: int = wire("u8", "as in COMMAND")
+    joint: int = wire("u8", "its number")
+    rate: float = wire("f32", "rad/s or m/s, bounded by the joint's jog rate")
+
+
+@dataclass(frozen=True)
+class Seek(Payload, type=9, to="board"):
+    """DISARMED or HOMING -> HOMING: find one joint's zero the way its encoder has it."""
+
+    token: int = wire("u8", "as in COMMAND")
+    joint: int = wire("u8", "its number")
+
+
+@dataclass(frozen=True)
+class Probe(Payload, type=10, to="board"):
+    """DISARMED or PROBE -> PROBE: give one joint a small torque for as long as this is repeated with new tokens; the
+    others are given none."""
+
+    token: int = wire("u8", "as in COMMAND")
+    joint: int = wire("u8", "its number")
+    torque: float = wire("f32", "N m or N, bounded by the joint's probe torque; 0 in the first one, while DISARMED")
+
+
+@dataclass(frozen=True)
+class Gains(Payload, type=11, to="board"):
+    """Overlay one joint's gains, within the file's bounds. While DISARMED or in HOLD."""
+
+    token: int = wire("u8", "as in COMMAND")
+    joint: int = wire("u8", "its number")
+    ku: int = wire("u8", "64ths of the file's ku")
+    kv: int = wire("u8", "64ths of the file's kv")
+    ki: int = wire("u8", "64ths of the file's ki")
+
+
+@dataclass(frozen=True)
+class Capture(Payload, type=12, to="board"):
+    """Record signals on the board at the full tick rate. Executed once for each new id."""
+
+    id: int = wire("u8", "1..255, changes with every new recording")
+    mode: int = wire("u8", "one of CAPTURES")
+    every: int = wire("u16", "ticks from one sample to the next, at least 1")
+    word: Sequence[int] = wire("u16",
+        "what each column records: signal (CAPTURED) times the number of joints, plus joint", 4)
+
+
+@dataclass(frozen=True)
+class Read(Payload, type=13, to="board"):
+    """Send samples of the recording. Answered by DATA."""
+
+    first: int = wire("u16", "number of the first sample wanted; 0 is the oldest")
+
+
+@dataclass(frozen=True)
+class Follow(Payload, type=14, to="board"):
+    """HOLD -> FOLLOW: go where TARGETs say, from where the joints are held. Forgets all targets of before."""
+
+    token: int = wire("u8", "as in COMMAND")
+    delay: int = wire("u32",
+        "us from when a target is due until the joints are there; FOLLOW_AUTO: as the file says. No less than two "
+        "frames, but where chunks lie ahead or targets carry rates")
+    frame: int = wire("u32", "us from one target to the next; 0: as the file says, which may be from their stamps")
+
+
+@dataclass(frozen=True)
+class Target(Payload, type=15, to="board"):
+    """One target, while in FOLLOW; not sequenced. One that is late, stale or no number is counted, and no fault."""
+
+    flags: int = wire("u8", "bit 0 END: the last one, where the motion ends at rest; bit 1 RATES: they count")
+    chunk: int = wire("u8",
+        "0: of a stream, due when it is sent. 1..255: of the chunk with this number; the first target of another "
+        "number replaces all that are due when it is or later")
+    stamp: int = wire("u32", "us, the sender's clock when it is sent; wraps")
+    ahead: int = wire("u32", "us from the stamp until it is due; 0 of a stream")
+    position: Sequence[int] = wire("i64", "as in KNOT", J)
+    rate: Sequence[float] = wire("f32", "as in KNOT, where the flag RATES says so", J)
+
+
+@dataclass(frozen=True)
+class Ident(Payload, type=64, to="host"):
+    """Identity, sent on HELLO."""
+
+    protocol: int = wire("u16", "PROTOCOL of the image")
+    digest: bytes = wire("u8", "SHA-256 of the configuration", 32)
+    name: bytes = wire("u8", "mechanism name, zero padded", 32)
+    board: bytes = wire("u8", "board name, zero padded", 16)
+    joints: int = wire("u8", "number of joints; STATUS and KNOT arrays have this length")
+    rate_hz: int = wire("u32", "control ticks per second")
+    knot_hz: int = wire("u32", "knots per second")
+    ring: int = wire("u16", "knots the ring can hold")
+    reset_cause: int = wire("u8", "one of RESETS")
+    last_fault: int = wire("u8", "the fault that was latched before the reset, 0 if none")
+
+
+@dataclass(frozen=True)
+class Status(Payload, type=65, to="host"):
+    """Acknowledgement, credit and telemetry; FT_STATUS_HZ times per second."""
+
+    tick: int = wire("u32", "control ticks since reset; wraps")
+    state: int = wire("u8", "one of STATES")
+    fault: int = wire("u8", "latched fault, one of FAULTS")
+    fault_joint: int = wire("u8", "first joint that failed, 255 if none")
+    refusal: int = wire("u8", "why the last command was refused, one of REFUSALS")
+    refusal_joint: int = wire("u8", "the joint it names, 255 if none")
+    command_token: int = wire("u8", "token of the last command taken or refused")
+    flags: int = wire("u8", "bits of FLAGS")
+    unhomed: int = wire("u8", "first joint without a zero, 255 if every joint has one")
+    mode: int = wire("u8", "number of the mode that torque_ff is of; 0 is the first, or there is but one")
+    limits: int = wire("u16", "bits of LIMITS that acted since the last STATUS")
+    ack: int = wire("u16", "sequence number of the next knot wanted")
+    credit: int = wire("u16", "knots there is room for")
+    buffered: int = wire("u16", "knots not yet reached")
+    knots_played: int = wire("u32", "knots passed since START")
+    pace: float = wire("f32", "path time per tick: 1 in motion, 0 stopped")
+    frames: int = wire("u32", "good frames received")
+    bad_frames: int = wire("u16", "frames with a wrong check sum or length")
+    wrong_tag: int = wire("u16", "frames of another configuration")
+    out_of_order: int = wire("u16", "knots that came before one that was lost, or that there was no room for")
+    line_errors: int = wire("u16", "bytes that the receiver found wrong: framing, noise, overrun")
+    bus_mv: int = wire("u16", "bus voltage, mV")
+    temperature: int = wire("i32", "of the hottest sensor, 0.001 deg C; 25000 where none is")
+    driver_status: int = wire("u32",
+        "what a gate driver last reported: its status register 1, register 2 from bit 16 on, its number from bit 28 "
+        "on")
+    cycles: int = wire("u32", "cycles of the last control tick")
+    cycles_max: int = wire("u32", "largest since reset")
+    position: Sequence[int] = wire("i64", "measured, as in KNOT; wraps, but not within 2^15 turns", J)
+    target: Sequence[int] = wire("i64", "desired at the same tick, likewise", J)
+    rate: Sequence[float] = wire("f32", "measured by the observer, rad/s or m/s", J)
+    target_rate: Sequence[float] = wire("f32", "desired, rad/s or m/s", J)
+    torque_ff: Sequence[float] = wire("f32", "tau_ID of the held interval, N m or N", J)
+    torque: Sequence[float] = wire("f32", "whole joint torque asked for, N m or N", J)
+    duty: Sequence[float] = wire("f32", "-1..1", J)
+    ku: bytes = wire("u8", "gain overlay in force, 64ths of the file's", J)
+    kv: bytes = wire("u8", "64ths", J)
+    ki: bytes = wire("u8", "64ths", J)
+
+
+@dataclass(frozen=True)
+class Drive(Payload, type=66, to="host"):
+    """What the last tick of a pil image gave to its outputs."""
+
+    tick: int = wire("u32", "that tick, as in STATUS")
+    outputs: int = wire("u8", "1: enabled; 0: the motors float")
+    duty: Sequence[float] = wire("f32", "-1..1, held from the end of this tick on", J)
+
+
+@dataclass(frozen=True)
+class Data(Payload, type=67, to="host"):
+    """Samples of the recording on the board."""
+
+    id: int = wire("u8", "of the recording, 0: there is none")
+    running: int = wire("u8", "1: samples are still added, and old ones may be lost")
+    count: int = wire("u16", "samples there are")
+    first: int = wire("u16", "number of the first one here")
+    last_tick: int = wire("u32", "tick of the newest sample there is")
+    words: Sequence[int] = wire("u32",
+        "eight samples of four columns: bits of f32 as in STATUS, the low 32 of positions", 32)
+
+
+@dataclass(frozen=True)
+class About(Payload, type=68, to="host"):
+    """Which chip this is and what has happened to it, sent on HELLO after IDENT."""
+
+    unique: bytes = wire("u8", "96 bits that no other chip has, as they lie in its system memory", 12)
+    version: bytes = wire("u8", "of the femtorque that made the image, zero padded", 16)
+    uptime: int = wire("u32", "s since reset, as control ticks count them; wraps with STATUS.tick")
+    resets: int = wire("u16", "since power-on, at most 65535")
+    faults: bytes = wire("u8",
+        "how often each of FAULTS, by its number, was latched since reset; at most 255", FAULT_NUMBERS)
+    options: int = wire("u32", "option bytes as the chip shows them: FLASH_OPTCR (F4), FLASH_OPTR (G4)")
+    crash: int = wire("u8", "exception number of the last crash since power-on, 0 if there was none")
+    pc: int = wire("u32", "of the code that crashed, 0 if it could not be read")
+    lr: int = wire("u32", "its return address; EXC_RETURN where its stack could not be read")
+    psr: int = wire("u32", "xPSR of that code")
+    cfsr: int = wire("u32", "SCB.CFSR at the crash")
+    hfsr: int = wire("u32", "SCB.HFSR at the crash")
+    address: int = wire("u32", "SCB.BFAR at the crash; means something where CFSR says that it is valid")
+
+
+@dataclass(frozen=True)
+class Drives(Payload, type=69, to="host"):
+    """How drives on buses are, a tenth as often as STATUS, of an image that has some; 0 for other joints. Counters
+    wrap."""
+
+    tick: int = wire("u32", "control ticks since reset, as in STATUS")
+    state: bytes = wire("u8", "one of DRIVE_STATES", J)
+    error: bytes = wire("u8", "what ails it, or ailed it last since it was enabled, in its own code; 0: nothing", J)
+    warmth: bytes = wire("u8", "deg C, as it says", J)
+    age: Sequence[int] = wire("u16", "ticks since its last state", J)
+    answers: Sequence[int] = wire("u32", "states that it has sent", J)
+    lost: Sequence[int] = wire("u32", "ticks without a state", J)
+    late: Sequence[int] = wire("u32", "states beyond the first one of a tick", J)
+    setting: Sequence[int] = wire("u16", "its own number for a setting that is not the file's, 0: none", J)
+    value: Sequence[int] = wire("u32",
+        "what it has there: the bits of an f32, or a whole number; without such a setting, what it told last of "
+        "all: of a servo its firmware, registers 0 and 1", J)
+    foreign: int = wire("u32", "frames that are no known drive's")
+    off: bytes = wire("u8", "1: the controller takes no part in the bus", BUSES)
+    offs: Sequence[int] = wire("u16", "times that it left the bus", BUSES)
+    sending: bytes = wire("u8", "its counter of errors in sending", BUSES)
+    receiving: bytes = wire("u8", "and in receiving", BUSES)
+    stale: Sequence[int] = wire("u16", "frames dropped because the next tick's came", BUSES)
+    overruns: Sequence[int] = wire("u16", "times that frames came too fast", BUSES)
+
+
+@dataclass(frozen=True)
+class Followed(Payload, type=70, to="host"):
+    """How targets are followed, a fifth as often as STATUS while in FOLLOW. Counters are since FOLLOW, and wrap."""
+
+    tick: int = wire("u32", "control ticks since reset, as in STATUS")
+    phase: int = wire("u8", "one of FOLLOW_PHASES")
+    delay: int = wire("u32", "us from when a target is due until the joints are there, as it is in force")
+    frame: int = wire("u32", "us from one knot of the reference to the next; 0 before it is known")
+    ahead: int = wire("i32", "us from what is played now to the newest target; negative where targets are missing")
+    targets: int = wire("u32", "taken")
+    late: int = wire("u16", "targets that came after their time: the reference had gone on without them")
+    lost: int = wire("u16", "targets that did not come, as far as stamps tell")
+    refused: int = wire("u16", "targets that were no numbers, or older than the newest, or due too far ahead")
+    limits: bytes = wire("u8", "bits of FOLLOW_LIMITS that acted since the last FOLLOWED", J)
+    behind: Sequence[float] = wire("f32", "rad or m from the reference to what the joint is asked to do", J)
+
+
+def _row(kind: type[Payload]) -> Message:
+    """Row of the table, from a message's class."""
+    rows = [Field(f.name, f.metadata["type"], f.metadata["doc"], f.metadata["length"])
+            for f in fields(cast("type[Any]", kind))]
+    return Message(kind.NAME, kind.TYPE, kind.TO, " ".join((kind.__doc__ or "").split()), tuple(rows))
+
+
+WithToken = Command | Home | Float | Jog | Seek | Probe | Gains | Follow  # executed once
+MESSAGES = tuple(map(_row, CLASSES.values()))
 
 FOLLOW_AUTO = 0xFFFFFFFF  # FOLLOW.delay: as the file says
 TARGET_END, TARGET_RATES = 1, 2

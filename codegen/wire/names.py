@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.messages import Status
 
 _STATE = {number: name for name, (number, _) in messages.STATES.items()}
 
 
-def state_name(status: Any) -> str:
+def state_name(status: Status) -> str:
     """The name of a STATUS's state."""
     return _STATE.get(status.state, f"state {status.state}")
 
 
-def flag(status: Any, name: str) -> bool:
+def flag(status: Status, name: str) -> bool:
     """Whether a STATUS has one of messages.FLAGS set."""
     return bool(status.flags & messages.FLAGS[name][0])
 
@@ -51,7 +52,7 @@ def driver_words(word: int) -> str:
     return f"driver {word >> messages.DRIVER_NUMBER}: {', '.join(bits)}" if bits else ""
 
 
-def fault_words(status: Any, joint: str = "") -> str:
+def fault_words(status: Status, joint: str = "") -> str:
     """A STATUS's fault in words, with what a gate driver says of it."""
     told = driver_words(status.driver_status) if fault_name(status.fault) == "DRIVER" else ""
     return explain(messages.FAULTS, status.fault, joint) + (f" ({told})" if told else "")

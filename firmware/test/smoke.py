@@ -13,7 +13,8 @@ from emulator import PATIENCE, Emulator, emulator
 
 from femtorque.codegen.toolchain import stack_bound as stack
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import Codec, Command, FrameReader, Hello, Knot, text
+from femtorque.codegen.wire.codec import Codec, FrameReader, text
+from femtorque.codegen.wire.messages import Command, Hello, Knot
 
 USAGE_FAULT = 6  # exception number
 UNDEFINED_INSTRUCTION = 1 << 16  # in CFSR

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.control.constants import lab_row
 from femtorque.codegen.mechanism.description import Home, Mechanism
 from femtorque.codegen.motion.trajectory import Knots
-from femtorque.codegen.wire.codec import Float, Gains, Jog, Probe, Seek
+from femtorque.codegen.wire.messages import Float, Gains, Jog, Probe, Seek, WithToken
 from femtorque.codegen.wire.names import flag
 from femtorque.codegen.wire.units import from_wire
 from femtorque.hil.board.coupler import GRIP
@@ -208,7 +207,7 @@ class Life:
         with suppress(Refused):
             self.session.command(command)
 
-    def ask(self, message: Any) -> None:
+    def ask(self, message: WithToken) -> None:
         with suppress(Refused):
             self.session.ask(message, type(message).__name__.upper())
 

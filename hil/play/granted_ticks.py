@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.wire.codec import BadFrame, Codec, Drive, Sense, Status
+from femtorque.codegen.wire.codec import BadFrame, Codec
+from femtorque.codegen.wire.messages import Drive, Sense, Status
 from femtorque.hil.board.disturbance import Disturbance
 from femtorque.host.link.clock import Clock
 from femtorque.host.link.link import Device
@@ -34,7 +35,7 @@ class GrantedTicks:
         self._codec, self._tag = Codec(joints), tag
         self._tick = 0  # the board's number of the next one; its answer corrects it
         self._drive: Any = None  # the last that has come, as the status
-        self._status: Any = None
+        self._status: Status | None = None
         self._rest = b""  # of a frame from the board that is still coming
         self._written, self._to_board, self._to_host = bytearray(), bytearray(), bytearray()
 

@@ -23,7 +23,8 @@ from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.toolchain.path_library import CompiledPath
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import Codec, FrameReader, Status
+from femtorque.codegen.wire.codec import Codec, FrameReader
+from femtorque.codegen.wire.messages import Status
 from femtorque.codegen.wire.units import position_unit
 from femtorque.hil.board.faults import FAULTS, inject
 from femtorque.hil.board.played import PlayedBoard, VirtualClock
@@ -157,7 +158,7 @@ class Witness:
         self.state = "BOOT"
         self.faults: list[str] = []
         self.modes: list[int] = []
-        self.last: Any = None
+        self.last = Status()  # the last one
         board.listeners.append(self._take)
 
     def _take(self, data: bytes) -> None:

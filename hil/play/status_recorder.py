@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from femtorque.codegen.wire.messages import Status
 from femtorque.hil.board.telemetry import LATE, Record, telemetry_type
 
 Array = NDArray[np.float64]
@@ -19,7 +20,7 @@ class StatusRecorder:
         self._joints = joints
         self._samples: list[tuple[Any, Array, Array, float]] = []
 
-    def take(self, status: Any, q: Array, v: Array, seconds: float) -> None:
+    def take(self, status: Status, q: Array, v: Array, seconds: float) -> None:
         """q, v (J,): of the plant when the tick began."""
         self._samples.append((status, q, v, seconds))
 

@@ -22,7 +22,7 @@ from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Brake, Home, Mechanism
 from femtorque.codegen.motion.trajectory import Knots, from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.wire.codec import Float, Jog, Knot, Probe, Seek
+from femtorque.codegen.wire.messages import Float, Jog, Knot, Probe, Seek
 from femtorque.hil.board.drv8301 import FETHA_OC, FETLB_OC
 from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
 from femtorque.hil.chip.elf import Image
@@ -157,10 +157,12 @@ class Scene:
             sender.credit = session.status.credit
             session.wait(lambda: sender.acked >= min(150, len(self.motion()) - 1), 5.0, "took no knots")
             session.start()
-        asks = {"JOG": Jog(0, 1, 0.3), "FLOAT": Float(0, 0), "HOMING": Seek(0, 0),
-                "PROBE": Probe(0, len(self.mechanism.streamed) - 1, 0.01)}
+        asks: dict[str, Jog | Float | Seek | Probe] = {
+            "JOG": Jog(0, 1, 0.3), "FLOAT": Float(0, 0), "HOMING": Seek(0, 0),
+            "PROBE": Probe(0, len(self.mechanism.streamed) - 1, 0.01)}
         if state in asks:
-            session.ask(replace(asks[state], torque=0.0) if state == "PROBE" else asks[state], state)
+            first = asks[state]
+            session.ask(replace(first, torque=0.0) if isinstance(first, Probe) else first, state)
         if state in ("JOG", "PROBE"):
             self.asking = lambda: session.tell(asks[state])
         if state == "FAULT":
@@ -597,8 +599,9 @@ def _numbers(joints: int) -> Iterator[Injection]:
                 yield Injection("not a number", f"knot's {field} {value} at joint {joint}", "TRACK", knot, ("FAULT",),
                                 ("KNOT",),
                                 1.0)
-        for state, message in (("HOLD", Jog(0, 0, value)), ("DISARMED", Probe(0, 0, value))):
-            def ask(scene: Scene, message: object = message) -> None:
+        messages: tuple[tuple[str, Jog | Probe], ...] = (("HOLD", Jog(0, 0, value)), ("DISARMED", Probe(0, 0, value)))
+        for state, message in messages:
+            def ask(scene: Scene, message: Jog | Probe = message) -> None:
                 scene.asking = lambda: scene.session.tell(message)
 
             yield Injection("not a number", f"{type(message).__name__} {value}", state, ask, (state,), (), 0.1)

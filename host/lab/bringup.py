@@ -35,7 +35,7 @@ from femtorque.codegen.drive import feetech
 from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
 from femtorque.codegen.mechanism.edit import set_joint
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.wire.codec import Probe
+from femtorque.codegen.wire.messages import Drives, Probe
 from femtorque.host.link import drives
 from femtorque.host.link.requests import ASK
 from femtorque.host.link.session import PERIOD, Session
@@ -137,15 +137,15 @@ def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Ha
     joint = joints[number]
     on_joint(joint.name)
     _rest(session)
-    session.hear_of_drives()
-    if drives.state(session.drives, number) == "silent":
-        return judge_drive(mechanism, number, Look(), session.drives)
+    told = session.hear_of_drives()
+    if drives.state(told, number) == "silent":
+        return judge_drive(mechanism, number, Look(), told)
     assert joint.drive is not None
     at = None if place is None or not placed(joint, joint.drive) else _place(session, joint, number, place)
     ratio = None if hand is None else _by_hand(session, joint, number, hand)
-    session.hear_of_drives()
-    if _other(ratio) or not all(drives.ready(session.drives, joints, j) for j in range(len(joints))):
-        return judge_drive(mechanism, number, Look(ratio, at), session.drives)
+    told = session.hear_of_drives()
+    if _other(ratio) or not all(drives.ready(told, joints, j) for j in range(len(joints))):
+        return judge_drive(mechanism, number, Look(ratio, at), told)
     return judge_drive(mechanism, number, Look(ratio, at, _probe(session, mechanism, number)), session.drives)
 
 
@@ -154,7 +154,7 @@ def _other(ratio: float | None) -> bool:
     return ratio is not None and abs(abs(ratio) - 1.0) > COUNTS_WRONG
 
 
-def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Any = None) -> Finding:
+def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Drives | None = None) -> Finding:
     """What was seen of a joint whose drive is on a bus. Its torque and its position have one sign. told: DRIVES."""
     joint, ratio = mechanism.streamed[number], look.ratio
     drive = joint.drive
@@ -163,7 +163,7 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Any = None)
         return Finding(joint.name, drives.silent_words(told, mechanism.streamed, number), 0.0, None, {}, NOT_DRIVEN)
     values: dict[str, float] = {}
     problems = []
-    if not drives.ready(told, mechanism.streamed, number):
+    if told is not None and not drives.ready(told, mechanism.streamed, number):
         problems.append(drives.words(told, mechanism.streamed, number))
         values |= drives.mending(told, drive, number)
     if ratio is not None and abs(ratio) < 0.1:
@@ -225,7 +225,7 @@ def _support(mechanism: Mechanism, number: int, probed: Probed) -> str:
     return f"{what} sinks: support it"
 
 
-def _other_ratio(mechanism: Mechanism, number: int, ratio: float, told: Any) -> tuple[str, dict[str, float]]:
+def _other_ratio(mechanism: Mechanism, number: int, ratio: float, told: Drives | None) -> tuple[str, dict[str, float]]:
     """What it means that a drive tells another angle than its joint was turned by, and the key that mends it. A gear is
     concluded where the drive's range of position is known to be the file's: it was asked for it, or its velocities,
     which have a range of their own, agree with it."""

@@ -6,14 +6,15 @@ from typing import Any
 
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.wire.codec import text
+from femtorque.codegen.wire.messages import About
 from femtorque.codegen.wire.names import fault_name
 
 EXCEPTIONS = {2: "NMI", 3: "hard fault", 4: "memory fault", 5: "bus fault", 6: "usage fault"}
 
 
-def crash(about: Any) -> str:
+def crash(about: About | None) -> str:
     """An ABOUT's last crash in words, to be reported with the image; empty if there was none."""
-    if not about.crash:
+    if about is None or not about.crash:
         return ""
     at = f" at 0x{about.pc:08X}, called from" if about.pc else ", stack not readable, lr"
     at += f" 0x{about.lr:08X}"
@@ -21,7 +22,7 @@ def crash(about: Any) -> str:
             f"0x{about.hfsr:08X}, address 0x{about.address:08X}")
 
 
-def history(about: Any) -> dict[str, Any]:
+def history(about: About) -> dict[str, Any]:
     """An ABOUT in plain words. crash: None, or the registers as numbers."""
     fields = ("pc", "lr", "psr", "cfsr", "hfsr", "address")
     return {

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.nearest import hint
-from femtorque.codegen.wire.codec import Capture, Data, Read
-from femtorque.codegen.wire.messages import CAPTURED, CAPTURES
+from femtorque.codegen.wire.messages import CAPTURED, CAPTURES, Capture, Data, Read
 from femtorque.codegen.wire.units import position_unit
 from femtorque.host.link.session import PERIOD, Session
 
@@ -105,10 +104,10 @@ class Recorder:
             return words.view(np.int32).astype(float) * position_unit(self._session.configuration.joints[column.joint])
         return words.view(np.float32).astype(float)
 
-    def _read(self, first: int) -> Any:
+    def _read(self, first: int) -> Data:
         """One DATA from a sample on."""
         session = self._session
-        answers: list[Any] = []
+        answers: list[Data] = []
         session.on_data = answers.append
         deadline, asked = session.clock.now() + ANSWER, -np.inf
         while session.clock.now() < deadline:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.wire.codec import text
+from femtorque.codegen.wire.messages import Ident
 
 SERVOS_UP = 1.0  # s in which servos answer and have been set up, once they have their supply
 
@@ -63,7 +63,7 @@ class Configuration:
         )
 
     @staticmethod
-    def reported(ident: Any) -> Configuration:
+    def reported(ident: Ident) -> Configuration:
         """The configuration an IDENT names. Its joints have numbers for names and are taken for revolute."""
         zero, axis = np.zeros(3), np.array([0.0, 0.0, 1.0])
         joints = tuple(

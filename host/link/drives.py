@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any
 
 from femtorque.codegen.drive import damiao, feetech, mit, robstride
 from femtorque.codegen.mechanism.description import Drive, Joint
 from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.messages import Drives
 
 BY_MOTION = 0xFFFF  # no drive's own number: FT_DIALECT_VELOCITY
 PASSIVE = 127  # errors in receiving beyond which a controller takes itself for the cause (ISO 11898-1)
@@ -17,12 +17,12 @@ KEPT = 11  # of DRIVES, ten of which come in a second: what a rate is told of
 _STATE = {number: name.lower() for name, (number, _) in messages.DRIVE_STATES.items()}
 
 
-def state(told: Any, joint: int) -> str:
+def state(told: Drives, joint: int) -> str:
     """Of a joint's drive, from DRIVES."""
     return _STATE.get(told.state[joint], f"state {told.state[joint]}")
 
 
-def rates(kept: Sequence[Any], rate_hz: float) -> list[float] | None:
+def rates(kept: Sequence[Drives], rate_hz: float) -> list[float] | None:
     """States a second that each joint's drive has sent, from the first to the last DRIVES kept; None of fewer than two.
     rate_hz: of the ticks."""
     if len(kept) < 2:
@@ -82,7 +82,7 @@ def servo_setting(drive: Drive, number: int, bits: int) -> str:
     return f"its {name or f'register {number}'} is {told}, and must be {wanted.get(name, 'another')}"
 
 
-def mending(told: Any, drive: Drive, joint: int) -> dict[str, float]:
+def mending(told: Drives, drive: Drive, joint: int) -> dict[str, float]:
     """Keys of the file's `drive` that make a setting the one that the drive has, where that is the owner's to choose:
     a servo's offset and torque limit."""
     names = {r.number: r.name for r in feetech.REGISTERS.values()}
@@ -97,13 +97,13 @@ def offset(bits: int) -> int:
     return -(bits & ~feetech.OFFSET_SIGN) if bits & feetech.OFFSET_SIGN else bits
 
 
-def ready(told: Any, joints: Sequence[Joint], joint: int) -> bool:
+def ready(told: Drives | None, joints: Sequence[Joint], joint: int) -> bool:
     """Whether nothing is known of a joint's drive for which it would not be armed."""
     return joints[joint].drive is None or told is None or (state(told, joint) not in ("silent", "faulted")
                                                            and not told.setting[joint])
 
 
-def silence(told: Any, joints: Sequence[Joint], joint: int) -> str:
+def silence(told: Drives, joints: Sequence[Joint], joint: int) -> str:
     """What the board knows of why a joint's drive does not answer; empty where that is nothing."""
     drive = joints[joint].drive
     assert drive is not None
@@ -122,7 +122,7 @@ def silence(told: Any, joints: Sequence[Joint], joint: int) -> str:
     return "; ".join(found)
 
 
-def silent_words(told: Any, joints: Sequence[Joint], joint: int) -> str:
+def silent_words(told: Drives, joints: Sequence[Joint], joint: int) -> str:
     """Why one may not answer."""
     drive = joints[joint].drive
     assert drive is not None
@@ -132,7 +132,7 @@ def silent_words(told: Any, joints: Sequence[Joint], joint: int) -> str:
             f"its cable{known and '; '}{known}")
 
 
-def firmware(told: Any, joints: Sequence[Joint], joint: int) -> str:
+def firmware(told: Drives | None, joints: Sequence[Joint], joint: int) -> str:
     """Of a drive that tells it and is set as it must be, once it has told all; empty of others."""
     drive = joints[joint].drive
     if told is None or drive is None or told.setting[joint] or state(told, joint) == "silent":
@@ -141,7 +141,7 @@ def firmware(told: Any, joints: Sequence[Joint], joint: int) -> str:
     return written(told.value[joint]) if written else ""
 
 
-def words(told: Any, joints: Sequence[Joint], joint: int) -> str:
+def words(told: Drives | None, joints: Sequence[Joint], joint: int) -> str:
     """What is wrong with a joint's drive; empty where nothing is, or nothing was told."""
     if told is None or joint >= len(joints):
         return ""
@@ -154,7 +154,7 @@ def words(told: Any, joints: Sequence[Joint], joint: int) -> str:
     return "; ".join(part for part in found if part)
 
 
-def ailing(told: Any, drive: Drive, joint: int) -> str:
+def ailing(told: Drives, drive: Drive, joint: int) -> str:
     """What ails a drive, or has ailed it since it was enabled last."""
     what = error(drive, told.error[joint])
     return what if not what or state(told, joint) == "faulted" else f"{what}, which is over"

@@ -18,6 +18,7 @@ from serial.tools import list_ports
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.wire.codec import Codec, Frame, FrameReader
+from femtorque.codegen.wire.messages import Payload
 from femtorque.host.link.clock import Clock, WallClock
 
 BAUD = 1_000_000
@@ -74,7 +75,7 @@ class Link:
         """Seconds until everything sent is on the wire."""
         return max(0.0, self._wire_free_at - self.clock.now())
 
-    def send(self, message: Any, seq: int = 0) -> None:
+    def send(self, message: Payload, seq: int = 0) -> None:
         """Put one message on the wire."""
         data = self._codec.encode(message, self.tag, seq)
         try:

@@ -15,7 +15,7 @@ from femtorque.codegen.control.constants import lab_row
 from femtorque.codegen.control.lab_constants import WHOLE
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.mechanism.refusal import in_radians
-from femtorque.codegen.wire.codec import Float, Gains, Jog, Seek
+from femtorque.codegen.wire.messages import Float, Gains, Jog, Seek
 from femtorque.codegen.wire.names import flag
 from femtorque.host.link.session import PERIOD, Session
 

@@ -9,14 +9,12 @@ are known to take (the sure way, which also covers the loss of the last knot and
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.motion.trajectory import Knots
-from femtorque.codegen.wire.codec import Knot
-from femtorque.codegen.wire.messages import KNOT_END, KNOT_MODE, KNOT_START, STATUS_HZ
+from femtorque.codegen.wire.messages import KNOT_END, KNOT_MODE, KNOT_START, STATUS_HZ, Knot, Status
 from femtorque.host.link.link import Link
 
 WINDOW = 64  # knots on the way at most; more only repeats more after a loss
@@ -26,7 +24,7 @@ PATIENCE_MAX = 4.0  # times a timeout
 GRANULARITY = 2.0 / STATUS_HZ  # s: an acknowledgement waits for the next STATUS, and that one may be just missed
 
 
-def message(knots: Knots, i: int) -> Any:
+def message(knots: Knots, i: int) -> Knot:
     """Knot i as it goes over the wire."""
     flags = (KNOT_START if i == 0 else 0) | (KNOT_END if i == len(knots) - 1 else 0)
     if knots.mode is not None:
@@ -64,7 +62,7 @@ class Sender:
         """The board has every knot."""
         return self.acked == len(self.knots)
 
-    def take(self, status: Any) -> None:
+    def take(self, status: Status) -> None:
         """Learn from a STATUS. Raises Refused if the board is somewhere no knot of this motion can have brought it."""
         now = self.link.clock.now()
         ahead = (status.ack - self.first - self.acked) & 0xFFFF

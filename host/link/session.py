@@ -8,7 +8,7 @@ time, and the line says what to do.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import About, Command, Data, Drives, Hello, Home, Ident, Poll, Status, text
+from femtorque.codegen.wire.codec import text
+from femtorque.codegen.wire.messages import About, Command, Data, Drives, Hello, Home, Ident, Poll, Status, WithToken
 from femtorque.codegen.wire.names import explain, fault_name, fault_words, state_name
 from femtorque.codegen.wire.units import beyond, from_wire, position_unit, to_wire
 from femtorque.host.link import drives
@@ -46,6 +47,11 @@ def mode_name(session: Session) -> str:
     return modes[number] if len(modes) > 1 else ""
 
 
+def _on(now: Sequence[int], last: Sequence[int]) -> tuple[int, ...]:
+    """Wire positions that count turns on from the last ones."""
+    return tuple((np.array(last) + beyond(now, last)).tolist())
+
+
 class Faulted(Refused):
     """A fault on the board ended what was under way. fault: its name; joint: the first one that failed, or empty."""
 
@@ -68,23 +74,39 @@ class Session:
         self.expected = expected
         self.listen_only = listen_only
         self.configuration: Configuration  # from `connect` on where none is expected
-        self.ident: Any = None
-        self.about: Any = None
-        self.status: Any = None
-        self.drives: Any = None  # the last DRIVES; None: the image has none on a bus
-        self.drives_kept: deque[Any] = deque(maxlen=drives.KEPT)  # since the last reset
+        self.about: About | None = None
+        self.drives: Drives | None = None  # the last DRIVES; None: the image has none on a bus
+        self.drives_kept: deque[Drives] = deque(maxlen=drives.KEPT)  # since the last reset
         self.sender: Sender | None = None
-        self.listeners: list[Callable[[Any], None]] = []
-        self.on_data: Callable[[Any], None] | None = None  # takes what a recording holds
+        self.listeners: list[Callable[[Status], None]] = []
+        self.on_data: Callable[[Data], None] | None = None  # takes what a recording holds
         self.flight = 0.0  # s from HELLO to IDENT
         self.other_tag = 0  # frames of another configuration
-        self._pending: Any = None  # a COMMAND or HOME not yet acknowledged
+        self._ident: Ident | None = None
+        self._status: Status | None = None
+        self._pending: WithToken | None = None  # not yet acknowledged
         self._pending_at = 0.0
         self._token = 0
         self._heard_from = self.clock.now()  # silence counts from here until the first frame
         if expected is not None:
             self.configuration = expected
             link.configure(len(expected.joints), expected.tag)
+
+    @property
+    def ident(self) -> Ident:
+        """The board's last IDENT; `connect` has waited for one."""
+        assert self._ident is not None
+        return self._ident
+
+    @property
+    def status(self) -> Status:
+        """The board's last STATUS; `connect` has waited for one."""
+        assert self._status is not None
+        return self._status
+
+    @status.setter
+    def status(self, status: Status) -> None:
+        self._status = status
 
     # -- identity -----------------------------------------------------------------------------------------------------
 
@@ -103,19 +125,19 @@ class Session:
         elif bytes(self.ident.digest) != self.expected.digest:
             raise Refused(self._another_configuration(self.expected, reported))
         self._heard_from = self.clock.now()
-        self.wait(lambda: self.status is not None, SILENCE, "sent no STATUS")
+        self.wait(lambda: self._status is not None, SILENCE, "sent no STATUS")
         self._token = self.status.command_token
         return self.configuration
 
     def _hello(self) -> None:
         """HELLO until IDENT and ABOUT, or until an IDENT of another protocol, which says no more."""
-        self.ident = self.about = None
+        self._ident = self.about = None
         asked_at, deadline = -np.inf, self.clock.now() + HELLO_TIMEOUT
         before = self.link.bytes_received
         while True:
             self._receive()
             now = self.clock.now()
-            if self.ident is not None and (self.about is not None or self.ident.protocol != messages.PROTOCOL):
+            if self._ident is not None and (self.about is not None or self._ident.protocol != messages.PROTOCOL):
                 self.flight = now - asked_at
                 return
             if now >= deadline:
@@ -159,7 +181,7 @@ class Session:
     def _receive(self) -> None:
         for frame in self.link.receive():
             if isinstance(frame.message, Ident):
-                self.ident = frame.message
+                self._ident = frame.message
             elif isinstance(frame.message, About):
                 self.about = frame.message
             elif frame.tag != self.link.tag:
@@ -171,18 +193,16 @@ class Session:
             elif isinstance(frame.message, Data) and self.on_data is not None:
                 self.on_data(frame.message)
 
-    def _counted(self, status: Any) -> Any:
+    def _counted(self, status: Status) -> Status:
         """A STATUS whose turns go on being counted where the board's own count begins anew."""
-        last = self.status
+        last = self._status
         if last is None or isinstance(self._pending, Home) or not len(last.position):
             return status
-        way = {name: np.array(getattr(last, name)) + beyond(getattr(status, name), getattr(last, name))
-               for name in ("position", "target")}
-        return replace(status, **{name: tuple(at.tolist()) for name, at in way.items()})
+        return replace(status, position=_on(status.position, last.position), target=_on(status.target, last.target))
 
-    def _take(self, status: Any) -> None:
+    def _take(self, status: Status) -> None:
         status = self._counted(status)
-        before, self.status = self.status, status
+        before, self._status = self._status, status
         if before is not None and (status.tick - before.tick) & 0xFFFFFFFF > 0x7FFFFFFF:
             self._report_reset()
         if self._pending is not None and status.command_token == self._pending.token:
@@ -192,17 +212,19 @@ class Session:
         for listener in self.listeners:
             listener(status)
 
-    def _take_drives(self, told: Any) -> None:
+    def _take_drives(self, told: Drives) -> None:
         if self.drives_kept and (told.tick - self.drives_kept[-1].tick) & 0xFFFFFFFF > 0x7FFFFFFF:
             self.drives_kept.clear()
         self.drives = told
         self.drives_kept.append(told)
 
-    def hear_of_drives(self, count: int = 1) -> None:
-        """Wait for what the board tells next of its drives, so many times."""
+    def hear_of_drives(self, count: int = 1) -> Drives:
+        """Wait for so many DRIVES more. Returns the last."""
         for _ in range(count):
             self.drives = None
             self.wait(lambda: self.drives is not None, SILENCE, "did not tell how its drives are")
+        assert self.drives is not None
+        return self.drives
 
     def _report_reset(self) -> None:
         """The board's tick went back: it was reset. Ask why and say so."""
@@ -254,12 +276,12 @@ class Session:
         self._post(Home(self._next_token(), wire))
         self._acknowledged("HOME")
 
-    def ask(self, message: Any, name: str) -> None:
+    def ask(self, message: WithToken, name: str) -> None:
         """Send any message with a token (of its own) and wait until the board has taken it. Raises Refused."""
         self._post(replace(message, token=self._next_token()))
         self._acknowledged(name)
 
-    def tell(self, message: Any) -> None:
+    def tell(self, message: WithToken) -> None:
         """Send such a message once and do not wait: another one follows soon."""
         self.link.send(replace(message, token=self._next_token()))
 
@@ -322,12 +344,13 @@ class Session:
         self._token = self._token % 255 + 1
         return self._token
 
-    def _post(self, message: Any) -> None:
+    def _post(self, message: WithToken) -> None:
         self._pending = message
         self._send_pending()
 
     def _send_pending(self) -> None:
-        self.link.send(self._pending)
+        if self._pending is not None:
+            self.link.send(self._pending)
         self._pending_at = self.clock.now()
 
     def _acknowledged(self, name: str) -> None:
@@ -377,7 +400,7 @@ class Session:
 
     def describe(self) -> str:
         """The last STATUS in a few words."""
-        s = self.status
+        s = self._status
         if s is None:
             return "no STATUS has come"
         words = f"its state is {state_name(s)}"
@@ -398,11 +421,12 @@ class Session:
 
     def identity(self) -> dict[str, Any]:
         """IDENT and ABOUT in plain words, for JSON and logs."""
-        i = self.ident
+        i, about = self.ident, self.about
+        assert about is not None
         return {
             "name": text(i.name), "board": text(i.board), "digest": bytes(i.digest).hex(), "protocol": i.protocol,
             "joints": i.joints, "rate_hz": i.rate_hz, "knot_hz": i.knot_hz, "ring": i.ring,
             "reset_cause": _RESET.get(i.reset_cause, str(i.reset_cause)),
-            "last_fault": fault_name(i.last_fault), **history(self.about),
-            "brown_out": brown_out(text(i.board), self.about.options),
+            "last_fault": fault_name(i.last_fault), **history(about),
+            "brown_out": brown_out(text(i.board), about.options),
         }

@@ -39,6 +39,7 @@ from femtorque.codegen.control.drives import count as count_of
 from femtorque.codegen.drive import feetech
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.messages import Status
 from femtorque.codegen.wire.names import state_name
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.link.configuration import Configuration
@@ -134,7 +135,7 @@ class Log:
         self._tick = 0  # of the last STATUS, not wrapped
         self._sequence = 0
 
-    def write(self, status: Any) -> None:
+    def write(self, status: Status) -> None:
         """One STATUS into both files."""
         self._tick += (status.tick - self._tick) & 0xFFFFFFFF
         stamp_ns = self._tick * 1_000_000_000 // self._configuration.rate_hz

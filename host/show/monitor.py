@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.messages import Drives
 from femtorque.codegen.wire.names import fault_words, flag_words, names, state_name
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.link import drives
@@ -37,7 +38,7 @@ def watch(session: Session, console: Console, until: Callable[[], bool]) -> None
 
 def view(session: Session) -> RenderableType:
     """The last STATUS as tables."""
-    of_drives = (_drives(session),) if session.drives else ()
+    of_drives = (_drives(session, session.drives),) if session.drives else ()
     return Group(_heading(session), _joints(session), *of_drives, _numbers(session), _history(session))
 
 
@@ -50,12 +51,12 @@ def snapshot(session: Session) -> dict[str, Any]:
     data["position"], data["target"] = from_wire(s.position, joints), from_wire(s.target, joints)
     faults = [n for n, row in messages.FAULTS.items() if row[0] == s.fault and s.fault]
     return {"identity": session.identity(), "faults": faults, "joints": [j.name for j in joints], **data,
-            **(_of_drives(session) if session.drives else {})}
+            **(_of_drives(session, session.drives) if session.drives else {})}
 
 
-def _of_drives(session: Session) -> dict[str, Any]:
+def _of_drives(session: Session, told: Drives) -> dict[str, Any]:
     """The last DRIVES. rate: states a second, null of the first DRIVES; age: ticks; says: as the live view."""
-    told, conf = session.drives, session.configuration
+    conf = session.configuration
     hz = drives.rates(session.drives_kept, conf.rate_hz)
     of_joints = [{
         "joint": joint.name, "type": joint.drive.type.name, "bus": joint.drive.bus, "id": joint.drive.id,
@@ -106,10 +107,10 @@ def _joints(session: Session) -> Table:
     return table
 
 
-def _drives(session: Session) -> Table:
+def _drives(session: Session, told: Drives) -> Table:
     """How drives on buses are. Hz: states a second, lately; age: ticks since the last; answers, lost, late: since
     reset."""
-    told, table = session.drives, Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)
+    table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)
     table.add_column("drive", overflow="fold")
     for column in ("state", "°C", "Hz", "age", "answers", "lost", "late"):
         table.add_column(column, justify="right", min_width=4, no_wrap=True)
@@ -149,6 +150,6 @@ def _history(session: Session) -> Text:
                 f"since power-on (last: {who['reset_cause']}){level}")
     if who["faults"]:
         text.append("\nfaults since reset: " + ", ".join(f"{name} {count}" for name, count in who["faults"].items()))
-    if session.about.crash:
-        text.append(f"\nlast crash: {crash(session.about)}", style="red")
+    if last := crash(session.about):
+        text.append(f"\nlast crash: {last}", style="red")
     return text

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.motion.trajectory import Knots
 from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.messages import Status
 from femtorque.codegen.wire.names import flag, names, state_name
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.retransmit import Sender
@@ -345,7 +346,7 @@ class _Run:
 
     # -- what is seen -------------------------------------------------------------------------------------------------
 
-    def observe(self, status: Any) -> None:
+    def observe(self, status: Status) -> None:
         """Collect figures from every STATUS."""
         self.seen += 1
         self.board_time += ((status.tick - self.tick) & 0xFFFFFFFF) / self.session.configuration.rate_hz

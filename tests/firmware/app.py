@@ -25,7 +25,8 @@ from femtorque.codegen.motion.trajectory import Knots
 from femtorque.codegen.toolchain import host_compiler
 from femtorque.codegen.toolchain.platformio import unused
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import About, Codec, Command, FrameReader, Home, Ident, Knot, Poll, Status
+from femtorque.codegen.wire.codec import Codec, FrameReader
+from femtorque.codegen.wire.messages import About, Command, Home, Ident, Knot, Poll, Status
 from femtorque.codegen.wire.units import to_wire
 
 HERE = Path(__file__).resolve().parent

@@ -9,8 +9,7 @@ import pytest
 
 from femtorque.codegen.mechanism.description import Brake, Home
 from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.wire.codec import Float, Jog, Knot, Probe, Seek
-from femtorque.codegen.wire.messages import STATES
+from femtorque.codegen.wire.messages import STATES, Float, Jog, Knot, Probe, Seek
 from femtorque.codegen.wire.units import TURN_UNIT
 from tests.firmware.app import App, changed, in_hold
 from tests.firmware.streaming import three_link_knots

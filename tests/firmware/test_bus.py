@@ -17,7 +17,7 @@ from femtorque.codegen.mechanism.description import Bus, Home, Mechanism, Safety
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import from_rows, knots
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import Probe, Seek
+from femtorque.codegen.wire.messages import Probe, Seek
 from femtorque.host.link import drives
 from tests.support.drives import Bussed, FakeDrive
 

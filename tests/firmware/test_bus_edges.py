@@ -13,7 +13,7 @@ import pytest
 from femtorque.codegen.drive import robstride
 from femtorque.codegen.drive.can import Frame
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import Probe
+from femtorque.codegen.wire.messages import Probe
 from femtorque.host.link import drives
 from tests.firmware.test_bus import ELBOW, arm, by_hand, held, where
 from tests.support.drives import Bussed

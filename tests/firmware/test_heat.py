@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from femtorque.codegen.mechanism.description import Brake, Home, Motor
-from femtorque.codegen.wire.codec import Probe, Seek
+from femtorque.codegen.wire.messages import Probe, Seek
 from tests.firmware.app import App, changed, in_hold
 
 T = 0.4  # s

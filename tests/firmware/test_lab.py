@@ -9,7 +9,7 @@ from femtorque.codegen.control import constants as control_source
 from femtorque.codegen.mechanism.description import Home
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import Capture, Data, Float, Gains, Jog, Knot, Probe, Read, Seek
+from femtorque.codegen.wire.messages import Capture, Data, Float, Gains, Jog, Knot, Probe, Read, Seek
 from tests.firmware.app import App, changed, in_hold
 from tests.firmware.streaming import three_link_knots
 from tests.firmware.test_safety import in_lab

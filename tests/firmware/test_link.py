@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from femtorque.codegen.toolchain import host_compiler
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import Command, Hello, Home, Knot, Poll, Read
+from femtorque.codegen.wire.messages import Command, Hello, Home, Knot, Poll, Read
 from femtorque.codegen.wire.units import to_wire
 from femtorque.host.link.retransmit import Sender
 from tests.conftest import HANG

@@ -23,7 +23,7 @@ from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import host_compiler
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import Knot
+from femtorque.codegen.wire.messages import Knot
 from tests.firmware.app import SANITIZE, App, in_hold, replace
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"

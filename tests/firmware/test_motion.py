@@ -12,7 +12,7 @@ from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.motion.trajectory import Knots
 from femtorque.codegen.toolchain.path_library import CompiledPath
 from femtorque.codegen.toolchain.step_library import Turns
-from femtorque.codegen.wire.codec import Knot
+from femtorque.codegen.wire.messages import Knot
 from tests.firmware.app import in_hold, replace, three_link
 from tests.firmware.motion import IDLE, PAUSED, RUNNING, Board, mechanism, random_motion
 from tests.firmware.numpy_application import Path, play

@@ -12,7 +12,8 @@ from femtorque.codegen.model.mass_matrix import mass_matrix
 from femtorque.codegen.motion.trajectory import Knots, from_rows, knots
 from femtorque.codegen.toolchain.path_library import CompiledPath
 from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.wire.codec import Codec, Knot
+from femtorque.codegen.wire.codec import Codec
+from femtorque.codegen.wire.messages import Knot
 from tests.support import oracle
 
 

@@ -11,8 +11,8 @@ from femtorque.codegen.control import constants as control_source
 from femtorque.codegen.mechanism.description import Brake, Home
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.motion.trajectory import Knots
-from femtorque.codegen.wire import codec, messages
-from femtorque.codegen.wire.codec import Command, Float, Gains, Hello, Jog, Knot, Poll, Probe, Seek
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.messages import Command, Float, Gains, Hello, Jog, Knot, Poll, Probe, Seek
 from femtorque.codegen.wire.units import to_wire
 from tests.firmware.app import App, changed, in_hold, three_link
 from tests.firmware.app import replace as patch
@@ -393,7 +393,7 @@ def test_that_each_joint_may_be_armed_up_to_its_limit_and_no_further(joint, side
     at = limits_of(app, joint)[side]
     out = -control_source.COARSE if side == 0 else control_source.COARSE
     for position, refusal in ((at, "NONE"), (at + out, "OUTSIDE_LIMITS")):
-        assert app.ask(codec.Home(app.token % 255 + 1,
+        assert app.ask(messages.Home(app.token % 255 + 1,
                                   [position if j == joint else q for j, q in enumerate(start)])) == "NONE"
         assert app.command("ARM") == refusal
         assert refusal == "NONE" or app.status.refusal_joint == joint

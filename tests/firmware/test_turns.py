@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from femtorque.codegen.mechanism.description import Home
 from femtorque.codegen.motion.trajectory import Knots
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import Jog, Knot, Seek
+from femtorque.codegen.wire.messages import Jog, Knot, Seek
 from femtorque.codegen.wire.units import from_wire, to_wire
 from tests.firmware.app import App, in_hold, three_link
 from tests.support import oracle

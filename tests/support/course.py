@@ -10,7 +10,7 @@ import pytest
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.motion.trajectory import Knots, from_rows, knots
-from femtorque.codegen.wire.codec import Knot
+from femtorque.codegen.wire.messages import Knot
 from femtorque.codegen.wire.names import flag
 from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
 from femtorque.hil.play.connect import session_with

@@ -10,7 +10,7 @@ from femtorque.codegen.drive import damiao, mit, robstride
 from femtorque.codegen.drive.can import Frame
 from femtorque.codegen.drive.mit import State, Target
 from femtorque.codegen.mechanism.description import Drive, Joint
-from femtorque.codegen.wire.codec import Drives
+from femtorque.codegen.wire.messages import Drives
 from tests.firmware.app import App
 
 LONG = 1 << 31

@@ -11,7 +11,7 @@ from collections import deque
 import numpy as np
 
 from femtorque.codegen.mechanism.description import Joint, Limits
-from femtorque.codegen.wire import codec, messages
+from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.codec import Codec, FrameReader
 from femtorque.host.link.configuration import Configuration
 
@@ -147,7 +147,7 @@ class FakeBoard:
 
     def _frame(self, frame, now: float) -> None:
         m = frame.message
-        if isinstance(m, codec.Hello):
+        if isinstance(m, messages.Hello):
             self._send(self.ident(), now)
             self._send(self.about(), now)
             return
@@ -155,7 +155,7 @@ class FakeBoard:
             self.wrong_tag += 1
             return
         self.heard_at = now
-        if isinstance(m, codec.Knot):
+        if isinstance(m, messages.Knot):
             if frame.seq != self.wanted or len(self.ring) >= self.ring_size:
                 if (frame.seq - self.wanted) & 0xFFFF < 0x8000:
                     self.out_of_order = (self.out_of_order + 1) & 0xFFFF
@@ -163,8 +163,8 @@ class FakeBoard:
             self.wanted = (self.wanted + 1) & 0xFFFF
             self.ring.append(m)
             self.received.append(m)
-        elif isinstance(m, (codec.Command, codec.Home)):
-            number = m.command if isinstance(m, codec.Command) else 0
+        elif isinstance(m, (messages.Command, messages.Home)):
+            number = m.command if isinstance(m, messages.Command) else 0
             if m.token == self.token or number in self.deaf_to:
                 return
             self.token, self.refusal, self.refusal_joint = m.token, 0, 255
@@ -245,20 +245,21 @@ class FakeBoard:
         self.ring.clear()
 
     def ident(self):
-        return codec.Ident(
+        return messages.Ident(
             messages.PROTOCOL, self.conf.digest, self.conf.name.encode().ljust(32, b"\0"),
             self.conf.board.encode().ljust(16, b"\0"), self.joints, self.conf.rate_hz, self.conf.knot_hz,
             self.ring_size, messages.RESETS[self.cause], self.last_fault,
         )
 
     def about(self):
-        return codec.About(unique=self.unique, version=b"0.1.0".ljust(16, b"\0"), uptime=self.tick // self.conf.rate_hz,
-                           resets=self.resets, options=0x0FFFAAED, **self.crash)
+        return messages.About(unique=self.unique, version=b"0.1.0".ljust(16, b"\0"),
+                              uptime=self.tick // self.conf.rate_hz, resets=self.resets, options=0x0FFFAAED,
+                              **self.crash)
 
     def status(self):
         zero = (0.0,) * self.joints
         measured = self.target - int(self.lag * 2**32 / (2 * np.pi))
-        return codec.Status(
+        return messages.Status(
             tick=self.tick, state=messages.STATES[self.state][0], fault=self.fault, fault_joint=self.fault_joint,
             refusal=self.refusal, refusal_joint=self.refusal_joint, command_token=self.token, flags=self.flags,
             mode=self.mode, limits=self.limits, ack=self.wanted, credit=self.ring_size - len(self.ring),

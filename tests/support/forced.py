@@ -14,7 +14,7 @@ import numpy as np
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import Float, Gains, Jog, Knot, Probe, Seek
+from femtorque.codegen.wire.messages import Float, Gains, Jog, Knot, Probe, Seek
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.nvic import SYSTICK
 from femtorque.hil.play.run import Witness

@@ -14,7 +14,7 @@ from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio
-from femtorque.codegen.wire.codec import Drives
+from femtorque.codegen.wire.messages import Drives
 from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.half_duplex import OneWire
 from femtorque.hil.drives.sts import TURN, Sts3215

@@ -14,7 +14,7 @@ import numpy as np
 
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.wire.codec import Float, Gains, Jog, Probe, Seek
+from femtorque.codegen.wire.messages import Float, Gains, Jog, Probe, Seek
 from femtorque.codegen.wire.names import flag
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.rigid import Plant

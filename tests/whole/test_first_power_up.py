@@ -23,8 +23,7 @@ import femtorque
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.wire.codec import Command
-from femtorque.codegen.wire.messages import COMMANDS, FAULTS, STATES
+from femtorque.codegen.wire.messages import COMMANDS, FAULTS, STATES, Command
 from femtorque.hil.board import drv8301
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.stm32.chip import unique

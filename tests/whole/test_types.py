@@ -11,3 +11,22 @@ from tests.conftest import ROOT
 def test_types_hold():
     found = subprocess.run([sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr
+
+
+MISSPELT = """
+from femtorque.codegen.wire.messages import Jog, Status
+
+def names(status: Status) -> int:
+    return status.refusal_jont
+
+Jog(token=1, joint=0, rate="fast", torqe=1.0)
+"""
+
+
+def test_a_misspelt_field_of_a_message_is_an_error_of_types(tmp_path):
+    file = tmp_path / "misspelt.py"
+    file.write_text(MISSPELT)
+    found = subprocess.run([sys.executable, "-m", "mypy", file], cwd=ROOT, capture_output=True, text=True).stdout
+    assert found.count(": error: ") == 3, found
+    for wrong in ('no attribute "refusal_jont"', 'argument "torqe" for "Jog"', 'expected "float"'):
+        assert wrong in found, found

@@ -64,7 +64,7 @@ def values(f, joints):
 @st.composite
 def a_message(draw):
     joints, m = draw(st.sampled_from(JOINTS)), draw(st.sampled_from(WITH_FIELDS))
-    return joints, m, codec.CLASSES[m.name](*(draw(values(f, joints)) for f in m.fields))
+    return joints, m, messages.CLASSES[m.name](*(draw(values(f, joints)) for f in m.fields))
 
 
 def payload_of(joints, message):
@@ -114,7 +114,7 @@ def test_layout_on_the_wire_is_the_documented_one():
     step."""
     from cobs import cobs
 
-    knot = codec.Knot(messages.KNOT_END, (1, -2 * 2**32 - 1), (0.5, 1.5), (-1.0, 2.0))
+    knot = messages.Knot(messages.KNOT_END, (1, -2 * 2**32 - 1), (0.5, 1.5), (-1.0, 2.0))
     frame = cobs.decode(Codec(2).encode(knot, tag=0xBEEF, seq=0x0102)[:-1])
     assert frame[:-4] == struct.pack("<BHH", 2, 0x0102, 0xBEEF) + struct.pack("<Bqq4f", 2, 1, -2 * 2**32 - 1,
                                                                               0.5, 1.5, -1.0, 2.0)
@@ -129,7 +129,7 @@ def test_layout_on_the_wire_is_the_documented_one():
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_a_damaged_frame_is_never_believed(data):
-    wire = bytearray(Codec(3).encode(codec.Knot(1, (1, 2, 3), (0.0,) * 3, (1.0,) * 3), tag=7, seq=9))
+    wire = bytearray(Codec(3).encode(messages.Knot(1, (1, 2, 3), (0.0,) * 3, (1.0,) * 3), tag=7, seq=9))
     for i in data.draw(st.sets(st.integers(0, len(wire) * 8 - 1), min_size=1, max_size=8)):
         wire[i // 8] ^= 1 << i % 8
     reader = FrameReader(Codec(3))
@@ -141,7 +141,7 @@ def test_reader_finds_frames_in_noise_whatever_the_pieces():
     code, reader = Codec(3), FrameReader(Codec(3))
     sent, stream = [], b""
     for seq in range(200):
-        knot = codec.Knot(0, tuple(rng.integers(-(2**31), 2**31, 3).tolist()), (0.5,) * 3, (0.25,) * 3)
+        knot = messages.Knot(0, tuple(rng.integers(-(2**31), 2**31, 3).tolist()), (0.5,) * 3, (0.25,) * 3)
         sent.append((knot, seq))
         stream += rng.bytes(rng.integers(0, 40)) + b"\0" + code.encode(knot, tag=3, seq=seq)
     got = []
@@ -158,9 +158,9 @@ def test_an_endless_run_without_zeros_takes_no_memory():
     for _ in range(100):
         assert not list(reader.feed(b"\x55" * 1000))
     assert len(reader._buffer) < 1000
-    wire = Codec(3).encode(codec.Poll(), tag=1)
+    wire = Codec(3).encode(messages.Poll(), tag=1)
     assert not list(reader.feed(wire)), "the tail of the run belongs to the first frame"
-    assert [f.message for f in reader.feed(wire)] == [codec.Poll()]
+    assert [f.message for f in reader.feed(wire)] == [messages.Poll()]
 
 
 def test_a_name_from_a_board_holds_nothing_that_a_terminal_obeys():
@@ -168,16 +168,16 @@ def test_a_name_from_a_board_holds_nothing_that_a_terminal_obeys():
 
 
 def test_a_message_of_another_number_of_joints_is_refused():
-    wire = Codec(3).encode(codec.Home(1, (1, 2, 3)), tag=1)
+    wire = Codec(3).encode(messages.Home(1, (1, 2, 3)), tag=1)
     with pytest.raises(BadFrame, match="HOME of 25 bytes where 33 are due"):
         Codec(4).decode(wire[:-1])
-    ident = codec.Ident(joints=3)
+    ident = messages.Ident(joints=3)
     assert Codec(4).decode(Codec(3).encode(ident, tag=1)[:-1]).message == ident, "IDENT is readable by every host"
 
 
 def test_wrong_array_length_is_an_error_not_a_frame():
     with pytest.raises(ValueError, match="HOME.position has 2 values where 3 are due"):
-        Codec(3).encode(codec.Home(1, (1, 2)), tag=0)
+        Codec(3).encode(messages.Home(1, (1, 2)), tag=0)
 
 
 @pytest.mark.parametrize("compiler, flags", [
@@ -202,6 +202,15 @@ def test_emitted_enums_are_the_table(tmp_path):
     checks = "".join(f"typedef char check{i}[({line}) ? 1 : -1];\n" for i, line in enumerate(lines))
     (tmp_path / "check.c").write_text('#include "ft_messages.h"\n' + checks)
     subprocess.run(["cc", *STRICT, "-c", "-o", tmp_path / "check.o", tmp_path / "check.c"], check=True)
+
+
+def test_the_type_of_each_field_in_python_is_that_of_its_bytes():
+    for message in MESSAGES:
+        for field in message.fields:
+            number = "float" if field.type == "f32" else "int"
+            array = "bytes" if field.type == "u8" else f"Sequence[{number}]"
+            kept = messages.CLASSES[message.name].__annotations__[field.name]
+            assert kept == (number if field.length == 1 else array)
 
 
 def test_rendering_is_reproducible():

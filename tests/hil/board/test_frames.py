@@ -15,7 +15,7 @@ from femtorque.codegen.drive.can import Frame
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.motion.trajectory import knots
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.wire.codec import Home
+from femtorque.codegen.wire.messages import Home
 from femtorque.codegen.wire.units import to_wire
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.cost.measure import short_motion

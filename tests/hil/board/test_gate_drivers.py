@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.wire.codec import Probe
-from femtorque.codegen.wire.messages import FAULTS, STATES
+from femtorque.codegen.wire.messages import FAULTS, STATES, Probe
 from femtorque.hil.board import drv8301
 from femtorque.hil.board.drv8301 import CONTROL_2, Drv8301
 from femtorque.hil.board.virtual import VirtualBoard

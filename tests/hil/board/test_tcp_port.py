@@ -4,7 +4,8 @@ import socket
 
 import pytest
 
-from femtorque.codegen.wire.codec import Codec, Hello
+from femtorque.codegen.wire.codec import Codec
+from femtorque.codegen.wire.messages import Hello
 from femtorque.hil.board.tcp_port import HOST, METHODS, TcpPort
 from tests.conftest import HANG
 

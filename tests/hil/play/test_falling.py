@@ -16,8 +16,7 @@ from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.emit import board_header
 from femtorque.codegen.mechanism.description import Brake, Mechanism, Safety
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.wire.codec import Jog, Probe
-from femtorque.codegen.wire.messages import FAULTS, STATES
+from femtorque.codegen.wire.messages import FAULTS, STATES, Jog, Probe
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.host.lab.bringup import bring_up
 from femtorque.host.link.session import Session

@@ -128,7 +128,7 @@ def test_a_jog_moves_one_joint_and_no_other_and_stops_with_the_host():
         assert -0.35 < way[1] < -0.2 and np.abs(way[[0, 2]]).max() < 5e-3
         with pytest.raises(Refused, match="OUT_OF_BOUNDS"):
             lab.jog(session, 1, 3.0, 0.5)
-        from femtorque.codegen.wire.codec import Jog
+        from femtorque.codegen.wire.messages import Jog
 
         session.ask(Jog(0, 1, 0.5), "JOG")
         board.run(0.5)  # the host says nothing more

@@ -27,7 +27,8 @@ from femtorque.codegen.board.description import ADC_COUNTS, ADC_V
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.motion.trajectory import from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.wire.codec import Codec, Drive, FrameReader, Sense
+from femtorque.codegen.wire.codec import Codec, FrameReader
+from femtorque.codegen.wire.messages import Drive, Sense
 from femtorque.codegen.wire.units import to_wire
 from femtorque.hil.board.faults import FAULTS
 from femtorque.hil.board.virtual import VirtualBoard, VirtualClock

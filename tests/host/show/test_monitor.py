@@ -13,7 +13,7 @@ from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.codec import Drives
+from femtorque.codegen.wire.messages import Drives
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import Link
 from femtorque.host.link.session import Session

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.motion.trajectory import Knots
-from femtorque.codegen.wire import codec, messages
+from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.units import to_wire
 from femtorque.host.link.link import Link
 from femtorque.host.link.retransmit import Sender, message
@@ -50,7 +50,7 @@ def as_sent(motion):
 
 
 def as_received(board):
-    return [codec.Knot(m.flags, list(m.position), list(m.rate), list(m.acceleration)) for m in board.received]
+    return [messages.Knot(m.flags, list(m.position), list(m.rate), list(m.acceleration)) for m in board.received]
 
 
 # -- motions that arrive ---------------------------------------------------------------------------------------------
