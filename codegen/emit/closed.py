@@ -7,6 +7,7 @@ joints' torques carried by the independent ones with the velocities at s_k.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from textwrap import wrap
 
 import numpy as np
@@ -17,7 +18,7 @@ from femtorque.codegen.mechanism.description import Joint
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.loop_assembly import Assembly, assemble
 from femtorque.codegen.reference.discrete import PACE_OF_CORRECTION, SWING
-from femtorque.codegen.step.c_text import Names, Printer, unit_of
+from femtorque.codegen.step.c_text import Block, Names, Printer, unit_of
 from femtorque.codegen.step.closed import LoopStep, allocation
 from femtorque.codegen.step.search import step_of
 from femtorque.codegen.wire.units import position_unit
@@ -43,6 +44,63 @@ forces at the cuts. For comparison only.
 """.strip()
 
 
+@dataclass(frozen=True)
+class Common:
+    """Context of every file of a closed mechanism. Pairs are numbers: of a joint in the tree, of a streamed joint."""
+
+    name: str
+    length: str  # m
+    intro: list[str]
+    pace: float
+    least: float
+    farthest: float
+    swing: float
+    start: list[str]
+    independent: list[tuple[int, int]]
+    actuated: list[tuple[int, int]]
+    units: list[str]
+    m: str  # prefix of names, and in capitals
+    M: str
+    moded: bool
+    local: str
+    place: str
+    ramped: bool
+    displacement: bool
+    shared: bool
+    uses_rates: bool
+
+
+@dataclass(frozen=True)
+class Closure:
+    """Context of ft_loop.h.j2 and ft_loop.c.j2 beside the common one: the loops' solution."""
+
+    dependent: list[str]
+    rates: list[str]
+    positions: list[tuple[int, str]]
+    angles: list[str]
+    rigid: bool
+    poseless: bool
+    pairs: int
+    blocks: list[Block]
+
+
+@dataclass(frozen=True)
+class Dependent:
+    """Dependent joint: its number in the tree, the unit of its position, half its displacement in C."""
+
+    i: int
+    unit: str
+    led: str
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Context of ft_closed.c.j2 beside the common one: the torques of dependent joints, carried by independent ones."""
+
+    dependent: list[Dependent]
+    blocks: list[Block]
+
+
 def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, str]:
     """{file name: text} of ft_model.h, ft_trig.h, and ft_tree, ft_loop, ft_step (.h and .c).
 
@@ -60,7 +118,7 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
     shared = [angle.members for angle in loop.angles]
     tree = step_of(model, shared)
     files = step.rendered(model, tree, "tree", prefix)
-    context = dict(
+    context = Common(
         name=model.mechanism.name,
         length=f"{assembly.length:.9g}",
         intro=[line for text in intro for line in wrap(text, 76, subsequent_indent="") or [""]],
@@ -74,18 +132,19 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
         uses_rates="G" in torques.inputs(),
     )
     rates = [f"{names[assembly.dependent[d]]} by {names[assembly.independent[k]]}" for d, k in loop.entries]
-    dependent = [dict(i=i, unit=units[i], led=_led(assembly, loop, d)) for d, i in enumerate(assembly.dependent)]
-    solve = dict(
+    dependent = [Dependent(i, units[i], _led(assembly, loop, d)) for d, i in enumerate(assembly.dependent)]
+    solve = Closure(
         dependent=[names[i] for i in assembly.dependent], rates=rates,
         positions=[(j, units[j]) for j in loop.positions],
         angles=[_theta(angle.members) for angle in loop.angles], rigid=not loop.entries,
         poseless=not (loop.angles or loop.positions), pairs=max(1, len(loop.angles)),
         blocks=Printer(loop.graph, Names(results="now->")).blocks,
     )
-    allocate = dict(dependent=dependent, blocks=Printer(torques, Names({"G": "s->loop."})).blocks)
-    for name, source, more in (("loop.h", "ft_loop.h", solve), ("loop.c", "ft_loop.c", solve),
-                               ("step.h", "ft_closed.h", {}), ("step.c", "ft_closed.c", allocate)):
-        files[f"ft_{prefix}{name}"] = template(source).render(context | more)
+    allocate = Allocation(dependent, Printer(torques, Names({"G": "s->loop."})).blocks)
+    beside: dict[str, dict[str, object]] = {"ft_loop": vars(solve), "ft_closed": vars(allocate)}
+    for name, source in (("loop", "ft_loop"), ("step", "ft_closed")):
+        for suffix in (".h", ".c"):
+            files[f"ft_{prefix}{name}{suffix}"] = template(source + suffix).render(vars(context) | beside[source])
     return files
 
 

@@ -6,16 +6,32 @@ instructions per mode (tests/bench/test_flexible_instructions.py).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from femtorque.codegen.common.elementary import square
 from femtorque.codegen.common.templating import template
-from femtorque.codegen.emit.step import STATE, write
+from femtorque.codegen.emit.step import STATE, Form, write
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.reference.discrete_flexible import SETTLING
 from femtorque.codegen.step.c_text import Names, literal, unit_of
 from femtorque.codegen.step.flexible import FlexibleStep
 from femtorque.codegen.step.made_of import comment, of_pieces
+
+
+@dataclass(frozen=True)
+class Context:
+    """Context of ft_flexible.h.j2 and ft_flexible.c.j2."""
+
+    name: str
+    modes: list[dict[str, str]]
+    draws: list[dict[str, str]]
+    springs: list[dict[str, str]]
+    two_planes: bool
+    rolls: bool
+    nested: bool
+    settles: bool
 
 
 def render(model: Model) -> dict[str, str]:
@@ -25,13 +41,14 @@ def render(model: Model) -> dict[str, str]:
     angles = [f"(ft_angle)q[{step.number[step.tree.pieces[i].mover]}]" for i in frames]
     names = Names(STATE, units=[unit_of(joint.type == "prismatic") for joint in model.mechanism.streamed],
                   frames=frames)
-    files = write(model, step.graph, step.intro, names, angles, euler=True, flexible=True, settling=SETTLING,
-                  made_of=[comment(rows) for rows in of_pieces(step)],
-                  what="mechanism with flexible links", sagging=", flexible links in their static sag")
-    context = dict(name=model.mechanism.name, modes=_modes(step), draws=_draws(step), springs=_springs(step),
+    form = Form(euler=True, flexible=True, settling=SETTLING, what="mechanism with flexible links",
+                sagging=", flexible links in their static sag")
+    files = write(model, step.graph, step.intro, names, angles, made_of=[comment(rows) for rows in of_pieces(step)],
+                  form=form)
+    context = Context(name=model.mechanism.name, modes=_modes(step), draws=_draws(step), springs=_springs(step),
                    two_planes=step.two_planes, rolls=step.rolls, nested=step.nested,
                    settles=step.nested or bool(step.springs))
-    return files | {name: template(name).render(context) for name in ("ft_flexible.h", "ft_flexible.c")}
+    return files | {name: template(name).render(vars(context)) for name in ("ft_flexible.h", "ft_flexible.c")}
 
 
 def tables(step: FlexibleStep) -> list[dict[str, str]]:

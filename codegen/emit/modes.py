@@ -6,7 +6,7 @@ that all of them stand side by side. Constants, sizes and the order of joints ar
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.templating import template
@@ -21,13 +21,61 @@ from femtorque.codegen.step.search import step_of
 POSITION = 2e-3  # rad or m that a loop may be open when a mode is entered
 RATE = 0.05  # rad/s or m/s by which it may open there
 
+
+@dataclass(frozen=True)
+class Follower:
+    """Dependent joint that other modes stream: its number in the tree, its place among streamed joints, its unit."""
+
+    i: int
+    place: int
+    unit: str
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One mode, as ft_modes.h.j2 and ft_modes.c.j2 print it."""
+
+    name: str
+    rule: str
+    m: str  # prefix of its names, and in capitals
+    M: str
+    number: int
+    label: str
+    unit: str
+    places: list[int]
+    closed: bool
+    changes: bool
+    tree: list[str]
+    carries: list[tuple[int, int]]
+    follows: list[Follower]
+    idle: list[int]
+    ramp: int  # ticks
+    per_tick: str
+
+
+@dataclass(frozen=True)
+class Context:
+    """Context of ft_modes.h.j2 and ft_modes.c.j2."""
+
+    name: str
+    modes: list[Mode]
+    closed: list[Mode]
+    unramped: bool
+    uses_changes: int
+    ramp: int
+    position: float
+    rate: float
+    units: list[str]
+    carried: list[str]
+
+
 SHARED = ("ft_model.h", "ft_trig.h")
 
 
 def render(mechanism: Mechanism) -> dict[str, str]:
     """{file name: text} of the step in all modes. Raises BadInput for modes that cannot be emitted side by side."""
     files: dict[str, str] = {}
-    modes: list[dict[str, Any]] = []
+    modes: list[Mode] = []
     carried = [joint for joint in mechanism.moving if joint not in mechanism.streamed]
     for number, mode in enumerate(mechanism.modes):
         model = Model.of(in_mode(mechanism, mode.name))
@@ -44,19 +92,18 @@ def render(mechanism: Mechanism) -> dict[str, str]:
         files |= {name: text for name, text in own.items() if name not in SHARED}
         modes.append(_mode(mechanism, number, model, looped, length, [joint.name for joint in carried]))
     starts = {joint.name: joint.start for joint in carried}
-    context = dict(
-        name=mechanism.name, modes=modes, closed=[mode for mode in modes if mode["closed"]],
-        unramped=not any(mode["ramp"] for mode in modes), uses_changes=int(any(mode["changes"] for mode in modes)),
-        ramp=max(1, *(mode["ramp"] for mode in modes)), position=POSITION, rate=RATE,
+    context = Context(
+        name=mechanism.name, modes=modes, closed=[mode for mode in modes if mode.closed],
+        unramped=not any(mode.ramp for mode in modes), uses_changes=int(any(mode.changes for mode in modes)),
+        ramp=max(1, *(mode.ramp for mode in modes)), position=POSITION, rate=RATE,
         units=[_unit(joint.type) for joint in mechanism.streamed],
         carried=[closed.angle(starts[joint.name], joint) for joint in carried],
     )
     sizes = [(len(Model.of(in_mode(mechanism, m.name)).mechanism.streamed), len(in_mode(mechanism, m.name).moving))
              for m in mechanism.modes]
-    files["ft_model.h"] = template("ft_model.h").render(
-        name=mechanism.name, **step.sizes(mechanism, modes=sizes))
+    files["ft_model.h"] = step.model_header(mechanism, modes=sizes)
     for name in ("ft_step.h", "ft_step.c"):
-        files[name] = template(name.replace("step", "modes")).render(context)
+        files[name] = template(name.replace("step", "modes")).render(vars(context))
     return files
 
 
@@ -65,12 +112,13 @@ def _unit(kind: str) -> str:
 
 
 def _mode(mechanism: Mechanism, number: int, model: Model, closed: bool, length: int,
-          carried: list[str]) -> dict[str, Any]:
-    """What the templates ask of one mode."""
+          carried: list[str]) -> Mode:
     names = [joint.name for joint in mechanism.streamed]
     own = [joint.name for joint in model.mechanism.streamed]
     places = [names.index(name) for name in own]
-    tree, carries, follows = [], [], []
+    tree: list[str] = []
+    carries: list[tuple[int, int]] = []
+    follows: list[Follower] = []
     if closed:
         dependent = assemble(model).dependent
         for i, body in enumerate(model.bodies):
@@ -81,9 +129,9 @@ def _mode(mechanism: Mechanism, number: int, model: Model, closed: bool, length:
                 continue
             tree.append(f"before[{names.index(name)}]")
             if i in dependent:
-                follows.append(dict(i=i, place=names.index(name), unit=_unit(body.joint.type)))
+                follows.append(Follower(i, names.index(name), _unit(body.joint.type)))
     name = mechanism.modes[number].name
-    return dict(
+    return Mode(
         name=name, rule="-" * (66 - len(name)), m=f"m{number}", M=f"M{number}", number=number,
         label="default:" if number + 1 == len(mechanism.modes) else f"case {number}:",
         unit="step" if closed else "tree", places=places,

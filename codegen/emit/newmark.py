@@ -8,6 +8,7 @@ moves about or along z.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,34 +33,56 @@ def render(model: Model) -> dict[str, str]:
     """{file name: text} of ft_model.h, ft_trig.h, ft_step.h and ft_step.c; the first two are those of every scheme."""
     context = _context(model)
     return step.headers(model) | {
-        "ft_step.h": template("ft_newmark.h").render(context),
-        "ft_step.c": template("ft_newmark.c").render(context),
+        "ft_step.h": template("ft_newmark.h").render(vars(context)),
+        "ft_step.c": template("ft_newmark.c").render(vars(context)),
     }
 
 
-def _context(model: Model) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Context:
+    """Context of ft_newmark.h.j2 and ft_newmark.c.j2."""
+
+    name: str
+    beta: str
+    gamma: str
+    growth: str
+    verdict: str
+    beta_1: str
+    a_part: str
+    gamma_c: str
+    gamma_rest: str
+    gravity: str
+    links: list[dict[str, Any]]
+    sprung: bool
+    springs: list[dict[str, str]]
+    terms_single: int
+    terms_double: int
+    atan_series: list[str]
+
+
+def _context(model: Model) -> Context:
     control = model.mechanism.control
     growth = newmark_growth(control.beta, control.gamma)
     springs = joint_springs(model)
-    return {
-        "name": model.mechanism.name,
-        "beta": f"{control.beta:g}",
-        "gamma": f"{control.gamma:g}",
-        "growth": f"{growth:.4g}",
-        "verdict": ", so it dies out" if growth < 1.0 else ":\n * it never dies out",
-        "beta_1": literal(1.0 / control.beta),
-        "a_part": literal(1.0 / (2.0 * control.beta) - 1.0),
-        "gamma_c": literal(control.gamma),
-        "gamma_rest": literal(1.0 - control.gamma),
-        "gravity": _row(model.gravity * square(model.dt)),
-        "links": _links(model),
-        "sprung": bool(np.any(springs.stiffness)),
-        "springs": [_spring(model, i, k, rest) for i, (k, rest) in
+    return Context(
+        name=model.mechanism.name,
+        beta=f"{control.beta:g}",
+        gamma=f"{control.gamma:g}",
+        growth=f"{growth:.4g}",
+        verdict=", so it dies out" if growth < 1.0 else ":\n * it never dies out",
+        beta_1=literal(1.0 / control.beta),
+        a_part=literal(1.0 / (2.0 * control.beta) - 1.0),
+        gamma_c=literal(control.gamma),
+        gamma_rest=literal(1.0 - control.gamma),
+        gravity=_row(model.gravity * square(model.dt)),
+        links=_links(model),
+        sprung=bool(np.any(springs.stiffness)),
+        springs=[_spring(model, i, k, rest) for i, (k, rest) in
                     enumerate(zip(springs.stiffness, springs.rest, strict=True))],
-        "terms_single": TERMS_SINGLE,
-        "terms_double": TERMS_DOUBLE,
-        "atan_series": [literal((-1) ** k / (2 * k + 1)) for k in range(TERMS_DOUBLE)],
-    }
+        terms_single=TERMS_SINGLE,
+        terms_double=TERMS_DOUBLE,
+        atan_series=[literal((-1) ** k / (2 * k + 1)) for k in range(TERMS_DOUBLE)],
+    )
 
 
 def _links(model: Model) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from textwrap import wrap
-from typing import Any
 
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.emit.closed import angle
@@ -60,6 +59,58 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class Closed:
+    """Closed loops, as the templates print them. solution: instructions of one."""
+
+    independent: list[tuple[int, int]]
+    dependent: list[int]
+    allocate: list[Block]
+    uses_rates: bool
+    tree: list[str]
+    carries: list[tuple[int, int]]
+    solution: int
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One mode, or a mechanism without any, as the templates print it. loops: None in an open tree."""
+
+    m: str  # prefix of its names, and in capitals
+    M: str
+    mode: str
+    number: int
+    label: str
+    rule: str
+    functions: list[Function]
+    shared: bool
+    turned: str
+    field: str
+    joints: str
+    places: list[int]
+    idle: list[int]
+    loops: Closed | None
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class Context:
+    """Context of ft_rnea.h.j2 and ft_rnea.c.j2; near to refusals: words of closed loops and modes, or none."""
+
+    name: str
+    intro: list[str]
+    units: list[Unit]
+    moded: bool
+    closed: bool
+    carried: list[str]
+    position_units: list[str]
+    near: str
+    with_near: str
+    mode: str
+    method: str
+    refusals: str
+
+
+@dataclass(frozen=True)
 class Function:
     """A tree's torques as the template prints them. moves: with velocities and accelerations. unused: parameters that
     its blocks do not read."""
@@ -81,24 +132,17 @@ def render(model: Model) -> dict[str, str]:
     modes = _modes(mechanism) if has_modes(mechanism) else []
     parts = [_unit(mechanism, modes, number) for number in range(max(1, len(modes)))]
     carried = [joint for joint in mechanism.moving if joint not in mechanism.streamed]
-    context: dict[str, Any] = {
-        "name": mechanism.name, "intro": wrap(INTRO.replace("\n", " "), 76), "units": parts, "moded": bool(modes),
-        "closed": any(part["closed"] for part in parts),
-        "carried": [angle(joint.start, joint) for joint in carried] if modes else [],
-        "position_units": ["m" if joint.type == "prismatic" else "rad" for joint in mechanism.streamed],
-    }
-    context |= _signature(context["closed"], bool(modes))
-    return {name: template(name).render(context) for name in ("ft_rnea.h", "ft_rnea.c")} | units(mechanism)
-
-
-def _signature(closed: bool, moded: bool) -> dict[str, str]:
-    """What only closed loops and modes bring into the functions' parameters, and into what is said of them."""
-    return {
-        "near": "ft_rnea_near *near, " if closed else "", "with_near": "near, " if closed else "",
-        "mode": "uint32_t mode, " if moded else "",
-        "method": ", with the forces at the cuts" if closed else "",
-        "refusals": (LOOPS_LOST if closed else "") + (", or there is no such mode" if moded else ""),
-    }
+    closed, moded = any(part.loops for part in parts), bool(modes)
+    context = Context(
+        name=mechanism.name, intro=wrap(INTRO.replace("\n", " "), 76), units=parts, moded=moded, closed=closed,
+        carried=[angle(joint.start, joint) for joint in carried] if modes else [],
+        position_units=["m" if joint.type == "prismatic" else "rad" for joint in mechanism.streamed],
+        near="ft_rnea_near *near, " if closed else "", with_near="near, " if closed else "",
+        mode="uint32_t mode, " if moded else "",
+        method=", with the forces at the cuts" if closed else "",
+        refusals=(LOOPS_LOST if closed else "") + (", or there is no such mode" if moded else ""),
+    )
+    return {name: template(name).render(vars(context)) for name in ("ft_rnea.h", "ft_rnea.c")} | units(mechanism)
 
 
 def units(mechanism: Mechanism) -> dict[str, str]:
@@ -109,15 +153,15 @@ def units(mechanism: Mechanism) -> dict[str, str]:
 def cost(model: Model) -> list[Cost]:
     """Instructions of one call in every mode, or in the only one."""
     modes = _modes(model.mechanism) if has_modes(model.mechanism) else []
-    return [_unit(model.mechanism, modes, number)["cost"] for number in range(max(1, len(modes)))]
+    return [_unit(model.mechanism, modes, number).cost for number in range(max(1, len(modes)))]
 
 
 def _modes(mechanism: Mechanism) -> list[str]:
     return [mode.name for mode in mechanism.modes]
 
 
-def _unit(mechanism: Mechanism, modes: list[str], number: int) -> dict[str, Any]:
-    """What the templates ask of one mode, or of a mechanism without any."""
+def _unit(mechanism: Mechanism, modes: list[str], number: int) -> Unit:
+    """Work out one mode, or a mechanism without any, for the templates."""
     model = Model.of(in_mode(mechanism, modes[number] if modes else None))
     assembly = assemble(model) if model.mechanism.constrained else None
     loop = LoopStep(assembly) if assembly else None
@@ -130,8 +174,7 @@ def _unit(mechanism: Mechanism, modes: list[str], number: int) -> dict[str, Any]
     names = [joint.name for joint in mechanism.streamed]
     prefix = f"m{number}_" if modes else ""
     costs = [f.cost + len(f.turns) * COS_SIN + len(model.mechanism.streamed) * WHOLE for f in functions]
-    closed: dict[str, Any] = {}
-    checks = 0
+    closed, checks = None, 0
     if assembly and loop:
         checks = CHECKED * len(assembly.dependent)
         partition = mechanism.control.allocation == "partition"
@@ -139,35 +182,36 @@ def _unit(mechanism: Mechanism, modes: list[str], number: int) -> dict[str, Any]
         solution = loop.graph.cost() + COS_SIN * len(loop.angles)
         costs = [one + torques.cost() + SOLUTIONS * solution for one in costs]
         closed = _closed(mechanism, assembly, Printer(torques, Names({"G": "near->loop."})).blocks,
-                         "G" in torques.inputs()) | {"solution": solution}
-    return {
-        "m": prefix, "M": prefix.upper(), "mode": modes[number] if modes else "", "number": number,
-        "label": "default:" if number + 1 == len(modes) else f"case {number}:",
-        "rule": "-" * (66 - len(modes[number])) if modes else "",
-        "functions": functions, "shared": turned, "turned": "near->loop.r, " if turned else "",
-        "field": prefix.rstrip("_"),
-        "joints": f"FT_{prefix.upper()}{'TREE_' if assembly or modes else ''}JOINTS",
-        "places": [names.index(joint.name) for joint in model.mechanism.streamed],
-        "idle": [k for k, name in enumerate(names) if name not in {j.name for j in model.mechanism.streamed}],
-        "closed": bool(assembly),
-        "cost": Cost(*(round(count * (COMPILED_LOOPS if assembly else COMPILED) + solutions * checks)
-                       for count, solutions in ((costs[0], SOLUTIONS), (costs[1], SOLUTIONS),
-                                                (closed.get("solution", 0), 1)))),
-    } | closed
+                         "G" in torques.inputs(), solution)
+    return Unit(
+        m=prefix, M=prefix.upper(), mode=modes[number] if modes else "", number=number,
+        label="default:" if number + 1 == len(modes) else f"case {number}:",
+        rule="-" * (66 - len(modes[number])) if modes else "",
+        functions=functions, shared=turned, turned="near->loop.r, " if turned else "",
+        field=prefix.rstrip("_"),
+        joints=f"FT_{prefix.upper()}{'TREE_' if assembly or modes else ''}JOINTS",
+        places=[names.index(joint.name) for joint in model.mechanism.streamed],
+        idle=[k for k, name in enumerate(names) if name not in {j.name for j in model.mechanism.streamed}],
+        loops=closed,
+        cost=Cost(*(round(count * (COMPILED_LOOPS if assembly else COMPILED) + solutions * checks)
+                    for count, solutions in ((costs[0], SOLUTIONS), (costs[1], SOLUTIONS),
+                                             (closed.solution if closed else 0, 1)))),
+    )
 
 
-def _closed(mechanism: Mechanism, assembly: Assembly, blocks: list[Block], uses_rates: bool) -> dict[str, Any]:
-    """What the templates ask of closed loops."""
+def _closed(mechanism: Mechanism, assembly: Assembly, blocks: list[Block], uses_rates: bool,
+            solution: int) -> Closed:
     names = [joint.name for joint in mechanism.streamed]
     carried = [joint.name for joint in mechanism.moving if joint not in mechanism.streamed]
     bodies = [body.joint.name for body in assembly.model.bodies]
-    return {
-        "independent": [(i, assembly.actuated.index(i)) for i in assembly.independent],
-        "dependent": list(assembly.dependent), "allocate": blocks, "uses_rates": uses_rates,
-        "tree": [f"near->carried[{carried.index(name)}]" if name in carried else f"whole[{names.index(name)}]"
-                 for name in bodies],
-        "carries": [(carried.index(name), i) for i, name in enumerate(bodies) if name in carried],
-    }
+    return Closed(
+        independent=[(i, assembly.actuated.index(i)) for i in assembly.independent],
+        dependent=list(assembly.dependent), allocate=blocks, uses_rates=uses_rates,
+        tree=[f"near->carried[{carried.index(name)}]" if name in carried else f"whole[{names.index(name)}]"
+              for name in bodies],
+        carries=[(carried.index(name), i) for i, name in enumerate(bodies) if name in carried],
+        solution=solution,
+    )
 
 
 def _function(model: Model, form: type[InstantTorque], shared: list[Members], name: str, what: str) -> Function:

@@ -7,6 +7,7 @@ the frames and base parameters of step/base_parameters.py; what is live in the e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from textwrap import wrap as fill
 
 import numpy as np
@@ -16,7 +17,7 @@ from femtorque.codegen.common.templating import template
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.step.base_parameters import Tree
-from femtorque.codegen.step.c_text import NEVER, Names, Printer, literal, unit_of, wrap
+from femtorque.codegen.step.c_text import NEVER, Block, Names, Printer, literal, unit_of, wrap
 from femtorque.codegen.step.frames import tidy
 from femtorque.codegen.step.graph import Fixed, Graph
 from femtorque.codegen.step.made_of import comment, made_of
@@ -25,6 +26,94 @@ from femtorque.codegen.step.nodal import GROUNDS, TABLE, NodalStep
 from femtorque.codegen.step.planar import PlanarStep
 from femtorque.codegen.step.search import MANY, Step, plain_step, step_of
 from femtorque.codegen.step.single_precision import EXACT_BELOW_HZ
+
+
+@dataclass(frozen=True)
+class Form:
+    """Form of a step in the templates: its kind, the names of its turning frames, the table of a nodal step."""
+
+    planar: bool = False
+    euler: bool = False
+    flexible: bool = False
+    nodal: bool = False
+    array: str = "turn"
+    parts: str = "cs"
+    frame: str = "turning frame"
+    radius_unit: str = ""
+    radii: Sequence[str] = ()  # of turning frames, where they are not 1
+    what: str = "rigid mechanism"
+    settling: int = 0
+    sagging: str = ""
+    links: Sequence[dict[str, object]] = ()  # rows of the nodal step's table
+    ground: str = ""
+
+
+@dataclass(frozen=True)
+class Given:
+    """Member of ft_sample that a step may read: its type and its name in ft_step."""
+
+    type: str
+    name: str
+    member: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Case of the switch that gives a turning frame's angle."""
+
+    label: str
+    lines: list[str]
+
+
+@dataclass(frozen=True)
+class Sections:
+    """Context of ft_step.c.j2, ft_step.h.j2 and ft_trig.h.j2, beside that of the step's form."""
+
+    name: str
+    step: str  # prefix of its functions
+    STEP: str  # and of its include guard
+    JOINTS: str  # constant with the number of its joints
+    m: str  # prefix of one of several modes
+    alone: bool  # the whole step, not the tree of a closed mechanism
+    sample: str  # type of a sample
+    tree: bool  # a closed mechanism's
+    displacement: bool
+    shared: bool
+    taken: list[Given]
+    unused: list[str]  # parameters that the step does not read
+    turns: list[Turn]
+    frames: int
+    components: int
+    pairs: int
+    rotate: bool
+    radius: str
+    at_knots: int
+    uses_positions: int
+    uses_changes: int
+    primed: bool
+    momenta: bool
+    empty: bool
+    exact_turns: bool
+    intro: list[str]
+    blocks: list[Block]
+    kept: list[list[str]]
+    clobbers: str
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Context of ft_model.h.j2. tree: its joints, where not all are streamed; modes: numbers of streamed and of all
+    joints in each."""
+
+    name: str
+    joints: Sequence[Joint]
+    tick_hz: int
+    knot_hz: int
+    ticks_per_knot: int
+    units: list[str]
+    tree: Sequence[Joint] = field(default=())
+    modes: Sequence[tuple[int, int]] = field(default=())
+
 
 STATE = {"X": "s->", "turn": "s->", "link": "s->", "flexible": "s->", "P": "s->"}
 FAR = 4  # blocks: what a long function needs again later than that waits in memory
@@ -60,31 +149,32 @@ def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> 
     return write(
         model, step.graph, step.intro, names, [angle_of(step.tree, j) for j in frames], far, name, prefix,
         made_of=[comment(rows) for rows in made_of(step)],
-        planar=planar,
-        euler=isinstance(step, NewtonEulerStep),
-        **(nodes(step) if isinstance(step, NodalStep) else {}),
-        array="link" if planar else "turn",
-        parts="xy" if planar else "cs",
-        frame="link vector" if planar else "turning frame",
-        radius_unit="m times sqrt(M) / tick" if planar else f"m / {step.tree.length:.9g}",
-        radii=[literal(r) for r in radii] if any(r != 1.0 for r in radii) else [],
-    )
+        form=Form(
+            planar=planar,
+            euler=isinstance(step, NewtonEulerStep),
+            nodal=isinstance(step, NodalStep),
+            array="link" if planar else "turn",
+            parts="xy" if planar else "cs",
+            frame="link vector" if planar else "turning frame",
+            radius_unit="m times sqrt(M) / tick" if planar else f"m / {step.tree.length:.9g}",
+            radii=[literal(r) for r in radii] if any(r != 1.0 for r in radii) else [],
+            links=links(step) if isinstance(step, NodalStep) and _reads(step, TABLE) else [],
+            ground=row(step.ground) if isinstance(step, NodalStep) and _reads(step, GROUNDS) else "",
+        ))
 
 
 def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: list[str], far: int = NEVER,
-          name: str = "step", prefix: str = "", made_of: Sequence[list[str]] = (), **form: object) -> dict[str, str]:
-    """The emitted files of a graph. names: what C calls its places; angles: the C of its turning frames' angles; form:
-    what the templates ask of the form of the step. With another name than "step" it is that of an open tree, whose
-    joints are not all streamed."""
+          name: str = "step", prefix: str = "", made_of: Sequence[list[str]] = (), *, form: Form) -> dict[str, str]:
+    """Return the emitted files of a graph. names: its places in C; angles: its turning frames' angles in C. With
+    another name than "step" the step is that of an open tree, whose joints are not all streamed."""
     control, inputs = model.mechanism.control, graph.inputs()
     blocks = Printer(graph, names, far, made_of).blocks
     tree, looped = name != "step", model.mechanism.constrained
-    form = RIGID | form
     rotate = control.trig == "tick" and bool(angles)
     kept = [fill(f"ft_real {', '.join(block.kept)};", 72, subsequent_indent="    ") for block in blocks if block.kept]
     read = inputs | ({"q"} if rotate else set())
-    taken = [given for given in GIVEN if given["member"] in read]
-    sections = dict(
+    taken = [given for given in GIVEN if given.member in read]
+    sections = Sections(
         name=model.mechanism.name,
         step=f"ft_{prefix}{name}",
         STEP=f"FT_{(prefix + name).upper()}",
@@ -97,60 +187,63 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
         shared="r" in inputs,
         taken=taken,
         unused=([] if taken else ["next"]) + ([] if rotate or inputs & STATE.keys() else ["s"]),
-        turns=[dict(label="default:" if i + 1 == len(angles) else f"case {i}:", lines=wrap(f"return {angle};", 80))
+        turns=[Turn("default:" if i + 1 == len(angles) else f"case {i}:", wrap(f"return {angle};", 80))
                for i, angle in enumerate(angles)],
         frames=len(angles),
         components=2 * len(angles),
         pairs=max(1, len(angles)),
         rotate=rotate,
-        radius="ft_radius[i] * " if form["radii"] else "",
+        radius="ft_radius[i] * " if form.radii else "",
         at_knots=int(control.trig == "knot" and bool(angles)),
         uses_positions=int("q" in read),
-        uses_changes=int(bool(form["euler"] or form["nodal"])),
-        primed=form["flexible"] or not (form["euler"] or form["planar"] or form["nodal"]),
-        momenta=not form["planar"] and not form["euler"] and not form["nodal"],
-        empty=form["euler"] and not (rotate or angles or form["flexible"]),
+        uses_changes=int(form.euler or form.nodal),
+        primed=form.flexible or not (form.euler or form.planar or form.nodal),
+        momenta=not form.planar and not form.euler and not form.nodal,
+        empty=form.euler and not (rotate or bool(angles) or form.flexible),
         exact_turns=control.rate_hz < EXACT_BELOW_HZ,
         intro=intro, blocks=blocks, kept=kept, clobbers='"+m"(kept) ' if kept else "",
-    ) | form
+    )
+    context = vars(sections) | vars(form)
     own = f"ft_{prefix}{name}"
     return {
-        "ft_model.h": template("ft_model.h").render(
-            **sizes(model.mechanism, [body.joint for body in model.bodies] if tree else []), name=model.mechanism.name),
-        "ft_trig.h": template("ft_trig.h").render(sections),
-        f"{own}.h": template("ft_step.h").render(sections),
-        f"{own}.c": template("ft_step.c").render(sections),
+        "ft_model.h": model_header(model.mechanism, [body.joint for body in model.bodies] if tree else []),
+        "ft_trig.h": template("ft_trig.h").render(context),
+        f"{own}.h": template("ft_step.h").render(context),
+        f"{own}.c": template("ft_step.c").render(context),
     }
 
 
-def sizes(mechanism: Mechanism, tree: Sequence[Joint] = (), modes: Sequence[tuple[int, int]] = ()) -> dict[str, object]:
-    """What ft_model.h says. tree: its joints, where not all are streamed; modes: streamed and all joints of each."""
+def model_header(mechanism: Mechanism, tree: Sequence[Joint] = (), modes: Sequence[tuple[int, int]] = ()) -> str:
+    """ft_model.h. Arguments as in Sizes."""
     control = mechanism.control
-    return dict(
-        joints=mechanism.streamed, tree=tree, modes=modes,
+    sizes = Sizes(
+        name=mechanism.name, joints=mechanism.streamed, tree=tree, modes=modes,
         tick_hz=control.rate_hz, knot_hz=control.knot_hz, ticks_per_knot=control.rate_hz // control.knot_hz,
         units=["FT_METRE_UNIT" if j.type == "prismatic" else "FT_TURN_UNIT" for j in mechanism.streamed],
     )
+    return template("ft_model.h").render(vars(sizes))
 
 
-GIVEN = [dict(type="ft_turn", name="q_next", member="q"), dict(type="ft_real", name="w", member="w"),
-         dict(type="ft_real", name="u", member="u"), dict(type="ft_real", name="du", member="du"),
-         dict(type="ft_pair", name="r", member="r")]
-RIGID = dict(planar=False, euler=False, flexible=False, nodal=False, array="turn", parts="cs", frame="turning frame",
-             radius_unit="", radii=[], what="rigid mechanism", settling=0, sagging="")
+GIVEN = [Given("ft_turn", "q_next", "q"), Given("ft_real", "w", "w"), Given("ft_real", "u", "u"),
+         Given("ft_real", "du", "du"), Given("ft_pair", "r", "r")]
 
 
-def nodes(step: NodalStep) -> dict[str, object]:
-    """What the templates ask of a step by nodal forces: the table of its links."""
-    rows = []
+def links(step: NodalStep) -> list[dict[str, object]]:
+    """Rows of the nodal step's table of links."""
+    rows: list[dict[str, object]] = []
     for link, parameters in zip(step.links, made_of(step), strict=True):
         J = link.inertia * step.unit
         rows.append(dict(
             made_of=comment(parameters), M=literal(link.mass * step.unit),
             J=row([J[0, 0], J[1, 1], J[2, 2]]), K=row([J[0, 1], J[0, 2], J[1, 2]]), c=row(link.c), l=row(link.l),
             X=row(link.R[:, 0]), Y=row(link.R[:, 1]), Z=row(link.R[:, 2])))
-    read = {e.place.array for i in step.graph.live()[0] if isinstance(e := step.graph.nodes[i], Fixed)}
-    return dict(nodal=True, links=rows if TABLE in read else [], ground=row(step.ground) if GROUNDS in read else "")
+    return rows
+
+
+def _reads(step: NodalStep, table: str) -> bool:
+    """True if the step reads a table of constants."""
+    return any(isinstance(e, Fixed) and e.place.array == table
+               for e in (step.graph.nodes[i] for i in step.graph.live()[0]))
 
 
 def row(x: Sequence[float] | NDArray[np.float64]) -> str:
