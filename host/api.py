@@ -48,7 +48,7 @@ class Mechanism(description.Mechanism):
                          total: bool = False) -> NDArray[np.float64]:
         """Joint torques (..., J), N m or N, at any states: positions q, velocities v, accelerations a, each (..., J) in
         rad or m, per s, per s^2, or of shapes that broadcast to it. By the float64 reference; `femtorque generate`
-        emits the same as ft_rnea.
+        emits the same as ft_rnea. Springs and the friction of passive joints are in them.
 
         J: the joints that are streamed, in their order; closed loops move the others. mode: by default the first.
         total adds what the motors themselves need (Eq. 19). Raises BadInput for shapes that do not fit, Refused for

@@ -36,6 +36,7 @@ from femtorque.codegen.control.table import (
     real,
 )
 from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.model.passive_friction import COULOMB_VELOCITY
 from femtorque.codegen.wire.units import position_unit, to_wire
 
 STOP_S = 0.25  # from full pace to a standstill on the path
@@ -45,7 +46,6 @@ RING_BYTES = 72 * 1024  # more than half of the memory
 QUINTIC_BYTES = 24  # of one joint in one segment, in single precision
 HOST_LOST = 10  # host timeouts until an armed board gives up: it was stopped at the first
 FOLLOWING_S = 0.05  # for so long may a joint be too far from its target
-COULOMB_VELOCITY = {False: 1e-2, True: 1e-3}  # rad/s, m/s of the target below which Coulomb friction fades out
 UNLIMITED_EFFORT = 1e6  # N m or N, where the file gives neither effort nor motor
 UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s, where the file gives neither velocity nor motor
 BUS_LOW, BUS_HIGH = 0.7, 1.3  # of the nominal voltage

@@ -20,6 +20,7 @@ from femtorque.codegen.model.loop_assembly import Assembly, assemble
 from femtorque.codegen.reference.discrete import PACE_OF_CORRECTION, SWING
 from femtorque.codegen.step.c_text import Block, Names, Printer, unit_of
 from femtorque.codegen.step.closed import LoopStep, allocation
+from femtorque.codegen.step.made_of import comment, of_friction
 from femtorque.codegen.step.search import step_of
 from femtorque.codegen.wire.units import position_unit
 
@@ -67,7 +68,7 @@ class Common:
     ramped: bool
     displacement: bool
     shared: bool
-    uses_rates: bool
+    uses_loop: bool
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,9 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
     assembly = assemble(model)
     loop = LoopStep(assembly)
     partition = model.mechanism.control.allocation == "partition"
-    torques = allocation(assembly, loop.entries, partition)
+    half = model.dt / 2.0
+    torques = allocation(assembly, loop.entries, half, partition)
+    rubs = of_friction(assembly, half)
     names = [body.joint.name for body in model.bodies]
     units = [unit_of(body.prismatic) for body in model.bodies]
     places = {i: k for k, i in enumerate(assembly.actuated)}
@@ -129,7 +132,7 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
         place=f"ft_{prefix}step_place" if prefix else "ft_place", ramped=ramped,
         actuated=[(i, k) for i, k in places.items()],
         displacement="w" in tree.graph.inputs(), shared="r" in tree.graph.inputs(),
-        uses_rates="G" in torques.inputs(),
+        uses_loop=bool({"G", "rate"} & torques.inputs()),
     )
     rates = [f"{names[assembly.dependent[d]]} by {names[assembly.independent[k]]}" for d, k in loop.entries]
     dependent = [Dependent(i, units[i], _led(assembly, loop, d)) for d, i in enumerate(assembly.dependent)]
@@ -140,7 +143,8 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
         poseless=not (loop.angles or loop.positions), pairs=max(1, len(loop.angles)),
         blocks=Printer(loop.graph, Names(results="now->")).blocks,
     )
-    allocate = Allocation(dependent, Printer(torques, Names({"G": "s->loop."})).blocks)
+    names_of = Names({"G": "s->loop.", "rate": "s->loop."})
+    allocate = Allocation(dependent, Printer(torques, names_of, made_of=[comment(rows) for rows in rubs]).blocks)
     beside: dict[str, dict[str, object]] = {"ft_loop": vars(solve), "ft_closed": vars(allocate)}
     for name, source in (("loop", "ft_loop"), ("step", "ft_closed")):
         for suffix in (".h", ".c"):

@@ -24,8 +24,8 @@ from femtorque.codegen.step.c_text import LITERAL
 from femtorque.codegen.step.closed import LoopStep
 from femtorque.codegen.step.flexible import FlexibleStep
 from femtorque.codegen.step.frames import Members
-from femtorque.codegen.step.instant import InstantTorque, InstantWeight
-from femtorque.codegen.step.made_of import AXES, Parameter, made_of, of_links, of_pieces, solids
+from femtorque.codegen.step.instant import HALF_TICK_OF_A_SECOND, InstantTorque, InstantWeight
+from femtorque.codegen.step.made_of import AXES, Parameter, made_of, of_friction, of_links, of_pieces, solids
 from femtorque.codegen.step.planar import PlanarStep
 from femtorque.codegen.step.search import instant_of, step_of
 
@@ -115,6 +115,9 @@ def _of_loops(model: Model) -> Iterable[Parameter]:
     for cut in assembly.equations.cuts:
         for side in (cut.a, cut.b):
             yield from _vector("anchor", side.p, "m", cut.loop.name, 1.0 / size)
+    for half in (model.dt / 2.0, HALF_TICK_OF_A_SECOND / 2.0):
+        for rows in of_friction(assembly, half):
+            yield from rows
     for joint, scale in zip(assembly.dependent, assembly.scale, strict=True):
         least = square(SINGULAR * float(scale))
         yield Parameter("least pivot^2", least, "", (model.bodies[joint].joint.name,), least)

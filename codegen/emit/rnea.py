@@ -22,8 +22,8 @@ from femtorque.codegen.step import c_text
 from femtorque.codegen.step.c_text import Block, Names, Printer, unit_of
 from femtorque.codegen.step.closed import LoopStep, allocation
 from femtorque.codegen.step.frames import Members
-from femtorque.codegen.step.instant import InstantTorque, InstantWeight
-from femtorque.codegen.step.made_of import comment, made_of
+from femtorque.codegen.step.instant import HALF_TICK_OF_A_SECOND, InstantTorque, InstantWeight
+from femtorque.codegen.step.made_of import comment, made_of, of_friction
 from femtorque.codegen.step.search import instant_of
 
 COS_SIN, WHOLE = 24, 16  # instructions of an exact sine and cosine, and of a position made a whole number
@@ -65,7 +65,7 @@ class Closed:
     independent: list[tuple[int, int]]
     dependent: list[int]
     allocate: list[Block]
-    uses_rates: bool
+    uses_loop: bool
     tree: list[str]
     carries: list[tuple[int, int]]
     solution: int
@@ -178,11 +178,14 @@ def _unit(mechanism: Mechanism, modes: list[str], number: int) -> Unit:
     if assembly and loop:
         checks = CHECKED * len(assembly.dependent)
         partition = mechanism.control.allocation == "partition"
-        torques = allocation(assembly, loop.entries, partition)
+        half = HALF_TICK_OF_A_SECOND / 2.0
+        torques = allocation(assembly, loop.entries, half, partition)
+        rubs = [comment(rows) for rows in of_friction(assembly, half)]
         solution = loop.graph.cost() + COS_SIN * len(loop.angles)
         costs = [one + torques.cost() + SOLUTIONS * solution for one in costs]
-        closed = _closed(mechanism, assembly, Printer(torques, Names({"G": "near->loop."})).blocks,
-                         "G" in torques.inputs(), solution)
+        names_of = Names({"G": "near->loop.", "rate": "near->loop."})
+        closed = _closed(mechanism, assembly, Printer(torques, names_of, made_of=rubs).blocks,
+                         bool({"G", "rate"} & torques.inputs()), solution)
     return Unit(
         m=prefix, M=prefix.upper(), mode=modes[number] if modes else "", number=number,
         label="default:" if number + 1 == len(modes) else f"case {number}:",
@@ -199,14 +202,14 @@ def _unit(mechanism: Mechanism, modes: list[str], number: int) -> Unit:
     )
 
 
-def _closed(mechanism: Mechanism, assembly: Assembly, blocks: list[Block], uses_rates: bool,
+def _closed(mechanism: Mechanism, assembly: Assembly, blocks: list[Block], uses_loop: bool,
             solution: int) -> Closed:
     names = [joint.name for joint in mechanism.streamed]
     carried = [joint.name for joint in mechanism.moving if joint not in mechanism.streamed]
     bodies = [body.joint.name for body in assembly.model.bodies]
     return Closed(
         independent=[(i, assembly.actuated.index(i)) for i in assembly.independent],
-        dependent=list(assembly.dependent), allocate=blocks, uses_rates=uses_rates,
+        dependent=list(assembly.dependent), allocate=blocks, uses_loop=uses_loop,
         tree=[f"near->carried[{carried.index(name)}]" if name in carried else f"whole[{names.index(name)}]"
               for name in bodies],
         carries=[(carried.index(name), i) for i, name in enumerate(bodies) if name in carried],

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.passive_friction import is_passive
 from femtorque.codegen.step.base_parameters import Tree
 from femtorque.codegen.step.c_text import NEVER, Block, Names, Printer, literal, unit_of, wrap
 from femtorque.codegen.step.frames import tidy
@@ -94,6 +95,7 @@ class Sections:
     momenta: bool
     empty: bool
     exact_turns: bool
+    dry: bool  # whether passive joints have Coulomb friction
     intro: list[str]
     blocks: list[Block]
     kept: list[list[str]]
@@ -201,6 +203,7 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
         momenta=not form.planar and not form.euler and not form.nodal,
         empty=form.euler and not (rotate or bool(angles) or form.flexible),
         exact_turns=control.rate_hz < EXACT_BELOW_HZ,
+        dry=any(is_passive(joint) and joint.friction.coulomb > 0.0 for joint in model.mechanism.moving),
         intro=intro, blocks=blocks, kept=kept, clobbers='"+m"(kept) ' if kept else "",
     )
     context = vars(sections) | vars(form)

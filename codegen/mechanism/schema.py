@@ -189,6 +189,9 @@ class LimitsTable(Table):
 
 
 class FrictionTable(Table):
+    """Of driven joints the control law feeds it forward, of passive ones in loops the step does, through the joints
+    that are driven."""
+
     viscous: NotNegative = key("at the joint, N m s/rad", Friction.viscous)
     coulomb: NotNegative = key("at the joint, N m", Friction.coulomb)
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.kinematics import Conversion, Pose, levers, pose, rotate_back
 from femtorque.codegen.reference.nodal import node_increments
-from femtorque.codegen.reference.rigid import NodalState, inertial_loads, matrix_form, with_springs
+from femtorque.codegen.reference.rigid import NodalState, inertial_loads, matrix_form, with_joint_loads
 
 Array = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ def newmark_torque(model: Model, q: ArrayLike, start: NodalState, beta: float, g
         if k > 0:
             state = newmark_step(model, state, pose(model, q[k - 1]), at, (q[k] - q[k - 1]) / 2.0, beta, gamma)
         arms = levers(model, at)
-        F, Phi = with_springs(model, at, arms, q[k], state.F, state.Phi)
+        F, Phi = with_joint_loads(model, at, arms, q[k], state.F, state.Phi)
         rows.append(convert(model, at.R, arms, F, Phi))
     return np.array(rows).reshape(q.shape)
 

@@ -23,7 +23,7 @@ from femtorque.codegen.common.vectors import cross, dot
 from femtorque.codegen.model.beam_element import node_masses
 from femtorque.codegen.model.bodies import GROUND, Model
 from femtorque.codegen.model.kinematics import Conversion, Pose, joint_axes, levers, pose, rotate, rotate_back
-from femtorque.codegen.reference.rigid import recursion, with_springs
+from femtorque.codegen.reference.rigid import recursion, with_joint_loads
 
 Array = NDArray[np.float64]
 
@@ -71,17 +71,19 @@ def between(model: Model, q: ArrayLike, before: Array, after: Array, convert: Co
     q = np.asarray(q, float)
     at = pose(model, q)
     (p, h), (p_back, h_back) = tick_momenta(model, at, after), tick_momenta(model, at, -before)
-    return _converted(model, at, q, (p + p_back) / model.dt - _weight(model), (h + h_back) / model.dt, convert)
+    qd = (before + after) / model.dt
+    return _converted(model, at, q, (p + p_back) / model.dt - _weight(model), (h + h_back) / model.dt, convert, qd)
 
 
 def _weight(model: Model) -> Array:
     return np.array([body.mass for body in model.bodies])[:, None] * model.gravity
 
 
-def _converted(model: Model, at: Pose, q: Array, F: Array, Phi: Array, convert: Conversion) -> Array:
-    """{tau} = [L][T]{P}, with the springs' K u in {P}."""
+def _converted(model: Model, at: Pose, q: Array, F: Array, Phi: Array, convert: Conversion,
+               qd: Array | None = None) -> Array:
+    """{tau} = [L][T]{P}, with the springs' K u and the passive joints' friction in {P}."""
     arms = levers(model, at)
-    return convert(model, at.R, arms, *with_springs(model, at, arms, q, F, Phi))
+    return convert(model, at.R, arms, *with_joint_loads(model, at, arms, q, F, Phi, qd))
 
 
 class Nodal:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from femtorque.codegen.mechanism.description import BASE, Joint, Mechanism
 from femtorque.codegen.model.beam_element import joint_springs
 from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.passive_friction import PassiveFriction
 
 Array = NDArray[np.float64]
 
@@ -80,8 +81,8 @@ def _displacement(joint: Joint, position: float) -> Any:
 
 
 def torque(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """`rnea` at every row of positions, velocities, accelerations (N, n), plus the joints' springs, which it does not
-    know.
+    """`rnea` at every row of positions, velocities, accelerations (N, n), plus the joints' springs and the friction of
+    passive ones, which it does not know.
 
     Returns (N, n), N m or N.
     """
@@ -92,5 +93,6 @@ def torque(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) ->
     q = np.asarray(q, float)
     rows = zip(q, np.asarray(qd, float), np.asarray(qdd, float), strict=True)
     tau = np.array([pin.rnea(oracle, data, *row).copy() for row in rows])
-    springs = joint_springs(Model.of(mechanism))
-    return tau + springs.stiffness * (q - springs.rest)
+    model = Model.of(mechanism)
+    springs = joint_springs(model)
+    return tau + springs.stiffness * (q - springs.rest) + PassiveFriction.of(model).torque(qd)

@@ -36,6 +36,7 @@ from femtorque.codegen.model.kinematics import (
     rotate_back,
     velocities,
 )
+from femtorque.codegen.model.passive_friction import PassiveFriction
 
 Array = NDArray[np.float64]
 
@@ -62,7 +63,7 @@ def newton_euler(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, conv
     q = np.asarray(q, float)
     at, loads = pose(model, q), accelerations(model, q, qd, qdd)
     arms = levers(model, at)
-    F, Phi = with_springs(model, at, arms, q, loads.F, loads.Phi)
+    F, Phi = with_joint_loads(model, at, arms, q, loads.F, loads.Phi, np.asarray(qd, float))
     return convert(model, at.R, arms, F, Phi)
 
 
@@ -89,20 +90,26 @@ def midpoint_torque(model: Model, q: ArrayLike, qd: ArrayLike, convert: Conversi
     weight = np.array([body.mass for body in model.bodies])[:, None] * model.gravity
     F, Phi = np.diff(p, axis=0) / dt - weight, np.diff(h, axis=0) / dt
     com, joint = (arms.com[1:] + arms.com[:-1]) / 2.0, (arms.joint[1:] + arms.joint[:-1]) / 2.0
-    F, Phi = with_springs(model, middle, Levers(com, joint), (q[1:] + q[:-1]) / 2.0, F, Phi)
+    mean, rate = (q[1:] + q[:-1]) / 2.0, np.diff(q, axis=0) / dt
+    F, Phi = with_joint_loads(model, middle, Levers(com, joint), mean, F, Phi, rate)
     return convert(model, middle.R, Levers(com, joint), F, Phi)
 
 
-def with_springs(model: Model, at: Pose, arms: Levers, q: Array, F: Array, Phi: Array) -> tuple[Array, Array]:
-    """F, Phi (..., n, 3) with the nodal loads K u of the joints' springs, equal and opposite on link and parent.
+def with_joint_loads(model: Model, at: Pose, arms: Levers, q: Array, F: Array, Phi: Array,
+                     qd: Array | None = None) -> tuple[Array, Array]:
+    """F, Phi (..., n, 3) with the nodal loads of the joints' springs, K u, and of what friction passive joints have at
+    velocities qd (..., n), equal and opposite on link and parent. qd: not needed of open trees.
 
     A sliding joint's force acts along one line through the joint, hence the moments it has about both nodes.
     """
-    springs = joint_springs(model)
+    springs, friction = joint_springs(model), PassiveFriction.of(model)
+    torque = springs.stiffness * (q - springs.rest)
+    if friction.joints and qd is not None:
+        torque = torque + friction.torque(qd)
     F, Phi = F.copy(), Phi.copy()
-    for i in np.flatnonzero(springs.stiffness).tolist():
+    for i in sorted({*np.flatnonzero(springs.stiffness).tolist(), *friction.joints}):
         body = model.bodies[i]
-        load = product(at.R[..., i, :, :], body.axis) * (springs.stiffness[i] * (q[..., i, None] - springs.rest[i]))
+        load = product(at.R[..., i, :, :], body.axis) * torque[..., i, None]
         nodes = [(1.0, i, -arms.com[..., i, :])]  # sign, node, from the node to the joint
         if body.parent != GROUND:
             nodes.append((-1.0, body.parent, arms.joint[..., i, :] - arms.com[..., body.parent, :]))

@@ -30,6 +30,7 @@ from femtorque.codegen.common.vectors import norm, product
 from femtorque.codegen.model.kinematics import frame_to_axis
 from femtorque.codegen.model.loop_assembly import SINGULAR, Assembly
 from femtorque.codegen.model.loop_constraint import ALONG, AXES, PARALLEL, Cut, Side
+from femtorque.codegen.model.passive_friction import PassiveFriction
 from femtorque.codegen.step.frames import tidy
 from femtorque.codegen.step.graph import Expr, Function, Graph
 from femtorque.codegen.step.spatial_algebra import Vec3, times
@@ -37,6 +38,7 @@ from femtorque.codegen.step.spatial_algebra import Vec3, times
 Array = NDArray[np.float64]
 
 ROTATION = Function("ft_rotation", "ft_pair", ("c", "s"), cost=25)
+DRY = Function("ft_dry", "ft_real", cost=8)
 
 
 @dataclass(frozen=True)
@@ -452,8 +454,11 @@ class LoopStep:
         return left
 
 
-def allocation(assembly: Assembly, entries: list[tuple[int, int]], partition: bool = False) -> Graph:
-    """The graph from open[j], the tree's torques, and G[e] of the loops to tau[k] of the actuated joints.
+def allocation(assembly: Assembly, entries: list[tuple[int, int]], half: float, partition: bool = False) -> Graph:
+    """The graph from open[j], the tree's torques, G[e] and rate[d] of the loops to tau[k] of the actuated joints.
+    half: half a tick, s, in which rates are.
+
+    To the torques of passive joints is added what overcomes their friction.
 
     Q = tau_i + G' tau_d is what the independent joints must do together with the redundant ones, whose share is
     (W_r + G_r W_i G_r') tau_r = G_r W_i Q, tau_i = Q - G_r' tau_r: min tau_a' W tau_a with every passive row zero.
@@ -469,12 +474,23 @@ def allocation(assembly: Assembly, entries: list[tuple[int, int]], partition: bo
         return graph
     G = {(d, k): graph.input("G", e) for e, (d, k) in enumerate(entries)}
     none = graph.const(0.0)
+    rubbed = {}
+    friction = PassiveFriction.of(assembly.model)
+    for j in friction.joints:
+        graph.block(f"Friction of {names[j]}", j)
+        rate, rubbed[j] = graph.input("rate", bound.index(j)), graph.input("open", j)
+        if viscous := float(friction.viscous[j]):
+            rubbed[j] = rubbed[j] + graph.const(viscous / half) * rate
+        if coulomb := float(friction.coulomb[j]):
+            (share,) = graph.call(DRY, f"dry{j + 1}", graph.const(1.0 / (half * float(friction.width[j]))) * rate)
+            rubbed[j] = rubbed[j] + graph.const(coulomb) * share
+        rubbed[j] = graph.bind(rubbed[j], f"rubbed{j + 1}")
     graph.block("Torques of the dependent joints, carried by the independent ones")
     Q = []
     for k, i in enumerate(free):
         total = graph.input("open", i)
         for d, j in enumerate(bound):
-            total = total + G.get((d, k), none) * graph.input("open", j)
+            total = total + G.get((d, k), none) * rubbed.get(j, graph.input("open", j))
         Q.append(graph.bind(total, f"Q{k + 1}"))
     weights = assembly.weights()
     weight = {i: float(w / weights.max()) for i, w in zip(assembly.actuated, weights, strict=True)}

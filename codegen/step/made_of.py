@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from femtorque.codegen.common.vectors import norm, product
 from femtorque.codegen.model.beam_element import joint_stiffness
 from femtorque.codegen.model.bodies import GROUND, Model, placed_links, skew
+from femtorque.codegen.model.loop_assembly import Assembly
+from femtorque.codegen.model.passive_friction import PassiveFriction
 from femtorque.codegen.step.flexible import FlexibleStep
 from femtorque.codegen.step.graph import Const, Graph
 from femtorque.codegen.step.links import links
@@ -149,6 +151,23 @@ def of_links(model: Model, unit: float) -> tuple[tuple[Parameter, ...], ...]:
         if stiffness := joint_stiffness(model, len(found)):
             kind = "N/m" if body.prismatic else "N m/rad"
             rows.append(Parameter("k", stiffness, kind, (body.joint.name,), stiffness))
+        found.append(tuple(rows))
+    return tuple(found)
+
+
+def of_friction(assembly: Assembly, half: float) -> tuple[tuple[Parameter, ...], ...]:
+    """Of every joint the friction that it brings into the allocation of torques, whose rates are in half ticks, s."""
+    friction, found = PassiveFriction.of(assembly.model), []
+    for j, body in enumerate(assembly.model.bodies):
+        name, viscous, coulomb, width = (body.joint.name,), *(
+            float(x[j]) for x in (friction.viscous, friction.coulomb, friction.width))
+        rows = list[Parameter]()
+        if viscous:
+            unit = "N s/m" if body.prismatic else "N m s/rad"
+            rows.append(Parameter("D", viscous, unit, name, viscous / half))
+        if coulomb:
+            rows += [Parameter("f_c", coulomb, "N" if body.prismatic else "N m", name, coulomb),
+                     Parameter("from", width, "m/s" if body.prismatic else "rad/s", name, 1.0 / (half * width))]
         found.append(tuple(rows))
     return tuple(found)
 

@@ -18,7 +18,7 @@ from femtorque.hil.scenarios.closed_loops import CHANGING, EXAMPLES, LAWS, Playe
 IDEAL_BETTER = 50.0  # times: rms error of PD over that of PD + lambda with an ideal board, at least
 FRAMES = 6
 SMOOTHER = 0.1  # largest torque step with the ramp over that without
-BOARD_BETTER = 10.0  # the same with friction, encoders, motors and latency
+BOARD_BETTER = 15.0  # the same with friction, encoders, motors and latency
 
 
 def closed_loops(short: bool) -> Finding:

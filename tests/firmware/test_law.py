@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.control import constants as control_source
+from femtorque.codegen.model.passive_friction import COULOMB_VELOCITY
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.units import TURN_UNIT
 from tests.firmware.app import App, changed, in_hold, three_link
@@ -111,7 +112,7 @@ def test_that_encoder_and_motor_signs_and_gears_turn_the_right_way():
 
 
 def law_of(mechanism):
-    law = Law(mechanism, np.full(3, control_source.COULOMB_VELOCITY[False]))
+    law = Law(mechanism, np.full(3, COULOMB_VELOCITY[False]))
     return law
 
 

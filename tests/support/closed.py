@@ -178,7 +178,7 @@ class Closed:
 
         weight: (active,) of tau^2 where more joints are active than the mechanism has freedoms; by default all one.
         """
-        J, tau = self.jacobian(q), self.open_torque(q, v, a, rotors)
+        J, tau = self.jacobian(q), self.open_torque(q, v, a, rotors) + self.rubbing(np.asarray(v, float))
         C = _row_space(J)  # what the loops bind, without dependent rows
         root = np.sqrt(np.ones(len(self.active)) if weight is None else np.asarray(weight, float))
         # C' (particular + N z): the first takes the passive torques away, z makes the active ones least
@@ -190,6 +190,17 @@ class Closed:
         if np.abs((tau - cut)[self.passive]).max(initial=0.0) > 1e-8 * max(1.0, np.abs(tau).max()):
             raise ValueError("no force at the cuts takes the passive torques away")
         return tau - cut, _solve(J.T, cut)
+
+    def rubbing(self, v: Array) -> Array:
+        """What overcomes the friction (n,) of joints without motors; its Coulomb part fades out below 0.01 rad/s or
+        0.001 m/s, as the control law has it of the driven ones."""
+        found = np.zeros(self.n)
+        for i, joint in enumerate(self.mechanism.moving):
+            if joint.motor is None and joint.drive is None and not joint.actuated:
+                slow = 1e-3 if joint.type == "prismatic" else 1e-2
+                faded = min(1.0, abs(v[i]) / slow) * np.sign(v[i])
+                found[i] = joint.friction.viscous * v[i] + joint.friction.coulomb * faded
+        return found
 
     def forward(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, rotors: bool = False) -> tuple[Array, Array]:
         """Accelerations (n,) and multipliers (rows,) under joint torques (n,)."""

@@ -1,0 +1,53 @@
+"""Friction of joints that no motor turns. In closed loops and behind mimic joints the driven joints have to overcome
+it: it is a load in {P} as the springs are, equal and opposite on a joint's two links.
+
+The motors' own friction is fed forward by the control law, of the velocities that are streamed (Eq. 19).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from femtorque.codegen.mechanism.description import Joint
+from femtorque.codegen.model.bodies import Model
+
+Array = NDArray[np.float64]
+
+COULOMB_VELOCITY = {False: 1e-2, True: 1e-3}  # rad/s, m/s below which Coulomb friction fades out; of slides: True
+
+
+@dataclass(frozen=True)
+class PassiveFriction:
+    """viscous (n,) N m s/rad and coulomb (n,) N m, of slides N s/m and N: zero at joints with motors. width (n,), rad/s
+    or m/s: the velocity below which Coulomb friction fades out instead of jumping."""
+
+    viscous: Array
+    coulomb: Array
+    width: Array
+
+    @staticmethod
+    def of(model: Model) -> PassiveFriction:
+        """Of rigid mechanisms; the springs of flexible ones have their damping elsewhere."""
+        closed = model.mechanism.constrained
+        given = [body.joint.friction if closed and is_passive(body.joint) else None for body in model.bodies]
+        return PassiveFriction(np.array([f.viscous if f else 0.0 for f in given]),
+                               np.array([f.coulomb if f else 0.0 for f in given]),
+                               np.array([COULOMB_VELOCITY[body.prismatic] for body in model.bodies]))
+
+    @property
+    def joints(self) -> tuple[int, ...]:
+        """Numbers of the joints that have any."""
+        return tuple(np.flatnonzero((self.viscous != 0.0) | (self.coulomb != 0.0)).tolist())
+
+    def torque(self, qd: ArrayLike) -> Array:
+        """What it takes to overcome it (..., n), N m or N, at velocities (..., n) in rad/s or m/s."""
+        qd = np.asarray(qd, float)
+        return self.viscous * qd + self.coulomb * np.clip(qd / self.width, -1.0, 1.0)
+
+
+def is_passive(joint: Joint) -> bool:
+    """Whether nothing turns a joint. One that a mode lets go keeps its motor, whose law bears its friction."""
+    return not joint.actuated and joint.motor is None and joint.drive is None
