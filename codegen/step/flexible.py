@@ -78,14 +78,15 @@ first moment C, beyond flexible links also the inertia I, and L and N where
 something deflects, of all that hangs there; cf and cn are what springs add to
 f and n by deflecting. Vectors are in the frame of their body, whose z is
 the joint's axis; _b1 is the root of flexible link 1, _tip1 its tip, y and z
-are its planes of bending, ys and zs the slopes there. Other places have an
-ending:
+are its planes of bending, ys and zs the slopes there, x is its twist about the
+link. Other places have an ending:
 
     _j    before the joint turns it
     _r    in axes of a flexible link's root
     _o    the same about the old origin
     _t    a sum on its way to the parent
     _d    corrected by what bends
+    _at   of the tip's deflection
     _neg  with the other sign
 
 Bent links keep their length. _s is what would be if all links were straight

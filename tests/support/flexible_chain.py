@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 from scipy.linalg import cho_factor, cho_solve
 
+from femtorque.codegen.common.vectors import norm
 from femtorque.codegen.mechanism.description import BASE, Beam, Friction, Joint, Link, Mechanism, Payload
 from femtorque.codegen.model.bodies import GROUND
 from femtorque.codegen.model.flexible_tree import flexible_tree
@@ -57,7 +58,7 @@ def by_chance(seed: int, payload: str, EI: float) -> Mechanism:
     `payload` by name: a point, a long one along the link, or a body beside it."""
     rng = np.random.default_rng(seed)
     gravity = rng.normal(size=3)
-    gravity *= 9.81 * rng.integers(2) / np.linalg.norm(gravity)
+    gravity *= 9.81 * rng.integers(2) / norm(gravity)
     ratio = float(np.exp(rng.uniform(-0.7, 0.7)))
     loads = {"point": (0.1, (L, 0.0, 0.0), (0.0, 0.0, 0.0)), "long": (0.08, (L + 0.12, 0.0, 0.0), (1e-5, 4e-4, 4e-4)),
              "beside": (0.1, (L, 0.06, -0.04), (2e-4, 2e-4, 3e-4))}
@@ -154,7 +155,7 @@ def springs_between(elements: int, *, stiffness: float | tuple[float, float] = E
 
 def _joint(name: str, parent: str, child: str, x: float, axis: ArrayLike) -> Joint:
     axis = np.asarray(axis, float)
-    return Joint(name, "revolute", parent, child, np.array([x, 0.0, 0.0]), np.zeros(3), axis / np.linalg.norm(axis))
+    return Joint(name, "revolute", parent, child, np.array([x, 0.0, 0.0]), np.zeros(3), axis / norm(axis))
 
 
 def _of(links: list[Link], joints: list[Joint], loads: tuple[Payload, ...], rate_hz: int,

@@ -7,6 +7,7 @@ its vector instructions, GLIBC_TUNABLES the C library its own.
 from __future__ import annotations
 
 import platform
+from pathlib import Path
 
 import pytest
 
@@ -39,6 +40,8 @@ def test_an_old_processor_emits_the_bytes_of_this_one(tmp_path, monkeypatch):
 @pytest.mark.bench
 @pytest.mark.parametrize("other", OTHERS)
 def test_every_mechanism_has_the_same_bytes_on_every_processor(other, tmp_path):
+    if other == "SkylakeX" and "avx512f" not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
+        pytest.skip("this processor has no AVX-512, and would stop at the first such instruction")
     names = list(CASES)
     old, new = elsewhere(tmp_path / "old", names, OLDEST), elsewhere(tmp_path / "new", names, OTHERS[other])
     assert old.pop(KERNELS) != new.pop(KERNELS)

@@ -146,7 +146,7 @@ def test_torques_are_the_same_bit_for_bit(name):
 def endings(text: str) -> set[str]:
     """Of the names that a function of the emitted C gives to values: all parts but the first one and components."""
     names = re.findall(r"const ft_(?:real|pair) (\w+) = ", text.split("_state *s, const ft", 1)[-1])
-    parts = {re.sub(r"\d+([yz]s?$)?", "", part) for name in names for part in name.split("_")[1:]}
+    parts = {re.sub(r"\d+(x$|[yz]s?$)?", "", part) for name in names for part in name.split("_")[1:]}
     return parts - {"", "c", *"xyz", *(a + b for a in "xyz" for b in "xyz")}
 
 
