@@ -646,7 +646,7 @@ the arm.
 
 
 def _wiring(board: Board) -> str:
-    """Where every signal that leaves the board comes out, in words."""
+    """Describe where every signal leaves the board."""
     levels = {pin: bears(board, channel.encoder) for channel in board.channels for pin in channel.encoder.pins}
     rows = []
     for use in uses(board):
@@ -661,7 +661,7 @@ def _wiring(board: Board) -> str:
 
 
 def _loader(board: Board) -> tuple[str, str, str]:
-    """What the boot loader in ROM hears of a board, and whether it may be entered."""
+    """Describe how the boot loader in ROM is reached on a board, and whether it may be entered."""
     used = board.source.read_text(encoding="utf-8").partition("[reserved]")[0]
     taken = set(re.findall(r'"(P[A-I]\d+)"', used))
     others = [f"{name} {tx}, {rx}" for name, tx, rx in board.chip.rom.usarts if not {tx, rx} & taken]

@@ -1,4 +1,5 @@
-"""What platformio.ini cannot say: flags for the linker, paths kept out of the image, and what is compiled by itself."""
+"""Options that platformio.ini cannot express: flags for the linker, paths kept out of the image, sources compiled by
+themselves."""
 
 Import("env")  # noqa: F821 (SCons)
 

@@ -1,4 +1,4 @@
-"""What scripts and notebooks call beside Mechanism, Trajectory and Board."""
+"""Functions for scripts and notebooks beside Mechanism, Trajectory and Board."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def plan_motion(mechanism: description.Mechanism, points: str | Path, *, tip: st
 
 
 def report(run: str | Path, page: str | Path | None = None, *, force: bool = False) -> list[str]:
-    """What was worst in a logged run, in words; with `page` (.html) also the report with its figures.
+    """Return the worst values of a logged run in words; with `page` (.html) also write the report with its figures.
 
     Raises BadInput for a page that is there already: force replaces such a report, and nothing else.
     """

@@ -1,1 +1,1 @@
-"""What a board file says, and what its chip can do."""
+"""Board files and the abilities of their chips."""

@@ -169,7 +169,7 @@ def file_of(mechanism: Mechanism) -> object:
 
 
 def has_current_loops(joints: list[tuple[Joint, Channel | None]]) -> bool:
-    """Whether a joint is driven by a current loop."""
+    """True if a joint is driven by a current loop."""
     return any(c and j.motor and j.motor.drive == "current" for j, c in joints)
 
 

@@ -1,4 +1,4 @@
-"""What a board file must be together: peripherals that the chip has, pins with one user each."""
+"""Checks across a whole board file: peripherals that the chip has, pins with one user each."""
 
 from __future__ import annotations
 

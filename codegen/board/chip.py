@@ -1,4 +1,4 @@
-"""What the generator must know of a chip family: clocks, timers, what signal is on which pin, DMA requests, memory.
+"""Facts of a chip family for the generator: clocks, timers, signals of pins, DMA requests, memory.
 
 A family is one `Chip` in a module of its own (`chip_stm32f4`, `chip_stm32g4`) and one folder of firmware/chip.
 """
@@ -44,8 +44,8 @@ class Usart:
 
 @dataclass(frozen=True)
 class Converter:
-    """What measures the board itself. enable: the bit that clocks it. places: pins that one sequence can take. again:
-    conversions more, whose results are left alone. conversion_s: of one of them."""
+    """Converter that measures the board itself. enable: the bit that clocks it. places: pins in one sequence. again:
+    further conversions, whose results stay unread. conversion_s: duration of one."""
 
     enable: str
     places: int
@@ -53,14 +53,13 @@ class Converter:
     conversion_s: float
 
     def seconds(self, pins: int) -> float:
-        """Of a sequence."""
+        """Duration of a sequence over so many pins, s."""
         return (pins + self.again) * self.conversion_s
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """What samples the motors' currents: a sequence of one converter, which a timer's update starts in every PWM
-    period.
+    """Sampling of the motors' currents: a sequence of one converter, started by a timer's update in every PWM period.
 
     channels: by pin. enable: the bit that clocks it. trigger: that timer; beside: output timers that can count in step
     with it. places: of the sequence. clock_hz: the converter's. latency, window, conversion: of its clocks from the
@@ -86,8 +85,8 @@ class Sampling:
 
 @dataclass(frozen=True)
 class BitLimits:
-    """What a bit of a bus may be made of: prescaler, quanta before and behind the sample point, at most. compensated:
-    of a data phase, the largest prescaler with which the delay of a controller's own bits is made up for."""
+    """Limits of a bit's segments on a bus: prescaler, quanta before and behind the sample point. compensated: largest
+    prescaler of a data phase with which the controller compensates the delay of its own bits."""
 
     prescaler: int
     before: int
@@ -210,7 +209,7 @@ class Chip:
     packages: Mapping[str, Package] = field(default_factory=dict)
 
     def packed(self, package: str) -> Chip:
-        """The same chip in a larger package."""
+        """Copy of this chip in a larger package."""
         larger = self.packages[package]
         more = {name: {**self.signals.get(name, {}), **places} for name, places in larger.signals.items()}
         return replace(self, part=larger.part, signals={**self.signals, **more})

@@ -1,4 +1,4 @@
-"""What a board file says: its tables, and the board that they make with its chip."""
+"""Board files: their tables, and the board that these make with its chip."""
 
 from __future__ import annotations
 
@@ -91,22 +91,22 @@ class HalfDuplex(Table):
 
 
 class BrakeOutput(Table):
-    """What switches holding brakes, closed without power. release: the level that opens them."""
+    """Output that switches holding brakes, closed without power. release: the level that opens them."""
 
     pin: PinName
     release: Literal["high", "low"] = "high"
 
 
 class Led(Table):
-    """What shows the state (`femtorque.codegen.emit.blink`). on: the level that lights it."""
+    """LED that shows the state (`femtorque.codegen.emit.blink`). on: the level that lights it."""
 
     pin: PinName
     on: Literal["high", "low"] = "high"
 
 
 class CutoffOutput(Table):
-    """What switches the servos' supply, through a normally open relay or a high-side switch: high lets them have it. A
-    pull-down keeps it low in reset."""
+    """Output that switches the servos' supply, through a normally open relay or a high-side switch: high turns the
+    supply on. A pull-down keeps it low in reset."""
 
     pin: PinName
 
@@ -161,7 +161,7 @@ class CurrentSense(Table):
 
 
 class Channel(Table):
-    """What serves one motor: PWM and a direction pin, or two half bridges (pwm, opposite)."""
+    """Pins of one motor: PWM and direction, or two half bridges (pwm, opposite)."""
 
     encoder: ChannelEncoder
     pwm: ChannelPwm
@@ -211,8 +211,7 @@ class TemperatureSense(Table):
 
 
 class Sense(Table):
-    """What the board measures of itself. Without `bus` the nominal voltage stands in for it, without `temperature` 25
-    deg C."""
+    """The board's own measurements. Without `bus` the nominal voltage is taken, without `temperature` 25 deg C."""
 
     bus: BusSense | None = None
     temperature: TemperatureSense | None = None
@@ -289,12 +288,12 @@ class Board:
 
     @property
     def tick_preload(self) -> bool:
-        """Whether the hardware can take duties over once per tick, and neutral where none came: all its output timers
-        have a repetition counter."""
+        """True if the hardware can load duties once per tick, and neutral ones where none arrived: every output timer
+        has a repetition counter."""
         return all(self.chip.timers[pwm.timer].repetition for c in self.channels for _, pwm in c.switches)
 
     def preloads(self, mechanism: Mechanism) -> bool:
-        """Whether it does so for this mechanism: current loops need an update every PWM period."""
+        """True if duties are loaded once per tick for this mechanism: current loops need an update every PWM period."""
         return self.tick_preload and not any(j.motor and j.motor.drive == "current" for j in mechanism.moving)
 
     @property
@@ -312,7 +311,7 @@ class Board:
 
     @property
     def loader_safe(self) -> bool:
-        """Whether that boot loader leaves drivers off, holding brakes closed and servos without supply."""
+        """True if that boot loader leaves drivers off, holding brakes closed and servos without supply."""
         return not self.loader_pulls
 
     @property

@@ -155,7 +155,8 @@ def told_late(mechanism: Mechanism) -> int:
 
 
 def left_alone(mechanism: Mechanism) -> list[str]:
-    """What drives do when the board says nothing more, where that is not theirs to be told; a line a kind."""
+    """Return one line for each kind of drive that goes on by itself when the board is silent and cannot be set
+    otherwise."""
     kinds: dict[str, list[str]] = {}
     for _, joint, drive in drives(mechanism):
         if drive.type.family in LEFT_ALONE:

@@ -1,4 +1,4 @@
-"""What voltages the encoder inputs of a board bear."""
+"""Voltages that a board's encoder inputs bear."""
 
 from __future__ import annotations
 

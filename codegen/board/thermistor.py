@@ -26,7 +26,7 @@ class Thermistor:
     at_supply: bool
 
     def share(self, celsius: float) -> float:
-        """Of the supply, on the pin."""
+        """Voltage on the pin, as a share of the supply."""
         ohm = self.r25 * exp(self.beta * (1.0 / (celsius + KELVIN) - 1.0 / WARM))
         return (self.resistor if self.at_supply else ohm) / (ohm + self.resistor)
 

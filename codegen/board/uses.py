@@ -1,4 +1,4 @@
-"""What of its chip a board uses: pins, timers and their outputs, DMA streams, each with its user and its clock.
+"""A board's use of its chip: pins, timers and their outputs, DMA streams, each with its user and its clock.
 
 Everything that is to be known of who uses what follows from this one walk: conflicts
 (`femtorque.codegen.board.checks`), the
@@ -78,7 +78,7 @@ def _link(board: Board) -> Iterator[Use]:
 
 
 def _buses(board: Board) -> Iterator[Use]:
-    """Of drives. A bus that nobody sends on is recessive: its lines are pulled up."""
+    """Uses of the drives' buses. An idle bus is recessive: its lines are pulled up."""
     for name, pins in board.can.items():
         clocks = board.chip.cans[pins.controller].enable
         yield Use(f"can.{name}.controller", pins.controller, clocks=clocks)
@@ -88,7 +88,7 @@ def _buses(board: Board) -> Iterator[Use]:
 
 
 def _half_duplex(board: Board) -> Iterator[Use]:
-    """Of servos: the wire is high while nobody sends."""
+    """Uses of the servos' wires: an idle wire is high."""
     for name, wire in board.half_duplex.items():
         key, clocks = f"half_duplex.{name}", (board.chip.usarts[wire.usart].enable,)
         yield Use(f"{key}.usart", wire.usart, clocks=clocks)
@@ -99,8 +99,8 @@ def _half_duplex(board: Board) -> Iterator[Use]:
 
 
 def _outputs(board: Board) -> Iterator[Use]:
-    """What the outputs of all channels have in common. A break input needs no clock: its timer drives a channel, or
-    is the board's own."""
+    """Uses that the outputs of all channels have in common. A break input needs no clock: its timer drives a channel,
+    or is the board's own."""
     if board.outputs is None:
         return
     for i, loop in enumerate(board.outputs.estop):

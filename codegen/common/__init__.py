@@ -1,1 +1,1 @@
-"""What every room uses: errors, names that are near, templates, files, the cache."""
+"""Common ground of all rooms: errors, near names, templates, files, the cache."""

@@ -1,4 +1,4 @@
-"""Where what was made once is kept: libraries, images, what an image costs.
+"""Cache of results: libraries, images, costs of images.
 
 Every entry is a folder under the hash of all that decides what is in it. It is made beside its place and then renamed,
 so that one that is there is whole, whoever else makes the same and whoever is killed meanwhile; the lock only spares
@@ -43,7 +43,7 @@ def key_of(*parts: str | bytes) -> str:
 
 
 def program(path: str) -> str:
-    """What decides what a program makes: which it is, and when it was installed."""
+    """Return a text that identifies a program: its path and the time of its installation."""
     return f"{path} of {os.stat(path).st_mtime_ns}"
 
 
@@ -71,18 +71,18 @@ def kept(key: str, make: Callable[[Path], object], whole: Callable[[Path], bool]
 
 
 def found(key: str) -> bool:
-    """Whether there is an entry of a key; nobody removes it then for a while."""
+    """True if the key has an entry; nothing removes the entry for a while."""
     return _used(entry_of(key))
 
 
 def entry_of(key: str) -> Path:
-    """Where the folder of a key is, or would be."""
+    """Folder of a key, whether or not it exists."""
     return cache_directory() / "made" / key
 
 
 def _used(entry: Path) -> bool:
-    """Whether it is there; if so, it was used now. What is in it is loaded and run: so it must be this user's own, in a
-    folder that no other user may write."""
+    """True if the entry is there; mark it as used now. Its files are loaded and run, so it must belong to this user, in
+    a folder that no other user may write."""
     if not os.path.lexists(entry):
         return False
     _ours(entry.parent)

@@ -92,7 +92,7 @@ def arctan2(y: float, x: float) -> float:
 
 
 def _arctan(x: float) -> float:
-    """Of x >= 0: that of the nearest known one, and of what is between."""
+    """Arctangent of x >= 0: that of the nearest tabulated number, and of the difference."""
     if x < 0.4375:
         return x - x * _series(x)
     if x < 0.6875:

@@ -1,4 +1,4 @@
-"""What is installed only where it is asked for: the extras of pyproject.toml, by the modules that they bring."""
+"""Extras of pyproject.toml, by the modules that they bring."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def solve(A: Array, b: Array, singular: bool = False) -> Array:
 
 
 def _solved(T: list[list[float]], n: int) -> list[list[float]]:
-    """The same of one matrix beside its right-hand sides, (n, n + k)."""
+    """Solve one matrix beside its right-hand sides, (n, n + k)."""
     for k in range(n):
         best = max(range(k, n), key=lambda i: abs(T[i][k]))
         T[k], T[best] = T[best], T[k]
@@ -93,7 +93,8 @@ def distances(A: Array) -> Array:
 
 
 def _across(v: Array, Q: list[Array]) -> Array:
-    """What orthonormal vectors leave of another one, all (..., m); twice, because the first time rounds."""
+    """Subtract from v its components along orthonormal vectors Q, all (..., m); twice, because the first time
+    rounds."""
     for _ in range(2 if Q else 0):
         for q in Q:
             v = v - q * np.asarray(dot(q, v))[..., None]
@@ -131,7 +132,8 @@ def _less(v: list[float], q: list[float]) -> list[float]:
 
 
 def rank(A: Array, tolerance: float) -> int:
-    """Of A (m, n): how many of its rows are farther than `tolerance` from the others, in units of the longest."""
+    """Rank of A (m, n): the number of rows farther than `tolerance` from the span of the others, in units of the
+    longest row."""
     return len(basis(A, tolerance))
 
 

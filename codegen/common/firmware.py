@@ -1,4 +1,4 @@
-"""Where the hand-written firmware and the example mechanisms lie."""
+"""Folders of the hand-written firmware and of the example mechanisms."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def records(path: Path) -> Iterator[tuple[Any, bool]]:
 
 
 def _record(kind: int, content: bytes) -> Any:
-    """What stands before DataEnd. Raises ValueError, and whatever mcap raises."""
+    """Return the content of the record before DataEnd. Raises ValueError, and the errors of mcap."""
     from mcap.data_stream import ReadDataStream  # noqa: PLC0415
     from mcap.opcode import Opcode  # noqa: PLC0415
     from mcap.records import (  # noqa: PLC0415

@@ -84,6 +84,6 @@ def of_lists(a: list[float], b: list[float]) -> float:
 
 
 def _three(a: list[list[float]], b: list[list[float]]) -> Array:
-    """Of two matrices (3, 3): what mechanisms have most of."""
+    """Product of two matrices (3, 3), the most frequent one."""
     (p, q, r), (s, t, u), (v, w, x) = b
     return np.array([(l * p + m * s + n * v, l * q + m * t + n * w, l * r + m * u + n * x) for l, m, n in a])

@@ -222,8 +222,7 @@ def _count(joint: Joint) -> float:
 
 
 def _measured(joint: Joint, board: Board | None) -> bool:
-    """Whether this joint's encoder is read: a board reads those of the joints that its channels drive,
-    and a drive tells its own."""
+    """True if the board reads this joint's encoder: the joint has a channel. A drive reports its own position."""
     driven = board is None or (bool(board.channels) and joint.actuated and joint.motor is not None)
     return joint.drive is not None or (joint.encoder is not None and driven)
 
@@ -309,7 +308,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
 
 
 def _drives(mechanism: Mechanism) -> dict[str, Any]:
-    """Of drives on buses; nothing of it is in an image without."""
+    """Constants of drives on buses; an image without drives has none."""
     rows = drives.drive_rows(mechanism)
     servos = drives.servo_rows(mechanism)
     damiaos = drives.damiao_rows(mechanism)

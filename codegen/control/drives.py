@@ -111,8 +111,8 @@ def watchdog_s(mechanism: Mechanism) -> float:
 
 
 def placed(joint: Joint, drive: Drive) -> bool:
-    """Whether a joint's place is known at power-up. Turns are not kept without power: the drive reads within half a
-    turn of its zero then."""
+    """True if a joint's position is known at power-up. Turns are lost without power: the drive then reads within half a
+    turn of its zero."""
     return max(-joint.limits.lower, joint.limits.upper) < drive.half_turn
 
 

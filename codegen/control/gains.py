@@ -21,7 +21,7 @@ from itertools import count as counting
 import numpy as np
 from numpy.typing import NDArray
 
-from femtorque.codegen.common.remembered import remembered
+from femtorque.codegen.common.memo import remembered
 from femtorque.codegen.control.exponential import exponential
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.mechanism.description import Gains

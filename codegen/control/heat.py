@@ -28,7 +28,7 @@ class Heat:
 
 @dataclass(frozen=True)
 class Rating:
-    """What one part of a drive can carry for good: A at the motor, and its thermal time constant, s."""
+    """Lasting load of one part of a drive: A at the motor, and its thermal time constant, s."""
 
     part: str
     continuous: float

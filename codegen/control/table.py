@@ -57,7 +57,7 @@ def _members(row: Any) -> list[tuple[str, Kind, str]]:
 
 
 def _value(row: Any, name: str) -> Any:
-    """Of a field, without rounding residue."""
+    """Value of a field, without rounding residue."""
     value = getattr(row, name)
     return tidied(value) if isinstance(value, float) else value
 

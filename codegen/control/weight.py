@@ -1,4 +1,4 @@
-"""What gravity asks of the motors of an arm at rest, and so what falls when they let go.
+"""Load of gravity on the motors of an arm at rest, and the joints that fall when the motors let go.
 
 A joint is loaded where, somewhere in its range, its weight is more than its Coulomb friction holds. Of a motor without
 power nothing else is taken for granted: cogging and gears that do not turn back are not in a mechanism file.
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from femtorque.codegen.common.remembered import remembered
+from femtorque.codegen.common.memo import remembered
 from femtorque.codegen.common.vectors import norm
 from femtorque.codegen.control.gains import sample_poses
 from femtorque.codegen.mechanism.description import Mechanism, Safety
@@ -43,7 +43,7 @@ def weights(mechanism: Mechanism) -> Mapping[str, float]:
 
 @remembered
 def heaviest(mechanism: Mechanism) -> Mapping[str, Load]:
-    """The same, and at which of the sampled poses."""
+    """Largest loads over the sampled poses, each with its pose."""
     if not np.any(mechanism.gravity):
         return {j.name: Load(0.0, {}) for j in mechanism.moving if j.actuated}
     modes = [mode.name for mode in mechanism.modes] if has_modes(mechanism) else [""]
@@ -56,7 +56,7 @@ def heaviest(mechanism: Mechanism) -> Mapping[str, Load]:
 
 
 def _heaviest(mechanism: Mechanism) -> dict[str, Load]:
-    """Of one mode."""
+    """Largest loads in one mode."""
     model = Model.of(mechanism)
     assembly = assemble(model)
     poses = sample_poses(model)[:LOOP_POSES if assembly.dependent else None]
@@ -94,7 +94,7 @@ def resolved(mechanism: Mechanism) -> Safety:
 
 
 def _host(found: dict[str, float]) -> str:
-    """What `auto` stands for where these joints would fall."""
+    """Reaction that `auto` means where these joints would fall."""
     return "hold" if found else "coast"
 
 

@@ -1,4 +1,4 @@
-"""What a bit of a CAN bus is made of: quanta of the controller's clock, before and behind the sample point."""
+"""Segments of a CAN bus' bit: quanta of the controller's clock, before and behind the sample point."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class BitTiming:
 
     @property
     def sample_point(self) -> float:
-        """Where a bit is looked at, of its length."""
+        """Sample point, as a share of the bit."""
         return (1 + self.before) / self.quanta
 
 
 def sample_point(bitrate: int) -> float:
-    """Where CiA would have a bit looked at (CiA 301; SocketCAN's default for CAN FD's data phase too)."""
+    """CiA's sample point (CiA 301; SocketCAN's default for CAN FD's data phase too), as a share of the bit."""
     return 0.75 if bitrate > 800_000 else 0.8 if bitrate > 500_000 else 0.875
 
 

@@ -46,7 +46,7 @@ class Load:
         return min(USABLE / self.planned, 1.0 / self.worst)
 
     def share(self, rate: float) -> float:
-        """Of the bus, at `rate` rounds per second, at worst."""
+        """Share of the bus at `rate` rounds per second, at worst."""
         return rate * self.worst
 
 
@@ -62,8 +62,8 @@ def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
 
 
 def servo_load(wire: Wire, ids: Sequence[int]) -> Load:
-    """Of Feetech's servos: all duties in one packet, a question that all answer with their state. The worst is a tick
-    that switches their motors too."""
+    """Load of Feetech's servos on their wire: all duties in one packet, one question answered by all. The worst tick
+    also switches their motors."""
     answers = len(ids) * len(feetech.packet(0, 0, bytes(feetech.STATE)))
     duties = len(feetech.duties(dict.fromkeys(ids, 0.0)))
     always = duties + len(feetech.ask(ids)) + answers

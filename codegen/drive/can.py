@@ -29,7 +29,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Bits:
-    """Of a frame with the pause after it: at the nominal rate, and at that of the data phase."""
+    """Bits of a frame with the pause after it: at the nominal rate, and at the rate of the data phase."""
 
     nominal: int
     data: int = 0
@@ -40,7 +40,7 @@ class Bits:
 
 
 def bits(frame: Frame) -> Bits:
-    """What the frame takes on the wire, stuffed as its contents have it."""
+    """Bits of the frame on the wire, with the stuffing that its contents need."""
     return _fd_bits(frame) if frame.fd else _classic_bits(frame)
 
 

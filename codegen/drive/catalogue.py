@@ -26,7 +26,7 @@ Family = Literal["mini-cheetah", "cubemars", "damiao", "robstride", "feetech"]
 
 @dataclass(frozen=True)
 class Servo:
-    """What is behind a servo that turns with an open-loop duty: a brushed motor, its gear, an encoder of one turn.
+    """Inside of a servo that turns with an open-loop duty: a brushed motor, its gear, an encoder of one turn.
 
     model: as its register tells it. volts: nominal. R ohm, K N m/A and rotor kg m^2 (inertia) at the motor; gear: its
     turns per turn of the output. viscous N m s/rad, coulomb N m: friction at the output, as it was measured.
@@ -65,7 +65,7 @@ class DriveType:
     servo: Servo | None = None
 
     def behind(self, gear: float) -> DriveType:
-        """The same at a joint that makes one turn while the output makes `gear` turns."""
+        """Type of the same drive at a joint that makes one turn while the output makes `gear` turns."""
         servo = self.servo and replace(self.servo, gear=self.servo.gear * gear, coulomb=self.servo.coulomb * gear,
                                        viscous=self.servo.viscous * square(gear))
         return replace(self, position=self.position / gear, velocity=self.velocity / gear, torque=self.torque * gear,

@@ -34,7 +34,7 @@ REGISTERS = {r.name: r for r in (
 
 
 def firmware_text(word: int) -> str:
-    """Of sw_ver, as a mechanism file has it; empty of nothing."""
+    """Firmware in the register sw_ver, as a mechanism file has it; empty for 0."""
     return str(word) if word else ""
 
 

@@ -30,7 +30,7 @@ def packet(id: int, instruction: int, parameters: bytes = b"") -> bytes:
 
 @dataclass(frozen=True)
 class Status:
-    """What a servo answers: its error bits and the bytes asked for."""
+    """Answer of a servo: its error bits and the bytes asked for."""
 
     id: int
     error: int
@@ -77,7 +77,7 @@ def settings(values: Mapping[int, int], register: int, size: int) -> bytes:
 
 @dataclass(frozen=True)
 class Register:
-    """What a servo tells of itself once; size: bytes."""
+    """Register that a servo reports once; size: bytes."""
 
     name: str
     number: int
@@ -104,7 +104,7 @@ ERRORS = ("voltage", "encoder", "over temperature", "over current", "angle", "ov
 
 
 def firmware_word(version: str) -> int:
-    """Of "3.10", as registers 0 and 1 hold it; 0 of nothing."""
+    """Word of registers 0 and 1 for a version such as "3.10"; 0 for none."""
     major, _, minor = version.partition(".")
     return int(major) | int(minor) << 8 if version else 0
 

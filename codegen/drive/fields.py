@@ -26,7 +26,7 @@ class Range:
 
     @property
     def step(self) -> float:
-        """What one count is worth."""
+        """Value of one count."""
         return (self.high - self.low) / self.top
 
     def encode(self, value: float) -> int:

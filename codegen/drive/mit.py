@@ -36,7 +36,7 @@ ERRORS: Mapping[str, Mapping[int, str]] = {
 
 @dataclass(frozen=True)
 class Target:
-    """What a drive is asked for, at its output: rad, rad/s, N m/rad, N m s/rad, N m."""
+    """Target of a drive, at its output: rad, rad/s, N m/rad, N m s/rad, N m."""
 
     position: float = 0.0
     velocity: float = 0.0
@@ -47,7 +47,7 @@ class Target:
 
 @dataclass(frozen=True)
 class State:
-    """What a drive says of itself: rad, rad/s, N m, °C where it tells, a fault's name or none."""
+    """State that a drive reports: rad, rad/s, N m, °C where it has a sensor, a fault's name or none."""
 
     id: int
     position: float

@@ -94,7 +94,7 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
 
 def _driving(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]],
              brake: BrakeOutput | None) -> dict[str, Any]:
-    """What drives the motors, what keeps them safe, and what the board measures of itself."""
+    """Context of the templates for outputs, safety and the board's own measurements."""
     assert board.outputs is not None
     chip, outputs = board.chip, board.outputs
     pwm = output_timers(mechanism, board, joints)
@@ -197,8 +197,8 @@ def _cutoff(mechanism: Mechanism, board: Board) -> CutoffOutput | None:
 
 def _served_uses(board: Board, joints: list[tuple[Joint, Channel | None]], outputs: set[str],
                  buses: set[str]) -> list[Use]:
-    """What this image uses of the board, the joints' in their order, with their names. outputs: of brakes, of the
-    servos' supply, where the arm has such."""
+    """The image's uses of the board, those of joints in their order and with their names. outputs: pins of brakes and
+    of the servos' supply, where the arm has them."""
     unused = tuple(f"{kind}.{name}." for kind, there in (("can", board.can), ("half_duplex", board.half_duplex))
                    for name in there if name not in buses)
     found = [use for use in uses(board) if not (unused and use.key.startswith(unused))]
@@ -228,7 +228,7 @@ def _pin(board: Board, use: Use) -> str:
 
 
 def _held_low(used: list[Use]) -> list[Use]:
-    """Of these the link's, and as plain outputs all that could move something."""
+    """Uses in a held board: those of the link, and as plain outputs all pins that could move something."""
     return [use if use.key.startswith("link.") else
             replace(use, mode="output", signal="", label=use.label.removesuffix(": held low") + ": held low")
             for use in used if use.moves or use.key.startswith("link.")]

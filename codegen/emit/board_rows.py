@@ -25,12 +25,12 @@ def place(chip: Chip, pin: str) -> dict[str, int]:
 
 
 def at(chip: Chip, pin: str) -> str:
-    """The same as arguments."""
+    """Arguments of a macro for a pin."""
     return "{port}, {pin}".format(**place(chip, pin))
 
 
 def encoders(chip: Chip, joints: Served) -> str:
-    """Of joints without one: 0."""
+    """Rows of the joints' encoders; 0 for a joint without one."""
     ranges = {32: "0xFFFFFFFFu", 16: "0xFFFFu"}
     return table(f"FT_ENCODER({c.encoder.timer}, {ranges[chip.timers[c.encoder.timer].bits]}) /* {joint.name} */" if c
                  else f"FT_ENCODER(0, 0) /* {joint.name} */" for joint, c in joints)
@@ -75,7 +75,7 @@ def celsius(degrees: Sequence[float]) -> str:
 
 
 def buses(wired: Iterable[Wired]) -> str:
-    """Of classic CAN the data phase is 0."""
+    """Rows of buses. The data phase of classic CAN is 0."""
     rows = [(w, (w.nominal, w.data or BitTiming(0, 0, 0, 0))) for w in wired]
     return table("FT_BUS({}, {}) /* {} */".format(
         w.pins.controller, ", ".join(f"{n}u" for t in both for n in (t.prescaler, t.before, t.behind, t.jump)),

@@ -63,7 +63,7 @@ def digest(mechanism: Mechanism, emitted: dict[str, str], compiler: str | None =
 
 
 def on_board(board: Board, pil: bool) -> str:
-    """What an image calls its board."""
+    """Name of the board in an image."""
     return board.name + ("-pil" if pil else "")
 
 

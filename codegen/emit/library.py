@@ -63,7 +63,7 @@ def _platformio(name: object, version: str, mechanism: Mechanism, instant: bool)
 
 
 def _row(joint: Joint) -> dict[str, object]:
-    """What the examples know of a joint: where it starts, how far it moves, and its motor, zero where there is none."""
+    """A joint in the examples: its start, its range, and its motor, zero where there is none."""
     slides, motor = joint.type == "prismatic", joint.motor
     low, high = joint.limits.lower - joint.start, joint.limits.upper - joint.start
     room = max(high, -low)

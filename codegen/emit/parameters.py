@@ -34,7 +34,7 @@ GRAVITY, LOOPS, METHOD = "gravity", "loops", "method"
 
 
 def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """Of every link that moves, by name, (name, value, unit, origin, number) rows. Modes: model of one of them."""
+    """Rows (name, value, unit, origin, number) of every link that moves, by its name. Modes: model of one of them."""
     if model.mechanism.flexible:
         step = FlexibleStep(model)
         return dict(zip((piece.name for piece in step.tree.pieces), of_pieces(step), strict=True))
@@ -44,7 +44,7 @@ def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
 
 
 def at_an_instant(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """The same of ft_rnea and ft_gravity, which flexible links do not have."""
+    """Rows of ft_rnea and ft_gravity, which flexible links do not have."""
     if model.mechanism.flexible:
         return {}
     both = [made_of(instant_of(model, form, _shared(model))) for form in (InstantTorque, InstantWeight)]
@@ -52,7 +52,7 @@ def at_an_instant(model: Model) -> dict[str, tuple[Parameter, ...]]:
 
 
 def beside(model: Model) -> dict[str, tuple[Parameter, ...]]:
-    """What else the numbers of the C are made of, by the link or part of the mechanism that it belongs to."""
+    """Other origins of numbers in the C, by the link or part of the mechanism to which they belong."""
     if model.mechanism.flexible:
         return _of_beams(FlexibleStep(model))
     found = _of_frames(model)
@@ -106,7 +106,7 @@ def _of_frames(model: Model) -> dict[str, tuple[Parameter, ...]]:
 
 
 def _of_loops(model: Model) -> Iterable[Parameter]:
-    """Of the closure, whose lengths are in units of the mechanism's size, and of how it is followed."""
+    """Rows of the loops' closure, whose lengths are in units of the mechanism's size, and of how it is followed."""
     assembly = assemble(model)
     size = assembly.length
     yield Parameter("1/size", 1.0 / size, "1/m", (LOOPS,), 1.0 / size)

@@ -30,7 +30,7 @@ WHAT = {
 
 
 def what(name: str, model: Model) -> str:
-    """What a file holds; those of one of several modes have its number in their names."""
+    """Describe a file in a line; files of one of several modes have its number in their names."""
     for number, mode in enumerate(model.mechanism.modes):
         if (rest := name.removeprefix(f"ft_m{number}_")) != name:
             return f"{WHAT['ft_' + rest]}, mode {mode.name}"
@@ -62,7 +62,7 @@ def render(model: Model, files: list[str], library: bool = False) -> dict[str, s
 
 
 def _instant(model: Model) -> dict[str, object] | None:
-    """What the README says of ft_rnea; None where it is not there."""
+    """The README's words on ft_rnea; None where it is not emitted."""
     mechanism = model.mechanism
     if mechanism.flexible:
         return None

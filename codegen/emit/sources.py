@@ -109,6 +109,6 @@ def _alone(mechanism: Mechanism, version: str | None) -> dict[str, str]:
 
 
 def _made(folder: Path) -> set[Path]:
-    """What `generate` has written there."""
+    """Files that `generate` wrote there earlier."""
     return {path for path in folder.glob("ft_*.[ch]")
             if path.is_file() and library.MADE in path.read_text(encoding="utf-8")}

@@ -130,7 +130,7 @@ HEADERS = ("ft_model.h", "ft_trig.h")
 
 
 def headers(model: Model) -> dict[str, str]:
-    """Of the emitted files those that say nothing of the step itself."""
+    """The emitted files that do not depend on the step itself."""
     files = rendered(model, plain_step(model, model.scheme), "tree" if model.mechanism.constrained else "step")
     return {name: files[name] for name in HEADERS}
 

@@ -1,1 +1,1 @@
-"""What a mechanism file says: description, keys, reader, URDF."""
+"""Mechanism files: description, keys, reader, URDF."""

@@ -88,8 +88,8 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
 
 
 def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Motor:
-    """What a servo has inside: as the file says (`own`), or the catalogue, behind the gear between it and the joint.
-    Its driver and its direction are the servo's."""
+    """Motor inside a servo: the file's (`own`), or the catalogue's behind the gear between it and the joint. Its driver
+    and its direction are the servo's."""
     kind = drive.at_joint.servo
     assert kind is not None
     if own is None:
@@ -190,7 +190,7 @@ def _behind(gear: float) -> str:
 
 
 def _check_ranges(t: JointTable, own: DriveType, gear: float, limits: Limits, pd: str, fail: Fail) -> None:
-    """What the joint is asked for must fit the fields of the drive's frames."""
+    """Refuse ranges of a joint that do not fit the fields of the drive's frames."""
     joint, kind, name = f"joint.{t.name}", own.behind(gear), own.name + _behind(gear)
     if kind.position > MOST_PLACE:
         fail(f"{joint}.drive.position", own.position, f"{name} is more than a hundred turns of the joint",
@@ -227,6 +227,6 @@ def check_shared(joints: Sequence[Joint], fail: Fail) -> None:
 
 
 def _shares(joint: Joint, id: int) -> bool:
-    """Whether its reply may have the id that others' have."""
+    """True if its reply may have the same id as another one's."""
     d = joint.drive
     return d is not None and d.type.family == "mini-cheetah" and d.reply == id != d.id

@@ -106,7 +106,7 @@ class Drive:
 
     @property
     def at_joint(self) -> DriveType:
-        """What it can tell, be told and give, in the joint's angle and torque."""
+        """Ranges of the drive in the joint's angle and torque."""
         return self.type.behind(self.gear)
 
     @property
@@ -239,7 +239,7 @@ class Joint:
 
     @property
     def elastic(self) -> bool:
-        """Whether, in a tree, nothing but a spring holds it: it bends as a flexible link does."""
+        """True if, in a tree, a spring alone holds the joint: it bends as a flexible link does."""
         return not self.actuated and self.mimic is None and (self.stiffness > 0.0 or self.c_mot > 0.0)
 
 
@@ -314,7 +314,7 @@ class Cutoff:
 
 @dataclass(frozen=True)
 class Safety:
-    """What is done about each class of faults (femtorque.codegen.wire.messages.FAULT_CLASSES), and bounds.
+    """Reactions to the classes of faults (femtorque.codegen.wire.messages.FAULT_CLASSES), and bounds.
 
     host: auto is hold where gravity loads a joint, else coast (femtorque.codegen.control.weight).
     stuck_s: how long a joint may be given all it can have without a count. temperature_max: deg C. gain_overlay:
@@ -386,7 +386,7 @@ class Mechanism:
 
     @property
     def constrained(self) -> bool:
-        """Whether some joints follow from others: by closed loops, or as they mimic them."""
+        """True if some joints follow from others: by closed loops, or by mimicking them."""
         return bool(self.loops) or any(joint.mimic for joint in self.moving)
 
     @property
@@ -418,7 +418,7 @@ class Mechanism:
 
     @property
     def flexible(self) -> bool:
-        """Whether it has flexible links, or joints that nothing but a spring holds."""
+        """True if it has flexible links, or joints that a spring alone holds."""
         springs = not self.constrained and any(joint.elastic for joint in self.moving)
         return springs or any(link.beam is not None for link in self.links)
 

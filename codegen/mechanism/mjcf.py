@@ -101,7 +101,7 @@ def _inertial(body: ET.Element, mass: float, com: ArrayLike, inertia: ArrayLike)
 
 
 def _ends(mechanism: Mechanism, link: Link) -> Sequence[np.ndarray]:
-    """Where a link's capsules lead to: its joints; of a last link twice as far as its centre of gravity."""
+    """Ends of a link's capsules: its joints; for a last link twice as far as its centre of gravity."""
     ends = [joint.xyz for joint in mechanism.joints if joint.parent == link.name and joint.type != "fixed"]
     ends += [end.xyz for loop in mechanism.loops for end in (loop.a, loop.b) if end.link == link.name]
     return ends or [2.0 * link.com]

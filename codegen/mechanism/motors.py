@@ -105,7 +105,7 @@ def fitting(effort: float, velocity: float, volts: float) -> Sold | None:
 
 
 def words(effort: float, velocity: float, volts: float) -> str:
-    """What the catalogue has for a joint, for a hint."""
+    """Hint with motors of the catalogue that suit a joint."""
     found = fitting(effort, velocity, volts)
     if found is not None:
         return f"{found.name} of `femtorque motors` gives {effort:.3g} N m and {velocity:.3g} rad/s"

@@ -11,7 +11,7 @@ from femtorque.codegen.mechanism.description import Mechanism
 
 
 class Fail(Protocol):
-    """What raises BadInput about a key of the file that is being read."""
+    """Function that raises BadInput about a key of the file being read."""
 
     def __call__(self, key: str, value: object, rule: str, hint: str = "") -> NoReturn: ...
 

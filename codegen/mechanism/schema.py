@@ -122,7 +122,7 @@ class CutoffTable(Table):
 
 
 class SafetyTable(Table):
-    """What is done about faults, and how fast by-hand modes may be."""
+    """Reactions to faults, and limits of velocity for modes by hand."""
 
     computing: Literal["coast", "brake"] = key(
         "reaction to faults of this class, see [faults](faults.md)", Safety.computing)

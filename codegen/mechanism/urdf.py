@@ -77,7 +77,7 @@ def read(path: Path, locked: Collection[str] = ()) -> Tables:
 
 
 def names_here(links: Sequence[str], root: str) -> dict[str, str]:
-    """What the links of a document are called in a mechanism, where 'base' is the ground."""
+    """Names of a document's links in a mechanism, where 'base' is the ground."""
     names = {name: name for name in links}
     if BASE in names and root != BASE:
         names[BASE] = next(n for n in ("base_frame", "base_frame_", "base_frame__") if n not in names)
@@ -85,7 +85,7 @@ def names_here(links: Sequence[str], root: str) -> dict[str, str]:
 
 
 def links_here(path: Path) -> dict[str, str]:
-    """The same of a file that has been read before."""
+    """Names of links, as in names_here, of a file that was read before."""
     document = _parse(path)
     return names_here([str(link.get("name")) for link in document.findall("link")], _root(path, document))
 

@@ -44,7 +44,7 @@ class Element:
 
     @property
     def r1(self) -> float:
-        """Where the equivalent springs are (Eq. 1)."""
+        """Place of the equivalent springs (Eq. 1)."""
         return -self.s1
 
 
@@ -125,7 +125,7 @@ def element_axes(along: Vector) -> Array:
 
 @dataclass(frozen=True)
 class Springs:
-    """What C_mot and `stiffness` leave for the motor to overcome: tau = stiffness (q - rest). (n,) N m/rad or N/m."""
+    """Springs that C_mot and `stiffness` leave to the motor: tau = stiffness (q - rest). (n,) N m/rad or N/m."""
 
     stiffness: Array
     rest: Array

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.elementary import sin_cos
-from femtorque.codegen.common.remembered import remembered
+from femtorque.codegen.common.memo import remembered
 from femtorque.codegen.common.vectors import product
 from femtorque.codegen.mechanism.description import BASE, Joint, Matrix, Mechanism, Vector
 from femtorque.codegen.model.torsion import with_torsion
@@ -99,7 +99,7 @@ def rotation_axis(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:
 
 
 def turned(axis: ArrayLike, sine: ArrayLike, cosine: ArrayLike) -> NDArray[np.float64]:
-    """The same by angles of these sines and cosines (...)."""
+    """Rotation about an axis, from sines and cosines (...) of the angles."""
     k, k2 = _skew_and_square(np.asarray(axis, float).tobytes())
     s, c = (np.asarray(x)[..., None, None] for x in (sine, cosine))
     return np.eye(3) + s * k + (1.0 - c) * k2
@@ -146,7 +146,7 @@ def placed_links(mechanism: Mechanism) -> dict[str, tuple[int, Matrix, Vector]]:
 
 def _place(mechanism: Mechanism) -> tuple[
         dict[str, tuple[int, Matrix, Vector]], dict[int, tuple[int, Matrix, Vector, Joint]]]:
-    """Where the links are, and where the moving joints are: parent body, R0, p0, joint."""
+    """Place the links, and the moving joints: parent body, R0, p0, joint."""
     moving = {j.name: i for i, j in enumerate(mechanism.moving)}
     place: dict[str, tuple[int, Matrix, Vector]] = {BASE: (GROUND, np.eye(3), np.zeros(3))}
     joint_at: dict[int, tuple[int, Matrix, Vector, Joint]] = {}

@@ -85,8 +85,8 @@ class FlexibleTree:
         return tuple(i for i, piece in enumerate(self.pieces) if piece.link is not None)
 
     def twists(self, i: int) -> bool:
-        """Whether the tip of a flexible link, piece i, has to be turned about its own axis too: it bends both ways, and
-        not all that it carries is alike on all sides of the axis."""
+        """True if the tip of a flexible link, piece i, has to be turned about the link's axis too: the link bends both
+        ways, and its load is not alike on all sides of the axis."""
         piece = self.pieces[i]
         if len(piece.tip.planes) < 2 or any(other.parent == i for other in self.pieces):
             return len(piece.tip.planes) == 2
@@ -96,8 +96,7 @@ class FlexibleTree:
         return bool(max(beside, abs(xy), abs(xz), abs(yz), abs(yy - zz)) > SAME * scale)
 
     def stiff_beyond(self, i: int) -> bool:
-        """Whether nothing that bends or springs lets what the tip of a flexible link carries give way along the link:
-        its torsion does not."""
+        """True if nothing beyond the tip of a flexible link bends or springs along the link; torsion does not."""
         def stiff(piece: Piece) -> bool:
             around = abs(float(product(piece.R0, piece.axis)[0])) > 1.0 - SAME and not piece.prismatic
             return piece.link is None and (piece.joint not in self.springs or piece.parent == i and around)

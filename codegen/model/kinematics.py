@@ -121,7 +121,7 @@ def velocities(model: Model, at: Pose, arms: Levers, qd: Array) -> tuple[Array, 
 
 
 def offsets(model: Model) -> tuple[slice, ...]:
-    """Where each link's block lies in {P}."""
+    """Slices of the links' blocks in {P}."""
     sizes = [6 + 3 * len(body.children) for body in model.bodies]
     ends = np.cumsum(sizes)
     return tuple(slice(int(end - size), int(end)) for size, end in zip(sizes, ends, strict=True))
@@ -203,7 +203,7 @@ def joint_torque_matrix(model: Model, R: Array, arms: Levers) -> Array:
 
 
 def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
-    """The same torques by one pass from the tips to the base, in global axes: what the chip can afford.
+    """Joint torques by one pass from the tips to the base, in global axes, as on the chip.
 
     N_i = Phi_i + c_i x F_i + sum over children (N_k + l_k x S_k),  S_i = F_i + sum over children S_k.
     R (..., n, 3, 3), F and Phi (..., n, 3), torques (..., n).

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.factors import basis, distances, least_squares, rank, solve
-from femtorque.codegen.common.remembered import remembered
+from femtorque.codegen.common.memo import remembered
 from femtorque.codegen.common.vectors import norm, product
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
@@ -49,7 +49,7 @@ PACE = 0.05  # rad or m: the farthest an independent joint goes between two pose
 
 @dataclass(frozen=True)
 class Assembly:
-    """What the loops and mimic joints make of a model.
+    """Constraints of loops and mimic joints on a model.
 
     kept, dropped: numbers (`Equations.rows`) of the equations that count, and of those that others contain; start
     (n,): the closed pose found from the joints' `start`; names of joints as indices into the model's bodies, all in
@@ -82,7 +82,7 @@ class Assembly:
 
     @property
     def bound(self) -> bool:
-        """Whether anything binds the joints."""
+        """True if anything constrains the joints."""
         return bool(self.equations.rows)
 
     def row_name(self, row: tuple[int, int]) -> str:
@@ -97,7 +97,7 @@ class Assembly:
         return self._kept(self.equations.residual(q), -1)
 
     def bias(self, q: ArrayLike, velocities: ArrayLike) -> Array:
-        """Of `residual`: dJ_c/dt qd (..., m) at positions and velocities (..., n) of all joints; see `bias`."""
+        """Bias of `residual`: dJ_c/dt qd (..., m) at positions and velocities (..., n) of all joints."""
         q, velocities = np.asarray(q, float), np.asarray(velocities, float)
         return self._kept(self.equations.bias(q, velocities), -1)
 
@@ -115,7 +115,7 @@ class Assembly:
 
     @cached_property
     def _places(self) -> list[int]:
-        """Of the kept equations among all."""
+        """Numbers of the kept equations among all."""
         return [self.equations.rows.index(row) for row in self.kept]
 
     def velocity_matrix(self, q: ArrayLike) -> Array:
@@ -203,7 +203,7 @@ class Assembly:
         return full
 
     def _singular(self, target: Array, q: Array) -> Refused:
-        """Of a way to independent joints at `target` that is followed as far as pose q (n,)."""
+        """Refusal of a path to independent joints at `target` that could be followed as far as pose q (n,)."""
         free, step = list(self.independent), target - q[list(self.independent)]
         for _ in range(HALVINGS):
             step = 0.5 * step
@@ -223,7 +223,7 @@ class Assembly:
         return x
 
     def _closed_at(self, q: Array, target: Array) -> Array | None:
-        """The same; None where it is singular or none."""
+        """Closed pose with independent joints at `target`, from q; None where the pose is singular or there is none."""
         free, bound = list(self.independent), list(self.dependent)
         x = q.copy()
         x[free] = target
@@ -284,7 +284,7 @@ class Assembly:
 
     # ---- the force that keeps them closed
     def weights(self) -> Array:
-        """What a torque of each actuated joint costs when it is shared: 1 / effort^2, or all the same."""
+        """Cost of a torque at each actuated joint when torques are shared: 1 / effort^2, or all equal."""
         effort = np.array([self.model.bodies[i].joint.limits.effort for i in self.actuated])
         return 1.0 / effort**2 if np.all(np.isfinite(effort)) else np.ones(len(effort))
 

@@ -272,7 +272,7 @@ class Equations:
         return f"{self._follower(row).joint.name}.mimic"
 
     def is_angle(self, row: tuple[int, int]) -> bool:
-        """Whether it is in rad (or a sine), not in m."""
+        """True if the entry is in rad (or a sine), not in m."""
         if row[0] < len(self.cuts):
             return "." in self.cuts[row[0]].rows[row[1]]
         return not self._follower(row).prismatic

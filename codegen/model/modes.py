@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.elementary import arctan2
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.remembered import remembered
+from femtorque.codegen.common.memo import remembered
 from femtorque.codegen.common.vectors import norm, product
 from femtorque.codegen.mechanism.description import BASE, Joint, Link, Mechanism
 from femtorque.codegen.model.bodies import Model, beyond, rotation_rpy
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 def has_modes(mechanism: Mechanism) -> bool:
-    """Whether there is anything to switch."""
+    """True if there is more than one mode."""
     return len(mechanism.modes) > 1
 
 

@@ -1,4 +1,4 @@
-"""What is known at every time: motions and forces."""
+"""Functions of time: motions and forces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 
 class Timed(Protocol):
-    """What is known at every time with its first two derivatives: a motion, or a force."""
+    """Function of time with its first two derivatives: a motion, or a force."""
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
         """Value, velocity, acceleration, each (..., n), at times t (...) s; of a motion rad or m, per s, per s^2."""

@@ -1,4 +1,4 @@
-"""What can be written in a mechanism file and be emitted: all else is refused by name."""
+"""Limits of what can be emitted: every other mechanism is refused by name."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ SHARE = 1.0 / 3.0  # of a bar's inertia that a linear element has at its end
 
 
 def with_torsion(mechanism: Mechanism) -> Mechanism:
-    """The same with the torsion of links that have a `GJ` as joints "<link>'s torsion"."""
+    """Copy of the mechanism with the torsion of links that have a `GJ` as joints "<link>'s torsion"."""
     links: list[Link] = []
     joints, payloads = list(mechanism.joints), list(mechanism.payloads)
     for link in mechanism.links:

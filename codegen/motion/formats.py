@@ -176,7 +176,7 @@ def _decoded(factory: Any, channel: Any, schema: Any, data: bytes) -> Any:
 
 
 def _recorded(measured: list[Any], desired: list[Any], status: list[Any]) -> Rows:
-    """Of a log that a crash has cut off as many samples as are whole."""
+    """Rows of a log; of a log cut off by a crash, its whole samples."""
     count = min(len(measured), len(desired), len(status))
     stamps = [m.header.stamp for m in measured[:count]]
     t = np.array([stamp.sec + 1e-9 * stamp.nanosec for stamp in stamps])

@@ -45,8 +45,8 @@ def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
 
 
 def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
-    """The same of the independent joints about the start, as far as the loops stay well away from singular poses and
-    no other joint has more velocity or acceleration than TRAVEL or SLIDE takes.
+    """Random motion of the independent joints about the start, as far as the loops stay well away from singular poses
+    and no other joint has more velocity or acceleration than TRAVEL or SLIDE takes.
 
     Raises Refused where they are not even at the start.
     """
@@ -79,7 +79,7 @@ def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Tra
 
 
 def _calm(model: Model, q: NDArray[np.float64]) -> bool:
-    """Whether no joint of a motion (N, n) of DURATION has more velocity or acceleration than one over TRAVEL or
+    """True if no joint of a motion (N, n) of DURATION has more velocity or acceleration than one over TRAVEL or
     SLIDE."""
     travel = np.array([SLIDE if b.prismatic else TRAVEL for b in model.bodies])
     velocity, change = (np.diff(q, k, axis=0) * ((len(q) - 1) / DURATION) ** k for k in (1, 2))
@@ -88,7 +88,7 @@ def _calm(model: Model, q: NDArray[np.float64]) -> bool:
 
 
 def _range(joint: Joint) -> tuple[float, float]:
-    """Where a joint may be, rad or m; where the file does not say, one turn or half a metre about its start.
+    """Range of a joint, rad or m; without limits in the file one turn or half a metre about its start.
 
     One with a spring stays within half a turn of zero: the chip knows no whole turns, and a spring must.
     """

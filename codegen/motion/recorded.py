@@ -30,7 +30,7 @@ SPARE = 1.02  # slower than the limits ask for, as they hold between the rows to
 
 @dataclass(frozen=True)
 class Recording:
-    """What a log says: t (S,) s; measured, desired (S, J) rad or m; states, a name a sample."""
+    """Content of a log: t (S,) s; measured, desired (S, J) rad or m; states, a name for each sample."""
 
     t: Array
     measured: Array

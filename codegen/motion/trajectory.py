@@ -76,7 +76,7 @@ class Trajectory:
                                modes, force)
 
     def faster(self, factor: float) -> Trajectory:
-        """The same path, played `factor` times as fast."""
+        """This path, played `factor` times as fast."""
         return replace(self, times=self.times / factor, velocities=self.velocities * factor,
                        accelerations=self.accelerations * factor**2,
                        modes=tuple((t / factor, name) for t, name in self.modes))
@@ -88,12 +88,12 @@ class Trajectory:
 
     @property
     def starts_at_rest(self) -> bool:
-        """Whether no joint moves at the first row."""
+        """True if no joint moves at the first row."""
         return bool(np.all(np.abs(self.velocities[0]) <= REST_VELOCITY))
 
     @property
     def ends_at_rest(self) -> bool:
-        """Whether no joint moves at the last row."""
+        """True if no joint moves at the last row."""
         return bool(np.all(np.abs(self.velocities[-1]) <= REST_VELOCITY))
 
     def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
@@ -151,7 +151,7 @@ def _held(where: NDArray[np.bool_], position: Array, q: Array, qd: Array, qdd: A
 
 @dataclass(frozen=True)
 class Knots:
-    """What the wire carries: position (N, J) int64 in wire units, velocity and acceleration (N, J) float32 in SI.
+    """Knots on the wire: position (N, J) int64 in wire units, velocity and acceleration (N, J) float32 in SI.
 
     mode (N,): number of the mode that holds from each knot on; None: of mechanisms without any, or in the first.
     """

@@ -41,7 +41,7 @@ EX, EY, EZ = np.eye(3)
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each flexible link's planes lie in the vectors: modes[i][plane] and tips[i][plane] of the piece i at its
+    """Places of the flexible links' planes in the vectors: modes[i][plane] and tips[i][plane] of the piece i at its
     tip.
 
     At the tip, two coordinates per plane: deflection and slope.
@@ -79,7 +79,7 @@ class ModalMotion:
 
 @dataclass(frozen=True)
 class Forces:
-    """What a motion needs of generalised forces, stiffness and damping left out.
+    """Generalised forces of a motion, without stiffness and damping.
 
     joints (..., n); modes (..., N): of the links and all that they carry.
     """
@@ -203,9 +203,9 @@ class Dynamics:
         return Walk(moving, roots, tips, pushed, found, beside @ self.phi)
 
     def drawn(self, x: ModalMotion, weight: Array | float = 1.0) -> Forces:
-        """What is to be added because bent links keep their length (THEORY.md section 8): on the modes, of first order
-        in the deflections, the tension that the straight link has; on the joints, of second order, that the link and
-        what it carries are drawn towards its root."""
+        """Forces that are added because bent links keep their length (THEORY.md section 8): on the modes, of first
+        order in the deflections, the tension of the straight link; on the joints, of second order, the pull of the link
+        and its load towards its root."""
         walk, straight, pieces = self._walk(x, weight), self._walk(self._straight(x), weight), self.tree.pieces
         found = Forces(np.zeros_like(walk.found.joints), np.zeros_like(walk.found.modes))
         still = np.zeros((*found.joints.shape[:-1], 3))

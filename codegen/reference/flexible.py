@@ -52,14 +52,14 @@ class Bent:
 
 
 def bending(model: Model, motion: Motion, ticks: int) -> list[Bent]:
-    """Of every flexible link and of every joint that turns on a spring, in the first ticks of a motion from rest."""
+    """Bending of every flexible link and of every joint on a spring, in the first ticks of a motion from rest."""
     step, z = marched(model, motion, ticks)
     count = len(step.springs)
     return bends(step, np.hstack([z[:, :count] - step.rest[:count], z[:, count:]]))
 
 
 def bends(step: Flexible, z: Array) -> list[Bent]:
-    """The same of z (T, Z), stretches of springs from their rest, then modes, from the middle of the tick before the
+    """Bending at z (T, Z), stretches of springs from their rest, then modes, from the middle of the tick before the
     motion on."""
     model, count = step.model, len(step.springs)
     joints = model.mechanism.moving

@@ -59,7 +59,7 @@ def _alone(mechanism: Mechanism, mode: str | None) -> Mechanism:
 
 
 def _rows(mechanism: Mechanism, *given: ArrayLike) -> tuple[list[Array], tuple[int, ...]]:
-    """What is given as rows (N, J), and the shape that it has together."""
+    """Arguments as rows (N, J), and their common shape."""
     joints = [joint.name for joint in mechanism.streamed]
     arrays = [np.asarray(x, float) for x in given]
     for name, x in zip("qva", arrays, strict=False):

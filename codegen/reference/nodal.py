@@ -119,5 +119,5 @@ class Nodal:
 
 
 def _summed(forces: Array) -> Array:
-    """What {P} <- {P} + {dp} makes of nodal forces (N, n, 3), tick after tick."""
+    """Sum {P} <- {P} + {dp} of nodal forces (N, n, 3), tick after tick."""
     return np.cumsum(np.concatenate([forces[:1], np.diff(forces, axis=0)]), axis=0)

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 def version() -> str | None:
-    """Of the Pinocchio that is installed (PyPI package `pin`); None if there is none."""
+    """Version of the installed Pinocchio (PyPI package `pin`); None if there is none."""
     if find_spec("pinocchio") is None:
         return None
     import pinocchio  # noqa: PLC0415 (not everyone has it)

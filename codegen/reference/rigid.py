@@ -51,7 +51,7 @@ def matrix_form(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> A
 
 
 def recursion(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> Array:
-    """The same by one pass from the tips to the base."""
+    """Joint torques by one pass from the tips to the base."""
     return joint_torque(model, R, arms, F, Phi)
 
 
@@ -142,8 +142,8 @@ class NodalState:
 
 
 def accelerations(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> NodalState:
-    """What the nodes do at positions, velocities and accelerations q, qd, qdd (..., n) of the joints. A motion in
-    increments starts from it, with the {P}_0 that increments alone never create (and the paper leaves out).
+    """Accelerations of the nodes at positions, velocities and accelerations q, qd, qdd (..., n) of the joints. A motion
+    in increments starts from them, with the {P}_0 that increments alone never create (and the paper leaves out).
 
     F_i = m_i (a_i - g), Phi_i = R_i (J_i alpha_i + w_i x J_i w_i).
     """

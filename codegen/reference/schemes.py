@@ -54,7 +54,7 @@ def exact(model: Model, motion: Motion, t: ArrayLike) -> Array:
 
 
 def _near(model: Model, motion: Motion) -> dict[str, float] | None:
-    """Where a mode's loops are closed from: the positions at which a motion enters it."""
+    """Pose from which a mode's loops are closed: the positions at which a motion enters the mode."""
     if not isinstance(motion, Later):
         return None
     q = np.asarray(motion.at(np.array([0.0]))[0], float)[0]
@@ -86,7 +86,7 @@ def _through_modes(model: Model, motion: Motion, ticks: int,
 
 def of_streamed(model: Model, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike,
                 near: dict[str, float] | None = None) -> Array:
-    """The same of rigid links, from positions, velocities and accelerations (N, J) along a motion."""
+    """Torques of rigid links from positions, velocities and accelerations (N, J) along a motion."""
     if not model.mechanism.constrained:
         return newton_euler(model, q, qd, qdd)
     assembly = assemble(model, near)

@@ -42,7 +42,7 @@ class Wrench:
 
 
 def torque(model: Model, q: ArrayLike, wrench: Wrench, convert: Conversion = recursion) -> NDArray[np.float64]:
-    """What it adds to the joint torques (..., n) at positions q (..., n): as a load on a node of {P}, Eqs 5-15.
+    """Torques (..., n) that a wrench adds at positions q (..., n): a load on a node of {P}, Eqs 5-15.
 
     Raises BadInput for a link that there is not, or that does not move.
     """

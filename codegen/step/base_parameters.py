@@ -42,7 +42,7 @@ HEAVIEST = 2.0
 
 @dataclass(frozen=True)
 class Choice:
-    """What is free for one joint; step/search.py takes what costs least."""
+    """Free choices for one joint; step/search.py takes the cheapest."""
 
     origin: str = "parent"  # foot of the common normal with the "parent" or the "child" axis, or as "given"
     mass: str = "own"  # what the shift of mu makes zero: the body's "own" mass, or its "parent"'s first moment along x
@@ -95,8 +95,8 @@ class Tree:
 
 @dataclass(frozen=True)
 class Scales:
-    """What a step multiplies a body's base parameters by: mass, moment (3,), inertia (3, 3), its offset, the stiffness
-    of its joint, and gravity where it hangs on the ground.
+    """Factors of a body's base parameters in a step: mass, moment (3,), inertia (3, 3), its offset, the stiffness of
+    its joint, and gravity for a body on the ground.
 
     hung: mass, kg, and moment, kg m, of the body with all that it carries, where gravity is taken by these, and what
     they are multiplied by (4,).

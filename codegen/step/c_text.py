@@ -45,9 +45,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Names:
-    """What C calls the places of a graph. structs: where arrays are members of one, results: where all results are;
-    units: of positions, a joint each; whole: the array that these are whole numbers of; frames: of turning frames, the
-    numbers that the state has for them."""
+    """Names of a graph's places in C. structs: structs of arrays that are members, results: struct of all results;
+    units: of positions, one for each joint; whole: array of the positions as whole numbers; frames: numbers of turning
+    frames in the state."""
 
     structs: Mapping[str, str] = field(default_factory=dict)
     results: str = ""
@@ -175,7 +175,7 @@ class Printer:
         return _with_sign(*self._signed(e))
 
     def _value(self, e: Expr) -> str:
-        """What the name of an expression stands for."""
+        """Text of the value behind a name."""
         minus, text, kind = self._formula(e, e.negated)
         return self._all_negative(e) if minus and kind == "sum" else _with_sign(minus, text, kind)
 
@@ -185,7 +185,7 @@ class Printer:
         return f"-{f'({a})' if kind_a == 'sum' else a} - {f'({b})' if kind_b == 'sum' else b}"
 
     def _name(self, e: Expr) -> str:
-        """Of a value that is at hand; empty for one that is written out."""
+        """Name of a value that is at hand; empty for one that is written out."""
         if e.index in self.called:
             return self.called[e.index]
         if isinstance(e, Result):
@@ -193,7 +193,8 @@ class Printer:
         return self.names.of(e.place) if isinstance(e, Input) else e.name
 
     def _signed(self, e: Expr) -> tuple[bool, str, str]:
-        """Whether minus what is written, the text, and what it is: a sum, a product or an atom."""
+        """Sign, text and kind of an expression; the sign is true if minus the value is written; the kind is a sum, a
+        product or an atom."""
         if name := self._name(e):
             return e.negated, name, "atom"
         if isinstance(e, Const):
@@ -201,7 +202,7 @@ class Printer:
         return self._formula(e)
 
     def _formula(self, e: Expr, negate: bool = False) -> tuple[bool, str, str]:
-        """The same of an operation, whatever its name, or of minus it."""
+        """Sign, text and kind of an operation, whatever its name, or of minus it."""
         assert isinstance(e, Op)
         if e.op == "neg":
             minus, text, kind = self._signed(e.args[0])

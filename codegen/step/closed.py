@@ -43,7 +43,7 @@ DRY = Function("ft_dry", "ft_real", cost=8)
 
 @dataclass(frozen=True)
 class Angle:
-    """Of a turning frame: the sum of sign * q over some joints."""
+    """Angle of a turning frame: the sum of sign * q over some joints."""
 
     members: tuple[tuple[int, int], ...]  # (joint, sign)
 
@@ -60,7 +60,7 @@ class Carried:
 
 @dataclass(frozen=True)
 class Moving:
-    """The same vector's velocity, and its acceleration while all joints keep theirs; of joints, in half ticks."""
+    """Velocity of a vector, and its acceleration while all joints keep their velocities; in half ticks."""
 
     velocity: Vec3
     bias: Vec3
@@ -80,7 +80,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Rotation:
-    """Of two rows by numbers, into a pivot and a row without its joint."""
+    """Rotation of two rows by numbers, into a pivot and a row without its joint."""
 
     rows: tuple[int, int]
     into: tuple[int, int]

@@ -108,7 +108,7 @@ are in N m (N).
 
 @dataclass(frozen=True)
 class Load:
-    """Of all that hangs on a piece, about its origin, in its body frame.
+    """Load of everything on a piece, about its origin, in its body frame.
 
     force: of the motion as predicted. given: to be added for what springs beyond deflect under that motion. straight:
     the force were all links straight. led: of links that keep their length.
@@ -154,7 +154,7 @@ class Load:
                     self.straight.bind(f"p{name}"), self.led.bind(f"lf{name}", f"ln{name}"))
 
     def about_parent(self, d: Vec3, name: str) -> Load:
-        """The same, moved to the parent's origin, from which the old one is d away."""
+        """This load moved to the parent's origin, from which the old one is d away."""
         force, C = self.force.bind(f"f{name}_t", f"n{name}_o"), self.inertia.C.bind(f"C{name}_o")
         moved = replace(self, force=force, inertia=replace(self.inertia, C=C)).shift(d)
         force = SpatialForce(moved.force.f, moved.force.n.bind(f"n{name}_t"))
@@ -210,12 +210,12 @@ class FlexibleStep:
     # ---- what is to be emitted
     @property
     def rolls(self) -> bool:
-        """Whether a flexible link turns about its own axis."""
+        """True if a flexible link turns about its own axis."""
         return any(isinstance(node, FlexibleLink) and node.rolls for node in self.nodes)
 
     @property
     def nested(self) -> bool:
-        """Whether a flexible link hangs on something that bends."""
+        """True if a flexible link hangs on something that bends."""
         return any(isinstance(s, Call) and s.function is CORRECT for s in self.graph.statements)
 
     @property
@@ -259,7 +259,7 @@ class Node(ABC):
 
     @abstractmethod
     def correct(self, de: Vec3, da: Vec3) -> None:
-        """What a change de, da of the parent's accelerations is to this one and to all beyond."""
+        """Correct this piece and all beyond by a change de, da of the parent's accelerations."""
 
     @abstractmethod
     def lead(self, da: Vec3, by: str) -> None:
@@ -276,14 +276,14 @@ class Node(ABC):
         return FrameMotion(*(times(self.E.T, v) for v in (motion.w, motion.e, motion.at(self.step.vec(self.d)))))
 
     def gathered(self, beyond: bool) -> Load:
-        """Of the piece and of what its children have sent."""
+        """Load of the piece and of the loads from its children."""
         total = self._own(beyond)
         for child in self.children:
             total = total + child.sent
         return total.bind(self.name)
 
     def _own(self, beyond: bool) -> Load:
-        """Of the piece alone."""
+        """Load of the piece alone."""
         piece, Q, unit, motion = self.piece, self.step.axes[self.i], self.step.unit, self.motion
         com = _small(product(Q.T, piece.com))
         J = _small(product(Q.T, piece.inertia, Q) - product(piece.mass * skew(com), skew(com)))
@@ -295,7 +295,7 @@ class Node(ABC):
 
 
 class RigidBody(Node):
-    """What a driven joint moves."""
+    """Body moved by a driven joint."""
 
     pair: Pair
     force: Expr  # of the joint, not put out yet
@@ -310,7 +310,7 @@ class RigidBody(Node):
 
     @property
     def stiffness(self) -> float:
-        """Of the spring at the joint, N m/rad or N/m."""
+        """Stiffness of the spring at the joint, N m/rad or N/m."""
         return joint_stiffness(self.step.model, self.piece.mover)
 
     @property
@@ -357,7 +357,7 @@ class RigidBody(Node):
         return c, s
 
     def _moved(self, at: FrameMotion, velocity: Expr, change: Expr, name: str) -> FrameMotion:
-        """Of the body frame, from that at position zero."""
+        """Motion of the body frame, from that at position zero."""
         if self.piece.prismatic:
             w, e, a = at.w, at.e, at.at(self.slide())
             coriolis = velocity + velocity
@@ -384,7 +384,7 @@ class RigidBody(Node):
         return self.gathered(beyond)
 
     def _along(self, force: SpatialForce) -> Expr:
-        """Of a force and moment the part that the joint bears."""
+        """Component of a force and moment that the joint bears."""
         return force.f.z if self.piece.prismatic else force.n.z
 
     def _held(self, force: Expr, total: Load) -> Expr:
@@ -395,7 +395,7 @@ class RigidBody(Node):
         return force + self.stiffness * self.graph.bind(self._position() - self.joint.rest, f"stretch{self.name}")
 
     def _given(self, total: Load, beyond: bool) -> Load:
-        """What the joint makes of the load for its parent."""
+        """Load that the joint passes to its parent."""
         return total
 
     def _sent(self, total: Load) -> Load:
@@ -438,7 +438,7 @@ class RigidBody(Node):
 
 
 class SpringJoint(RigidBody):
-    """What a joint moves that a spring alone holds: it deflects under what hangs on it and its parent's motion."""
+    """Body moved by a joint that a spring alone holds: the joint deflects under its load and its parent's motion."""
 
     def __init__(self, step: FlexibleStep, i: int) -> None:
         super().__init__(step, i)
@@ -512,7 +512,7 @@ class SpringJoint(RigidBody):
 
 
 class Bend(NamedTuple):
-    """Of a tip in one plane: deflection and slope, their velocities and accelerations as predicted."""
+    """Bending of a tip in one plane: deflection and slope, their velocities and predicted accelerations."""
 
     at: Expr
     slope: Expr
@@ -523,7 +523,7 @@ class Bend(NamedTuple):
 
 
 class Plane(NamedTuple):
-    """Of bending: number of its first mode, how many."""
+    """Plane of bending: number of its first mode, number of modes."""
 
     first: int
     modes: int
@@ -540,7 +540,7 @@ class Drawn:
 
 
 class Vec4(NamedTuple):
-    """Of a tip's deflection and slope in y, then in z."""
+    """Coefficients of a tip's deflection and slope in y, then in z."""
 
     y: Expr
     ys: Expr
@@ -585,7 +585,7 @@ class Roll:
         return Roll(axis, by, answer, moments, inertia)
 
     def between(self, r: int, c: int) -> Expr:
-        """What it adds to H."""
+        """Entry (r, c) that the load adds to H."""
         return self.by[r] * self.moments[c] + self.by[c] * self.moments[r]
 
     def with_it(self, answers: list[SpatialForce]) -> list[SpatialForce]:
@@ -595,7 +595,7 @@ class Roll:
 
 @dataclass(frozen=True)
 class Tip:
-    """What a tip's coordinates, deflections and slopes in turn, do to what it carries.
+    """Effect of a tip's coordinates, deflections and slopes in turn, on the tip's load.
 
     axes: of the coordinates; roll: about which they twist the tip; d: their accelerations' corrections so far; S: lower
     triangle of G^-1 + H; H; forces: R, at the root, for an acceleration of one of each.
@@ -613,7 +613,7 @@ class Tip:
         return _sum(self.H[max(r, c), min(r, c)] * d[c] for c in range(len(d)))
 
     def change(self, d: Sequence[Expr]) -> tuple[Vec3, Vec3]:
-        """Of the tip's angular acceleration and acceleration, root frame, by those of its coordinates."""
+        """Angular acceleration and acceleration of the tip, root frame, from those of its coordinates."""
         de = da = Vec3.zero(d[0].graph)
         for r, axis in enumerate(self.axes):
             de, da = (de + d[r] * axis, da) if r % 2 else (de, da + d[r] * axis)
@@ -682,7 +682,7 @@ class FlexibleLink(Node):
             self.step.settle(self.i)
 
     def _beyond(self, y: Bend, z: Bend) -> Load:
-        """What the tip carries, as predicted: about the tip, in the root's frame."""
+        """Predicted load of the tip: about the tip, in the root's frame."""
         graph, name, zero = self.graph, self.name, self.graph.const(0.0)
         turn_y, turn_z = self.turns = self._turning("y", y.slope), self._turning("z", z.slope)
         w, e, _ = root = self.root.w, self.root.e, self.root.a
@@ -792,8 +792,8 @@ class FlexibleLink(Node):
         return Drawn((u[0], u[1], u[2]), (u[3], u[4], u[5]), (u[6], u[7]))
 
     def _led(self, drawn: Drawn, tip: Load | None) -> SpatialForce:
-        """What is to be added at the link's root for driven joints, as it keeps its length; and to the forces of the
-        driven joints that it carries."""
+        """Force added at the link's root for driven joints, because the link keeps its length; and added to the forces
+        of the driven joints that it carries."""
         n, zero, calm = self.n, self.graph.const(0.0), self.calm_root
         x = Vec3(self.graph.const(1.0), zero, zero)
         by, velocity = drawn.second
@@ -923,7 +923,7 @@ class FlexibleLink(Node):
         return Vec4(*(a + b for a, b in zip(self._round(), self._off_the_end(), strict=True)))
 
     def _round(self) -> Vec4:
-        """Of a deflection that goes round the link's axis, and of one under a transverse acceleration."""
+        """Forces of a deflection that goes round the link's axis, and of one under a transverse acceleration."""
         graph, n, unit, none, (y, z) = self.graph, self.n, self.step.unit, self.graph.const(0.0), self._bends()
         w, e, a = self.calm_root.w, self.calm_root.e, self.calm_root.a
         linear, square, shorter = (unit * part for part in self.link.curved(self.carried_kg))
@@ -941,7 +941,7 @@ class FlexibleLink(Node):
         return Vec4(-of_y, none, of_z, none)
 
     def _off_the_end(self) -> Vec4:
-        """Of what the tip carries beside its axis or beyond its end, which moves along the link twice."""
+        """Forces of a load beside the tip's axis or beyond its end, which moves along the link twice."""
         graph, n, bends, whirl = self.graph, self.n, self._bends(), self.whirl
         by, by_velocity, beside = self._drawn_by("at"), self._drawn_by("velocity"), self._beside()
         at, velocity, d = (Vec4(*(getattr(bend, name) for bend in bends for name in names))
@@ -986,7 +986,7 @@ class FlexibleLink(Node):
         return replace(total, straight=self.straight + (m * calm.a + calm.swung(Vec3(S.x, zero, zero))))
 
     def _reduced(self, inertia: ArticulatedInertia) -> ArticulatedInertia:
-        """What the link makes of the inertia about its root: it bends under changes of its hub's motion.
+        """Inertia about the root of a link that bends under changes of its hub's motion.
 
         With c the modes' part in the motion of the root r, R the forces on the tip's coordinates that r makes, and B =
         phi A^-1 c, it is M - c'A^-1 c + B'G^-1 B - Q'(G^-1 + H)^-1 Q, Q = R + G^-1 B.

@@ -1,4 +1,4 @@
-"""What the steps of trees share: frames that turn, vectors of expressions in them, positions of slides.
+"""Common parts of the steps of trees: turning frames, vectors of expressions in them, positions of slides.
 
 Frames and inertial parameters are those of base_parameters.py. Joints with parallel axes share one frame, which turns
 with none of them; a body's own frame is that one turned about z by the body's pair of cosine and sine.
@@ -90,7 +90,7 @@ class FrameStep(ABC):
         return self.pairs[j]
 
     def _shared(self, j: int) -> Pair | None:
-        """The same from one of the shared pairs, turned by the constant between the two frames."""
+        """Cosine and sine from one of the shared pairs, turned by the constant between the two frames."""
         b = self.tree.bodies[j]
         members = {i: int(self.tree.bodies[i].sign) for i in self.tree.members(j)}
         for k, angle in enumerate(self.shared):

@@ -84,7 +84,7 @@ class Const(Expr):
 
 
 class Input(Expr):
-    """What the tick is given."""
+    """Argument of the tick."""
 
     __slots__ = ("place",)
 
@@ -94,7 +94,7 @@ class Input(Expr):
 
 
 class State(Input):
-    """What the tick before has left."""
+    """State from the tick before."""
 
     __slots__ = ()
 
@@ -110,7 +110,7 @@ class Fixed(Input):
 
 
 class Result(Expr):
-    """What a call returns, or a part of it."""
+    """Result of a call, or a part of it."""
 
     __slots__ = ("call", "part")
 
@@ -214,11 +214,11 @@ class Graph:
         return found
 
     def input(self, array: str, index: int, part: str = "") -> Expr:
-        """What the tick is given."""
+        """Argument of the tick."""
         return self._load(Input, Place(array, index, part))
 
     def state(self, array: str, index: int, part: str = "") -> Expr:
-        """What the tick before has left, see `keep`."""
+        """State from the tick before, see `keep`."""
         return self._load(State, Place(array, index, part))
 
     def fixed(self, array: str, index: int, part: str, value: float) -> Expr:
@@ -303,8 +303,8 @@ class Graph:
 
     # ---- statements
     def block(self, title: str, of: int = -1) -> int:
-        """What is bound or stored from now on belongs to a new block of the C, under this comment. of: the link whose
-        parameters its numbers are."""
+        """Begin a new block of the C under this comment, for all that is bound or stored from now on. of: the link
+        whose parameters its numbers are."""
         self.blocks.append(title)
         self.current = len(self.blocks) - 1
         if of >= 0:
@@ -338,7 +338,7 @@ class Graph:
 
     def call(self, function: Function, name: str, *arguments: Argument,
              after: tuple[Expr, ...] = ()) -> tuple[Expr, ...]:
-        """What a function returns, by its parts; `name` is that of all of it."""
+        """Results of a function, by its parts; `name` is that of all of them."""
         call = Call(self.current, function, name, arguments, after)
         self.statements.append(call)
         return tuple(Result(self, call, part) for part in function.parts or ("",))

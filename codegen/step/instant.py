@@ -49,6 +49,6 @@ class InstantTorque(NewtonEulerStep):
 
 
 class InstantWeight(InstantTorque):
-    """The same at rest: what holds weight and springs."""
+    """Torques at rest: those that hold weight and springs."""
 
     at_rest = True

@@ -15,8 +15,8 @@ from femtorque.codegen.model.kinematics import frame_to_axis
 
 @dataclass(frozen=True)
 class Link:
-    """What never changes of a link, in its own axes. R (3, 3): these at joint zero in the parent's axes, by columns;
-    l (3,): its joint at zero there, m; c (3,): its node, m; mass kg; inertia (3, 3) kg m^2 about the node."""
+    """Constants of a link, in its own axes. R (3, 3): these at joint zero in the parent's axes, by columns; l (3,): its
+    joint at zero there, m; c (3,): its node, m; mass kg; inertia (3, 3) kg m^2 about the node."""
 
     parent: int
     slides: bool

@@ -1,4 +1,4 @@
-"""What the numbers of an emitted step are made of, link by link: the one source of what the C says of it.
+"""Origins of the numbers of an emitted step, link by link: the one source of the C's comments on them.
 
 A step does not compute with the links' own masses but with base parameters (base_parameters.py): sums over a link and
 what it carries, in units in which most factors are one. Of each such parameter stand here its name, its value, the
@@ -50,7 +50,7 @@ class Parameter:
 
 
 def made_of(step: BaseStep | NodalStep) -> tuple[tuple[Parameter, ...], ...]:
-    """Of every body of a step, in the order of its joints, the parameters that are numbers of the emitted C."""
+    """Parameters of every body of a step, in the order of its joints, that are numbers of the emitted C."""
     if isinstance(step, NodalStep):
         return of_links(step.model, step.unit)
     live, found = _constants(step.graph), []
@@ -65,7 +65,7 @@ def _constants(graph: Graph) -> set[float]:
 
 
 def _is_in(number: float, live: set[float]) -> bool:
-    """Whether a number is among those of the C; a one is multiplied by without being written."""
+    """True if a number is among those of the C; a factor of one is not written."""
     return abs(number - 1.0) < AGREES or any(abs(number - x) <= AGREES * x for x in live)
 
 
@@ -83,7 +83,7 @@ def solids(model: Model) -> tuple[tuple[str, ...], ...]:
 
 
 def _base(step: BaseStep, j: int) -> Iterable[Parameter]:
-    """Of a step in frames and base parameters: all that body j has."""
+    """Base parameters of body j, in a step with frames and base parameters."""
     b, s, names = step.tree.bodies[j], step.scales(j), solids(step.model)
 
     def of(bodies: Iterable[int]) -> tuple[str, ...]:
@@ -124,7 +124,8 @@ def _tensor(J: Array, origin: tuple[str, ...], scale: Array) -> Iterable[Paramet
 
 
 def of_pieces(step: FlexibleStep) -> tuple[tuple[Parameter, ...], ...]:
-    """Of a step with flexible links, by piece: of what is rigid in the joint's axes, of what bends mass and length."""
+    """Parameters of a step with flexible links, by piece: of a rigid one in the joint's axes, of a bending one mass and
+    length."""
     live, found = _constants(step.graph), []
     for piece, axes in zip(step.tree.pieces, step.axes, strict=True):
         name, com = (piece.name,), product(axes.T, piece.com)
@@ -141,7 +142,7 @@ def of_pieces(step: FlexibleStep) -> tuple[tuple[Parameter, ...], ...]:
 
 
 def of_links(model: Model, unit: float) -> tuple[tuple[Parameter, ...], ...]:
-    """Of a step with the links' own parameters in their own axes, masses and inertias times `unit`."""
+    """Parameters of a step in the links' own axes, masses and inertias times `unit`."""
     found: list[tuple[Parameter, ...]] = []
     ones = np.ones(3)
     for link, name, body in zip(links(model), solids(model), model.bodies, strict=True):
@@ -173,7 +174,7 @@ def of_friction(assembly: Assembly, half: float) -> tuple[tuple[Parameter, ...],
 
 
 def comment(rows: Iterable[Parameter], width: int = WIDTH) -> list[str]:
-    """What the C says of a link's parameters, as lines: those of the same links together."""
+    """Comment on a link's parameters in the C, as lines: those of the same links together."""
     groups: dict[tuple[str, ...], list[Parameter]] = {}
     for row in rows:
         groups.setdefault(row.origin, []).append(row)

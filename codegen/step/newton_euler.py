@@ -171,7 +171,7 @@ class NewtonEulerStep(FrameStep):
         self.from_body[b.parent].append(force.shift(self._offset(j)))
 
     def _own(self, b: ReducedBody) -> tuple[SpatialForce, SpatialForce]:
-        """What the body alone needs, in two parts: in its own frame, and in its joint's."""
+        """Momentum of the body alone, in two parts: in its own frame, and in its joint's."""
         j, unit, name = b.joint, self.inertia_unit, str(b.joint + 1)
         in_body, in_frame = SpatialForce.zero(self.graph), SpatialForce.zero(self.graph)
         if np.any(b.moment):
@@ -197,7 +197,7 @@ class NewtonEulerStep(FrameStep):
 
     # ---- what is to be emitted
     def scales(self, j: int) -> Scales:
-        """What the C has of a body's base parameters."""
+        """Factors of a body's base parameters in the C."""
         unit, length = self.inertia_unit, self.length
         return Scales(square(length) * unit, np.full(3, length * unit), np.full((3, 3), unit), 1.0 / length,
                       weight=0.25 * square(self.model.dt) / length)

@@ -81,7 +81,8 @@ def as_tree(model: Model, found: Sequence[Link]) -> Tree:
 
 @dataclass(frozen=True)
 class Turn:
-    """Of a link over the ticks beside s_k: e and its cosine w after it, their gains d and dw on the tick before."""
+    """Turning of a link over the ticks beside s_k: e and its cosine w after it, their gains d and dw on the tick
+    before."""
 
     e: Vec3
     w: Expr

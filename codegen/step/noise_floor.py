@@ -59,7 +59,7 @@ def noise_floor(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
 
 
 def _of_tree(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
-    """The same of an open tree."""
+    """Noise floor of an open tree."""
     dt, tree, control = model.dt, arrange(model), model.mechanism.control
     q = np.asarray(positions, float).T  # (J, N)
     signed = np.diff(q, axis=1) / dt

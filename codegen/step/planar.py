@@ -118,7 +118,7 @@ class PlanarStep:
 
     # ---- what is to be emitted
     def scales(self, j: int) -> Scales:
-        """What the C has of a body's base parameters."""
+        """Factors of a body's base parameters in the C."""
         reach, parent = self.reach[j], self.tree.bodies[j].parent
         unit = 1.0 / (self.mass_unit * reach)
         return Scales(1.0 / self.mass_unit, np.array([unit, unit, 0.0]), np.diag([0.0, 0.0, unit / reach]),

@@ -40,7 +40,7 @@ from typing import TypeVar
 import numpy as np
 
 from femtorque import codegen
-from femtorque.codegen.common import collection
+from femtorque.codegen.common import garbage
 from femtorque.codegen.common.cache import kept, key_of, sources
 from femtorque.codegen.mechanism.canonical import canonical
 from femtorque.codegen.model.bodies import Model
@@ -84,7 +84,7 @@ def plain_step(model: Model, scheme: str, shared: Sequence[Members] = ()) -> Ste
     return NewtonEulerStep(model, tree, shared) if scheme == "newton-euler" else SpatialStep(model, tree)
 
 
-@collection.put_off()
+@garbage.put_off()
 def step_of(model: Model, shared: Sequence[Members] = ()) -> Step:
     """The graph of the step in the form and under the choices that cost least."""
     first = plain_step(model, model.scheme, shared)
@@ -112,7 +112,7 @@ def instant_of(model: Model, form: type[InstantTorque], shared: Sequence[Members
 
 def _found_before(model: Model, what: str, shared: Sequence[Members], make: Callable[[Tree], Form],
                   search: Callable[[], Form]) -> Form:
-    """What a search finds. The user's cache keeps the choices under the mechanism and the code that found them."""
+    """Result of a search. The user's cache keeps the choices under the mechanism and the code that found them."""
     key = key_of("step", what, canonical(model.mechanism), str(EFFORT), repr([list(map(tuple, m)) for m in shared]),
                  np.__version__, *sources(Path(codegen.__file__).parent, "*.py"))
 
@@ -138,7 +138,7 @@ def _found_before(model: Model, what: str, shared: Sequence[Members], make: Call
 
 
 def cheapest(model: Model, first: Form, make: Callable[[Tree], Form]) -> Form:
-    """Of the graphs that `make` gives of a tree the one of least instructions, `first` to begin with.
+    """Cheapest graph, in instructions, among those that `make` forms of a tree; `first` is the first candidate.
 
     The choices are tried joint by joint, one at a time, and kept if the graph's own count of instructions falls; then
     the unit of length, which is one of the mechanism's own offsets, whose products vanish.

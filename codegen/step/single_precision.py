@@ -48,7 +48,7 @@ class SinglePrecision:
 
     # ---- turning pairs
     def _turned(self) -> dict[Call, dict[str, Single]]:
-        """What the calls of all ticks return, by the parts of it."""
+        """Results of the calls of all ticks, by their parts."""
         if not self.calls:
             return {}
         bodies = [place.index for s in self.calls if isinstance(place := s.arguments[0], Place)]
@@ -65,7 +65,7 @@ class SinglePrecision:
                 call in enumerate(self.calls)}
 
     def _make_exact(self, k: int, pair: Single, exact: Single) -> None:
-        """What is made exact after tick k: one component in rotation, or all at a knot."""
+        """Make exact after tick k: one component in rotation, or all at a knot."""
         control, n = self.model.mechanism.control, pair.shape[1]
         if control.trig == "tick":
             component, i = k % 2, k // 2 % n
@@ -118,7 +118,7 @@ class SinglePrecision:
 
     # ---- expressions
     def _leaf(self, e: Expr) -> Single:
-        """Of what is not computed from other nodes."""
+        """Values of an expression that is not computed from other nodes."""
         if isinstance(e, Const):
             return np.asarray(e.value, np.float32)
         if isinstance(e, Result):
@@ -132,7 +132,7 @@ class SinglePrecision:
         return given[e.place.array][:, e.place.index].astype(np.float32)
 
     def _series(self, e: Expr) -> Single:
-        """Of every tick, also of what does not change."""
+        """Values of an expression in every tick, also of a constant."""
         return np.broadcast_to(self.values.of(e), (len(self.u),))
 
 

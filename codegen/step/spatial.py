@@ -201,7 +201,7 @@ class SpatialStep(FrameStep):
 
     # ---- what is to be emitted
     def scales(self, j: int) -> Scales:
-        """What the C has of a body's base parameters."""
+        """Factors of a body's base parameters in the C."""
         b, r, unit, length = self.tree.bodies[j], self.reach[j], self.inertia_unit, self.length
         shrink = np.array([1.0 / r, 1.0 / r, 1.0])
         first = np.array([1.0, 1.0 / r, 1.0 / r, 1.0]) * self.moment_unit

@@ -230,7 +230,7 @@ class SpatialForce:
 
 @dataclass(frozen=True, slots=True)
 class FrameMotion:
-    """Of a frame: angular velocity w and acceleration e, acceleration a of its origin."""
+    """Motion of a frame: angular velocity w and acceleration e, acceleration a of its origin."""
 
     w: Vec3
     e: Vec3
@@ -323,8 +323,8 @@ class ArticulatedInertia:
                        N=self.N and self.N.map(rotation))
 
     def reduce(self, response: SpatialForce, of: SpatialForce) -> ArticulatedInertia:
-        """Where a coordinate deflects: `of`: its force and moment per unit of it; response: these over its
-        resistance."""
+        """Inertia with a deflecting coordinate. of: its force and moment per unit of the coordinate; response: these
+        over its resistance."""
         L, N, I = self.general().full
         L, N, I = (Mat3.of(lambda r, c, A=A, x=x, y=y: A[r][c] - x[r] * y[c])  # type: ignore[misc]
                    for A, x, y in ((L, response.f, of.f), (N, response.f, of.n), (I, response.n, of.n)))

@@ -34,7 +34,7 @@ class Failed(Exception):
 
 
 class Environment:
-    """What the scripts of a project use of SCons's environment."""
+    """The part of SCons's environment that a project's scripts use."""
 
     def __init__(self) -> None:
         self.variables: dict[str, list[str]] = {"CCFLAGS": [], "LINKFLAGS": [], "LIBS": []}
@@ -68,7 +68,7 @@ class Environment:
         return self.variables[name]
 
     def flags_of(self, source: str) -> list[str]:
-        """What one source is compiled with beside the options of the language."""
+        """Flags of one source beside the options of the language."""
         for callback, pattern in self.middleware:
             if fnmatch(source, pattern):
                 return callback(self, source)
@@ -76,7 +76,7 @@ class Environment:
 
 
 class Options:
-    """What the project's files say."""
+    """Options in the project's files."""
 
     def __init__(self, project: Path) -> None:
         self.project = project

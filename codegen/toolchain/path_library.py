@@ -150,7 +150,7 @@ class CompiledPath:
         return self.run(q, knots.rate, knots.acceleration, mode=knots.mode)[0]
 
     def torque_at(self, positions: ArrayLike, rates: ArrayLike, accelerations: ArrayLike) -> NDArray[Any]:
-        """The same from knots (K, J) in rad or m, rounded to what this precision carries and no further."""
+        """Torques from knots (K, J) in rad or m, rounded to this precision and no further."""
         return self.run(self.turns.of(positions), rates, accelerations)[0]
 
     def run(self, q: ArrayLike, rates: ArrayLike, accelerations: ArrayLike, held: int = -1,

@@ -39,7 +39,7 @@ from femtorque.codegen.emit import sources
 from femtorque.codegen.emit.digest import COMPILER, compiler_identity, digest
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.toolchain import stack_bound
-from femtorque.codegen.toolchain.built import FOLDERS, PRODUCTS, BuildResult, existing, place, record
+from femtorque.codegen.toolchain.build_result import FOLDERS, PRODUCTS, BuildResult, existing, place, record
 from femtorque.codegen.toolchain.image_compiler import HERE, Failed, compile_image
 
 Progress = Callable[[int, int, str], None]  # done, total, what
@@ -224,24 +224,25 @@ def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, fee
 
 
 def _key(wanted: Project) -> str:
-    """Of its image: all files, the compiler, and what environment variables may add to PlatformIO's options."""
+    """Key of the project's image: all files, the compiler, and the environment variables that may add to PlatformIO's
+    options."""
     contents = (part for name, content in sorted(wanted.files.items()) for part in (name, content))
     return key_of("image", compiler_identity(), *_variables(), *contents)
 
 
 def _variables() -> list[str]:
-    """What the environment tells PlatformIO."""
+    """Environment variables that PlatformIO reads."""
     return sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith("PLATFORMIO_"))
 
 
 def brought_in(digest: str) -> Path:
-    """Where an installation brings the image of a configuration, if it does."""
+    """Folder in which an installation brings the image of a configuration."""
     return PREBUILT / digest[:16]
 
 
 def _brought(wanted: Project) -> Path | None:
-    """Where there is no compiler: the folder of the image that this installation brings, whole and of this very
-    configuration."""
+    """Folder of the image that this installation brings, whole and of this very configuration; for a machine without a
+    compiler."""
     folder = brought_in(wanted.digest)
     if shutil.which(COMPILER) is not None or existing(folder, wanted.digest) is None:
         return None

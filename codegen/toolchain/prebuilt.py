@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from femtorque.codegen.common.firmware import MECHANISMS, PREBUILT
 from femtorque.codegen.emit.digest import COMPILER, IDENTITY, compiler_identity
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.toolchain.built import record
+from femtorque.codegen.toolchain.build_result import record
 from femtorque.codegen.toolchain.platformio import brought_in, build
 
 EXAMPLES = ("three_link", "four_bar", "openarm_like", "so101_sts")

@@ -226,8 +226,8 @@ class CompiledStep:
         return self.run(self.turns.samples(positions), modes)[1:]
 
     def bent(self, positions: ArrayLike) -> NDArray[Any]:
-        """What bends in a mechanism with flexible links or springs, at s_-1..s_N of such a motion: (N+2, Z) stretches
-        of springs from their rest, rad or m, then modal coordinates, m sqrt(kg), in their order in the C."""
+        """Bending coordinates of a mechanism with flexible links or springs, at s_-1..s_N of such a motion: (N+2, Z)
+        stretches of springs from their rest, rad or m, then modal coordinates, m sqrt(kg), in their order in the C."""
         positions, tree = np.asarray(positions, np.float64), flexible_tree(self.model.mechanism)
         links = [tree.pieces[i].tip for i in tree.beams]
         springs, modes = len(tree.springs), sum(link.modes * len(link.planes) for link in links)

@@ -1,1 +1,1 @@
-"""What a mechanism, a motion and the emitted code are worth."""
+"""Judgement of a mechanism, a motion and the emitted code."""

@@ -1,4 +1,4 @@
-"""What `femtorque check` says of a mechanism: what it is, as tables and as plain data, and what looks wrong with it.
+"""Report of `femtorque check` on a mechanism: its data, as tables and as plain data, and warnings.
 
 A file that cannot be right is refused when it is read. Here are the things that its author may mean (warnings), the
 one that no author means (gains that make the sampled loop unstable), and what cannot be emitted (supported.py).
@@ -75,7 +75,7 @@ class BeamMode:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found. `stability` and `rule` only where there are motors or gains; growth only for newmark."""
+    """Findings of a check. `stability` and `rule` only where there are motors or gains; growth only for newmark."""
 
     mechanism: Mechanism
     lead: int
@@ -260,7 +260,7 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
 
 
 def _loops(mode: str, assembly: Assembly, warnings: list[str]) -> None:
-    """What the assembled loops make likely to be a mistake. A mode's loops close where a motion enters it."""
+    """Warn of likely mistakes in the assembled loops. A mode's loops close where a motion enters it."""
     model = assembly.model
     margin = float(assembly.margin(assembly.start))
     if assembly.dependent and not mode and margin < NEAR_SINGULAR:
@@ -289,7 +289,7 @@ def passive_torque(assembly: Assembly) -> dict[str, float]:
 
 
 def _bending(model: Model, warnings: list[str]) -> None:
-    """What bends too far at rest for deflections to be small."""
+    """Warn of links and springs that bend too far at rest for small deflections."""
     step, moving = Flexible(model), model.mechanism.moving
     q = np.array([moving[j].start for j in step.driven])
     z = step.sag(q)
@@ -311,7 +311,7 @@ def _bending(model: Model, warnings: list[str]) -> None:
 
 
 def _bent(model: Model, trajectory: Trajectory, warnings: list[str]) -> None:
-    """What bends too far in a motion."""
+    """Warn of links and springs that bend too far in a motion."""
     source = trajectory.source.name if trajectory.source else "the motion"
     if not trajectory.starts_at_rest:
         return
@@ -462,7 +462,7 @@ def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None
 
 
 def _regular(model: Model, warnings: list[str]) -> bool:
-    """Whether the mass matrix can be inverted at every sampled pose."""
+    """True if the mass matrix can be inverted at every sampled pose."""
     if model.mechanism.constrained:
         return True  # what no body resists shows in a loop's assembly or in its mass at the independent joints
     masses = mass_matrix(model, sample_poses(model))

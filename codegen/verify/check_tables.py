@@ -1,4 +1,4 @@
-"""What check found, as tables for a terminal."""
+"""Tables of `femtorque check` for a terminal."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _drive_table(report: Report) -> Table:
 
 
 def _on_bus(drive: Drive) -> str:
-    """What turns a joint, and through which gear."""
+    """Drive that turns a joint, and its gear."""
     return drive.type.name if drive.gear == 1.0 else f"{drive.type.name}, gear {drive.gear:g}"
 
 
@@ -148,7 +148,7 @@ def _link_table(mechanism: Mechanism) -> Table:
 
 
 def _ground(mechanism: Mechanism) -> list[str]:
-    """What stands on the ground, in one line; a locked limb of a legged robot has many links."""
+    """Links on the ground, in one line; a locked limb of a legged robot has many."""
     still = _left_out(mechanism)
     if not still:
         return []

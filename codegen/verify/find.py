@@ -39,7 +39,7 @@ PARAMETER, COMBINED, SUM = "parameter", "combined", "sum"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a number stands. block: the comment above it; link: of the mechanism, where the block is of one."""
+    """Place of a number. block: the comment above it; link: of the mechanism, where the block belongs to one."""
 
     file: str
     line: int
@@ -113,7 +113,7 @@ class Search:
         return tuple(self.explain(literal) for literal in sorted(near, key=float))
 
     def explain(self, literal: str) -> Found:
-        """Of a literal of the C."""
+        """Explain a literal of the C."""
         value, places = float(literal), self.places[literal]
         links = {place.link for place in places}
         if value == 0.0 or all(place.code in _templates() for place in places):

@@ -1,4 +1,4 @@
-"""What `femtorque init --drive` writes: a bus of the board, and a drive or servo of the catalogue in every joint."""
+"""Tables of `femtorque init --drive`: a bus of the board, and a drive or servo of the catalogue in every joint."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Bussed:
         return f'{setting_up}\n\n[[bus]]\nname = "{self.bus}"\nkind = "{self.wire.kind}"'
 
     def tables(self, number: int, joint: dict[str, Any]) -> str:
-        """Of a joint of the URDF, but for its name and gains. number: from 1 on."""
+        """Table of a joint of the URDF, without its name and gains. number: from 1 on."""
         return "\n".join(filter(None, (
             self._limits(joint), self._friction(),
             f'drive = {{ type = "{self.kind.name}", bus = "{self.bus}", id = {number}{self._rotor()} }}')))
 
     def gains(self, stiffest: Gains) -> str:
-        """Of those that a loop of stiff joints could have."""
+        """Gains for drives, from those that a loop of stiff joints could have."""
         share = 1.0 if self.kind.servo is None else SOFT
         why = "" if self.kind.servo is None else f"   # {SOFT:g} of the stiffest, for the servo's play"
         return f"gains = {{ ku = {share * stiffest.ku:.3g}, kv = {share * stiffest.kv:.3g} }}{why}"
@@ -68,7 +68,7 @@ class Bussed:
         return f"limits = {{ {', '.join(less)} }}   # the {_what(self.kind)} gives no more" if less else ""
 
     def _rotor(self) -> str:
-        """Where it is published; of a servo the catalogue's motor has it."""
+        """The rotor's key, where the rotor is published; a servo has it in the catalogue's motor."""
         return f", inertia = {self.kind.inertia:g}" if self.kind.inertia else ""
 
     def _friction(self) -> str:

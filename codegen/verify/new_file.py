@@ -119,7 +119,7 @@ gains = {{ ku = {ku}, kv = {kv} }}      # `femtorque check` prints the stiffest 
 
 @dataclass(frozen=True)
 class Choice:
-    """What of a URDF is taken and how it is driven.
+    """Selected part of a URDF, and its actuators.
 
     board: with it every joint gets a motor that fits its limits, an encoder, and the stiffest gains. motor: of the
     catalogue, for every joint, instead of one made up. drive: of the other catalogue, on a bus, instead. chain: `A:B`,
@@ -167,7 +167,7 @@ def write(name: str, out: Path, urdf: Path | None = None, choice: Choice = Choic
 
 
 def said_of(path: Path) -> list[str]:
-    """What `femtorque check` would doubt of a file just written: of the model, not of motors still to be chosen."""
+    """Doubts of `femtorque check` about a file just written: about the model, not about motors still to be chosen."""
     mechanism = load_mechanism(path)
     return [*mechanism.warnings, *doubts(mechanism)]
 
@@ -201,7 +201,7 @@ def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
 
 def _with_drives(name: str, absolute: str, path: str, tables: Tables, board: str, lock: dict[str, float],
                  drive: Bussed) -> str:
-    """The same with drives on a bus, and with the gains that `check` finds for them."""
+    """File with drives on a bus, and with the gains that `check` finds for them."""
     def content(urdf: str, gains: dict[str, Gains]) -> str:
         text = _urdf_text(name, urdf, tables, board, lock, volts=drive.volts, undriven=False)
         for key, was, becomes in (("rate_hz", 1000, drive.rate_hz), ("knot_hz", 250, drive.knot_hz)):
@@ -343,7 +343,7 @@ def _lock(lock: dict[str, float]) -> str:
 
 
 def _said(joint: dict[str, Any]) -> str:
-    """What the URDF says of a joint."""
+    """Comment with the URDF's data of a joint."""
     limits = ", ".join(f"{key} {value:g}" for key, value in joint.get("limits", {}).items())
     return f"{joint['type']}, {limits or 'no limits'}"
 

@@ -1,4 +1,4 @@
-"""What no real mechanism is like: masses, inertias, lengths, limits and motors that a file was hardly meant to have.
+"""Bounds of real mechanisms: masses, inertias, lengths, limits and motors beyond them are probably mistakes.
 
 A URDF is often drawn in millimetres, exported without inertias, or given limits that only fill the format. Each finding
 names key and value, and what it may come from. They are warnings: a model may be strange on purpose.

@@ -1,4 +1,4 @@
-"""What `verify` found, as tables for a terminal and as one HTML page that can be read without anything else."""
+"""Results of `verify`, as tables for a terminal and as one HTML page that stands alone."""
 
 from __future__ import annotations
 

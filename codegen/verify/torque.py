@@ -74,12 +74,12 @@ class Torque:
 
     @property
     def error(self) -> float:
-        """Of tau_ID, over its peak; computed as `exact` is."""
+        """Error of tau_ID, over its peak; computed as `exact` is."""
         peak = max(np.max(np.abs(self._compared)), np.finfo(float).tiny)
         return float(np.max(np.abs(self.inverse - self._compared)) / peak)
 
     def summary(self) -> dict[str, object]:
-        """What `--json` prints of it, but for the error, whose name says the precision."""
+        """Content of `--json` without the error, whose name says the precision."""
         return {
             "ticks": len(self.t),
             "peak": dict(zip(self.joints, np.max(np.abs(self.tau), axis=0).tolist(), strict=True)),
@@ -200,7 +200,7 @@ def _at_rest(model: Model, trajectory: Trajectory) -> None:
 
 
 def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array) -> Array:
-    """What the motors need beyond tau_ID (Eq. 19, corrected): J qdd + D qd + f_c sgn(qd), each (samples, n).
+    """Torques of the motors beyond tau_ID (Eq. 19, corrected): J qdd + D qd + f_c sgn(qd), each (samples, n).
 
     J is the rotor's inertia seen at the joint, gear^2 times its own; D and f_c are at the joint.
     """

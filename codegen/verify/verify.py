@@ -38,8 +38,8 @@ from femtorque.codegen.reference.pinocchio import torque, version
 from femtorque.codegen.step.noise_floor import noise_floor
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify import objects
-from femtorque.codegen.verify.objects import ChipObject, Compilation
+from femtorque.codegen.verify import object_files
+from femtorque.codegen.verify.object_files import ChipObject, Compilation
 from femtorque.codegen.verify.torque import samples
 
 Array = NDArray[np.float64]
@@ -51,7 +51,7 @@ SCHEME, SCHEME_HZ = 1e-5, 1000.0  # of peak, at ticks of 1 ms and shorter; secon
 
 
 class ChipRun(Protocol):
-    """What the step did on the chip: tau (N, J), N m or N; instructions (N,) of every tick."""
+    """Run of the step on the chip: tau (N, J), N m or N; instructions (N,) of every tick."""
 
     @property
     def tau(self) -> NDArray[np.float32]: ...
@@ -115,7 +115,7 @@ class Comparison:
 
 
 def scheme_bound(rate_hz: float) -> float:
-    """Of peak: 1e-5 at 1 kHz and above, growing with the square of a longer tick."""
+    """Bound as a share of the peak: 1e-5 at 1 kHz and above, growing with the square of a longer tick."""
     return SCHEME * max(1.0, SCHEME_HZ / rate_hz) ** 2
 
 
@@ -124,7 +124,7 @@ def _of_peak(fraction: float, trial: Trial) -> Array:
 
 
 def comparisons(mechanism: Mechanism) -> tuple[Comparison, ...]:
-    """What is held against what, and how near it must be, for one mechanism's scheme and tick rate."""
+    """Comparisons and their bounds for one mechanism's scheme and tick rate."""
     scheme = scheme_bound(mechanism.control.rate_hz)
     # newmark is kept to reproduce the paper, `check` says how it fails; with flexible links the error of the scheme is
     # that of their vibrations, and depends on them
@@ -200,7 +200,7 @@ class Verification:
 
     @property
     def rnea(self) -> str:
-        """What stands for Newton-Euler, in words."""
+        """Name of the Newton-Euler in use."""
         if self.mechanism.flexible:
             return "the rule with finer ticks"
         return "rnea" if self.pinocchio else "our own Newton-Euler"
@@ -240,7 +240,7 @@ class Verification:
                              for e, a in np.broadcast(np.max(comparison.error(t), axis=0), allowed(t, hz))]))
 
     def kept(self, comparison: Comparison) -> bool | None:
-        """Whether it stays within its bound at every joint of every motion it is judged on."""
+        """True if it stays within its bound at every joint of every motion on which it is judged."""
         share = self.share(comparison)
         return None if share is None else share <= 1.0
 
@@ -259,7 +259,7 @@ class Verification:
 
     @property
     def instructions(self) -> NDArray[np.int64] | None:
-        """Of the step, of every tick of every motion."""
+        """Instructions of the step, in every tick of every motion."""
         counts = [trial.chip.instructions for trial in self.trials if trial.chip is not None]
         return np.concatenate(counts) if counts else None
 
@@ -354,7 +354,7 @@ def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: 
                        f"one of {names}")
     model = model_of(mechanism)
     sources = step_sources(model)
-    compiled = objects.compilations(sources)
+    compiled = object_files.compilations(sources)
     single, double = (CompiledStep(model, precision, sources=sources) for precision in ("single", "double"))
     played = [(f"random motion {i + 1}", True, random_motion(mechanism, np.random.default_rng([seed, i])))
               for i in range(motions)]
@@ -363,7 +363,7 @@ def verify(mechanism: Mechanism, trajectories: Sequence[Trajectory] = (), chip: 
     on_chip = (lambda positions: chip(model, positions, sources)) if chip else None
     trials = tuple(_trial(model, name, own, motion, single, double, on_chip) for name, own, motion in played)
     return Verification(mechanism, _digest(mechanism, sources), version(), compiled,
-                        objects.examine(sources), trials)
+                        object_files.examine(sources), trials)
 
 
 def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: CompiledStep, double: CompiledStep,
@@ -409,7 +409,7 @@ def _floor(model: Model, positions: Array) -> Array:
 
 
 def _digest(mechanism: Mechanism, step: dict[str, str]) -> str:
-    """Of the image; where its board or its motors are still missing, of what there is."""
+    """Digest of the image; where its board or its motors are missing, of the rest."""
     board = boards.load(mechanism.board.use) if mechanism.board else None
     try:
         return identity(mechanism, board, step=step).hex()

@@ -1,1 +1,1 @@
-"""What goes over the serial line: messages, their bytes, units."""
+"""The serial line: messages, their bytes, units."""

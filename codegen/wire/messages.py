@@ -272,7 +272,7 @@ class Status(Payload, type=65, to="host"):
 
 @dataclass(frozen=True)
 class Drive(Payload, type=66, to="host"):
-    """What the last tick of a pil image gave to its outputs."""
+    """Outputs of a pil image's last tick."""
 
     tick: int = wire("u32", "that tick, as in STATUS")
     outputs: int = wire("u8", "1: enabled; 0: the motors float")

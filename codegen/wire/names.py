@@ -16,7 +16,7 @@ def state_name(status: Status) -> str:
 
 
 def flag(status: Status, name: str) -> bool:
-    """Whether a STATUS has one of messages.FLAGS set."""
+    """True if a STATUS has one of messages.FLAGS set."""
     return bool(status.flags & messages.FLAGS[name][0])
 
 
@@ -47,7 +47,7 @@ def explain(table: dict[str, tuple[int, str, str]], number: int, joint: str = ""
 
 
 def driver_words(word: int) -> str:
-    """What STATUS.driver_status says, as `driver 1: FETHA_OC, PVDD_UV`; empty where it says nothing."""
+    """Words for STATUS.driver_status, as `driver 1: FETHA_OC, PVDD_UV`; empty for 0."""
     bits = [name for name, bit in sorted(messages.DRIVER_STATUS.items(), key=lambda row: -row[1]) if word >> bit & 1]
     return f"driver {word >> messages.DRIVER_NUMBER}: {', '.join(bits)}" if bits else ""
 

@@ -1,4 +1,4 @@
-"""What a verb answers, for people and as JSON."""
+"""Answers of verbs, for people and as JSON."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def dump(answer: Answer) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold: paths and bytes as text, arrays as lists, numbers that are not finite as null."""
+    """A value that JSON can hold: paths and bytes as text, arrays as lists, numbers that are not finite as null."""
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -114,7 +114,7 @@ def bringup(
 
 
 def _mended(mech: Path, written: bool, findings: list[Any]) -> str:
-    """What to do next, where the file has been mended, or could be."""
+    """Next step for a file that has been mended, or could be."""
     if not any(f.values for f in findings):
         return ""
     return f"{mech} is mended: flash it anew, then `bringup` once more" if written else "`--write` mends the file"

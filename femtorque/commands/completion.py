@@ -1,4 +1,4 @@
-"""What completes arguments on a command line, read from files and tables without importing anything that takes long."""
+"""Completions of arguments on a command line, read from files and tables without importing anything that takes long."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from femtorque.codegen.common.firmware import FIRMWARE, ROOT
 
 
 def ports(incomplete: str) -> list[str]:
-    """Of --port."""
-    from femtorque.host.link.plugged import candidates
+    """Completions of --port."""
+    from femtorque.host.link.serial_ports import candidates
 
     return _beginning(incomplete, ["auto", *(device for device, _ in candidates())])
 
 
 def boards(incomplete: str) -> list[str]:
-    """Of --board."""
+    """Completions of --board."""
     return _beginning(incomplete, sorted(path.stem for path in (FIRMWARE / "boards").glob("*.toml")))
 
 
 def drives(incomplete: str) -> list[str]:
-    """Of --drive."""
+    """Completions of --drive."""
     from femtorque.codegen.drive.catalogue import DRIVES
 
     return _beginning(incomplete, DRIVES)
 
 
 def scenarios(incomplete: str) -> list[str]:
-    """Of --scenario."""
+    """Completions of --scenario."""
     return _beginning(incomplete, sorted(path.stem for path in (ROOT / "hil" / "scenarios").glob("*.toml")))
 
 
 def faults(incomplete: str) -> list[str]:
-    """Of --fault: the keys of the table, as its source has them."""
+    """Completions of --fault: the keys of the table, read from its source without an import."""
     table = _assigned(ROOT / "hil" / "board" / "faults.py", "FAULTS")
     names = [key.value for key in table.keys if isinstance(key, ast.Constant)] if isinstance(table, ast.Dict) else []
     return _beginning(incomplete, map(str, names))
 
 
 def figures(incomplete: str) -> list[str]:
-    """Of what `reproduce` takes: figures and papers, as their source has them."""
+    """Completions of `reproduce`: figures and papers, read from their source without an import."""
     source = ROOT / "hil" / "papers" / "reproduce.py"
     names = dict.fromkeys(name for table in ("SUBJECTS", "PAPERS") for name in _firsts(_assigned(source, table)))
     return _beginning(incomplete, names)
 
 
 def joints(incomplete: str) -> list[str]:
-    """Of a joint's name: those of the mechanism file that was typed before it."""
+    """Completions of a joint's name: joints of the mechanism file typed before it."""
     typed = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""  # of bash; of other shells
     file = next((word for word in typed.split() if word.endswith(".toml")), "")
     try:
@@ -65,7 +65,7 @@ def _beginning(incomplete: str, words: Iterable[str]) -> list[str]:
 
 
 def _assigned(path: Path, name: str) -> ast.expr | None:
-    """What a module assigns to a name, as its source has it."""
+    """Value that a module assigns to a name, read from its source."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             return node.value

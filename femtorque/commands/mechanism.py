@@ -18,8 +18,8 @@ from femtorque.commands.options import Force, Json, Mech, Traj
 
 if TYPE_CHECKING:
     from femtorque.codegen.mechanism.description import Mechanism
-    from femtorque.codegen.toolchain.built import BuildResult
-    from femtorque.codegen.toolchain.known import Known
+    from femtorque.codegen.toolchain.build_cache import Known
+    from femtorque.codegen.toolchain.build_result import BuildResult
     from femtorque.hil.cost.cost import Cost
 
 
@@ -157,7 +157,7 @@ def _number(mech: Path, number: str, more: object) -> Answer:
 
 def _most_hz(mechanism: Mechanism) -> int | None:
     """The highest rate of control, where an image of just this mechanism was built and counted before."""
-    from femtorque.codegen.toolchain.known import Known
+    from femtorque.codegen.toolchain.build_cache import Known
 
     cost = Known.of(mechanism, feedforward=True, pil=False).cost() if mechanism.board else None
     return cost["most_hz"] if cost else None
@@ -232,7 +232,7 @@ def _in_mode(mechanism: Any, mode: str | None) -> Any:
 
 
 def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[Any, Any]:
-    """What computes the torques, None being the reference; and what those that hold against a wrench."""
+    """Choose what computes the torques, None being the reference; and what computes those against a wrench."""
     if backend == "reference" and precision == "single":
         raise BadInput("femtorque torque", "--precision", precision,
                        "the reference always computes in double precision",
@@ -299,7 +299,7 @@ def build(
     Through PlatformIO: flash, RAM, bound of the stack, instructions and cycles of the worst control tick.
     """
     from femtorque.codegen.mechanism.reader import load_mechanism
-    from femtorque.codegen.toolchain.known import Known
+    from femtorque.codegen.toolchain.build_cache import Known
 
     mechanism = load_mechanism(mech)
     folder = out or Path("build") / (mechanism.name + ("-pil" if pil else ""))
@@ -344,7 +344,7 @@ def _make(known: Known, mechanism: Mechanism, folder: Path, feedforward: bool, p
 
 
 def _cost(known: Known, mechanism: Mechanism, result: BuildResult, feedforward: bool) -> Cost | None:
-    """What the image costs, if there is the virtual board that tells."""
+    """Cost of the image; None without the virtual board, which counts it."""
     from femtorque.hil.cost.cost import Cost
 
     if found := known.cost():

@@ -253,7 +253,7 @@ def _next(log: Path) -> Path:
 
 
 def _drawn(mechanism: Mechanism | None, web: int | None) -> dict[str, Any] | None:
-    """What a live page draws of the arm: before a board is connected, for meshes take a while."""
+    """Scene of the arm for a live page, made before a board is connected, because meshes take a while."""
     if mechanism is None or web is None:
         return None
     from femtorque.host.scene.description import scene

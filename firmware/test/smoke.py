@@ -1,5 +1,5 @@
-"""What a fresh image must do on an emulator that shares no code with the virtual board: start, say who it is, take
-knots in order, survive a fault with the reason remembered. Each case is a function that raises AssertionError."""
+"""Duties of a fresh image on an emulator that shares no code with the virtual board: start, identify itself, take knots
+in order, survive a fault and remember the reason. Each case is a function that raises AssertionError."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Board:
 
 
 def _found(pattern: str, header: str) -> str:
-    """What a generated header says."""
+    """Number in a generated header."""
     match = re.search(pattern, header)
     assert match is not None, pattern
     return match[1]

@@ -19,7 +19,7 @@ from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
-from femtorque.codegen.toolchain.built import BuildResult
+from femtorque.codegen.toolchain.build_result import BuildResult
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.timing import FLASH_MEMORIES
 from femtorque.hil.cost import branches

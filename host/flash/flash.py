@@ -26,7 +26,7 @@ from femtorque.codegen.board.chip import Chip
 from femtorque.codegen.board.description import Board
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.toolchain.built import BuildResult
+from femtorque.codegen.toolchain.build_result import BuildResult
 from femtorque.host.flash.rom_loader import EXTENDED_ERASE, PIECE, RomLoader, part
 from femtorque.host.link.link import Link, open_port
 from femtorque.host.link.ports import ask, is_auto, survey, wanted
@@ -47,9 +47,9 @@ USB_TRIES = 10  # of so long each, until the host has enumerated it
 
 @dataclass(frozen=True)
 class Flashed:
-    """What was put where. before: the digest that the board reported first, '' where it could not be asked; after: the
+    """Result of flashing. before: the digest that the board reported first, '' where it could not be asked; after: the
     one it reports now, '' where it was not asked. unique: of the chip. brown_out: the level set now. Both '' where they
-    could not be read. advice: what to do about that level."""
+    could not be read. advice: on that level."""
 
     via: Way
     chip: str
@@ -246,7 +246,7 @@ def openocd(chip: Chip, *commands: str, under_reset: bool = False) -> list[str]:
 
 @dataclass(frozen=True)
 class Attached:
-    """What is read of a chip: what is unique to it, its brown-out level; '' where it could not be read."""
+    """Data read from a chip: its unique number, its brown-out level; '' where it could not be read."""
 
     unique: str
     brown_out: str
@@ -277,13 +277,13 @@ def _attach(chip: Chip) -> tuple[bool, int]:
 
 
 def _words(said: str, address: int) -> list[int]:
-    """What `mdw` printed of an address."""
+    """Words that `mdw` printed of an address."""
     found = re.search(rf"0x{address:08x}:((?: [0-9a-f]{{8}})+)", said)
     return [int(word, 16) for word in found[1].split()] if found else []
 
 
 def _looked_at(chip: Chip, under_reset: bool) -> Attached:
-    """Of a chip that an ST-LINK holds; it goes on running."""
+    """Data of a chip held by an ST-LINK; the chip goes on running."""
     options = chip.brown_out.options
     _, said = _run(openocd(chip, f"mdw 0x{chip.unique:08x} 3", f"mdw 0x{options:08x}", "reset run",
                            under_reset=under_reset))
@@ -392,7 +392,7 @@ def _confirmed(link: str, digest: str, before: str, unique: str = "") -> dict[st
 
 
 def _anywhere(link: str, digest: str, unique: str) -> dict[str, Any]:
-    """The same of a board at any port."""
+    """Find a board of this digest and number at any port."""
     answers = survey()
     found = [a for a in wanted(link, answers) if a.identity and a.identity["digest"] == digest
              and unique in ("", a.identity["unique"])]

@@ -97,7 +97,7 @@ class RomLoader:
     # -- getting in touch ---------------------------------------------------
 
     def awake(self) -> bool:
-        """Whether a loader answers that has just been started, and nothing else. One byte is sent, which no running
+        """True if a loader answers that has just been started, and nothing else. One byte is sent, which no running
         board takes for anything."""
         self._drain()
         self._device.write(bytes([SYNC]))
@@ -129,7 +129,7 @@ class RomLoader:
                       "that this is a UART it listens on")
 
     def _resynced(self) -> bool:
-        """Whether the loader waits for a command again: whatever it was in the middle of, FILLER ends it in a NACK."""
+        """True if the loader waits for a command again: FILLER ends whatever it was in the middle of in a NACK."""
         for _ in range(RESYNC):
             self._write(bytes([FILLER]))
             if NACK in self._read(16, 0.02):

@@ -58,10 +58,10 @@ NO_GEAR = "how it turns: it is not driven before its gear is right"
 
 @dataclass(frozen=True)
 class Finding:
-    """Of one joint. problem: empty if all is well. values: what to write into the file to mend it. unknown: what nobody
-    here can know of its drive; empty for none. zero: what its drive tells at the joint's zero, rad or a servo's counts;
-    None if it was not taught. firmware: its drive's, where that tells it. gear: turns of its drive to one of the joint,
-    as the hand has shown them; None where it has not, or the joint has no drive."""
+    """Finding on one joint. problem: empty if all is well. values: keys that mend the file. unknown: facts of its drive
+    that cannot be found here; empty for none. zero: its drive's reading at the joint's zero, rad or a servo's counts;
+    None if it was not taught. firmware: its drive's, where the drive reports it. gear: turns of its drive to one of the
+    joint, as turning by hand has shown; None where it has not, or the joint has no drive."""
 
     joint: str
     problem: str
@@ -81,9 +81,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Probed:
-    """What a joint did when it alone was driven. way: counted motion with a positive torque: 1 forwards, -1 backwards,
-    0 not known. torque: positive, at which something moved; 0: nothing did. other: the joint that moved in its stead,
-    if one did. sinks: the joint that goes without a torque, if one does. one_way: it moved with one sign alone."""
+    """Response of a joint when it alone was driven. way: counted motion with a positive torque: 1 forwards, -1
+    backwards, 0 not known. torque: positive, at which something moved; 0: nothing did. other: the joint that moved in
+    its stead, if one did. sinks: the joint that goes without a torque, if one does. one_way: it moved with one sign
+    alone."""
 
     way: int
     torque: float
@@ -94,8 +95,8 @@ class Probed:
 
 @dataclass(frozen=True)
 class Look:
-    """What was seen of a joint: ratio and place by hand (None: not asked for), probed (None: it was not driven). place:
-    rad, where it was found when it stood at its start."""
+    """Observations of a joint: ratio and place by hand (None: not asked for), probed (None: it was not driven). place:
+    rad, measured while it stood at its start."""
 
     ratio: float | None = None
     place: float | None = None
@@ -132,7 +133,7 @@ def bring_up(session: Session, mechanism: Mechanism, hand: Hand | None = None,
 
 def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Hand | None,
                    on_joint: Callable[[str], None], place: Place | None) -> Finding:
-    """Of one joint. The board has told how its drives are when all has been at rest for a moment."""
+    """Examine one joint on a drive. The board has reported its drives once all has been at rest for a moment."""
     joints = mechanism.streamed
     joint = joints[number]
     on_joint(joint.name)
@@ -150,12 +151,13 @@ def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Ha
 
 
 def _other(ratio: float | None) -> bool:
-    """Whether a joint was turned by another angle than the board has counted."""
+    """True if a joint was turned by another angle than the board has counted."""
     return ratio is not None and abs(abs(ratio) - 1.0) > COUNTS_WRONG
 
 
 def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Drives | None = None) -> Finding:
-    """What was seen of a joint whose drive is on a bus. Its torque and its position have one sign. told: DRIVES."""
+    """Judge the observations of a joint whose drive is on a bus. Its torque and its position have one sign. told:
+    DRIVES."""
     joint, ratio = mechanism.streamed[number], look.ratio
     drive = joint.drive
     assert drive is not None
@@ -193,7 +195,7 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Drives | No
 
 
 def _driven(mechanism: Mechanism, number: int, probed: Probed) -> list[str]:
-    """What is wrong with how a drive turns its joint."""
+    """Problems in the way a drive turns its joint."""
     if probed.torque == 0.0:
         return ["nothing moves when it is driven: check its supply, and whether it is blocked"]
     if probed.other is not None:
@@ -207,12 +209,12 @@ def _driven(mechanism: Mechanism, number: int, probed: Probed) -> list[str]:
 
 
 def _sure(mechanism: Mechanism, number: int, probed: Probed) -> bool:
-    """Whether the way it went is the torque's doing: both signs have shown it, or gravity cannot move the joint."""
+    """True if the torque caused the motion: both signs have shown it, or gravity cannot move the joint."""
     return probed.way != 0 and (not probed.one_way or mechanism.streamed[number].name not in loaded(mechanism))
 
 
 def _unsure(mechanism: Mechanism, number: int, probed: Probed) -> str:
-    """What to do where nobody knows whose doing it was."""
+    """Advice for a motion whose cause is not known."""
     if probed.way == 0:
         return (f"{_support(mechanism, number, probed)}, and bring it up again: it goes the same way whatever torque "
                 "it gets")
@@ -226,9 +228,9 @@ def _support(mechanism: Mechanism, number: int, probed: Probed) -> str:
 
 
 def _other_ratio(mechanism: Mechanism, number: int, ratio: float, told: Drives | None) -> tuple[str, dict[str, float]]:
-    """What it means that a drive tells another angle than its joint was turned by, and the key that mends it. A gear is
-    concluded where the drive's range of position is known to be the file's: it was asked for it, or its velocities,
-    which have a range of their own, agree with it."""
+    """Meaning of a drive that reports another angle than its joint was turned by, and the key that mends it. A gear is
+    concluded where the drive's range of position is known to be the file's: the drive was asked for it, or its
+    velocities, which have a range of their own, agree with it."""
     joint = mechanism.streamed[number]
     drive = joint.drive
     assert drive is not None
@@ -252,7 +254,7 @@ def usual_gear(turns: float) -> float | None:
 
 
 def zero_of(joint: Joint, place: float, mended: Drive) -> float:
-    """What its drive tells at the joint's zero, of a joint at its start that is found at `place`: rad within half a
+    """Reading of the drive at the joint's zero, for a joint at its start that is found at `place`: rad within half a
     turn, or a servo's counts. mended: the drive with sign and gear as they were found."""
     drive = joint.drive
     assert drive is not None  # away: rad of its output, from the zero of the file
@@ -263,7 +265,7 @@ def zero_of(joint: Joint, place: float, mended: Drive) -> float:
 
 
 def _unknown(joint: Joint) -> str:
-    """What a drive cannot be asked for and does not show when it moves."""
+    """Facts that a drive cannot be asked for and that no motion shows."""
     drive = joint.drive
     if drive is None or drive.type.family in ("damiao", "feetech"):
         return ""
@@ -272,7 +274,8 @@ def _unknown(joint: Joint) -> str:
 
 
 def judge(mechanism: Mechanism, number: int, probed: Probed, ratio: float | None) -> Finding:
-    """What two looks mean. ratio: counted over told motion of the hand; None if it was not asked for."""
+    """Conclude from two observations. ratio: counted motion over the motion of the hand that was announced; None if it
+    was not asked for."""
     joint = mechanism.streamed[number]
     assert joint.motor is not None and joint.encoder is not None
     values: dict[str, dict[str, float]] = {}
@@ -343,7 +346,7 @@ def asked(joint: Joint) -> float:
 
 
 def _place(session: Session, joint: Joint, number: int, place: Place) -> float:
-    """Where the board finds a joint that stands at its start, rad."""
+    """Position that the board reports for a joint at its start, rad."""
     place(joint)
     _rest(session)
     return float(session.positions()[number])
@@ -395,7 +398,7 @@ class Driven:
 
 
 def moving(number: int, forwards: Driven, backwards: Driven) -> Probed:
-    """Of a joint that stays where it is without a torque: which way it went with one of either sign."""
+    """Response of a joint that stays where it is without a torque: its direction with a torque of either sign."""
     ways = [sign * int(np.sign(seen.moved[-1, number])) if seen.moves(number) else 0
             for sign, seen in ((1, forwards), (-1, backwards))]
     torque = next((abs(seen.torque) for way, seen in zip(ways, (forwards, backwards), strict=True) if way), 0.0)
@@ -408,8 +411,8 @@ def moving(number: int, forwards: Driven, backwards: Driven) -> Probed:
 
 
 def sinking(number: int, still: Driven, forwards: Driven, backwards: Driven) -> Probed:
-    """Of a joint that goes without a torque: on which side of that it is with one of either sign, at the same time.
-    Not known where they differ by little, or where both are on one side."""
+    """Response of a joint that moves without a torque: the side of that motion on which it is with a torque of either
+    sign, at the same time. Not known where the sides differ by little, or are the same."""
     until = min(seen.seconds[-1] for seen in (still, forwards, backwards))
     places = [float(np.interp(until, seen.seconds, seen.moved[:, number])) for seen in (backwards, still, forwards)]
     apart = np.diff(places)

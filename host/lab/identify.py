@@ -69,13 +69,14 @@ class Estimate:
         return f"{self.value:.4g} +- {self.half:.2g}"
 
     def holds(self, truth: float) -> bool:
-        """Whether the interval contains the number."""
+        """True if the interval contains the number."""
         return abs(self.value - truth) <= self.half
 
 
 @dataclass(frozen=True)
 class Identified:
-    """Of one joint, at the joint: viscous N m s/rad, coulomb N m, rotor (J N^2) and apparent inertia kg m^2.
+    """Identified parameters of one joint, at the joint: viscous N m s/rad, coulomb N m, rotor (J N^2) and apparent
+    inertia kg m^2.
 
     apparent: rotor and what it carries, at the pose of the experiment. inertia: the rotor's own, at the motor, or at
     the output of a drive on a bus; key: where the mechanism file has that. rms: N m left unexplained. samples: that
@@ -171,8 +172,8 @@ def measured(mechanism: Mechanism, number: int) -> None:
 
 
 def beside(mechanism: Mechanism, joint: str) -> dict[str, dict[str, float]]:
-    """What a table that the file does not have must hold beside what was identified: a servo's motor, as the catalogue
-    has it."""
+    """Keys that a table missing in the file must have beside the identified ones: a servo's motor, as the catalogue has
+    it."""
     motor, drive = next((j.motor, j.drive) for j in mechanism.moving if j.name == joint)
     between = drive.gear if drive is not None else 1.0
     if motor is None:
@@ -184,7 +185,7 @@ def beside(mechanism: Mechanism, joint: str) -> dict[str, dict[str, float]]:
 
 
 def experiments(model: Model, number: int, pose: Array) -> list[tuple[str, Trajectory]]:
-    """What is played, in order, each from where the one before ended: to one side, the speeds, accelerations, back."""
+    """Experiments in order, each from the end of the one before: to one side, the velocities, accelerations, back."""
     joint = model.mechanism.moving[number]
     down, up = (min(REACH, 0.8 * abs(side - pose[number])) for side in (joint.limits.lower, joint.limits.upper))
     low, high = pose[number] - down, pose[number] + up
@@ -263,7 +264,7 @@ def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int
 
 
 def takes_torque(joint: Joint) -> bool:
-    """Whether its drive is told a torque, not a duty."""
+    """True if its drive receives a torque, not a duty."""
     return joint.drive is not None and joint.drive.servo is None
 
 

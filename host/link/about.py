@@ -1,4 +1,4 @@
-"""What a board tells of itself in ABOUT, in words."""
+"""Words for a board's ABOUT."""
 
 from __future__ import annotations
 

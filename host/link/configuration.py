@@ -1,4 +1,5 @@
-"""What host and board must agree on: the configuration a board carries, and the one a mechanism file describes."""
+"""Configurations, on which host and board must agree: the one a board carries, and the one a mechanism file
+describes."""
 
 from __future__ import annotations
 

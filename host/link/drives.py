@@ -18,7 +18,7 @@ _STATE = {number: name.lower() for name, (number, _) in messages.DRIVE_STATES.it
 
 
 def state(told: Drives, joint: int) -> str:
-    """Of a joint's drive, from DRIVES."""
+    """State of a joint's drive, from DRIVES."""
     return _STATE.get(told.state[joint], f"state {told.state[joint]}")
 
 
@@ -69,7 +69,7 @@ def setting(drive: Drive, number: int, bits: int) -> str:
 
 
 def servo_setting(drive: Drive, number: int, bits: int) -> str:
-    """The same of a servo's register."""
+    """Describe a setting of a servo's register."""
     setting, servo = drive.servo, drive.type.servo
     assert setting is not None and servo is not None
     wanted = {"model": str(servo.model), "lock": "1", "return delay": "0", "mode": str(feetech.PWM_MODE),
@@ -98,13 +98,13 @@ def offset(bits: int) -> int:
 
 
 def ready(told: Drives | None, joints: Sequence[Joint], joint: int) -> bool:
-    """Whether nothing is known of a joint's drive for which it would not be armed."""
+    """True if nothing known of a joint's drive forbids arming it."""
     return joints[joint].drive is None or told is None or (state(told, joint) not in ("silent", "faulted")
                                                            and not told.setting[joint])
 
 
 def silence(told: Drives, joints: Sequence[Joint], joint: int) -> str:
-    """What the board knows of why a joint's drive does not answer; empty where that is nothing."""
+    """Reasons known to the board for a drive's silence; empty where there are none."""
     drive = joints[joint].drive
     assert drive is not None
     if drive.servo is not None:
@@ -133,7 +133,7 @@ def silent_words(told: Drives, joints: Sequence[Joint], joint: int) -> str:
 
 
 def firmware(told: Drives | None, joints: Sequence[Joint], joint: int) -> str:
-    """Of a drive that tells it and is set as it must be, once it has told all; empty of others."""
+    """Firmware of a drive that reports it and is set as it must be, once it has reported all; empty for others."""
     drive = joints[joint].drive
     if told is None or drive is None or told.setting[joint] or state(told, joint) == "silent":
         return ""
@@ -142,7 +142,7 @@ def firmware(told: Drives | None, joints: Sequence[Joint], joint: int) -> str:
 
 
 def words(told: Drives | None, joints: Sequence[Joint], joint: int) -> str:
-    """What is wrong with a joint's drive; empty where nothing is, or nothing was told."""
+    """Fault of a joint's drive in words; empty where there is none, or nothing was reported."""
     if told is None or joint >= len(joints):
         return ""
     drive = joints[joint].drive
@@ -155,6 +155,6 @@ def words(told: Drives | None, joints: Sequence[Joint], joint: int) -> str:
 
 
 def ailing(told: Drives, drive: Drive, joint: int) -> str:
-    """What ails a drive, or has ailed it since it was enabled last."""
+    """Error of a drive in words, present or since it was last enabled."""
     what = error(drive, told.error[joint])
     return what if not what or state(told, joint) == "faulted" else f"{what}, which is over"

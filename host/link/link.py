@@ -119,7 +119,7 @@ def open_port(port: str, baud: int) -> Device:
 
 
 def _remedy(port: str, error: BaseException) -> str:
-    """What helps: against missing rights, against another program at the port, or else which ports there are."""
+    """Remedy: against missing rights, against another program at the port, or else the ports that there are."""
     number = _number(error)
     if number in (errno.EACCES, errno.EPERM) and (group := _group(port)):
         return f"it belongs to the group {group}: `sudo usermod -aG {group} $USER`, then log out and in"

@@ -14,14 +14,14 @@ from typing import Any
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import BAUD, Link
-from femtorque.host.link.plugged import candidates
+from femtorque.host.link.serial_ports import candidates
 from femtorque.host.link.session import Session
 
 AUTO = "auto"
 
 
 def is_auto(port: str | None) -> bool:
-    """Whether a board is to be looked for: auto, or auto:ID, where ID is how its chip's unique number begins."""
+    """True if a board is to be looked for: auto, or auto:ID, where ID begins its chip's unique number."""
     return port == AUTO or port is not None and port.startswith(f"{AUTO}:")
 
 

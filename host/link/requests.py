@@ -1,4 +1,4 @@
-"""What people do with an arm in the lab: find its zeros, lead it by hand, move one joint, change its gains.
+"""Requests for work in the lab: find zeros, lead the arm by hand, move one joint, change gains.
 
 Each holds on to the board for as long as it is asked for again and again; whoever stops asking, the arm stops.
 """

@@ -40,7 +40,7 @@ _RESET = {number: name for name, number in messages.RESETS.items()}
 
 
 def mode_name(session: Session) -> str:
-    """Of the mode that holds, or its number if names are not known; nothing where there is but one."""
+    """Name of the mode in force, or its number if names are not known; empty where there is one mode."""
     number, modes = session.status.mode, session.configuration.modes
     if number >= len(modes):
         return str(number) if number else ""
@@ -251,7 +251,7 @@ class Session:
 
     @property
     def virtual(self) -> bool:
-        """Whether the board's chip is a simulated one: its number says so (femtorque.hil.chip.stm32.chip.unique)."""
+        """True if the board's chip is a simulated one, by its number (femtorque.hil.chip.stm32.chip.unique)."""
         return self.about is not None and bytes(self.about.unique).endswith(b"VIRTUAL")
 
     # -- commands -----------------------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ class Session:
 
     @property
     def posted(self) -> bool:
-        """Whether a command is still to be acknowledged."""
+        """True if a command is still to be acknowledged."""
         return self._pending is not None
 
     def command(self, command: str) -> None:

@@ -1,4 +1,4 @@
-"""Where the tip of a closed mechanism is and how it gets somewhere: its independent joints move, the loops carry it.
+"""Tip of a closed mechanism, and ways to move it: its independent joints move, the loops carry it.
 
 Poses are followed on the branch of the pose at hand, never assembled anew, so a tip that is reached is reached by
 driving there.

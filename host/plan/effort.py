@@ -1,4 +1,4 @@
-"""What a motion asks of the motors and what they can give, in joint torques: the check of plans and before
+"""Torques that a motion needs and torques that the motors can give, at the joints: the check of plans and before
 streaming."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def wanted(mechanism: Mechanism, t: Array, trajectory: Trajectory) -> Array:
 
 
 def of_space(space: Space, q: Array, qd: Array, qdd: Array) -> Array:
-    """The same (N, J) of the motion (N, n) of all joints in one mode."""
+    """Efforts (N, J) of the motion (N, n) of all joints in one mode."""
     motors = motor_torque(space.whole, space.streamed(qd), space.streamed(qdd))
     return space.torque(q, qd, qdd) + motors * space.driven
 
@@ -62,7 +62,7 @@ class Load:
 
     @property
     def share(self) -> float:
-        """Of what there is; more than 1 is too much."""
+        """Share of the available effort; more than 1 is too much."""
         return abs(self.torque) / self.available if self.available > 0.0 else np.inf
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a flexible link really does under a motion of the arm's joints: a chain of rigid segments, geometrically exact.
+"""A flexible link under a motion of the arm's joints, geometrically exact: a chain of rigid segments.
 
 The planar link of femtorque.host.plan.chord_beam, cut into segments with springs EI / h between them (the first and
 the last half

@@ -134,7 +134,7 @@ class _Way:
 
     @property
     def tip(self) -> Tip | None:
-        """Of the mode at hand."""
+        """Tip in the present mode."""
         if self.named is None:
             return None
         tip = Tip(self.space.mechanism, self.named.link, self.named.offset, self.source)
@@ -494,7 +494,7 @@ def _played(section: _Section, speed: float, reserve: float) -> _Played:
 
 
 def _rows(section: _Section, knots: int, factor: float) -> Moves:
-    """Of all joints at the knots, (knots + 1, n), at rest at both ends."""
+    """Rows of all joints at the knots, (knots + 1, n), at rest at both ends."""
     t = np.linspace(0.0, section.duration, knots + 1)
     x, xd, xdd = section.at(t)
     xd, xdd = xd / factor, xdd / factor**2
@@ -560,7 +560,8 @@ def _unit(joint: Joint) -> str:
 
 
 def shares(mechanism: Mechanism, trajectory: Trajectory) -> dict[str, dict[str, float | None]]:
-    """Of every joint's limits, the largest share the motion takes; with flexible links none of the effort is known."""
+    """Largest shares of every joint's limits that the motion takes; with flexible links that of the effort is not
+    known."""
     period = 1.0 / (effort.SAMPLES * mechanism.control.knot_hz)
     t = np.arange(int(np.ceil(trajectory.duration / period - 1e-6)) + 1, dtype=float) * period
     _, qd, qdd = trajectory.at(t)

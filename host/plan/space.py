@@ -1,4 +1,4 @@
-"""What a plan moves: the independent joints of a mechanism in one of its modes. All others follow by the loops.
+"""Coordinates of a plan: the independent joints of a mechanism in one of its modes. All others follow by the loops.
 
 A pose holds all moving joints, (n,) in the order of the mode's own model; its coordinates are the independent ones,
 which in a tree are all of them. Poses are followed from one to the next, so that a plan stays on the branch on which it
@@ -57,12 +57,12 @@ class Space:
 
     @property
     def joints(self) -> tuple[Joint, ...]:
-        """Of the coordinates."""
+        """Joints of the coordinates."""
         return tuple(self.assembly.model.bodies[i].joint for i in self.assembly.independent)
 
     @property
     def names(self) -> list[str]:
-        """Of all joints of a pose."""
+        """Names of all joints of a pose."""
         return [body.joint.name for body in self.assembly.model.bodies]
 
     def coordinates(self, poses: ArrayLike) -> Array:
@@ -117,7 +117,8 @@ class Space:
         return chosen
 
     def motion(self, here: Array, x: Array, xd: Array, xdd: Array) -> tuple[Array, Array, Array]:
-        """The same of positions, velocities and accelerations, each (N, f) in and (N, n) out."""
+        """Motion of all joints from positions, velocities and accelerations of the coordinates, each (N, f) in and (N,
+        n) out."""
         full = self.follow(here, x)
         velocities = self.assembly.velocities(full, xd)
         return full, velocities, self.assembly.accelerations(full, velocities, xdd)

@@ -1,4 +1,4 @@
-"""Where a tip is, and which joint positions bring it somewhere: numerical inverse kinematics with named refusals."""
+"""Place of a tip, and joint positions that bring it to a place: numerical inverse kinematics with named refusals."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Tip:
         self.chain = self.path  # the joints that are moved for it
 
     def at(self, q: ArrayLike) -> Goal:
-        """Where the tip is at joint positions q (J,)."""
+        """Pose of the tip at joint positions q (J,)."""
         frames = pose(self.model, q)
         R, origin = frames.R[self.body], frames.origin[self.body]
         return Goal(origin + R @ self.place, Rotation.from_matrix(R @ self._R))

@@ -124,7 +124,7 @@ def _axes(arm: FlexibleArm) -> tuple[Array, Array]:
 
 
 def _angle(arm: FlexibleArm, q: Array) -> Array:
-    """Of the link's direction (T,), rad, from where it is with all joints at zero."""
+    """Angle of the link's direction (T,), rad, from that with all joints at zero."""
     return q @ arm.signs
 
 

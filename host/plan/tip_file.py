@@ -29,7 +29,7 @@ LEAST_ROWS = 6  # of a quintic spline
 
 @dataclass(frozen=True)
 class Force:
-    """Of the tip on its surroundings: values (R, 3) N at times (R,), a cubic spline between."""
+    """Force of the tip on its surroundings: values (R, 3) N at times (R,), a cubic spline between."""
 
     times: Array
     values: Array
@@ -48,7 +48,7 @@ class TipPath:
 
 
 def timed(path: Path) -> bool:
-    """Whether the file is a CSV file with times: a path, not waypoints."""
+    """True if the file is a CSV file with times: a path, not waypoints."""
     if path.suffix.lower() != ".csv":
         return False
     header = read_text(path, LARGEST_FILE, ".csv").split("\n", 1)[0]

@@ -55,8 +55,8 @@ class FlexibleArm:
 
 @dataclass(frozen=True)
 class TipMotion:
-    """What the joints have to do. times (T,) s from 0 (pre-actuation before the path included), path_start: when on it
-    the path begins, s.
+    """Motion of the joints. times (T,) s from 0 (pre-actuation before the path included), path_start: time at which the
+    path begins, s.
 
     q, qd, qdd (T, J): the driven joints, rad; torque (T, J): N m, of the arm alone (no friction, no rotors);
     W (T, n): elastic coordinates of femtorque.host.plan.chord_beam; counts: conditions at start and end.
@@ -199,7 +199,7 @@ def _across(arm: FlexibleArm, chord: Timed, t: Array, press: Array) -> Array:
 
 
 def tip(arm: FlexibleArm, q: Array) -> Array:
-    """Where the tip is, (T, 3), m, with the chord at q (T, J)."""
+    """Place of the tip, (T, 3), m, with the chord at q (T, J)."""
     return pose(arm.rigid, q).origin[..., arm.hub, :] + arm.beam.reach * _chord_axes(arm, q)[0]
 
 
@@ -257,7 +257,7 @@ def _hub(mechanism: Mechanism, model: Model) -> tuple[int, str]:
 
 
 def _end(mechanism: Mechanism, model: Model, hub: int, name: str, point: float | None) -> End:
-    """What the flexible link carries at its end: what is fixed to it, or what hangs there on a passive spring."""
+    """Load at the flexible link's end: fixed to it, or hanging there on a passive spring."""
     link = mechanism.link(name)
     beam = link.beam
     assert isinstance(beam, Beam)

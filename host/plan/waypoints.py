@@ -107,7 +107,7 @@ def _tip(path: Path, mechanism: Mechanism, table: TipTable | None) -> Tip:
 
 
 def tip_option(text: str) -> TipTable:
-    """What --tip says. Raises BadInput."""
+    """Parse --tip. Raises BadInput."""
     link, _, offset = text.partition(":")
     try:
         xyz = [float(x) for x in offset.split(",")] if offset else [0.0, 0.0, 0.0]
@@ -142,7 +142,7 @@ def _key(where: tuple[str | int, ...]) -> str:
 
 
 def _csv(path: Path, text: str, mechanism: Mechanism) -> WaypointFile:
-    """The same tables from rows. Cells that are empty say nothing."""
+    """Tables from the rows of a CSV file. Empty cells are left out."""
     try:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if any(c.strip() for c in row)]
     except csv.Error as error:

@@ -3,10 +3,9 @@
 Both are written through to the file with every STATUS, so that a crash of the host loses nothing; once closed, the MCAP
 is packed into compressed chunks with an index, which viewers want, and a check sum of everything. Time is the board's:
 seconds of control ticks since its reset; when the host wrote a message by its own clock is its publish time, and the
-CSV's last column. Topics: /joint_states (measured), /joint_states/desired, /torque, /status; where a simulated plant
-tells it, also /joint_states/true, and what its arm stands among and touches: host/record/around.py. Where the mechanism
-is known, the arm itself too: host/record/robot.py; and, as an attachment, what the page that `femtorque plot` makes of
-it draws: host/scene.
+CSV's last column. Topics: /joint_states (measured), /joint_states/desired, /torque, /status; of a simulated plant also
+/joint_states/true, and the arm's surroundings and contacts (host/record/surroundings.py). With a known mechanism the
+log holds the arm too (host/record/robot.py) and, as an attachment, the scene that `femtorque plot` draws (host/scene).
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ from femtorque.codegen.wire.messages import Status
 from femtorque.codegen.wire.names import state_name
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.link.configuration import Configuration
-from femtorque.host.record.around import CONTACTS, MOVING, Around, moments
 from femtorque.host.record.definitions import definition
 from femtorque.host.record.robot import animation
+from femtorque.host.record.surroundings import CONTACTS, MOVING, Around, moments
 from femtorque.host.record.telemetry import tick_budget
 from femtorque.host.scene.description import scene
 from femtorque.host.scene.surroundings import Moment, Surroundings, Thing
@@ -208,7 +207,7 @@ def claim_log(path: Path, force: bool = False) -> None:
 
 
 def _live(place: Path) -> Path:
-    """Where a log is written while it grows: beside the one that it replaces, if there is one. Raises BadInput."""
+    """Path of a log while it grows: beside the one that it replaces, if there is one. Raises BadInput."""
     if not place.is_file():
         return place
     beside = place.with_stem(f"{place.stem}.new")
@@ -219,8 +218,8 @@ def _live(place: Path) -> Path:
 
 
 def _pack(path: Path, mechanism: Mechanism | None, things: Sequence[Thing]) -> None:
-    """The same records in chunks, compressed and indexed, and the arm's frames. A disk without room for
-    that keeps them as they are."""
+    """Rewrite the records in chunks, compressed and indexed, with the arm's frames. A disk without room for that keeps
+    them as they are."""
     packed = path.with_suffix(".packed")
     try:
         with path.open("rb") as source, packed.open("wb") as target:
@@ -272,9 +271,9 @@ BUS_AGE = 2.0  # ticks that a position told over a bus is old at most: asked for
 
 
 def _facts(joint: Joint, described: bool, rate_hz: int) -> list[float | None]:
-    """What a report wants to know of a joint, in the order of FACTS; None: not known. count: rad or m of one. age: s
-    that a measured position is old at most. play: rad, of its servo's gear, at the joint. described: by a mechanism
-    file; gains of zero are then none."""
+    """Facts of a joint for a report, in the order of FACTS; None: not known. count: rad or m of one. age: maximum age
+    of a measured position, s. play: backlash of its servo's gear, rad at the joint. described: by a mechanism file;
+    gains of zero are then none."""
     encoder, drive, count, age = joint.encoder, joint.drive, math.inf, 0.0
     if encoder is not None and joint.type != "prismatic":
         turns = abs(joint.motor.gear) if encoder.at == "motor" and joint.motor else 1.0
@@ -411,7 +410,7 @@ def _check(about: dict[str, str]) -> str:
 
 
 def _drawn(data: bytes) -> dict[str, Any] | None:
-    """What a page draws; None where that is damaged."""
+    """Scene for a page; None where it is damaged."""
     try:
         found = json.loads(gzip.decompress(data))
     except (OSError, EOFError, ValueError, zlib.error):

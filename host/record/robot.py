@@ -64,8 +64,8 @@ def animation(mechanism: Mechanism, stamps: Sequence[int], positions: Array) -> 
 
 
 def _all_positions(mechanism: Mechanism, positions: Array) -> dict[str, Array]:
-    """Of every moving joint, by name: those that are not streamed follow from the loops, or stand at their springs'
-    rest."""
+    """Positions of every moving joint, by name: joints that are not streamed follow from the loops, or stand at their
+    springs' rest."""
     streamed = {joint.name: positions[:, k] for k, joint in enumerate(mechanism.streamed)}
     alone = in_mode(mechanism)
     if alone.constrained:
@@ -104,7 +104,7 @@ def _message(joints: Sequence[Joint], places: Sequence[tuple[Array, Array]], k: 
 
 
 def frames(mechanism: Mechanism) -> dict[str, str]:
-    """What links are called in the description: in a URDF by its own names."""
+    """Frames of the links in the description: in a URDF by its own names."""
     own = {link.name: link.name for link in mechanism.links} | {BASE: BASE}
     path = mechanism.urdf
     return own if path is None else own | {here: there for there, here in links_here(path).items()}
@@ -143,7 +143,7 @@ def _link(mechanism: Mechanism, link: Link) -> ET.Element:
 
 
 def _ends(mechanism: Mechanism, link: Link) -> list[Array]:
-    """Where a link's rods go to, from its frame."""
+    """Ends of a link's rods, from its frame."""
     ends = [joint.xyz for joint in mechanism.joints if joint.parent == link.name]
     if link.beam is not None:
         ends.append(np.array([link.beam.length, 0.0, 0.0]))

@@ -35,7 +35,7 @@ def tick_budget(configuration: Configuration) -> int | None:
 
 
 def about(session: Session) -> dict[str, Any]:
-    """What does not change: who the board is, its joints with limits and units, the tick's budget."""
+    """Constant data: the board's identity, its joints with limits and units, the tick's budget."""
     c = session.configuration
     joints = [{"name": joint.name, "unit": session.unit(j), "effort_unit": "N" if joint.type == "prismatic" else "N m",
                "gains": bool(joint.gains.ku or joint.gains.kv),

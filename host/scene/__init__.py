@@ -1,1 +1,1 @@
-"""What a mechanism looks like, as plain data: for pages, and for logs that show their arm."""
+"""Appearance of a mechanism, as plain data: for pages, and for logs that show their arm."""

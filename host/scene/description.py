@@ -1,4 +1,4 @@
-"""What a page draws of a mechanism, as plain data: frames, solids, centres of gravity, inertias, limits, loops, modes.
+"""Scene of a mechanism for a page, as plain data: frames, solids, centres of gravity, inertias, limits, loops, modes.
 
 A link has the meshes of its URDF, thinned out; without any it is drawn as rods from its own frame to whatever hangs on
 it. A flexible link is a rod that bends. Matrices are 4 x 4, column after column, as three.js has them.
@@ -49,7 +49,7 @@ def scene(mechanism: Mechanism, things: Sequence[Thing] = ()) -> dict[str, Any]:
 
 
 def around(things: Sequence[Thing]) -> dict[str, Any]:
-    """What stands around the arm."""
+    """Surroundings of the arm."""
     return {"things": [thing.data() for thing in things]}
 
 
@@ -81,7 +81,7 @@ def _toward(mechanism: Mechanism, joint: Joint) -> list[float]:
 
 
 def _at_tip(mechanism: Mechanism, link: str, xyz: Array) -> bool:
-    """Whether a point of a link moves as the end of a flexible one does."""
+    """True if a point of a link moves as the end of a flexible one does."""
     beam = None if link == BASE else mechanism.link(link).beam
     return beam is not None and bool(xyz[0] >= beam.length - END)
 
@@ -128,7 +128,8 @@ def _rod(a: Array, b: Array) -> dict[str, Any]:
 
 
 def _ellipsoid(link: Link, least: float) -> list[float]:
-    """Of the same mass and inertia, uniform: semi-axes sqrt(5 (I_j + I_k - I_i) / 2m); never thinner than is seen."""
+    """Uniform ellipsoid of the link's mass and inertia: semi-axes sqrt(5 (I_j + I_k - I_i) / 2m); never too thin to be
+    seen."""
     if link.mass <= 0.0:
         return matrix(np.eye(3), np.zeros(3))
     moments, axes = np.linalg.eigh(link.inertia)

@@ -119,7 +119,7 @@ def clustered(vertices: NDArray[np.float64], faces: NDArray[np.int64], cells: in
 
 
 def _shape(geometry: ET.Element, file: Path | None) -> Any:
-    """Of trimesh; None for a file that is not there. Raises whatever trimesh raises."""
+    """Shape from trimesh; None for a file that is not there. Raises trimesh's errors."""
     import trimesh  # noqa: PLC0415 (an extra)
 
     for kind in geometry:
@@ -178,7 +178,7 @@ def _file(path: Path, visual: ET.Element) -> Path | None:
 
 
 def _colour(visual: ET.Element) -> str:
-    """Of its material, where that says one; a light grey."""
+    """Colour of its material, if it has one; else a light grey."""
     told = visual.find("material/color")
     if told is None:
         return "#b8bfc8"

@@ -26,7 +26,7 @@ LARGER = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # times as large as they ar
 
 @dataclass(frozen=True)
 class Mark:
-    """What happened at a joint, None being the board itself, from t on until another time, s."""
+    """Event at a joint, None being the board itself, from t on until another time, s."""
 
     t: float
     until: float
@@ -85,7 +85,7 @@ class Motion:
         return np.unique(np.minimum(keep, len(self.t) - 1))
 
     def _moments(self, keep: NDArray[np.int64]) -> list[Moment]:
-        """What was around at the samples that are carried; empty where nothing is known of it."""
+        """Surroundings at the samples that are carried; empty where none are known."""
         if not self.around:
             return []
         known = np.searchsorted([t for t, _ in self.around], self.t[keep] + 1e-9, side="right") - 1
@@ -115,7 +115,7 @@ def planned(mechanism: Mechanism, motion: Trajectory) -> Motion:
 
 
 def lengths(mechanism: Mechanism) -> dict[str, float]:
-    """Of flexible links, m."""
+    """Lengths of flexible links, m."""
     return {link.name: link.beam.length for link in mechanism.links if link.beam is not None}
 
 

@@ -1,4 +1,4 @@
-"""What stands around a simulated arm, and where they touch: as plain data, for logs and pages.
+"""Surroundings of a simulated arm, and contacts: as plain data, for logs and pages.
 
 Everything is in the frame of the arm's base, m and N. A place is x, y, z and a quaternion x, y, z, w.
 """

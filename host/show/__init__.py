@@ -1,1 +1,1 @@
-"""What was logged, for people: tables, plots, pages."""
+"""Logs for people: tables, plots, pages."""

@@ -48,7 +48,7 @@ def compared(runs: Sequence[tuple[Path, Run]]) -> list[Compared]:
 
 
 def sentences(runs: Sequence[Compared]) -> list[str]:
-    """Of every joint, which run tracked it best, as measured."""
+    """Sentences on which run tracked each joint best, as measured."""
     said = [f"{run.name}: {', '.join(origin(run.found.run)) or 'no date'}." for run in runs]
     said += [f"{run.name}: {damage(run.found.run)}" for run in runs if run.found.run.damage]
     for run in runs:

@@ -48,7 +48,7 @@ class Plot:
 
 
 def fitting(plots: Sequence[Plot], points: int, fewest: int = 300) -> list[Plot]:
-    """The same plots, thinned so that all their curves have about so many points together."""
+    """The plots, thinned so that all their curves together have about so many points."""
     most = max(fewest, min(MOST, points // max(1, sum(len(plot.curves) for plot in plots))))
     return [replace(plot, most=most) for plot in plots]
 

@@ -1,4 +1,4 @@
-"""What a terminal shows while a motion runs, and the words for its outcome. Everything goes to standard error."""
+"""Terminal display of a running motion, and the words for its outcome. Everything goes to standard error."""
 
 from __future__ import annotations
 

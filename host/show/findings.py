@@ -1,5 +1,4 @@
-"""What a run shows, as numbers and in words: tracking, torque shares, what the model left over, tick, stream,
-events."""
+"""Findings on a run, as numbers and in words: tracking, torque shares, the model's residual, tick, stream, events."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Tracking:
-    """Of one joint while in motion. rms, worst: rad or m; counts: the worst in encoder counts, nan if not known."""
+    """Tracking of one joint in motion. rms, worst: rad or m; counts: the worst in encoder counts, nan if not known."""
 
     joint: str
     unit: str
@@ -71,7 +70,8 @@ class Tracking:
 
 @dataclass(frozen=True)
 class Left:
-    """What the model left to the feedback at one joint, and what most of it goes with. size: of that cause."""
+    """Residual of the model at one joint, which the feedback supplied, and the cause that explains most of it. size: of
+    that cause."""
 
     joint: str
     rms: float  # N m or N
@@ -151,12 +151,12 @@ class Findings:
 
     @cached_property
     def tracking(self) -> list[Tracking]:
-        """Of every joint, as measured; empty if nothing moved."""
+        """Tracking of every joint, as measured; empty if nothing moved."""
         return self._tracking(self.run.error)
 
     @cached_property
     def true_tracking(self) -> list[Tracking]:
-        """Of every joint, as a simulated plant knows it; empty if nothing moved or nobody knows."""
+        """Tracking of every joint, as a simulated plant knows it; empty if nothing moved or there is no such plant."""
         return [] if self.run.true is None else self._tracking(self.run.true_error)
 
     def _tracking(self, errors: Array) -> list[Tracking]:
@@ -174,7 +174,7 @@ class Findings:
 
     @cached_property
     def left(self) -> list[Left]:
-        """What the model left over, of every joint that moved enough."""
+        """Residuals of the model, of every joint that moved enough."""
         run, found = self.run, []
         for j in self.joints:
             if not (run.facts["ku"][j] > 0.0 or run.facts["kv"][j] > 0.0):
@@ -271,7 +271,8 @@ class Findings:
         return found
 
     def _own_lines(self, begin: int, end: int) -> Iterator[tuple[int, Line]]:
-        """Of every joint whose error has most of its power at one frequency of its own. times: over the median."""
+        """Frequencies of joints whose error has most of its power at one frequency of its own. times: over the
+        median."""
         run, count = self.run, end - begin
         if count < ENOUGH:
             return
@@ -330,7 +331,7 @@ class Findings:
 
     @cached_property
     def sentences(self) -> list[str]:
-        """What was worst, the most important first."""
+        """The worst values in sentences, the most important first."""
         run, said = self.run, []
         if run.damage:
             said.append(damage(run))
@@ -365,8 +366,8 @@ class Findings:
         return said
 
     def _of_torque(self) -> list[str]:
-        """Of the joint at which the feedback had most to do. Parts that go against each other are each larger than
-        their sum, so that no share is told of them."""
+        """Sentence on the joint at which the feedback had most to do. Torques that oppose each other are each larger
+        than their sum, so that no share is given of them."""
         shares = [(s["feedback"] / max(s["all"], s["feed-forward"]), j) for j, s in enumerate(self.shares)
                   if s["all"] > 0]
         if not shares:
@@ -386,7 +387,7 @@ class Findings:
         return [words + "."]
 
     def _of_oscillation(self) -> list[str]:
-        """Of the joint that swings farthest; coupled loops ring together."""
+        """Sentence on the joint that swings farthest; coupled loops ring together."""
         if not self.oscillating:
             return []
         worst = max(self.oscillating.values(), key=lambda line: line.amplitude / _scale(self.run, line.joint))
@@ -397,7 +398,7 @@ class Findings:
                 "has the stiffest ku and kv, and looks for the rotor of its drive)."]
 
     def _of_truth(self) -> list[str]:
-        """What the simulated plant knows, where there is one."""
+        """Sentence on the true errors, where a simulated plant knows them."""
         if not self.true_tracking:
             return []
         worst = max(self.true_tracking, key=lambda x: x.worst / _scale(self.run, x.joint))
@@ -538,7 +539,7 @@ class Findings:
 
 
 def damage(run: Run) -> str:
-    """Where the log could not be read further."""
+    """Place from which on the log could not be read."""
     return f"The log {run.damage}; shown is what was before, {run.t[-1] - run.t[0]:.2f} s."
 
 
@@ -554,7 +555,7 @@ def _averaged(values: Array) -> Array:
 
 
 def _scale(run: Run, joint: str, unknown: float = 1.0) -> float:
-    """What to compare errors of joints of different kinds by: a count where it is known, else a unit."""
+    """Scale for comparing errors of different joints: a count where it is known, else a unit."""
     count = float(run.facts["count"][run.joints.index(joint)])
     return count if np.isfinite(count) else unknown
 

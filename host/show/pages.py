@@ -36,7 +36,7 @@ TOKEN = re.compile(r"[\w-]{1,100}", re.ASCII)
 
 
 class Pages:
-    """What is served: `line` takes the input, `connected` one connection."""
+    """Served pages: `line` takes the input, `connected` one connection."""
 
     def __init__(self, served: dict[str, Any]) -> None:
         self._document, self._again = served["document"].encode(), bool(served["again"])
@@ -149,7 +149,7 @@ class Pages:
 
 
 def foreign(headers: dict[str, str]) -> bool:
-    """Whether a request came by a name that another site has pointed here, or was caused by another site's page."""
+    """True if a request came by a name that another site has pointed here, or was caused by another site's page."""
     host = headers.get("host", "")
     return (host.rpartition(":")[0] not in (ADDRESS, "localhost")
             or headers.get("origin", f"http://{host}") != f"http://{host}"
@@ -162,7 +162,7 @@ def event(kind: str, data: str) -> bytes:
 
 
 def header(status: HTTPStatus, kind: str, length: int | None = None) -> bytes:
-    """What stands before an answer."""
+    """Header of an answer."""
     lines = [f"HTTP/1.1 {status.value} {status.phrase}", f"Content-Type: {kind}", "Cache-Control: no-store",
              "Connection: close", "Content-Security-Policy: default-src 'self'; script-src 'unsafe-inline'; "
              "style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'"]

@@ -89,7 +89,7 @@ def summary(run: Run) -> dict[str, Any]:
 
 
 def _truth(run: Run) -> dict[str, Any]:
-    """The same of desired - true position, where a simulated plant tells it."""
+    """Curves of desired - true position, where a simulated plant knows it."""
     error = run.true_error[_moving(run)]
     error = error[np.all(np.isfinite(error), axis=1)]
     if not len(error):

@@ -66,7 +66,7 @@ def page(run: Run) -> str:
 
 
 def _lengths(arm: dict[str, Any]) -> dict[str, float]:
-    """Of flexible links, m."""
+    """Lengths of flexible links, m."""
     return {link["name"]: link["beam"] for link in arm["links"] if link["beam"]}
 
 
@@ -83,8 +83,8 @@ def moved(found: Findings) -> Motion:
 
 
 def _unforeseen(found: Findings, limits: Array) -> Array | None:
-    """What pushes against the joints that the model knows nothing of, as shares of their limits: the feedback's torque,
-    turned round. None of a run without feed-forward, in which the feedback does all."""
+    """Disturbances at the joints, as shares of their limits: the feedback's torque with the other sign. None of a run
+    without feed-forward, in which the feedback does all."""
     if not np.any(found.run.torque_ff) or not np.isfinite(limits).any():
         return None
     return np.where(np.isfinite(found.run.facts["ku"]), -found.feedback / limits, np.nan)

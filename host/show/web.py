@@ -48,7 +48,7 @@ class Again:
         self._asked = threading.Event()
 
     def ask(self, token: str) -> HTTPStatus:
-        """What the page is answered."""
+        """Answer to the page."""
         if not hmac.compare_digest(token.encode(), self.token.encode()):
             return HTTPStatus.FORBIDDEN
         if not self.open:
@@ -58,14 +58,14 @@ class Again:
         return HTTPStatus.NO_CONTENT
 
     def taken(self) -> bool:
-        """Whether it was asked for; the answer is given once."""
+        """True once after it was asked for."""
         asked = self._asked.is_set()
         self._asked.clear()
         return asked
 
 
 class Feed:
-    """What the pages' process reads, line by line. `take` is a listener for Session; nothing in it waits."""
+    """Input of the pages' process, line by line. `take` is a listener for Session; nothing in it waits."""
 
     def __init__(self, session: Session, again: Again | None = None, truth: Truth | None = None,
                  around: Around | None = None) -> None:

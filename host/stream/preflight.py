@@ -1,4 +1,4 @@
-"""What is looked at before a board is armed for a motion: everything that can be known to go wrong is refused here."""
+"""Checks before a board is armed for a motion: everything that can be known to go wrong is refused here."""
 
 from __future__ import annotations
 

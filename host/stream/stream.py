@@ -35,7 +35,7 @@ TURN = 2**32  # wire steps
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a motion is. Arrays (J,) in rad or m."""
+    """Progress of a motion. Arrays (J,) in rad or m."""
 
     t: float  # s of the path
     duration: float  # s
@@ -56,7 +56,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a motion. Errors (J,) in rad or m, desired - measured, over every STATUS in motion."""
+    """Outcome of a motion. Errors (J,) in rad or m, desired - measured, over every STATUS in motion."""
 
     ended: str  # done | stopped | disarmed
     duration: float
@@ -98,15 +98,15 @@ class Outcome:
 
 
 class Interrupts:
-    """What the user asks for while an arm moves. count: how often to stop: once is a controlled stop, twice is disarm.
-    go_on: how often to go on from a stop."""
+    """The user's requests while an arm moves. count: number of stops asked for: once is a controlled stop, twice is
+    disarm. go_on: number of times to resume."""
 
     def __init__(self) -> None:
         self.count = self.go_on = 0
         self._reading = False
 
     def went_on(self) -> bool:
-        """Whether the user has asked to go on; the answer is given once, and forgets the stop."""
+        """True once after the user has asked to resume; forgets the stop."""
         if self.go_on == 0:
             return False
         self.go_on = self.count = 0

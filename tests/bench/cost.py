@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.emit import step
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.toolchain.host_compiler import ARITHMETIC
-from femtorque.codegen.verify import objects
+from femtorque.codegen.verify import object_files
 from femtorque.hil.chip import chip_step
 from femtorque.hil.chip.chip_library import MACHINE, ChipLibrary, cross_compiler
 from tests.bench.peers import casadi_peer, loop_peer
@@ -117,7 +117,7 @@ def femtorque(model: Model) -> Cost:
     at_knots = model.mechanism.control.trig == "knot"
     return Cost(
         worst=int(run.instructions.max()), mean=float(run.instructions.mean()),
-        flash_bytes=objects.examine(sources).flash_bytes, stack_bytes=stack,
+        flash_bytes=object_files.examine(sources).flash_bytes, stack_bytes=stack,
         ram_bytes=chip.call("bench_state_bytes").result, generation=generation, compilation=compilation(sources),
         error=peak(run.tau - truth) / peak(truth),
         outside=chip.call("ft_step_pairs", q_at, pairs).instructions if at_knots else 0,

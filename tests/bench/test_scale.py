@@ -18,7 +18,7 @@ from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.toolchain.step_library import Turns
-from femtorque.codegen.verify import objects
+from femtorque.codegen.verify import object_files
 from femtorque.hil.chip.chip_library import ChipLibrary
 from femtorque.hil.cost.measure import measure
 from tests.bench import table
@@ -68,7 +68,7 @@ class Scaled:
             calls.append(chip.call("ft_step", state, next_at, tau_at, measure_stack=True, measure_cycles=True))
         return Scaled(model.n,
                       *(max(getattr(c, key) for c in calls) for key in ("instructions", "cycles", "fetch_stalls")),
-                      objects.examine(sources).flash_bytes, max(c.stack_bytes for c in calls), generation,
+                      object_files.examine(sources).flash_bytes, max(c.stack_bytes for c in calls), generation,
                       compilation(sources))
 
     @staticmethod

@@ -11,7 +11,7 @@ from femtorque.codegen.drive.catalogue import DRIVES
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio
-from femtorque.codegen.toolchain.built import BuildResult
+from femtorque.codegen.toolchain.build_result import BuildResult
 
 FILE = Path(__file__).resolve().parents[2] / "mechanisms" / "three_link.toml"
 IMAGES = FILE.parents[1] / "build" / "boards"

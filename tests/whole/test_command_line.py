@@ -288,8 +288,8 @@ def test_build_of_what_is_built_answers_the_same_without_emitting_compiling_or_r
 
 
 def test_build_tells_of_the_image_before_its_cost_is_counted(here, tmp_path, monkeypatch):
-    """What it costs is not counted a second time, wherever the image lies."""
-    from femtorque.codegen.toolchain import known
+    """Its cost is not counted a second time, wherever the image lies."""
+    from femtorque.codegen.toolchain import build_cache
     from femtorque.hil.cost import measure
     from femtorque.hil.cost.cost import Cost
 
@@ -299,7 +299,7 @@ def test_build_tells_of_the_image_before_its_cost_is_counted(here, tmp_path, mon
         said.append(built.image.stat().st_size)
         return Cost(1, 2, 3.0, 4, 5, 6, 0, 11, 100, 15_270, ("the end",))
 
-    monkeypatch.setattr(known, "_version", lambda package: str(tmp_path))  # so that nothing is known yet
+    monkeypatch.setattr(build_cache, "_version", lambda package: str(tmp_path))  # so that nothing is known yet
     monkeypatch.setattr(measure, "measure", counted)
     for folder in ("a", "b"):
         shown = here("build", MECHANISM, "-o", tmp_path / folder)

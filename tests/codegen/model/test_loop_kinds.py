@@ -17,7 +17,7 @@ from femtorque.codegen.model.modes import rpy_of
 from femtorque.codegen.reference import discrete
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify import objects
+from femtorque.codegen.verify import object_files
 from tests.support.closed import Closed
 
 X, Y, Z, NONE = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0]), np.zeros(3)
@@ -140,4 +140,4 @@ def test_loops_of_every_kind(kind: str) -> None:
                       for precision in ("double", "single"))
     assert np.abs(double - plain).max() < 1e-10 * peak
     assert np.abs(single - plain).max() < 1e-4 * peak
-    assert kind not in COMPILED or not any(c.error for c in objects.compilations(sources))
+    assert kind not in COMPILED or not any(c.error for c in object_files.compilations(sources))

@@ -21,7 +21,7 @@ from femtorque.codegen.reference.rigid import matrix_form
 from femtorque.codegen.reference.wrench import Wrench
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import wrench_library
-from femtorque.codegen.verify import objects, torque
+from femtorque.codegen.verify import object_files, torque
 from femtorque.hil.chip import chip_wrench
 from tests.support.oracle import peak, pinocchio_model, planar_chain, random_chain, random_tree
 
@@ -99,7 +99,7 @@ def test_host_and_chip_bear_the_same_bits():
 def test_the_emitted_c_is_clean_and_no_part_of_the_step():
     mechanism = with_tool(random_tree(np.random.default_rng(8), 6), 5)
     sources = wrench_library.sources(model_of(mechanism))
-    assert [c.error for c in objects.compilations(sources)] == [None] * 5
+    assert [c.error for c in object_files.compilations(sources)] == [None] * 5
     assert not set(render(model_of(mechanism))) & set(step_sources(model_of(mechanism)))
 
 

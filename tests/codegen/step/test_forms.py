@@ -22,7 +22,7 @@ from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.step.search import plain_step
 from femtorque.codegen.step.spatial import SpatialStep
 from femtorque.codegen.toolchain.step_library import CompiledStep, Turns
-from femtorque.codegen.verify import objects
+from femtorque.codegen.verify import object_files
 from femtorque.hil.chip.chip_library import ChipLibrary
 
 ROOT = Path(__file__).parents[3]
@@ -83,7 +83,7 @@ def measured(row: Row) -> Row:
         chip.write(next_at, sample)
         worst = max(worst, chip.call("ft_step", state, next_at, tau_at).instructions)
     return Row(row.scheme, row.mechanism, worst, float(noise), chip.call("ft_size").result,
-               objects.examine(sources).flash_bytes)
+               object_files.examine(sources).flash_bytes)
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -21,7 +21,7 @@ from femtorque.codegen.motion.trajectory import Trajectory, check_limits
 from femtorque.codegen.reference import pinocchio
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.codegen.verify import objects, report, verify
+from femtorque.codegen.verify import object_files, report, verify
 from femtorque.hil.chip import chip_step
 from tests.support import oracle
 
@@ -266,7 +266,7 @@ INCLUDE = '#include "ft_step.h"'
 
 
 def test_every_compiler_takes_the_emitted_c():
-    found = objects.compilations(step_sources(model_of(arm())))
+    found = object_files.compilations(step_sources(model_of(arm())))
     assert [(c.language, c.precision) for c in found] == [
         ("C99", "single"), ("C++11", "single"), ("C99", "double"), ("C++11", "double"), ("C99", "single")]
     assert all(c.error is None and c.compiler for c in found)
@@ -279,15 +279,15 @@ def test_every_compiler_takes_the_emitted_c():
     ("int ft_z(void);\nint ft_z(void) { int class = 1; return class; }", 2),  # C, and not C++
 ])
 def test_a_warning_is_an_error(line, refused):
-    found = objects.compilations(with_line(line, INCLUDE))
+    found = object_files.compilations(with_line(line, INCLUDE))
     errors = [c.error for c in found if c.error]
     assert len(errors) == refused and all("error" in e for e in errors)
 
 
 def test_a_missing_cplusplus_compiler_is_said_and_not_hidden(monkeypatch):
-    which = objects.shutil.which
-    monkeypatch.setattr(objects.shutil, "which", lambda n: None if n.endswith("++") else which(n))
-    v = replace(verified(), compilations=objects.compilations(step_sources(model_of(arm()))))
+    which = object_files.shutil.which
+    monkeypatch.setattr(object_files.shutil, "which", lambda n: None if n.endswith("++") else which(n))
+    v = replace(verified(), compilations=object_files.compilations(step_sources(model_of(arm()))))
     criterion = next(c for c in v.criteria if "C++" in c.name)
     assert criterion.verdict is None and criterion.found == "not checked: no C++ compiler installed"
 
@@ -298,8 +298,8 @@ def test_a_missing_cplusplus_compiler_is_said_and_not_hidden(monkeypatch):
     ("#include <math.h>\nfloat ft_s(float x);\nfloat ft_s(float x) { return sinf(x); }", "sinf"),
 ])
 def test_what_the_object_must_not_hold_is_found(line, symbol):
-    clean = objects.examine(step_sources(model_of(arm())))
-    found = objects.examine(with_line(line, INCLUDE))
+    clean = object_files.examine(step_sources(model_of(arm())))
+    found = object_files.examine(with_line(line, INCLUDE))
     assert clean.forbidden == () and found.forbidden == (symbol,)
     reason, = replace(verified(), object=found).reasons
     assert reason.startswith("object for the chip: ") and symbol in reason
@@ -312,5 +312,5 @@ def test_the_stack_bound_covers_what_the_chip_uses():
     chip = ChipLibrary(sources)
     arguments = [chip.put(1 << 14), chip.put(64), chip.put(64), chip.put(64)]
     used = max(chip.call(name, *arguments, measure_stack=True).stack_bytes for name in ("ft_step_start", "ft_step"))
-    bound = objects.examine(sources).stack_bytes
+    bound = object_files.examine(sources).stack_bytes
     assert 0 < used <= bound <= used + 64

@@ -15,7 +15,7 @@ from femtorque.codegen.mechanism.description import Brake, Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import knots
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.toolchain.built import BuildResult
+from femtorque.codegen.toolchain.build_result import BuildResult
 from femtorque.hil.board.senses import Senses
 from femtorque.hil.board.servo_steps import ServoSteps
 from femtorque.hil.board.virtual import VirtualBoard

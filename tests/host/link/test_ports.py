@@ -14,8 +14,8 @@ from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import Link
-from femtorque.host.link.plugged import candidates
 from femtorque.host.link.ports import find, survey
+from femtorque.host.link.serial_ports import candidates
 from tests.conftest import ROOT
 from tests.support.fake_board import ManualClock
 from tests.support.granted import GrantedClock

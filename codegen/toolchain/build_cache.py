@@ -1,4 +1,4 @@
-"""What `build` found out before from the same input, so that asking again takes no emitting, building or measuring.
+"""Earlier results of `build` from the same input, which spare emitting, building and measuring.
 
 Input is the mechanism and every file of this program that an answer follows from; an image is only known in the folder
 where it lies, with the sources that it was built from.
@@ -20,7 +20,7 @@ from femtorque.codegen.common.firmware import FIRMWARE, ROOT
 from femtorque.codegen.emit.digest import compiler_identity
 from femtorque.codegen.mechanism.canonical import canonical
 from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.toolchain.built import FOLDERS, BuildResult, existing
+from femtorque.codegen.toolchain.build_result import FOLDERS, BuildResult, existing
 
 ROOMS = (ROOT / "codegen", FIRMWARE, ROOT / "hil", ROOT / "host")
 PACKAGES = ("numpy", "scipy", "jinja2", "unicorn", "capstone", "platformio", "scons")
@@ -29,7 +29,7 @@ LATER = ".platformio/appstate.json"  # PlatformIO writes there too
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of one input."""
+    """Known results of one input."""
 
     key: str
 
@@ -57,7 +57,7 @@ class Known:
         self._write("image", {"digest": digest, "files": hashes})
 
     def cost(self) -> dict[str, Any] | None:
-        """What the image costs on the virtual board."""
+        """Cost of the image on the virtual board."""
         return self._read("cost")
 
     def keep_cost(self, cost: dict[str, Any]) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.toolchain import known
-from femtorque.codegen.toolchain.built import BuildResult, record
-from femtorque.codegen.toolchain.known import Known
+from femtorque.codegen.toolchain import build_cache
+from femtorque.codegen.toolchain.build_cache import Known
+from femtorque.codegen.toolchain.build_result import BuildResult, record
 from tests.conftest import ROOT
 
 FILES = {"src/emitted/ft_step.c": b"int a;\n", "platformio.ini": b"[env]\n", ".platformio/appstate.json": b"{}"}
@@ -21,7 +21,7 @@ FILES = {"src/emitted/ft_step.c": b"int a;\n", "platformio.ini": b"[env]\n", ".p
 def program(tmp_path, monkeypatch) -> Path:
     """A program of one file, and a cache of its own."""
     monkeypatch.setenv("FEMTORQUE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(known, "ROOMS", (tmp_path / "program" / "codegen",))
+    monkeypatch.setattr(build_cache, "ROOMS", (tmp_path / "program" / "codegen",))
     file = tmp_path / "program" / "codegen" / "emit.py"
     file.parent.mkdir(parents=True)
     file.write_text("x = 1\n")
@@ -73,10 +73,10 @@ def test_another_input_is_not_known(sure, folder, arm, program, monkeypatch):
         patch.setenv("PLATFORMIO_BUILD_FLAGS", "-DOTHER=1")
         keys.add(Known.of(arm, True, False).key)
     with monkeypatch.context() as patch:
-        patch.setattr(known, "version", lambda package: "another")
+        patch.setattr(build_cache, "version", lambda package: "another")
         keys.add(Known.of(arm, True, False).key)
     with monkeypatch.context() as patch:
-        patch.setattr(known, "compiler_identity", lambda: "another")
+        patch.setattr(build_cache, "compiler_identity", lambda: "another")
         keys.add(Known.of(arm, True, False).key)
     program.write_text("x = 2\n")
     keys.add(Known.of(arm, True, False).key)

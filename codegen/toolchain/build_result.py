@@ -13,7 +13,7 @@ PRODUCTS = ("firmware.elf", "firmware.bin", "build.json")
 
 @dataclass(frozen=True)
 class BuildResult:
-    """What build.json holds, and where the image lies. Sizes in bytes; digest: 64 hexadecimal digits."""
+    """Content of build.json, and the image's place. Sizes in bytes; digest: 64 hexadecimal digits."""
 
     name: str
     board: str

@@ -13,7 +13,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.papers.isobe import MECHANISMS
-from femtorque.host.record import around
+from femtorque.host.record import surroundings
 from femtorque.host.scene.meshes import Solid
 from femtorque.host.scene.surroundings import Contact, Moment, Surroundings, Thing
 
@@ -30,11 +30,11 @@ def written(tmp_path_factory):
     """Type store and messages by topic, as rosbags reads them."""
     kept, path = io.BytesIO(), tmp_path_factory.mktemp("around") / "run.mcap"
     writer = Writer(kept)
-    surroundings = Surroundings((Thing("table", PYRAMID, STAY), Thing("box on wheels", PYRAMID, STAY, moves=True)),
-                                MOMENTS.__getitem__)
-    told = around.Around(surroundings, load_mechanism(MECHANISMS / "three_link.toml"), writer)
+    around = Surroundings((Thing("table", PYRAMID, STAY), Thing("box on wheels", PYRAMID, STAY, moves=True)),
+                          MOMENTS.__getitem__)
+    writes = surroundings.Around(around, load_mechanism(MECHANISMS / "three_link.toml"), writer)
     for tick in MOMENTS:
-        told.write(tick, tick * 1_000_000, 5)
+        writes.write(tick, tick * 1_000_000, 5)
     writer.finish()
     path.write_bytes(kept.getvalue())
     found = {}
@@ -64,7 +64,7 @@ def test_what_was_written_is_read_back(written):
         return [(at, SimpleNamespace(markers=[SimpleNamespace(text=m.text, pose=m.pose, points=list(m.points))
                                               for m in message.markers])) for at, message in topics[topic]]
 
-    (t, before), (late, after) = around.moments(plain("/scene/moving"), plain("/contacts"))
+    (t, before), (late, after) = surroundings.moments(plain("/scene/moving"), plain("/contacts"))
     assert (t, late) == (0.01, 0.03) and before.contacts == ()
     assert before.places == {"box on wheels": STAY} and after.places["box on wheels"] == pytest.approx(AWAY)
     (contact,) = after.contacts

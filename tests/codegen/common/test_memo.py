@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.remembered import remembered
+from femtorque.codegen.common.memo import remembered
 
 
 @dataclass(frozen=True)

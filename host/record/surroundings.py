@@ -1,5 +1,4 @@
-"""What a simulated arm stands among and touches, in a log: visualization_msgs/MarkerArray, drawn by RViz and
-Foxglove.
+"""Surroundings and contacts of a simulated arm in a log: visualization_msgs/MarkerArray, drawn by RViz and Foxglove.
 
 /scene holds the surfaces of all things, once; /scene/moving those that can be pushed away, and /contacts an arrow for
 every link and thing that touch, with every STATUS. An arrow ends where it touches; FORCE of its length is 1 N.
@@ -46,7 +45,7 @@ class Around:
         self._begun = False
 
     def write(self, tick: int, stamp_ns: int, now: int) -> None:
-        """What was around at a tick: by the board's time and by the host's clock, ns."""
+        """Write the surroundings at a tick: by the board's time and by the host's clock, ns."""
         moment = self._at(tick)
         if moment is None:
             return
@@ -78,7 +77,8 @@ def _arrow(contact: Contact) -> dict[str, Any]:
 
 
 def moments(moving: list[Any], contacts: list[Any]) -> tuple[tuple[float, Moment], ...]:
-    """What was written, as (ns, message) of both topics: s since the board's reset, and what was around."""
+    """Moments of the surroundings, from (ns, message) of both topics: s since the board's reset, and the
+    surroundings."""
     places = {at: {m.text: _placed(m.pose) for m in message.markers} for at, message in moving}
     return tuple((at / 1e9, Moment(places.get(at, {}), tuple(_read(m) for m in message.markers if m.points)))
                  for at, message in contacts)

@@ -1,4 +1,4 @@
-"""What is made of an object that never changes is made once, and kept in the object itself."""
+"""Memo of an object that never changes: computed once, and stored in the object itself."""
 
 from __future__ import annotations
 
