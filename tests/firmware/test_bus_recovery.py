@@ -1,4 +1,5 @@
-"""A bus that something holds dominant, and lets go of at any moment: the compiled driver has its controller back."""
+"""A bus that something holds dominant, and lets go of at any moment: the compiled driver has its controller back. And
+what it reads of that controller's counts of errors."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from femtorque.codegen.emit import sources as emit
 from tests.firmware.app import load
 from tests.support.bus_arm import described
 
-CDEF = "uint32_t trial(bool off, uint32_t release, uint32_t most);"
+CDEF = "uint32_t trial(bool off, uint32_t release, uint32_t most); uint32_t counted(uint32_t, uint32_t);"
 PERIOD = 100_000  # us, in which the driver tries once
 ENDS = 129 * 11 + 11  # us that it takes once it is let
 
@@ -47,3 +48,11 @@ def test_that_a_controller_is_back_whenever_the_bus_is_let_go(kind, hz):
               for off in (True, False)]
     for times in waited:
         assert min(times) > 0 and max(times) <= most, (times.count(0), max(times))
+
+
+@pytest.mark.parametrize(("kind", "most"), [("damiao", 255), ("fd", 128)])
+def test_that_errors_in_sending_and_in_receiving_are_read_each_from_its_own_count(kind, most):
+    lib = driver(kind, 1000)
+    for sending in range(256):
+        for receiving in range(most + 1):
+            assert lib.counted(sending, receiving) == sending | receiving << 8
