@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +16,7 @@ from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.reference import instant
 from femtorque.codegen.verify.torque import Torque, motor_torque, torque
 from femtorque.codegen.wire.units import from_wire, to_wire
-from femtorque.host.plan import plan, waypoints
+from femtorque.host.plan import plan, task_space, waypoints
 from femtorque.host.record import log
 from femtorque.host.show.findings import Findings
 from femtorque.host.show.report import write
@@ -71,6 +73,41 @@ class Mechanism(description.Mechanism):
         still = np.zeros(np.shape(q)[-1:])
         return instant.inverse_dynamics(self, q, still, still, mode)
 
+    def mass_matrix(self, q: ArrayLike, mode: str | None = None, rotors: bool = True) -> NDArray[np.float64]:
+        """Mass matrix (..., J, J) at positions q (..., J) in rad or m; kg m^2, kg m, kg. rotors: with those of the
+        motors, as they are seen at the joints.
+
+        With closed loops that of the driven joints and all that they move. Raises as inverse_dynamics, and Refused
+        where more joints are driven than can move by themselves.
+
+        >>> arm = Mechanism.load("mechanisms/three_link.toml")
+        >>> arm.mass_matrix([0.0, 0.5, 0.5]).shape
+        (3, 3)
+        """
+        return instant.mass_matrix(self, q, mode, rotors)
+
+    def forward_kinematics(self, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
+                           mode: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Where a point xyz (3,) of a link, m in its frame, is at positions q (..., J): (..., 3) m in the base frame,
+        and the orientation of the link, (..., 3, 3).
+
+        Raises BadInput for a link that is not there or does not move, else as inverse_dynamics.
+
+        >>> arm = Mechanism.load("mechanisms/three_link.toml")
+        >>> arm.forward_kinematics([0.0, 0.0, 0.0], "hand", [0.2, 0.0, 0.0])[0].tolist()
+        [0.6000000000000001, 0.0, 0.0]
+        """
+        return task_space.forward_kinematics(self, q, link, xyz, mode)
+
+    def jacobian(self, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
+                 mode: str | None = None) -> NDArray[np.float64]:
+        """(..., 6, J): velocity of a point of a link and angular velocity of the link, base frame, per velocity of each
+        joint, at positions q (..., J). Of redundantly driven joints, which follow the others, zero.
+
+        Raises as forward_kinematics.
+        """
+        return task_space.jacobian(self, q, link, xyz, mode)
+
     def to_turns(self, q: ArrayLike) -> NDArray[np.int64]:
         """Positions (..., J) in rad or m as the whole numbers of the wire: 2^-32 turn or 2^-28 m, rounded to nearest.
 
@@ -83,16 +120,24 @@ class Mechanism(description.Mechanism):
         return from_wire(whole, self.streamed)
 
 
-def plan_motion(mechanism: description.Mechanism, points: str | Path, *, tip: str | None = None,
+def plan_motion(mechanism: description.Mechanism, points: str | Path | Sequence[Mapping[str, Any]], *,
+                tip: str | None = None,
                 begin: ArrayLike | None = None,
                 back: bool = False, speed: float = 1.0, reserve: float = plan.RESERVE) -> plan.Plan:
-    """A jerk-limited motion within all limits through the waypoints of a TOML or CSV file
-    (femtorque.host.plan.waypoints).
+    """A jerk-limited motion within all limits through waypoints: of a TOML or CSV file, or as data, a mapping each with
+    the keys of a [[waypoint]] (docs/motions.md).
 
     tip: LINK or LINK:x,y,z. begin: joint positions (J,), by default the start pose. back: return there at the end.
     Raises BadInput for waypoints that cannot be right, Refused for those that cannot be reached or held.
+
+    >>> arm = Mechanism.load("mechanisms/three_link.toml")
+    >>> there = [{"joints": {"shoulder": 0.5, "wrist": -0.4}}, {"xyz": [0.3, 0.2, 0.0], "line": True}]
+    >>> plan_motion(arm, there, tip="hand:0.2,0,0", back=True).trajectory.ends_at_rest
+    True
     """
-    return plan.plan(mechanism, waypoints.load(Path(points), mechanism, tip), begin=begin, back=back, speed=speed,
+    read = (waypoints.load(Path(points), mechanism, tip) if isinstance(points, str | Path)
+            else waypoints.of(points, mechanism, tip))
+    return plan.plan(mechanism, read, begin=begin, back=back, speed=speed,
                      reserve=reserve)
 
 

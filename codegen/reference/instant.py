@@ -14,6 +14,7 @@ from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.loop_assembly import CLOSING, SINGULAR, Assembly, assemble
+from femtorque.codegen.model.mass_matrix import mass_matrix as of_tree
 from femtorque.codegen.model.modes import in_mode
 from femtorque.codegen.reference.rigid import newton_euler, recursion
 from femtorque.codegen.reference.schemes import closed_form
@@ -28,16 +29,15 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayL
     a mode that is not there, Refused for flexible links, whose torque depends on the past, and for a state that closed
     loops cannot be followed to.
     """
-    alone = _alone(mechanism, mode)
-    names = [joint.name for joint in mechanism.streamed]
-    rows, shape = _rows(mechanism, q, v, a)
-    places = [names.index(joint.name) for joint in alone.streamed]
+    alone = in_one_mode(mechanism, mode)
+    rows, shape = rows_of(mechanism, q, v, a)
+    places = places_of(mechanism, alone)
     model, tau = Model.of(alone), np.zeros_like(rows[0])
     q, v, a = (x[:, places] for x in rows)
     if alone.constrained:
         assembly = assemble(model)
         free = [assembly.actuated.index(i) for i in assembly.independent]
-        full = _poses(assembly, q)
+        full = poses(assembly, q)
         qd = assembly.velocities(full, v[:, free])
         qdd = assembly.accelerations(full, qd, a[:, free])
         found = newton_euler(model, full, qd, qdd, closed_form(assembly, recursion))
@@ -47,18 +47,53 @@ def inverse_dynamics(mechanism: Mechanism, q: ArrayLike, v: ArrayLike, a: ArrayL
     return tau.reshape(shape)
 
 
-def _alone(mechanism: Mechanism, mode: str | None) -> Mechanism:
-    """The mechanism in one mode."""
+def mass_matrix(mechanism: Mechanism, q: ArrayLike, mode: str | None = None, rotors: bool = True) -> Array:
+    """Mass matrix (..., J, J) of the streamed joints at positions (..., J); kg m^2, kg m, kg. rotors: with those of the
+    motors, as they are seen at the joints.
+
+    With closed loops that of the joints together with all that they move, G' M G. Joints that are not of the mode have
+    rows and columns of zeros. Raises as inverse_dynamics, and Refused where more joints are driven than can move by
+    themselves.
+    """
+    alone = in_one_mode(mechanism, mode)
+    (rows,), shape = rows_of(mechanism, q)
+    places, model = places_of(mechanism, alone), Model.of(alone)
+    M = np.zeros((len(rows), shape[-1], shape[-1]))
+    q = rows[:, places]
+    if alone.constrained:
+        assembly = assemble(model)
+        if assembly.redundant:
+            raise Refused(f"{mechanism.name}: {len(assembly.actuated)} joints are driven and {assembly.mobility} can "
+                          "move by themselves, so that a mass matrix of all of them is not determined")
+        full = poses(assembly, q)
+        G = assembly.velocity_matrix(full)
+        found = np.swapaxes(G, -1, -2) @ of_tree(model, full, rotors) @ G
+        places = [places[assembly.actuated.index(i)] for i in assembly.independent]
+    else:
+        found = of_tree(model, q, rotors)
+    at = np.array(places)
+    M[:, at[:, None], at] = found
+    return M.reshape(*shape, shape[-1])
+
+
+def places_of(mechanism: Mechanism, alone: Mechanism) -> list[int]:
+    """Of the streamed joints of a mode among those of the mechanism."""
+    names = [joint.name for joint in mechanism.streamed]
+    return [names.index(joint.name) for joint in alone.streamed]
+
+
+def in_one_mode(mechanism: Mechanism, mode: str | None) -> Mechanism:
+    """The mechanism in one mode. Raises BadInput for a mode that is not there, Refused for flexible links."""
     if mechanism.flexible:
-        raise Refused(f"{mechanism.name}: torques of flexible links depend on how they swing, not on q, v and a alone: "
-                      "`torque` of a motion finds them")
+        raise Refused(f"{mechanism.name}: torques and places of flexible links depend on how they swing, not on q, v "
+                      "and a alone: `torque` of a motion finds them")
     names = [m.name for m in mechanism.modes]
     if mode is not None and mode not in names:
         raise BadInput(mechanism.source or mechanism.name, "mode", mode, "no such mode", hint(mode, names, "modes"))
     return in_mode(mechanism, mode)
 
 
-def _rows(mechanism: Mechanism, *given: ArrayLike) -> tuple[list[Array], tuple[int, ...]]:
+def rows_of(mechanism: Mechanism, *given: ArrayLike) -> tuple[list[Array], tuple[int, ...]]:
     """Arguments as rows (N, J), and their common shape."""
     joints = [joint.name for joint in mechanism.streamed]
     arrays = [np.asarray(x, float) for x in given]
@@ -77,7 +112,7 @@ def _rows(mechanism: Mechanism, *given: ArrayLike) -> tuple[list[Array], tuple[i
     return [x.reshape(-1, len(joints)) for x in together], shape
 
 
-def _poses(assembly: Assembly, actuated: Array) -> Array:
+def poses(assembly: Assembly, actuated: Array) -> Array:
     """Positions (N, n) of all joints from those of the actuated ones (N, actuated)."""
     free = [assembly.actuated.index(i) for i in assembly.independent]
     wanted = actuated[:, free]

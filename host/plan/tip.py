@@ -62,26 +62,30 @@ class Tip:
 
     def at(self, q: ArrayLike) -> Goal:
         """Pose of the tip at joint positions q (J,)."""
+        point, R = self.frame(q)
+        return Goal(point, Rotation.from_matrix(R))
+
+    def frame(self, q: ArrayLike) -> tuple[Array, Array]:
+        """Positions (..., 3) m of the tip and orientations (..., 3, 3) of its link at joint positions (..., J)."""
         frames = pose(self.model, q)
-        R, origin = frames.R[self.body], frames.origin[self.body]
-        return Goal(origin + R @ self.place, Rotation.from_matrix(R @ self._R))
+        R = frames.R[..., self.body, :, :]
+        return frames.origin[..., self.body, :] + R @ self.place, R @ self._R
 
     def points(self, q: ArrayLike) -> Array:
         """Positions (..., 3) m of the tip at joint positions (..., J)."""
-        frames = pose(self.model, q)
-        R = frames.R[..., self.body, :, :]
-        return frames.origin[..., self.body, :] + np.einsum("...ij,j->...i", R, self.place)
+        return self.frame(q)[0]
 
     def jacobian(self, q: ArrayLike) -> Array:
-        """(6, J): velocity and angular velocity of the tip, global axes, per joint rate."""
-        frames, J = pose(self.model, q), np.zeros((6, self.model.n))
-        point = frames.origin[self.body] + frames.R[self.body] @ self.place
+        """(..., 6, J): velocity and angular velocity of the tip, global axes, per joint velocity."""
+        frames = pose(self.model, q)
+        J = np.zeros((*frames.origin.shape[:-2], 6, self.model.n))
+        point = frames.origin[..., self.body, :] + frames.R[..., self.body, :, :] @ self.place
         for i in self.path:
-            axis = frames.R[i] @ self.model.bodies[i].axis
+            axis = frames.R[..., i, :, :] @ self.model.bodies[i].axis
             if self.model.bodies[i].prismatic:
-                J[:3, i] = axis
+                J[..., :3, i] = axis
             else:
-                J[:3, i], J[3:, i] = np.cross(axis, point - frames.origin[i]), axis
+                J[..., :3, i], J[..., 3:, i] = np.cross(axis, point - frames.origin[..., i, :]), axis
         return J
 
     def miss(self, q: Array, goal: Goal) -> tuple[float, float]:

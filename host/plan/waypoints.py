@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -92,6 +93,31 @@ def load(path: Path, mechanism: Mechanism, tip: str | None = None) -> Waypoints:
     path = Path(path)
     text = read_text(path)
     file = _toml(path, text, mechanism) if path.suffix.lower() == ".toml" else _csv(path, text, mechanism)
+    return _waypoints(path, file, mechanism, tip)
+
+
+def of(points: Sequence[Mapping[str, Any]], mechanism: Mechanism, tip: str | None = None) -> Waypoints:
+    """The same of tables that a script gives, with the keys of a [[waypoint]]; arrays of NumPy are taken as lists.
+    Raises BadInput, by the numbers that [[waypoint]]s have."""
+    source = Path("waypoints")
+    tables = []
+    for number, table in enumerate(points, 1):
+        if not isinstance(table, Mapping):
+            raise BadInput(source, f"waypoint.{number}", shown(table), "must be a mapping",
+                           '{"joints": {...}} or {"xyz": [...]}')
+        tables.append({key: _plain(value) for key, value in table.items()})
+    return _waypoints(source, _validated(source, {"waypoint": tables}, [j.name for j in mechanism.streamed]), mechanism,
+                      tip)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of NumPy as those of Python, which the tables take."""
+    if isinstance(value, Mapping):
+        return {key: _plain(x) for key, x in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def _waypoints(path: Path, file: WaypointFile, mechanism: Mechanism, tip: str | None) -> Waypoints:
     points = tuple(_waypoint(path, i, table, mechanism) for i, table in enumerate(file.waypoint))
     needed = any(point.goal for point in points)
     table = tip_option(tip) if tip else file.tip

@@ -1,0 +1,44 @@
+"""Where points of an arm are, and how they move with its streamed joints: open or closed, in any mode."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.reference.instant import in_one_mode, places_of, poses, rows_of
+from femtorque.host.plan.tip import Tip
+
+Array = NDArray[np.float64]
+
+
+def forward_kinematics(mechanism: Mechanism, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
+                       mode: str | None = None) -> tuple[Array, Array]:
+    """Positions (..., 3) m of a point xyz (3,) m of a link and orientations (..., 3, 3) of the link, both in the base
+    frame, at positions q (..., J) of the streamed joints. Raises BadInput and Refused."""
+    alone = in_one_mode(mechanism, mode)
+    (rows,), shape = rows_of(mechanism, q)
+    tip = Tip(alone, link, xyz)
+    rows = rows[:, places_of(mechanism, alone)]
+    point, R = tip.frame(poses(assemble(tip.model), rows) if alone.constrained else rows)
+    return point.reshape(*shape[:-1], 3), R.reshape(*shape[:-1], 3, 3)
+
+
+def jacobian(mechanism: Mechanism, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
+             mode: str | None = None) -> Array:
+    """(..., 6, J): velocity of the point and angular velocity of the link, base frame, per velocity of each streamed
+    joint. Joints that are driven redundantly, or are not of the mode, have columns of zeros. Raises as above."""
+    alone = in_one_mode(mechanism, mode)
+    (rows,), shape = rows_of(mechanism, q)
+    tip, places = Tip(alone, link, xyz), places_of(mechanism, alone)
+    J = np.zeros((len(rows), 6, shape[-1]))
+    rows = rows[:, places]
+    if alone.constrained:
+        assembly = assemble(tip.model)
+        full = poses(assembly, rows)
+        free = [places[assembly.actuated.index(i)] for i in assembly.independent]
+        J[..., free] = tip.jacobian(full) @ assembly.velocity_matrix(full)
+    else:
+        J[..., places] = tip.jacobian(rows)
+    return J.reshape(*shape[:-1], 6, shape[-1])
