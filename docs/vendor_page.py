@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from femtorque.hil.chip.stricter import STRICTER  # noqa: E402
-from tests.vendor.run import RESULTS, SOURCES, TABLE, clones  # noqa: E402
+from tests.vendor.run import RESULTS, SOURCES, TABLE, clones, models  # noqa: E402
 
 PAGE = ROOT / "docs" / "vendor.md"
 
@@ -41,7 +41,7 @@ With these commits:
 |---|---|---|
 {rows}
 
-{outcome}
+{outcome} {age}
 
 The ways of these drivers that the firmware does not have are held by `tests/hil/chip/test_vendors_ways.py`, without
 them. Not tried: interrupts of DMA, of a USART's single bytes and of transmitted events, loop back, regular conversions,
@@ -57,6 +57,9 @@ The virtual chip refuses these, and ends a run with a line that says what and wh
 |---|---|
 {stricter}
 """
+
+PRESENT = "The virtual chips are as they were then, but for comments."
+EARLIER = "The virtual chips have changed since: these results are of earlier ones, until `make vendor` has run again."
 
 WHAT = {
     "fdcan.c": "two controllers on one wire: FIFO and queue, 64 bytes with faster data, filters, extended, full, "
@@ -81,6 +84,7 @@ def render() -> str:
     return HEAD.format(
         clones="\n".join(clones(Path("vendor"), SOURCES)), rows=rows,
         commits="\n".join(f"- `{name}` {commit}" for name, commit in results["commits"].items()),
+        age=PRESENT if results["models"] == models() else EARLIER,
         outcome=f"Different: {', '.join(differ)}." if differ else "Nothing differs.",
         stricter="\n".join(f"| {name} | {text} |" for name, text in STRICTER.items()))
 

@@ -8,7 +8,9 @@ tree.
 from __future__ import annotations
 
 import argparse
+import ast
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from femtorque.codegen.common.cache import key_of
 from femtorque.codegen.common.errors import Refused
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.chip.elf import Image
@@ -25,6 +28,8 @@ from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.chip.stm32f4.chip import Stm32F405
 from femtorque.hil.chip.stm32g4.chip import Stm32G474
 
+HIL = Path(__file__).resolve().parents[2] / "hil"
+MODELS = ("chip", "bus")  # what the programs judge, folders of hil
 PROGRAMS = Path(__file__).parent / "programs"
 RESULTS = Path(__file__).parent / "results.json"
 GITHUB = "https://github.com/STMicroelectronics"
@@ -169,6 +174,23 @@ def commit(repository: Path) -> str:
         return "no commit known"
 
 
+def models() -> str:
+    """The digest of what the virtual chips do: their sources without docstrings and comments."""
+    files = sorted(path for room in MODELS for path in (HIL / room).rglob("*") if path.suffix in (".py", ".c", ".h"))
+    return key_of(*(part for path in files for part in (path.relative_to(HIL).as_posix(), _bare(path))))[:12]
+
+
+def _bare(path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        return " ".join(re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL).split())
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            node.value.value = ""
+    return ast.dump(tree)
+
+
 def compiled(program: Program, found: dict[str, Path], folder: Path) -> Path:
     """The program with ST's drivers and start-up file, as an ELF file in a folder."""
     family = FAMILIES[program.family]
@@ -240,7 +262,8 @@ def run(folder: Path, names: list[str]) -> int:
         wrong += bool(bad or why)
         kept[name] = {"awaited": len(rows), "found": len(rows) - len(bad), "refused": why}
     if set(names) == set(TABLE):
-        RESULTS.write_text(json.dumps({"commits": commits, "programs": kept}, indent=1) + "\n", encoding="utf-8")
+        RESULTS.write_text(json.dumps({"models": models(), "commits": commits, "programs": kept},
+                                      indent=1) + "\n", encoding="utf-8")
     return wrong
 
 

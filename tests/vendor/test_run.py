@@ -71,6 +71,26 @@ def test_every_program_is_there_and_has_its_line_on_the_page():
     assert {p.file for p in TABLE.values()} == set(vendor_page.WHAT)
 
 
+def test_the_page_says_whether_the_virtual_chips_have_changed_since(monkeypatch):
+    text = vendor_page.render()
+    assert (vendor_page.PRESENT in text) != (vendor_page.EARLIER in text)
+    monkeypatch.setattr(vendor_page, "models", lambda: "others")
+    assert vendor_page.EARLIER in vendor_page.render()
+
+
+@pytest.mark.parametrize("old, new, same", [
+    ("x = 1", "x = 2", False), ('"""Of a chip."""', '"""Of it."""', True), ("# why", "# because", True)])
+def test_virtual_chips_are_others_where_what_they_do_has_changed(monkeypatch, tmp_path, old, new, same):
+    text = '"""Of a chip."""\n\nx = 1  # why\n'
+    monkeypatch.setattr(run, "HIL", tmp_path)
+    (tmp_path / "chip").mkdir()
+    file = tmp_path / "chip" / "timer.py"
+    file.write_text(text, encoding="utf-8")
+    before = run.models()
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    assert (run.models() == before) is same
+
+
 def test_the_page_is_up_to_date_and_nothing_on_it_differs():
     assert vendor_page.PAGE.read_text(encoding="utf-8") == vendor_page.render(), "run python docs/vendor_page.py"
     programs = json.loads(RESULTS.read_text(encoding="utf-8"))["programs"]
