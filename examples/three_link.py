@@ -23,7 +23,7 @@ print(arm.name, [joint.name for joint in arm.moving], f"{arm.control.rate_hz} Hz
 
 # %% [markdown]
 # ## Torques
-# What the motors must give for a motion, at the middle of every control tick.
+# Torques that the motors must give for a motion, at the middle of every control tick.
 
 # %%
 motion = Trajectory.load(mechanisms / "three_link.csv", arm)
@@ -65,7 +65,7 @@ with virtual_board(arm) as board:
     print(f"{outcome.ended}: tracking rms {(1e3 * outcome.tracking_rms).round(2)} mrad")
 
 # %% [markdown]
-# ## What was worst
+# ## the worst values
 # In words; `report` also writes the page with the figures.
 
 # %%

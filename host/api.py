@@ -67,7 +67,7 @@ class Mechanism(description.Mechanism):
     def gravity_torque(self, q: ArrayLike, mode: str | None = None) -> NDArray[np.float64]:
         """Gravity's torque: joint torques (..., J), N m or N, that hold the weight at rest at positions q (..., J).
 
-        q in rad or m. What springs in joints ask for there is in it. As inverse_dynamics without velocities and
+        q in rad or m. The torques of springs in joints are in it. As inverse_dynamics without velocities and
         accelerations; ft_gravity in C. Raises as it does.
         """
         still = np.zeros(np.shape(q)[-1:])

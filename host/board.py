@@ -89,9 +89,9 @@ class Board:
     def home(self, positions: ArrayLike | None = None, *, rezero: bool = False) -> None:
         """The joints stand at these positions, (J,) rad or m.
 
-        Without them each joint is homed the way its encoder has it: told its `start`, or sent to its index or stop.
-        A board that has its zeros keeps them; if it does not stand at its start, this raises Refused. rezero: home it
-        all the same, the joints do stand at their start.
+        Without them each joint is homed the way its encoder has it: declared at its `start`, or sent to its index or
+        stop. A board that has its zeros keeps them; if it does not stand at its start, this raises Refused. rezero:
+        home it all the same, the joints do stand at their start.
         """
         self.session.pump()
         self.session.faulted()
@@ -103,7 +103,8 @@ class Board:
             requests.check_zeros(self.session, self._known())
 
     def jog(self, joint: str, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-        """Move one joint at a rate, rad/s or m/s, for so long, or until told otherwise; arming first if need be."""
+        """Move one joint at a velocity, rad/s or m/s, for so long, or until another command; arming first if need
+        be."""
         self.arm()
         requests.jog(self.session, requests.joint_number(self._known(), joint), rate, seconds, until)
 
@@ -205,7 +206,7 @@ class Board:
         try:
             self.close()
         except Refused:
-            if kind is None:  # a failure inside tells more than that of the farewell
+            if kind is None:  # a failure inside says more than that of the farewell
                 raise
 
     def _prepared(self, trajectory: Trajectory | str | Path, speed: float, loop: bool) -> tuple[Trajectory, Preflight]:
@@ -259,6 +260,7 @@ class Board:
 
     # the last one: in all above, the annotation float is the number
     def float(self, friction: int = 0, until: Callable[[], bool] = lambda: False) -> None:
-        """Carry the arm's weight and `friction` per cent of its Coulomb friction until told otherwise; then hold it."""
+        """Carry the arm's weight and `friction` per cent of its Coulomb friction until another command; then hold
+        it."""
         self.arm()
         requests.float_arm(self.session, friction, until)

@@ -15,7 +15,7 @@ from femtorque.codegen.board.reader import load
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 
-CURRENT_SHARE = 0.7  # of what a sensor can tell: the most that is asked for
+CURRENT_SHARE = 0.7  # of a sensor's range: the most that is asked for
 CURRENT_TRIP = 1.2  # of the most that is asked for: beyond it the outputs are dropped
 CURRENT_LOOP = 30  # PWM periods a cycle of the current loop's bandwidth
 FOLLOW_S, FOLLOW_PERIODS = 5e-3, 5.0  # s, and electrical time constants, after which a current must have followed
@@ -189,5 +189,5 @@ def tick_cycles(mechanism: Mechanism, board: Board) -> int:
 
 
 def bus_most(board: Board) -> float:
-    """V of the bus that a board can tell; infinite where it does not measure it."""
+    """V of the bus that a board can measure; infinite where it does not measure it."""
     return board.sense.bus.ratio * ADC_V * (1.0 - thermistor.RAIL / ADC_COUNTS) if board.sense.bus else math.inf

@@ -11,7 +11,7 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.nearest import hint
 
 BAUD_ERROR = 0.005  # that both sides together can live with many times over
-# of what a sensor can tell, by which its zero may be off: trip and zero together stay within its range
+# of a sensor's range, by which its zero may be off: trip and zero together stay within the range
 CURRENT_ZERO = 0.1
 
 

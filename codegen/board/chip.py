@@ -144,7 +144,8 @@ class BrownOut:
 @dataclass(frozen=True)
 class Rom:
     """The boot loader in ROM. usarts: name, TX and RX of each place at which it listens. others: further pins that it
-    takes, for other buses. What it takes it may drive or pull up, except the pins `low`, which it pulls down."""
+    takes, for other buses. It may drive or pull up the pins that it takes, except the pins `low`, which it pulls
+    down."""
 
     usarts: tuple[tuple[str, str, str], ...]
     others: frozenset[str]

@@ -156,7 +156,7 @@ class CurrentSense(Table):
 
     @property
     def range_a(self) -> float:
-        """Amperes that can be told in both directions."""
+        """Amperes that can be measured in both directions."""
         return (min(self.zero_v, ADC_V - self.zero_v) - self.headroom_v) / abs(self.volts_per_ampere)
 
 

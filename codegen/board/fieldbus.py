@@ -194,7 +194,7 @@ def wire_in(line: Line, rate_hz: int) -> int:
 
 
 def _ends(mechanism: Mechanism, joint: Joint) -> None:
-    """A position that is told ends at its range."""
+    """A reported position ends at its range."""
     file, key = mechanism.source or mechanism.name, f"joint.{joint.name}"
     if joint.type == "continuous" or not math.isfinite(joint.limits.upper - joint.limits.lower):
         raise BadInput(file, f"{key}.limits", None, "a drive's position ends at its range: the joint needs limits",

@@ -1,8 +1,8 @@
 """Records of an MCAP log, each held against its check sum, in bounded memory.
 
 https://mcap.dev/spec: a record is its kind, its length and its content. Chunks carry the CRC-32 of what they hold
-unpacked, attachments one of their own, and DataEnd one of all before it; 0 means that there is none. What comes after
-DataEnd only repeats and indexes, and is not read.
+unpacked, attachments one of their own, and DataEnd one of all before it; 0 means that there is none. The records after
+DataEnd only repeat and index, and are not read.
 """
 
 from __future__ import annotations

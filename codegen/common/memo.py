@@ -15,7 +15,7 @@ def remembered(function: Callable[Concatenate[Subject, Rest], Result]) -> Callab
     """`function`, whose result for an object and hashable arguments is kept as long as that object is there.
 
     For frozen dataclasses, whose arrays cannot be keys of a cache; `dataclasses.replace` makes a new object, of which
-    nothing is kept. Every caller gets the same result, so that nobody may change it. What is raised is not kept.
+    nothing is kept. Every caller gets the same result, so that nobody may change it. Errors are not kept.
     """
     name = f"{function.__module__}.{function.__qualname__}"
 

@@ -94,7 +94,7 @@ def claim(path: Path, kind: Kind, force: bool = False) -> None:
 
 
 def claim_folder(folder: Path, sign: str, kind: Kind, force: bool = False) -> None:
-    """As `claim`, of a folder that is not empty; its file `sign` tells the kind."""
+    """As `claim`, of a folder that is not empty; its file `sign` gives the kind."""
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     if not (folder / sign).is_file() or not kind.of(*_ends(folder / sign)):

@@ -1,9 +1,9 @@
 """The control application's constants: ft_config.h and .c, from a Mechanism and the Board it runs on.
 
-What the chip needs of a joint is folded here into as few numbers as the control law multiplies by (THEORY.md section
+The chip's constants of a joint are folded here into as few numbers as the control law multiplies by (THEORY.md section
 7); u is a half increment of the target, rad or m, so that qd = (u + u') / dt and qdd = 2 (u - u') / dt^2.
 
-What the mechanism file has no key for follows from it by a rule stated at each constant below.
+Constants without a key in the mechanism file follow from it by a rule stated at each constant below.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ FOLLOWING_S = 0.05  # for so long may a joint be too far from its target
 UNLIMITED_EFFORT = 1e6  # N m or N, where the file gives neither effort nor motor
 UNLIMITED_SPEED = {False: 100.0, True: 10.0}  # rad/s, m/s, where the file gives neither velocity nor motor
 BUS_LOW, BUS_HIGH = 0.7, 1.3  # of the nominal voltage
-BUS_TOLD = 1.1  # of the nominal voltage: what a board that measures must tell at least
+BUS_TOLD = 1.1  # of the nominal voltage: least range of a board that measures
 FINE_MOST = 16  # binary digits of a fine encoder position beyond those of the wire: 64 hold 2^15 turns each way
 COARSE = 2**8  # wire steps a coarse position, in which limits are kept
 UNWATCHED = 2**31 - 1  # wire steps: no joint can be farther from its target
 COARSE_MAX = 120 * 2**24  # turns that still fit
 SLIDE_MAX = 2**23 - 1  # coarse: 8 m, as far as the step counts a sliding joint
 SPAN = {False: math.pi / 2.0, True: 1.0}  # rad, m: a segment may not reach farther from its first knot
-CUTOFF_LEAST = 6  # ticks: a servo is told, asked, and answers in three, and may be asked once more
+CUTOFF_LEAST = 6  # ticks: a servo is set, asked, and answers in three, and may be asked once more
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ def _bus(mechanism: Mechanism) -> float:
 
 
 def _bus_high(mechanism: Mechanism, board: Board | None, nominal: float) -> float:
-    """V above which the bus is too high: a reading at the end of what the board can tell is, too."""
+    """V above which the bus is too high: a reading at the end of the board's range is, too."""
     most = channels.bus_most(board) if board else math.inf
     if board and most < BUS_TOLD * nominal:
         raise BadInput(mechanism.source or mechanism.name, "board.bus_voltage", nominal,

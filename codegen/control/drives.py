@@ -1,6 +1,6 @@
 """Constants of drives on buses, for ft_config: a row a drive, in the order of joints.
 
-What the mechanism file has no key for follows from it by a rule stated at each constant below.
+Constants without a key in the mechanism file follow from it by a rule stated at each constant below.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Plant: M(q) qdd = f at a fixed pose, rotors included. Motor: L dI/dt = V - R I - K N qd, V held over a tick, so that
 with f = N K I the force follows its command with R/L and back-EMF damps. Law: f* = -Ku y - Kv qd^ with y the encoder's
 position and qd^ the rate of the tracking observer (the back-EMF that the law makes up for is the target's, which is
-none of the loop's). What is computed at t_k is applied over [t_k + lead dt, t_k + (lead + 1) dt]. Friction, which only
+none of the loop's). Values computed at t_k are applied over [t_k + lead dt, t_k + (lead + 1) dt]. Friction, which only
 damps, and gravity's stiffness are left out. Closed loops leave the independent joints q_i and what follows from them,
 dq = G dq_i: mass G' M G, driven and measured through the rows of G that belong to actuated joints. Flexible links add
 their modes to the independent coordinates, with their stiffness and damping.
@@ -55,7 +55,7 @@ class Stability:
 def sample_poses(model: Model) -> Array:
     """Poses (P, n) over the joints' ranges, always the same: start, straight, then a Halton sequence.
 
-    Of closed loops: as far on the straight ways to these from the assembled pose as the independent joints can go.
+    In closed loops: as far on the straight ways to these from the assembled pose as the independent joints can go.
     """
     assembly = assemble(model)
     free = [model.bodies[i] for i in assembly.independent]

@@ -36,7 +36,7 @@ class Rating:
 
 
 def ratings(joint: Joint, board: Board | None) -> list[Rating]:
-    """Those that files tell of a joint's motor and of its driver."""
+    """Ratings in files of a joint's motor and of its driver."""
     motor, outputs = joint.motor, board.outputs if board else None
     found = []
     if motor and motor.continuous is not None and motor.thermal_s is not None:
@@ -61,7 +61,7 @@ def heats(mechanism: Mechanism, board: Board | None) -> list[Heat]:
 
 
 def continuous(joint: Joint, board: Board | None) -> float:
-    """N m or N that the weakest part of a drive carries for good; infinite where no file tells."""
+    """N m or N that the weakest part of a drive carries for good; infinite without a rating."""
     return min((torque_constant(joint) * r.continuous for r in ratings(joint, board)), default=math.inf)
 
 

@@ -1,6 +1,6 @@
 """Constants of the lab modes and of the reactions to faults, for ft_config: a row per joint, and a number per fault.
 
-What the mechanism file has no key for follows from it by a rule stated at each constant below.
+Constants without a key in the mechanism file follow from it by a rule stated at each constant below.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Rows of constants, told once: a dataclass whose fields say how C keeps them gives the C struct, the rows in C, and
-the bytes in the chip's memory with their check sum."""
+"""Rows of constants, described once: a dataclass whose fields say how C keeps them gives the C struct, the rows in C,
+and the bytes in the chip's memory with their check sum."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Load of gravity on the motors of an arm at rest, and the joints that fall when the motors let go.
 
-A joint is loaded where, somewhere in its range, its weight is more than its Coulomb friction holds. Of a motor without
-power nothing else is taken for granted: cogging and gears that do not turn back are not in a mechanism file.
+A joint is loaded where, somewhere in its range, its weight is more than its Coulomb friction holds. Motors without
+power are not assumed to hold anything: cogging and gears that do not turn back are not in a mechanism file.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ def falls(mechanism: Mechanism, weak: Collection[str] = ()) -> list[str]:
         return []
     safety = mechanism.safety if mechanism.safety.host != "auto" else replace(mechanism.safety, host=_host(found))
     joints = {j.name: j for j in mechanism.moving}
-    told = ", ".join(f"{name} (up to {torque:.3g} {'N' if joints[name].type == 'prismatic' else 'N m'}, friction holds "
-                     f"{joints[name].friction.coulomb:.3g})" for name, torque in found.items())
+    falling = ", ".join(f"{name} (up to {torque:.3g} {'N' if joints[name].type == 'prismatic' else 'N m'}, "
+                        f"friction holds {joints[name].friction.coulomb:.3g})" for name, torque in found.items())
     strong, sinking = [name for name in found if name not in weak], [name for name in found if name in weak]
     how = f'when the cable is pulled: safety.host = "{safety.host}"'
     if safety.host == "hold":
@@ -118,7 +118,7 @@ def falls(mechanism: Mechanism, weak: Collection[str] = ()) -> list[str]:
     else:
         cable = f"{_names(list(found))} {_one('falls', 'fall', found)} {how}"
     letting_go = [f"{what} ({reaction})" for what, reaction in _letting_go(safety)]
-    return [f"gravity loads {told}", cable,
+    return [f"gravity loads {falling}", cable,
             f"{_names(list(found))} {_one('falls', 'fall', found)} when the motors are let go: e-stop, DISARM, a "
             "supply that is cut, " + ", ".join(letting_go)]
 

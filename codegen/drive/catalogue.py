@@ -10,7 +10,7 @@ Rhoban/bam params/feetech_sts3215_*/m1.json, makers' and sellers' sheets (C001: 
 Rotors, at the output, the square of the gear inside in them: Damiao's are 1e-4 kg m^2 behind gears of 10, 40 and 9
 (armature in enactic/openarm_mujoco, v2/openarm_bimanual.xml); RobStride's the armature of kscalelabs/kbot-models,
 kbot/metadata.json; the mini-cheetah's 63e-6 kg m^2 behind a gear of 6 (mit-biomimetics/Cheetah-Software,
-MiniCheetah.h). Of the others nothing was found: theirs is 0, which is not known.
+MiniCheetah.h). For the others nothing was found: theirs is 0, which means not known.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Family = Literal["mini-cheetah", "cubemars", "damiao", "robstride", "feetech"]
 class Servo:
     """Inside of a servo that turns with an open-loop duty: a brushed motor, its gear, an encoder of one turn.
 
-    model: as its register tells it. volts: nominal. R ohm, K N m/A and rotor kg m^2 (inertia) at the motor; gear: its
-    turns per turn of the output. viscous N m s/rad, coulomb N m: friction at the output, as it was measured.
+    model: as in its register. volts: nominal. R ohm, K N m/A and rotor kg m^2 (inertia) at the motor; gear: its turns
+    per turn of the output. viscous N m s/rad, coulomb N m: friction at the output, as it was measured.
     """
 
     model: int

@@ -19,7 +19,7 @@ REPLIES = {
     "cubemars": Layout((Field("id", 8), *_STATE, Field("temperature", 8), Field("error", 8))),
     "damiao": Layout((Field("error", 4), Field("id", 4), *_STATE, Field("temperature", 8), Field("rotor", 8))),
 }
-COLDEST = 40  # deg C below zero, which CubeMars' drives tell as 0: "-40 to 215", AK driver manual, 5.3
+COLDEST = 40  # deg C below zero, which CubeMars' drives report as 0: "-40 to 215", AK driver manual, 5.3
 ENTER, EXIT, ZERO, CLEAR = (bytes([0xFF] * 7 + [last]) for last in (0xFC, 0xFD, 0xFE, 0xFB))
 
 # what a reply's error means; 0 and, with Damiao, 1 (enabled) are none

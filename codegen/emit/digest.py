@@ -1,7 +1,7 @@
 """The configuration's identity: SHA-256 over everything that decides what the chip computes.
 
 That is the canonical mechanism, every emitted source (and so board, gains, templates, message table), every
-hand-written firmware source with its build flags, the compiler, and the version that ABOUT tells. The first two bytes
+hand-written firmware source with its build flags, the compiler, and the version that ABOUT carries. The first two bytes
 are the tag of every frame.
 """
 
@@ -27,7 +27,7 @@ IDENTITY = "compiler.txt"  # of prebuilt images
 
 @cache
 def compiler_identity() -> str:
-    """First line of the ARM compiler's --version. Where none is on PATH: the compiler of the images that this
+    """First line of the ARM compiler's --version. Without a compiler on PATH: the compiler of the images that this
     installation brings, so that they are found, or else the name of PlatformIO's toolchain."""
     path = shutil.which(COMPILER)
     if path is None:

@@ -128,7 +128,7 @@ def _check_kind(key: str, kind: DriveType, bus: Bus, table: DriveTable, fail: Fa
 
 
 def _check_firmware(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None:
-    """Each maker writes versions in a way of its own; the other families tell none."""
+    """Each maker writes versions in a way of its own; the other families report none."""
     if table.firmware is None:
         return
     if kind.family not in TELLS_FIRMWARE:

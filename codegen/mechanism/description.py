@@ -1,9 +1,8 @@
 """One mechanism, validated and in SI units: what a mechanism file says, and nothing that follows from it.
 
 Sides: gains, limits, springs, friction and every torque are at the joint; R, L, K and the rotor's inertia are at the
-motor. `gear` is motor turns per joint turn, signed. What a drive on a bus has of its own is at its output. Positive
-torque moves the joint along its axis. Gravity is an acceleration vector. Inertias are about the centre of gravity in
-link axes.
+motor. `gear` is motor turns per joint turn, signed. A drive's own quantities are at its output. Positive torque moves
+the joint along its axis. Gravity is an acceleration vector. Inertias are about the centre of gravity in link axes.
 
 Joints are kept in tree order (every parent before its children, file order otherwise); this one order is used
 everywhere: in arrays, in the emitted C, on the wire, in the columns of logs.
@@ -55,7 +54,7 @@ class Friction:
 class Motor:
     """At the motor: R ohm, L henry, K N m/A (= V s/rad), inertia kg m^2; gear motor turns per joint turn, signed.
 
-    continuous: A that it carries for good. thermal_s: time constant of its winding's temperature, s. None: not told.
+    continuous: A that it carries for good. thermal_s: time constant of its winding's temperature, s. None: not known.
     """
 
     R: float
@@ -73,8 +72,8 @@ class Motor:
 
 @dataclass(frozen=True)
 class ServoSetting:
-    """zero: count that it tells at the joint's zero. offset: that it is set to take off its own counts. limit: largest
-    share of its supply that it is set to give its motor."""
+    """zero: count that it reports at the joint's zero. offset: that it is set to take off its own counts. limit:
+    largest share of its supply that it is set to give its motor."""
 
     zero: int = 2048
     offset: int = 0
@@ -88,7 +87,7 @@ class Drive:
     id: of its commands; reply: of what it sends, where it has one of its own. sign: -1 where it turns the other way.
     gear: turns of its output per turn of the joint, positive. pd: who closes the loop, the drive with kp and kd in
     every frame, or the board with torque alone. inertia: of its rotor at its output, kg m^2. zero: rad of its output
-    that it tells at the joint's zero; a servo's is in its setting. servo: how a servo is set; None: it is none.
+    that it reports at the joint's zero; a servo's is in its setting. servo: how a servo is set; None: it is none.
     firmware: the version that it must have, a servo's as "3.10", a Damiao's as "5017"; empty: any.
     """
 

@@ -1,7 +1,7 @@
 """Joints that follow others: chains of them brought down to the one that a motor turns, and what that leaves it.
 
 A gripper's second finger follows the first, which may follow a third: each is tied to the joint at the end of its
-chain. Where that one stands still, all of them do.
+chain. While that one stands still, all of them do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A few brushed motors and gear motors that are sold, as their makers' sheets tell them, to begin a file with.
+"""A few brushed motors and gear motors that are sold, with their makers' figures, to begin a file with.
 
-Numbers are those of the source named beside each; what a sheet leaves out is worked out from what it tells, and said in
-`worked_out`, or is missing and must be measured (`femtorque identify`). SI units.
+Numbers are those of the source named beside each; figures missing in a sheet are worked out from the others, and named
+in `worked_out`, or must be measured (`femtorque identify`). SI units.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from femtorque.codegen.common.nearest import hint
 class Sold:
     """volts: nominal. R, L, K, inertia: ohm, H, N m/A and kg m^2 at the motor; gear: its turns per turn of the output.
 
-    efficiency: of the gear; torque: N m that the output may carry for good, infinite where nobody tells. continuous A,
-    thermal_s: as in a mechanism file, None where the sheet tells none. counts: of the encoder on the motor, after
-    quadrature x4, None where none belongs to it. inertia None: not in the sheet.
+    efficiency: of the gear; torque: N m that the output may carry for good, infinite where no sheet limits it.
+    continuous A, thermal_s: as in a mechanism file, None where the sheet has none. counts: of the encoder on the motor,
+    after quadrature x4, None where none belongs to it. inertia None: not in the sheet.
     """
 
     name: str
@@ -52,12 +52,12 @@ FAULHABER_3863 = "FAULHABER data sheet 3863 ... CR, edition May 2012"
 RE_40 = "maxon data of order no. 148867 (RE 40, 24 V, 150 W); L from an older edition of them"
 POLOLU_37D = "Pololu data sheet \"37D Metal Gearmotors\" and product pages"
 
-# what the sheet tells of each: turns of the motor per turn of the output, kg mm at stall
+# the sheet's figures of each: turns of the motor per turn of the output, kg mm at stall
 POLOLU_RATIOS = ((19, 18.75, 85.0), (30, 30.0, 140.0), (50, 50.0, 210.0), (70, 70.0, 270.0), (100, 102.08, 340.0),
                  (131, 131.25, 450.0), (150, 150.0, 490.0))
 POLOLU_STALL_A, POLOLU_IDLE_A, POLOLU_IDLE = 5.5, 0.15, 10_000.0 * 2.0 * math.pi / 60.0  # of the motor at 12 V
 KGF = 9.80665  # N
-ELECTRICAL = 1e-3  # s: L/R of small motors with iron, where a sheet tells no L
+ELECTRICAL = 1e-3  # s: L/R of small motors with iron, where a sheet has no L
 
 
 def _pololu(number: int, ratio: float, stall: float) -> Sold:

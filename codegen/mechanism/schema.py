@@ -1,4 +1,4 @@
-"""The keys of a mechanism file: their names, types, ranges, defaults and meanings. What two keys say together is not
+"""The keys of a mechanism file: their names, types, ranges, defaults and meanings. Rules on two keys together are not
 here.
 
 pydantic checks one key at a time; `first_fault` turns its findings into the one that a reader should mend first.
@@ -189,8 +189,8 @@ class LimitsTable(Table):
 
 
 class FrictionTable(Table):
-    """Of driven joints the control law feeds it forward, of passive ones in loops the step does, through the joints
-    that are driven."""
+    """The control law feeds friction of driven joints forward; the step feeds that of passive ones in loops, through
+    the driven joints."""
 
     viscous: NotNegative = key("at the joint, N m s/rad", Friction.viscous)
     coulomb: NotNegative = key("at the joint, N m", Friction.coulomb)

@@ -1,7 +1,7 @@
 """Everything that follows from a Mechanism and can be computed once: the tree of moving bodies.
 
 Whatever is fixed together (fixed joints, locked joints, payloads) is folded into one body per moving joint, so that
-body j hangs on joint j and both carry the index of `Mechanism.moving`. What is fixed to the ground has no dynamics.
+body j hangs on joint j and both carry the index of `Mechanism.moving`. Links fixed to the ground have no dynamics.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ strain, C = damping K, so the eigenvectors of K against M make all three diagona
 
 its factorisation, once and for all, is the eigenvectors themselves, and the substitution of a tick is one
 multiplication per mode. A beam of E elements has 2 E modes per plane of bending. Both planes have the same shapes,
-scaled to unit modal mass; only their stiffnesses differ, which with shear takes EI / GA_s to be the same in both. What
-else the dynamics needs of the shapes phi_i are integrals over the mass, beta_i = <phi_i> and gamma_i = <x phi_i>, and
+scaled to unit modal mass; only their stiffnesses differ, which with shear takes EI / GA_s to be the same in both. The
+dynamics also needs integrals of the shapes phi_i over the mass, beta_i = <phi_i> and gamma_i = <x phi_i>, and
 deflection and slope at the tip.
 
 Deflections are across the link. The beam keeps its length, so that bending by w draws its points towards the root, by

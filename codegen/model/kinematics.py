@@ -9,8 +9,8 @@ from joint i to joint k of a child and c_i that to the centre of gravity, all in
 
     Lambda_i = [ skew(c_i)  skew(l_i1) ... skew(l_ic)  I ]
 
-gives the moment about joint i of what acts on link i alone; [T_Lambda] adds that of every descendant, turned into
-link i's frame. What these functions return is dense on purpose: it is the theory, to be compared with.
+gives the moment about joint i of what acts on link i alone; [T_Lambda] adds that of every descendant, turned into link
+i's frame. The results of these functions are dense on purpose: they are the theory, to be compared with.
 """
 
 from __future__ import annotations
@@ -217,7 +217,8 @@ def joint_torque(model: Model, R: Array, arms: Levers, F: Array, Phi: Array) -> 
 
 
 def carried(model: Model, arms: Levers, F: Array, Phi: Array) -> tuple[Array, Array]:
-    """S_i and N_i (..., n, 3): the sums over all that body i carries, N_i about joint i. Of momenta as of forces."""
+    """S_i and N_i (..., n, 3): the sums over all that body i carries, N_i about joint i. Momenta are summed as forces
+    are."""
     S, N = F.copy(), Phi + cross(arms.com, F)
     for i in reversed(range(model.n)):
         parent = model.bodies[i].parent

@@ -1,8 +1,8 @@
 """Closed loops and mimic joints: what they leave free, and the assembled pose.
 
 Equations of cuts and couplings (`femtorque.codegen.model.loop_constraint`) that others contain are found by rank at the
-assembled pose and beside it, and dropped. Of the moving joints as many actuated ones are *independent* as there is
-mobility; all others, passive or redundantly actuated, *depend* on them: J_d dq_d = -J_i dq_i.
+assembled pose and beside it, and dropped. As many actuated moving joints are *independent* as there is mobility; all
+others, passive or redundantly actuated, *depend* on them: J_d dq_d = -J_i dq_i.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RANK = 1e-7  # of the longest row of J_c, lengths in units of the mechanism's si
 DEFICIENT = 1e-10  # the same of columns, where a least square is wanted of equations that others contain
 BESIDE, STEP = 4, 0.05  # poses beside the assembled one in which rank is looked at; rad or m away from it
 SINGULAR = 0.03  # of `margin`: less is a fault
-HALVINGS = 16  # of the last step before a singular pose, to tell where it is
+HALVINGS = 16  # of the last step before a singular pose, to say where it is
 PACE = 0.05  # rad or m: the farthest an independent joint goes between two poses that are followed one by one
 
 

@@ -10,8 +10,8 @@ equations depend on others does not change as that body turns:
     rigid     revolute, and y_b across x_a                                  6
 
 Its forces lambda, at the two anchors and opposite, are nodal forces like others: in {P} they go to the block of the
-link they act on, and [L][T] turns them into joint torques J_c' lambda. The same product of unit forces is the Jacobian
-J_c of the equations; there is no other code for it.
+link they act on, and [L][T] turns them into joint torques J_c' lambda. Products of unit forces likewise are the
+Jacobian J_c of the equations; there is no other code for it.
 """
 
 from __future__ import annotations
@@ -232,8 +232,8 @@ def unit_loads(model: Model, cut: Cut, R: Array, apart: ArrayLike = 0.0) -> tupl
 def jacobian(model: Model, cut: Cut, at: Pose, arms: Levers) -> Array:
     """Derivative of `residual` by the joints' positions, (..., rows, n): [L][T]{P} of unit loads at the cut.
 
-    Where the anchors are apart, opposite forces at them have a moment, and joints further in, which move both sides
-    and the axes together, would feel it: their columns are zero.
+    If the anchors are apart, opposite forces at them have a moment, and joints further in, which move both sides and
+    the axes together, would feel it: their columns are zero.
     """
     f = frames(at, cut)
     J = load_torques(model, at.R, arms, *unit_loads(model, cut, at.R, f.b - f.a))

@@ -1,7 +1,7 @@
 """Modes: the mechanism that each of them makes, and the torque of a motion that leads through several.
 
-A mode closes some loops, carries some payloads, frees some joints and may stand on another link. What is on the wire
-and in the control law stays the same in all of them: the mechanism's streamed joints, in one order.
+A mode closes some loops, carries some payloads, frees some joints and may stand on another link. The wire and the
+control law are the same in all modes: the mechanism's streamed joints, in one order.
 """
 
 from __future__ import annotations

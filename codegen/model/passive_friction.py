@@ -30,7 +30,7 @@ class PassiveFriction:
 
     @staticmethod
     def of(model: Model) -> PassiveFriction:
-        """Of rigid mechanisms; the springs of flexible ones have their damping elsewhere."""
+        """For rigid mechanisms; the springs of flexible ones have their damping elsewhere."""
         closed = model.mechanism.constrained
         given = [body.joint.friction if closed and is_passive(body.joint) else None for body in model.bodies]
         return PassiveFriction(np.array([f.viscous if f else 0.0 for f in given]),
@@ -43,11 +43,11 @@ class PassiveFriction:
         return tuple(np.flatnonzero((self.viscous != 0.0) | (self.coulomb != 0.0)).tolist())
 
     def torque(self, qd: ArrayLike) -> Array:
-        """What it takes to overcome it (..., n), N m or N, at velocities (..., n) in rad/s or m/s."""
+        """Torque to overcome it (..., n), N m or N, at velocities (..., n) in rad/s or m/s."""
         qd = np.asarray(qd, float)
         return self.viscous * qd + self.coulomb * np.clip(qd / self.width, -1.0, 1.0)
 
 
 def is_passive(joint: Joint) -> bool:
-    """Whether nothing turns a joint. One that a mode lets go keeps its motor, whose law bears its friction."""
+    """True if nothing turns a joint. One that a mode lets go keeps its motor, whose law bears its friction."""
     return not joint.actuated and joint.motor is None and joint.drive is None

@@ -2,7 +2,7 @@
 
 Saint-Venant's element from root to tip turns its end by M L / GJ under a moment M about x: exactly what a spring of
 stiffness GJ / L there does. So a link with `GJ` is one without, and a joint about x at its end that nothing but that
-spring holds; what hangs on the tip hangs on the joint. Of the section's inertia about x a third turns with the tip (the
+spring holds; what hangs on the tip hangs on the joint. A third of the section's inertia about x turns with the tip (the
 element's consistent mass); damping is proportional to the rate of strain as in bending.
 """
 

@@ -1,11 +1,10 @@
 """Motions in the formats of others: ROS 2 JointTrajectory as YAML, JSON or in an MCAP log, and NumPy's NPZ.
 
-What is read here are rows; `femtorque.codegen.motion.trajectory` checks them as it does those of a CSV file. A
-JointTrajectory
-may stand alone or inside of what MoveIt and ros2_control wrap around it (`trajectory`, `joint_trajectory`,
-`robot_trajectory`). NPZ holds t (R,), q (R, J), perhaps qd and qdd (R, J), and perhaps the names of the J joints.
-Velocities without accelerations are those of the cubic pieces that ros2_control plays, the acceleration at a row the
-mean of both its pieces'.
+The readers return rows; `femtorque.codegen.motion.trajectory` checks them as it does those of a CSV file. A
+JointTrajectory may stand alone or inside of what MoveIt and ros2_control wrap around it (`trajectory`,
+`joint_trajectory`, `robot_trajectory`). NPZ holds t (R,), q (R, J), perhaps qd and qdd (R, J), and perhaps the names of
+the J joints. Velocities without accelerations are those of the cubic pieces that ros2_control plays, the acceleration
+at a row the mean of both its pieces'.
 """
 
 from __future__ import annotations

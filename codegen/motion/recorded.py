@@ -1,9 +1,10 @@
 """A recording as a motion, for teach and repeat: the log of a run, smoothed, from rest to rest, within limits.
 
-Of an arm that was led by hand (FLOAT) it is where the arm was, over the longest such stretch; of any other run it is
+In an arm that was led by hand (FLOAT) it is the arm's position, over the longest such stretch; of any other run it is
 what was desired in the last motion. Standing still before and after it is left out. Positions are averaged over WIDTH
 by a Gaussian, whose derivatives give rates and accelerations; a recording that is still faster than the limits is
-played slower as a whole. What a hand did faster than WIDTH, or beyond a joint's limits, is not in the motion.
+played slower as a whole. Motions of the hand that are faster than WIDTH, or beyond a joint's limits, are not in the
+motion.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Trajectories: rows of a file, quintic between them, knots for the wire. Other formats than CSV: formats.py.
 
 Columns: `t` in s from 0, one of positions a moving joint (rad or m) and, where they are known, `<joint>.vel` and
-`<joint>.acc`. Joints that closed loops move have none. Of a mechanism with modes a column `mode` names the one that
+`<joint>.acc`. Joints that closed loops move have none. In a mechanism with modes a column `mode` names the one that
 holds from the row on. With all three each piece is the quintic Hermite polynomial through its two rows. With positions
 only the pieces are the quintic spline (continuous up to the fourth derivative) that starts and ends at rest.
 """
@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 LARGEST_FILE = 2**27  # bytes
 MANY = 10  # rows from which on times that are whole numbers say something
 USUAL = {False: 10.0, True: 1.0}  # rad/s, m/s: what a joint without a limit may be taken to do
-LONGEST = 1e5  # s, of a motion: nobody plays a longer one, and times in other units are told from seconds
+LONGEST = 1e5  # s, of a motion: nobody plays a longer one, and times in other units are recognised by it
 REST_VELOCITY = 1e-6  # rad/s or m/s: slower than this is at rest
 IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: a step above it between two rows is a jump, limits or not
 SAMPLES = 8  # limit checks a piece

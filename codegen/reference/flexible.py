@@ -1,9 +1,8 @@
 """The reference for mechanisms with flexible links: Newton-Euler with what bends, solved to rounding, float64.
 
 The joints follow the motion, the flexible links march forwards from their static sag, and the joints' torques are the
-reactions (discrete_flexible.py, iterated until nothing changes). What the emitted step leaves out by solving only
-once per tick is of third order in the tick, what the rule itself leaves out of second; `exact` shows both, with ticks a
-third as long.
+reactions (discrete_flexible.py, iterated until nothing changes). The emitted step's error of solving only once per tick
+is of third order in the tick, the rule's own of second; `exact` shows both, with ticks a third as long.
 """
 
 from __future__ import annotations

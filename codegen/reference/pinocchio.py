@@ -1,7 +1,7 @@
 """Inverse dynamics by Pinocchio, the independent oracle: built from links and joints alone, sharing nothing with ours.
 
-What is fixed together is put together by Pinocchio, not by codegen/model/bodies.py, so an error in folding bodies is
-seen too. Pinocchio is optional and imported only here.
+Pinocchio itself joins links that are fixed together, not codegen/model/bodies.py, so an error in folding bodies is seen
+too. Pinocchio is optional and imported only here.
 """
 
 from __future__ import annotations

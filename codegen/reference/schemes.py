@@ -24,8 +24,8 @@ def torque(model: Model, motion: Motion, ticks: int, convert: Conversion = matri
     """Feed-forward torque of the first `ticks` ticks of a motion, in the scheme the mechanism asks for.
 
     Returns t (ticks,), the middles (k + 1/2) dt of the ticks, s, and tau (ticks, J) of the streamed joints, N m or N.
-    Raises Refused where closed loops come to a singular pose. Of a mechanism with modes, through those that the
-    motion (a Trajectory) names.
+    Raises Refused where closed loops come to a singular pose. In a mechanism with modes, through those that the motion
+    (a Trajectory) names.
     """
     if has_modes(model.mechanism):
         tau = _through_modes(model, motion, ticks, lambda part, own: torque(part, own[0], own[1], convert)[1])

@@ -76,9 +76,9 @@ def unit_of(prismatic: bool) -> str:
 class Printer:
     """blocks: the live statements of a graph in order.
 
-    What a block needs that another one computed `far` or more blocks earlier is stored there in a member of `kept` and
-    loaded again: a compiler that has to find this out by itself, in a function this long, copies values from register
-    to register instead.
+    Values that another block computed `far` or more blocks earlier are stored there in a member of `kept` and loaded
+    again: a compiler that has to find this out by itself, in a function this long, copies values from register to
+    register instead.
     """
 
     def __init__(self, graph: Graph, names: Names | None = None, far: int = NEVER,

@@ -13,7 +13,7 @@ dependent joints' velocities are and, transposed, what their torques are to the 
 tau_i + J_ci' lambda with the lambda that makes every dependent row zero.
 
 With the velocities known, anchors are carried inwards once more, for what they accelerate by while all velocities stay
-as they are: b = dJ_c/dt qd. The same rotations and back-substitution give qdd_d = G qdd_i - J_d^-1 b. Velocities and
+as they are: b = dJ_c/dt qd. These rotations and back-substitution also give qdd_d = G qdd_i - J_d^-1 b. Velocities and
 accelerations are thus products and sums of those of the independent joints. No difference is taken of rounded positions
 or increments, which would cost 1e-7 / dt^2 and 1e-7 qd / dt.
 """
@@ -186,8 +186,8 @@ class LoopStep:
         return rows
 
     def _couplings(self) -> list[Row]:
-        """The equations of mimic joints, in the cuts' units. What they leave open is the one thing that is made of
-        whole positions: it is of the size of a rounding, and only sines and cosines see it."""
+        """The equations of mimic joints, in the cuts' units. Their residual is the one thing that is made of whole
+        positions: it is of the size of a rounding, and only sines and cosines see it."""
         equations, rows = self.assembly.equations, list[Row]()
         for number, c in enumerate(equations.couplings):
             place = (len(equations.cuts) + number, 0)

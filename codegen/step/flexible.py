@@ -5,9 +5,9 @@ link's own axes, its tip these turned by the slopes there. Units are those of ne
 ticks, so that velocities are u - du and accelerations du, inertias are multiplied by 4 / dt^2, and forces come out in N
 m (N). Modal coordinates are multiplied by 2 / dt, which makes their inertia 1.
 
-What a flexible link does itself is the C of ft_flexible.c (emit/flexible.py), asked for five times per tick: how its
-tip moves; how the link is drawn towards its root; how its tip would move without anything on it; by how much that is to
-be corrected; what the link has for its hub.
+The inner part of a flexible link is the C of ft_flexible.c (emit/flexible.py), called five times per tick: how its tip
+moves; how the link is drawn towards its root; how its tip would move without anything on it; by how much that is to be
+corrected; what the link has for its hub.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Expressions of the emitted step: built once each, constants folded, dead ones never printed.
 
-A `Graph` owns its expressions. Equal expressions are one object (hash-consing), so common subexpressions cost
-nothing; multiplication by 0 and 1 and addition of 0 vanish while building; signs are moved outwards so that they end
-in a subtraction. What is bound to a name becomes a statement of the C if something live needs it.
+A `Graph` owns its expressions. Equal expressions are one object (hash-consing), so common subexpressions cost nothing;
+multiplication by 0 and 1 and addition of 0 vanish while building; signs are moved outwards so that they end in a
+subtraction. Expressions that are bound to a name become statements of the C if something live needs them.
 
 Nodes say what they are, not how they are written: only c_text.py knows the names that C gives them.
 """

@@ -1,8 +1,8 @@
 """Origins of the numbers of an emitted step, link by link: the one source of the C's comments on them.
 
 A step does not compute with the links' own masses but with base parameters (base_parameters.py): sums over a link and
-what it carries, in units in which most factors are one. Of each such parameter stand here its name, its value, the
-links it is of, and the number that it is in the C. The nodal step and Newmark's have the links' own.
+what it carries, in units in which most factors are one. Each such parameter has here its name, its value, its links,
+and its number in the C. The nodal step and Newmark's have the links' own.
 """
 
 from __future__ import annotations
@@ -157,7 +157,8 @@ def of_links(model: Model, unit: float) -> tuple[tuple[Parameter, ...], ...]:
 
 
 def of_friction(assembly: Assembly, half: float) -> tuple[tuple[Parameter, ...], ...]:
-    """Of every joint the friction that it brings into the allocation of torques, whose rates are in half ticks, s."""
+    """For every joint the friction that it brings into the allocation of torques, whose velocities are in half ticks,
+    s."""
     friction, found = PassiveFriction.of(assembly.model), []
     for j, body in enumerate(assembly.model.bodies):
         name, viscous, coulomb, width = (body.joint.name,), *(

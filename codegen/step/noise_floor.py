@@ -16,8 +16,8 @@ that is a step in P. So are the roundings of those 2 n ticks, of random sign, wh
 by the root of 2 n.
 
 Newton-Euler (scheme "newton-euler") takes no difference of momenta, and is given the change of the increments formed
-before they are rounded. What it adds is of the size of the forces, |T|_j, and does not grow with the tick rate; the
-drift of the frames is not differenced either. The same holds of the nodal step, whose sums are as long.
+before they are rounded. Its contribution is of the size of the forces, |T|_j, and does not grow with the tick rate; the
+drift of the frames is not differenced either. This holds for the nodal step too, whose sums are as long.
 
 Closed loops are stepped by Newton-Euler, with velocities and accelerations of the dependent joints that are products of
 those of the independent ones, rounded a few times on the way; near a singular pose the solution magnifies what is
@@ -103,7 +103,7 @@ def _turning_path(tree: Tree, j: int) -> list[int]:
 def _absolute(tree: Tree, velocities: Joints, slid: Joints, base: NDArray[np.float64]) -> Joints:
     """Generalised momentum of every joint (J, N) for velocities and positions of slides (J, N), nothing cancelling.
 
-    The same recursion gives inertial forces from accelerations, and weights from the base's acceleration `base` (N,).
+    One recursion gives inertial forces from accelerations, and weights from the base's acceleration `base` (N,).
     """
     arm = [np.linalg.norm(b.offset) + slid[b.joint] for b in tree.bodies]
     W, V = np.zeros_like(velocities), np.zeros_like(velocities)

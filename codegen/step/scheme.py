@@ -2,12 +2,12 @@
 
 The midpoint rule takes the difference of two momenta, so single precision errs by a few roundings of |p|/dt, whatever
 the torque is (noise_floor.py). How much that is of a motion's peak torque is measured on the very graph that would be
-emitted, in float32, on random motions of a second within the mechanism's limits. Of 120 random chains the worst of 64
-motions errs by two to five times the mean: a mean of a QUARTER of what is promised leaves room for it. Newton-Euler
-errs by some 1e-6 (newton_euler.py). Where it takes more than COST_RATIO_LIMIT times the instructions, the midpoint rule
+emitted, in float32, on random motions of a second within the mechanism's limits. Over 120 random chains the worst of 64
+motions errs by two to five times the mean: hence the mean must stay below a QUARTER of the promised error. Newton-Euler
+errs by some 1e-6 (newton_euler.py). If it takes more than COST_RATIO_LIMIT times the instructions, the midpoint rule
 stays up to a mean of HALF the promise; one or two motions in a hundred then miss it. None of those tried may: they are
-the ones that `verify` plays first. Where Newton-Euler takes fewer instructions, as for a single joint, there is nothing
-to weigh. The choice is made once: the user's cache keeps it under the mechanism and the code that made it.
+the ones that `verify` plays first. If Newton-Euler takes fewer instructions, as for a single joint, there is nothing to
+weigh. The choice is made once: the user's cache keeps it under the mechanism and the code that made it.
 """
 
 from __future__ import annotations

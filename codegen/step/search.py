@@ -1,6 +1,6 @@
 """The step that costs least: which frames, base parameters and unit of length the graph's own count prefers.
 
-What each idea is worth, in executed instructions of a Cortex-M4F (tests/bench/test_step_instructions.py measures the
+Gains of each idea, in executed instructions of a Cortex-M4F (tests/bench/test_step_instructions.py gives the
 total: planar-3 102, planar-8 291, UR5 259, PUMA560 324, Panda-7 626 without exact sines, about 50 more with):
 
 - nodal form for planar chains: planar-8 422 -> 308; sqrt(M) in the unit of length spares a multiplication per link;
@@ -21,9 +21,9 @@ search: eight times as many trials save 0.4 % at 32 links. Nor is it the registe
 134 operations a link of a random tree between 4 and 32 links, twice as many, and instructions from 116 to 185, 1.6
 times (newton-euler 86 to 160 and 150 to 226).
 
-What did not pay: second differences of the link vectors formed from those of u, in the nodal form, against its noise:
-on a horizontal arm with three links the step errs by 6.9e-5 of peak at 1 kHz, of which 3.2e-5 are the roundings of u
-itself, but six more instructions per link cost as much as scheme "newton-euler", given du; a staggered leapfrog,
+Ideas without a gain: second differences of the link vectors formed from those of u, in the nodal form, against its
+noise: on a horizontal arm with three links the step errs by 6.9e-5 of peak at 1 kHz, of which 3.2e-5 are the roundings
+of u itself, but six more instructions per link cost as much as scheme "newton-euler", given du; a staggered leapfrog,
 with one rounding fewer per tick, would gain 10 %; the compiler's scheduling flags (-fno-schedule-insns is worth between
 -1 % and 1 % once links are kept apart); D in the body's frame below some eight joints; common normals wherever they are
 (those of nearly parallel axes are far away, and single precision's noise rises with the lever arms).

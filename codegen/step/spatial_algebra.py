@@ -255,9 +255,8 @@ class FrameMotion:
 class ArticulatedInertia:
     """How the force and the moment on all that hangs on an origin change with its accelerations, by da and de.
 
-    Of rigid bodies f += m da + de x C, n += C x da + I de; where something deflects f += L da + N de and
-    n += N' da + I de.
-    m: mass in kg times `unit`; C: first moment; I: none where nobody asks how they change.
+    For rigid bodies f += m da + de x C, n += C x da + I de; where something deflects f += L da + N de and n += N' da +
+    I de. m: mass in kg times `unit`; C: first moment; I: none where nobody asks how they change.
     """
 
     kg: float

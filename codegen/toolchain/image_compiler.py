@@ -1,8 +1,8 @@
 """The image by the commands that PlatformIO would give, without starting it, which takes a quarter of a build.
 
-What decides them is read where PlatformIO reads it: platformio.ini and the scripts flags.py, libraries.py and stamp.py
-of the project, run with as much of SCons's environment as they use. An object whose text was compiled before is taken
-from the cache. That the bytes are PlatformIO's own is shown by tests/codegen/toolchain/test_platformio.py.
+Their inputs are read where PlatformIO reads them: platformio.ini and the scripts flags.py, libraries.py and stamp.py of
+the project, run with as much of SCons's environment as they use. An object whose text was compiled before is taken from
+the cache. That the bytes are PlatformIO's own is shown by tests/codegen/toolchain/test_platformio.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from femtorque.codegen.common.cache import entry_of, found, kept, key_of, progra
 from femtorque.codegen.emit.digest import COMPILER
 
 OBJCOPY = "arm-none-eabi-objcopy"
-HERE = Path("/proc/self/cwd")  # every process's own folder by one name, so that no object tells where it was compiled
+HERE = Path("/proc/self/cwd")  # the working folder by one name for all: no object depends on it
 BATCH = 4  # files a call of the compiler: its own start is a sixth of what a file takes
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
@@ -135,7 +135,7 @@ def bare(text: str) -> str:
 
 
 def compile_image(project: Path, out: Path, done: Callable[[str], None]) -> None:
-    """Build firmware.elf, firmware.bin and the compiler's call graph in `out`. Tells what is done. Raises Failed."""
+    """Build firmware.elf, firmware.bin and the compiler's call graph in `out`. Report progress. Raises Failed."""
     options = Options(project)
     objects = compile_objects(project, options, done)
     elf, image = out / "firmware.elf", out / "firmware.bin"

@@ -194,10 +194,10 @@ def build(mechanism: Mechanism, out: Path, progress: Progress | None = None, fee
           pil: bool = False) -> BuildResult:
     """Assemble the project in `out`, build what `pio run` builds there, examine the image, write build.json.
 
-    PlatformIO itself runs where environment variables (PLATFORMIO_...) tell it something. An image that is there
-    already and belongs to this configuration is taken as it is; so is one that was built anywhere else, from the cache,
-    and where there is no compiler one that this installation brings, with a warning that says so. Raises Refused when
-    a tool is missing, when the compiler refuses, when the image does not fit or holds what it must not.
+    PlatformIO itself runs if environment variables (PLATFORMIO_...) change its options. An image that is there already
+    and belongs to this configuration is taken as it is; so is one that was built anywhere else, from the cache, and
+    where there is no compiler one that this installation brings, with a warning that says so. Raises Refused when a
+    tool is missing, when the compiler refuses, when the image does not fit or holds what it must not.
     """
     wanted = project(mechanism, feedforward, pil)
     brought = _brought(wanted)
@@ -316,8 +316,7 @@ def examine(out: Path, built: Path, name: str, board: Board, digest: str) -> Bui
 
 
 def steps_of(line: str) -> list[str]:
-    """The files whose making a line of PlatformIO's log tells; jobs write side by side, so that two may stand on
-    one."""
+    """Files named in a line of PlatformIO's log; jobs write side by side, so that two may stand on one."""
     doing = "Compiling|Linking|Building"
     return re.findall(rf"(?:{doing}) \.pio\S*?/(\w+\.(?:o|elf|bin))(?=\s|$|{doing})", line)
 

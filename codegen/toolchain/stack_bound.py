@@ -1,8 +1,8 @@
 """The stack an image can need at most: the call graph's deepest path, from figures that GCC itself wrote.
 
 `-fcallgraph-info=su` leaves one .ci file (VCG text) a compilation, of which a whole image is one: nodes with their
-frame's size, edges for calls; what is inlined is part of its caller. What GCC cannot know is added here: the frames
-that the processor pushes for exceptions, and the few functions of libgcc.
+frame's size, edges for calls; what is inlined is part of its caller. Frames that GCC cannot know are added here: those
+that the processor pushes for exceptions, and those of the few functions of libgcc.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def read(files: Iterable[Path]) -> CallGraph:
 
 
 def one_of_each(graph: CallGraph, addresses: Mapping[str, int]) -> CallGraph:
-    """The graph with one name for functions whose code is the same and stands in the image once: GCC tells the frame of
-    the one that it kept. addresses: of all functions of the image, by their names without files."""
+    """The graph with one name for functions whose code is the same and stands in the image once: GCC reports the frame
+    of the one that it kept. addresses: of all functions of the image, by their names without files."""
     kept = {addresses[_plain(name)]: name for name in graph.frames if _plain(name) in addresses}
 
     def own(name: str) -> str:

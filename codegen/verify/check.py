@@ -243,7 +243,8 @@ def _motion(mechanism: Mechanism, trajectory: Trajectory, warnings: list[str]) -
 
 
 def _board(mechanism: Mechanism, warnings: list[str]) -> int:
-    """The board's lead in ticks. What it cannot do is refused; motors that are still missing are not."""
+    """The board's lead in ticks. A mechanism that it cannot handle is refused; motors that are still missing are
+    not."""
     if mechanism.board is None:
         return 0
     board = boards.load(mechanism.board.use)

@@ -62,7 +62,7 @@ def _heading(report: Report) -> Text:
 
 
 def _table(title: str, *columns: str) -> Table:
-    """Its first column tells the rows apart: a narrow terminal folds the others."""
+    """Its first column identifies a row: a narrow terminal folds the others."""
     table = Table(title=f"\n{title}" if title else None, title_justify="left", box=SIMPLE_HEAD, show_edge=False,
                   pad_edge=False, collapse_padding=True)
     for k, column in enumerate(columns):

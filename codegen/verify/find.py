@@ -1,8 +1,8 @@
 """A number of the emitted C found again: where it stands, and which of the file's parameters it is made of.
 
 A number is one parameter of a link, exactly or but for a plain factor; or a product or quotient of two, which is said;
-or it stands in a template and is the same for every mechanism. What is none of these is a sum of several, and its
-place says of whom. Literals have 14 digits, so that what agrees with one is it and no neighbour.
+or it stands in a template and is the same for every mechanism. Any other number is a sum of several, and its place
+names their links. Literals have 14 digits, so that what agrees with one is it and no neighbour.
 """
 
 from __future__ import annotations

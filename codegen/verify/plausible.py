@@ -79,12 +79,12 @@ def _inertia(link: Link) -> Iterator[str]:
         return
     radius = math.sqrt(2.5 * moment / link.mass)
     density = link.mass / (4.0 / 3.0 * math.pi * radius**3)
-    told = f"link.{link.name}: {link.mass:.4g} kg with a largest moment of {moment:.3g} kg m^2"
+    link_is = f"link.{link.name}: {link.mass:.4g} kg with a largest moment of {moment:.3g} kg m^2"
     if density > DENSEST:
-        yield (f"{told} would be denser ({density:.2g} kg/m^3) than any metal: is the inertia made up, the mass in "
+        yield (f"{link_is} would be denser ({density:.2g} kg/m^3) than any metal: is the inertia made up, the mass in "
                f"grams?")
     elif density < THINNEST:
-        yield f"{told} would be a ball {2.0 * radius:.3g} m wide: is the inertia in kg mm^2 or g mm^2?"
+        yield f"{link_is} would be a ball {2.0 * radius:.3g} m wide: is the inertia in kg mm^2 or g mm^2?"
 
 
 def _limits(mechanism: Mechanism) -> Iterator[str]:

@@ -1,9 +1,9 @@
 """The feed-forward torques of a whole motion: what `femtorque torque` does.
 
-The same motion can be run through the float64 reference, through the emitted C on this machine, or through the code
-of the image in the emulated chip. The last two are passed in as a function: `CompiledStep.torque` of
-femtorque.codegen.toolchain.step_library, `torque` of femtorque.hil.chip.chip_step. So is what holds against an
-external wrench: `torque` of femtorque.codegen.toolchain.wrench_library or femtorque.hil.chip.chip_wrench.
+One motion can be run through the float64 reference, through the emitted C on this machine, or through the code of the
+image in the emulated chip. The last two are passed in as a function: `CompiledStep.torque` of
+femtorque.codegen.toolchain.step_library, `torque` of femtorque.hil.chip.chip_step. So is what holds against an external
+wrench: `torque` of femtorque.codegen.toolchain.wrench_library or femtorque.hil.chip.chip_wrench.
 """
 
 from __future__ import annotations

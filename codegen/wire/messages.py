@@ -368,7 +368,7 @@ MESSAGES = tuple(map(_row, CLASSES.values()))
 FOLLOW_AUTO = 0xFFFFFFFF  # FOLLOW.delay: as the file says
 TARGET_END, TARGET_RATES = 1, 2
 
-# What FOLLOW is doing.
+# Phases of FOLLOW.
 FOLLOW_PHASES = {
     "WAITING": (0, "at rest: no target has come yet"),
     "FOLLOWING": (1, "every joint is on the reference"),
@@ -484,7 +484,7 @@ FAULTS = {
 
 assert max(number for number, _, _ in FAULTS.values()) < FAULT_NUMBERS
 
-# What may be done about a fault once it is taken: [safety] of the mechanism file chooses one for each class.
+# Reactions to a fault once it is taken: [safety] of the mechanism file chooses one for each class.
 REACTIONS = {
     "coast": (0, "outputs off at once: the motors float"),
     "brake": (1, "no voltage, outputs stay on: the motors are short-circuited"),

@@ -54,8 +54,8 @@ def driver_words(word: int) -> str:
 
 def fault_words(status: Status, joint: str = "") -> str:
     """A STATUS's fault in words, with what a gate driver says of it."""
-    told = driver_words(status.driver_status) if fault_name(status.fault) == "DRIVER" else ""
-    return explain(messages.FAULTS, status.fault, joint) + (f" ({told})" if told else "")
+    driver = driver_words(status.driver_status) if fault_name(status.fault) == "DRIVER" else ""
+    return explain(messages.FAULTS, status.fault, joint) + (f" ({driver})" if driver else "")
 
 
 def fault_name(number: int) -> str:

@@ -38,8 +38,7 @@ def show(answer: Answer) -> None:
 
 
 def warn_of_open_loop(mechanism: Mechanism) -> list[str]:
-    """Say which joints feed-forward moves alone, as what is told of their tracking means nothing. Returns their
-    names."""
+    """Say which joints feed-forward moves alone, because their tracking means nothing. Returns their names."""
     from femtorque.codegen.board.channels import open_loop
 
     names = open_loop(mechanism)

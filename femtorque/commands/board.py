@@ -128,20 +128,20 @@ def home(
     rezero: Rezero = False,
     json: Json = False,
 ) -> Answer:
-    """Give every joint its zero, told or sought.
+    """Give every joint its zero, by declaration or by a search.
 
-    Told at its start pose or by its scale; sought at its index pulse or hard stop, with low torque.
+    Declared at its start pose or read from its scale; sought at its index pulse or hard stop, with low torque.
     """
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.host.board import Board
     from femtorque.host.link import requests as lab
 
-    mechanism, told, how = load_mechanism(mech), _told(at or ()), dict[str, str]()
+    mechanism, declared, how = load_mechanism(mech), _told(at or ()), dict[str, str]()
     with Board.connect(port, mechanism) as board:
         board.session.faulted()
         if not rezero:
-            lab.check_zeros(board.session, mechanism, told)
-        lab.home(board.session, mechanism, told, how.__setitem__)
+            lab.check_zeros(board.session, mechanism, declared)
+        lab.home(board.session, mechanism, declared, how.__setitem__)
         positions = dict(zip(how, board.positions.tolist(), strict=True))
     unit = {joint.name: "m" if joint.type == "prismatic" else "rad" for joint in mechanism.joints}
     words = "\n".join(f"{name}: {how[name]}, now at {positions[name]:.4f} {unit[name]}" for name in how)
@@ -150,14 +150,14 @@ def home(
 
 def _told(items: Iterable[str]) -> dict[str, float]:
     """{joint: position} of JOINT=POSITION."""
-    told = {}
+    declared = {}
     for item in items:
         name, equals, value = item.partition("=")
         try:
-            told[name] = float(value)
+            declared[name] = float(value)
         except ValueError:
             raise BadInput("command line", "--at", item, "must be JOINT=POSITION, a number in rad or m") from None
-    return told
+    return declared
 
 
 def float_(

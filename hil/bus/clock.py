@@ -29,7 +29,7 @@ class _Entry:
 
 
 class OwnClock:
-    """Time that passes when it is told to."""
+    """Time that passes only on demand."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

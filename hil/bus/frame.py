@@ -46,7 +46,7 @@ class Image:
     fast: tuple[int, int]
 
     def seconds(self, count: int, bit: float, data_bit: float) -> float:
-        """What the first `count` levels take."""
+        """Duration of the first `count` levels, s."""
         quick = min(max(count - self.fast[0], 0), self.fast[1] - self.fast[0])
         return (count - quick) * bit + quick * data_bit
 

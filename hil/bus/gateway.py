@@ -2,9 +2,9 @@
 
 The lines are those of LAWICEL's CAN232 manual ("slcan"), with the letters that CANable 2's firmware added for CAN FD:
 `t` and `T`: frames with identifiers of 11 and 29 bits, `d` and `D`: CAN FD, `b` and `B`: with the faster data phase.
-After the letter: identifier, DLC and bytes in hexadecimal, and a carriage return. What sets up an adapter (bit rate,
-open, close) is answered and changes nothing: the bus has its bits. What is no line is answered with a bell, and so is a
-frame for which there is no room: as many wait as the wire carries in a tenth of a second.
+After the letter: identifier, DLC and bytes in hexadecimal, and a carriage return. Commands that set up an adapter (bit
+rate, open, close) are answered and change nothing: the bus has its bits. A line that is none is answered with a bell,
+and so is a frame for which there is no room: as many wait as the wire carries in a tenth of a second.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OF_LETTER = {letter: (*how, letter.isupper()) for how, letters in KINDS.items()
 
 
 class Gateway:
-    """Before an adapter on the wire. tell: is given the lines of what it hears."""
+    """Before an adapter on the wire. tell: called with the lines of the frames that it hears."""
 
     def __init__(self, adapter: Adapter, tell: Callable[[bytes], None]) -> None:
         self._adapter, self._tell = adapter, tell
@@ -46,7 +46,7 @@ class Gateway:
         return len(frames[:room])
 
     def _frame(self, line: bytes, lost: bool) -> Frame | None:
-        """Of a line; what is none is answered. lost: it was longer than any."""
+        """Take the frame of a line; a line that is none is answered. lost: it was longer than any."""
         if lost or len(line) > LONGEST:
             self._tell(WRONG)
             return None
@@ -68,7 +68,7 @@ def line_of(frame: Frame) -> bytes:
 
 
 def frame_of(line: str) -> Frame:
-    """Of a line without its end. ValueError for one that is none."""
+    """Frame in a line without its end. Raises ValueError for a line that is none."""
     if not _FRAME.fullmatch(line):
         raise ValueError(f"{line!r} is no frame")
     fd, fast, extended = _OF_LETTER[line[0]]

@@ -1,4 +1,4 @@
-"""What a node on the wire is: its bit timing, its error counters, and what it is told."""
+"""A node on the wire: its bit timing, its error counters, and the events that it hears."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class BitTiming:
 
     @property
     def tolerance(self) -> float:
-        """Of the oscillator, by the two conditions of ISO 11898-1:2015, 11.3.2.4: ten bits between two edges; an error
-        flag found six bits and the delimiter on."""
+        """Tolerance of the oscillator, by the two conditions of ISO 11898-1:2015, 11.3.2.4: ten bits between two edges;
+        an error flag found six bits and the delimiter on."""
         quanta = self.before + self.after
         return min(self.jump / (20 * quanta), self.after / (2 * (13 * quanta - self.after)))
 
     def agrees(self, other: BitTiming) -> bool:
-        """Whether two nodes can follow each other."""
+        """True if two nodes can follow each other."""
         return self is other or _agree(self, other)
 
 
@@ -96,8 +96,8 @@ class Counters:
 class Node(ABC):
     """timing, fast: bit timings, the latter None where it knows no CAN FD. silent: it hears and never drives.
 
-    offer is asked whenever the wire is free. All others are told: lost arbitration, a transmission that went well or
-    failed (the counters have been moved), a good frame, a disturbed one.
+    offer is asked whenever the wire is free. All other events call a method: lost arbitration, a transmission that went
+    well or failed (the counters have been moved), a good frame, a disturbed one.
     """
 
     silent = False
@@ -116,21 +116,21 @@ class Node(ABC):
     @property
     @abstractmethod
     def listening(self) -> bool:
-        """Whether it takes part."""
+        """True if it takes part."""
 
     @abstractmethod
     def offer(self) -> Frame | None:
-        """What it would send now."""
+        """Frame that it would send now."""
 
     def sees_itself(self, loop_delay: float) -> bool:
-        """Whether it samples its own bits of the data phase right, its transceiver being so late (s)."""
+        """True if it samples its own bits of the data phase right, its transceiver being so late (s)."""
         return True
 
     def began(self) -> None:  # noqa: B027, as below: who does not care leaves it
-        """What was offered is on the wire."""
+        """Its offer is on the wire."""
 
     def lost(self) -> None:  # noqa: B027
-        """What was offered gave way to another frame."""
+        """Its offer gave way to another frame."""
 
     def sent(self) -> None:  # noqa: B027
         """It has gone through."""
@@ -145,7 +145,7 @@ class Node(ABC):
         """Somebody else's was disturbed."""
 
     def follows(self, frame: Frame, sender: Node) -> bool:
-        """Whether it can read a frame."""
+        """True if it can read a frame."""
         if not self.timing.agrees(sender.timing):
             return False
         if not frame.fd:

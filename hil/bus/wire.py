@@ -1,7 +1,8 @@
 """A pair of wires with nodes: who sends, how long it takes, who hears it, what goes wrong.
 
-Frames are played whole, with the lengths of their bits. What a bit-by-bit play would give besides is left out: noise
-that only some nodes see, overload frames, edges within a bit. A wire that is held dominant ends a frame six bits on.
+Frames are played whole, with the lengths of their bits. Effects that only a bit-by-bit simulation would show are left
+out: noise that only some nodes see, overload frames, edges within a bit. A wire that is held dominant ends a frame six
+bits on.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ ONE_TERMINATOR = 0.3  # share of frames that reflections disturb on a cable with
 
 @dataclass(frozen=True)
 class Passed:
-    """What went over the wire: until when (s), the frame, and how it ended, None: well."""
+    """Frame that went over the wire: its end (s), the frame, and its error, None: none."""
 
     seconds: float
     frame: Frame
@@ -70,7 +71,7 @@ class _Wait:
 
 class Wire:
     """error_rate: share of frames that noise disturbs. terminators: of two. shorted: nothing can make it dominant.
-    held: something keeps it dominant. log: is told what has passed. busy_seconds: in all."""
+    held: something keeps it dominant. log: called with every frame that has passed. busy_seconds: in all."""
 
     def __init__(self, clock: Clock, seed: int = 0) -> None:
         self.clock, self._random = clock, random.Random(seed)
@@ -205,8 +206,8 @@ class Wire:
 
     def _trouble(self, senders: list[tuple[Node, Frame]], hearers: list[Node], lost: list[Node],
                  picture: Image) -> tuple[Error, int, list[Node]] | None:
-        """What ends the frame early: the sender's error, after which level, who saw it first. lost: hearers that
-        cannot read it."""
+        """Error that ends the frame early: the sender's error, after which level, which node saw it first. lost:
+        hearers that cannot read it."""
         _, frame = senders[0]
         if self.shorted:
             return Error.DOMINANT, 1, []

@@ -1,1 +1,1 @@
-"""What the image costs: instructions, cycles, paths."""
+"""Costs of an image: instructions, cycles, paths."""

@@ -38,9 +38,9 @@ class Branch:
 
 @dataclass
 class Function:
-    """What the flow through a function comes to. instructions: by address. ways: from an instruction to all that may be
-    next, where that is not the one behind it alone; an empty list leaves the function. calls: functions by the
-    instruction that may call each of them; unknown ones, by pointer, are those that the tables hold."""
+    """Flow through a function. instructions: by address. ways: from an instruction to all that may be next, where that
+    is not the following one alone; an empty list leaves the function. calls: functions by the instruction that may call
+    each of them; unknown ones, by pointer, are those in the tables."""
 
     name: str
     address: int
@@ -106,7 +106,7 @@ def _flow(image: Image, name: str, start: int, end: int) -> Function:
 
 
 def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int], bool]:
-    """Where an instruction may send the flow, and whether it may go on behind it."""
+    """Successors of an instruction, and whether the flow may go on behind it."""
     name = i.mnemonic.split(".")[0]
     conditional = i.cc not in (codes.ARM_CC_AL, codes.ARM_CC_INVALID)
     target: list[int] = [o.imm for o in i.operands if o.type == codes.ARM_OP_IMM]
@@ -164,7 +164,7 @@ class Coverage:
     fell: set[int] = field(default_factory=set)
 
     def add(self, core: CortexM4) -> None:
-        """What a processor has executed since power-on."""
+        """Add the instructions that a processor has executed since power-on."""
         for region in core.regions:
             for block in core.blocks_in(region.start, region.start + region.size):
                 end = block.address + block.size

@@ -1,4 +1,4 @@
-"""What an image costs on the virtual board, as femtorque.hil.cost.measure finds it."""
+"""Cost of an image on the virtual board, as femtorque.hil.cost.measure finds it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cost:
-    """Of the short motion. instructions_step: of ft_step, its worst tick; instructions_tick: of the whole tick, worst;
-    instructions_tick_mean.
+    """Cost of the short motion. instructions_step: of ft_step, its worst tick; instructions_tick: of the whole tick,
+    worst; instructions_tick_mean.
 
-    Of all that the image goes through. cycles_tick: of the worst tick seen, by the model; cycles_tick_flash: with its
+    Stack of the image's deepest path. cycles_tick: of the worst tick seen, by the model; cycles_tick_flash: with its
     waiting for flash; cycles_unseen: the longest path through code that no tick has executed; cycles_above: of what
-    interrupts all that; cycles_worst: the sum of the last three; cycles_budget: those of a control period; most_hz:
-    the highest rate of control in whose period the worst case fits. left_out: parts of femtorque.hil.cost.tour that
-    the board did not go through to their end.
+    interrupts all that; cycles_worst: the sum of the last three; cycles_budget: those of a control period; most_hz: the
+    highest rate of control in whose period the worst case fits. left_out: parts of femtorque.hil.cost.tour that the
+    board did not go through to their end.
     """
 
     instructions_step: int

@@ -1,6 +1,6 @@
-"""What waiting for flash costs the control ticks of an image: the instructions of every tick, as they are executed,
-through the model of the chip's flash (femtorque.hil.chip.timing.FlashFetch), its caches empty at each tick's
-beginning, which is the worst."""
+"""Cost of waiting for flash in an image's control ticks: the instructions of every tick, as they are executed, through
+the model of the chip's flash (femtorque.hil.chip.timing.FlashFetch), its caches empty at each tick's beginning, which
+is the worst."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ the sum of their cycles is the most. Three things are not read from the image:
 each
   time that it is come to. Code within it that has run may then run as often again with each turn.
 
-Each block has the cycles of femtorque.hil.chip.timing with its branch taken and, of flash, what it waits for if
-nothing of it is
-in the caches. So the same path costs more here than on the virtual board. What interrupts the tick is not part of it.
+Each block has the cycles of femtorque.hil.chip.timing with its branch taken and, of flash, what it waits for if nothing
+of it is in the caches. So the same path costs more here than on the virtual board. Interrupts of the tick are not part
+of it.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ TWO_LINES = ("ldrd", "ldm", "vldm", "pop", "vpop")  # loads that may touch two l
 
 @dataclass
 class Seen:
-    """What boards have shown. most: by address, the times an instruction has run in one tick at most; readers:
-    addresses of the instructions that have loaded constants from flash."""
+    """Observations on boards. most: by address, the most executions of an instruction in one tick; readers: addresses
+    of the instructions that have loaded constants from flash."""
 
     most: dict[int, int] = field(default_factory=dict)
     readers: set[int] = field(default_factory=set)
@@ -142,7 +142,7 @@ def _cycles(block: _Block, function: Function, readers: set[int], fetch: FlashFe
 
 
 def _may_read_flash(i: CsInsn) -> bool:
-    """Whether an instruction loads from somewhere else than the stack."""
+    """True if an instruction loads from somewhere else than the stack."""
     return i.mnemonic.startswith(("ldr", "vldr", "ldm", "vldm")) and "[sp" not in i.op_str
 
 
@@ -215,8 +215,8 @@ def _most(blocks: list[_Block], functions: Mapping[int, Function], roots: set[in
 def _bound_calls(p: _Programme, blocks: list[_Block], functions: Mapping[int, Function], roots: set[int],
                  runs: list[int],
                  entered: dict[int, int], extra: dict[int, int]) -> None:
-    """Functions run as often as they are called. Of calls nobody has seen some come from blocks that have never run,
-    some from functions that are themselves called more often than was seen."""
+    """Functions run as often as they are called. Some calls nobody has seen come from blocks that have never run, some
+    from functions that are themselves called more often than was seen."""
     calls: dict[int, dict[int, float]] = {at: {entered[at]: -1.0} for at in functions}
     more: dict[int, dict[int, float]] = {at: {extra[at]: 1.0} for at in functions}
     pointed: dict[int, dict[int, float]] = defaultdict(dict)  # calls through tables

@@ -1,10 +1,9 @@
-"""What an image costs on the virtual board: instructions and cycles of the step and of the whole control tick.
+"""Measurement of an image on the virtual board: instructions and cycles of the step and of the whole control tick.
 
-The image homes, arms, plays a short motion of all its joints and disarms; then it goes through
-femtorque.hil.cost.tour, where its
-worst tick shows. Instructions are exact; cycles are those of the emulator's model, and what waiting for flash adds to
-them that of another one (hil/chip/timing.py). What no tick has executed is allowed for by the longest path through it
-(hil/cost/longest_path.py), current loops by how often they come meanwhile.
+The image homes, arms, plays a short motion of all its joints and disarms; then it goes through femtorque.hil.cost.tour,
+where its worst tick shows. Instructions are exact; cycles are those of the emulator's model, and what waiting for flash
+adds to them that of another one (hil/chip/timing.py). Code that no tick has executed is allowed for by the longest path
+through it (hil/cost/longest_path.py), current loops by how often they come meanwhile.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a board is taken through so that its worst tick shows: short, with any mechanism, and recording all the while.
+"""Tour of a board that shows its worst tick: short, with any mechanism, and recording all the while.
 
 The costliest ticks are those in which a command, a stop or a fault is decided while the arm is led by hand, that in
 which an arm is armed as soon as a zero has been found, and those of a motion that leaves its pace;
@@ -56,8 +56,8 @@ class Life:
         self.float_speed = mechanism.safety.float_speed
 
     def live(self, on_part: Callable[[int, str], None] = lambda done, what: None) -> tuple[str, ...]:
-        """Go through all parts; here they are watched, not judged. on_part: told how many are done, and what comes.
-        Returns those that the board did not go through to their end."""
+        """Go through all parts; here they are watched, not judged. on_part: called with the number of parts done, and
+        the next one. Returns those that the board did not go through to their end."""
         refused = []
         with suppress(Refused):
             self.session.connect()
@@ -156,7 +156,7 @@ class Life:
         self.session.arm()
 
     def held(self) -> Array:
-        """Where the joints are held (J,), rad or m."""
+        """Positions at which the joints are held (J,), rad or m."""
         self.wait(MOMENT)
         return from_wire(self.session.status.target, self.session.configuration.joints)
 

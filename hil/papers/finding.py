@@ -1,4 +1,4 @@
-"""What a reproduced figure or table consists of: pictures, numbers beside their oracles, tables, remarks."""
+"""A reproduced figure or table: pictures, numbers beside their oracles, tables, remarks."""
 
 from __future__ import annotations
 

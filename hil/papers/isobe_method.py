@@ -71,7 +71,7 @@ def _gap(tau: Array, mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> f
 
 
 def _energy_gap(bar: Bar) -> float:
-    """Of [K] from the Hessian of the strain energy of linear fields, taken at s1."""
+    """Gap of [K] to the Hessian of the strain energy of linear fields, taken at s1."""
     one, z = np.eye(12), bar.length * (1.0 + bar.s1) / 2.0
 
     def energy(u: Array) -> float:

@@ -280,7 +280,7 @@ def reproduce(name: str | None = None, out: Path = Path("build") / "reproduce", 
 
 @contextmanager
 def _heard(what: str, on_progress: Callable[[str], None]) -> Iterator[None]:
-    """Tell what is begun, and every BEAT that it is still under way: some take minutes."""
+    """Report the start of each part, and every BEAT that it is still under way: some take minutes."""
     began, done = time.monotonic(), threading.Event()
 
     def tell() -> None:
@@ -298,7 +298,7 @@ def _heard(what: str, on_progress: Callable[[str], None]) -> Iterator[None]:
 
 
 def _writable(out: Path, force: bool) -> Path:
-    """Where the page goes: a file that can be opened for writing."""
+    """Path of the page: a file that can be opened for writing."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         claim(out / PAGE, page_of("reproduce"), force)

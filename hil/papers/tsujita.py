@@ -1,8 +1,8 @@
 """Figures and tables of the flexible manipulator's paper, and the single link that shows what they rest on.
 
 The motion is found by femtorque.host.plan.tip_motion, tried on femtorque.hil.plant.flexible_arm with more elements.
-What the paper does not
-print, or prints out of reach, is chosen in mechanisms/wall_arm.toml and hil/scenarios/wall_contact.toml.
+Values that the paper does not print, or prints out of reach, are chosen in mechanisms/wall_arm.toml and
+hil/scenarios/wall_contact.toml.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ class GrantedTicks:
     # -- the board's side ---------------------------------------------------
 
     def grant(self, counts: list[int]) -> tuple[Any, Any]:
-        """What the board makes of these counts: DRIVE and STATUS of one tick. Raises Refused if it does not answer."""
+        """Grant a tick with these counts and return its DRIVE and STATUS. Raises Refused if the board does not
+        answer."""
         drive, status = self._answers(counts)
         self._tick = (drive.tick + 1) & 0xFFFFFFFF
         self._to_board, self._written = self._written, bytearray()

@@ -5,8 +5,8 @@ Relay here owns the port and stands where the virtual board stands: it lets the 
 in lock-step (femtorque.hil.play.granted_ticks), and passes all other bytes between the port and the host's own
 session. Time is counted in ticks that the board has answered.
 
-What the host says during a tick is executed in the tick after the next, as elsewhere. Tick k measures the plant at t_k;
-its duty is held over [t_{k+1}, t_{k+2}], as the board's output timer takes it over; outputs go on and off at once.
+Messages of the host during a tick are executed in the tick after the next, as elsewhere. Tick k measures the plant at
+t_k; its duty is held over [t_{k+1}, t_{k+2}], as the board's output timer takes it over; outputs go on and off at once.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Relay:
     """A board at the end of `device`, and the plant that it is made to believe in. A
     femtorque.hil.board.played.PlayedBoard.
 
-    For the host it is also the device of its link (read, write, close). wall: the time the line takes, which is
-    nothing to the plant. encoder_faults, bus_voltage, and incoming, outgoing for what host and board tell each other:
-    what faults act on, as on a virtual board.
+    For the host it is also the device of its link (read, write, close). wall: the time the line takes, which is nothing
+    to the plant. encoder_faults, bus_voltage, and incoming, outgoing for the bytes between host and board: the points
+    at which faults act, as on a virtual board.
     """
 
     def __init__(self, device: Device, mechanism: Mechanism, plant: Plant, tag: int, wall: Clock | None = None) -> None:
@@ -77,7 +77,7 @@ class Relay:
     # -- the device of the host's link --------------------------------------
 
     def plug_in(self) -> Relay:
-        """What the host's link is to open, as of a virtual board."""
+        """Return the device for the host's link, as a virtual board does."""
         return self
 
     def read(self, size: int) -> bytes:
@@ -123,14 +123,14 @@ class Relay:
         self.ticks += 1
 
     def _counts(self) -> list[int]:
-        """What the encoders show, as the wire has it."""
+        """Readings of the encoders on the wire."""
         true = self.plant.counts()
         seen = [fault.seen(int(true[j])) if channel else 0
                 for j, ((_, channel), fault) in enumerate(zip(self.joints, self.encoder_faults, strict=True))]
         return [(n + 2**31) % 2**32 - 2**31 for n in seen]
 
     def _voltages(self) -> Array:
-        """What the drivers would put on the motors (n,) V, in steps of the output timer; NaN: they let them float."""
+        """Voltages of the drivers at the motors (n,) V, in steps of the output timer; NaN: the motors float."""
         volts = np.full(len(self.joints), np.nan)
         for j, (joint, channel) in enumerate(self.joints):
             if self._outputs and joint.motor and channel:
@@ -148,7 +148,7 @@ class Relay:
         return self._line.repeated
 
     def outputs_safe(self) -> bool:
-        """Whether the board had its outputs off when it was last heard."""
+        """True if the board's outputs were off at its last message."""
         return not self._outputs
 
     def record(self) -> Record:
@@ -168,8 +168,8 @@ def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward:
         plant: Plant | None = None, out: Path | None = None, resume: int = 0, log: Path | None = None,
         on_progress: Callable[[Progress], None] | None = None, wall: Clock | None = None,
         watch: Watch | None = None) -> Result:
-    """What femtorque.hil.play.run.run does, with the real board at `port` that carries the pil image. out is of no
-    use here.
+    """Run as femtorque.hil.play.run.run does, with the real board at `port` that carries the pil image. out has no use
+    here.
 
     wall: the clock by which the line is waited for. Raises BadInput and Refused, that too if the board carries
     another image; a motion that is broken off is a Result that says so.

@@ -1,7 +1,7 @@
 """Plant, board and host together: what `femtorque hil MECH TRAJ` does.
 
-The image is built, boots on the virtual board, and the host's own session homes, arms, streams and disarms it over
-the board's link. What is reported of the motion is the plant's truth, not what the board measured.
+The image is built, boots on the virtual board, and the host's own session homes, arms, streams and disarms it over the
+board's link. The report on the motion uses the plant's truth, not the board's measurements.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ _FAULTS = {number: name for name, (number, *_) in messages.FAULTS.items() if num
 
 @dataclass(frozen=True)
 class Result:
-    """What one run showed.
+    """Result of one run.
 
     tracking_rms, tracking_max: desired minus the plant's true position, rad or m per joint, over the ticks in motion;
-    measured_rms, measured_max: desired minus what the encoders showed of it, over the same ticks.
-    ended: 'done', or why it was not. state: the board's last. instructions_step: of ft_step, worst tick in motion;
-    instructions_tick_mean, instructions_tick: of the whole tick interrupt in motion, mean and worst; all three 0 where
-    nobody counts them. cycles_tick: worst in motion, by the image's own counter on a real board, by the model of the
-    virtual one. frames: to the board. bit_identical: whether the image's feed-forward torques of the whole motion equal
-    the host's float32, bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at the
-    very end. driven: streamed joints that a virtual board drives then. switched: (seconds since power-on, mode, why the
-    plant did not follow into it or ""); modes: numbers of those that STATUS has told of, one after the other. still:
-    whether every joint stands at the very end. pushed: m that the arm has moved a thing in its scene, if it was to.
+    measured_rms, measured_max: desired minus what the encoders showed of it, over the same ticks. ended: 'done', or why
+    it was not. state: the board's last. instructions_step: of ft_step, worst tick in motion; instructions_tick_mean,
+    instructions_tick: of the whole tick interrupt in motion, mean and worst; all three 0 where nobody counts them.
+    cycles_tick: worst in motion, by the image's own counter on a real board, by the model of the virtual one. frames:
+    to the board. bit_identical: whether the image's feed-forward torques of the whole motion equal the host's float32,
+    bit for bit; None if the motion was not played to its end in one piece. outputs_safe: at the very end. driven:
+    streamed joints that a virtual board drives then. switched: (seconds since power-on, mode, why the plant did not
+    follow into it or ""); modes: numbers of the modes in STATUS, one after the other. still: whether every joint stands
+    at the very end. pushed: m that the arm has moved a thing in its scene, if it was to.
     """
 
     mechanism: Mechanism
@@ -104,7 +104,7 @@ class Result:
                 for joint in (self.mechanism.streamed[j] for j in self.driven)] or ["outputs are NOT safe"]
 
     def report(self) -> dict[str, Any]:
-        """As the JSON object of `femtorque hil`: tracking_* as measured, which is all that a real board can tell."""
+        """As the JSON object of `femtorque hil`: tracking_* as measured, which is all that a real board knows."""
         joints = [joint.name for joint in self.mechanism.streamed]
         return {
             "ended": self.ended, "state": self.state, "faults": list(self.faults), "ticks": self.ticks,
@@ -122,7 +122,7 @@ class Result:
 
 
 def _goes_on(joint: Joint) -> str:
-    """What one does that nobody lets go."""
+    """Describe the drive of a joint that goes on by itself."""
     if joint.drive is None:
         return "is driven still"
     return f"keeps its last {'duty' if joint.drive.servo else 'command'} until the supply is cut"
@@ -217,7 +217,7 @@ def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], unti
 
 
 def folder(mechanism: Mechanism, feedforward: bool, pil: bool = False) -> Path:
-    """Where the image of a mechanism is built."""
+    """Folder in which a mechanism's image is built."""
     return BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward") + ("-pil" if pil else ""))
 
 
@@ -311,7 +311,7 @@ def wrapped(difference: NDArray[np.float64], mechanism: Mechanism) -> NDArray[np
 
 def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int,
               step: dict[str, str] | None = None) -> bool | None:
-    """Whether the image's torque_ff of a motion played in one piece equals the host's float32, bit for bit.
+    """True if the image's torque_ff of a motion played in one piece equals the host's float32, bit for bit.
 
     The host runs the same knots through the same C (femtorque.codegen.toolchain.path_library). The integer targets of
     both find

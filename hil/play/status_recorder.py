@@ -1,4 +1,4 @@
-"""What the ticks of a real board have said of themselves, kept together with the plant's truth."""
+"""Record of a real board's ticks by its STATUS, together with the plant's truth."""
 
 from __future__ import annotations
 

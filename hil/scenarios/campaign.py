@@ -48,9 +48,9 @@ WARMS = 0.3  # s: time constant of a motor's temperature
 
 @dataclass(frozen=True)
 class Injection:
-    """What goes wrong: `strike` in `state`, `after` s there. Then: one of `states`, with one of `faults` latched,
-    within `within` s. early: struck at power-on instead. dark: no motor may be driven whatever the state is said to be.
-    amperes: the most that may flow in a motor or its cable."""
+    """Injected fault: `strike` in `state`, `after` s there. Required: one of `states`, with one of `faults` latched,
+    within `within` s. early: struck at power-on instead. dark: no motor may be driven in any state. amperes: the most
+    that may flow in a motor or its cable."""
 
     kind: str
     name: str
@@ -93,14 +93,14 @@ def mechanism_of(source: Mechanism) -> Mechanism:
 
 
 def loaded_of(source: Mechanism) -> Mechanism:
-    """The same arm stood upright: it hangs on its motors, and on brakes that take their time."""
+    """The arm stood upright: it hangs on its motors, and on brakes that take their time."""
     brake = Brake(release_s=0.03, engage_s=0.06)
     return replace(source, name=f"{source.name}-loaded", gravity=np.array([0.0, -9.81, 0.0]),
                    safety=replace(source.safety, brake=brake))
 
 
 def rated_of(source: Mechanism) -> Mechanism:
-    """The same arm, lying and with such brakes, whose first motor carries for good half of what a hand asks of it."""
+    """The arm lying, with such brakes, its first motor rated for half of the torque that a hand asks of it."""
     first, *others = source.joints
     assert first.motor is not None
     motor = replace(first.motor, continuous=0.5 * HAND / (first.motor.K * abs(first.motor.gear)), thermal_s=WARMS)
@@ -297,7 +297,7 @@ def _crystals(mechanism: Mechanism) -> Iterator[Injection]:
     """Another crystal than the board file's, from power-on."""
     right = _board(mechanism).hse_hz
     for hz in (4_000_000, 8_000_000, 12_000_000, 16_000_000, 20_000_000, 25_000_000):
-        if abs(hz - right) * 8 > right:  # nearer ones are not told apart
+        if abs(hz - right) * 8 > right:  # nearer ones are not distinguished
             def wrong(scene: Scene, hz: int = hz) -> None:
                 scene.board.chip.rcc.hse_hz = hz
 
@@ -331,8 +331,8 @@ def _sags() -> Iterator[Injection]:
 
 
 def _halts(mechanism: Mechanism) -> Iterator[Injection]:
-    """A debugger comes and halts the processor. Where PWM comes from timers without a break, which would stop at a
-    level, the board file asks not to do this, and nothing can be promised."""
+    """A debugger comes and halts the processor. If PWM comes from timers without a break, which would stop at a level,
+    the board file asks not to do this, and nothing can be promised."""
     if any(pwm.timer in WITHOUT_BREAK for channel in _board(mechanism).channels for _, pwm in channel.switches):
         return
 
@@ -425,7 +425,7 @@ def _drivers() -> Iterator[Injection]:
 
 
 def _gate_drivers(mechanism: Mechanism) -> Iterator[Injection]:
-    """Drivers that forget, shut down or lose their supply for a moment, on boards whose drivers are told things."""
+    """Drivers that forget, shut down or lose their supply for a moment, on boards that configure their drivers."""
     if _board(mechanism).gate_driver is None:
         return
     driven = ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE")

@@ -1,4 +1,4 @@
-"""What goes wrong with motors on current loops: cables, windings, sensors, the converter. And the most that flows."""
+"""Faults of motors on current loops: cables, windings, sensors, the converter. And the largest current."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _rewound(j: int, winding: tuple[float, float, float]) -> Strike:
 
 
 def _then_armed(strike: Strike) -> Strike:
-    """What is wrong before anything is armed."""
+    """Apply a fault before anything is armed."""
     def armed(scene: Scene) -> None:
         strike(scene)
         scene.run(0.02)

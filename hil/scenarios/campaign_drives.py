@@ -1,5 +1,4 @@
-"""What goes wrong with drives on a bus: every fault on every family, at several moments, judged in the drives' own
-models.
+"""Faults of drives on a bus: every fault on every family, at several moments, judged in the drives' own models.
 
 An outcome is unsafe where a drive gives torque that the table below does not let it give, whatever the firmware says;
 it is bad, too, where state and fault are others than docs/faults.md has. A family is one row of KINDS.
@@ -53,7 +52,7 @@ DRIVEN = ("ARM", "HOLD", "TRACK", "FLOAT")
 @dataclass(frozen=True)
 class Kind:
     """board: that drives the arm. types: of its drives, from the shoulder on. fd: on CAN FD. pd: who closes the loop.
-    codes: of its own faults. tells: whether it says that it is enabled. shared: whether all answer with the same
+    codes: of its own faults. tells: true if it reports that it is enabled. shared: whether all answer with the same
     identifier: two answers at once disturb each other until their drives leave the bus. timeout: s after which it stops
     by itself without commands, at most; None: it never does, and what the board cannot reach goes on until its supply
     is cut."""
@@ -227,7 +226,7 @@ def _without_supply(seconds: float, boot: float = 0.0) -> Callable[[Scene], None
 
 
 def supply_dips(scene: Scene) -> None:
-    """That of all drives, and of the board's measurement of it."""
+    """Let the supply of all drives dip, and the board's measurement of it."""
     before, scene.board.bus_voltage = scene.board.bus_voltage, 0.0
     later(scene, 0.1, lambda: setattr(scene.board, "bus_voltage", before))
 
@@ -275,7 +274,7 @@ def injections(name: str) -> Iterator[Injection]:
     kind = KINDS[name]
     last = kind.timeout if kind.timeout is not None else 0.03
     own = last + 0.01  # s until drives that nobody reaches have stopped by themselves
-    told = 0.008  # s until drives that are reached have been told to stop: found in a tick, sent with the next
+    told = 0.008  # s until reachable drives have received a stop: found in a tick, sent with the next
     hot = next((code for word, code in kind.codes.items() if "over temperature" in word), 0)
     ailing = {"silent": ("DRIVE_SILENT",), "ails": ("DRIVE_FAULT",), "bus": ("BUS_OFF", "DRIVE_SILENT")}
 
@@ -323,11 +322,11 @@ def injections(name: str) -> Iterator[Injection]:
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), ailing["ails"], told,
                         moments=DRIVEN[1:])
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), ailing["ails"], told + 6e-3,
-                        moments=("ARM",))  # it is enabled again before it tells what it has forgotten
+                        moments=("ARM",))  # it is enabled again before it reports the loss
         for boot in (1e-3, 3e-3, 5e-3, 20e-3):
             yield from each("drive's supply dips", f"2 ms, boots in {1e3 * boot:g} ms", _without_supply(2e-3, boot),
                             (*ailing["silent"], *ailing["ails"]), told + 6e-3, moments=("ARM", "TRACK"))
-    else:  # it comes back, lets go and does not tell: its joint stays behind
+    else:  # it comes back, lets go and does not report it: its joint stays behind
         behind = ("FOLLOWING", "OVERSPEED", "POSITION", "ENCODER")
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), behind, 1.5, moments=("HOLD", "TRACK"))
     yield from each("supply dips", "100 ms", supply_dips, ("UNDER_VOLTAGE", *ailing["silent"], *ailing["ails"]),
@@ -344,7 +343,7 @@ def injections(name: str) -> Iterator[Injection]:
 
 
 def _settings(name: str) -> Iterator[Injection]:
-    """Wrong ones, from power-on. Only Damiao's tell their range of velocity: others show it when they move, and go on
+    """Wrong ones, from power-on. Only Damiao's report their range of velocity: others show it when they move, and go on
     before, damped otherwise."""
     told = name.startswith("damiao")
     yield Injection("wrong scale", "0.8 of the velocity", "CHECK", _rescale(0.8), "refused" if told else "rides",

@@ -1,4 +1,4 @@
-"""What goes wrong with servos on one wire, judged as femtorque.hil.scenarios.campaign_drives judges drives on CAN.
+"""Faults of servos on one wire, judged as femtorque.hil.scenarios.campaign_drives judges drives on CAN.
 
 A servo is unsafe where it gives its motor a voltage when it may not; one that brakes its motor, or lets it float, is
 not. Servos have no time limit: one that nobody reaches keeps its duty until the board cuts the supply of all. Only a
@@ -34,13 +34,13 @@ SILENT = 0.012 + TOLD  # five ticks more: s until one that has left is missed
 CUTOFF = Cutoff()
 CUT = CUTOFF.within_s + 4e-3 + RELEASE_S + 1e-3  # s: asked, in vain, in ticks of 2 ms; the relay; a step of the plant
 HALTED = "halted"  # by a debugger
-AWAY = 1.0  # rad, from where another servo tells that it is
+AWAY = 1.0  # rad, from the position that another servo reports
 
 Strike = Callable[[Scene], None]
 
 
 def refused(key: str, value: object, rule: str, hint: str = "") -> Never:
-    """What is made here is never refused."""
+    """Fail: nothing that is made here is refused."""
     raise AssertionError(key)
 
 
@@ -116,7 +116,7 @@ def _other_servo(alone: bool) -> Strike:
 
 
 def _ails(code: int) -> Strike:
-    """What only lessens its torque, or nothing, is told all the same."""
+    """Report an error that only lessens the torque, or nothing."""
     def strike(scene: Scene) -> None:
         if code in (ERRORS["overload"], ERRORS["voltage"]):
             _first(scene).latched |= code

@@ -1,7 +1,7 @@
 """`femtorque demo`: the three-link experiment of Isobe's Figs 6 to 8 on the virtual board.
 
-The same motion, gains, friction and encoders twice: PD alone, and feed-forward + PD. With `sweep` also at half and
-quarter gains and at the paper's 10 ms, with a figure in the manner of Fig. 8.
+One motion with the same gains, friction and encoders twice: PD alone, and feed-forward + PD. With `sweep` also at half
+and quarter gains and at the paper's 10 ms, with a figure in the manner of Fig. 8.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Case:
 
 @dataclass(frozen=True)
 class DemoRun:
-    """What the table and the figure need of a Result (which is too large to send between processes).
+    """Numbers of a Result for the table and the figure (the Result is too large to send between processes).
 
     t (T,) s from the start of the motion; target, actual (T, J) rad: the plant's truth.
     """
@@ -186,7 +186,7 @@ def tracking_table(outcomes: list[DemoRun]) -> Table:
 
 
 def run_table(outcomes: list[DemoRun]) -> Table:
-    """What each run cost the chip and the link."""
+    """Table of the runs' costs to the chip and the link."""
     shown = Table(title="instructions of a whole control tick; link; image against host", title_justify="left")
     for name in ("tick", "gains", "control", "mean", "worst", "frames", "sent again", "bit for bit"):
         shown.add_column(name, justify="left" if name in ("tick", "control") else "right")
@@ -201,7 +201,7 @@ def run_table(outcomes: list[DemoRun]) -> Table:
 
 
 def summary(outcomes: list[DemoRun]) -> list[str]:
-    """What the table shows, in words, with the encoder's own resolution beside it."""
+    """Summary of the table in words, with the encoder's own resolution beside it."""
     lines = []
     for pd, ff in pairs(outcomes):
         if pd.case.factor == 1.0:

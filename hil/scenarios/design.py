@@ -46,7 +46,7 @@ SERVO_STEP = 1e-3  # s, of plant and servo in the search for gains
 
 @dataclass(frozen=True)
 class Load:
-    """What one choice of motors asks of them, N ticks: torque, current, voltage (N, n) at the motors; energy (n,) J."""
+    """Load of one choice of motors, N ticks: torque, current, voltage (N, n) at the motors; energy (n,) J."""
 
     torque: Array
     current: Array
@@ -55,7 +55,7 @@ class Load:
 
 
 def _motors(mechanism: Mechanism) -> list[Motor]:
-    """Of its moving joints, each of which has one."""
+    """Motors of its moving joints, each of which has one."""
     motors = [joint.motor for joint in mechanism.moving if joint.motor]
     assert len(motors) == len(mechanism.moving)
     return motors
@@ -99,7 +99,7 @@ class Demand:
         return Load(torque, current, voltage, np.maximum(voltage * current, 0.0).sum(axis=0) * self.dt)
 
     def slack(self, sizes: Array, gears: Array) -> dict[str, Array]:
-        """What is left of every limit, relative to it: not negative where it is kept."""
+        """Slack of every limit, relative to it: not negative where the limit is kept."""
         load, continuous = self.load(sizes, gears), self.design.continuous * sizes ** (7.0 / 6.0)
         assert self.mechanism.board is not None
         limit = self.design.voltage * self.mechanism.board.bus_voltage

@@ -38,10 +38,10 @@ HZ = 125.0
 
 @dataclass(frozen=True)
 class Jitter:
-    """Of a loop in Python on a PC without real-time priority: chosen, in the middle of what such loops are said to
-    have. late: mean of the exponential by which it wakes late, s. pause, share: it is held up so long (s) in that
-    share of its rounds, by a collection of garbage, say. work: s from waking until commands are on the way: two turns
-    of a USB adapter and gravity in NumPy."""
+    """Jitter of a loop in Python on a PC without real-time priority: chosen, in the middle of published figures. late:
+    mean of the exponential delay of waking, s. pause, share: it is held up so long (s) in that share of its rounds, by
+    a collection of garbage, say. work: s from waking until commands are on the way: two turns of a USB adapter and
+    gravity in NumPy."""
 
     late: float = 0.5e-3
     pause: float = 10e-3
@@ -123,8 +123,8 @@ def packed(r: Ranges, c: Command) -> bytes:
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run has shown, at each millisecond of it. seconds (T,): since the motion began. target, q (T, J): rad.
-    busy: share of the time in which the wire was."""
+    """Course of a run, at each of its milliseconds. seconds (T,): since the motion began. target, q (T, J): rad. busy:
+    share of the time in which the wire was in use."""
 
     seconds: Array
     target: Array

@@ -1,8 +1,7 @@
 """An ideal board in the place of the real one: exact angles and rates, torque at once, nothing late, no friction.
 
-What is left of the tracking error is then the control law's and the feed-forward's own. Torque of a tick: that of the
-motion for the tick (femtorque.codegen.verify.torque, rotors included) plus Ku (q_d - q) + Kv (qd_d - qd) at its
-beginning.
+The remaining tracking error is then the control law's and the feed-forward's own. Torque of a tick: that of the motion
+for the tick (femtorque.codegen.verify.torque, rotors included) plus Ku (q_d - q) + Kv (qd_d - qd) at its beginning.
 """
 
 from __future__ import annotations

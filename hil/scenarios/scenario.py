@@ -107,9 +107,9 @@ class Scene(Table):
 
 
 class Design(Table):
-    """What hil/scenarios/design.py may choose. mass kg, continuous N m: of the motors in the mechanism file. carried:
-    joint to the payload that its motor is. size: of the masses, relative. gear: motor turns per joint turn. voltage:
-    share of the bus. margin: gain margin of the servos. damping: of the gains."""
+    """Choices of hil/scenarios/design.py. mass kg, continuous N m: of the motors in the mechanism file. carried: joint
+    to the payload that its motor is. size: of the masses, relative. gear: motor turns per joint turn. voltage: share of
+    the bus. margin: gain margin of the servos. damping: of the gains."""
 
     mass: Positive
     continuous: Positive
@@ -371,7 +371,7 @@ class Check:
 
 
 def checks(scenario: Scenario, results: Mapping[str, Result], short: bool = False) -> list[Check]:
-    """What the runs that were played had to show, and whether they did."""
+    """Requirements on the runs that were played, each with its verdict."""
     found = []
     for case in (r for r in scenario.file.run if r.name in results):
         result = results[case.name]
@@ -404,7 +404,7 @@ def checks(scenario: Scenario, results: Mapping[str, Result], short: bool = Fals
 
 
 def _holds(result: Result) -> bool:
-    """Whether [safety] has the arm held through all the faults that there were."""
+    """True if [safety] kept the arm held during every fault."""
     told = dict(reactions(result.mechanism))
     return result.state == "FAULT" and all(told[fault] == "hold" for fault in result.faults)
 
@@ -421,7 +421,7 @@ class Difference:
 
 def difference(scenario: Scenario, case: PlannedRun, believed: Result, changed: Result,
                short: bool = False) -> Difference:
-    """Of a run with the plant changed against one with the plant as believed."""
+    """Difference of a run with a changed plant from one with the plant as believed."""
     ticks = min(r.moving.stop - r.moving.start for r in (believed, changed))
 
     def part(result: Result) -> tuple[Array, Array]:

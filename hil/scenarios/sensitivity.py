@@ -1,6 +1,6 @@
-"""What a plant that differs from the board's belief does to the tracking, by theory.
+"""Theory of tracking with a plant that differs from the board's belief.
 
-The board feeds forward the torque of the mechanism file. Where the plant needs d tau more along the target, only the
+The board feeds forward the torque of the mechanism file. If the plant needs d tau more along the target, only the
 feedback can supply it. With e = target - actual, small, and the motor's back-EMF seen from the joint,
 
     M' e'' + (Kv + (N K)^2 / R + D') e' + Ku e = d tau(t)
@@ -29,8 +29,8 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Change:
-    """Of every tick: missing (T, n) torque that the feed-forward lacks, torque (T, n) that the feedback adds, N m;
-    error (T, n) target minus actual, rad."""
+    """Effect of a change, in every tick: missing (T, n) torque that the feed-forward lacks, torque (T, n) that the
+    feedback adds, N m; error (T, n) target minus actual, rad."""
 
     missing: Array
     torque: Array

@@ -1,5 +1,5 @@
-"""The same motion of an arm of seven drives, three ways: their own PD alone, a computer's loop that adds gravity, and
-this firmware; beside the floor that the drives' own loops and the fields of their frames leave.
+"""One motion of an arm of seven drives, three ways: their own PD alone, a computer's loop that adds gravity, and this
+firmware; beside the floor that the drives' own loops and the fields of their frames leave.
 
 PD alone is the exact image without feed-forward, at the same 1 kHz: positions and velocities as good as with it. All
 have the same gains, drives, wire and plant.
@@ -114,7 +114,7 @@ def by_host(mechanism: Mechanism, motion: Trajectory, stall: tuple[float, float]
 
 def ideally(mechanism: Mechanism, motion: Trajectory, coarse: bool) -> Way:
     """By a board without delay that knows the arm exactly, at 1 kHz: what is left is what the drives do with it.
-    coarse: it tells them in the fields of their frames, torques with what rounding left over."""
+    coarse: it sends them in the fields of their frames, torques with the residual of rounding."""
     desk, dt = Desk(mechanism), 1.0 / mechanism.control.rate_hz
     forward = torque(mechanism, motion, total=True).tau
     places, carried = [], np.zeros(len(desk.drives))

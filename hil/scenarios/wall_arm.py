@@ -42,7 +42,7 @@ class Slide:
 
 @dataclass(frozen=True)
 class Press:
-    """The same force on the wall, always."""
+    """A constant force on the wall."""
 
     wall: Contact
 
@@ -64,7 +64,7 @@ class Pressed:
 
     @property
     def error(self) -> Array:
-        """Of the pressing force, N."""
+        """Error of the pressing force, N."""
         return self.done.force[:, 1] - self.wall.press
 
     @property
@@ -108,7 +108,7 @@ def _resting(plant: FlexiblePlant, chord: Trajectory, motion: TipMotion) -> Arra
 
 
 def checks(scenario: Scenario, short: bool = False) -> list[Check]:
-    """What every run had to show, and whether it did."""
+    """Requirements on every run, each with its verdict."""
     assert scenario.file.contact is not None
     found, rms = [], {}
     for case in scenario.file.contact.run:

@@ -1,8 +1,8 @@
 """The boot loader in the ROM of an STM32, over a UART (ST application notes AN3155 and AN2606).
 
-Every command is a byte and its complement, every address and every piece of data carries an exclusive-or check sum,
-and every step is answered by ACK or NACK. The port is 8E1. What is in doubt after noise on the line is read back, not
-guessed: the whole flash is compared at the end by whoever writes it.
+Every command is a byte and its complement, every address and every piece of data carries an exclusive-or check sum, and
+every step is answered by ACK or NACK. The port is 8E1. After noise on the line memory is read back, not guessed: the
+whole flash is compared at the end by its writer.
 """
 
 from __future__ import annotations
@@ -228,8 +228,8 @@ class RomLoader:
         self._trying("erase flash", put)
 
     def go(self, address: int) -> None:
-        """Start the program whose vector table is there. Should the last acknowledgement be lost, nobody can tell from
-        here whether it runs: its identity will."""
+        """Start the program whose vector table is there. Should the last acknowledgement be lost, this end cannot know
+        whether it runs: its identity will show it."""
         def jump() -> bytes:
             self._command(GO)
             try:

@@ -6,11 +6,12 @@ until it moves, and the same the other way; nothing relies on its encoder. An ar
 joint is given the most of a probe in both directions, each for as long as that took, and what it does is compared. On
 current loops every motor is given a pulse of a few per cent of the voltage before, no loop closed: a current sensor of
 the wrong sign ends the looks there, with what to do. The hand: with no power at all, somebody turns it by a known angle
-in its positive direction. The hand tells the encoder's sign and counts; both together tell the motor's sign. A drive on
-a bus turns and counts the same way, or it is not set up: the hand tells its sign, and what it cannot be asked for is
-told in words. It has an encoder that knows its place, too: somebody puts the joint where it starts, which teaches its
-zero. All that is taught goes into the file; in the drives nothing is stored. A joint that turns by another angle than
-its drive, by a gear that can be, has that gear in the file, and is not driven before: its torque would be another.
+in its positive direction. Turning by hand shows the encoder's sign and counts; both together show the motor's sign. A
+bus drive's motor and encoder agree by construction; turning by hand gives its sign, and the settings that it cannot be
+asked for are listed in words. It has an encoder that knows its place, too: somebody puts the joint where it starts,
+which teaches its zero. All that is taught goes into the file; in the drives nothing is stored. A joint that turns by
+another angle than its drive, by a gear that can be, has that gear in the file, and is not driven before: its torque
+would be another.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ REST_S, REST_LIMIT = 0.4, 5.0  # s without motion before a look, and the longest
 MOVES = 0.02  # rad or m by which a joint has moved
 OTHER_MOVES = 0.25  # the same of a joint that is not driven: outer ones swing a little when inner ones start
 HAND = 0.5  # rad, or a tenth in m: the angle asked for
-USUAL = (0.25, 0.5, *(0.5 * n for n in range(2, 11)), 6.0, 7.0, 8.0, 9.0, 10.0)  # gears that a hand can tell apart
-SHOWN = 0.55  # rad that a drive must have told by then: its ranges of position and velocity have been held together
+USUAL = (0.25, 0.5, *(0.5 * n for n in range(2, 11)), 6.0, 7.0, 8.0, 9.0, 10.0)  # as a hand distinguishes
+SHOWN = 0.55  # rad that a drive must have reported by then: its ranges of position and velocity have been compared
 FAR = 0.75  # rad, of a drive on CAN: what the range of its velocities is shows after half a radian
 LOOK_S = 0.3  # for which a joint gets no torque, to see whether it sinks
 APART = 0.25  # of MOVES: by less than that two ways of sinking do not differ
@@ -66,7 +67,7 @@ class Finding:
     joint: str
     problem: str
     torque: float  # at which it moved, N m or N; 0 if it did not
-    ratio: float | None  # counted over told motion of the hand; None if it was not asked for
+    ratio: float | None  # counted motion over the announced one of the hand; None if it was not asked for
     values: dict[str, dict[str, float]]
     unknown: str = ""
     zero: float | None = None
@@ -138,15 +139,15 @@ def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Ha
     joint = joints[number]
     on_joint(joint.name)
     _rest(session)
-    told = session.hear_of_drives()
-    if drives.state(told, number) == "silent":
-        return judge_drive(mechanism, number, Look(), told)
+    report = session.hear_of_drives()
+    if drives.state(report, number) == "silent":
+        return judge_drive(mechanism, number, Look(), report)
     assert joint.drive is not None
     at = None if place is None or not placed(joint, joint.drive) else _place(session, joint, number, place)
     ratio = None if hand is None else _by_hand(session, joint, number, hand)
-    told = session.hear_of_drives()
-    if _other(ratio) or not all(drives.ready(told, joints, j) for j in range(len(joints))):
-        return judge_drive(mechanism, number, Look(ratio, at), told)
+    report = session.hear_of_drives()
+    if _other(ratio) or not all(drives.ready(report, joints, j) for j in range(len(joints))):
+        return judge_drive(mechanism, number, Look(ratio, at), report)
     return judge_drive(mechanism, number, Look(ratio, at, _probe(session, mechanism, number)), session.drives)
 
 
@@ -155,19 +156,19 @@ def _other(ratio: float | None) -> bool:
     return ratio is not None and abs(abs(ratio) - 1.0) > COUNTS_WRONG
 
 
-def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Drives | None = None) -> Finding:
-    """Judge the observations of a joint whose drive is on a bus. Its torque and its position have one sign. told:
+def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | None = None) -> Finding:
+    """Judge the observations of a joint whose drive is on a bus. Its torque and its position have one sign. report:
     DRIVES."""
     joint, ratio = mechanism.streamed[number], look.ratio
     drive = joint.drive
     assert drive is not None
-    if told is not None and drives.state(told, number) == "silent":
-        return Finding(joint.name, drives.silent_words(told, mechanism.streamed, number), 0.0, None, {}, NOT_DRIVEN)
+    if report is not None and drives.state(report, number) == "silent":
+        return Finding(joint.name, drives.silent_words(report, mechanism.streamed, number), 0.0, None, {}, NOT_DRIVEN)
     values: dict[str, float] = {}
     problems = []
-    if told is not None and not drives.ready(told, mechanism.streamed, number):
-        problems.append(drives.words(told, mechanism.streamed, number))
-        values |= drives.mending(told, drive, number)
+    if report is not None and not drives.ready(report, mechanism.streamed, number):
+        problems.append(drives.words(report, mechanism.streamed, number))
+        values |= drives.mending(report, drive, number)
     if ratio is not None and abs(ratio) < 0.1:
         problems.append("its drive's position does not follow when it is turned by hand: is it this joint's id?")
     elif ratio is not None:
@@ -175,22 +176,22 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, told: Drives | No
             problems.append("its drive counts the wrong way")
             values["sign"] = -drive.sign
         if _other(ratio):
-            words, found = _other_ratio(mechanism, number, abs(ratio), told)
+            words, found = _other_ratio(mechanism, number, abs(ratio), report)
             problems.append(words)
             values |= found
     zero, mended = None, replace(drive, sign=int(values.get("sign", drive.sign)), gear=values.get("gear", drive.gear))
-    if not placed(joint, mended):  # it is told where it is (`home`)
+    if not placed(joint, mended):  # `home` declares its position
         values |= {"zero": 0.0} if drive.zero else {}
     elif look.place is not None and ("gear" in values or not _other(ratio)):
         zero = values["zero"] = zero_of(joint, look.place, mended)
     if look.probed is not None:
         problems += _driven(mechanism, number, look.probed)
     sinks = _support(mechanism, number, look.probed) if look.probed and look.probed.sinks is not None else ""
-    not_driven = NO_GEAR if _other(ratio) and drives.ready(told, mechanism.streamed, number) else NOT_DRIVEN
+    not_driven = NO_GEAR if _other(ratio) and drives.ready(report, mechanism.streamed, number) else NOT_DRIVEN
     unknown = filter(None, (_unknown(joint), "" if look.probed is not None else not_driven, sinks))
     return Finding(joint.name, "; ".join(problems), look.probed.torque if look.probed else 0.0, ratio,
                    {"drive": values} if values else {},
-                   "; ".join(unknown), zero, drives.firmware(told, mechanism.streamed, number),
+                   "; ".join(unknown), zero, drives.firmware(report, mechanism.streamed, number),
                    None if ratio is None else drive.gear * abs(ratio))
 
 
@@ -227,7 +228,8 @@ def _support(mechanism: Mechanism, number: int, probed: Probed) -> str:
     return f"{what} sinks: support it"
 
 
-def _other_ratio(mechanism: Mechanism, number: int, ratio: float, told: Drives | None) -> tuple[str, dict[str, float]]:
+def _other_ratio(mechanism: Mechanism, number: int, ratio: float,
+                 report: Drives | None) -> tuple[str, dict[str, float]]:
     """Meaning of a drive that reports another angle than its joint was turned by, and the key that mends it. A gear is
     concluded where the drive's range of position is known to be the file's: the drive was asked for it, or its
     velocities, which have a range of their own, agree with it."""
@@ -236,7 +238,7 @@ def _other_ratio(mechanism: Mechanism, number: int, ratio: float, told: Drives |
     assert drive is not None
     what, own, turns = "servo" if drive.servo else "drive", drive.type.position, drive.gear * ratio
     asked_for = drive.type.family in ("damiao", "robstride", "feetech") or ratio * asked(joint) > SHOWN
-    if told is None or not drives.ready(told, mechanism.streamed, number) or not asked_for:
+    if report is None or not drives.ready(report, mechanism.streamed, number) or not asked_for:
         range_is = f", as one does whose range of position is about {own / ratio:.3g} rad, and it must be {own:g}"
         return (f"its {what} tells {ratio:.2g} times the angle{'' if drive.servo else range_is}; or the gear between "
                 f"the two is {turns:.2g}, and not {drive.gear:g}"), {}
@@ -326,7 +328,7 @@ def write(path: Path, findings: list[Finding]) -> dict[str, str]:
 
 
 def _by_hand(session: Session, joint: Joint, number: int, hand: Hand) -> float:
-    """Counted over told motion."""
+    """Counted motion over the announced one."""
     angle = asked(joint)
     _rest(session)
     before = np.array(session.status.position)
@@ -471,5 +473,5 @@ def advice(mechanism: Mechanism, findings: list[Finding]) -> str:
             of_version.setdefault(finding.firmware, []).append(finding.joint)
     if len(of_version) < 2:
         return ""
-    told = "; ".join(f"{version}: {', '.join(names)}" for version, names in sorted(of_version.items()))
-    return f"servos have different firmware ({told}): bring all to one by Feetech's own tool"
+    report = "; ".join(f"{version}: {', '.join(names)}" for version, names in sorted(of_version.items()))
+    return f"servos have different firmware ({report}): bring all to one by Feetech's own tool"

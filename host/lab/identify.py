@@ -4,18 +4,19 @@ The motor's torque follows from what was put on it: the recorded duty is its vol
 
     L dI/dt = V - R I - K N qd,    tau = K N I
 
-is solved tick by tick (the duty of tick k is held over the interval `lead` ticks later). What the links' own inertia
-and weight ask for, tau_ID of the mechanism file, is taken off. What is left over is the joint's own:
+is solved tick by tick (the duty of tick k is held over the interval `lead` ticks later). The links' own inertia and
+weight, tau_ID of the mechanism file, is taken off. The rest is the joint's own:
 
     tau - tau_ID = J N^2 qdd + D qd + f_c sgn(qd)          (Isobe's Eq. 19)
 
-a linear regression. A drive on a bus that takes torques gives what it was told, which is recorded instead; a servo on a
-wire is a motor with a duty like others, that takes it over a moment later. Nothing measured is differentiated: every
-term is weighted with a smooth bump phi(t) of KERNEL_S, and the derivatives go over to it by parts, the integral of
-phi qdd being that of phi'' q (modulating functions, Shinbrot, Trans. ASME 79, 1957). Neighbouring bumps share samples:
-the intervals come from a covariance that is robust against dependence within blocks as long as a bump (Liang and Zeger,
-Biometrika 73, 1986) and Student's t of the number of blocks. What no experiment at one joint can see stays outside of
-them: an R, L, K, N or bus voltage, and links, that are not those of the file.
+a linear regression. A drive on a bus that takes torques gives the torque of its command, which is recorded instead; a
+servo on a wire is a motor with a duty like others, that takes it over a moment later. Nothing measured is
+differentiated: every term is weighted with a smooth bump phi(t) of KERNEL_S, and the derivatives go over to it by
+parts, the integral of phi qdd being that of phi'' q (modulating functions, Shinbrot, Trans. ASME 79, 1957).
+Neighbouring bumps share samples: the intervals come from a covariance that is robust against dependence within blocks
+as long as a bump (Liang and Zeger, Biometrika 73, 1986) and Student's t of the number of blocks. Errors that no
+experiment at one joint can see stay outside of them: an R, L, K, N or bus voltage, and links, that are not those of the
+file.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from femtorque.host.link.requests import joint_number
 Array = NDArray[np.float64]
 
 KERNEL_S = 0.15  # s, width of the bump
-FINE = 0.3  # of it: width of the bump that tells the direction of motion
+FINE = 0.3  # of it: width of the bump that gives the direction of motion
 RESTING = 0.03  # of the take's fastest: slower counts as at rest
 MOVING = 0.85  # of a bump's time that the joint must move
 SPEEDS = (0.2, 0.5, 1.0)  # of the fastest constant one
@@ -251,8 +252,8 @@ def _asked(model: Model, motion: Trajectory, number: int) -> float:
 
 def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int]) -> Take:
     recorder = Recorder(board.session)
-    told = "torque" if takes_torque(board.session.configuration.joints[number]) else "duty"
-    columns = [Column(told, number), *(Column("position", j) for j in (number, *watched))]
+    given = "torque" if takes_torque(board.session.configuration.joints[number]) else "duty"
+    columns = [Column(given, number), *(Column("position", j) for j in (number, *watched))]
     recorder.start(columns, 1, "RING")
     board.stream(motion)
     recorder.stop()
@@ -260,7 +261,7 @@ def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int
     q = np.tile(np.asarray(board.positions), (len(seen.tick), 1))
     for j in (number, *watched):
         q[:, j] = np.unwrap(seen.column("position", j))
-    return Take(q, seen.column(told, number), board.session.status.bus_mv * 1e-3)
+    return Take(q, seen.column(given, number), board.session.status.bus_mv * 1e-3)
 
 
 def takes_torque(joint: Joint) -> bool:
@@ -291,7 +292,7 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identi
         inside: NDArray[np.bool_] = share > MOVING
         inside[:width] = inside[-width:] = False
         columns = [accelerations[:, number], rates[:, number], direction]
-        if joint.drive is not None:  # how late its torque is besides: a servo does not tell when it looks
+        if joint.drive is not None:  # how late its torque is besides: a servo does not report when it measures
             columns.append(_weighted(terms[:, :1], width, 1, dt)[:, 0])
         rows.append(np.stack(columns, axis=1)[inside])
         sides.append(own[inside])

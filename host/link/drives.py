@@ -13,13 +13,13 @@ from femtorque.codegen.wire.messages import Drives
 BY_MOTION = 0xFFFF  # no drive's own number: FT_DIALECT_VELOCITY
 PASSIVE = 127  # errors in receiving beyond which a controller takes itself for the cause (ISO 11898-1)
 UNREAD = 0xFFFFFFFF  # a RobStride's parameter that could not be read
-KEPT = 11  # of DRIVES, ten of which come in a second: what a rate is told of
+KEPT = 11  # of DRIVES, ten of which come in a second: the basis of a rate
 _STATE = {number: name.lower() for name, (number, _) in messages.DRIVE_STATES.items()}
 
 
-def state(told: Drives, joint: int) -> str:
+def state(report: Drives, joint: int) -> str:
     """State of a joint's drive, from DRIVES."""
-    return _STATE.get(told.state[joint], f"state {told.state[joint]}")
+    return _STATE.get(report.state[joint], f"state {report.state[joint]}")
 
 
 def rates(kept: Sequence[Drives], rate_hz: float) -> list[float] | None:
@@ -48,7 +48,7 @@ def setting(drive: Drive, number: int, bits: int) -> str:
         return ""
     t = drive.type
     if number == BY_MOTION:
-        value = struct.unpack("<f", bits.to_bytes(4, "little"))[0] * drive.gear  # the board tells it at the joint
+        value = struct.unpack("<f", bits.to_bytes(4, "little"))[0] * drive.gear  # the board reports it at the joint
         return (f"by how it moves, its velocities have a range of about {value:.3g} rad/s, and it must be "
                 f"{t.velocity:g}")
     if drive.servo is not None:
@@ -78,15 +78,15 @@ def servo_setting(drive: Drive, number: int, bits: int) -> str:
               "largest position": "no less than the joint's upper end",
               "torque limit": f"{feetech.FULL * setting.limit:g}", "firmware": drive.firmware}
     name = next((r.name for r in feetech.REGISTERS.values() if r.number == number), "")
-    told = offset(bits) if name == "position offset" else feetech.firmware_text(bits) if name == "firmware" else bits
-    return f"its {name or f'register {number}'} is {told}, and must be {wanted.get(name, 'another')}"
+    report = offset(bits) if name == "position offset" else feetech.firmware_text(bits) if name == "firmware" else bits
+    return f"its {name or f'register {number}'} is {report}, and must be {wanted.get(name, 'another')}"
 
 
-def mending(told: Drives, drive: Drive, joint: int) -> dict[str, float]:
+def mending(report: Drives, drive: Drive, joint: int) -> dict[str, float]:
     """Keys of the file's `drive` that make a setting the one that the drive has, where that is the owner's to choose:
     a servo's offset and torque limit."""
     names = {r.number: r.name for r in feetech.REGISTERS.values()}
-    name, bits = names.get(told.setting[joint], ""), told.value[joint]
+    name, bits = names.get(report.setting[joint], ""), report.value[joint]
     if drive.servo is None or name not in ("position offset", "torque limit"):
         return {}
     return {"offset": offset(bits)} if name == "position offset" else {"limit": bits / feetech.FULL}
@@ -97,13 +97,13 @@ def offset(bits: int) -> int:
     return -(bits & ~feetech.OFFSET_SIGN) if bits & feetech.OFFSET_SIGN else bits
 
 
-def ready(told: Drives | None, joints: Sequence[Joint], joint: int) -> bool:
+def ready(report: Drives | None, joints: Sequence[Joint], joint: int) -> bool:
     """True if nothing known of a joint's drive forbids arming it."""
-    return joints[joint].drive is None or told is None or (state(told, joint) not in ("silent", "faulted")
-                                                           and not told.setting[joint])
+    return joints[joint].drive is None or report is None or (state(report, joint) not in ("silent", "faulted")
+                                                           and not report.setting[joint])
 
 
-def silence(told: Drives, joints: Sequence[Joint], joint: int) -> str:
+def silence(report: Drives, joints: Sequence[Joint], joint: int) -> str:
     """Reasons known to the board for a drive's silence; empty where there are none."""
     drive = joints[joint].drive
     assert drive is not None
@@ -111,50 +111,51 @@ def silence(told: Drives, joints: Sequence[Joint], joint: int) -> str:
         return ""
     named = list(dict.fromkeys(j.drive.bus for j in joints if j.drive is not None and j.drive.servo is None))
     bus, found = named.index(drive.bus), []
-    if told.receiving[bus] > PASSIVE:
+    if report.receiving[bus] > PASSIVE:
         found.append(f"the board hears nothing but errors on {drive.bus}: something may hold it dominant, or be of "
                      "another bit rate")
-    if told.foreign:
+    if report.foreign:
         what = "MST_ID (register 7), 0 as it comes," if drive.type.family == "damiao" else "master id"
-        found.append(f"{told.foreign} frames of no drive of the file have come: its {what} may be another than "
+        found.append(f"{report.foreign} frames of no drive of the file have come: its {what} may be another than "
                      f"reply = {drive.reply}" if drive.reply is not None else
-                     f"{told.foreign} frames of no drive of the file have come: its id may be another than {drive.id}")
+                     f"{report.foreign} frames of no drive of the file have come: its id may be another than "
+                     f"{drive.id}")
     return "; ".join(found)
 
 
-def silent_words(told: Drives, joints: Sequence[Joint], joint: int) -> str:
+def silent_words(report: Drives, joints: Sequence[Joint], joint: int) -> str:
     """Why one may not answer."""
     drive = joints[joint].drive
     assert drive is not None
     other = " (two of one id spoil each other's answers)" if drive.servo is not None else ""
-    known = silence(told, joints, joint)
+    known = silence(report, joints, joint)
     return (f"nothing answers as id {drive.id} on bus {drive.bus!r}: check its id{other}, its bit rate, its supply and "
             f"its cable{known and '; '}{known}")
 
 
-def firmware(told: Drives | None, joints: Sequence[Joint], joint: int) -> str:
+def firmware(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
     """Firmware of a drive that reports it and is set as it must be, once it has reported all; empty for others."""
     drive = joints[joint].drive
-    if told is None or drive is None or told.setting[joint] or state(told, joint) == "silent":
+    if report is None or drive is None or report.setting[joint] or state(report, joint) == "silent":
         return ""
     written = {"feetech": feetech.firmware_text, "damiao": damiao.firmware_text}.get(drive.type.family)
-    return written(told.value[joint]) if written else ""
+    return written(report.value[joint]) if written else ""
 
 
-def words(told: Drives | None, joints: Sequence[Joint], joint: int) -> str:
+def words(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
     """Fault of a joint's drive in words; empty where there is none, or nothing was reported."""
-    if told is None or joint >= len(joints):
+    if report is None or joint >= len(joints):
         return ""
     drive = joints[joint].drive
     if drive is None:
         return ""
-    if state(told, joint) == "silent":
-        return silence(told, joints, joint)
-    found = (ailing(told, drive, joint), setting(drive, told.setting[joint], told.value[joint]))
+    if state(report, joint) == "silent":
+        return silence(report, joints, joint)
+    found = (ailing(report, drive, joint), setting(drive, report.setting[joint], report.value[joint]))
     return "; ".join(part for part in found if part)
 
 
-def ailing(told: Drives, drive: Drive, joint: int) -> str:
+def ailing(report: Drives, drive: Drive, joint: int) -> str:
     """Error of a drive in words, present or since it was last enabled."""
-    what = error(drive, told.error[joint])
-    return what if not what or state(told, joint) == "faulted" else f"{what}, which is over"
+    what = error(drive, report.error[joint])
+    return what if not what or state(report, joint) == "faulted" else f"{what}, which is over"

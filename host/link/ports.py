@@ -1,4 +1,5 @@
-"""Which ports there are, and who answers at them: boards are told apart by what they say they carry.
+"""Ports of this computer, and the boards that answer at them: boards are told apart by the configuration that they
+report.
 
 Only USB serial ports are asked by themselves: opening any other may wake a modem. pyserial lists them the same way on
 Linux, macOS and Windows.

@@ -40,14 +40,14 @@ def sought(mechanism: Mechanism) -> list[Joint]:
     return [j for j in mechanism.streamed if j.encoder is not None and j.encoder.zero in ("index", "stop")]
 
 
-def check_zeros(session: Session, mechanism: Mechanism, told: Collection[str] = ()) -> None:
+def check_zeros(session: Session, mechanism: Mechanism, declared: Collection[str] = ()) -> None:
     """Raises Refused if joints have zeros that homing them as standing at their `start` would shift.
 
-    told: joints whose positions the user gives. A board that has no zeros, or stands at its start, loses nothing.
+    declared: joints whose positions the user gives. A board that has no zeros, or stands at its start, loses nothing.
     """
     if not flag(session.status, "HOMED"):
         return
-    believed = [joint.name not in told and (joint.encoder is None or joint.encoder.zero == "start")
+    believed = [joint.name not in declared and (joint.encoder is None or joint.encoder.zero == "start")
                 for joint in mechanism.streamed]
     away = np.abs(session.positions() - np.array([joint.start for joint in mechanism.streamed]))
     for j in np.flatnonzero(believed & (away > session.configuration.start_tolerance)).tolist()[:1]:
@@ -59,16 +59,16 @@ def check_zeros(session: Session, mechanism: Mechanism, told: Collection[str] = 
         )
 
 
-def home(session: Session, mechanism: Mechanism, told: Mapping[str, float] | None = None,
+def home(session: Session, mechanism: Mechanism, declared: Mapping[str, float] | None = None,
          on_joint: Callable[[str, str], None] = lambda joint, how: None) -> None:
     """Give every joint its zero the way its encoder has it, and hold nothing afterwards: the board is DISARMED.
 
-    told: positions of joints by name, rad or m: of those with an absolute scale, read by the user; any other one that
-    is given is believed too. Joints that seek do so in the order of the file, the others being held meanwhile.
+    declared: positions of joints by name, rad or m: of those with an absolute scale, read by the user; any other one
+    that is given is believed too. Joints that seek do so in the order of the file, the others being held meanwhile.
     Raises BadInput for a position that is missing or outside limits, Refused when a zero is not found.
     """
-    told = dict(told or {})
-    for name, value in told.items():
+    declared = dict(declared or {})
+    for name, value in declared.items():
         joint = mechanism.streamed[joint_number(mechanism, name)]
         limits = joint.limits
         if not limits.lower <= value <= limits.upper:
@@ -76,13 +76,13 @@ def home(session: Session, mechanism: Mechanism, told: Mapping[str, float] | Non
                            f"is outside the joint's limits {limits.lower:g} .. {limits.upper:g}",
                            "" if joint.type == "prismatic" else in_radians(value, limits.lower, limits.upper))
     for joint in mechanism.streamed:
-        if joint.encoder is not None and joint.encoder.zero == "absolute" and joint.name not in told:
+        if joint.encoder is not None and joint.encoder.zero == "absolute" and joint.name not in declared:
             raise BadInput("command line", "--at", None, f"joint {joint.name!r} is homed by an absolute reading",
                            f"read its scale: --at {joint.name}=ANGLE")
-    session.home([told.get(j.name, j.start) for j in mechanism.streamed])
+    session.home([declared.get(j.name, j.start) for j in mechanism.streamed])
     for joint in mechanism.streamed:
-        on_joint(joint.name, "told" if joint.name in told else joint.encoder.zero if joint.encoder else "start")
-    waiting = [j for j in sought(mechanism) if j.name not in told]
+        on_joint(joint.name, "told" if joint.name in declared else joint.encoder.zero if joint.encoder else "start")
+    waiting = [j for j in sought(mechanism) if j.name not in declared]
     try:
         for joint in waiting:
             _seek(session, mechanism, joint)
@@ -111,7 +111,7 @@ def _seek(session: Session, mechanism: Mechanism, joint: Joint) -> None:
 
 
 def float_arm(session: Session, friction: int, until: Callable[[], bool]) -> None:
-    """Carry the arm's weight and `friction` per cent of its Coulomb friction until told otherwise; then hold it.
+    """Carry the arm's weight and `friction` per cent of its Coulomb friction until another command; then hold it.
 
     The board must be in HOLD. Raises Refused with its reason; a fault ends it.
     """
@@ -135,7 +135,7 @@ def jog_rate(mechanism: Mechanism, joint: int) -> float:
 
 
 def jog(session: Session, joint: int, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
-    """Move one joint at a rate, rad/s or m/s, for so long or until told otherwise; returns when it stands."""
+    """Move one joint at a velocity, rad/s or m/s, for so long or until another command; returns when it stands."""
     if not np.isfinite(rate):
         raise BadInput("command line", "--rate", rate, "must be a number")
     session.ask(Jog(0, joint, rate), "JOG")
@@ -153,8 +153,7 @@ def jog(session: Session, joint: int, rate: float, seconds: float, until: Callab
 
 
 def overlay(session: Session, joint: int, ku: float = 1.0, kv: float = 1.0, ki: float = 1.0) -> None:
-    """Multiply one joint's gains of the file, within its [safety] gain_overlay. Told in every STATUS, so in every
-    log."""
+    """Multiply one joint's gains of the file, within its [safety] gain_overlay. In every STATUS, so in every log."""
     shares = [round(WHOLE * factor) for factor in (ku, kv, ki)]
     if any(not 0 <= share <= 255 for share in shares):
         raise BadInput("command line", "gains", (ku, kv, ki), "must be factors of 0 to 3.98 on the file's gains")

@@ -111,7 +111,7 @@ class Sender:
     def _go_back(self, now: float) -> None:
         self.next = self.acked
         self._back_at = now
-        self._timed = None  # a knot sent twice tells nothing about the round trip (Karn)
+        self._timed = None  # a knot sent twice says nothing about the round trip (Karn)
 
     def _measure(self, now: float) -> None:
         """Smoothed round trip and its variation (RFC 6298)."""

@@ -1,4 +1,4 @@
-"""A conversation with one board: who it is, what it is told, what it answers.
+"""A conversation with one board: its identity, its commands, its answers.
 
 Everything here is one thread that pumps: receive, send knots, repeat a command until it is acknowledged, keep the
 board from thinking that the host is gone. Every wait ends: with what was waited for or with Refused after a bounded
@@ -212,11 +212,11 @@ class Session:
         for listener in self.listeners:
             listener(status)
 
-    def _take_drives(self, told: Drives) -> None:
-        if self.drives_kept and (told.tick - self.drives_kept[-1].tick) & 0xFFFFFFFF > 0x7FFFFFFF:
+    def _take_drives(self, report: Drives) -> None:
+        if self.drives_kept and (report.tick - self.drives_kept[-1].tick) & 0xFFFFFFFF > 0x7FFFFFFF:
             self.drives_kept.clear()
-        self.drives = told
-        self.drives_kept.append(told)
+        self.drives = report
+        self.drives_kept.append(report)
 
     def hear_of_drives(self, count: int = 1) -> Drives:
         """Wait for so many DRIVES more. Returns the last."""
@@ -271,7 +271,7 @@ class Session:
         self._acknowledged(command)
 
     def home(self, positions: ArrayLike) -> None:
-        """Tell the board where its joints are now, (J,) rad or m. Only while DISARMED."""
+        """Declare the joints' present positions, (J,) rad or m. Only while DISARMED."""
         wire = to_wire(positions, self.configuration.joints).tolist()
         self._post(Home(self._next_token(), wire))
         self._acknowledged("HOME")
@@ -361,8 +361,8 @@ class Session:
         """Raises Refused if the last command was refused."""
         if self.status.refusal:
             why = explain(messages.REFUSALS, self.status.refusal, self.joint(self.status.refusal_joint))
-            told = drives.words(self.drives, self.configuration.joints, self.status.refusal_joint)
-            raise Refused(f"{self.link.port}: the board refused {name}: {why}{f' ({told})' if told else ''}; "
+            report = drives.words(self.drives, self.configuration.joints, self.status.refusal_joint)
+            raise Refused(f"{self.link.port}: the board refused {name}: {why}{f' ({report})' if report else ''}; "
                           f"{self.describe()}")
 
     def _reach(self, command: str, *states: str) -> None:
@@ -413,8 +413,8 @@ class Session:
         if self.in_state("FAULT"):
             joint = self.joint(self.status.fault_joint)
             why = fault_words(self.status, joint)
-            if told := drives.words(self.drives, self.configuration.joints, self.status.fault_joint):
-                why += f" ({told})"
+            if report := drives.words(self.drives, self.configuration.joints, self.status.fault_joint):
+                why += f" ({report})"
             raise Faulted(f"{self.link.port}: fault {why}; then clear", fault_name(self.status.fault), joint)
         if self.in_state("ESTOP"):
             raise Faulted(f"{self.link.port}: the e-stop dropped the outputs; release it, then clear", "ESTOP")

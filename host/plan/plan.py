@@ -1,10 +1,10 @@
 """Waypoints to a jerk-limited motion within the limits of positions, rates, accelerations and efforts.
 
 Between two rests the joints move together (ruckig, all arriving at once, in phase where they can); a waypoint passed
-through gets rates that no joint has to turn back for. On a straight line the tip's path is first solved for the
-joints, then travelled with a jerk-limited speed. What the motors cannot give is made slower, section by section, until
-they can: by a factor k of time, rates fall as 1/k, accelerations and inertial torques as 1/k^2. A row of the result is
-a knot: the quintics between the rows are what a board plays, and it is they that are held to the limits.
+through gets rates that no joint has to turn back for. On a straight line the tip's path is first solved for the joints,
+then travelled with a jerk-limited speed. Motions that ask too much of the motors are made slower, section by section,
+until they do not: by a factor k of time, velocities fall as 1/k, accelerations and inertial torques as 1/k^2. A row of
+the result is a knot: the quintics between the rows are what a board plays, and it is they that are held to the limits.
 
 Closed mechanisms move their independent joints; the others follow by the loops, on the branch on which the plan begins,
 and are held to their limits too (host/plan/space.py). Modes are entered at rest, where their loops close.
@@ -241,7 +241,7 @@ def _target(space: Space, point: Waypoint, near: Array, tip: Tip | None) -> Arra
 
 
 def speeds(joint: Joint, scale: float) -> tuple[float, float, float]:
-    """Rate, acceleration and jerk that a joint may have. Where the file limits none: RISE to full rate, BUILD_UP to
+    """Rate, acceleration and jerk that a joint may have. If the file limits none: RISE to full velocity, BUILD_UP to
     full acceleration. Raises BadInput if it does not limit the rate."""
     limits: Limits = joint.limits
     if not np.isfinite(limits.velocity):

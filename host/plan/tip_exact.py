@@ -1,10 +1,10 @@
 """The motion of a flexible tip made right for the link as it is: planned by the linear beam, tried on the exact one.
 
-What the linear inverse of femtorque.host.plan.tip_motion leaves is seen on the chain of
-femtorque.host.plan.exact_link, and the chord is
-asked for by as much more, again and again: each round leaves some hundredth. Before the path and after it the motion of
-the tip that is asked for goes on as the error does; the inverse of a vibration that the link has with its root at rest
-is no motion of the root, so that what is added to the joint dies away as the inverse's own pre- and post-actuation do.
+The residual of the linear inverse of femtorque.host.plan.tip_motion is seen on the chain of
+femtorque.host.plan.exact_link, and the chord is asked for by as much more, again and again: each round leaves some
+hundredth. Before the path and after it the motion of the tip that is asked for goes on as the error does; the inverse
+of a vibration that the link has with its root at rest is no motion of the root, so that what is added to the joint dies
+away as the inverse's own pre- and post-actuation do.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from femtorque.host.plan.tip_motion import FlexibleArm, TipMotion, hub_accelerat
 
 Array = NDArray[np.float64]
 
-SEGMENTS, FINER = 24, 48  # of the chain that corrects, and of the one that tells what is left
+SEGMENTS, FINER = 24, 48  # of the chain that corrects, and of the one that shows the residual
 NOTHING = 2e-6  # rad: less than this is not corrected
 ROUNDS = 3  # of the chain; the error falls from 5 mrad to 60 and 2 urad in a slew of 60 degrees
 WORSE = 0.5  # a round that leaves more than this of the error is the last

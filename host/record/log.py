@@ -267,7 +267,7 @@ def _measured(path: Path) -> tuple[list[int], Array]:
 
 
 FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb", "age", "play")
-BUS_AGE = 2.0  # ticks that a position told over a bus is old at most: asked for in the one before, and looked at sooner
+BUS_AGE = 2.0  # maximum age of a bus position, ticks: requested one tick earlier
 
 
 def _facts(joint: Joint, described: bool, rate_hz: int) -> list[float | None]:

@@ -20,7 +20,7 @@ FULL = 0.98  # duty from which on a motor has all the voltage that there is
 OFTEN = 0.01  # of the motion that a motor is at its limit to be worth a word
 UNSEEN = 3.0  # counts between measured and true position from which on the encoder does not show it
 STUCK = 20.0  # counts that a target moves while the encoder shows none
-AFTER = 10  # samples after a motion that tell how a tip swings
+AFTER = 10  # samples after a motion that show how a tip swings
 ENOUGH = 64  # samples in motion that a spectrum or a fit takes
 STANDS_OUT = 6.0  # times the median amplitude: a line in a spectrum that is worth a word
 SLOWEST = 3  # periods in the motion, about, that a line has at least
@@ -188,8 +188,8 @@ class Findings:
     def _left(self, j: int, rows: NDArray[np.bool_]) -> Left:
         """The one cause that explains most of the feedback's torque, by least squares of each alone.
 
-        Both sides are averaged over SMOOTH: what the steps of the encoder make of the gains is faster than that. What
-        SEES counts would give is not worth a word. Masses that are all wrong go with the feed-forward torque, which
+        Both sides are averaged over SMOOTH: what the steps of the encoder make of the gains is faster than that. The
+        gain of SEES counts would not be worth a word. Masses that are all wrong go with the feed-forward torque, which
         other joints' accelerations are in too; own acceleration, where it explains as much, is the simpler cause.
         """
         run, raw = self.run, self.feedback[rows, j]
@@ -426,8 +426,8 @@ class Findings:
 
     @cached_property
     def unseen(self) -> list[tuple[int, float, float]]:
-        """(joint, since when, how far at most) of encoders that did not show where the simulated arm was, beyond how
-        far it went while what a bus tells grew old."""
+        """(joint, since when, largest distance) of encoders that did not show where the simulated arm was, beyond its
+        motion during the age of a bus position."""
         if self.run.true is None:
             return []
         run, found = self.run, []

@@ -25,7 +25,7 @@ _COLOURS = {"HOLD": "green", "TRACK": "green", "FAULT": "red", "ESTOP": "red"}
 
 
 def watch(session: Session, console: Console, until: Callable[[], bool]) -> None:
-    """Show every STATUS until told to stop. Raises Refused when the board goes away."""
+    """Show every STATUS until stopped. Raises Refused when the board goes away."""
     drawn = -np.inf
     with Live(view(session), console=console, auto_refresh=False) as live:
         while not until():
@@ -54,19 +54,19 @@ def snapshot(session: Session) -> dict[str, Any]:
             **(_of_drives(session, session.drives) if session.drives else {})}
 
 
-def _of_drives(session: Session, told: Drives) -> dict[str, Any]:
+def _of_drives(session: Session, report: Drives) -> dict[str, Any]:
     """The last DRIVES. rate: states a second, null of the first DRIVES; age: ticks; says: as the live view."""
     conf = session.configuration
     hz = drives.rates(session.drives_kept, conf.rate_hz)
     of_joints = [{
         "joint": joint.name, "type": joint.drive.type.name, "bus": joint.drive.bus, "id": joint.drive.id,
-        "state": drives.state(told, j), "temperature": told.warmth[j], "rate": hz[j] if hz else None,
-        "age": told.age[j], "answers": told.answers[j], "lost": told.lost[j], "late": told.late[j],
-        "firmware": drives.firmware(told, conf.joints, j), "says": drives.words(told, conf.joints, j),
+        "state": drives.state(report, j), "temperature": report.warmth[j], "rate": hz[j] if hz else None,
+        "age": report.age[j], "answers": report.answers[j], "lost": report.lost[j], "late": report.late[j],
+        "firmware": drives.firmware(report, conf.joints, j), "says": drives.words(report, conf.joints, j),
     } for j, joint in enumerate(conf.joints) if joint.drive is not None]
-    of_buses = [{"bus": name, **{key: getattr(told, key)[i] for key in (
+    of_buses = [{"bus": name, **{key: getattr(report, key)[i] for key in (
         "off", "offs", "sending", "receiving", "stale", "overruns")}} for i, name in enumerate(_buses(session))]
-    return {"drives": of_joints, "buses": of_buses, "foreign": told.foreign}
+    return {"drives": of_joints, "buses": of_buses, "foreign": report.foreign}
 
 
 def _buses(session: Session) -> list[str]:
@@ -85,8 +85,8 @@ def _heading(session: Session) -> Text:
     if limits:
         text.append(f"  limits: {' '.join(limits)}", style="yellow")
     if s.fault:
-        told = drives.words(session.drives, session.configuration.joints, s.fault_joint)
-        said = f" ({told})" if told else ""
+        report = drives.words(session.drives, session.configuration.joints, s.fault_joint)
+        said = f" ({report})" if report else ""
         text.append(f"\nfault {fault_words(s, session.joint(s.fault_joint))}{said}", style="red")
     return text
 
@@ -107,7 +107,7 @@ def _joints(session: Session) -> Table:
     return table
 
 
-def _drives(session: Session, told: Drives) -> Table:
+def _drives(session: Session, report: Drives) -> Table:
     """How drives on buses are. Hz: states a second, lately; age: ticks since the last; answers, lost, late: since
     reset."""
     table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False, collapse_padding=True)
@@ -118,15 +118,15 @@ def _drives(session: Session, told: Drives) -> Table:
     joints, hz = session.configuration.joints, drives.rates(session.drives_kept, session.configuration.rate_hz)
     for j, joint in enumerate(joints):
         if joint.drive is not None:
-            version = drives.firmware(told, joints, j)
-            says = drives.words(told, joints, j) or (f"firmware {version}" if version else "")
-            table.add_row(f"{joint.name}, {joint.drive.type.name}", drives.state(told, j), str(told.warmth[j]),
-                          f"{hz[j]:.0f}" if hz else "", str(told.age[j]), str(told.answers[j]), str(told.lost[j]),
-                          str(told.late[j]), says)
+            version = drives.firmware(report, joints, j)
+            says = drives.words(report, joints, j) or (f"firmware {version}" if version else "")
+            table.add_row(f"{joint.name}, {joint.drive.type.name}", drives.state(report, j), str(report.warmth[j]),
+                          f"{hz[j]:.0f}" if hz else "", str(report.age[j]), str(report.answers[j]), str(report.lost[j]),
+                          str(report.late[j]), says)
     for i, name in enumerate(_buses(session)):
-        off = "off" if told.off[i] else "on"
-        table.add_row(name, off, "", "", "", "", "", "", f"errors {told.sending[i]} out, {told.receiving[i]} in; left "
-                      f"{told.offs[i]} times, dropped {told.stale[i]}, overrun {told.overruns[i]}")
+        off = "off" if report.off[i] else "on"
+        table.add_row(name, off, "", "", "", "", "", "", f"errors {report.sending[i]} out, {report.receiving[i]} in; "
+                      f"left {report.offs[i]} times, dropped {report.stale[i]}, overrun {report.overruns[i]}")
     return table
 
 

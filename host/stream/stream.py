@@ -316,8 +316,8 @@ class _Run:
             self._moving("RESUME")
 
     def _hold(self, why: str) -> str:
-        """Stopped on the path: keep holding until told what to do, or for as long as was asked. Returns how it ended,
-        or nothing: it goes on."""
+        """Stopped on the path: hold until the next command, or for as long as was asked. Returns how it ended, or
+        nothing: it goes on."""
         self.holding = why
         stops = self.interrupts.count
         until = self.clock.now() + self.hold_after_stop
