@@ -491,7 +491,7 @@ REACTIONS = {
     "hold": (2, "outputs stay on and hold the joints where they are"),
 }
 
-# class: (faults, reactions allowed, what it is about). The first reaction is the default. What is in no class was
+# class: (faults, reactions allowed, what it is about). The first reaction is the default. Faults in no class were
 # found before the outputs ever came on, or leaves nothing to choose: outputs off.
 FAULT_CLASSES = {
     "computing": (("TICK_OVERRUN", "NOT_FINITE", "LOOPS_SINGULAR"), ("coast", "brake"),

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 BEGINNINGS = re.compile(r"(?:^|(?<=[.;!?]\s))(What|Of|Where|Whether|The same)\b(?![^.;!?]*\?)")
-TELLING = re.compile(r"\b(tells?|told|telling)\b(?!:|(\s\S+){0,3}\s+apart)", re.IGNORECASE)  # a name with a colon passes
+# a parameter of such a name passes, and so does "tell apart"
+TELLING = re.compile(r"\b(tells?|told|telling)\b(?!:|(\s\S+){0,3}\s+apart)", re.IGNORECASE)
 C_COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
 
 
