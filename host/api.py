@@ -88,7 +88,7 @@ class Mechanism(description.Mechanism):
 
     def forward_kinematics(self, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
                            mode: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Where a point xyz (3,) of a link, m in its frame, is at positions q (..., J): (..., 3) m in the base frame,
+        """Place of a point xyz (3,) of a link, m in its frame, at positions q (..., J): (..., 3) m in the base frame,
         and the orientation of the link, (..., 3, 3).
 
         Raises BadInput for a link that is not there or does not move, else as inverse_dynamics.

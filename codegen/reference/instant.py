@@ -77,7 +77,7 @@ def mass_matrix(mechanism: Mechanism, q: ArrayLike, mode: str | None = None, rot
 
 
 def places_of(mechanism: Mechanism, alone: Mechanism) -> list[int]:
-    """Of the streamed joints of a mode among those of the mechanism."""
+    """Numbers of a mode's streamed joints among those of the mechanism."""
     names = [joint.name for joint in mechanism.streamed]
     return [names.index(joint.name) for joint in alone.streamed]
 

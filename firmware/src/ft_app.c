@@ -239,7 +239,7 @@ static void feed_watchdog(uint32_t tick)
     ft_chip_feed_watchdog();
 }
 
-/* On to the boot loader in ROM, once the host has been told. */
+/* On to the boot loader in ROM, once the host has been informed. */
 static void leave(uint32_t tick, uint32_t state)
 {
     static uint32_t since;

@@ -97,7 +97,7 @@ def load(path: Path, mechanism: Mechanism, tip: str | None = None) -> Waypoints:
 
 
 def of(points: Sequence[Mapping[str, Any]], mechanism: Mechanism, tip: str | None = None) -> Waypoints:
-    """The same of tables that a script gives, with the keys of a [[waypoint]]; arrays of NumPy are taken as lists.
+    """Waypoints from tables that a script gives, with the keys of a [[waypoint]]; arrays of NumPy are taken as lists.
     Raises BadInput, by the numbers that [[waypoint]]s have."""
     source = Path("waypoints")
     tables = []

@@ -40,7 +40,7 @@ typedef struct {
     ft_search search;
 } ft_lab;
 
-/* What a tick shows the lab modes, and what these move. */
+/* Input of the lab modes in a tick, and the parts that these move. */
 typedef struct {
     uint32_t state;        /* of ft_safety.h: which mode */
     uint32_t tick;

@@ -44,11 +44,11 @@ typedef struct {
     ft_streak astray[FT_JOINTS]; /* too far from the target */
     ft_streak stuck[FT_JOINTS];  /* all the torque there is, no count */
     volatile uint32_t limits;    /* bits of FT_LIMIT_ that acted, until they
-                                  * are told */
+                                  * are reported */
     bool fresh;                  /* there was no last tick */
 } ft_law;
 
-/* What the law of one tick is made from. */
+/* Input of one tick's law. */
 typedef struct {
     const ft_real *before;   /* half increments u of the last tick, */
     const ft_real *after;    /* those u' of this one, */

@@ -115,7 +115,7 @@ void ft_motion_resume(ft_motion *m)
     m->brake = m->underrun = false;
 }
 
-/* Drop the path. The joints stay where they are told to be now. */
+/* Drop the path. The joints stay at their present targets. */
 void ft_motion_forget(ft_motion *m)
 {
     uint32_t j;

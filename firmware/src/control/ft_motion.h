@@ -26,7 +26,7 @@ typedef enum {
     FT_MOTION_PAUSED   /* at rest on the path, more of it ahead */
 } ft_motion_phase;
 
-/* What a tick of it brought: 0 or an event of ft_events.h. */
+/* Outcome of its tick: 0 or an event of ft_events.h. */
 #define FT_MOTION_NOTHING 0u
 
 /* How many ticks ahead to look for a mode change. */

@@ -41,8 +41,8 @@ void ft_path_within(ft_target *t, ft_sample *next, const ft_segment *g,
     }
 }
 
-/* The same over a step from one segment into the next: half the displacement
- * in two pieces. */
+/* Likewise over a step from one segment into the next: half the displacement in
+ * two pieces. */
 void ft_path_across(ft_target *t, ft_sample *next, const ft_segment *before,
                     const ft_segment *after, const ft_crossing *step)
 {

@@ -1,7 +1,7 @@
 /* Samples of the path: of one segment, and across the knot between two.
  *
- * A place is told in whole path units (ft_pace.h) from a segment's first knot.
- * Nothing here is kept from tick to tick. */
+ * A place is counted in whole path units (ft_pace.h) from a segment's first
+ * knot. Nothing here is kept from tick to tick. */
 #ifndef FT_PATH_H
 #define FT_PATH_H
 
@@ -18,7 +18,7 @@
 #define FT_PATH_SECONDS \
     (FT_C(0.5) / (ft_real)FT_HALF_ONE / (ft_real)FT_TICK_HZ)
 
-/* What the joints should do at one tick boundary. */
+/* Targets of the joints at one tick boundary. */
 typedef struct {
     ft_turn q[FT_JOINTS];
     ft_real u[FT_JOINTS]; /* half the displacement from the middle before to

@@ -8,9 +8,9 @@
 
 /* Fit one joint's quintic to displacement, velocity and acceleration at both
  * ends. The displacement is a difference of integers, the velocity is taken as
- * it came over the wire. What follows from the first knot is subtracted before
- * the higher coefficients are formed, so that only small numbers are rounded
- * there. */
+ * it came over the wire. The part that follows from the first knot is
+ * subtracted before the higher coefficients are formed, so that only small
+ * numbers are rounded there. */
 static void fit(ft_quintic *p, ft_real displacement, ft_real v0, ft_real v1,
                 ft_real a0, ft_real a1)
 {

@@ -37,7 +37,7 @@ ft_real ft_segment_velocity(const ft_quintic *p, ft_real t);
 ft_real ft_segment_span(const ft_quintic *p);
 ft_real ft_segment_bend(const ft_quintic *p, const ft_quintic *next, ft_real t);
 
-/* What a joint's coefficients are weighted with: the same for all joints. */
+/* Weights of a joint's coefficients: equal for all joints. */
 typedef struct {
     ft_real w[FT_DEGREE];
 } ft_weights;

@@ -1,5 +1,6 @@
-/* What the portable application asks of a chip. One folder of firmware/chip/
- * implements it for one family; nothing above this header names a register.
+/* Requirements of the portable application on a chip. One folder of
+ * firmware/chip/ implements it for one family; nothing above this header names
+ * a register.
  *
  * Joints are numbered as everywhere; which timer or pin serves a joint is the
  * chip's business, decided by the emitted ft_board.h. */
@@ -16,11 +17,10 @@
 enum { FT_RESET_POWER, FT_RESET_PIN, FT_RESET_SOFTWARE, FT_RESET_WATCHDOG,
        FT_RESET_BROWNOUT, FT_RESET_OTHER };
 
-/* What went wrong while the chip was brought up, as bits; 0 is nothing.
- * CRASHED: the processor faulted before this reset, all else is good. CRYSTAL:
- * it does not run at the board file's hse_hz. SUPPLY: the chip's own supply
- * sagged. UPDATE: the PWM does not update at its top. TICK: SysTick counts
- * wrongly. */
+/* Errors in bringing the chip up, as bits; 0 is nothing. CRASHED: the processor
+ * faulted before this reset, all else is good. CRYSTAL: it does not run at the
+ * board file's hse_hz. SUPPLY: the chip's own supply sagged. UPDATE: the PWM
+ * does not update at its top. TICK: SysTick counts wrongly. */
 enum { FT_CHIP_GOOD = 0, FT_CHIP_CLOCK = 1, FT_CHIP_TIMER = 2,
        FT_CHIP_PORT = 4, FT_CHIP_CRASHED = 8, FT_CHIP_DRIVER = 16,
        FT_CHIP_SENSE = 32, FT_CHIP_CRYSTAL = 64, FT_CHIP_SUPPLY = 128,
@@ -74,15 +74,16 @@ float ft_chip_temperature(void);
  * once the outputs are off. */
 void ft_chip_drivers_look(bool at_all);
 
-/* Whether the chip's own supply is good, and has been since the start. One that
- * was low then keeps the chip on its slow clock, outputs off, until a reset. */
+/* Return whether the chip's own supply is good, and has been since the start.
+ * One that was low then keeps the chip on its slow clock, outputs off, until a
+ * reset. */
 bool ft_chip_supply_good(void);
 
-/* Whether the drivers hold the settings that were written to them. */
+/* Return whether the drivers hold the settings that were written to them. */
 bool ft_chip_drivers_ready(void);
 
-/* What the drivers last reported: status register 1, register 2 from bit 16
- * on, the driver's number from bit 28 on; 0: nothing. */
+/* Last report of the drivers: status register 1, register 2 from bit 16 on, the
+ * driver's number from bit 28 on; 0: nothing. */
 uint32_t ft_chip_driver_status(void);
 
 /* Why the chip has dropped the outputs by itself since they were last enabled:
@@ -92,8 +93,8 @@ enum { FT_CURRENT_GOOD, FT_CURRENT_OVER, FT_CURRENT_SENSOR, FT_CURRENT_SIGN,
        FT_CURRENT_LOOP };
 uint32_t ft_chip_current_fault(uint32_t *joint);
 
-/* Whether the current sensors have read zero since the outputs went off; if
- * not, joint is one whose sensor has not. */
+/* Return whether the current sensors have read zero since the outputs went off;
+ * if not, joint is one whose sensor has not. */
 bool ft_chip_current_zero(uint32_t *joint);
 
 /* The image in flash, code and constants, and the CRC-32 that it had when it
@@ -104,10 +105,10 @@ typedef struct {
 } ft_image;
 ft_image ft_chip_image(void);
 
-/* Whether the stack has never come near its end. */
+/* Return whether the stack has never come near its end. */
 bool ft_chip_stack_whole(void);
 
-/* Whether a joint's index pulse is there now; false where none is wired. */
+/* Return whether a joint's index pulse is there now; false without a wire. */
 bool ft_chip_index(uint32_t joint);
 
 /* The port: bytes in and out, never waiting. Both return how many were
@@ -116,9 +117,9 @@ size_t ft_chip_receive(uint8_t *bytes, size_t room);
 bool ft_chip_send(const uint8_t *bytes, size_t size);
 uint32_t ft_chip_line_errors(void); /* bytes that came in wrong, wraps */
 
-/* Buses of drives, by their numbers. Frames to be sent replace those that
- * have not gone yet: a command that is late is worth nothing. What comes in
- * waits until it is taken, the oldest first. */
+/* Buses of drives, by their numbers. Frames to be sent replace those that have
+ * not gone yet: a command that is late is worth nothing. Received frames wait
+ * until they are taken, the oldest first. */
 bool ft_chip_buses_start(void); /* false: one does not initialise */
 void ft_chip_bus_send(uint32_t bus, const ft_frame frames[], uint32_t count);
 bool ft_chip_bus_take(uint32_t bus, ft_frame *frame);
@@ -135,8 +136,8 @@ typedef struct {
 } ft_bus_health;
 void ft_chip_bus_health(uint32_t bus, ft_bus_health *h);
 
-/* Half-duplex wires of servos. What is sent comes back, before what others
- * answer. Only the counts of stale packets, errors and overruns are theirs. */
+/* Half-duplex wires of servos. Sent bytes come back, before others answer. Only
+ * the counts of stale packets, errors and overruns are theirs. */
 bool ft_chip_wires_start(void);
 void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size);
 uint32_t ft_chip_wire_take(uint32_t wire, uint8_t *bytes, uint32_t most);

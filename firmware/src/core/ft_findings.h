@@ -1,5 +1,5 @@
-/* What a tick found wrong with the joints. Each stage checks the numbers it
- * has at hand; ft_conditions.c makes faults of what was found. */
+/* Findings of a tick on the joints. Each stage checks the numbers it has at
+ * hand; ft_conditions.c makes faults of what was found. */
 #ifndef FT_FINDINGS_H
 #define FT_FINDINGS_H
 

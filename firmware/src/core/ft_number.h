@@ -12,7 +12,7 @@
 #endif
 
 /* Let the compiler reach all that a pointer leads to from this one address.
- * Where it knows how the address was formed it may form one for each part. */
+ * Knowing how the address was formed, it may form one for each part. */
 #ifdef __GNUC__
 #define FT_ONE_ADDRESS(pointer) __asm__("" : "+r"(pointer))
 #else

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the port does: take counts in (all joints, since the plant began) and
- * let the next tick run at once if they are for it; tell what the last tick
- * gave to the outputs, and whether they are on. */
+/* Work of the port: take counts in (all joints, since the plant began) and let
+ * the next tick run at once if they are for it; report the last tick's outputs,
+ * and whether they are on. */
 void ft_pil_sense(const int32_t counts[], bool for_next_tick);
 bool ft_pil_driven(float duty[]);
 

@@ -62,7 +62,7 @@ static uint32_t bus_in_range(const ft_view *v)
     return low != FT_GOOD ? low : bus_not_high(v);
 }
 
-/* What the main loop has seen of the board. */
+/* Observations of the main loop on the board. */
 static uint32_t not_hot(const ft_view *v)
 {
     uint8_t alarm = v->safety->alarms.set.of[FT_ALARM_BOARD];
@@ -101,7 +101,7 @@ static uint32_t current_zero(const ft_view *v)
     return ft_chip_current_zero(&joint) ? FT_GOOD : joint;
 }
 
-/* What made the chip drop the outputs by itself. */
+/* Reason for which the chip dropped the outputs by itself. */
 static uint32_t dropped_for(uint32_t cause)
 {
     uint32_t joint, found = ft_chip_current_fault(&joint);
@@ -137,7 +137,7 @@ static uint32_t current_comes(const ft_view *v)
 
 #if FT_BUS_DRIVES > 0
 
-/* Of the drives on buses, before they are armed ... */
+/* Drives on buses, before they are armed ... */
 static uint32_t drives_there(const ft_view *v)
 {
     return ft_bus_heard_of(v->bus);
@@ -241,7 +241,7 @@ static uint32_t startable(const ft_view *v)
                ? FT_GOOD : FT_NO_JOINT;
 }
 
-/* The motion must begin where the joints are told to be. */
+/* The motion must begin at the joints' present targets. */
 static uint32_t starts_here(const ft_view *v)
 {
     const ft_motion *m = &v->control->motion;
@@ -334,7 +334,7 @@ static uint32_t overlay_allowed(const ft_view *v)
     return FT_GOOD;
 }
 
-/* What only a reset can mend stays latched. */
+/* Faults that only a reset can mend stay latched. */
 static uint32_t fault_mended(const ft_view *v)
 {
     switch (v->safety->fault) {
@@ -360,7 +360,7 @@ static uint32_t tick_in_time(const ft_view *v)
     return missed != 0u ? FT_NO_JOINT : FT_GOOD;
 }
 
-/* What the tick has found of the joints; see ft_findings.h. */
+/* Findings of the tick on the joints; see ft_findings.h. */
 static uint32_t finite(const ft_view *v) { return v->found->wild; }
 static uint32_t counts_possible(const ft_view *v) { return v->found->jump; }
 static uint32_t not_stuck(const ft_view *v) { return v->found->stuck; }
@@ -396,8 +396,8 @@ static uint32_t outputs_as_commanded(const ft_view *v)
 /* ---- tables ----------------------------------------------------------- */
 
 /* Requests that the state allows are refused by the first of these. ARM's are
- * apart: nobody has to go past so many. What no request of an image can be
- * refused for is left out of it: the tick has to go past each row. */
+ * apart: nobody has to go past so many. Conditions that no request of an image
+ * can fail are left out of it: the tick has to go past each row. */
 const ft_condition ft_conditions_of_arm[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
 #if FT_BUS_DRIVES > 0
@@ -585,7 +585,7 @@ uint32_t ft_suspects(const ft_view *v)
     return kinds != 0u ? kinds & ft_counting(v->safety) : 0u;
 }
 
-/* What the chip says of its start, causes before what follows from them. */
+/* Errors of the chip at its start, causes before their effects. */
 static const struct {
     uint32_t errors, fault;
 } faults_of_chip[] = {
@@ -598,8 +598,8 @@ static const struct {
     { FT_CHIP_TICK, FT_FAULT_TICK_TIMER },
 };
 
-/* Return the fault that the board came up with, FT_FAULT_NONE if it is well.
- * What a flash that has changed says of anything else is worth nothing. */
+/* Return the fault that the board came up with, FT_FAULT_NONE if it is well. A
+ * flash that has changed makes all other reports worthless. */
 uint32_t ft_fault_of_start(uint32_t chip_errors)
 {
     uint32_t i;

@@ -1,4 +1,4 @@
-/* What must hold for a command, and what is a fault. */
+/* Conditions of commands, and faults. */
 #ifndef FT_CONDITIONS_H
 #define FT_CONDITIONS_H
 
@@ -16,7 +16,7 @@ typedef struct {
     ft_check check;
 } ft_condition;
 
-/* Where a fault counts, and what is done about it: outputs off at once, or
+/* States in which a fault counts, and its reaction: outputs off at once, or
  * after a stop on the path. FT_POWERED: while the outputs are on; FT_ARMED:
  * while torques are made, as they are not while a fault brakes; FT_OF_JOINTS:
  * likewise, and one of ft_findings; FT_OF_KNOTS: always, once. */

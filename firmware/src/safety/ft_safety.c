@@ -117,10 +117,10 @@ static void disarm(ft_safety *s, ft_control *c)
     close_brakes(s);
 }
 
-/* React to a fault as the mechanism file says for its class. A later fault
- * can only take away more. Where there are brakes, joints are held until these
- * have closed, and no longer; so they are before they may coast, if all that
- * holds them is well. */
+/* React to a fault as the mechanism file says for its class. A later fault can
+ * only take away more. With brakes, joints are held until these have closed,
+ * and no longer; so they are before they may coast, if all that holds them is
+ * well. */
 static void react(ft_safety *s, ft_control *c)
 {
     uint8_t how = s->asked;
@@ -427,7 +427,7 @@ static const uint8_t refusal_of[FT_STATES] = {
     [ESTOP] = FT_REFUSAL_ESTOP_ACTIVE,
 };
 
-/* What makes the torques in a state. */
+/* Source of the torques in a state. */
 static const uint8_t drive_of[FT_STATES] = {
     [HOLD] = FT_DRIVE_PATH,  [TRACK] = FT_DRIVE_PATH, [JOG] = FT_DRIVE_JOG,
     [HOMING] = FT_DRIVE_LAB, [FLOAT] = FT_DRIVE_LAB,  [PROBE] = FT_DRIVE_LAB,
@@ -457,7 +457,7 @@ uint32_t ft_safety_unhomed(const ft_safety *s)
 }
 
 #if FT_BUS_DRIVES > 0
-/* Tell whether every joint has its zero: drives come and go. */
+/* Report whether every joint has its zero: drives come and go. */
 void ft_safety_met(ft_safety *s)
 {
     if (ft_safety_unhomed(s) == FT_NO_JOINT)
@@ -467,8 +467,8 @@ void ft_safety_met(ft_safety *s)
 }
 #endif
 
-/* Let an event happen, if the state knows it. What disarms waits for brakes
- * that close. */
+/* Let an event happen, if the state knows it. A disarming event waits for
+ * brakes that close. */
 void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event)
 {
     const cell *to = &table[s->state][event];

@@ -1,5 +1,5 @@
-/* What may happen in which state: a table of states and events, the
- * conditions of commands, and the faults, each a table too. */
+/* Transitions of states: a table of states and events, the conditions of
+ * commands, and the faults, each a table too. */
 #ifndef FT_SAFETY_H
 #define FT_SAFETY_H
 
@@ -20,14 +20,14 @@ typedef struct {
     uint32_t cycles_max;
 } ft_time;
 
-/* What the board measures besides its joints. */
+/* Measurements of the board besides its joints. */
 typedef struct {
     bool estop;                 /* the break input is active */
     float bus_voltage;          /* V */
     volatile float temperature; /* deg C, of the main loop */
 } ft_sensors;
 
-/* What the tick is told by others. Each byte is set by one writer; the tick
+/* Alarms for the tick from others. Each byte is set by one writer; the tick
  * reads them all as one word. */
 enum { FT_ALARM_MISSED, FT_ALARM_KNOT, FT_ALARM_BOARD, FT_ALARM_MEMORY };
 
@@ -71,7 +71,7 @@ typedef struct {
     ft_alarms alarms;
 } ft_safety;
 
-/* What checks and reports look at. */
+/* Input of checks and reports. */
 typedef struct {
     const ft_time *time;
     const ft_sensors *sensors;

@@ -88,8 +88,8 @@ static void look_at_constants(ft_alarms *alarms)
     round_.at = round_.crc = 0;
 }
 
-/* Look at one piece of the image. The tables are part of it: what their own
- * sums find is told as theirs. */
+/* Look at one piece of the image. The tables are part of it: errors that their
+ * own sums find are reported as theirs. */
 static void look_at_code(ft_alarms *alarms)
 {
     ft_image image = ft_chip_image();

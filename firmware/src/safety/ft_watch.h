@@ -1,6 +1,5 @@
-/* What the main loop watches, because it changes slowly: temperature, motor
- * drivers, the stack's end, and constants and code in flash, some bytes per
- * round. */
+/* Slow checks of the main loop: temperature, motor drivers, the stack's end,
+ * and constants and code in flash, some bytes per round. */
 #ifndef FT_WATCH_H
 #define FT_WATCH_H
 

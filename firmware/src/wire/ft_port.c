@@ -87,7 +87,7 @@ static void copy_port(ft_msg_status *s)
     s->out_of_order = rx.out_of_order;
 }
 
-/* Tell how things are. */
+/* Report the state. */
 static void send_status(const ft_port_ends *to)
 {
     static uint8_t frame[FT_FRAME_TX_MAX];
@@ -102,7 +102,7 @@ static void send_status(const ft_port_ends *to)
 }
 
 #if FT_BUS_DRIVES > 0
-/* Tell how drives are, more rarely. */
+/* Report the drives, more rarely. */
 static void send_drives(const ft_port_ends *to)
 {
     static uint8_t frame[FT_FRAME_TX_MAX];
@@ -319,8 +319,8 @@ static void on_knot(const ft_port_ends *to, uint16_t seq,
 }
 
 #if FT_PIL
-/* Let the tick run that this is for; tell in any case what the last one did,
- * STATUS first. */
+/* Let the tick run that this is for; report in any case the outcome of the last
+ * one, STATUS first. */
 static void on_sense(uint32_t tick, const uint8_t *payload)
 {
     ft_msg_sense m;
@@ -371,7 +371,7 @@ static void take_frame(const ft_port_ends *to, const uint8_t *frame,
         rx.wrong_tag++;
         return;
     }
-    if (frame[0] != FT_MSG_SENSE) /* which tells of the plant, not the host */
+    if (frame[0] != FT_MSG_SENSE) /* which reports on the plant, not the host */
         to->safety->silent = 0;
     dispatch(to, frame[0], ft_msg_get_u16(frame + 1),
              frame + FT_FRAME_HEADER);

@@ -5,7 +5,7 @@
 #include "ft_control.h" /* ft_control */
 #include "ft_safety.h"  /* ft_safety, ft_view */
 
-/* What frames act on, and what is reported. */
+/* Targets of frames, and sources of reports. */
 typedef struct {
     ft_safety *safety;
     ft_control *control;

@@ -1,4 +1,4 @@
-/* What the board tells about itself. */
+/* Reports of the board about itself. */
 #ifndef FT_REPORT_H
 #define FT_REPORT_H
 
@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-/* Where the last tick left its numbers: a debugger or a virtual board reads
- * them in place, so that no tick has to copy them. */
+/* Places of the last tick's numbers: a debugger or a virtual board reads them
+ * there, so that no tick has to copy them. */
 typedef struct {
     const ft_real *torque_ff, *torque;
     const float *duty;
@@ -26,7 +26,7 @@ typedef struct {
 
 extern const ft_telemetry_map ft_telemetry; /* in ft_app.c */
 
-/* The same as one block of words: torque_ff, torque, duty, rate, target_rate,
+/* These as one block of words: torque_ff, torque, duty, rate, target_rate,
  * position and target of every joint, then the tick. */
 #define FT_REPORT_WORDS (7u * FT_JOINTS + 1u)
 
