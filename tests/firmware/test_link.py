@@ -61,6 +61,18 @@ def test_that_stuffing_is_that_of_the_cobs_package_and_fits_its_bound(frame):
     assert back[n - 1] == 0x55
 
 
+@pytest.mark.parametrize("size", range(250, 260))
+@pytest.mark.parametrize("rest", [b"", b"\0", b"\x07", b"\0\0\x07"])
+def test_that_blocks_about_as_long_as_a_code_can_say_are_stuffed_and_given_back(size, rest):
+    """254 bytes without a zero have a code of their own, 255, and no zero behind them."""
+    ffi, lib = library()
+    frame = bytes([5]) * size + rest
+    out = ffi.new("uint8_t[]", len(frame) + 4)
+    n = lib.ft_cobs_encode(frame, len(frame), out)
+    assert bytes(ffi.buffer(out, n)) == cobs.encode(frame) + b"\0"
+    assert bytes(ffi.buffer(out, lib.ft_cobs_decode(out, n - 1))) == frame
+
+
 @given(st.binary(max_size=600).map(lambda b: b.replace(b"\0", b"\x01")))
 def test_that_wrong_stuffing_is_refused_as_by_the_cobs_package(stuffed):
     ffi, lib = library()
