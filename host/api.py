@@ -102,7 +102,7 @@ class Mechanism(description.Mechanism):
     def jacobian(self, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0),
                  mode: str | None = None) -> NDArray[np.float64]:
         """(..., 6, J): velocity of a point of a link and angular velocity of the link, base frame, per velocity of each
-        joint, at positions q (..., J). Of redundantly driven joints, which follow the others, zero.
+        joint, at positions q (..., J). Columns of redundantly driven joints, which follow the others, are zero.
 
         Raises as forward_kinematics.
         """

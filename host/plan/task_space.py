@@ -1,4 +1,4 @@
-"""Where points of an arm are, and how they move with its streamed joints: open or closed, in any mode."""
+"""Places of an arm's points, and their motion with its streamed joints: open or closed, in any mode."""
 
 from __future__ import annotations
 
