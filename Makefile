@@ -15,14 +15,14 @@ $(VENV)/.demo: pyproject.toml constraints.txt .ci/system-packages
 	@.ci/system-packages $(PYTHON) demo
 	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	@echo "installing Python packages into $(VENV)"
-	@$(PIP) '.[hil]'
+	@$(PIP) '.[all]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt .ci/system-packages
 	@.ci/system-packages $(PYTHON) test
 	@test -x $(RUN) || $(PYTHON) -m venv $(VENV)
 	@echo "installing Python packages, those of the tests too, into $(VENV)"
-	@$(PIP) '.[hil,test]'
+	@$(PIP) '.[test]'
 	@touch $(VENV)/.demo $@
 
 demo: $(VENV)/.demo

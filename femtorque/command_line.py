@@ -21,7 +21,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from femtorque import __version__
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.extras import EXTRAS, installing
+from femtorque.codegen.common.extras import missing
 from femtorque.codegen.common.tidy import printable
 from femtorque.commands import board, mechanism, motion, virtual
 from femtorque.commands.answer import Answer, only_json, show
@@ -184,8 +184,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return str(error), 1
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         return "interrupted", 1
-    if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS["hil"]:
-        return f"{error.name} is not installed: {installing('hil')}", 1
+    if isinstance(error, ModuleNotFoundError) and (line := missing((error.name or "").split(".")[0])):
+        return line, 1
     if isinstance(error, RecursionError):
         return "what was given is nested too deeply", 2
     if isinstance(error, MemoryError):

@@ -16,7 +16,7 @@ from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.reference import instant
 from femtorque.codegen.verify.torque import Torque, motor_torque, torque
 from femtorque.codegen.wire.units import from_wire, to_wire
-from femtorque.host.plan import plan, task_space, waypoints
+from femtorque.host.plan import effort, plan, task_space, waypoints
 from femtorque.host.record import log
 from femtorque.host.show.findings import Findings
 from femtorque.host.show.report import write
@@ -123,7 +123,7 @@ class Mechanism(description.Mechanism):
 def plan_motion(mechanism: description.Mechanism, points: str | Path | Sequence[Mapping[str, Any]], *,
                 tip: str | None = None,
                 begin: ArrayLike | None = None,
-                back: bool = False, speed: float = 1.0, reserve: float = plan.RESERVE) -> plan.Plan:
+                back: bool = False, speed: float = 1.0, reserve: float = effort.RESERVE) -> plan.Plan:
     """A jerk-limited motion within all limits through waypoints: of a TOML or CSV file, or as data, a mapping each with
     the keys of a [[waypoint]] (docs/motions.md).
 

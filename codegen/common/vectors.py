@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from femtorque.codegen.common.elementary import sin_cos
+
 Array = NDArray[np.float64]
 
 _NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
@@ -87,3 +89,13 @@ def _three(a: list[list[float]], b: list[list[float]]) -> Array:
     """Product of two matrices (3, 3), the most frequent one."""
     (p, q, r), (s, t, u), (v, w, x) = b
     return np.array([(l * p + m * s + n * v, l * q + m * t + n * w, l * r + m * u + n * x) for l, m, n in a])
+
+
+def rotation_rpy(rpy: Array) -> Array:
+    """Rotation matrix of URDF's roll, pitch, yaw (fixed axes x, y, z)."""
+    (sr, cr), (sp, cp), (sy, cy) = map(sin_cos, rpy)
+    return np.array([
+        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+        [-sp, cp * sr, cp * cr],
+    ])

@@ -1,13 +1,11 @@
 """URDF: the links and joints of a mechanism, as the tables a mechanism file would hold.
 
-yourdfpy parses the document (no meshes, no scene; visuals are cut away before it sees them). It forgives and fills
-in, so what must not be guessed is checked on the XML before: names, numbers, inertias, kinds of joint, one root. The
+What must not be guessed is checked first: names, numbers, inertias, kinds of joint, one root. Visuals are left out. The
 root link is the ground.
 """
 
 from __future__ import annotations
 
-import io
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -17,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import read_text
 from femtorque.codegen.common.nearest import hint, shown
-from femtorque.codegen.common.vectors import product
+from femtorque.codegen.common.vectors import product, rotation_rpy
 from femtorque.codegen.mechanism.description import BASE
 from femtorque.codegen.mechanism.schema import NAME_PATTERN, NAME_RULE, TITLE_PATTERN
 
@@ -65,15 +62,14 @@ def read(path: Path, locked: Collection[str] = ()) -> Tables:
     if document.find("joint") is None:
         raise BadInput(path, "joint", None, "there is none: nothing can move")
     warnings: list[str] = []
-    robot = _yourdfpy(path, document).robot
-    names = names_here([link.name for link in robot.links], root)
-    if BASE in names and root != BASE:
-        if any(link.name == BASE and link.inertial and link.inertial.mass for link in robot.links):
-            warnings.append(f"link 'base' of {path.name} is called {names[BASE]!r} here: 'base' is the ground")
-    links = [_link(link, names) for link in robot.links if link.name != root]
-    joints = [_joint(joint, names, warnings) for joint in robot.joints]
-    warnings += _floating(path, robot, root, locked)
-    return Tables(robot.name, links, joints, warnings, root)
+    masses = {str(link.get("name")): _mass(link) for link in document.findall("link")}
+    names = names_here([*masses], root)
+    if BASE in names and root != BASE and masses[BASE]:
+        warnings.append(f"link 'base' of {path.name} is called {names[BASE]!r} here: 'base' is the ground")
+    links = [_link(link, names) for link in document.findall("link") if link.get("name") != root]
+    joints = [_joint(joint, names, warnings) for joint in document.findall("joint")]
+    warnings += _floating(path, document, masses, root, locked)
+    return Tables(str(document.get("name")), links, joints, warnings, root)
 
 
 def names_here(links: Sequence[str], root: str) -> dict[str, str]:
@@ -198,6 +194,8 @@ def _check_joint(path: Path, joint: ET.Element) -> None:
         _numbers(path, f"{key}.limit.{attribute}", _child(joint, "limit").get(attribute), 1, math.inf)
     for attribute in ("damping", "friction"):
         _numbers(path, f"{key}.dynamics.{attribute}", _child(joint, "dynamics").get(attribute), 1)
+    for attribute in ("multiplier", "offset"):
+        _numbers(path, f"{key}.mimic.{attribute}", _child(joint, "mimic").get(attribute), 1)
 
 
 def _root(path: Path, document: ET.Element) -> str:
@@ -222,25 +220,18 @@ def _root(path: Path, document: ET.Element) -> str:
     return roots[0]
 
 
-def _yourdfpy(path: Path, document: ET.Element) -> Any:
-    from yourdfpy import URDF  # noqa: PLC0415 (half a second of mesh tools: only when a URDF is read)
-
-    try:
-        return URDF.load(io.BytesIO(ET.tostring(document)), build_scene_graph=False, load_meshes=False)
-    except Exception as error:
-        raise BadInput(path, "file", None, f"is not a URDF that yourdfpy reads: {error}") from None
-
-
-def _floating(path: Path, robot: Any, root: str, locked: Collection[str]) -> list[str]:
+def _floating(path: Path, document: ET.Element, masses: dict[str, float], root: str,
+              locked: Collection[str]) -> list[str]:
     """A trunk on several limbs that stands on the ground here: the base of a legged robot floats. One limb alone, all
     others locked, was taken on purpose."""
-    hanging: dict[str, list[Any]] = {}
-    for joint in robot.joints:
+    joints = [_Edge.of(joint) for joint in document.findall("joint")]
+    hanging: dict[str, list[_Edge]] = {}
+    for joint in joints:
         hanging.setdefault(joint.parent, []).append(joint)
 
-    def below(link: str, along: Collection[str]) -> list[Any]:
+    def below(link: str, along: Collection[str]) -> list[_Edge]:
         """All joints from a link outwards, as long as their types are among these."""
-        found, waiting = dict[str, Any](), [link]
+        found, waiting = dict[str, _Edge](), [link]
         while waiting:
             for joint in hanging.get(waiting.pop(), ()):
                 if joint.type in along and joint.name not in found:
@@ -249,8 +240,8 @@ def _floating(path: Path, robot: Any, root: str, locked: Collection[str]) -> lis
         return [*found.values()]
 
     ground, limbs, moving = {root, *(j.child for j in below(root, ("fixed",)))}, 0, 0
-    trunk = sum(link.inertial.mass or 0.0 for link in robot.links if link.name in ground and link.inertial is not None)
-    for joint in robot.joints:
+    trunk = sum(mass for name, mass in masses.items() if name in ground)
+    for joint in joints:
         if joint.type == "fixed" or joint.parent not in ground:
             continue
         limb = [j for j in below(joint.child, TYPES) if j.type != "fixed"]
@@ -262,68 +253,82 @@ def _floating(path: Path, robot: Any, root: str, locked: Collection[str]) -> lis
             f"ground here: its mass is in no torque; no floating base is modelled (`init --chain` takes one limb)"]
 
 
+@dataclass(frozen=True)
+class _Edge:
+    """A joint and what it joins."""
+
+    name: str
+    type: str
+    parent: str
+    child: str
+
+    @staticmethod
+    def of(joint: ET.Element) -> _Edge:
+        return _Edge(str(joint.get("name")), str(joint.get("type")), str(_child(joint, "parent").get("link")),
+                     str(_child(joint, "child").get("link")))
+
+
 # ---- tables
 
 
-def _link(link: Any, names: dict[str, str]) -> dict[str, Any]:
+def _three(element: ET.Element, attribute: str, default: str = "0 0 0") -> list[float]:
+    return [float(x) for x in element.get(attribute, default).split()]
+
+
+def _mass(link: ET.Element) -> float:
+    return float(_child(_child(link, "inertial"), "mass").get("value", 0.0))
+
+
+def _link(link: ET.Element, names: dict[str, str]) -> dict[str, Any]:
     """Inertia about the centre of gravity, turned from the inertial frame into the link's axes."""
-    table: dict[str, Any] = {"name": names[link.name], "mass": 0.0}
-    if link.inertial is not None:
-        origin = np.eye(4) if link.inertial.origin is None else np.asarray(link.inertial.origin, float)
-        R = origin[:3, :3]
-        J = product(R, link.inertial.inertia, R.T)
+    table: dict[str, Any] = {"name": names[str(link.get("name"))], "mass": _mass(link)}
+    if (inertial := link.find("inertial")) is not None:
+        origin, inertia = _child(inertial, "origin"), _child(inertial, "inertia")
+        xx, yy, zz, xy, xz, yz = (float(inertia.get(moment, 0.0)) for moment in MOMENTS)
+        R = rotation_rpy(np.array(_three(origin, "rpy")))
+        J = product(R, np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), R.T)
         J[np.abs(J) < DUST] = 0.0
-        table["mass"] = float(link.inertial.mass)
-        table["com"] = origin[:3, 3].tolist()
+        table["com"] = _three(origin, "xyz")
         table["inertia"] = [float(J[i, k]) for i, k in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
     return table
 
 
-def _joint(joint: Any, names: dict[str, str], warnings: list[str]) -> dict[str, Any]:
-    origin = np.eye(4) if joint.origin is None else np.asarray(joint.origin, float)
+def _joint(joint: ET.Element, names: dict[str, str], warnings: list[str]) -> dict[str, Any]:
+    edge, origin = _Edge.of(joint), _child(joint, "origin")
     table: dict[str, Any] = {
-        "name": joint.name, "type": joint.type, "parent": names[joint.parent], "child": names[joint.child],
-        "xyz": origin[:3, 3].tolist(), "rpy": roll_pitch_yaw(origin[:3, :3]),
+        "name": edge.name, "type": edge.type, "parent": names[edge.parent], "child": names[edge.child],
+        "xyz": _three(origin, "xyz"), "rpy": _three(origin, "rpy"),
     }
-    if joint.type == "fixed":
+    if edge.type == "fixed":
         return table
-    table["axis"] = [float(a) for a in joint.axis]
+    table["axis"] = _three(_child(joint, "axis"), "xyz", "1 0 0")
     if limits := _limits(joint, warnings):
         table["limits"] = limits
-    if joint.mimic is not None:
-        given = {"ratio": joint.mimic.multiplier, "offset": joint.mimic.offset}
-        table["mimic"] = {"joint": joint.mimic.joint, **{k: float(v) for k, v in given.items() if v is not None}}
-    if joint.dynamics is not None:
-        given = {"viscous": joint.dynamics.damping, "coulomb": joint.dynamics.friction}
+    if (mimic := joint.find("mimic")) is not None:
+        table["mimic"] = {"joint": mimic.get("joint"), "ratio": float(mimic.get("multiplier", 1.0)),
+                          "offset": float(mimic.get("offset", 0.0))}
+    if (dynamics := joint.find("dynamics")) is not None:
+        given = {"viscous": dynamics.get("damping"), "coulomb": dynamics.get("friction")}
         table["friction"] = {key: float(value) for key, value in given.items() if value is not None}
     return table
 
 
-def _limits(joint: Any, warnings: list[str]) -> dict[str, float]:
+def _limits(joint: ET.Element, warnings: list[str]) -> dict[str, float]:
     """The limits that say something: an empty range, a velocity or effort of zero, 1e16 mean 'not given' in
     practice."""
-    if joint.limit is None:
+    if (limit := joint.find("limit")) is None:
         return {}
-    limits = {key: getattr(joint.limit, key) for key in ("lower", "upper", "velocity", "effort")}
-    if joint.type == "continuous":
-        limits["lower"] = limits["upper"] = None
-    elif (limits["lower"] or 0.0) == (limits["upper"] or 0.0):
-        warnings.append(f"joint.{joint.name}: its range is empty and taken as no limits")
-        limits["lower"] = limits["upper"] = None
+    limits = {key: float(limit.get(key, "nan")) for key in ("lower", "upper", "velocity", "effort")}
+    lower, upper, velocity, effort = (None if math.isnan(value) else value for value in limits.values())
+    if joint.get("type") == "continuous":
+        lower = upper = None
+    elif (lower or 0.0) == (upper or 0.0):
+        warnings.append(f"joint.{joint.get('name')}: its range is empty and taken as no limits")
+        lower = upper = None
     else:  # one that is absent is zero
-        limits |= {"lower": limits["lower"] or 0.0, "upper": limits["upper"] or 0.0}
-    if limits["velocity"] == 0.0 or limits["effort"] == 0.0:
-        limits |= {key: limits[key] or None for key in ("velocity", "effort")}
-    return {key: float(value) for key, value in limits.items() if value is not None and abs(value) < NO_LIMIT}
-
-
-def roll_pitch_yaw(R: NDArray[np.float64]) -> list[float]:
-    """URDF's angles of a rotation matrix (3, 3); also where pitch is a right angle, as it often is."""
-    yaw = math.atan2(R[1, 0], R[0, 0])
-    c, s = math.cos(yaw), math.sin(yaw)  # roll and pitch of what is left once yaw is undone
-    pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
-    roll = math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
-    return [roll, pitch, yaw]
+        lower, upper = lower or 0.0, upper or 0.0
+    said = {"lower": lower, "upper": upper, "velocity": velocity or None, "effort": effort or None}
+    return {key: value for key, value in said.items() if value is not None and abs(value) < NO_LIMIT}
 
 
 def toml_key(name: str) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.elementary import sin_cos
 from femtorque.codegen.common.memo import remembered
-from femtorque.codegen.common.vectors import product
+from femtorque.codegen.common.vectors import product, rotation_rpy
 from femtorque.codegen.mechanism.description import BASE, Joint, Matrix, Mechanism, Vector
 from femtorque.codegen.model.torsion import with_torsion
 
@@ -81,16 +81,6 @@ class Model:
             raise LookupError(f"{self.mechanism.name}: no scheme was chosen for this model "
                               f"(femtorque.codegen.step.scheme.model_of)")
         return self.chosen_scheme
-
-
-def rotation_rpy(rpy: Vector) -> Matrix:
-    """Rotation matrix of URDF's roll, pitch, yaw (fixed axes x, y, z)."""
-    (sr, cr), (sp, cp), (sy, cy) = map(sin_cos, rpy)
-    return np.array([
-        [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-        [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-        [-sp, cp * sr, cp * cr],
-    ])
 
 
 def rotation_axis(axis: ArrayLike, angle: ArrayLike) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from femtorque.codegen.board import fieldbus
 from femtorque.codegen.board import reader as boards
@@ -333,12 +334,17 @@ def _beam_modes(model: Model) -> list[BeamMode]:
     joints = tree.mechanism.moving
     M, K, C = flexible_mass_matrix(model, np.array([joint.start for joint in joints]))
     bends = np.ix_(*2 * [[*(k for k, joint in enumerate(joints) if joint.elastic), *range(len(joints), len(K))]])
-    from scipy.linalg import eigh  # noqa: PLC0415 (0.25 s, and few bend)
-
-    squares, shapes = eigh(K[bends], M[bends])
+    squares, shapes = _vibrations(K[bends], M[bends])
     omega = np.sqrt(squares)
     damped = np.einsum("ik,ij,jk->k", shapes, C[bends], shapes) / (2.0 * omega)
     return [BeamMode(float(w) / (2.0 * math.pi), float(d)) for w, d in list(zip(omega, damped, strict=True))[:SHOWN]]
+
+
+def _vibrations(K: NDArray[np.float64], M: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """omega^2 (N,), ascending, and shapes X (N, N) with K X = M X omega^2 and X' M X = 1."""
+    L = np.linalg.cholesky(M)
+    squares, turned = np.linalg.eigh(np.linalg.solve(L, np.linalg.solve(L, K).T))
+    return squares, np.linalg.solve(L.T, turned)
 
 
 def _whirling(model: Model, warnings: list[str]) -> None:
@@ -348,9 +354,7 @@ def _whirling(model: Model, warnings: list[str]) -> None:
     q = np.array([joint.start for joint in joints])
     M, K, _ = flexible_mass_matrix(model, q)
     n = len(joints)
-    from scipy.linalg import eigvalsh  # noqa: PLC0415 (0.25 s, and few bend)
-
-    lowest = float(np.sqrt(eigvalsh(K[n:, n:], M[n:, n:])[0])) if len(K) > n else np.inf
+    lowest = float(np.sqrt(_vibrations(K[n:, n:], M[n:, n:])[0][0])) if len(K) > n else np.inf
     for i in tree.beams:
         velocity, at = 0.0, tree.pieces[i].parent
         while at != GROUND:

@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import matplotlib
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from femtorque.codegen.common.colours import joints as joint_colours
 from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.extras import need
 from femtorque.codegen.common.output import drawn_by, replacing
 from femtorque.codegen.verify.torque import Torque
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
 
 
 def check_format(path: Path, key: str = "figure") -> None:
-    """Raise BadInput for a suffix that is none of a picture."""
+    """Raise BadInput for a suffix that is none of a picture, Refused where nothing can draw one."""
     if path.suffix.lower() not in FORMATS:
         raise BadInput(path, key, None, f"must end in one of {', '.join(FORMATS)}")
+    need("matplotlib")
+
+
+def blank(width: float, height: float) -> Figure:
+    """A figure without axes, of so many inches."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
+
+    return Figure(figsize=(width, height), layout="constrained")
 
 
 def torque_curves(path: Path, result: Torque, title: str, computed: str) -> None:
     """Three panels, one curve per joint: Newton-Euler, what was `computed`, difference. N m or N over s.
     Raises BadInput for a suffix that is none of a picture."""
+    import matplotlib  # noqa: PLC0415 (an extra)
+
     check_format(path)
     with matplotlib.rc_context({"font.size": 9}):
-        figure = Figure(figsize=(13.0, 4.2), layout="constrained")
+        figure = blank(13.0, 4.2)
         left, middle, right = figure.subplots(1, 3)
         middle.sharey(left)
         colours = joint_colours(len(result.joints))

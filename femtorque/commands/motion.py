@@ -280,7 +280,7 @@ def _shown(session: Any, web: int | None, udp: str | None, arm: dict[str, Any] |
 def plot(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN.mcap...", help="log of a run; of several, to compare them",
                                                show_default=False)],
-    out: Annotated[list[Path] | None, typer.Option("--output", "-o", metavar="FILE", show_default="RUN.html, RUN.png",
+    out: Annotated[list[Path] | None, typer.Option("--output", "-o", metavar="FILE", show_default="RUN.html",
                                                    help="report .html; figure .png, .svg, .pdf; table .csv, .parquet; "
                                                    "may be given again")] = None,
     force: Force = False,
@@ -298,7 +298,7 @@ def plot(
     if len(runs) > 1:
         return _compare(runs, out, force)
     run, = runs
-    what, files = log.read(run), out or [run.with_suffix(".html"), run.with_suffix(".png")]
+    what, files = log.read(run), out or [run.with_suffix(".html")]
     writers = {".html": report.write, ".csv": export.write, ".parquet": export.write} | dict.fromkeys(FORMATS,
                                                                                                       plot.draw)
     for file in files:

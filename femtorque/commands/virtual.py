@@ -76,8 +76,11 @@ def hil(
     from rich.console import Group
     from rich.text import Text
 
+    from femtorque.codegen.common.extras import need
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.codegen.motion.trajectory import Trajectory
+
+    need("unicorn")
     from femtorque.hil.plant.choose import plant_of
     from femtorque.hil.play import run as virtual
     from femtorque.host.record.log import claim_log

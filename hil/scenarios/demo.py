@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from rich.console import Group
 from rich.table import Table
@@ -27,9 +25,13 @@ from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.description import Gains, Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.verify.figures import blank, check_format
 from femtorque.hil.play.run import BUILD, Result, run, wrapped
 from femtorque.host.record import log as logs
 from femtorque.host.show import compare, report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 EXAMPLE, TRAJECTORY = MECHANISMS / "three_link.toml", MECHANISMS / "three_link.csv"
 PAGE, ARM, FIGURE = "demo.html", "demo-arm.html", "demo.png"
@@ -137,6 +139,8 @@ def demonstrate(folder: Path, *, sweep: bool = False, page: bool = False, force:
             logs.claim_log(path, force)
         else:
             output.claim(path, kinds[path.suffix], force)
+    if sweep:
+        check_format(folder / FIGURE)
     wanted = cases(sweep)
     logged = [folder / LOGS[case.feedforward] if page and case in cases(False) else None for case in wanted]
     outcomes: list[DemoRun] = []
@@ -216,7 +220,7 @@ def summary(outcomes: list[DemoRun]) -> list[str]:
 def draw(outcomes: list[DemoRun], path: Path) -> None:
     """Left and middle: the first joint at each rate, target, PD, feed-forward + PD, and below their errors; right: rms
     error and ratio against gain."""
-    figure = Figure(figsize=(14.0, 7.5), layout="constrained")
+    figure = blank(14.0, 7.5)
     grid = figure.subplots(2, 3)
     for column, (file, label) in enumerate(RATES.items()):
         pd, ff = next(p for p in pairs(outcomes) if p[0].case.file == file and p[0].case.factor == 1.0)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from femtorque.codegen.common import colours
@@ -23,6 +22,7 @@ from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
 from femtorque.codegen.toolchain import platformio
+from femtorque.codegen.verify.figures import blank
 from femtorque.codegen.verify.torque import torque
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.drives.motor import Command
@@ -163,13 +163,16 @@ def compare() -> Compared:
 
 # ---- the picture
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 COLOURS = {PD: colours.FEEDBACK, HOST: colours.REST, OURS: colours.FEED_FORWARD}
 JOINT = 1  # that carries most
 
 
 def draw(compared: Compared, path: Path) -> None:
     """Error of the joint that carries most, rms and sag of all joints, and what a host's stall does."""
-    figure = Figure(figsize=(13.0, 7.6), layout="constrained")
+    figure = blank(13.0, 7.6)
     (error, rms), (stall, sag) = figure.subplots(2, 2, width_ratios=(1.4, 1.0))
     joints = [joint.name for joint in compared.mechanism.streamed]
     for name in WAYS:

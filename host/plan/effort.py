@@ -13,6 +13,8 @@ from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.verify.torque import motor_torque
 from femtorque.host.plan.space import Space, stretches
 
+RESERVE = 0.1  # of the effort is left to the feedback
+
 Array = NDArray[np.float64]
 
 SAMPLES = 4  # a knot period

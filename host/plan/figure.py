@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from femtorque.codegen.common import colours
 from femtorque.codegen.common.output import drawn_by, replacing
 from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.codegen.verify.figures import check_format
+from femtorque.codegen.verify.figures import blank, check_format
 from femtorque.host.plan import effort
 from femtorque.host.plan.plan import BEGINNING, Plan
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:
@@ -25,7 +27,7 @@ def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:
     tau = effort.wanted(mechanism, t, motion)
     there = effort.available(mechanism, qd, tau)
     fastest = np.array([joint.limits.velocity for joint in mechanism.streamed])
-    figure = Figure(figsize=(13.0 if plan.tip is not None else 9.0, 8.0), layout="constrained")
+    figure = blank(13.0 if plan.tip is not None else 9.0, 8.0)
     figure.suptitle(f"{mechanism.name}: {motion.duration:.3f} s" + (f", {len(plan.arrivals)} "
                     f"waypoint{'s' * (len(plan.arrivals) != 1)}" if plan.arrivals else ", as recorded"))
     left, right = figure.subfigures(1, 2, squeeze=False,

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from femtorque.codegen.common import colours
@@ -16,7 +15,7 @@ from femtorque.codegen.common.output import drawn_by, replacing
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.motion import Timed
 from femtorque.codegen.motion.trajectory import Trajectory, check_limits
-from femtorque.codegen.verify.figures import check_format
+from femtorque.codegen.verify.figures import blank, check_format
 from femtorque.host.plan import boundary_value, plan, tip_file, waypoints
 from femtorque.host.plan.boundary_value import Ends
 from femtorque.host.plan.tip import Tip
@@ -156,7 +155,7 @@ def draw(path: Path, mechanism: Mechanism, found: FlexiblePlan) -> None:
     """Positions, torques, and what bending adds. Raises BadInput for a suffix that is none of a picture."""
     check_format(path)
     motion = found.motion
-    figure = Figure(figsize=(9.0, 8.0), layout="constrained")
+    figure = blank(9.0, 8.0)
     figure.suptitle(f"{mechanism.name}: the tip moves from {motion.path_start:.3f} s on")
     position, torque, bent = figure.subplots(3, 1, sharex=True)
     for j, name in enumerate(found.trajectory.joints):

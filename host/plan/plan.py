@@ -39,7 +39,6 @@ Curve = Callable[[Array], tuple[Array, Array, Array]]  # s (N,) to q, dq/ds, d2q
 RISE = 0.25  # s to full rate where the file limits no acceleration
 BUILD_UP = 0.1  # s to full acceleration where it limits no jerk
 SAME = 1e-7  # rad or m: nearer than this is the same pose
-RESERVE = 0.1  # of the effort is left to the feedback
 LINE_SAMPLES, LINE_MOST, LINE_ERROR = 33, 1025, 1e-5  # of a straight line: points solved for, at most; m off it
 LINE_STEP = 0.5  # rad or m: a joint that goes farther between two points of a line has jumped
 SLOWEST = 1e3  # times slower than the limits of rate and acceleration alone: given up
@@ -98,7 +97,7 @@ class _Section:
 
 
 def plan(mechanism: Mechanism, waypoints: Waypoints, *, begin: ArrayLike | None = None, back: bool = False,
-         speed: float = 1.0, reserve: float = RESERVE) -> Plan:
+         speed: float = 1.0, reserve: float = effort.RESERVE) -> Plan:
     """The motion through the waypoints, from rest at `begin` (streamed joints (J,), by default the start pose) to rest.
 
     back: return to the beginning at the end. speed: of the limits of rate, for the whole motion. reserve: share of

@@ -14,12 +14,12 @@ from typing import Any, BinaryIO
 import numpy as np
 from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 
 from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common.vectors import rotation_rpy
 from femtorque.codegen.mechanism.description import BASE, Joint, Link, Mechanism
-from femtorque.codegen.mechanism.urdf import MOMENTS, links_here, roll_pitch_yaw
-from femtorque.codegen.model.bodies import Model, rotation_axis, rotation_rpy
+from femtorque.codegen.mechanism.urdf import MOMENTS, links_here
+from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.loop_assembly import assemble
 from femtorque.codegen.model.modes import in_mode
 from femtorque.host.record.definitions import definition
@@ -83,13 +83,22 @@ def _actuated(mechanism: Mechanism, alone: Mechanism) -> list[Joint]:
 
 def _placed(joint: Joint, q: Array) -> tuple[Array, Array]:
     """Quaternions (T, 4), x y z w, and translations (T, 3) of the child's frame in the parent's."""
-    R0 = rotation_rpy(joint.rpy)
-    if joint.type == "prismatic":
-        R, p = np.broadcast_to(R0, (len(q), 3, 3)), joint.xyz + np.outer(q, R0 @ joint.axis)
-    else:
-        turn = np.zeros_like(q) if joint.type == "fixed" else q
-        R, p = R0 @ rotation_axis(joint.axis, turn), np.broadcast_to(joint.xyz, (len(q), 3))
-    return Rotation.from_matrix(R).as_quat(), p
+    still, slides = np.zeros_like(q), joint.type == "prismatic"
+    turn = still if slides or joint.type == "fixed" else q
+    along = np.outer(q if slides else still, rotation_rpy(joint.rpy) @ joint.axis)
+    turns = [_about(axis, np.full_like(q, angle)) for axis, angle in zip(np.eye(3), joint.rpy, strict=True)]
+    return _after(_after(_after(turns[2], turns[1]), turns[0]), _about(joint.axis, turn)), joint.xyz + along
+
+
+def _about(axis: Array, angle: Array) -> Array:
+    """Quaternions (T, 4) of turns (T,) rad about a unit axis."""
+    return np.column_stack([np.outer(np.sin(0.5 * angle), axis), np.cos(0.5 * angle)])
+
+
+def _after(a: Array, b: Array) -> Array:
+    """Quaternions (T, 4) of turns a, of what b has turned."""
+    (u, c), (v, d) = (a[:, :3], a[:, 3:]), (b[:, :3], b[:, 3:])
+    return np.column_stack([c * v + d * u + np.cross(u, v), c * d - np.sum(u * v, axis=1, keepdims=True)])
 
 
 def _message(joints: Sequence[Joint], places: Sequence[tuple[Array, Array]], k: int, stamp: int,
@@ -135,8 +144,8 @@ def _link(mechanism: Mechanism, link: Link) -> ET.Element:
         ET.SubElement(inertial, "inertia", {name: _text([x]) for name, x in zip(MOMENTS, values, strict=True)})
     for end in _ends(mechanism, link):
         visual, length = ET.SubElement(element, "visual"), float(np.linalg.norm(end))
-        turn, _ = Rotation.align_vectors([end / length], [[0.0, 0.0, 1.0]])
-        ET.SubElement(visual, "origin", xyz=_text(0.5 * end), rpy=_text(roll_pitch_yaw(turn.as_matrix())))
+        turn = [0.0, np.arctan2(np.hypot(end[0], end[1]), end[2]), np.arctan2(end[1], end[0])]
+        ET.SubElement(visual, "origin", xyz=_text(0.5 * end), rpy=_text(turn))
         ET.SubElement(ET.SubElement(visual, "geometry"), "cylinder", radius=_text([min(THICK, 0.2 * length)]),
                       length=_text([length]))
     return element

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from femtorque.codegen.common.vectors import rotation_rpy
 from femtorque.codegen.mechanism.description import BASE, Anchor, Joint, Link, Mechanism, Payload
-from femtorque.codegen.model.bodies import rotation_rpy
 from femtorque.codegen.model.torsion import END
 from femtorque.host.scene.meshes import Solid, visuals
 from femtorque.host.scene.surroundings import Thing

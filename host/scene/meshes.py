@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import check_size
+from femtorque.codegen.common.vectors import rotation_rpy
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.urdf import links_here
-from femtorque.codegen.model.bodies import rotation_rpy
 
 FACES = 1500  # a link's mesh is thinned to about so many
 MOST = 30_000  # of all of them

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from femtorque.codegen.common import colours
 from femtorque.codegen.common.output import claim, drawn_by, picture, replacing
-from femtorque.codegen.verify.figures import check_format
+from femtorque.codegen.verify.figures import blank, check_format
 from femtorque.host.record.log import Run
 from femtorque.host.show.findings import Findings
 from femtorque.host.show.readable import readable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
 
@@ -29,7 +30,7 @@ def draw(run: Run, path: Path, force: bool = False) -> None:
     claim(path, picture("plot"), force)
     t = run.t - run.t[0]
     n = len(run.joints)
-    figure = Figure(figsize=(max(4.2 * n, 9.0), 11.0), layout="constrained")
+    figure = blank(max(4.2 * n, 9.0), 11.0)
     head = [run.mechanism, f"{run.rate_hz} Hz", f"configuration {run.digest[:8]}"]
     figure.suptitle(", ".join([*head, *origin(run)]), fontsize="medium")
     tall, low = figure.subfigures(2, 1, squeeze=False, height_ratios=[3.0, 1.1])[:, 0]

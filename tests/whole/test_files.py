@@ -143,7 +143,7 @@ def test_the_figure_of_one_command_is_not_replaced_by_another(here, desk, logged
     assert here("plan", MECHANISM, desk / "way.csv", "-o", desk / "m.csv", "--figure", drawn).returncode == 0
     kept = drawn.read_bytes()
     for more in ((), ("--force",)):
-        refused = here("plot", logged, *more)
+        refused = here("plot", logged, "-o", logged.with_suffix(".html"), "-o", drawn, *more)
         assert (refused.returncode == 2
                 and "old.png: file: is there already and is not a figure of `femtorque plot`" in refused.stderr)
     assert drawn.read_bytes() == kept and not logged.with_suffix(".html").exists()

@@ -215,7 +215,7 @@ def test_help_of_every_verb_imports_no_more_than_the_command_line():
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert shown.returncode == 0, shown.stderr
     imported = set(shown.stdout.split())
-    assert not imported & {*HEAVY, "rich", "jinja2", "cffi", "yourdfpy", "ruckig"}
+    assert not imported & {*HEAVY, "rich", "jinja2", "cffi", "ruckig"}
     ours = {name for name in imported if name.startswith(("femtorque.codegen.", "femtorque.host.", "femtorque.hil."))}
     assert {".".join(name.split(".")[:3]) for name in ours} <= {"femtorque.codegen.common"}
 

@@ -87,7 +87,7 @@ def test_a_motion_is_streamed_logged_and_plotted(here, fake, short, tmp_path, me
     sent = knots(Trajectory.load(short, mechanism), mechanism)
     np.testing.assert_array_equal([m.position for m in fake.received], sent.position)
 
-    drawn = here("plot", run, "--json")
+    drawn = here("plot", run, "-o", run.with_suffix(".png"), "--json")
     assert drawn.returncode == 0, drawn.stderr
     assert Path(json.loads(drawn.stdout)["figure"]).stat().st_size > 10_000
     assert logs.read(run).notes["identity"]["name"] == "three-link"

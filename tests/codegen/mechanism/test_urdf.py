@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.mechanism.urdf import read, roll_pitch_yaw
-from femtorque.codegen.model.bodies import rotation_rpy
+from femtorque.codegen.mechanism.urdf import read
 from femtorque.codegen.model.mass_matrix import mass_matrix
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.verify.check import examine
@@ -194,14 +193,6 @@ def test_every_robot_of_the_package_loads_or_is_refused_with_a_true_reason(tmp_p
     assert refused.keys() == TRULY_REFUSED.keys()
     for name, reason in TRULY_REFUSED.items():
         assert reason in refused[name]
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.tuples(st.floats(-3.1, 3.1), st.sampled_from([-np.pi / 2, np.pi / 2, 1.5707963, -1.57, 1.0, 0.0, -0.3]),
-                 st.floats(-3.1, 3.1)))
-def test_angles_of_a_rotation_give_it_back(rpy: tuple[float, float, float]) -> None:
-    R = rotation_rpy(np.array(rpy))
-    np.testing.assert_allclose(rotation_rpy(np.array(roll_pitch_yaw(R))), R, rtol=0.0, atol=4e-15)
 
 
 def test_a_urdf_alone_is_a_mechanism_without_motors(tmp_path: Path) -> None:
