@@ -34,6 +34,10 @@ def _unchecked_where_unused(params: list[Any]) -> list[Any]:
     """Newer versions of typer have values checked by pydantic, whose import takes longer than all of --help or of
     completion: so flags that are not given are false, not unknown, and completion leaves values as they are typed."""
     for param in params:
+        if param.param_type_name == "argument":  # named as in the text, without the names of Python's types
+            param.display_type_rich = lambda ctx: ""
+            param._usage_display_name = partial(_in_usage, param)
+        param._get_number_range_help_str = partial(_range, param)
         if getattr(param, "is_flag", False) and param.default is None:
             param.default = False
         if "process_value" not in vars(param):
@@ -41,11 +45,30 @@ def _unchecked_where_unused(params: list[Any]) -> list[Any]:
     return params
 
 
+def _in_usage(param: Any) -> str:
+    name = str(param.metavar or param.name.upper()) + (" ..." if param.nargs != 1 else "")
+    return name if param.required else f"[{name}]"
+
+
+def _range(param: Any) -> str | None:
+    low, high = getattr(param, "min", None), getattr(param, "max", None)
+    if low is None and high is None:
+        return None
+    return f"at least {low:g}" if high is None else f"at most {high:g}" if low is None else f"{low:g} to {high:g}"
+
+
 def _process(checked: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
     return value if ctx.resilient_parsing else checked(ctx, value)
 
 
 class Verbs(TyperGroup):
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Verbs by what one does with them, in the order in which one comes to them."""
+        for title, names in GROUPS.items():
+            rows = [(name, self.commands[name].get_short_help_str(formatter.width)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
     def get_params(self, ctx: Any) -> list[Any]:
         return _unchecked_where_unused(super().get_params(ctx))
 
@@ -86,13 +109,23 @@ VERBS: dict[str, Callable[..., Answer]] = {
     "identify": board.identify,
 }
 
+GROUPS = {
+    "See it": ("demo",),
+    "Describe an arm": ("init", "motors", "check", "elements"),
+    "Plan its motions": ("plan", "torque"),
+    "Make and try its firmware": ("build", "verify", "generate", "hil"),
+    "Run a board": ("flash", "ports", "monitor", "stream", "plot"),
+    "Bring an arm up": ("bringup", "home", "float", "jog", "identify"),
+    "Read on": ("reproduce",),
+}
+
 # at the end of every --help
 EXAMPLES = {
     "demo": ["demo", "demo --page"],
     "init": ["init my_arm", "init my_robot --from robot.urdf --board f405rg-6",
              "init my_leg --from robot.urdf --chain trunk:foot --lock ankle=0.2 --board f405rg-4"],
     "motors": ["motors"],
-    "check": ["check my_arm.toml", "check my_arm.toml --json"],
+    "check": ["check my_arm.toml", "check my_arm.toml motion.csv --page check.html", "check my_arm.toml --write half"],
     "elements": ["elements my_arm.toml", "elements my_arm.toml forearm --page elements.html"],
     "torque": ["torque my_arm.toml motion.csv -o torque.csv --figure torque.png",
                "torque my_arm.toml motion.csv -o torque.csv --backend chip"],

@@ -23,6 +23,8 @@ from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import BAUD, Link
 from femtorque.host.link.ports import find, is_auto
 from femtorque.host.link.session import Session
+from femtorque.host.plan import plan
+from femtorque.host.plan.plan import SAME
 from femtorque.host.record.log import Log
 from femtorque.host.stream import preflight
 from femtorque.host.stream.preflight import Preflight
@@ -225,9 +227,7 @@ class Board:
         here = from_wire(session.status.target, mechanism.streamed) if session.in_state("HOLD") else session.positions()
         turning = np.array([joint.type == "continuous" for joint in mechanism.streamed])
         here = np.where(turning, here + 2 * np.pi * np.round((motion.positions[0] - here) / (2 * np.pi)), here)
-        from femtorque.host.plan import plan  # noqa: PLC0415 (an extra, and only here)
-
-        if np.max(np.abs(here - motion.positions[0])) <= plan.SAME:
+        if np.max(np.abs(here - motion.positions[0])) <= SAME:
             return []
         return [plan.straight(mechanism, here, motion.positions[0], APPROACH)]
 

@@ -71,7 +71,8 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _joint_table(mechanism: Mechanism) -> Table:
-    table = _table("joints", "joint", "type", "parent > child", "range", "velocity", "effort")
+    x, f = _units(mechanism)
+    table = _table("joints", "joint", "type", "parent > child", f"range, {x}", f"velocity, {x}/s", f"effort, {f}")
     still = _left_out(mechanism)
     for j in (j for j in mechanism.joints if j.child not in still):
         kind = f"locked at {mechanism.lock[j.name]:g}" if j.name in mechanism.lock else j.type
@@ -87,6 +88,13 @@ def _joint_table(mechanism: Mechanism) -> Table:
     return table
 
 
+def _units(mechanism: Mechanism) -> tuple[str, str]:
+    """Of positions and torques, in the head of a column."""
+    slides = {joint.type == "prismatic" for joint in mechanism.joints if joint.type != "fixed"}
+    return {frozenset({True}): ("m", "N"), frozenset({False, True}): ("rad (m)", "N m (N)")}.get(
+        frozenset(slides), ("rad", "N m"))
+
+
 def _followed(mimic: Mimic) -> str:
     offset = f" {'-' if mimic.offset < 0.0 else '+'} {abs(mimic.offset):g}" if mimic.offset else ""
     return f"{mimic.ratio:g} {mimic.joint}{offset}"
@@ -94,7 +102,8 @@ def _followed(mimic: Mimic) -> str:
 
 def _drive_table(report: Report) -> Table:
     gains = () if report.rule else ("ku", "kv")  # the gains have a table of their own then
-    table = _table("drives", "joint", "motor", "encoder", "viscous", "coulomb", *gains)
+    x, f = _units(report.mechanism)
+    table = _table("drives", "joint", "motor", "encoder", f"viscous, {f} s/{x}", f"coulomb, {f}", *gains)
     for j in report.mechanism.moving:
         motor = _on_bus(j.drive) if j.drive else "-" if j.motor is None else (
             f"ch {j.motor.channel}, gear {j.motor.gear:g}, {j.motor.R:g} ohm, {j.motor.K:g} N m/A")
@@ -135,7 +144,8 @@ def motor_table(motors: Sequence[Sold]) -> Table:
 
 
 def _link_table(mechanism: Mechanism) -> Table:
-    table = _table("links", "link", "mass", "centre of gravity", "ixx, iyy, izz", "ixy, ixz, iyz")
+    table = _table("links", "link", "mass, kg", "centre of gravity, m", "ixx, iyy, izz, kg m^2",
+                   "ixy, ixz, iyz, kg m^2")
     still = _left_out(mechanism)
     bodies = [(x.name, x.mass, x.com, x.inertia) for x in mechanism.links if x.name not in still]
     bodies += [(f"{p.name} (on {p.link})", p.mass, p.com, p.inertia) for p in mechanism.payloads
@@ -195,7 +205,8 @@ def _beam_table(report: Report) -> Table:
 
 
 def _gain_table(report: Report) -> Table:
-    table = _table("gains", "joint", "ku", "kv", "stiffest ku", "stiffest kv")
+    x, f = _units(report.mechanism)
+    table = _table("gains", "joint", f"ku, {f}/{x}", f"kv, {f} s/{x}", "stiffest ku", "stiffest kv")
     for j in report.mechanism.streamed:
         fit = report.rule[j.name]
         table.add_row(j.name, f"{j.gains.ku:g}", f"{j.gains.kv:g}", f"{fit.ku:g}", f"{fit.kv:g}")

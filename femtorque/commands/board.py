@@ -26,7 +26,8 @@ def flash(
                                              help="where the board's link is; for uart also the boot loader")] = None,
     loader: Annotated[str | None, typer.Option(metavar="PORT", show_default=False,
                                                help="the boot loader's port, where it is another one")] = None,
-    baud: Annotated[int, typer.Option(help="of the boot loader in ROM", min=1200, max=115_200)] = 115_200,
+    baud: Annotated[int, typer.Option(metavar="RATE", help="of the boot loader in ROM", min=1200, max=115_200)
+                    ] = 115_200,
     feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
     bor: Annotated[bool, typer.Option("--bor",
                                       help="also write brown-out reset level 3 into the chip's option bytes (ST-LINK "
@@ -53,7 +54,7 @@ def flash(
 
 
 def ports(
-    also: Annotated[list[str] | None, typer.Argument(metavar="[PORT]...", show_default=False,
+    also: Annotated[list[str] | None, typer.Argument(metavar="PORT", show_default=False,
                                                      help="ask these too: other devices, socket://host:port")] = None,
     json: Json = False,
 ) -> Answer:
@@ -165,7 +166,8 @@ def float_(
     port: Port,
     friction: Annotated[int, typer.Option(metavar="PERCENT", min=0, max=80,
                                           help="share of the Coulomb friction to carry too, 0 to 80")] = 0,
-    seconds: Annotated[float, typer.Option(min=0.0, show_default="until Ctrl-C", help="for so long")] = math.inf,
+    seconds: Annotated[float, typer.Option(metavar="S", min=0.0, show_default="until Ctrl-C", help="for so long")
+                       ] = math.inf,
     home: Home = False,
     rezero: Rezero = False,
     log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
@@ -201,9 +203,10 @@ def jog(
     joint: Annotated[str, typer.Argument(metavar="JOINT", help="its name", show_default=False,
                                           autocompletion=completion.joints)],
     port: Port,
-    rate: Annotated[float, typer.Option(help="rad/s or m/s, with a sign; at most [safety] jog_speed of the limit",
+    rate: Annotated[float, typer.Option(metavar="V", help="rad/s or m/s, with a sign; at most [safety] jog_speed of "
+                                        "the limit",
                                         show_default="half of the most")] = math.nan,
-    seconds: Annotated[float, typer.Option(min=0.0, help="for so long, or until Ctrl-C")] = 1.0,
+    seconds: Annotated[float, typer.Option(metavar="S", min=0.0, help="for so long, or until Ctrl-C")] = 1.0,
     home: Home = False,
     rezero: Rezero = False,
     json: Json = False,
@@ -238,7 +241,7 @@ def jog(
 def identify(
     mech: Mech,
     port: Port,
-    joint: Annotated[list[str] | None, typer.Option("--joint", "-j", show_default="every driven one",
+    joint: Annotated[list[str] | None, typer.Option("--joint", "-j", metavar="JOINT", show_default="every driven one",
                                                     autocompletion=completion.joints,
                                                     help="may be given more than once")] = None,
     home: Home = False,

@@ -64,10 +64,13 @@ def motors(json: Json = False) -> Answer:
 
 def check(
     mech: Mech,
-    trajs: Annotated[list[Path] | None, typer.Argument(metavar="[TRAJ]...", show_default=False,
+    trajs: Annotated[list[Path] | None, typer.Argument(metavar="TRAJ", show_default=False,
                                                        help="motions to be looked at too")] = None,
     shown: Annotated[Path | None, typer.Option("--page", metavar="OUT.html", show_default=False,
                                                help="draw it in three dimensions, with the first motion")] = None,
+    gains: Annotated[Literal["stiff", "half", "quarter"] | None, typer.Option(
+        "--write", show_default=False, help="put the stiffest gains of the table into MECH, or half or a quarter of "
+        "them; all else of it stays")] = None,
     force: Force = False,
     json: Json = False,
 ) -> Answer:
@@ -75,6 +78,7 @@ def check(
 
     Also of motions given with it that come near singular poses.
     """
+    from femtorque.codegen.mechanism.edit import set_gains
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.codegen.motion.trajectory import Trajectory
     from femtorque.codegen.verify.check import examine
@@ -88,6 +92,13 @@ def check(
     mechanism = load_mechanism(mech)
     motions = [Trajectory.load(t, mechanism) for t in trajs or ()]
     report = examine(mechanism, motions)
+    if gains is not None:
+        if not report.rule:
+            raise BadInput(mech, "--write", gains, "there are no stiffest gains to write",
+                           "give joints motors or drives first")
+        set_gains(mech, report.rule, {"stiff": 1.0, "half": 0.5, "quarter": 0.25}[gains])
+        mechanism = load_mechanism(mech)
+        report = examine(mechanism, motions)
     from rich.console import Group
 
     most_hz = _most_hz(mechanism)
@@ -107,7 +118,7 @@ def check(
 
 def elements(
     mech: Mech,
-    link: Annotated[str | None, typer.Argument(metavar="[LINK]", show_default=False,
+    link: Annotated[str | None, typer.Argument(metavar="LINK", show_default=False,
                                                help="this link alone, with its matrices")] = None,
     shown: Annotated[Path | None, typer.Option("--page", metavar="OUT.html", show_default=False,
                                                help="draw matrices and patterns beside the arm")] = None,
@@ -366,7 +377,7 @@ def _cost(known: Known, mechanism: Mechanism, result: BuildResult, feedforward: 
 
 def verify(
     mech: Mech,
-    trajs: Annotated[list[Path] | None, typer.Argument(metavar="[TRAJ]...", show_default=False,
+    trajs: Annotated[list[Path] | None, typer.Argument(metavar="TRAJ", show_default=False,
                                                        help="motions of your own")] = None,
     report: Annotated[Path | None, typer.Option(metavar="R.html", show_default=False, help="page to write")] = None,
     motions: Annotated[int, typer.Option(metavar="N", min=1, help="random motions beside them")] = 3,

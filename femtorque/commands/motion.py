@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from femtorque.host.show.web import Again
     from femtorque.host.stream.stream import Interrupts
 
-RESERVE = 0.1  # of the effort
+RESERVE = 0.1  # of the effort: as femtorque.host.plan.effort has it
 
 
 def plan(
@@ -62,9 +62,11 @@ def plan(
     For an arm that ends in a flexible link: what its joints have to do for its tip to follow them, or to follow a path
     with times, a CSV file with the columns t, x, y and perhaps z, fx, fy, fz.
     """
+    from femtorque.codegen.common.extras import need
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.codegen.motion.trajectory import Trajectory
     from femtorque.codegen.verify.figures import check_format
+    need("ruckig")
     from femtorque.host.board import Board
     from femtorque.host.plan import figure as plan_figure
     from femtorque.host.plan import flexible_plan, repeat, tip_file
@@ -201,7 +203,7 @@ def _packing(board: Board, log: Path | None) -> Iterator[None]:
 
 def monitor(
     port: Port,
-    mech: Annotated[Path | None, typer.Argument(metavar="[MECH]", show_default=False,
+    mech: Annotated[Path | None, typer.Argument(metavar="MECH", show_default=False,
                                                 help="mechanism file, for the names and gains of the joints")] = None,
     web: Web = None,
     udp: Udp = None,
@@ -278,7 +280,7 @@ def _shown(session: Any, web: int | None, udp: str | None, arm: dict[str, Any] |
 
 
 def plot(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN.mcap...", help="log of a run; of several, to compare them",
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN.mcap", help="log of a run; of several, to compare them",
                                                show_default=False)],
     out: Annotated[list[Path] | None, typer.Option("--output", "-o", metavar="FILE", show_default="RUN.html",
                                                    help="report .html; figure .png, .svg, .pdf; table .csv, .parquet; "

@@ -212,7 +212,7 @@ def _page(mechanism: Mechanism, web: int, plant: Plant | None) -> Watch:
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", show_default="all", autocompletion=completion.figures,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", show_default="all", autocompletion=completion.figures,
                                                help="a figure, or a paper; a wrong name lists them")] = None,
     out: Annotated[Path,
                    typer.Option("--output", "-o", metavar="DIR", help="folder of the page")] = Path("build/reproduce"),

@@ -19,10 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import ruckig
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import make_interp_spline
-from scipy.spatial.transform import Slerp
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.mechanism.description import Joint, Limits, Mechanism
@@ -294,6 +291,8 @@ def _move(space: Space, here: Array, group: list[tuple[Waypoint, Array]], speed:
 
 def _leg(a: Array, b: Array, rate_a: Array, rate_b: Array, bounds: tuple[Array, Array, Array]) -> Any:
     """ruckig's motion of all joints from one state to another, without accelerations at the ends; None if none is."""
+    import ruckig  # noqa: PLC0415 (an extra)
+
     wanted = ruckig.InputParameter(len(a))
     wanted.current_position, wanted.target_position = a.tolist(), b.tolist()
     wanted.current_velocity, wanted.target_velocity = rate_a.tolist(), rate_b.tolist()
@@ -368,6 +367,8 @@ def _line(space: Space, tip: Tip, point: Waypoint, here: Array, speed: float) ->
 
 def _path(space: Space, tip: Tip, point: Waypoint, here: Array) -> tuple[Curve, Array]:
     """Coordinates along the line as a quintic spline over s = 0..1, its tip within LINE_ERROR of the line."""
+    from scipy.interpolate import make_interp_spline  # noqa: PLC0415 (an extra)
+
     assert point.goal is not None
     begin, count = tip.at(here), LINE_SAMPLES
     while True:
@@ -395,6 +396,8 @@ def _curve(*splines_and_s: Any) -> tuple[Array, Array, Array]:
 
 def _goals(begin: Goal, end: Goal, s: Array) -> list[Goal]:
     """Along the line: positions in proportion, orientations about one axis (slerp)."""
+    from scipy.spatial.transform import Slerp  # noqa: PLC0415 (an extra)
+
     xyz = begin.xyz + s[:, None] * (end.xyz - begin.xyz)
     if end.rotation is None:
         return [Goal(x) for x in xyz]

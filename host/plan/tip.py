@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import least_squares
-from scipy.spatial.transform import Rotation
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.mechanism.description import BASE, Mechanism
 from femtorque.codegen.model.bodies import GROUND, Model, placed_links
 from femtorque.codegen.model.kinematics import pose
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 Array = NDArray[np.float64]
 
@@ -62,6 +64,8 @@ class Tip:
 
     def at(self, q: ArrayLike) -> Goal:
         """Pose of the tip at joint positions q (J,)."""
+        from scipy.spatial.transform import Rotation  # noqa: PLC0415 (an extra)
+
         point, R = self.frame(q)
         return Goal(point, Rotation.from_matrix(R))
 
@@ -190,6 +194,8 @@ class Tip:
             return J[:3] if goal.rotation is None else np.vstack([J[:3], reach * J[3:]])
 
         inside = np.clip(begin[free], lower[free] + 1e-9, upper[free] - 1e-9)
+        from scipy.optimize import least_squares  # noqa: PLC0415 (an extra)
+
         found = least_squares(residual, inside, slope, bounds=(lower[free], upper[free]), xtol=1e-15, ftol=1e-15,
                               gtol=1e-15, max_nfev=200)
         q = full(found.x)

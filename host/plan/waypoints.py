@@ -27,7 +27,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
-from scipy.spatial.transform import Rotation
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import parse_toml, read_text
@@ -225,6 +224,8 @@ def _row(path: Path, number: int, cells: dict[str, str], joints: list[str]) -> d
 
 
 def _waypoint(path: Path, index: int, table: WaypointTable, mechanism: Mechanism) -> Waypoint:
+    from scipy.spatial.transform import Rotation  # noqa: PLC0415 (an extra)
+
     where = f"waypoint.{index + 1}"
     if (table.joints is None) == (table.xyz is None):
         raise BadInput(path, where, None, "must say either joints or xyz, and not both")

@@ -43,8 +43,8 @@ def test_a_mechanism_is_written_checked_built_and_turned_into_torques_without_an
                  "generate my_robot.toml -o c", f"torque {ARM} -o t.csv", "motors", "ports")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "instructions not counted: that takes pip install 'unicorn" in done.stdout
-    told = subprocess.run([sys.executable, "-c", WITHOUT + "\nfrom femtorque import Board, Mechanism, Trajectory, report"],
-                          cwd=tmp_path, capture_output=True, text=True)
+    names = f"{WITHOUT}\nfrom femtorque import Board, Mechanism, plan_motion, report"
+    told = subprocess.run([sys.executable, "-c", names], cwd=tmp_path, capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
     assert (tmp_path / "build" / "my_robot" / "firmware.bin").is_file() and (tmp_path / "t.csv").is_file()
 
