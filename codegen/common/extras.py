@@ -22,8 +22,8 @@ def installing(extra: str) -> str:
 
 
 def missing(module: str | None) -> str | None:
-    """What to install where a module of an extra is not there: its extra, or it alone where several extras bring it.
-    None for any other module."""
+    """The line about a module of an extra that is not there: it names the extra's packages, or that module's alone where
+    several extras bring it. None for any other module."""
     extras = [extra for extra, packages in EXTRAS.items() if module in packages]
     if module is None or not extras:
         return None

@@ -1,7 +1,7 @@
 """URDF: the links and joints of a mechanism, as the tables a mechanism file would hold.
 
-What must not be guessed is checked first: names, numbers, inertias, kinds of joint, one root. Visuals are left out. The
-root link is the ground.
+Everything that must not be guessed is checked first: names, numbers, inertias, kinds of joint, one root. Visuals are
+left out. The root link is the ground.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def _joint_table(mechanism: Mechanism) -> Table:
 
 
 def _units(mechanism: Mechanism) -> tuple[str, str]:
-    """Of positions and torques, in the head of a column."""
+    """Units of positions and torques, for the head of a column."""
     slides = {joint.type == "prismatic" for joint in mechanism.joints if joint.type != "fixed"}
     return {frozenset({True}): ("m", "N"), frozenset({False, True}): ("rad (m)", "N m (N)")}.get(
         frozenset(slides), ("rad", "N m"))
