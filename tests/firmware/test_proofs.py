@@ -9,7 +9,7 @@ from femtorque.codegen.common.errors import Refused
 from tests.firmware.app import replace
 from tests.firmware.proofs import interrupts, prover, reached, registers, results, sample
 from tests.firmware.proofs import prove as prover_of
-from tests.firmware.proofs.harness import every
+from tests.firmware.proofs.harness import Run, every
 from tests.firmware.proofs.prove import changed, digest, jobs, prove
 from tests.firmware.proofs.seeded import SEEDED
 
@@ -73,6 +73,17 @@ def test_that_theorems_whose_sources_have_changed_are_proved_before_others():
     chosen = sample.theorems(touched)
     assert [job in touched for job in chosen[:3]] == [True, True, False]
     assert len(chosen) == len({(theorem.name, mechanism) for theorem, mechanism in chosen})
+
+
+def test_that_a_theorem_that_may_take_long_is_not_chosen_before_it_is_known_how_long(monkeypatch):
+    monkeypatch.setattr(sample, "_costs", dict)
+    long = {theorem.name for theorem in every() if theorem.run.seconds > sample.THEOREMS_S and
+            theorem.run.seconds > Run.seconds}
+    assert "cobs_encode" in long
+    chosen = sample.theorems([(THEOREMS[name], mechanism) for name in long
+                              for mechanism in THEOREMS[name].run.mechanisms])
+    assert chosen and not long & {theorem.name for theorem, _ in chosen}
+    assert not long & {error.theorem for error in sample.seeded()}
 
 
 @pytest.mark.parametrize("old, new, outcome, said", [

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tests.firmware.proofs import results
-from tests.firmware.proofs.harness import Theorem, every
+from tests.firmware.proofs.harness import Run, Theorem, every
 from tests.firmware.proofs.seeded import SEEDED, Seeded
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -66,13 +66,16 @@ def theorems(changed: Iterable[tuple[Theorem, str]]) -> list[tuple[Theorem, str]
 
 def seeded() -> list[Seeded]:
     """The seeded errors that this tree is to have refuted."""
-    costs = _costs()
+    costs, of = _costs(), {theorem.name: theorem for theorem in every()}
     return within(SEEDED, lambda s: f"{s.theorem} {s.file} {s.old} {s.new}",
-                  lambda s: costs.get((s.theorem, s.mechanism), UNKNOWN_S), SEEDED_S, tree())
+                  lambda s: _cost((of[s.theorem], s.mechanism), costs), SEEDED_S, tree())
 
 
 def _cost(job: tuple[Theorem, str], costs: dict[tuple[str, str], float]) -> float:
-    return costs.get((job[0].name, job[1]), UNKNOWN_S)
+    """Seconds; of what the table does not have yet all that it may take, where that is more than others may."""
+    theorem, mechanism = job
+    unknown = UNKNOWN_S if theorem.run.seconds <= Run.seconds else theorem.run.seconds
+    return costs.get((theorem.name, mechanism), unknown)
 
 
 def _costs() -> dict[tuple[str, str], float]:
