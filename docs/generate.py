@@ -105,12 +105,12 @@ torque: what carries the arm must carry it for these few ticks, too.
 | CubeMars AK | no | no | yes | not known to stop: it goes on with the last command for ever |
 | mini-cheetah | no | no | no | lets go after `CAN_TIMEOUT`, 25 ms as it comes, but early firmware: see below |
 
-Ranges that are not told show in motion. The position of a RobStride's states is held against the one that a parameter
-has without a scale, at first and four times a second while the outputs are off: away from zero a wrong range shows. The
-velocities of all drives that cannot be asked for their range are summed up and held against their positions: a range
-that is off by a fifth shows as soon as the joint has gone half a radian, by hand too. What no one can know before it
-moves is the range of the torque of the last three families, and the range of position of the last two: turn the joint
-by hand by an angle that you know (`femtorque bringup` asks for it), and let it carry a weight that you know.
+Ranges that drives do not report show in motion. The position of a RobStride's states is held against the one that a
+parameter has without a scale, at first and four times a second while the outputs are off: away from zero a wrong range
+shows. The velocities of all drives that cannot be asked for their range are summed up and held against their positions:
+a range that is off by a fifth shows as soon as the joint has gone half a radian, by hand too. What no one can know
+before it moves is the range of the torque of the last three families, and the range of position of the last two: turn
+the joint by hand by an angle that you know (`femtorque bringup` asks for it), and let it carry a weight that you know.
 
 A Damiao answers under the identifier in its register 7, `MST_ID`, which is 0 as it comes. `reply` is what the file
 expects, `id` + 16 where it says nothing, as OpenArm's tools set it: give each drive its own `MST_ID` with the maker's
@@ -684,7 +684,7 @@ def _flat(raw: dict[str, Any], path: str = "") -> list[tuple[str, Any]]:
 def motors() -> str:
     """The catalogue, with sources."""
     def told(value: float | None, unit: str = "") -> str:
-        return "not told" if value is None or math.isinf(value) else f"{value:.3g}{unit}"
+        return "unknown" if value is None or math.isinf(value) else f"{value:.3g}{unit}"
 
     def row(sold: Sold) -> tuple[str, ...]:
         return (f"`{sold.name}`", sold.what, f"{sold.volts:g}",
@@ -698,7 +698,7 @@ def motors() -> str:
 A few brushed motors and gear motors, to begin a mechanism file with: `femtorque motors` lists them,
 `femtorque init --from X.urdf --board BOARD --motor NAME` puts one at every joint, `femtorque check` names one where a
 file's motor is like none that is sold. The numbers are those of the source beside each; what a sheet leaves out is
-worked out as said, or missing: a rotor's inertia that is not told stands as 0 in the file, and `femtorque identify`
+worked out as said, or missing: an unknown inertia of a rotor stands as 0 in the file, and `femtorque identify`
 measures it. What a gear loses at stall is written as dry friction. Data sheets change: look at that of your motor.
 
 """ + table(("name", "what", "V", "R, ohm", "L, mH", "K, mN m/A", "rotor, kg m²", "gear", "efficiency",

@@ -137,9 +137,9 @@ def motor_table(motors: Sequence[Sold]) -> Table:
                    "no load, rad/s", "continuous, A", "source")
     for sold in motors:
         table.add_row(sold.name, f"{sold.volts:g}", f"{sold.R:.3g}", f"{1e3 * sold.L:.3g}", f"{sold.K:.3g}",
-                      "not told" if sold.inertia is None else f"{sold.inertia:.3g}", f"{sold.gear:g}",
+                      "unknown" if sold.inertia is None else f"{sold.inertia:.3g}", f"{sold.gear:g}",
                       f"{sold.stall(sold.volts):.3g}", f"{sold.no_load(sold.volts):.3g}",
-                      "not told" if sold.continuous is None else f"{sold.continuous:.3g}", sold.source)
+                      "unknown" if sold.continuous is None else f"{sold.continuous:.3g}", sold.source)
     return table
 
 

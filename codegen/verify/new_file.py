@@ -385,7 +385,7 @@ def _bought(joint: dict[str, Any], sold: Sold) -> Drive:
     limits = {"velocity": min(asked.get("velocity", math.inf), fastest),
               "effort": min(asked.get("effort", math.inf), carried)}
     less = ", ".join(f"{key} = {value:.3g}" for key, value in limits.items() if value != asked.get(key))
-    missing = "\n# The sheet tells no rotor inertia: `femtorque identify` measures it." if sold.inertia is None else ""
+    missing = "\n# The sheet has no rotor inertia: `femtorque identify` measures it." if sold.inertia is None else ""
     worked = f"\n# Worked out: {sold.worked_out}." if sold.worked_out else ""
     return Drive(motor, f'counts = {sold.counts or 2048}, at = "motor"',
                  f"viscous = 0.0, coulomb = {(1.0 - sold.efficiency) * carried:.3g}", less,

@@ -86,10 +86,10 @@ class Left:
         start = (f"{self.joint}: the feedback gave {measure(self.rms, effort)} rms, "
                  f"{self.of_peak:.1%} of the largest torque")
         if self.cause == NOTHING:
-            return f"{start}; it goes with neither rate nor acceleration"
+            return f"{start}; it follows neither velocity nor acceleration"
         if self.cause == MODEL:
             most = "larger" if self.size > 0.0 else "smaller"
-            return (f"{start}; {self.explained:.0%} of its slow part goes with the feed-forward torque, as if masses "
+            return (f"{start}; {self.explained:.0%} of its slow part follows the feed-forward torque, as if masses "
                     f"and inertias were about {abs(self.size):.0%} {most} than the mechanism file says")
         more = "more" if self.size > 0.0 else "less"
         if self.cause == CONSTANT:
@@ -402,7 +402,7 @@ class Findings:
         if not self.true_tracking:
             return []
         worst = max(self.true_tracking, key=lambda x: x.worst / _scale(self.run, x.joint))
-        said = [f"In truth, which the simulated arm tells, it was worst at {worst.joint}: desired and true position "
+        said = [f"The true error, which the simulated arm knows, was worst at {worst.joint}: desired and true position "
                 f"were {worst.apart}."]
         return said + [f"The encoder of {self.run.joints[j]} did not show where it was: measured and true position "
                        f"were up to {measure(size, self.unit(j))} apart, from {begin:.2f} s on."
@@ -467,7 +467,7 @@ class Findings:
             words = f"The tip of {link} bent by up to {measure(float(abs(moving[k])), 'm')}, at {when:.2f} s"
             if len(after) >= AFTER:
                 words += f", and went on swinging by {measure(float(np.ptp(after)), 'm')} after the motion"
-            said.append(f"{words}; the simulated arm tells.")
+            said.append(f"{words} (from the simulated arm).")
         return said
 
     def _of_encoders(self) -> list[str]:
@@ -497,21 +497,20 @@ class Findings:
 
     def _of_model(self) -> list[str]:
         if self.stuck or self.unseen:
-            return ["What the feedback gave says nothing of the model: it acted on an encoder that was wrong."]
+            return ["The feedback's torque says nothing about the model: it acted on an encoder that was wrong."]
         if self.oscillating:
-            return ["What the feedback gave says nothing of the model: a loop that oscillates makes its own error."]
+            return ["The feedback's torque says nothing about the model: a loop that oscillates makes its own error."]
         if self.saturated:
-            return ["What the feedback gave says nothing of the model: a motor that can do no more leaves an error."]
+            return ["The feedback's torque says nothing about the model: a motor that can do no more leaves an error."]
         if touched := sorted({contact.thing for _, moment in self.run.around for contact in moment.contacts}):
-            return [f"What the feedback gave says nothing of the model: the arm touched {', '.join(touched)}."]
+            return [f"The feedback's torque says nothing about the model: the arm touched {', '.join(touched)}."]
         judged = [x for x in self.left if x.joint not in self.within_play]
         if self.left and not judged:
-            return ["What the feedback gave says nothing of the model: the play of the servos' gears takes as much."]
+            return ["The feedback's torque says nothing about the model: the servos' backlash explains as much."]
         known = [x for x in judged if x.cause != NOTHING]
         if not known:
-            return ["What the model left over goes with neither rate nor acceleration at any joint: it is noise, or "
-                    "too small "
-                    "to say."] if judged else []
+            return ["The model's residual follows neither velocity nor acceleration at any joint: it is noise, or too "
+                    "small to say."] if judged else []
         worst = max(known, key=lambda x: x.of_peak)
         first = [ZERO_FIRST] if worst.cause in LIKE_A_ZERO else []
         return [*first, f"The model was farthest from the arm at {worst}."]

@@ -122,11 +122,11 @@ def _sections(found: Findings) -> list[Section]:
         Section("Tracking", "Desired and measured positions, and below them the errors." + few,
                 (*(_position(found, j) for j in shown), *(_error(found, j) for j in shown))),
         Section("Torque shares",
-                "What was asked of every joint, and which part of the law asked for it: feed-forward knew it "
-                "in advance, the feedback found it out." + few, tuple(_torque(found, j) for j in shown)),
+                "Torque of every joint, by the part of the law that asked for it: feed-forward knew it in advance, "
+                "the feedback found it out." + few, tuple(_torque(found, j) for j in shown)),
         Section("Model against measurement",
-                "What the feedback had to add, over the rate of the target. Were the model exact, "
-                "it would be noise about zero: a step at zero rate is Coulomb friction, a slope viscous friction."
+                "Torque of the feedback over the velocity of the target. With an exact model it would be noise "
+                "about zero: a step at zero velocity is Coulomb friction, a slope viscous friction."
                 + few, tuple(_model(found, j) for j in shown)),
         Section("Spectrum of the error",
                 "Amplitude over frequency, Hann window, longest motion. STATUS is sampled: what is "

@@ -93,7 +93,7 @@ def test_one_limb_alone_is_not_told_that_there_are_others(crab, tmp_path):
 def test_a_motor_that_is_sold_is_written_with_its_source_and_what_its_sheet_leaves_out(crab, tmp_path):
     leg = made(crab, tmp_path, chain="trunk:b_foot", board="f405rg-4", motor="pololu-37d-131")
     written = (tmp_path / "leg.toml").read_text()
-    assert "# Source: Pololu data sheet" in written and "tells no rotor inertia: `femtorque identify`" in written
+    assert "# Source: Pololu data sheet" in written and "has no rotor inertia: `femtorque identify`" in written
     assert "made up" not in written
     for joint in leg.moving:
         assert joint.motor.gear == 131.25 and joint.encoder.counts == 64 and joint.gains.ku > 0.0

@@ -61,7 +61,7 @@ def test_the_cause_that_was_put_in_is_found(cause, feedback, size):
     left = Findings(a_run(T, ACCELERATION, feedback + NOISE)).left[0]
     assert left.cause == cause and left.size == pytest.approx(size, abs=0.01)
     if cause == NOTHING:
-        assert "goes with neither rate nor acceleration" in str(left)
+        assert "follows neither velocity nor acceleration" in str(left)
     else:
         more = ("" if cause == CONSTANT else "more than the mechanism file says"
                 if size > 0 else "less than the mechanism file")

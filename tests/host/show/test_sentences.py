@@ -80,7 +80,7 @@ def test_a_good_run_blames_nobody(played):
     assert played("good").result.ended == "done"
     assert said[0].startswith("Tracking was worst at ") and has(said, "desired and measured were", "apart",
                                                                 "encoder counts")
-    assert has(said, "In truth", "desired and true position were")
+    assert has(said, "The true error", "desired and true position were")
     assert not has(said, "did not show") and not has(said, "can do no more") and not has(said,
                                                                                          "went against each other")
     assert not has(said, "than the mechanism file says") and ZERO_FIRST not in said
@@ -89,7 +89,7 @@ def test_a_good_run_blames_nobody(played):
 
 def test_a_shifted_zero_comes_before_the_model(played):
     said = played("shifted zero").said
-    assert has(said, "In truth", "desired and true position were", "mrad apart")
+    assert has(said, "The true error", "desired and true position were", "mrad apart")
     assert has(said, "The encoder of shoulder did not show where it was", "mrad apart, from 0.")
     assert not has(said, "than the mechanism file says"), "the model is right"
 
@@ -115,7 +115,7 @@ def test_a_shifted_zero_of_a_real_board_is_asked_after_before_the_model_is_blame
     said = Findings(a_run(T, ACCELERATION, 0.3 + NOISE)).sentences
     assert ZERO_FIRST in said
     assert said.index(ZERO_FIRST) < next(i for i, s in enumerate(said) if s.startswith("The model was farthest"))
-    assert "In truth" not in " ".join(said)
+    assert "The true error" not in " ".join(said)
 
 
 def test_more_inertia_than_the_file_says_is_said(played):
@@ -138,7 +138,7 @@ def test_a_stuck_encoder_is_blamed_and_not_the_model(played):
     assert stuck.said[0].startswith("The run was broken off at ")
     assert has(stuck.said, "The encoder of shoulder showed no movement from", "look at encoder")
     assert has(stuck.said, "The encoder of shoulder did not show where it was")
-    assert has(stuck.said, "says nothing of the model", "an encoder that was wrong")
+    assert has(stuck.said, "says nothing about the model", "an encoder that was wrong")
     assert not has(stuck.said, "The model was farthest")
 
 
@@ -158,7 +158,7 @@ def test_a_motor_that_can_do_no_more_is_said_and_not_the_model():
     full.duty[100:300] = 1.0
     said = Findings(full).sentences
     assert has(said, "The motor of arm had all the voltage that the supply gives for 33% of the motion", "--speed 0.5")
-    assert has(said, "says nothing of the model", "a motor that can do no more") and not has(said,
+    assert has(said, "says nothing about the model", "a motor that can do no more") and not has(said,
                                                                                              "The model was farthest")
     strong = a_run(T, 5.0 * np.sign(RATE), 0.0 * T)
     assert has(Findings(strong).sentences, "was asked for all that limits.effort allows")
@@ -167,7 +167,7 @@ def test_a_motor_that_can_do_no_more_is_said_and_not_the_model():
 def test_a_thing_in_the_way_is_named_and_not_the_model_blamed():
     touch = Contact("hand", "box", np.zeros(3), np.ones(3))
     found = Findings(replace(a_run(T, ACCELERATION, 0.3 * np.sign(RATE)), around=((0.5, Moment({}, (touch,))),)))
-    assert has(found.sentences, "says nothing of the model: the arm touched box.")
+    assert has(found.sentences, "says nothing about the model: the arm touched box.")
     assert not has(found.sentences, "The model was farthest")
 
 
