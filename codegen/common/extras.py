@@ -22,7 +22,7 @@ def installing(extra: str) -> str:
 
 
 def missing(module: str | None) -> str | None:
-    """The line about a module of an extra that is not there: it names the extra's packages, or that module's alone where
+    """The line about a module of an extra that is not there: it names the extra's packages, or that module's alone if
     several extras bring it. None for any other module."""
     extras = [extra for extra, packages in EXTRAS.items() if module in packages]
     if module is None or not extras:

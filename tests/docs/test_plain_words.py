@@ -6,7 +6,7 @@ from tests.conftest import ROOT
 from tests.docs.plain_words import against
 
 NOT_YET = (  # rooms whose sentences are still to be gone through
-    "firmware/chip/", "firmware/proof/", "firmware/src/bus/", "firmware/src/control/ft_control.h",
+    "firmware/proof/", "firmware/src/bus/", "firmware/src/control/ft_control.h",
     "firmware/src/control/ft_observer.h", "firmware/src/core/ft_events.h", "hil/board/", "hil/chip/", "hil/drives/",
     "hil/plant/",
     "tests/",
@@ -29,7 +29,7 @@ def test_sentences_keep_to_the_rule():
 
 
 def test_a_room_that_is_done_leaves_the_list():
-    left = {room for room in NOT_YET for name in files() if name.startswith(room) and against(ROOT / name)}
+    left = {room for room in NOT_YET if any(against(ROOT / name) for name in files() if name.startswith(room))}
     assert left == set(NOT_YET)
 
 

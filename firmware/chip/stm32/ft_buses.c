@@ -1,7 +1,7 @@
 /* Buses of drives: queues between the control tick and the controllers.
  *
- * Controllers have room for three frames each way, and seven drives may be on
- * a bus. What is to be sent waits here, and the interrupt hands it on as room
+ * Controllers have room for three frames each way, and seven drives may be on a
+ * bus. Frames to be sent wait here, and the interrupt hands them on as room
  * becomes free; what comes in is moved here at once, by an interrupt above the
  * tick, before a fourth frame would be lost. Only that interrupt touches the
  * mailboxes: the tick lays frames down and asks for it. */

@@ -15,7 +15,7 @@ static bool ft_crystal_start(void)
     return true;
 }
 
-/* What kept the processor from its full speed. */
+/* Cause that kept the processor from its full speed. */
 static uint32_t ft_clock_errors(void)
 {
     if (!ft_supply_start())

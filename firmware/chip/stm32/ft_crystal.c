@@ -10,8 +10,8 @@
 #include "ft_registers.h"
 
 /* HSI of the F405 is within -8 and +4.5 % from -40 to 105 deg C, that of the
- * G474 within 2 % (their data sheets); 1/8 leaves room for LSI's wander. What
- * is nearer than that, as 25 MHz for 24 MHz, is not told apart. */
+ * G474 within 2 % (their data sheets); 1/8 leaves room for LSI's wander. A
+ * crystal nearer than that, as 25 MHz for 24 MHz, is not recognised. */
 enum { FT_CRYSTAL_SHARE = 8, FT_CAPTURES = 3 };
 
 static const uint32_t ft_hsi_khz = FT_CLOCK_MHZ_HSI * 1000u;

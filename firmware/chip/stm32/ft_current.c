@@ -124,7 +124,7 @@ void ft_current_ask(uint32_t joint, float share)
     }
 }
 
-/* What each tick knows: counts of all joints since the last one. */
+/* Knowledge of each tick: counts of all joints since the last one. */
 void ft_currents_moved(const int32_t counts[])
 {
     ft_loops_state.supply = ft_bus_ratio();
@@ -172,7 +172,7 @@ bool ft_chip_current_zero(uint32_t *joint)
 
 /* ---- Outputs off -------------------------------------------------------- */
 
-/* What is read without a current is the zero. */
+/* A reading without a current is the zero. */
 static void ft_loop_rest(const ft_loop_config *c, ft_loop *l, uint32_t raw)
 {
     float off = (float)raw - (float)c->zero;

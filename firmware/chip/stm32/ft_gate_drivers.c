@@ -1,14 +1,12 @@
-/* Gate drivers DRV8301: what they are told over SPI before any switch moves,
- * and whether they still know it.
- *
- * Their enable line also powers that interface and clears what they were
- * told, so it goes low long enough for a full reset and then high for good,
- * while the timers hold every switch off. They forget by themselves when
- * their supply dips, and then amplify a current half as much as is thought.
- * So the main loop reads them round and round, all of them before anything is
- * armed, and sets them up anew, with the outputs off, after whatever they
- * report. An over-current shuts a driver down until then: what limits it
- * cycle by cycle would be told on a line that nobody has wired. */
+/* Gate drivers DRV8301: their settings, written over SPI before any switch
+ * moves, and the check that they still hold them. Their enable line also powers
+ * that interface and clears its settings, so it goes low long enough for a full
+ * reset and then high for good, while the timers hold every switch off. They
+ * forget by themselves when their supply dips, and then amplify a current half
+ * as much as is thought. So the main loop reads them round and round, all of
+ * them before anything is armed, and sets them up anew, with the outputs off,
+ * after whatever they report. An over-current shuts a driver down until then:
+ * its limit cycle by cycle would be reported on a line that nobody has wired. */
 #include "ft_board.h" /* FT_GATE_*, FT_ENABLE_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -55,7 +53,7 @@ static bool ft_exchange(const ft_select *to, uint32_t word, uint32_t *back)
 }
 
 /* Read a register: it comes with the frame after, which asks once more. The
- * address that comes with it tells an answer from a dead line. */
+ * address that comes with it distinguishes an answer from a dead line. */
 static bool ft_read(const ft_select *from, uint32_t address, uint32_t *value)
 {
     uint32_t ask = FT_READ | address << FT_ADDRESS_Pos;
@@ -72,8 +70,8 @@ static uint32_t ft_wanted_of(uint32_t address)
     return address == FT_CONTROL_1 ? FT_GATE_CONTROL_1 : FT_GATE_CONTROL_2;
 }
 
-/* Return whether a register holds what it may: a control register what it was
- * told, a status register anything. */
+/* Return whether a register holds what it may: a control register its setting,
+ * a status register anything. */
 static bool ft_possible(uint32_t address, uint32_t value)
 {
     return address < FT_CONTROL_1 || value == ft_wanted_of(address);
@@ -117,8 +115,8 @@ static bool ft_all_hold(void)
     return good;
 }
 
-/* Tell every driver, and read it back. What was reported while they came up
- * is gone once it is read. */
+/* Write the settings of every driver, and read them back. Reports from their
+ * start are gone once they are read. */
 static bool ft_tell_all(void)
 {
     uint32_t back = 0;
@@ -209,7 +207,7 @@ uint32_t ft_chip_driver_status(void)
     return ft_told;
 }
 
-#else /* drivers that need no telling */
+#else /* drivers without settings */
 
 bool ft_gate_drivers_start(void)
 {

@@ -7,7 +7,7 @@
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-/* ---- What is told about the chip ---------------------------------------- */
+/* ---- Report on the chip -------------------------------------------------- */
 
 static uint32_t ft_resets; /* since power-on */
 

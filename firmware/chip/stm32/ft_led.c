@@ -1,5 +1,5 @@
 /* The LED that shows the state: 16 steps of an eighth of a second, over and
- * over. One that stands still tells of a main loop that does. */
+ * over. An LED that stands still shows a main loop that does. */
 #include "ft_board.h" /* FT_LED_* */
 #include "ft_chip.h"
 #include "ft_parts.h"

@@ -72,7 +72,7 @@ static const ft_drive ft_drive_table[] = { FT_DRIVES };
 #undef FT_DRIVE
 enum { FT_TABLE_SIZE = sizeof ft_drive_table / sizeof ft_drive_table[0] };
 
-/* What a tick leaves to the next one. */
+/* State that a tick leaves to the next one. */
 static struct {
     uint32_t width;     /* compare value */
     uint32_t direction; /* BSRR word */
@@ -240,7 +240,7 @@ bool ft_outputs_update_at_top(void)
 
 /* ---- A tick's duties ---------------------------------------------------- */
 
-/* Where no timer has a break input every tick looks at the loop first. */
+/* If no timer has a break input, every tick looks at the loop first. */
 static inline void ft_stop_by_software(void)
 {
     if (FT_STOP_BY_SOFTWARE && ft_wanted && ft_chip_estop())
@@ -420,7 +420,7 @@ bool ft_outputs_awake(void)
 /* ---- On and off --------------------------------------------------------- */
 
 /* Let the drivers on or off. Gate drivers stay on: the enable pin also powers
- * what they were told; their timers hold every switch off. */
+ * their settings; their timers hold every switch off. */
 static void ft_drivers_enable(bool on)
 {
 #ifndef FT_GATE_SELECTS
@@ -497,7 +497,7 @@ void ft_chip_safe(void)
     ft_wanted = false;
 }
 
-/* ---- What the board tells ----------------------------------------------- */
+/* ---- Board's reports ----------------------------------------------------- */
 
 /* An emulator without pins reads them low; it has no outputs to stop. */
 bool ft_chip_estop(void)
@@ -518,10 +518,10 @@ bool ft_drivers_report(void)
 #endif
 }
 
-/* Drivers that are not what they were told to be are at fault if they are on;
- * if they are off, they are being told. Of bridges that sleep or wake up the
- * fault line means nothing; it is read first, since the outputs may be
- * switched meanwhile. */
+/* Drivers that have lost their settings are at fault if they are on; if they
+ * are off, the settings are being written. The fault line of bridges that sleep
+ * or wake up means nothing; it is read first, since the outputs may be switched
+ * meanwhile. */
 bool ft_chip_driver_fault(void)
 {
     bool ready = ft_chip_drivers_ready();

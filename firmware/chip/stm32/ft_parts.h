@@ -1,4 +1,4 @@
-/* What the parts of this chip folder ask of each other. */
+/* Interfaces between the parts of this chip folder. */
 #ifndef FT_PARTS_H
 #define FT_PARTS_H
 
@@ -79,7 +79,7 @@ void ft_sampling_take(uint32_t counts[], uint32_t count);
 bool ft_converter_start(const uint8_t channels[], uint32_t count);
 void ft_converter_go(void);       /* convert them all, one after another */
 bool ft_converter_await(void);    /* false: not done in a bounded time */
-bool ft_converter_done(void);     /* since it was told to go */
+bool ft_converter_done(void);     /* since the command to go */
 uint32_t ft_converter_counts(uint32_t i); /* the latest of the i-th */
 
 /* The controllers of buses, one family's. bus: its number. All but the start
@@ -95,7 +95,7 @@ bool ft_can_off(uint32_t bus);          /* it takes no part in the bus */
 void ft_can_recover(uint32_t bus, bool enter); /* initialisation, or leave */
 uint32_t ft_can_errors(uint32_t bus);   /* sending, receiving << 8 */
 
-/* USARTs on one wire, one family's. wire: its number. What comes goes to a
+/* USARTs on one wire, one family's. wire: its number. Received bytes go to a
  * buffer round and round. */
 void ft_half_duplex_start(uint32_t wire);
 void ft_half_duplex_listen(uint32_t wire, volatile uint8_t *buffer,
@@ -118,8 +118,8 @@ void ft_port_interrupt(void);
 void ft_crash_entry(void);
 void ft_crash(const uint32_t *frame, uint32_t exc_return);
 
-/* Priorities: a smaller number interrupts a larger one. Faults have 0. What a
- * bus brings waits for duties to be written before their update. */
+/* Priorities: a smaller number interrupts a larger one. Faults have 0. Frames
+ * from a bus wait for duties to be written before their update. */
 enum { FT_PRIORITY_SUPPLY = 0, FT_PRIORITY_CURRENT = 1,
        FT_PRIORITY_BOUNDARY = 2, FT_PRIORITY_BUS = 3,
        FT_PRIORITY_TICK = 4, FT_PRIORITY_PORT = 5 };

@@ -4,7 +4,7 @@
 #include "ft_registers.h"
 
 /* MODER; an output that starts high, and an alternate function that pulls low
- * only, are told by a bit above it. */
+ * only, are marked by a bit above it. */
 typedef enum { FT_INPUT, FT_OUTPUT, FT_ALTERNATE, FT_ANALOGUE,
                FT_OUTPUT_HIGH = 5, FT_OPEN_DRAIN = 6 } ft_pin_mode;
 typedef enum { FT_FLOAT, FT_UP, FT_DOWN } ft_pin_pull; /* PUPDR */

@@ -1,4 +1,4 @@
-/* What the board measures of itself: bus voltage and temperatures.
+/* The board's own measurements: bus voltage and temperatures.
  *
  * The converter takes all of them in one sequence, which each tick starts and
  * the next one reads: nobody waits. A sequence that has not come to its end by

@@ -71,7 +71,7 @@ static void ft_core_start(void)
 }
 
 /* The stack grows down to the start of RAM; its last words hold a mark, which
- * tells when it has come so far, before it leaves RAM. */
+ * shows when it has come so far, before it leaves RAM. */
 static const uint32_t ft_mark = 0x57AC4E4Du;
 enum { FT_MARK_WORDS = 8 };
 

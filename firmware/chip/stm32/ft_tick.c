@@ -11,13 +11,13 @@ enum { FT_PIL_LATE_CYCLES = 128, FT_TRIAL_US = 10, FT_TRIAL_CYCLES = 60 };
 static uint32_t ft_cause;   /* of the last reset, FT_RESET_* */
 static uint32_t ft_last_word; /* remembered before it */
 
-/* ---- What a reset leaves behind ----------------------------------------- */
+/* ---- Record that survives a reset ---------------------------------------- */
 
 /* Take out of the kept memory what the last run left. Return what ended it. */
 static uint32_t ft_read_kept(void)
 {
     uint32_t check = ft_kept.crash_check;
-    ft_kept.crash_check = 0; /* the record itself stays, and is told */
+    ft_kept.crash_check = 0; /* the record itself stays, and is reported */
     ft_last_word = ft_kept.word_check == ~ft_kept.word ? ft_kept.word : 0;
     ft_chip_remember(0);
     if (check == FT_CLOCK_CHECK)
@@ -61,7 +61,7 @@ static void ft_peripherals_start(void)
 
 /* A debugger that comes while the processor sleeps finds it; one that halts it
  * stops the PWM timers too, which drops their outputs, and then the watchdog.
- * Where timers drive on the watchdog goes on too: its reset ends that. */
+ * If timers drive on, the watchdog goes on too: its reset ends that. */
 static void ft_debug_start(void)
 {
     if (FT_TOLERANT)
@@ -91,8 +91,8 @@ static void ft_ticks_start(uint32_t first, uint32_t control)
     __asm__ volatile("cpsie i" ::: "memory");
 }
 
-/* A trial, without interrupts: whether SysTick has counted what the cycle
- * counter has, from what it was told to begin with. */
+/* A trial, without interrupts: whether SysTick has counted as the cycle counter
+ * has, from its reload value. */
 static bool ft_ticks_are_right(void)
 {
     uint32_t first = ft_tick_cycles() - 1u - FT_TICK_AHEAD;

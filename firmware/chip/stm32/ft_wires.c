@@ -34,8 +34,8 @@ void ft_chip_servo_supply(bool on)
 #endif
 }
 
-/* What has not gone by now is let go on: it ends within this tick, and would
- * be no packet if it were cut. What is new is then left out. */
+/* Bytes that have not gone by now are let go on: they end within this tick, and
+ * would be no packet if they were cut. New bytes are then left out. */
 void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
 {
     ft_wire *w = &ft_wires[wire];

@@ -1,4 +1,4 @@
-/* What the two converters, of one clock, are set up with. */
+/* Set-up of the two converters, of one clock. */
 #include "ft_adc.h"
 
 #include "ft_board.h" /* FT_SENSES, FT_CURRENTS */
@@ -6,7 +6,7 @@
 
 #if defined(FT_SENSES) || defined(FT_CURRENTS)
 
-/* Of n places in the sequence the last n count. */
+/* The last n of n places in the sequence count. */
 void ft_adc_prepare(ADC_TypeDef *adc, const uint8_t channels[], uint32_t count,
                     uint32_t cycles, uint32_t flags)
 {

@@ -84,8 +84,8 @@ bool ft_can_put(uint32_t bus, const ft_frame *f)
     return false;
 }
 
-/* Take the oldest frame. The FIFO lets go of it some cycles after it is told
- * to: it is read until it has. */
+/* Take the oldest frame. The FIFO lets go of it some cycles after the request:
+ * it is read until it has. */
 bool ft_can_get(uint32_t bus, ft_frame *f)
 {
     CAN_TypeDef *can = ft_can_table[bus].can;

@@ -107,7 +107,7 @@ typedef struct {
 #define PWR_CR_VOS (1u << 14)
 #define PWR_CSR_PVDO (1u << 2)
 
-/* What the families have in other places: the voltage detector. */
+/* Registers that the families have in other places: the voltage detector. */
 #define PWR_ENR (RCC->APB1ENR)
 #define PWR_ENR_PWREN RCC_APB1ENR_PWREN
 #define PWR_PVD_CR (PWR->CR)
@@ -329,7 +329,7 @@ typedef struct {
 #define DMA_SxCR_CHSEL_Pos 25u
 #define DMA_ALL_FLAGS 0x3Du /* FEIF DMEIF TEIF HTIF TCIF of a stream */
 
-/* ---- What ST wrote into every chip: RM0090 section 39.1 ----------------- */
+/* ---- Data that ST wrote into every chip: RM0090 section 39.1 ------------- */
 
 #define UID_BASE 0x1FFF7A10u /* 96 bits */
 #define SYSTEM_MEMORY_BASE 0x1FFF0000u /* boot loader */

@@ -1,4 +1,4 @@
-/* What the two converters, of one clock, are set up with. */
+/* Set-up of the two converters, of one clock. */
 #include "ft_adc.h"
 
 #include "ft_board.h" /* FT_SENSES, FT_CURRENTS */

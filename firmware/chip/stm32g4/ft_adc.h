@@ -1,4 +1,4 @@
-/* What the two converters are set up with. */
+/* Set-up of the two converters. */
 #ifndef FT_ADC_H
 #define FT_ADC_H
 

@@ -1,7 +1,7 @@
 /* The STM32G4's controllers of CAN and CAN FD buses (FDCAN): three buffers to
  * send from, the lowest identifier first, one FIFO of three for all that comes.
  * A frame without an answer is repeated until it is cancelled. Too many errors
- * put a controller back into initialisation, where it stays until it is told to
+ * put a controller back into initialisation, where it stays until a request to
  * leave it. */
 #include <string.h>
 
@@ -19,9 +19,9 @@ typedef struct {
     uint32_t delay;               /* to the second sample, TDCR */
 } ft_can;
 
-/* Whether the delay of its own bits is made up for: a quantum may be of two
- * clocks at most (M_CAN user's manual, DBTP.DBRP). Longer bits are sampled
- * late enough. */
+/* 1 if the delay of its own bits is made up for: a quantum may be of two clocks
+ * at most (M_CAN user's manual, DBTP.DBRP). Longer bits are sampled late
+ * enough. */
 #define FT_COMPENSATED(prescaler) ((prescaler) <= 2u)
 
 #define FT_BUS(controller, prescaler, before, behind, jump, p, b, e, j) \

@@ -114,7 +114,7 @@ typedef struct {
 #define PWR_CR5_R1MODE (1u << 8)
 #define PWR_SR2_PVDO (1u << 11)
 
-/* What the families have in other places: the voltage detector. */
+/* Registers that the families have in other places: the voltage detector. */
 #define PWR_ENR (RCC->APB1ENR1)
 #define PWR_ENR_PWREN RCC_APB1ENR1_PWREN
 #define PWR_PVD_CR (PWR->CR2)
@@ -358,7 +358,7 @@ typedef struct {
 } DMAMUX_TypeDef;
 #define DMAMUX1 ((DMAMUX_TypeDef *)0x40020800u)
 
-/* ---- What ST wrote into every chip: RM0440 section 48.1 ----------------- */
+/* ---- Data that ST wrote into every chip: RM0440 section 48.1 ------------- */
 
 #define UID_BASE 0x1FFF7590u /* 96 bits */
 #define SYSTEM_MEMORY_BASE 0x1FFF0000u /* boot loader */
