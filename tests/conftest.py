@@ -1,4 +1,4 @@
-"""What all tests share.
+"""Shared parts of all tests.
 
 One thread for linear algebra: the matrices are small, and threads that wait for each other cost far more than they
 bring, above all when the tests themselves run side by side. To be set before numpy is imported.
@@ -57,7 +57,7 @@ def pytest_sessionstart(session):
 
 
 def pytest_collection_finish():
-    """What the tests are made of stays until the end: the collector of garbage need not look at it each time."""
+    """Objects of the tests stay until the end: the collector of garbage need not look at them each time."""
     gc.collect()
     gc.freeze()
 

@@ -97,7 +97,7 @@ class Pace:
 
     @property
     def factor(self) -> float:
-        """Of real time."""
+        """Anchor in real time."""
         return (self._board.seconds - self._start) / self.work
 
     @property
@@ -129,7 +129,7 @@ class Script:
     reference: float
 
     def beside(self, command: Callable[[], float], runs: int) -> tuple[float, float]:
-        """Of runs of a command: s, and how many runs of the script that is, one before and one after each."""
+        """Duration of runs of a command, s, in runs of the script, one before and one after each."""
         own, took = [spent(sys.executable, "-c", self.text)], []
         for _ in range(runs):
             took.append(command())

@@ -15,7 +15,7 @@ HERE = Path(__file__).parent / "arms"
 
 @cache
 def robots() -> Path:
-    """Where the package example-robot-data keeps its URDF files."""
+    """Folder in which the package example-robot-data keeps its URDF files."""
     pinocchio = find_spec("pinocchio")  # of the same distribution tree
     assert pinocchio is not None and pinocchio.origin is not None, "pin is missing: pip install pin"
     root = Path(pinocchio.origin).parents[4] / "share" / "example-robot-data" / "robots"

@@ -1,4 +1,4 @@
-"""What one inverse-dynamics call costs on the emulated Cortex-M4F: ours and its peers', measured the same way.
+"""Cost of one inverse-dynamics call on the emulated Cortex-M4F: ours and its peers', measured the same way.
 
 Everybody is compiled with the same compiler and flags (FLAGS, -ffp-contract=off), runs the same motion, and every
 instruction of the call is counted, mathematical library included.

@@ -1,5 +1,4 @@
-"""What a tick of a closed mechanism's step costs on a Cortex-M4F: instructions, and time at 168 MHz by the cycle
-model."""
+"""Cost of a tick of a closed mechanism's step on a Cortex-M4F: instructions, and time at 168 MHz by the cycle model."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def test_the_listed_language_extensions_are_those_that_the_sources_use():
 
 
 def images(folder: Path) -> Iterator[Mechanism]:
-    """Of both families, with and without current loops, gate drivers, and drives on each kind of bus."""
+    """Sources of both families, with and without current loops, gate drivers, and drives on each kind of bus."""
     yield three_link("f405rg-6", folder)
     for name in ("f405rg-4", "nucleo-g474re-6", "odrive-v3.6"):
         yield driven(three_link(name, folder), "current")

@@ -41,7 +41,7 @@ TICKS = 16
 
 @dataclass(frozen=True)
 class Scaled:
-    """Of one mechanism: the worst of some ticks; cycles by the model, stalls what waiting for flash adds."""
+    """Cost of one mechanism: the worst of some ticks; cycles by the model, stalls what waiting for flash adds."""
 
     n: int
     instructions: float

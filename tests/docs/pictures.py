@@ -1,7 +1,6 @@
 """The pictures of README and docs, made anew: python -m tests.docs.pictures [plan run_page monitor ...].
 
-Each comes from what the text beside it tells the reader to type, in a folder of its own. Pages are looked at in
-Chromium.
+Each comes from the commands in the text beside it, in a folder of its own. Pages are looked at in Chromium.
 """
 
 from __future__ import annotations

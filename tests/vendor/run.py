@@ -131,7 +131,7 @@ TABLE = {
 
 @dataclass(frozen=True)
 class Judged:
-    """What a program reports: found, where [low, high] was awaited."""
+    """Report of a program: found, where [low, high] was awaited."""
 
     what: str
     found: int

@@ -1,4 +1,4 @@
-"""What `make` installs is said to the last digit, and is what pyproject.toml asks for."""
+"""Versions that `make` installs are given to the last digit, and are those for which pyproject.toml asks."""
 
 from __future__ import annotations
 

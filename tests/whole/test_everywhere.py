@@ -1,4 +1,4 @@
-"""What keeps the tool the same on Linux, macOS and Windows, on terminals and in pipes, in every shell."""
+"""Rules that keep the tool the same on Linux, macOS and Windows, on terminals and in pipes, in every shell."""
 
 import ast
 import os
@@ -89,7 +89,7 @@ def test_examples_stand_at_the_end_of_the_help(here):
 
 
 def in_terminal(environment):
-    """What `check` prints on a terminal."""
+    """Output of `check` on a terminal."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(ROOT)

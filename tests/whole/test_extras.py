@@ -1,4 +1,4 @@
-"""What an installation without extras does, and what it says of those that are missing."""
+"""Behaviour of an installation without extras, and its words on those that are missing."""
 
 from __future__ import annotations
 

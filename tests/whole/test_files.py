@@ -50,7 +50,7 @@ def write_log(path):
 
 
 def verbs(desk):
-    """What writes each kind of file, and the options that a file's name goes behind."""
+    """Verbs that write each kind of file, and the options before a file's name."""
     out = desk / "made"
     return {
         "plan": (["plan", MECHANISM, desk / "way.csv", "-o", f"{out}.csv"], f"{out}.csv"),

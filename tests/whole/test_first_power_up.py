@@ -84,7 +84,7 @@ class Bench:
         return self.types(2, 1)
 
     def fault(self, seconds: float = 0.5) -> str:
-        """What the board tells a host a little later."""
+        """Report of the board to a host a little later."""
         self.board.run(seconds)
         with session(self) as host:
             return next(name for name, row in FAULTS.items() if row[0] == host.status.fault)
@@ -310,7 +310,7 @@ def test_step_10_a_crystal_that_is_touched_ends_in_its_own_fault(at, name):
 
 
 def test_step_11_enable_stays_low_from_a_reset_until_the_image_arms(at):
-    """What is flashed through the ROM: tests/host/flash. Here it does not hear the link, and the refusal says so."""
+    """Flashing through the ROM: tests/host/flash. Here it does not hear the link, and the refusal says so."""
     bench = at("f405rg-4")
     assert "does not hear the link" in bench.types(11, status=1, PORT="socket://127.0.0.1:9")
     seen = []

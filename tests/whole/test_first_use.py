@@ -1,4 +1,4 @@
-"""What whoever uses this for the first time must not stumble over, point by point, and the tests that hold each."""
+"""Stumbling blocks for a first user, point by point, and the tests that hold each."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What README and docs tell a reader to type works, their links lead somewhere, and the reference pages are up to
-date."""
+"""Commands in README and docs work, their links lead somewhere, and the reference pages are up to date."""
 
 import json
 import os
@@ -257,7 +256,7 @@ def checkout(tmp_path):
 
 
 def test_a_clone_can_be_installed(tmp_path):
-    """Where <clone address> is, any address of the repository goes."""
+    """In place of <clone address> any address of the repository goes."""
     line = CLONE.replace("<clone address>", shlex.quote(str(ROOT))) + " && ls pyproject.toml"
     done = subprocess.run(["bash", "-ec", line], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.split() == ["pyproject.toml"], done.stderr

@@ -47,8 +47,8 @@ def test_brackets_in_an_answer_are_printed_as_they_are(capsys):
 
 
 def test_xacro_is_told_another_file_than_the_one_it_reads(tmp_path, monkeypatch, here):
-    """Of a file that is called .urdf and holds xacro. The program xacro is stood in for by one that fills the number
-    in."""
+    """Path of a file that is called .urdf and holds xacro. The program xacro is stood in for by one that fills the
+    number in."""
     source = tmp_path / "arm.urdf"
     source.write_text(URDF.replace('value="1.5"', 'value="${1.5}"'))
     shown = here("init", "arm", "--from", source, "-o", tmp_path / "arm.toml")

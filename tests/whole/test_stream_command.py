@@ -186,7 +186,7 @@ def in_terminal(arguments, presses, tcp, seen=b""):
 
 
 def interrupted(tcp, arguments, when):
-    """Run without a terminal; Ctrl-C when a condition holds. Returns status and what was told."""
+    """Run without a terminal; Ctrl-C when a condition holds. Returns status and output."""
     pressed = threading.Event()
     tcp.hold = lambda: when() and not pressed.is_set()
     process = subprocess.Popen([*tcp.command, *map(str, arguments), "--json"], cwd=ROOT, stdin=subprocess.DEVNULL,

@@ -17,7 +17,7 @@ from tests.whole.test_readme import FETCH, TOUR, block
 MAKE, PLAY = TOUR[:6], TOUR[6:]  # from a URDF to a report; on a board that is served
 WINCE = re.compile(r"Traceback|unexpected|\bnan\b|\binf\b|None|e[+-]\d\d rad|\[/?\w+\]|object at 0x")
 
-# another robot in the tour's lines: what `init` is told beside --from and --board, and where the arm is to go
+# another robot in the tour's lines: options of `init` beside --from and --board, and the goals of the arm
 ROBOTS = {
     "ur5": ("ur5_robot.urdf", "", """
 [[waypoint]]
@@ -134,7 +134,7 @@ line = true
 
 @pytest.fixture
 def desk(tmp_path):
-    """Where the tour is gone: the URDF where pip puts it, and images kept from before."""
+    """Folder of the tour: the URDF where pip puts it, and images kept from before."""
     (ROOT / "build").mkdir(exist_ok=True)
     for name in ("mechanisms", "build"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -156,7 +156,7 @@ def gone(desk, lines):
 
 
 def assert_played(said, desk, log="run.mcap", tight=1e-3):
-    """What is shown and what the log holds agree: the arm went through the motion."""
+    """Display and log agree: the arm went through the motion."""
     assert "every limit kept" in said["plan"]
     assert "done; the board is in DISARMED" in said["hil"] and "Tracking was worst at" in said["plot"]
     run = read(desk / log)
@@ -212,7 +212,7 @@ def test_a_served_board_is_homed_and_played_on_from_another_terminal(desk):
 
 
 def test_every_robot_of_the_tour_goes_through_lines_of_the_readme():
-    """What is changed in them is the robot's name; the rest is options that the README names."""
+    """The one change in them is the robot's name; the rest is options that the README names."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for _, more, _ in ROBOTS.values():
         assert all(f"`{option} " in readme for option in re.findall(r"--\w+", more))

@@ -147,7 +147,7 @@ def test_what_an_installed_copy_serves_is_in_it(installed):
 
 @pytest.mark.bench
 def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path):
-    """All that it asks for comes from where pip is told to look."""
+    """All that it asks for comes from the index that pip is given."""
     home, work = tmp_path / "environment", tmp_path / "work"
     work.mkdir()
     seconds = {}
@@ -174,7 +174,7 @@ def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path):
 
 
 def test_every_import_is_asked_for():
-    """What the code imports from outside is among the wheel's requirements or extras."""
+    """Imports of the code from outside are among the wheel's requirements or extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     asked = [*project["dependencies"], *(line for extra in extras if extra != "test" for line in extras[extra])]

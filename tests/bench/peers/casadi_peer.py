@@ -46,7 +46,7 @@ def function(model: Model) -> cs.Function:
 
 
 def sources(model: Model) -> dict[str, str]:
-    """What CasADi emits for the arm, with float functions and float constants throughout."""
+    """C that CasADi emits for the arm, with float functions and float constants throughout."""
     generator = cs.CodeGenerator("rnea.c", {"casadi_real": "float", "casadi_int": "int"})
     generator.add(function(model))
     return {"rnea.c": _single(generator.dump())}

@@ -1,4 +1,4 @@
-"""What is kept: made once however many ask for it, whole whoever is killed, and bounded."""
+"""The cache: each entry made once however many ask for it, whole whoever is killed, and bounded."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_what_was_used_within_the_hour_stays_however_much_it_is(folder, monkeypa
 
 
 def test_what_another_user_has_made_is_refused(folder, monkeypatch):
-    """What is kept is loaded and run: libraries, images, programs."""
+    """Entries are loaded and run: libraries, images, programs."""
     cache.kept("key", write("whole"))
     monkeypatch.setattr(cache, "_user", lambda: os.getuid() + 1)
     for use in (lambda: cache.kept("key", write("ours")), lambda: cache.found("key"),

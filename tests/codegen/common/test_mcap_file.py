@@ -28,7 +28,7 @@ def written(path, compression=CompressionType.ZSTD, **keys):
 
 
 def numbers(path):
-    """Of the messages, until the file is damaged; and how it is."""
+    """Records of the messages, until the file is damaged; and how it is."""
     come = []
     try:
         for record, held in records(path):

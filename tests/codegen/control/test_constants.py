@@ -1,4 +1,4 @@
-"""What firmware is given for a mechanism, against the same numbers worked out by hand from what the file says.
+"""The firmware's constants for a mechanism, against the same numbers worked out by hand from the file.
 
 Nothing here asks the code that makes them: numbers are read in ft_config.h and .c as a compiler would read them.
 Numbers of the files are written out again, and what the file has no key for as the pages say it.

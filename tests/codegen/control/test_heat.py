@@ -1,4 +1,4 @@
-"""What files tell of continuous currents, what comes of it for the image, and what check says."""
+"""Continuous currents in files, their effect on the image, and the words of check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What gravity loads, what is done about a host that is gone then, and what check says of it."""
+"""Loads of gravity, reactions to a host that is gone then, and the words of check."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_check_says_what_falls_when():
 
 
 def weak(**limits: float) -> Mechanism:
-    """The same arm with a shoulder of less effort."""
+    """An arm with a shoulder of less effort."""
     mechanism = upright()
     return replace(mechanism, joints=tuple(replace(j, limits=replace(j.limits, **limits)) if j.name == "shoulder" else j
                                            for j in mechanism.joints))

@@ -121,7 +121,7 @@ def test_robstride_states_are_read_as_the_robstride_package_reads_them():
 
 
 class Port:
-    """What the servo SDK writes to."""
+    """Port that the servo SDK writes to."""
 
     def __init__(self) -> None:
         self.sent = b""

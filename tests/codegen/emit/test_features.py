@@ -1,4 +1,5 @@
-"""What a mechanism file can add to a URDF, each against an oracle of its own, through reference, C in double and float.
+"""Features that a mechanism file adds to a URDF, each against an oracle of its own, through reference, C in double and
+float.
 
 The oracle is what Pinocchio's own parser makes of the same URDF text, changed by Pinocchio's own means: a payload is an
 inertia appended to a joint, a locked joint one that `buildReducedModel` takes out. Springs are added by hand.

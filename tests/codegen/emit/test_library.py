@@ -115,7 +115,7 @@ def test_another_project_of_cmake_takes_it_by_its_name_in_either_precision(libra
 
 @pytest.fixture(scope="module")
 def image(library, tmp_path_factory) -> tuple[Path, str]:
-    """What PlatformIO makes of the example for an STM32F405, and its log; nothing is fetched."""
+    """Result and log of PlatformIO for the example on an STM32F405; nothing is fetched."""
     folder = tmp_path_factory.mktemp("platformio")
     for name, content in _offline().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

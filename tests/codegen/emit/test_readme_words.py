@@ -1,4 +1,4 @@
-"""What the README of a generated folder says of samples, followed to the letter, gives the torques of the motion."""
+"""The README of a generated folder, followed to the letter on samples, gives the torques of the motion."""
 
 from __future__ import annotations
 

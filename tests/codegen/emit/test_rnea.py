@@ -38,8 +38,7 @@ def states(mechanism: Mechanism, turns: float = 0.5) -> States:
 
 
 def closed_states(mechanism: Mechanism) -> tuple[States, np.ndarray, np.ndarray]:
-    """The same of actuated joints where the loops are closed, by Pinocchio; torques (STATES, J) of a motion there and
-    at rest."""
+    """Torques of actuated joints with closed loops, by Pinocchio; torques (STATES, J) of a motion there and at rest."""
     oracle, rng = Closed(mechanism), np.random.default_rng(3)
     effort = np.array([joint.limits.effort for joint in mechanism.streamed])
     weight = 1.0 / effort**2 if np.all(np.isfinite(effort)) else None

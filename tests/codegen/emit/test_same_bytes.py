@@ -1,4 +1,4 @@
-"""The same mechanism file gives the same bytes, whatever code NumPy, OpenBLAS and the C library take for a processor.
+"""A mechanism file gives one set of bytes, whatever code NumPy, OpenBLAS and the C library take for a processor.
 
 A process for every processor: OPENBLAS_CORETYPE chooses OpenBLAS's code for one, NPY_DISABLE_CPU_FEATURES takes NumPy
 its vector instructions, GLIBC_TUNABLES the C library its own.

@@ -242,7 +242,7 @@ def test_at_rest_the_torque_never_changes_by_a_bit():
 
 @pytest.mark.parametrize("make", [lambda: planar_chain(3), lambda: random_tree(np.random.default_rng(6), 6)])
 def test_pairs_formed_early_and_taken_at_the_knot_are_the_anchor(make):
-    """What ft_step does after the two halves of the anchor is what it does after the whole, bit for bit."""
+    """The two halves of the anchor and the whole give ft_step the same results, bit for bit."""
     model = exact_at("knot", model_of(make()))
     sources = step_source.render(model)
     assert "#define FT_STEP_EXACT_AT_KNOTS 1" in sources["ft_step.h"]
@@ -327,7 +327,7 @@ def test_it_compiles_without_a_warning(name, trig, precision, compiler, tmp_path
 
 @pytest.mark.parametrize("scheme", ["midpoint", "newton-euler", "nodal"])
 def test_a_rotor_alone_and_a_link_without_mass_compile_too(scheme):
-    """What a drone has: neither turning frames nor rates are asked for."""
+    """A drone's case: neither turning frames nor rates are asked for."""
     arm = planar_chain(1)
     link, control = arm.links[0], replace(arm.control, scheme=scheme)
     rotor = replace(link, com=np.zeros(3), inertia=np.diag([0.0, 0.0, 1e-5]))

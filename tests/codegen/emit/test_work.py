@@ -1,4 +1,4 @@
-"""What emission costs, counted in calls of Python functions: how fast or busy a machine is does not show in it."""
+"""Cost of emission, counted in calls of Python functions: how fast or busy a machine is does not show in it."""
 
 from __future__ import annotations
 

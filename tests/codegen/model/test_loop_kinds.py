@@ -78,7 +78,7 @@ def parallelogram_on_a_waist() -> Mechanism:
 
 
 def two_arms(kind: str) -> Mechanism:
-    """Of six joints each, all driven, that hold one another in the pose of their starts."""
+    """Mechanisms of six joints each, all driven, that hold one another in the pose of their starts."""
     axes, joints = (Z, Y, Y, X, Y, Z), []
     for name, at, starts in (("a", -0.4, (0.2, -0.5, 0.9, 0.2, 0.4, 0.1)),
                              ("b", 0.4, (2.9, -0.5, 0.9, -0.2, 0.4, 0.2))):

@@ -32,7 +32,7 @@ def spatial(**options):
 
 
 def mass(step: Flexible, x: np.ndarray) -> np.ndarray:
-    """Of joints and modes at positions x, from what unit accelerations need."""
+    """Mass matrix of joints and modes at positions x, from the forces of unit accelerations."""
     n, size = step.tree.n, len(x)
     at, unit, still = np.broadcast_to(x, (size, size)), np.eye(size), np.zeros((size, size))
     motion = ModalMotion(at[:, :n], still[:, :n], unit[:, :n], at[:, n:], still[:, n:], unit[:, n:])
@@ -178,8 +178,7 @@ def test_chains_of_springs_converge_to_the_flexible_link(build, options):
 
 
 def test_chains_that_twist_converge_to_torsion():
-    """What torsion adds to the torque, of a chain with springs about x between its segments, and of the tip's one
-    spring."""
+    """Torque that torsion adds, of a chain with springs about x between its segments, and of the tip's one spring."""
     rate_hz, motion, GJ = 4000, oracle.septic([0.2, 0.1], [0.215, 0.07], 0.06), 4.0
     t = middles(motion, rate_hz)[::8]
     stiff, soft = (flexible_chain.twisted(2, G, rate_hz=rate_hz, stiffness=(30.0, 40.0)) for G in (None, GJ))

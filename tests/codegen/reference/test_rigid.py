@@ -162,8 +162,8 @@ def test_dense_matrices_equal_the_recursion_to_rounding(seed):
 
 
 def test_straight_links_give_the_papers_lambda_with_the_corrected_sign_matrix():
-    """[Lambda_i] as the paper prints it (Eq. 15): a straight link along its own z axis. Of its sign matrix [h_i] (Eq.
-    8) only the y components of forces may change sign, never that of a moment."""
+    """[Lambda_i] as the paper prints it (Eq. 15): a straight link along its own z axis. Entries of its sign matrix
+    [h_i] (Eq. 8) only the y components of forces may change sign, never that of a moment."""
     to_com, length = 0.07, 0.2
     arms = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     paper, corrected = np.hstack([to_com * arms, length * arms, np.eye(3)]), np.diag([1.0, -1.0, 1.0] * 2 + [1.0] * 3)

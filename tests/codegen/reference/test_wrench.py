@@ -1,4 +1,4 @@
-"""What the joints must do against an external wrench on a link, against Pinocchio's rnea with external forces."""
+"""Torques of the joints against an external wrench on a link, against Pinocchio's rnea with external forces."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_torque_with_a_wrench_is_that_of_pinocchio(seed, make, convert):
 @pytest.mark.parametrize("precision, within", [("double", 1e-12), ("single", 3e-6)])
 @pytest.mark.parametrize("make", [random_chain, random_tree], ids=["chain", "tree with slides"])
 def test_the_emitted_c_bears_what_pinocchio_says(make, precision, within):
-    """What rnea adds for the external force, on every link of a mechanism, a fixed tool among them."""
+    """Torques that rnea adds for the external force, on every link of a mechanism, a fixed tool among them."""
     rng = np.random.default_rng(7)
     mechanism = with_tool(make(rng, 6), 4)
     model = model_of(mechanism)

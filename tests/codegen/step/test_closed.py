@@ -91,7 +91,7 @@ void ft_test_at(const void *s, ft_turn *q)
 
 
 def closures(model: Model, positions: np.ndarray) -> np.ndarray:
-    """What the loops are open by (N,), m or rad, in the poses that the step in single precision is at."""
+    """Gaps of the loops (N,), m or rad, in the poses that the step in single precision is at."""
     ffi, lib = build(emit.step_sources(model) | {"ft_host.c": HOST_SOURCE, "look.c": LOOK_C},
                      cdef_of("single") + LOOK, "single")
     turns, state, oracle = Turns(model, "single"), lib.ft_host_state(), Closed(model.mechanism)

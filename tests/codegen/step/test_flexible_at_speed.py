@@ -82,7 +82,7 @@ def slope_and_error(mechanism, motion, seconds: float) -> tuple[float, float]:
 
 
 def emitted(mechanism, motion, seconds: float):
-    """Of the C in double precision, the same ticks."""
+    """Torques of the C in double precision, the same ticks."""
     hz = mechanism.control.rate_hz
     t = (np.arange(round(seconds * hz) + 2) - 0.5) / hz
     return CompiledStep(model_of(mechanism), "double").torque(np.array([motion.at(now)[0] for now in t]))
@@ -212,7 +212,7 @@ def test_what_goes_round_the_axis_is_of_a_beam_bent_by_a_force_at_its_tip():
 
 @pytest.mark.parametrize("elements", [1, 3])
 def test_shortening_is_the_integral_of_the_slopes_squared(elements):
-    """Of y = x^3 (a cubic is exact): u(x) = 9 x^5 / 10."""
+    """For y = x^3 (a cubic is exact): u(x) = 9 x^5 / 10."""
     rho, nodes, x = M / L, np.zeros(2 * elements + 2), np.linspace(0.0, L, elements + 1)
     nodes[0::2], nodes[1::2] = x**3, 3.0 * x**2
     G = beam_shortening(L, M, elements)

@@ -1,4 +1,4 @@
-"""What the emitted C says its numbers are made of: each is one of them, and of the links that are named."""
+"""Origins of numbers that the emitted C names: each is one of its numbers, and of the named links."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def literals(c: str) -> list[float]:
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", MAKE)
 def test_every_number_of_a_link_s_forces_is_one_of_its_parameters(name, scheme):
-    """Of the blocks inwards, of the nodal step in its table; what is left are the turns and plain factors."""
+    """Numbers of the blocks inwards, of the nodal step in its table; what is left are the turns and plain factors."""
     model = model_of(under(scheme, MAKE[name]()))
     rows, c = made_of(step_of(model)), sources.step_sources(model)["ft_step.c"]
     for i, own in enumerate(rows):

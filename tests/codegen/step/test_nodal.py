@@ -75,7 +75,7 @@ def tree(seed: int, n: int = 6) -> Mechanism:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_double_precision_is_the_sum_of_the_reference_on_every_example(name):
-    """Of trees {P} is summed up and converted by the dense matrices."""
+    """In trees {P} is summed up and converted by the dense matrices."""
     mechanism = as_nodal(EXAMPLES[name])
     supported(mechanism)
     model = model_of(mechanism)
@@ -179,7 +179,7 @@ def test_at_10_khz_its_noise_is_a_few_roundings(make):
 
 
 def test_nothing_adds_up_however_long_it_runs():
-    """What is carried of {P} after 100 s of the same second is what it was after one."""
+    """The carried {P} after 100 s of one second repeated is that after one."""
     model = of(tree(12, 5))
     s = np.arange(1000) * model.dt
     slides = np.array([0.1 if b.prismatic else 1.0 for b in model.bodies])

@@ -44,7 +44,7 @@ Case = Callable[[], Mechanism]
 
 
 def asking(case: Case, **control: object) -> Case:
-    """The same mechanism under another control section."""
+    """A mechanism under another control section."""
     return lambda: replace(case(), control=replace(case().control, **control))
 
 
@@ -89,7 +89,7 @@ def cases() -> dict[str, Case]:
 
 
 def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray:
-    """Of a motion that every joint takes part in: its own file's for one with modes, else a random one."""
+    """Positions of a motion in which every joint takes part: its own file's for one with modes, else a random one."""
     model = model_of(mechanism)
     step = CompiledStep(model, precision)
     if name.startswith("flexible: "):
@@ -110,7 +110,7 @@ def torques(name: str, mechanism: Mechanism, precision: Precision) -> np.ndarray
 
 
 def wrenches(mechanism: Mechanism, precision: Precision) -> np.ndarray:
-    """Of a wrench on the last link."""
+    """Torques of a wrench on the last link."""
     model = model_of(mechanism)
     q = np.random.default_rng(8).uniform(-1.0, 1.0, (20, model.n))
     wrench = Wrench(mechanism.links[-1].name, np.array([1.0, -2.0, 3.0]), np.array([0.1, 0.2, -0.3]))
@@ -144,7 +144,7 @@ def test_torques_are_the_same_bit_for_bit(name):
 
 
 def endings(text: str) -> set[str]:
-    """Of the names that a function of the emitted C gives to values: all parts but the first one and components."""
+    """Names that a function of the emitted C gives to values: all parts but the first one and components."""
     names = re.findall(r"const ft_(?:real|pair) (\w+) = ", text.split("_state *s, const ft", 1)[-1])
     parts = {re.sub(r"\d+(x$|[yz]s?$)?", "", part) for name in names for part in name.split("_")[1:]}
     return parts - {"", "c", *"xyz", *(a + b for a in "xyz" for b in "xyz")}

@@ -1,4 +1,4 @@
-"""What the search for the cheapest step finds is kept: the same graph, made without searching."""
+"""The results of the search for the cheapest step are kept: the same graph, made without searching."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a build: only of the very same input, and of a folder that is as building would leave it."""
+"""Known results of a build: only of the very same input, and of a folder that is as building would leave it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def of_family(request, built, three_link, tmp_path_factory) -> platformio.BuildR
 
 @pytest.fixture(scope="module")
 def steps() -> list[tuple[int, int, str]]:
-    """What the first build reported of its progress."""
+    """Progress that the first build reported."""
     return []
 
 
@@ -380,7 +380,7 @@ def test_stack_bound_follows_pointers(tmp_path):
 
 
 def test_stack_bound_knows_functions_whose_code_stands_in_the_image_once(tmp_path):
-    """GCC keeps one of two that are the same, and tells the frame of that one alone."""
+    """GCC keeps one of two that are the same, and reports the frame of that one alone."""
     twin = "static int {}(volatile int *p) {{ volatile char a[300]; a[p[0]] = 1; return a[p[1]]; }}"
     code = ("int start(volatile int *);" + twin.format("one")
             + twin.format("two") + "int start(volatile int *p) { return one(p) + 3 * two(p + 1); }")

@@ -1,4 +1,4 @@
-"""What `check` finds, warns of and refuses."""
+"""Findings, warnings and refusals of `check`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no real mechanism is like is said by `femtorque check`, named, with its value; what is real is not doubted."""
+"""Values that no real mechanism has are named by `femtorque check`; what is real is not doubted."""
 
 from dataclasses import replace
 from pathlib import Path

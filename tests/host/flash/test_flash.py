@@ -211,7 +211,7 @@ esac
 
 
 def test_a_chip_that_sleeps_is_got_hold_of_under_reset(tmp_path, image_file):
-    """What openocd says of one whose debug port is off, or closed by a sleep that no DBG_SLEEP keeps open."""
+    """Words of openocd on one whose debug port is off, or closed by a sleep that no DBG_SLEEP keeps open."""
     tool(tmp_path, "openocd", SLEEPING + OPENOCD)
     flashing._by_openocd(F4, image_file)
     first, *others = (tmp_path / "calls").read_text().splitlines()

@@ -77,7 +77,7 @@ def found_of(name: str) -> Plan:
 
 
 def tips(oracle: Closed, q: Array, link: str, offset: tuple[float, ...]) -> Array:
-    """Where a point of a link is, by Pinocchio, (N, 3)."""
+    """Place of a point of a link, by Pinocchio, (N, 3)."""
     joint, place = oracle._links[link]
     points = []
     for row in q:

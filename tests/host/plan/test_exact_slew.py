@@ -1,7 +1,7 @@
 """The slew of a single flexible link by 60 degrees in 0.5 s: elements and time steps against the exact beam.
 
-The planner's torque converges to that of the transcendental inverse with the number of elements, and what its motion of
-the joint leaves swinging is told by the exact clamped beam, of which no plant is part.
+The planner's torque converges to that of the transcendental inverse with the number of elements, and the exact clamped
+beam, of which no plant is part, gives the swinging that its motion of the joint leaves.
 """
 
 from __future__ import annotations

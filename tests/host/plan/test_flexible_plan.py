@@ -83,7 +83,7 @@ def test_joints_begin_where_they_are_said_to_stand(arm, tmp_path):
 
 
 def test_the_tip_may_be_a_point_before_the_end_of_the_hand(arm):
-    """Half-way along the hand there are not as many roots on both sides; the triangle of the arm tells the chord."""
+    """Half-way along the hand there are not as many roots on both sides; the triangle of the arm gives the chord."""
     found = flexible_plan.make(arm, PATH, tip_point="hand:0.05,0,0")
     assert found.motion.counts == (4, 6)
     inside = (0.7**2 + 0.6**2 - 0.5**2 - 0.45**2) / (2.0 * 0.5 * 0.45)

@@ -28,7 +28,7 @@ class Line:
 
 
 def turned(mechanism):
-    """The same arm, its shoulder pointing another way and its elbow's axis reversed."""
+    """An arm whose shoulder points another way and whose elbow's axis is reversed."""
     shoulder, elbow, *rest = mechanism.joints
     return replace(mechanism, joints=(replace(shoulder, rpy=np.array([0.3, -0.8, 0.5]), xyz=np.array([0.1, 0.2, 0.3])),
                                       replace(elbow, axis=-elbow.axis), *rest))

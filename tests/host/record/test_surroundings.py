@@ -1,4 +1,4 @@
-"""What a simulated arm stands among and touches, in a log: read back by another library and by our own."""
+"""Surroundings and contacts of a simulated arm in a log: read back by another library and by our own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a terminal shows of a run: numbers that can be read, and nothing where nothing has happened."""
+"""Terminal display of a run: numbers that can be read, and nothing where nothing has happened."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_one_look_as_json(fake, here):
 
 
 def test_six_joints_fit_into_80_columns():
-    """What tells one joint of a common arm from another is not cut off."""
+    """Parts of names that distinguish joints of a common arm are not cut off."""
     arm = load_mechanism(robot("so101.urdf"))
     conf = replace(configuration(joints=6), joints=arm.streamed)
     clock = ManualClock()
@@ -139,7 +139,7 @@ def test_six_joints_fit_into_80_columns():
 
 
 def with_drives(*joints):
-    """Of a board that has told twice how its drives are, 0.1 s apart; the second time is yet to come."""
+    """Session with a board that has reported its drives twice, 0.1 s apart; the second time is yet to come."""
     clock, n = ManualClock(), len(joints)
     conf = replace(configuration(joints=n), joints=joints)
     board = FakeBoard(clock, conf)

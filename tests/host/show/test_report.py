@@ -1,4 +1,4 @@
-"""What is said of a run: the causes that were put in are the ones found, and a good run is called good."""
+"""Sentences on a run: the causes that were put in are the ones found, and a good run is called good."""
 
 import csv
 import json
@@ -184,7 +184,7 @@ def test_the_command_writes_a_page_that_a_browser_shows(runs, here, tmp_path):
 
 
 def wrong(browser):
-    """What the console holds but for a word on the speed of reading pixels, which a screenshot does."""
+    """Messages on the console without those on the speed of reading pixels, which a screenshot causes."""
     return [entry["message"] for entry in browser.console() if "GPU stall" not in entry["message"]]
 
 

@@ -136,7 +136,7 @@ def test_meshes_of_a_urdf_are_carried_thinned(browser, open_page):
 
 
 def test_a_humanoid_is_drawn_with_few_calls_and_triangles(browser, open_page):
-    """What 30 frames per second take on any machine: 29 joints with all meshes, as measured and as desired."""
+    """Cost of 30 frames per second on any machine: 29 joints with all meshes, as measured and as desired."""
     mechanism = load_mechanism(robot("/g1_29dof_rev_1_0.urdf"))
     names = tuple(joint.name for joint in mechanism.streamed)
     t = np.linspace(0.0, 2.0, 121)
@@ -176,9 +176,9 @@ FRAMES = """const gl = femtorque.view.renderer.getContext(), pixel = new Uint8Ar
 
 @pytest.mark.bench
 def test_a_humanoid_plays_at_thirty_frames_a_second(browser, open_page, capsys):
-    """Without a graphics card (SwiftShader). What the page can do about it: its script's time, by the clock, and the
-    processor time of all that a frame takes to be drawn. What the browser then takes to show a canvas, even an empty
-    one, is beside that, so that frames by the clock are asked for only of a machine with nothing else to do."""
+    """Without a graphics card (SwiftShader). The page's own part: its script's time, by the clock, and the processor
+    time of all that a frame takes to be drawn. The browser's time to show a canvas, even an empty one, comes on top, so
+    that frames by the clock are asked for only of a machine with nothing else to do."""
     mechanism = load_mechanism(robot("/g1_29dof_rev_1_0.urdf"))
     names = tuple(joint.name for joint in mechanism.streamed)
     t = np.linspace(0.0, 12.0, 721)

@@ -355,8 +355,8 @@ def samples_of(chunk):
 
 
 def test_twenty_pages_at_once_are_nothing_to_the_program_that_streams(mechanism):
-    """They stand in another process: here is no thread of theirs, nothing that they could hold. What is past comes in
-    small pieces, whole, and pages that read nothing keep none from those that do."""
+    """They stand in another process: here is no thread of theirs, nothing that they could hold. The past comes in small
+    pieces, whole, and pages that read nothing keep none from those that do."""
     session, _ = looking()
     with serving(session, 0) as url, ExitStack() as stack:
         threads = threading.active_count()

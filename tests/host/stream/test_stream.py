@@ -400,7 +400,7 @@ def test_a_motion_that_starts_elsewhere_is_refused_before_anything_is_sent():
 
 
 def endless(conf):
-    """The same joints, which turn without end."""
+    """The joints as ones that turn without end."""
     return replace(conf, joints=tuple(replace(joint, type="continuous") for joint in conf.joints))
 
 

@@ -1,5 +1,5 @@
-/* The watchdog: fed it lets be, unfed it resets within what LSI allows, and
- * the reset says so. What it leaves is in memory that a start does not touch. */
+/* The watchdog: fed it lets be, unfed it resets within what LSI allows, and the
+ * reset says so. Its record is in memory that a start does not touch. */
 #include "judge.h"
 
 static struct {

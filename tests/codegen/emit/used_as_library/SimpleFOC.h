@@ -1,6 +1,7 @@
-/* What the sketch uses of Arduino and of SimpleFOC 2.4.0, by the names and
- * types of its headers; of what it does, only how the set point of the current
- * comes about (FOCMotor::loopFOC and FOCMotor::move of that version). */
+/* The part of Arduino and of SimpleFOC 2.4.0 that the sketch uses, by the names
+ * and types of its headers; of what it does, only how the set point of the
+ * current comes about (FOCMotor::loopFOC and FOCMotor::move of that version).
+ * */
 #ifndef SIMPLEFOC_H
 #define SIMPLEFOC_H
 

@@ -1,5 +1,5 @@
-/* What a Cortex-M4F needs before main, and a table of two vectors. What is
- * printed goes to the emulator, by semihosting. */
+/* Start of a Cortex-M4F before main, and a table of two vectors. Printed text
+ * goes to the emulator, by semihosting. */
 #include <stdint.h>
 
 extern uint32_t top, data_from, data_start, data_end, bss_start, bss_end;
