@@ -42,13 +42,13 @@ def on_buses(name: str) -> Mechanism:
 
 
 def arm_for(name: str, folder: Path) -> Mechanism:
-    """What a board can move."""
+    """Motion that a board can play."""
     board = boards.load(name)
     return on_buses(name) if board.can and not board.channels else three_link(name, folder)
 
 
 def driven(mechanism: Mechanism, drive: str) -> Mechanism:
-    """The same with another drive of every motor."""
+    """A mechanism with another drive of every motor."""
     return replace(mechanism, joints=tuple(
         replace(j, motor=replace(j.motor, drive=drive)) if j.motor else j for j in mechanism.joints))
 

@@ -39,11 +39,11 @@ class Browser:
         self._call("url", {"url": url})
 
     def run(self, script: str) -> Any:
-        """What a function body returns."""
+        """Result of a function body."""
         return self._call("execute/sync", {"script": script, "args": []})
 
     def console(self) -> list[dict[str, Any]]:
-        """What the page, and the browser about it, has logged since the last look."""
+        """Messages that the page, and the browser about it, has logged since the last look."""
         return self._call("se/log", {"type": "browser"})
 
     def processor_time(self) -> float:
@@ -58,7 +58,7 @@ class Browser:
             "features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]}})
 
     def shown(self, path: Path) -> Path:
-        """What is in the window as PNG."""
+        """Picture of the window as PNG."""
         shot = self._call("goog/cdp/execute", {"cmd": "Page.captureScreenshot", "params": {}})
         path.write_bytes(base64.b64decode(shot["data"]))
         return path
@@ -107,7 +107,7 @@ def chromium() -> Iterator[Browser]:
 
 
 def _descendants(parent: int) -> Iterator[int]:
-    """Of every process below one, its time in user and system mode, in ticks of the clock."""
+    """Processor time of every process below one, in user and system mode, in ticks of the clock."""
     for entry in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # gone
             fields = entry.read_text().rpartition(")")[2].split()

@@ -21,7 +21,7 @@ OTHERS = {"robstride": ("robstride-02", "robstride-00"), "cubemars": ("cubemars-
 
 
 def file_of() -> Mechanism:
-    """Of Damiaos on classic CAN, as its file says."""
+    """Images of Damiaos on classic CAN, as its file says."""
     return load_mechanism(ARM)
 
 

@@ -16,7 +16,7 @@ FIVE_MEGABITS = BitTiming(12.5e-9, 12, 4, 4)
 
 
 class Other(Node):
-    """What stands on the wire beside the controllers: it acknowledges, keeps what it hears, and sends."""
+    """Partner of the controllers on the wire: it acknowledges, keeps what it hears, and sends."""
 
     timing, fast = MEGABIT, FIVE_MEGABITS
 
@@ -63,7 +63,7 @@ class Bench:
         return self.events.now / self.hz
 
     def run(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Let time pass, at most so much. Whether until() came true."""
+        """Let time pass, at most so much. True if until() came true."""
         end = self.events.now + round(seconds * self.hz)
         while not until() and self.events.next() <= end:
             self.events.now = self.events.next()

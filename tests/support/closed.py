@@ -192,8 +192,8 @@ class Closed:
         return tau - cut, _solve(J.T, cut)
 
     def rubbing(self, v: Array) -> Array:
-        """What overcomes the friction (n,) of joints without motors; its Coulomb part fades out below 0.01 rad/s or
-        0.001 m/s, as the control law has it of the driven ones."""
+        """Torque that overcomes the friction (n,) of joints without motors; its Coulomb part fades out below 0.01 rad/s
+        or 0.001 m/s, as the control law has it of the driven ones."""
         found = np.zeros(self.n)
         for i, joint in enumerate(self.mechanism.moving):
             if joint.motor is None and joint.drive is None and not joint.actuated:

@@ -1,7 +1,7 @@
 """The motions of the closed and changing examples, and of the arm of flexures: `python -m tests.support.closed_motions`
 writes mechanisms/*.csv again.
 
-Every motion goes from rest to rest through poses of independent joints, by seventh-order polynomials. Where more joints
+Every motion goes from rest to rest through poses of independent joints, by seventh-order polynomials. If more joints
 are streamed than the mechanism has freedoms, the others follow by closing the loops (tests/support/closed.py) at every
 millisecond; their rates and accelerations are those of a spline through these positions.
 """

@@ -1,5 +1,5 @@
-"""What a board goes through under a host that plans motions: commands refused and accepted, motions longer than its
-buffer, stops on the path and going on, a host that stalls or is gone, knots that run out, a bad knot, outputs off in
+"""Course of a board under a host that plans motions: commands refused and accepted, motions longer than its buffer,
+stops on the path and going on, a host that stalls or is gone, knots that run out, a bad knot, outputs off in
 mid-motion."""
 
 from __future__ import annotations

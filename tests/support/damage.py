@@ -15,7 +15,7 @@ from femtorque.host.record.log import Run
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether all that was read is equal, nan to nan."""
+    """True if all that was read is equal, nan to nan."""
     if isinstance(a, Run | Trajectory):
         return all(same(value, vars(b)[name]) for name, value in vars(a).items() if name not in ("damage", "source"))
     if isinstance(a, dict):
@@ -26,7 +26,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def is_beginning(part: Run, whole: Run) -> bool:
-    """Whether the samples that are left are the first ones."""
+    """True if the samples that are left are the first ones."""
     n = len(part.t)
     return all(same(getattr(part, name), getattr(whole, name)[:n])
                for name in ("t", "position", "target", "rate", "torque", "duty", "state"))

@@ -19,7 +19,7 @@ WRITTEN = 0x55
 
 @dataclass
 class FakeDrive:
-    """One drive. position, velocity: rad, rad/s at its output, obeyed by nothing; torque: as it was last told. deaf:
+    """One drive. position, velocity: rad, rad/s at its output, obeyed by nothing; torque: its last command. deaf:
     answers nothing. dull: it is never enabled. down: ticks without power, and until it hears again. unlimited: commands
     that it obeyed without its own time limit."""
 
@@ -42,7 +42,7 @@ class FakeDrive:
         self.registers = {21: t.position, 22: t.velocity, 23: t.torque, 10: 1, 9: 0, 14: 5017, 0x7005: 0, 0x7028: 0}
 
     def power_up(self) -> None:
-        """What it was told not to store is forgotten."""
+        """Settings that it was ordered not to store are forgotten."""
         self.enabled, self.error = False, 0
         self.registers |= {9: 0, 0x7028: 0}
 
@@ -86,7 +86,7 @@ class FakeDrive:
         return self._mit(frame, self.error)
 
     def state(self) -> Frame:
-        """Of a Damiao, as it answers."""
+        """Answer of a Damiao."""
         assert self.drive.reply is not None
         told = State(self.drive.id, self.position, self.velocity, 0.0)
         return Frame(self.drive.reply, mit.answer(self.drive.type, self.drive.id, told, error=self.error or

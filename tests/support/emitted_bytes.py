@@ -3,8 +3,8 @@
     python -m tests.support.emitted_bytes FOLDER NAME ...
 
 NAME is a case of tests/codegen/step/test_same_torques.py. FOLDER gets a file of each: the sources of its image, what
-`generate` writes, the text that its digest is taken over, and by what its scheme was chosen. `kernels` tells how this
-process computes.
+`generate` writes, the text that its digest is taken over, and by what its scheme was chosen. `kernels` names the code
+with which this process computes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Each mechanism's step emitted once, however many tests ask for it: the search for its frames takes a second. What was
-emitted is kept under the hash of this program too, for the other workers.
+"""Each mechanism's step emitted once, however many tests ask for it: the search for its frames takes a second. Emitted
+files are kept under the hash of this program too, for the other workers.
 
 Not where emission itself is tested: tests in ANEW, and tests that change what decides it.
 """
@@ -49,7 +49,7 @@ def from_cache(key, render):
 
 @functools.cache
 def program():
-    """What decides it beside the arguments."""
+    """Key beside the arguments."""
     return sys.version, np.__version__, *sources(ROOT / "codegen")
 
 

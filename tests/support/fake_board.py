@@ -1,6 +1,6 @@
 """The board's side of the wire in Python, for tests of the host: ring, credit, states, faults, and a lossy wire.
 
-It moves in whole ticks and only when the clock is told to sleep, so every test is exact and takes no real time. It
+It moves in whole ticks and only when the clock is asked to sleep, so every test is exact and takes no real time. It
 plays knots without interpolation or dynamics: what is tested here is the conversation, not the motion.
 """
 

@@ -2,8 +2,8 @@
 
 The oracle knows nothing of beams: Pinocchio moves a chain of short rigid segments, joined by springs of stiffness EI /
 h half-way between, whose positions are integrated. Turns of any size, the tension of spinning links and the weight
-along them come of themselves: it is geometrically exact, and a beam but for the square of its segments' length. Where
-it bends both ways, springs about y and z follow one another in alternating order, else it would twist by h.
+along them come of themselves: it is geometrically exact, and a beam but for the square of its segments' length. If it
+bends both ways, springs about y and z follow one another in alternating order, else it would twist by h.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def twisted(elements: int, GJ: float | None, *, rate_hz: int = 1000, gravity: Ar
 
 def springs_between(elements: int, *, stiffness: float | tuple[float, float] = EI, axis: ArrayLike = Z,
                     gravity: ArrayLike = (1.0, -5.0, -2.0)) -> Mechanism:
-    """What bends one on another: a spring behind the motor, a flexible link, a driven hand, a flexible tail on a
+    """Bending parts one on another: a spring behind the motor, a flexible link, a driven hand, a flexible tail on a
     spring."""
     links = [Link("rotor", 0.1, np.zeros(3), 1e-3 * np.eye(3)), beam_link("arm", elements, stiffness),
              Link("hand", 0.1, np.array([0.1, 0.01, 0.02]), np.diag([1e-4, 4e-4, 4e-4])),

@@ -116,7 +116,7 @@ class Forced(Tour):
         self.ends_in("FAULT", "NOT_FINITE")
 
     def torque_of_each_mode_is_no_number(self) -> None:
-        """Of a probe what is asked for; of a search what its gains come to."""
+        """In a probe the torque that was asked for; of a search what its gains come to."""
         self.session.connect()
         self.session.home(self.start)
         assert self.ask(Probe(0, 2, 0.0))
@@ -301,7 +301,7 @@ class Forced(Tour):
         self.session.disarm()
 
     def press_has_a_gap(self) -> None:
-        """What presses against a stop has to do so without a gap."""
+        """A joint against a stop has to press without a gap."""
         self.seeks(0)
         end = self.board.seconds + 10.0
         while self.look("ft.control.lab.pressed.ticks") < 5 and self.board.seconds < end:
@@ -414,7 +414,7 @@ class Forced(Tour):
         self.ends_in("FAULT", "HOST_LOST")
 
     def table_has_nothing(self) -> None:
-        """Of faults: none is found. Of conditions: everything is permitted."""
+        """Findings: none is made. Conditions: everything is permitted."""
         self.session.connect()
         self.permits_everything()
         assert self.take("ARM")

@@ -71,6 +71,6 @@ def plain() -> Mechanism:
 
 @cache
 def image(mechanism: str) -> Path:
-    """Of either, by its name."""
+    """Row of either, by its name."""
     m = {"geared_arm": geared, "plain_arm": plain}[mechanism]()
     return platformio.build(m, IMAGES / m.name).elf

@@ -67,21 +67,21 @@ class Memory:
 
     @staticmethod
     def _declared(die: DIE) -> DIE:
-        """Where a variable has its name and type: what is compiled when it is linked refers to its source's."""
+        """Place, name and type of a variable: code compiled at link time refers to its source's."""
         for origin in ("DW_AT_abstract_origin", "DW_AT_specification"):
             if origin in die.attributes:
                 return Memory._declared(die.get_DIE_from_attribute(origin))
         return die
 
     def _type(self, die: DIE) -> DIE:
-        """What something is, behind all names of types."""
+        """Type behind all names of types."""
         kind = die.get_DIE_from_attribute("DW_AT_type")
         while kind.tag in ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type"):
             kind = kind.get_DIE_from_attribute("DW_AT_type")
         return kind
 
     def _counts(self, array: DIE) -> list[int]:
-        """Elements in each dimension of an array; 0 where only the definition would tell."""
+        """Elements in each dimension of an array; 0 if only the definition would say."""
         bounds = [dimension.attributes.get("DW_AT_upper_bound") for dimension in array.iter_children()]
         return [bound.value + 1 if bound else 0 for bound in bounds]
 

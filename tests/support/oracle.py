@@ -1,4 +1,4 @@
-"""What the tests compare with and try things on: Pinocchio, random mechanisms, smooth motions.
+"""Comparisons of the tests, and their material: Pinocchio, random mechanisms, smooth motions.
 
 Pinocchio computes inverse and forward dynamics by algorithms that share nothing with ours. Only the description of
 the mechanism is common: `pinocchio_model` is built from the bodies of a Model, codegen's `pinocchio_of` straight from

@@ -1,4 +1,4 @@
-"""What each test file costs: `pytest --cpu` prints the processor time of its tests and of the programs that they ran.
+"""Cost of each test file: `pytest --cpu` prints the processor time of its tests and of the programs that they ran.
 
 Processor time and not time by the clock, which on a busy machine says little. A program counts once it has been waited
 for.

@@ -15,7 +15,7 @@ COMMANDS = bytes([0x00, 0x01, 0x02, 0x11, 0x21, 0x31, 0x44, 0x63, 0x73, 0x82, 0x
 
 
 class RomFake:
-    """timeout: as pyserial's. flash: what the chip holds. log: what it was told to do.
+    """timeout: as pyserial's. flash: what the chip holds. log: its commands.
 
     echo: the line gives every byte back. sent, received: what the line does to each call's bytes, in order.
     """

@@ -1,4 +1,5 @@
-"""What of the long tests `make test` runs; `make bench` runs the rest, so that every test is run by one of the two.
+"""Rows of the long tests that `make test` runs; `make bench` runs the rest, so that every test is run by one of the
+two.
 
 HERE: of a parametrised test whose rows each cost much and say the same of another mechanism, board or drive, the rows
 that stay, one of each kind. A row is named as pytest shows it in brackets; * stands for anything.

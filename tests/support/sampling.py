@@ -29,6 +29,6 @@ def sampled_quintic(model: Model, start: ArrayLike, end: ArrayLike, duration: fl
 
 
 def exact_at(trig: str, model: Model) -> Model:
-    """The same mechanism with its sines and cosines made exact elsewhere."""
+    """A mechanism with its sines and cosines made exact elsewhere."""
     control = replace(model.mechanism.control, trig=trig)
     return model_of(replace(model.mechanism, control=control))

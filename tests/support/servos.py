@@ -108,7 +108,7 @@ class Served(App):
         return record
 
     def _pass_a_tick(self) -> None:
-        """What has not come by its end spoils what is sent next; here it is just lost."""
+        """Bytes that have not come by its end spoil the next ones; here it is just lost."""
         size = self.lib.fake_wire_sent(0, self.buffer)
         self.sent, self.came = bytes(self.buffer)[:size], b""
         self.line.sent(self.sent, BYTE)
@@ -126,13 +126,13 @@ class Served(App):
         return found
 
     def duty(self, name: str) -> float:
-        """Signed share that a servo was told last."""
+        """Signed share of a servo's last command."""
         told = self.servos[name].get(44, 2)
         return (told & 0x3FF) / (-1000.0 if told & 0x400 else 1000.0)
 
     @property
     def found(self) -> np.ndarray:
-        """Where the board has the joints, rad."""
+        """Positions of the joints on the board, rad."""
         return np.array(self.see().position) / 2.0**32 * math.tau
 
     def place(self, name: str, counts: float) -> None:

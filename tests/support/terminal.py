@@ -35,7 +35,7 @@ class Terminal:
         os.write(self._fd, text.encode())
 
     def until(self, word: str) -> str:
-        """What is shown up to this word, which may take as long as a hang test waits."""
+        """Output up to this word, which may take as long as a hang test waits."""
         end = time.monotonic() + HANG
         while word not in self._shown:
             assert time.monotonic() < end, f"{word!r} is not shown:\n{self._shown}"

@@ -50,7 +50,7 @@ class Tour(Course):
         super().ready()
 
     def ask(self, message: Any) -> bool:
-        """Whether the board took it."""
+        """True if the board took it."""
         try:
             self.session.ask(message, type(message).__name__.upper())
         except Refused:
