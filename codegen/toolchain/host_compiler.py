@@ -68,6 +68,39 @@ def build(
     return ffi, ffi.dlopen(str(library(sources | {LAYOUTS: layouts(ffi, sources)}, precision, flags)))
 
 
+def build_by_headers(sources: dict[str, str], flags: tuple[str, ...] = ("-O2",)) -> tuple[cffi.FFI, Any]:
+    """The same with the declarations of the headers themselves, which a copy in Python cannot contradict."""
+    ffi = cffi.FFI()
+    ffi.cdef(declarations(sources))
+    return ffi, ffi.dlopen(str(library(sources, flags=flags)))
+
+
+def declarations(sources: dict[str, str]) -> str:
+    """The headers without their directives but for whole numbers, each after those that it includes."""
+    found: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in found or name not in sources:
+            return
+        found[name] = ""
+        text = re.sub(r"/\*.*?\*/", "", sources[name], flags=re.DOTALL)
+        for other in re.findall(r'#include "(.+?)"', text):
+            add(other)
+        found[name] = "\n".join(line for line in text.splitlines()
+                                if not line.startswith("#") or re.fullmatch(r"#define \w+ (0x)?[\da-fA-F]+u?\s*", line))
+        found[name] = found.pop(name)  # after those
+
+    for name in sorted(sources):
+        if name.endswith(".h"):
+            add(name)
+    return "\n".join(found.values())
+
+
+def texts(folder: Path, *patterns: str) -> dict[str, str]:
+    """The files of a folder that match, by name."""
+    return {path.name: path.read_text(encoding="utf-8") for pattern in patterns for path in sorted(folder.glob(pattern))}
+
+
 def layouts(ffi: cffi.FFI, sources: dict[str, str]) -> str:
     """C that compiles only if every struct of a header has the size, and its members the offsets and sizes, that `ffi`
     knows: what Python reads and writes is then what C means. Raises ValueError where no header defines one."""

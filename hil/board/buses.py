@@ -155,11 +155,10 @@ class Buses:
         """Let the plant go on from one time to another, s, with voltages (J,) at its motors and its drives at work."""
         count = max(1, round((until - since) / STEP))
         h = (until - since) / count
-        if self.servos and not self.drives and self._in_c.could():
+        if self.servos and not self.drives and self._in_c.could:
             self._switch()
             self._in_c.move(since, h, count, voltage, self._supply())
             return
-        self._in_c.recall()
         for i in range(count):
             self._plant.move(h, self._voltages(since + i * h, voltage), self._torques(h, since + i * h))
 
@@ -180,10 +179,6 @@ class Buses:
         for j, servo in self.servos.items():
             if (on := supplied and servo.supplied) != servo.powered:
                 servo.power_up(self._angle(j)) if on else servo.power_off()
-
-    def look(self) -> None:
-        """Somebody may have changed the plant: C is told anew."""
-        self._in_c.recall()
 
     def _torques(self, h: float, now: float) -> Array:
         torques, q, v = np.zeros(len(self.signs)), self._plant.q, self._plant.v

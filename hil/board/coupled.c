@@ -1,7 +1,6 @@
 /* What hil/board/coupler.py, bridges.py, current_sensors.py and encoders.py do
  * while nothing but duties changes, between the chip's timers and converters
- * and a plant. One whose steps are in C is lent, too; others are asked in
- * Python to go on. In C because a current loop comes through here twenty
+ * and a plant; one in Python is asked to go on. In C because a current loop comes through here twenty
  * thousand times a second. */
 #include "coupled.h"
 
@@ -66,17 +65,15 @@ static int let_be(const coupled *b)
 static void move(coupled *b, double time)
 {
     plant_steps *p = b->plant;
-    int64_t done, count = (int64_t)ceil(time / p->max_step - 1e-9);
+    int64_t count = (int64_t)ceil(time / p->max_step - 1e-9);
     double h;
     int32_t j;
     count = count > 1 ? count : 1;
     h = time / (double)count;
     for (j = 0; j < b->joints; j++)
         p->volts[b->place[j]] = b->terminals[j];
-    done = p->take(p->arm, h, count);
-    p->time += (double)done * h;
-    if (done < count)
-        b->finish(h, count - done);
+    if (p->take(p->arm, h, count) < count)
+        b->stuck();
 }
 
 /* Bring the plant to a time. */

@@ -48,9 +48,9 @@ typedef struct {
     sense senses[LENT_CONVERTERS][CHANNELS];
     double origin[MOST], per_unit[MOST]; /* of the encoders */
     int64_t counted[MOST]; /* by them, of a plant in Python */
-    plant_steps *plant;  /* takes no steps: they are in Python */
+    plant_steps *plant;  /* without `take`: it is in Python */
     int32_t place[MOST]; /* of the motors among the plant's joints */
-    void (*finish)(double h, int64_t left); /* steps that C leaves */
+    void (*stuck)(void); /* the plant cannot go on */
     void (*pass)(double time, int32_t held); /* of a plant in Python */
     double (*count)(const lent_timer *t, double cycle);
 } coupled;

@@ -19,10 +19,9 @@ from femtorque.hil.board.wiring import Wiring
 from femtorque.hil.chip.lending import Lending
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32.chip import Stm32
-from femtorque.hil.plant import play
 from femtorque.hil.plant.choose import Driven, Wired
-from femtorque.hil.plant.lent import Lendable, own
-from femtorque.hil.plant.plant_steps import MOST
+from femtorque.hil.plant.driven import Stepped
+from femtorque.hil.plant.plant_library import MOST
 
 Array = NDArray[np.float64]
 
@@ -35,7 +34,6 @@ class PlantCoupler:
 
     def __init__(self, chip: Stm32, plant: Driven, wiring: Wiring, modes: ModeFollower) -> None:
         self._chip, self._plant, self._wiring, self._modes = chip, plant, wiring, modes
-        self._inner, self._places = _inside(plant)
         self._borrowed = Borrowed(self, chip, plant, wiring) if could_lend(wiring, modes) else None
         self._held = False
         self._plant_at = self._changed_at = 0.0  # s: where the plant is; when outputs last seemed to change
@@ -62,18 +60,8 @@ class PlantCoupler:
 
     def look(self) -> None:
         """Somebody may have changed what is outside of the chip."""
-        self._wiring.buses.look()
         if self._borrowed is not None:
             self._borrowed.look()
-
-    def glance(self) -> tuple[Array, Array]:
-        """Where the plant's joints are and how fast (J,), for somebody who changes nothing."""
-        if isinstance(self._plant, play.Plant):
-            return self._plant.glance
-        if self._inner is None:
-            return self._plant.q, self._plant.v
-        q, v = self._inner.glance
-        return q[self._places], v[self._places]
 
     def _before_change(self) -> None:
         """Outputs change, or seem to: only where the voltages did is there a step for the plant to take."""
@@ -142,7 +130,7 @@ class PlantCoupler:
 
 class Borrowed:
     """The C's side (coupled.c), lent while timers are and nothing outside of the chip is out of the ordinary. A plant
-    whose steps are in C is lent with it; any other goes on in Python when the C says so."""
+    that is not C's goes on in Python when the C says so."""
 
     def __init__(self, coupler: PlantCoupler, chip: Stm32, plant: Driven, wiring: Wiring) -> None:
         self._coupler, self._chip, self._plant, self._wiring = coupler, chip, plant, wiring
@@ -150,7 +138,6 @@ class Borrowed:
         self._ffi, self._lib = library()
         self._lending = chip.core.lending
         self.again, self.out = 0, False
-        self._lent: Lendable | None = None  # the plant, while it is
         self.own: tuple[Callable[..., object], ...] = ()  # what `ways` are as long as C may answer
         self._outside: object = None
         self._sequences: dict[int, list[int]] = {}  # of the converters
@@ -159,13 +146,14 @@ class Borrowed:
         self._in_python = self._ffi.new("plant_steps *", {name: self._ffi.from_buffer("double[]", row)
                                                           for name, row in zip(_ROWS, self._rows, strict=True)})
         failed = {"onerror": chip.core.refuse}
-        self._calls = (self._ffi.callback("void(double, int64_t)", self._steps_left, **failed),
+        self._calls = (self._ffi.callback("void(void)", self._stuck, **failed),
                        self._ffi.callback("void(double, int32_t)", self._pass, **failed))
         self.state = self._ffi.new("coupled *", {
             "chip": self._ffi.cast("lent *", self._address(self._lending.state)), "joints": self._joints,
-            "together": TOGETHER, "grip": GRIP, "finish": self._calls[0], "pass": self._calls[1]})
+            "together": TOGETHER, "grip": GRIP, "stuck": self._calls[0], "pass": self._calls[1]})
         count = self._ffi.typeof(self.state.count)
         self.state.count = self._ffi.cast(count, self._lending.function("lent_count"))
+        self._plug_plant()
         self._lending.whole = True
         self._lending.add(self)
         for converter in chip.converters:
@@ -192,7 +180,7 @@ class Borrowed:
         self.out = True
         self._coupler.give(self.state)
         self.state.seconds_before, self.state.cycles_then, self.state.hz = self._chip.time_base
-        self._lend_plant()
+        self._tell()
         lending.lend_board(self._address(self.state), {name: self._address(getattr(self._lib, f"coupled_{way}"))
                                                        for name, way in _WAYS.items()})
         self._outside = self._seen()
@@ -200,20 +188,14 @@ class Borrowed:
             part.touched()
         return True
 
-    def _lend_plant(self) -> None:
+    def _plug_plant(self) -> None:
         state, J, plant = self.state, self._joints, self._inner
-        if plant is None or not self._lendable(plant):
+        if plant is None:
             state.plant, state.place[0:J] = self._in_python, list(range(J))
-            self._tell()
             return
-        state.plant, state.place[0:J] = self._ffi.cast("plant_steps *", plant.handle), self._places.tolist()
+        state.plant = self._ffi.cast("plant_steps *", self._address(plant.handle))
+        state.place[0:J] = self._places.tolist()
         state.origin[0:J], state.per_unit[0:J] = (x[self._places].tolist() for x in plant.encoders.line)
-        self._lent = plant
-        plant.lend(self.recall)
-
-    def _lendable(self, plant: Lendable) -> bool:
-        """Whether C can move it, and nobody looks on from outside of it at each interval."""
-        return plant.lendable and own(self._plant, "drive")
 
     def recall(self) -> None:
         """Have back what is lent."""
@@ -221,9 +203,6 @@ class Borrowed:
             return
         self.out = False
         self._lending.lend_board(0, {})
-        if self._lent is not None:
-            self._lent.taken()
-            self._lent = None
         self._coupler.take(self.state)
         self._lending.returned(self)
 
@@ -245,8 +224,6 @@ class Borrowed:
             self._lending.recall()
             for timer in self._chip.timers.values():
                 timer.touched()
-        elif self._lent is not None:
-            self._lent.tell_parameters()
         elif self.out:
             self._tell()
 
@@ -256,13 +233,11 @@ class Borrowed:
         return chip.before_change, chip.before_read, *(converter.volts for converter in chip.converters)
 
     def _seen(self) -> object:
-        wiring, plant = self._wiring, self._inner
+        wiring = self._wiring
         drivers = [(driver.deaf, driver.enabled, *driver.effect) for driver in wiring.power.gate_drivers]
         sensors = [(s.backwards, s.gain, s.stuck, s.noise) for s in wiring.senses.current_sensors.values()]
         faults = [fault.none for fault in wiring.encoders.faults]
-        rest = (self._lendable(plant), plant.max_step) if plant is not None else ()
-        return (*wiring.senses.temperatures, *wiring.power.motor_wires, drivers, sensors, faults, rest,
-                self.ways())
+        return (*wiring.senses.temperatures, *wiring.power.motor_wires, drivers, sensors, faults, self.ways())
 
     # -- asked by C and by converters -------------------------------------------
 
@@ -278,11 +253,9 @@ class Borrowed:
     def _volts(self) -> Array:
         return np.array(list(self.state.terminals[0:self._joints]))
 
-    def _steps_left(self, h: float, count: int) -> None:
-        assert self._lent is not None
-        volts = np.full(self._lent.n, np.nan)
-        volts[self._places] = self._volts
-        self._lent.finish(h, count, volts)
+    def _stuck(self) -> None:
+        assert self._inner is not None
+        raise self._inner.refusal()
 
     def _pass(self, seconds: float, held: int) -> None:
         if self.state.stopped:
@@ -293,6 +266,8 @@ class Borrowed:
     def _tell(self) -> None:
         """Tell C where a plant in Python is."""
         plant = self._plant
+        if self._inner is not None:
+            return
         self._rows[:3] = plant.q, plant.v, plant.current
         self.state.counted[0:self._joints] = plant.counts().tolist()
 
@@ -302,10 +277,10 @@ _ROWS = ("q", "v", "current", "volts")
 _WAYS = {"before_change": "change", "before_read": "bring_up", "volts": "volts", "counts": "counts"}
 
 
-def _inside(plant: Driven) -> tuple[Lendable | None, NDArray[np.intp]]:
-    """The plant itself, if it could be lent, and where the board's joints are among its own."""
+def _inside(plant: Driven) -> tuple[Stepped | None, NDArray[np.intp]]:
+    """The plant itself, if C moves it, and where the board's joints are among its own."""
     whole = plant.plant if isinstance(plant, Wired) else plant
-    if not isinstance(whole, Lendable):
+    if not isinstance(whole, Stepped):
         return None, np.zeros(0, int)
     return whole, plant.places if isinstance(plant, Wired) else np.arange(whole.n)
 

@@ -25,20 +25,16 @@ static void look(const servo_line *line, double now)
     }
 }
 
-/* Go on from one interval to another; which it has come to: an earlier one
- * where the plant has left steps. */
-int64_t servo_steps(servo_line *line, double since, int64_t from, int64_t to)
+/* Go on by so many intervals; 0 if the plant cannot. */
+int servo_steps(servo_line *line, double since, int64_t count)
 {
     plant_steps *p = line->plant;
-    int64_t count = (int64_t)ceil(line->h / p->max_step - 1e-9), i, done;
-    count = count > 1 ? count : 1;
-    line->step = line->h / (double)count;
-    line->left = 0;
-    for (i = from; i < to && line->left == 0; i++) {
+    int64_t steps = (int64_t)ceil(line->h / p->max_step - 1e-9), i;
+    steps = steps > 1 ? steps : 1;
+    for (i = 0; i < count; i++) {
         look(line, since + (double)i * line->h);
-        done = p->take(p->arm, line->step, count);
-        p->time += (double)done * line->step;
-        line->left = count - done;
+        if (p->take(p->arm, line->h / (double)steps, steps) < steps)
+            return 0;
     }
-    return i;
+    return 1;
 }

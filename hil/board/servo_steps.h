@@ -1,5 +1,4 @@
-/* The interface of servo_steps.c. hil/board/servo_steps.py declares it once more; the
- * compiler holds both layouts to each other. */
+/* The interface of servo_steps.c. */
 #ifndef SERVO_STEPS_H
 #define SERVO_STEPS_H
 
@@ -15,16 +14,14 @@ typedef struct {
     int64_t gear, output;
 } served;
 
-/* h: s of an interval. left: steps of `step` seconds that the plant has left in
- * the interval in which it stopped. */
+/* h: s of an interval. */
 typedef struct {
     plant_steps *plant;
     int64_t servos;
     served *served;
-    double h, step;
-    int64_t left;
+    double h;
 } servo_line;
 
-int64_t servo_steps(servo_line *line, double since, int64_t from, int64_t to);
+int servo_steps(servo_line *line, double since, int64_t count);
 
 #endif

@@ -131,12 +131,12 @@ class TickRecorder:
         self._cost = (self._handled.instructions - before.instructions, cycles, self._step_executed())
         return cycles
 
-    def take(self, plant: Driven, state: tuple[Array, Array], seconds: float) -> None:
-        """Keep what the tick that was counted last has left; state: q and v of the plant."""
+    def take(self, plant: Driven, seconds: float) -> None:
+        """Keep what the tick that was counted last has left, and where the plant is."""
         left = self.telemetry.read()
         if self._keeps_steps:
             self._keep_step(left)
-        self._samples.append((left, *state, seconds, *self._cost))
+        self._samples.append((left, plant.q, plant.v, seconds, *self._cost))
         if self._bends:
             shapes = shapes_of(plant)
             self._tips.append((left[-4:], {link: (bent, *shapes[link]) for link, bent in tips_of(plant).items()}))

@@ -234,7 +234,7 @@ class VirtualBoard:
         self.worst_cycles = max(self.worst_cycles, cycles)
         self._look_at_mode(self.seconds - cycles / self.chip.rcc.hclk)
         if self.recording:
-            self._recorder.take(self.plant, self.coupler.glance(), self.seconds)
+            self._recorder.take(self.plant, self.seconds)
             if self._world is not None:
                 self._recorder.look_round(self._world)
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs
 
-from femtorque.codegen.toolchain import host_compiler
+from femtorque.hil.chip.core_library import library
 
 REFILL = 2  # cycles to refill the pipeline after a taken branch (1 to 3 by the manual)
 EXCEPTION_ENTRY = 12  # stacking of the basic frame overlaps the vector fetch
@@ -56,20 +55,6 @@ def block(start: int, code: bytes) -> Block:
     return Block(start, code)
 
 
-FLASH_SOURCES = {name: (Path(__file__).parent / name).read_text(encoding="utf-8")
-                 for name in ("flash_fetch.h", "flash_fetch.c")}
-FLASH_CDEF = """
-typedef struct { uint32_t address, size, cycles; } instruction;
-typedef struct { uint32_t room, used, lines[128]; } flash_cache;
-typedef struct {
-    uint32_t wait_states, line; uint64_t stalls; int64_t at; uint32_t spent; flash_cache code, data;
-} flash_fetch;
-void flash_empty(flash_fetch *f);
-void flash_execute(flash_fetch *f, const instruction *code, uint32_t count);
-void flash_read(flash_fetch *f, uint32_t address);
-"""
-
-
 @dataclass(frozen=True)
 class FlashMemory:
     """What a family's flash is, in FlashFetch's terms. line: bytes read at once."""
@@ -107,7 +92,7 @@ class FlashFetch:
 
     def __init__(self, memory: FlashMemory | None = None) -> None:
         m = memory or FlashMemory(self.WAIT_STATES, self.LINE, self.CODE_LINES, self.DATA_LINES)
-        self._ffi, self._lib = _flash_model()
+        self._ffi, self._lib = library()
         self._state: Any = self._ffi.new("flash_fetch *")
         self._state.wait_states, self._state.line = m.wait_states, m.line
         self._state.code.room, self._state.data.room = m.code_lines, m.data_lines
@@ -133,11 +118,6 @@ class FlashFetch:
     def read(self, address: int) -> None:
         """A load of a constant from flash."""
         self._lib.flash_read(self._state, address)
-
-
-@cache
-def _flash_model() -> tuple[Any, Any]:
-    return host_compiler.build(FLASH_SOURCES, FLASH_CDEF)
 
 
 def _branches(name: str, operands: str) -> bool:

@@ -127,7 +127,7 @@ class Sts3215(Motor):
         self.put(POSITION, counts // max(self.registers[FACTOR], 1), 2)
         speed = round(abs(self._velocity) * TURN / math.tau)
         self.put(SPEED, min(speed, 0x7FFF) | (0x8000 if self._velocity < 0.0 else 0), 2)
-        share = self._share()
+        share = self.share
         self.put(LOAD, round(1000 * abs(share)) | (0x400 if share < 0.0 else 0), 2)
         self.put(VOLTAGE, min(round(self.supply() / TENTH), 255))
         self.put(WARMTH, min(max(round(self.temperature), 0), 255))

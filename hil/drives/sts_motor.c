@@ -1,5 +1,6 @@
-/* What hil/drives/sts_motor.py does, operation by operation. In C because six
- * servos look at themselves ten thousand times a second. */
+/* In C because six servos look at themselves ten thousand times a second. Bits of
+ * a duty beyond the direction's make its size larger (LeRobot, pull request
+ * 4547). */
 #include "sts_motor.h"
 
 #include "sts_numbers.h"
@@ -13,16 +14,16 @@ static int64_t word(const sts_motor *m, int at)
 }
 
 /* Tell whether its bridge is on. */
-static int drives(const sts_motor *m)
+int sts_drives(const sts_motor *m)
 {
     return m->powered && m->registers[STS_ENABLE] == 1;
 }
 
 /* Form the share of the supply at the motor. */
-static double share(const sts_motor *m)
+double sts_share(const sts_motor *m)
 {
     int64_t size = m->duty & ~(int64_t)STS_BACKWARDS, limit;
-    if (!drives(m) || m->registers[STS_MODE] != STS_BY_DUTY)
+    if (!sts_drives(m) || m->registers[STS_MODE] != STS_BY_DUTY)
         return 0.0;
     limit = word(m, STS_LIMIT);
     size = size < 1000 ? size : 1000;
@@ -75,7 +76,7 @@ static void guard(sts_motor *m, double now)
         fail(m, STS_BAD_VOLTAGE);
     if ((hot || m->latched & STS_TOO_HOT) && r[STS_SWITCH] & STS_TOO_HOT)
         fail(m, STS_TOO_HOT);
-    strains = fabs(share(m)) >= 0.01 * r[STS_OVERLOAD];
+    strains = fabs(sts_share(m)) >= 0.01 * r[STS_OVERLOAD];
     takes = fabs(m->current) > STS_AMPERE * (double)word(m, STS_CURRENT);
     if (lasts(&m->overload_since, now, strains, 0.01 * r[STS_PATIENCE]) &&
         r[STS_SWITCH] & STS_OVERLOADED)
@@ -89,6 +90,7 @@ static void guard(sts_motor *m, double now)
 double sts_terminal(sts_motor *m, double now, double angle, double velocity,
                     double current)
 {
+    double given;
     warm(m, now - m->at);
     m->angle = angle;
     m->velocity = velocity;
@@ -101,5 +103,10 @@ double sts_terminal(sts_motor *m, double now, double angle, double velocity,
     if (!m->powered)
         return (double)NAN;
     guard(m, now);
-    return drives(m) ? share(m) * m->volts : (double)NAN;
+    if (!sts_drives(m))
+        return (double)NAN;
+    given = sts_share(m) * m->volts;
+    if (given != 0.0)
+        m->driven = now;
+    return given;
 }

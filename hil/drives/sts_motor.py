@@ -1,6 +1,6 @@
 """The motor of a servo behind its bridge: what it is given, and when the servo's protections take that away.
 
-State that C goes on with (sts_motor.c, which is held against what is here, bit for bit) lies where C sees it.
+It is C's (sts_motor.c): what is here configures, powers and reads it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,11 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
+
+from femtorque.codegen.toolchain import host_compiler
 
 HOTTEST, HIGHEST, LOWEST, TORQUE, START, SWITCH, CURRENT = 13, 14, 15, 16, 24, 19, 28
 MODE, PROTECTIVE, PATIENCE, OVERLOAD, LONGEST, ENABLE, LIMIT = 33, 34, 35, 36, 38, 40, 48
@@ -27,9 +31,10 @@ class Motor(ctypes.Structure):
 
     _fields_ = [("_registers", ctypes.c_void_p)] + [(name, ctypes.c_double) for name in (
         "ohm", "volts", "temperature", "_angle", "_velocity", "_current", "_at", "_takes_over", "_overload_since",
-        "_over_current_since")] + [(name, ctypes.c_int64) for name in ("_coming", "_duty", "latched", "_powered")]
+        "_over_current_since")] + [(name, ctypes.c_int64) for name in ("_coming", "_duty", "latched", "_powered")] + [
+            ("driven", ctypes.c_double)]
     ohm: float
-    volts: float  # of the supply, as C is told
+    volts: float  # of the supply
     temperature: float
     latched: int
     _angle: float
@@ -42,12 +47,13 @@ class Motor(ctypes.Structure):
     _coming: int
     _duty: int
     _powered: int
+    driven: float  # s when it last gave its motor a voltage; -inf: never
 
     def __init__(self, supply: Callable[[], float], ohm: float) -> None:
-        super().__init__(ohm=ohm, temperature=AMBIENT)
+        super().__init__(ohm=ohm, temperature=AMBIENT, driven=-math.inf)
         self.supply, self.registers = supply, bytearray(REGISTERS)
         self._shared = (ctypes.c_uint8 * REGISTERS).from_buffer(self.registers)  # so that they stay where they are
-        self._registers = ctypes.addressof(self._shared)
+        self._registers, self._here = ctypes.addressof(self._shared), ctypes.byref(self)
 
     @property
     def powered(self) -> bool:
@@ -75,61 +81,22 @@ class Motor(ctypes.Structure):
     @property
     def driving(self) -> bool:
         """Whether its bridge is on."""
-        return self.powered and self.registers[ENABLE] == 1
+        return bool(_library().sts_drives(self._here))
 
     @property
     def turning(self) -> bool:
         """Whether it gives its motor a voltage."""
-        return self._share() != 0.0
+        return self.share != 0.0
 
-    def _share(self) -> float:
-        """Of the supply, at the motor. Bits beyond the direction's make the size larger (LeRobot, pull request
-        4547)."""
-        if not self.driving or self.registers[MODE] != BY_DUTY:
-            return 0.0
-        size = min(self._duty & ~BACKWARDS, 1000, self.get(LIMIT, 2))
-        if self.latched & ERRORS["overload"]:
-            size = min(size, 10 * self.registers[PROTECTIVE])
-        if size < self.get(START, 2):
-            return 0.0
-        return size / (-1000.0 if self._duty & BACKWARDS else 1000.0)
+    @property
+    def share(self) -> float:
+        """Of the supply, at the motor."""
+        return float(_library().sts_share(self._here))
 
     def terminal(self, now: float, angle: float, velocity: float, current: float = 0.0) -> float:
         """V at its motor from now on, NaN where it floats. current: A, that it takes."""
-        self._warm(now - self._at)
-        self._angle, self._velocity, self._current, self._at = angle, velocity, current, now
-        if now >= self._takes_over:
-            self._duty, self._takes_over = self._coming, math.nan
-        if not self.powered:
-            return math.nan
-        self._guard(now)
-        return self._share() * self.supply() if self.driving else math.nan
-
-    def _warm(self, seconds: float) -> None:
-        """Let its winding's loss heat all of it."""
-        end = AMBIENT + PER_WATT * self.ohm * (self._current * self._current)
-        self.temperature += (end - self.temperature) * -math.expm1(-max(seconds, 0.0) / (CAPACITY * PER_WATT))
-
-    def _guard(self, now: float) -> None:
-        """Its own protections."""
-        r = self.registers
-        for name in ("voltage", "over temperature"):
-            if self.errors & ERRORS[name] & r[SWITCH]:
-                self.fail(ERRORS[name])
-        strains, takes = abs(self._share()) >= 0.01 * r[OVERLOAD], abs(self._current) > AMPERE * self.get(CURRENT, 2)
-        if self._lasts(now, "_overload_since", strains, 0.01 * r[PATIENCE]) and r[SWITCH] & ERRORS["overload"]:
-            self.latched |= ERRORS["overload"]
-        if self._lasts(now, "_over_current_since", takes, 0.01 * r[LONGEST]) and r[SWITCH] & ERRORS["over current"]:
-            self.fail(ERRORS["over current"])
-
-    def _lasts(self, now: float, since: str, holds: bool, seconds: float) -> bool:
-        """Whether something has been so for longer."""
-        if not holds:
-            setattr(self, since, math.nan)
-            return False
-        if math.isnan(began := getattr(self, since)):
-            setattr(self, since, began := now)
-        return now - began > seconds
+        self.volts = self.supply()
+        return float(_library().sts_terminal(self._here, now, angle, velocity, current))
 
     def fail(self, code: int) -> None:
         """One of its own errors, for which it lets go."""
@@ -150,3 +117,13 @@ def sources() -> dict[str, str]:
     folder = Path(__file__).parent
     files = {name: (folder / name).read_text(encoding="utf-8") for name in ("sts_motor.c", "sts_motor.h")}
     return files | {"sts_numbers.h": "".join(f"#define STS_{name} {value!r}\n" for name, value in _NUMBERS.items())}
+
+
+@cache
+def _library() -> Any:
+    """sts_motor.c."""
+    lib = ctypes.CDLL(str(host_compiler.library(sources())))
+    lib.sts_share.restype = lib.sts_terminal.restype = ctypes.c_double
+    lib.sts_terminal.argtypes = (ctypes.c_void_p, *[ctypes.c_double] * 4)
+    lib.sts_share.argtypes = lib.sts_drives.argtypes = (ctypes.c_void_p,)
+    return lib

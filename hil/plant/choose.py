@@ -20,6 +20,7 @@ from femtorque.codegen.mechanism.description import BASE, Mechanism
 from femtorque.hil.plant import mujoco, play
 from femtorque.hil.plant import rigid as minimal
 from femtorque.hil.plant.articulated import plant as articulated
+from femtorque.hil.plant.driven import Stepped
 from femtorque.hil.plant.flexible import FlexibleArmPlant
 
 Array = NDArray[np.float64]
@@ -109,6 +110,13 @@ def follow(plant: Driven, mechanism: Mechanism, mode: int) -> tuple[str, str]:
     except Refused as refusal:
         return name, str(refusal)
     return name, ""
+
+
+def stepped_of(plant: Driven) -> Stepped | None:
+    """What C moves on; None where that is Python's."""
+    whole = plant.plant if isinstance(plant, Wired) else plant
+    inner = whole.inner if isinstance(whole, play.Plant) else whole
+    return inner if isinstance(inner, Stepped) else None
 
 
 def world_of(plant: Driven) -> mujoco.Plant | None:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.hil.plant.encoders import Encoders
 from femtorque.hil.plant.motors import Motors
+from femtorque.hil.plant.plant_library import library
 
 Array = NDArray[np.float64]
 
@@ -22,7 +28,7 @@ class Driven(ABC):
     @property
     def current(self) -> Array:
         """Of the motors (n,), A."""
-        return self.motors.current
+        return self.motors.current.copy()
 
     def drive(self, seconds: float, voltage: ArrayLike) -> None:
         """Let time pass with `voltage` (n,) V at the motors' terminals; NaN where the driver lets them float."""
@@ -45,13 +51,98 @@ class Driven(ABC):
         """Let time pass with both: motors here, drives that give torques there."""
         self._steps(seconds, np.asarray(voltage, float), np.asarray(torque, float))
 
-    def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
-        count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
-        h = seconds / count
-        self.motors.connect(h, voltage)
-        for _ in range(count):
-            self._step(h, torque)
-
     @abstractmethod
-    def _step(self, h: float, torque: Array) -> None:
-        """One step of h s under torques (n,) beside the motors'."""
+    def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
+        """Let time pass with voltages at the motors and torques beside them, (n,) each."""
+
+
+class EnergyBook:
+    """Where energy went since the start, J. switches: brought in by changes of mode, weight that is picked up, less
+    what impacts cost."""
+
+    def __init__(self, plant: Stepped) -> None:
+        self._plant, self.switches = plant, 0.0
+
+    @property
+    def motors(self) -> float:
+        """Mechanical work of the motors on the joints."""
+        return float(self._plant.arm.worked)
+
+    @property
+    def friction(self) -> float:
+        """Lost in viscous and Coulomb friction."""
+        return float(self._plant.arm.lost)
+
+
+class Stepped(Driven):
+    """A plant that C moves on, here or for a board: its state is the C's. torque: (n,) beside the motors', as long as
+    it is driven from here. arm: what the C makes of it; handle: how whoever moves it on has it (plant_steps.h)."""
+
+    mechanism: Mechanism
+    encoders: Encoders
+    torque: Any  # (n,)
+    arm: Any
+
+    def __init__(self, n: int, motors: Motors) -> None:
+        self.n, self.motors = n, motors
+        ffi, _ = library()
+        self.handle: Any = ffi.new("plant_steps *", {"n": n, **motors.rows.pointers("current", "volts")})
+        self.book = EnergyBook(self)
+        self._failure: BaseException | None = None
+        self._kept: list[Any] = []
+
+    def _plug(self, arm: Any, take: Any, q: Any, v: Any) -> None:
+        """Be an arm of C's, which that function moves on."""
+        self.arm, self.handle.arm, self.handle.take, self.handle.q, self.handle.v = arm, arm, take, q, v
+
+    def _callback(self, kind: str, call: Callable[..., Any]) -> Any:
+        """A function for C to call; if it raises, what it raised is `refusal`, and 0 is returned."""
+
+        def fail(_: type, failure: BaseException, __: object) -> None:
+            self._failure = failure
+
+        self._kept.append(library()[0].callback(kind, call, error=0, onerror=fail))
+        return self._kept[-1]
+
+    def watch(self, each: Callable[[], None]) -> None:
+        """Call something after each step, whoever moves it on."""
+        take = self.handle.take
+
+        def one_by_one(arm: Any, h: float, count: int) -> int:
+            for done in range(count):
+                if take(arm, h, 1) != 1:
+                    return done
+                each()
+            return count
+
+        self.handle.take = self._callback("int64_t(void *, double, int64_t)", one_by_one)
+
+    @property
+    def max_step(self) -> float:
+        return float(self.handle.max_step)
+
+    @max_step.setter
+    def max_step(self, seconds: float) -> None:
+        self.handle.max_step = seconds
+
+    @property
+    def time(self) -> float:
+        """s"""
+        return float(self.arm.time)
+
+    def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
+        self.motors.volts, self.torque = voltage, torque
+        count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
+        done = self.handle.take(self.arm, seconds / count, count)
+        self.motors.volts, self.torque = np.full(self.n, np.nan), np.zeros(self.n)
+        if done < count:
+            raise self.refusal()
+
+    def refusal(self) -> BaseException:
+        """Why a step could not be taken."""
+        failure, self._failure = self._failure, None
+        return failure or self._impossible()
+
+    def _impossible(self) -> Refused:
+        return Refused(f"{self.mechanism.name}: the plant's equations have no solution {self.time:.6g} s after its "
+                       f"start")

@@ -1,4 +1,7 @@
-/* What hil/plant/dry_friction.py does: who sticks and who slides which way. */
+/* Friction torques m with |m| <= bound that bring velocity + compliance m to
+ * rest, or oppose it with the bound. Found by their active set, who sticks and
+ * who slides which way, all of it changed at once; where that does not settle,
+ * as in loops, whose joints stick together in many ways, changed one by one. */
 #include "dry_friction.h"
 
 #include "linear.h"
@@ -75,7 +78,7 @@ static int turn_sides(int64_t n, const double *m, const double *bound,
 }
 
 /* Find friction torques m; 0 if they do not settle. */
-int friction_clamped(int64_t n, const double *compliance,
+static int at_once(int64_t n, const double *compliance,
                      const double *velocity, const double *bound, double *m)
 {
     double side[MOST] = {0.0}, noise[MOST], slid[MOST];
@@ -230,8 +233,10 @@ static int let_go(problem *w)
     return 1;
 }
 
-/* Find friction torques m from a guess in it, one joint changed at a time; 0
- * if that does not end. */
+/* Find friction torques m from a guess in it, one joint changed at a time: as
+ * the bounded least squares that it is, min m' C m / 2 + velocity' m (Stark and
+ * Parker's BVLS). Each round lowers the sum; what the last one has left is the
+ * answer. 0 if there are no numbers. */
 static int one_by_one(int64_t n, const double *compliance,
                       const double *velocity, const double *bound, double *m)
 {
@@ -247,18 +252,17 @@ static int one_by_one(int64_t n, const double *compliance,
             return 0;
         if (!approach(&w, wanted))
             continue;
-        if (!let_go(&w)) {
-            memcpy(m, w.m, (size_t)n * sizeof *m);
-            return 1;
-        }
+        if (!let_go(&w))
+            break;
     }
-    return 0;
+    memcpy(m, w.m, (size_t)n * sizeof *m);
+    return 1;
 }
 
-/* Find friction torques m, at once or one by one; 0 if neither settles. */
+/* Find friction torques m, at once or one by one; 0 if there are no numbers. */
 int friction_found(int64_t n, const double *compliance, const double *velocity,
                    const double *bound, double *m)
 {
-    return friction_clamped(n, compliance, velocity, bound, m) ||
+    return at_once(n, compliance, velocity, bound, m) ||
            one_by_one(n, compliance, velocity, bound, m);
 }

@@ -226,7 +226,7 @@ static int find(const flexible_arm *a, step *s)
     return linear_solve(size, s->system, right, s->a);
 }
 
-/* Let dry friction act on the velocities; 0 if it does not settle. */
+/* Let dry friction act on the velocities; 0 if they are no numbers. */
 static int rub(const flexible_arm *a, step *s)
 {
     int64_t J = a->model->J, size = J + a->model->n, i, j;
@@ -236,7 +236,7 @@ static int rub(const flexible_arm *a, step *s)
     for (i = 0; i < J; i++)
         for (j = 0; j < J; j++)
             compliance[i * J + j] = s->h * inverse[i * size + j];
-    if (!friction_clamped(J, compliance, s->v, a->coulomb, s->dry))
+    if (!friction_found(J, compliance, s->v, a->coulomb, s->dry))
         return 0;
     for (i = 0; i < size; i++)
         s->v[i] += s->h * dot(J, inverse + i * size, s->dry);
@@ -262,7 +262,7 @@ static void go_on(flexible_arm *a, const motors_at *at, const step *s)
     memcpy(a->a, s->a, bytes);
 }
 
-/* Take one step; 0 if it is not C's, the state is as before then. */
+/* Take one step; 0 if its equations have no solution, as before then. */
 static int take_step(flexible_arm *a, const motors_at *at, double h)
 {
     step s;
@@ -277,19 +277,22 @@ static int take_step(flexible_arm *a, const motors_at *at, double h)
     }
     for (i = 0; i < a->model->J; i++)
         rubs |= a->coulomb[i] != 0.0;
-    if (rubs && !rub(a, &s))
+    if (!linear_finite(a->model->J + a->model->n, s.v) ||
+        (rubs && !rub(a, &s)))
         return 0;
     go_on(a, at, &s);
+    a->time += h;
     return 1;
 }
 
 /* Take steps of h seconds; how many it has taken: fewer than asked for where
- * friction did not settle. */
-int64_t flexible_steps(flexible_arm *a, double h, int64_t count)
+ * the equations have no solution. */
+int64_t flexible_steps(void *arm, double h, int64_t count)
 {
+    flexible_arm *a = arm;
     motors_at at;
     int64_t done = 0;
-    motors_connect(a->model->J, &a->motors, h, &at);
+    motors_connect(&a->motors, h, &at);
     while (done < count && take_step(a, &at, h))
         done++;
     return done;

@@ -32,8 +32,9 @@ typedef struct {
     motors motors;
     const double *torque, *rotor, *viscous, *coulomb;
     double worked, lost; /* J of motors and friction, added up */
+    double time;         /* s */
 } flexible_arm;
 
-int64_t flexible_steps(flexible_arm *a, double h, int64_t count);
+int64_t flexible_steps(void *arm, double h, int64_t count);
 
 #endif

@@ -117,3 +117,13 @@ int linear_invert(int64_t n, const double *a, double *inverse)
     }
     return 1;
 }
+
+/* Tell whether these are numbers, and finite. */
+int linear_finite(int64_t n, const double *a)
+{
+    int64_t i;
+    for (i = 0; i < n; i++)
+        if (!isfinite(a[i]))
+            return 0;
+    return 1;
+}

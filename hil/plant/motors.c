@@ -4,10 +4,10 @@
 #include <math.h>
 
 /* Put voltages on the motors for steps of h seconds. */
-void motors_connect(int64_t n, const motors *m, double h, motors_at *at)
+void motors_connect(const motors *m, double h, motors_at *at)
 {
     int64_t i;
-    for (i = 0; i < n; i++) {
+    for (i = 0; i < m->n; i++) {
         int floats = isnan(m->volts[i]);
         double ratio = m->henry[i] > 0.0 ? m->ohm[i] * h / m->henry[i]
                                          : HUGE_VAL;

@@ -9,6 +9,7 @@
 
 /* One motor a joint. volts: at its terminals, NaN floats. */
 typedef struct {
+    int64_t n;
     double *current, *volts;
     const double *ohm, *henry, *constant;
 } motors;
@@ -18,7 +19,7 @@ typedef struct {
     double live[MOST], steady[MOST], decay[MOST], lag[MOST], damping[MOST];
 } motors_at;
 
-void motors_connect(int64_t n, const motors *m, double h, motors_at *at);
+void motors_connect(const motors *m, double h, motors_at *at);
 double motors_torque(const motors *m, const motors_at *at, int64_t i);
 void motors_turn(const motors *m, const motors_at *at, int64_t i,
                  double velocity);

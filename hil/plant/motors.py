@@ -8,62 +8,78 @@ of a step the current follows its exponential; its mean over the step,
     mean I = lag I(0) + (1 - lag) (V - K N velocity) / R,   lag = (1 - exp(-R t/L)) L / (R t),
 
 is a torque that does not depend on the velocity, and a damping (N K)^2 / R (1 - lag) that does: the back-EMF, which a
-plant treats as it does viscous friction. No electrical time constant limits the step, L = 0 is allowed.
+plant treats as it does viscous friction. No electrical time constant limits the step, L = 0 is allowed. The sums are in
+hil/plant/motors.c.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Motor
+from femtorque.hil.plant.plant_library import MOST, Row, Rows, library
 
 Array = NDArray[np.float64]
 
 
 class Motors:
-    """One motor a coordinate, or none. current: (n,) A. damping: (n,) of the back-EMF, at the joint. others: (n,)
-    inertia of what else turns with the joints, kg m^2."""
+    """One motor a coordinate, or none. current: (n,) A. R, L, constant (N K, signed): (n,). inertia: (n,) of rotors at
+    the joint, with `others`, (n,), of what else turns with the joints, kg m^2. volts: (n,) at the terminals; NaN
+    floats."""
+
+    current, volts, R, L, constant, inertia = Row(), Row(), Row(), Row(), Row(), Row()
 
     def __init__(self, motors: Sequence[Motor | None], others: Sequence[float] = ()) -> None:
+        n = len(motors)
+        if n > MOST:
+            raise Refused(f"{n} joints: a plant has room for {MOST}")
+        self.rows = Rows(**dict.fromkeys(("current", "volts", "R", "L", "constant", "inertia"), n))
         self.R = np.array([m.R if m else 1.0 for m in motors])
         self.L = np.array([m.L if m else 0.0 for m in motors])
-        self.constant = np.array([m.gear * m.K if m else 0.0 for m in motors])  # N K, signed
+        self.constant = np.array([m.gear * m.K if m else 0.0 for m in motors])
         self.inertia = np.array([m.gear**2 * m.inertia if m else 0.0 for m in motors])
-        self.inertia += np.array(others or [0.0] * len(motors))
-        self.current = np.zeros(len(motors))
-        self._step = 0.0
-        self.connect(1.0, np.full(len(motors), np.nan))
+        self.inertia += np.array(others or [0.0] * n)
+        self.volts = np.full(n, np.nan)
+        self._ffi, self._lib = library()
+        at = self.rows.pointers("current", "volts", "R", "L", "constant")
+        self._motors = self._ffi.new("motors *", {"n": n, "current": at["current"], "volts": at["volts"],
+                                                  "ohm": at["R"], "henry": at["L"], "constant": at["constant"]})
+        self._at = self._ffi.new("motors_at *")
+
+    @property
+    def c(self) -> Any:
+        """The C's."""
+        return self._motors[0]
 
     def connect(self, t: float, voltage: Array) -> None:
         """From now on steps of t seconds, with voltage (n,) V at the terminals; NaN floats (no current)."""
-        floating = np.isnan(voltage)
-        self._live = np.where(floating, 0.0, self.constant)
-        self._steady = np.where(floating, 0.0, voltage) / self.R
-        if t != self._step:
-            ratio = np.divide(self.R * t, self.L, out=np.full_like(self.R, np.inf), where=self.L > 0.0)
-            self._step, self._decay = t, np.exp(-ratio)
-            self._lag = np.divide(1.0 - self._decay, ratio)
-        self.current = np.where(self._live != 0.0, self.current, 0.0)
-        self.damping = self._live**2 / self.R * (1.0 - self._lag)
+        self.volts = voltage
+        self._lib.motors_connect(self._motors, t, self._at)
 
     def rewind(self, j: int, ohm: float, henry: float, turns: float = 1.0) -> None:
         """Give a motor another winding: shorted, cut, or with that share of its turns left. From the next step on."""
         self.R[j], self.L[j], self.constant[j] = ohm, henry, turns * self.constant[j]
-        self._step = 0.0
 
     def hold(self, t: float, voltage: Array) -> None:
         """Let t seconds pass with joints that do not move: only currents change."""
         self.connect(t, voltage)
-        self.turn(np.zeros_like(self.current))
+        self.turn(np.zeros(len(self.current)))
+
+    @property
+    def damping(self) -> Array:
+        """(n,) of the back-EMF in the coming step, at the joint."""
+        return np.array(list(self._at.damping[0:len(self.current)]))
 
     def torque(self) -> Array:
         """Mean torque (n,) of the coming step, at the joint, but for the damping."""
-        return self._live * (self._lag * self.current + (1.0 - self._lag) * self._steady)
+        return np.array([self._lib.motors_torque(self._motors, self._at, i) for i in range(len(self.current))])
 
     def turn(self, velocity: Array) -> None:
         """The step is over; velocity: (n,) its mean velocities of the joints."""
-        steady = self._steady - self._live * velocity / self.R
-        self.current = np.where(self._live != 0.0, steady + (self.current - steady) * self._decay, 0.0)
+        for i, v in enumerate(velocity):
+            self._lib.motors_turn(self._motors, self._at, i, v)

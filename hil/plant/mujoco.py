@@ -109,6 +109,12 @@ class Plant(Driven):
         """No joint moves any more from now on, whatever that costs."""
         self.data.qvel[self._v] = 0.0
 
+    def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
+        count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
+        self.motors.connect(seconds / count, voltage)
+        for _ in range(count):
+            self._step(seconds / count, torque)
+
     def _step(self, h: float, torque: Array) -> None:
         before = self.q
         self.model.opt.timestep = h

@@ -1,17 +1,17 @@
-/* A plant that is moved on in C. */
+/* A plant that C moves on. */
 #ifndef PLANT_STEPS_H
 #define PLANT_STEPS_H
 
 #include <stdint.h>
 
-/* take: so many steps of h seconds; how many it has taken, fewer where it must
- * be Python's. q, v, current, volts: of its n joints; NaN floats. */
+/* take: so many steps of h seconds; how many it has taken, fewer where it
+ * cannot go on. q, v, current, volts: of its n joints; NaN floats. */
 typedef struct {
     void *arm;
     int64_t (*take)(void *arm, double h, int64_t count);
     int64_t n;
     double *q, *v, *current, *volts;
-    double max_step, time;
+    double max_step;
 } plant_steps;
 
 #endif

@@ -31,10 +31,10 @@ def has_play(joint: Joint) -> bool:
 
 class Plant(Driven):
     """A rigid tree like femtorque.hil.plant.rigid's. q, v, current (n,): of the outputs, and of their motors. play:
-    rad, at the output of every servo. hand: torque (n,) that somebody exerts on the outputs, a function of the plant.
-    compiled: see femtorque.hil.plant.rigid."""
+    rad, at the output of every servo. hand: torque (n,) that somebody exerts on the outputs, a function of the
+    plant."""
 
-    def __init__(self, mechanism: Mechanism, play: float = PLAY, compiled: bool = True) -> None:
+    def __init__(self, mechanism: Mechanism, play: float = PLAY) -> None:
         self.mechanism, self.joints = mechanism, mechanism.moving
         self.n, self.play = len(self.joints), play
         split = _split(mechanism)
@@ -45,7 +45,7 @@ class Plant(Driven):
         stops = np.full((len(names), 2), (-math.inf, math.inf))
         half = np.array([0.5 * play / j.drive.gear for j in self.joints if j.drive and has_play(j)])
         stops[self._outputs[self._leans]] = np.stack([-half, half], axis=-1)
-        self.inner = rigid.Plant(split, stops=stops, compiled=compiled)
+        self.inner = rigid.Plant(split, stops=stops)
         self.max_step, self.motors = self.inner.max_step, self.inner.motors
         self._hand: Callable[[Plant], Array] | None = None
 
@@ -65,12 +65,6 @@ class Plant(Driven):
     def sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """(n,) of the inner plant's joints those of the motors and those of the outputs, the same without play."""
         return self._gears, self._outputs
-
-    @property
-    def glance(self) -> tuple[Array, Array]:
-        """Copies of q and v, wherever the inner plant is."""
-        q, v = self.inner.glance
-        return self._both(q), self._both(v)
 
     @property
     def lean(self) -> Array:
@@ -114,9 +108,6 @@ class Plant(Driven):
 
     def _steps(self, seconds: float, voltage: Array, torque: Array) -> None:
         self.inner.move(seconds, self._on_gears(voltage, math.nan), self._on_gears(torque, 0.0))
-
-    def _step(self, h: float, torque: Array) -> None:
-        self.inner._step(h, self._on_gears(torque, 0.0))
 
     def hold(self, seconds: float, voltage: ArrayLike) -> None:
         """Brakes on the outputs: only currents change."""

@@ -1,6 +1,5 @@
-/* Steps of hil/plant/rigid.py, which explains them, with nothing but motors,
- * torques and hard stops on the joints. In C because a control tick has a dozen
- * of them. */
+/* The step that hil/plant/rigid.py explains. In C because a control tick has a
+ * dozen of them. */
 #include "rigid_steps.h"
 
 #include "dry_friction.h"
@@ -49,7 +48,8 @@ static void form(const rigid_arm *a, const motors_at *at, step *s,
     for (i = 0; i < n; i++) {
         double damping = a->viscous[i] + at->damping[i];
         double push = stop(a, s, i, &damping), half = 0.5 * s->h * damping;
-        s->active[i] = motors_torque(&a->motors, at, i) + a->torque[i];
+        s->active[i] = motors_torque(&a->motors, at, i) +
+                       (a->torque[i] + a->pushed[i]);
         system[i * n + i] += half;
         s->right[i] += s->h * (gravity[i] + s->active[i] -
                                a->stiffness[i] * (s->middle[i] - a->rest[i]) +
@@ -58,14 +58,14 @@ static void form(const rigid_arm *a, const motors_at *at, step *s,
     }
 }
 
-/* Let dry friction act on the velocities; 0 if it does not settle. */
+/* Let dry friction act on the velocities; 0 if they are no numbers. */
 static int rub(int64_t n, const rigid_arm *a, step *s)
 {
     double compliance[MOST * MOST], change[MOST];
     int64_t i;
     for (i = 0; i < n * n; i++)
         compliance[i] = s->h * s->inverse[i];
-    if (!friction_clamped(n, compliance, s->next, a->coulomb, s->dry))
+    if (!friction_found(n, compliance, s->next, a->coulomb, s->dry))
         return 0;
     linear_times(n, compliance, s->dry, change);
     for (i = 0; i < n; i++)
@@ -88,32 +88,35 @@ static void go_on(rigid_arm *a, const motors_at *at, const step *s)
     }
 }
 
-/* Take one step; 0 if its friction does not settle, as before then. */
+/* Take one step; 0 if its equations have no solution, as before then. */
 static int take_step(rigid_arm *a, const motors_at *at, double h)
 {
     int64_t n = a->tree->n;
     double system[MOST * MOST];
     step s;
     s.h = h;
+    if (a->hand != 0 && !a->hand())
+        return 0;
     memset(s.dry, 0, sizeof s.dry);
     form(a, at, &s, system);
     if (!linear_invert(n, system, s.inverse))
         return 0;
     linear_times(n, s.inverse, s.right, s.next);
-    if (!rub(n, a, &s))
+    if (!linear_finite(n, s.next) || !rub(n, a, &s))
         return 0;
     go_on(a, at, &s);
+    a->time += h;
     return 1;
 }
 
 /* Take steps of h seconds; how many it has taken: fewer than asked for where
- * friction did not settle. */
+ * the equations have no solution. */
 int64_t rigid_steps(void *arm, double h, int64_t count)
 {
     rigid_arm *a = arm;
     motors_at at;
     int64_t done = 0;
-    motors_connect(a->tree->n, &a->motors, h, &at);
+    motors_connect(&a->motors, h, &at);
     while (done < count && take_step(a, &at, h))
         done++;
     return done;

@@ -19,30 +19,16 @@ hil/plant/rigid_tree.c is the sums.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-import cffi
 import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import BASE, Mechanism
-from femtorque.codegen.toolchain import host_compiler
+from femtorque.hil.plant.plant_library import library
 
 Array = NDArray[np.float64]
-
-_SOURCES = {name: (Path(__file__).parent / name).read_text(encoding="utf-8")
-            for name in ("rigid_tree.h", "rigid_tree.c")}
-TREE_CDEF = """
-typedef struct {
-    int64_t n; const int64_t *parent; const double *turns, *offset, *slide, *fixed, *cosine, *sine,
-    *axis, *mass, *centre, *inertia, *gravity; double *rotation, *origin, *omega, *jv, *jw, *spun, *nv, *nw, *gyro;
-} rigid_tree;
-void rigid_tree_at(const rigid_tree *t, const double *q, const double *v, double *found);
-"""
-
 
 @dataclass(frozen=True)
 class Dynamics:
@@ -122,18 +108,13 @@ class RigidTree:
 
     def at(self, q: Array, v: Array) -> Dynamics:
         """Everything the equations of motion need at positions q and velocities v, both (n,)."""
-        ffi, lib = _library()
+        ffi, lib = library()
         n, square = self.n, self.n**2
         found = np.zeros(2 * square + n + 1)
         q, v = np.ascontiguousarray(q, np.float64), np.ascontiguousarray(v, np.float64)
         lib.rigid_tree_at(self._tree.pointer, *(ffi.from_buffer("double[]", a) for a in (q, v, found)))
         return Dynamics(mass=found[:square].reshape(n, n), coriolis=found[square:2 * square].reshape(n, n),
                         gravity=found[2 * square:-1], potential=float(found[-1]))
-
-
-@cache
-def _library() -> tuple[cffi.FFI, Any]:
-    return host_compiler.build(_SOURCES, TREE_CDEF)
 
 
 @dataclass(frozen=True)
@@ -145,7 +126,7 @@ class _Structure:
 
 
 def _structure(n: int, **arrays: NDArray[Any]) -> _Structure:
-    ffi, _ = _library()
+    ffi, _ = library()
     held = {name: ffi.from_buffer(f"{'int64_t' if a.dtype == np.int64 else 'double'}[]", np.ascontiguousarray(a))
             for name, a in arrays.items()}
     return _Structure(ffi.new("rigid_tree *", {"n": n, **held}), held)

@@ -21,7 +21,7 @@ def tips_of(plant: Driven) -> dict[str, float]:
     whole = plant.plant if isinstance(plant, Wired) else plant
     if isinstance(whole, FlexibleArmPlant):
         link = next(link.name for link in whole.mechanism.links if link.beam)
-        return {link: float(whole.arm.tip_N @ whole.x[whole.n:])}
+        return {link: float(whole.flexible.tip_N @ whole.x[whole.n:])}
     if isinstance(whole, articulated.Plant):
         return {link.name: _bent(whole, link.name, link.beam.length) for link in whole.mechanism.links if link.beam}
     return {}
@@ -32,7 +32,7 @@ def shapes_of(plant: Driven) -> dict[str, tuple[float, float, float, float]]:
     whole = plant.plant if isinstance(plant, Wired) else plant
     if isinstance(whole, FlexibleArmPlant):
         link, bent = next(link.name for link in whole.mechanism.links if link.beam), whole.x[whole.n:]
-        return {link: (float(whole.arm.end_N @ bent), float(whole.arm.slope_N @ bent), 0.0, 0.0)}
+        return {link: (float(whole.flexible.end_N @ bent), float(whole.flexible.slope_N @ bent), 0.0, 0.0)}
     if isinstance(whole, articulated.Plant):
         return {link.name: _shape(whole, link.name) for link in whole.mechanism.links if link.beam}
     return {}

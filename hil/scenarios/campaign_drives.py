@@ -30,6 +30,7 @@ from femtorque.hil.drives.damiao import Damiao
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.mini_cheetah import AK_FAULTS
 from femtorque.hil.drives.sts import Sts3215
+from femtorque.hil.plant.choose import stepped_of
 from femtorque.hil.scenarios.campaign import BEFORE, REACH, STAY, Scene
 
 LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives carry the arm
@@ -389,8 +390,10 @@ class _Judge:
         self._speeds = np.array([joint.limits.velocity for joint, _ in board.joints])
         for drive in board.wiring.buses.drives.values():
             self._watch(drive)
-        for servo in board.wiring.buses.servos.values():
-            self._watch_servo(servo)
+        servos = list(board.wiring.buses.servos.values())
+        moved = stepped_of(board.plant)
+        if servos and moved is not None:
+            moved.watch(lambda: self._look_at(servos))
 
     def _watch(self, drive: Drive) -> None:
         step = drive.step
@@ -404,17 +407,11 @@ class _Judge:
 
         drive.step = watched  # type: ignore[method-assign]
 
-    def _watch_servo(self, servo: Sts3215) -> None:
-        """It drives where it gives its motor a voltage; without one the motor brakes, or floats."""
-        terminal = servo.terminal
-
-        def watched(now: float, angle: float, velocity: float, current: float = 0.0) -> float:
-            volts = terminal(now, angle, velocity, current)
-            if abs(volts) > 0.0:
-                self._note(now, STEP)
-            return volts
-
-        servo.terminal = watched  # type: ignore[method-assign]
+    def _look_at(self, servos: list[Sts3215]) -> None:
+        """A servo drives where it gives its motor a voltage; without one the motor brakes, or floats."""
+        driven = max(servo.driven for servo in servos)
+        if driven + STEP > self.last:
+            self._note(driven, STEP)
 
     def _note(self, now: float, seconds: float) -> None:
         """A drive drives, for so long."""

@@ -1,9 +1,9 @@
-"""Coordinates along mechanisms: the angle of a hinge, the travel of a slide, the length of a strut.
+"""Coordinates along mechanisms: the angle of a hinge, the travel of a slide.
 
 Each is a function of two bilinear forms (elements.coordinate): a hinge's angle is atan2 of sine and cosine, a slide's
-travel is one form, a strut's length the root of one; the second form of these is zero. Applying the gradient of a
-coordinate times a torque is "applying the torque about the hinge axis in the local frame": equal and opposite on the
-two solids, doing exactly the work torque times velocity.
+travel is one form, its second form zero. Applying the gradient of a coordinate times a torque is "applying the torque
+about the hinge axis in the local frame": equal and opposite on the two solids, doing exactly the work torque times
+velocity.
 """
 
 from __future__ import annotations
@@ -23,19 +23,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Coordinates:
-    """n coordinates of 2 n forms: the n cosines (travels, squared lengths), then the n sines (zero but for hinges).
+    """n coordinates of 2 n forms: the n cosines (travels), then the n sines (zero but for hinges).
 
-    turning, telescoping: (n,) of bool, whether it is a hinge's angle, a strut's length. struts: whether any is.
+    turning: (n,) of bool, whether it is a hinge's angle.
     """
 
     turning: NDArray[np.bool_]
-    telescoping: NDArray[np.bool_]
-    struts: bool
 
     @staticmethod
     def of(elements: Sequence[Element]) -> Coordinates:
         kinds = np.array([element.type for element in elements], dtype="U9")
-        return Coordinates(kinds == "hinge", kinds == "strut", "strut" in kinds)
+        return Coordinates(kinds == "hinge")
 
     def __len__(self) -> int:
         return len(self.turning)
@@ -43,29 +41,22 @@ class Coordinates:
     def values(self, forms: Array) -> Array:
         """(n,) from the forms (2 n,); angles within half a turn of zero."""
         n = len(self)
-        result = np.where(self.turning, np.arctan2(forms[n:], forms[:n]), forms[:n])
-        return np.where(self.telescoping, np.sqrt(np.abs(forms[:n])), result) if self.struts else result
+        return np.where(self.turning, np.arctan2(forms[n:], forms[:n]), forms[:n])
 
     def weights(self, forms: Array) -> Array:
         """Derivatives of the coordinates with respect to their two forms, (2 n,): (-sin, cos) / (cos^2 + sin^2) of an
-        angle, (1, 0) of a travel, (1 / (2 length), 0) of a length."""
+        angle, (1, 0) of a travel."""
         n = len(self)
         cos, sin = forms[:n], forms[n:]
         square = np.where(self.turning, cos * cos + sin * sin, 1.0)
         first = np.where(self.turning, -sin, 1.0) / square
-        if self.struts:
-            first = np.where(self.telescoping, 0.5 / np.sqrt(np.abs(cos)), first)
         return np.concatenate([first, np.where(self.turning, cos, 0.0) / square])
 
-    def curvature(self, forms: Array, velocities: Array, curvatures: Array) -> Array:
-        """Second time derivatives (n,) from the forms, their velocities and their second derivatives, (2 n,) each."""
+    def curvature(self, forms: Array, curvatures: Array) -> Array:
+        """Second time derivatives (n,) from the forms and their second derivatives, (2 n,) each."""
         n = len(self)
         weighted = self.weights(forms) * curvatures
-        result = weighted[:n] + weighted[n:]
-        if self.struts:  # (length^2)'' / (2 length) - length'^2 / length
-            length = np.where(self.telescoping, np.sqrt(np.abs(forms[:n])), 1.0)
-            result -= np.where(self.telescoping, (0.5 * velocities[:n] / length) ** 2 / length, 0.0)
-        return result
+        return weighted[:n] + weighted[n:]
 
 
 def pairs(elements: Sequence[Element], solids: Sequence[Solid]) -> list[tuple[Combination, Combination]]:
@@ -76,6 +67,6 @@ def pairs(elements: Sequence[Element], solids: Sequence[Solid]) -> list[tuple[Co
 
 
 def unwrap(values: Array, near: Array, turning: NDArray[np.bool_]) -> Array:
-    """Angles shifted by whole turns to the branch nearest to `near`; travels and lengths unchanged."""
+    """Angles shifted by whole turns to the branch nearest to `near`; travels unchanged."""
     turns = np.rint((near - values) / (2.0 * np.pi))
     return values + 2.0 * np.pi * (turns * turning)

@@ -10,51 +10,66 @@ rows, not the positions; these drift. The projection moves x(n+1) back along M^-
 going into v(n+1/2): the cycle is then the RATTLE scheme (Andersen, J. Comput. Phys. 52, 1983), symplectic, without
 drift of closure or energy. The correction is a modified Newton iteration with the factor that the last cycle left;
 two or three rounds do. Second order: a solid that turns by a in a step turns (1 + a^2/6) times as far as its velocity
-says. What acts along coordinates (drives.py) is added to both half steps.
+says. What acts along coordinates is added to both half steps. hil/plant/articulated/point_steps.c takes the step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import Refused
+from femtorque.hil.plant.articulated.beam import Beams
 from femtorque.hil.plant.articulated.coordinates import unwrap
-from femtorque.hil.plant.articulated.drives import Along, Drives
-from femtorque.hil.plant.articulated.equations import Equations
+from femtorque.hil.plant.articulated.equations import Along, Equations
+from femtorque.hil.plant.articulated.forms import Forms
+from femtorque.hil.plant.articulated.laws import Acting, Spring
+from femtorque.hil.plant.articulated.loads import Loads
+from femtorque.hil.plant.articulated.solids import GROUND
 from femtorque.hil.plant.articulated.system import Structure
+from femtorque.hil.plant.motors import Motors
+from femtorque.hil.plant.plant_library import Row, Rows, State, library
 
 Array = NDArray[np.float64]
 
 CLOSURE = 1e-12  # relative to the extent of the system
 ROUNDED = 1e-10  # the same, where thin solids, whose rows have large coefficients, let it come no nearer
-ROUNDS = 12
-
-# (equations, unwrapped coordinates (n,), velocities (size,)) -> applied forces (size,)
-Forces = Callable[[Equations, Array, Array], Array]
+VECTOR, ROW = 2, 4  # solids that one vector of a form, and a row, can touch
+STRAINS = 5
 
 
 class Cycle:
     """The state of a system and its march in time.
 
     z, v: (size,) degrees of freedom and velocities. gamma: (size,) accelerations without the drives. q, velocities:
-    (n,) coordinates, unwrapped from `near` (n,) on, and their velocities. multipliers: (K,) of the mechanisms' rows,
-    without the drives.
+    (n,) coordinates, unwrapped from `near` (n,) on, and their velocities. applied: (size,) forces. multipliers: (K,) of
+    the mechanisms' rows, without the drives. torque: (n,) beside the motors'; viscous, coulomb: (n,) coefficients;
+    total: (n,) torque of all drives at the end of the last step, friction included. arm: the C's (point_steps.h).
     """
 
-    def __init__(self, structure: Structure, z: Array, v: Array, forces: Forces, drives: Drives | None = None,
+    z, v, gamma, applied, multipliers = Row(), Row(), Row(), Row(), Row()
+    torque, viscous, coulomb, total = Row(), Row(), Row(), Row()
+    q, velocities = State(), State()
+
+    def __init__(self, structure: Structure, z: Array, v: Array, loads: Loads, motors: Motors | None = None,
                  projection: bool = True, near: Array | None = None) -> None:
-        self.structure, self.forces, self.drives, self.projection = structure, forces, drives, projection
-        self.time = 0.0
-        self.z, self.v = z.copy(), v.copy()
-        self._equations: Equations | None = None  # formed when they are asked for
+        system = structure.system
+        self.structure, self.loads, n = structure, loads, len(system.coordinates)
+        self.motors = motors or Motors([None] * n)
+        of_n = ("q", "velocities", "torque", "viscous", "coulomb", "total", "dry")
+        self.rows = Rows(z=system.size, v=system.size, gamma=system.size, applied=system.size,
+                         multipliers=structure.K, **dict.fromkeys(of_n, n))
+        self.tolerance = CLOSURE * max(1.0, float(np.abs(system.points(z)).max()))
+        self._held: list[Any] = []  # what C points to
+        self.arm = self._arm(projection)
+        self.z, self.v = z, v
+        self._equations: Equations | None = None  # formed when they are asked for, at _at
         self._along: Along | None = None
-        self.q = self.equations.q
-        if near is not None:
-            self.q = unwrap(self.q, near, structure.system.coordinates.turning)
-        self.tolerance = CLOSURE * max(1.0, float(np.abs(structure.system.points(z)).max()))
+        self._at: Array = np.zeros(0)
+        self.q = self.equations.q if near is None else unwrap(self.equations.q, near, system.coordinates.turning)
         distances, others = self.equations.velocities(self.v)
         self.v += self.equations.change(-distances, -others)[0]
         self.restart()
@@ -62,9 +77,17 @@ class Cycle:
     def restart(self) -> None:
         """Accelerations consistent with the present velocities and forces: C gamma = -Cdot v. Needed after a jump of
         the state or of a force."""
-        self.applied = self.forces(self.equations, self.q, self.v)
         distances, others = self.equations.curvature(self.v)
+        at = {name: self.rows.pointers(name)[name] for name in ("z", "q", "v", "applied")}
+        _, lib = library()
+        lib.point_equations_at(self.arm.system, self._inside("equations"), at["z"])
+        lib.point_loads_at(self.arm.system, self._inside("equations"), self._inside("loads"), at["q"], at["v"],
+                           at["applied"])
         self.gamma, self.multipliers = self.equations.solve(self.applied, -distances, -others)
+        self.velocities = self.equations.G @ self.v
+
+    def _inside(self, member: str) -> Any:
+        return library()[0].addressof(self.arm, member)
 
     def consistent(self) -> tuple[Array, Array]:
         """Accelerations (size,) and multipliers (K,) of the present state, drives included, from C gamma = -Cdot v.
@@ -74,56 +97,47 @@ class Cycle:
         """
         distances, others = self.equations.curvature(self.v)
         gamma, multipliers = self.equations.solve(self.applied, -distances, -others)
-        if self.drives is None:
-            return gamma, multipliers
-        torques = self.drives.total
-        return gamma + self.along.responses @ torques, multipliers + self.along.multipliers @ torques
-
-    def resume(self, z: Array, v: Array, gamma: Array, q: Array, applied: Array, multipliers: Array) -> None:
-        """Go on from what steps taken elsewhere have left."""
-        self.z, self.v, self.gamma, self.q, self.applied, self.multipliers = z, v, gamma, q, applied, multipliers
-        self._equations = self._along = None
+        return gamma + self.along.responses @ self.total, multipliers + self.along.multipliers @ self.total
 
     @property
     def equations(self) -> Equations:
         """At the present positions."""
-        if self._equations is None:
-            self._equations = Equations(self.structure, self.z)
+        if self._equations is None or not np.array_equal(self._at, self.z):
+            self._at = self.z.copy()
+            self._equations, self._along = Equations(self.structure, self._at), None
         return self._equations
 
     @property
     def along(self) -> Along:
         """The same."""
+        equations = self.equations
         if self._along is None:
-            self._along = Along.of(self.equations)
+            self._along = Along.of(equations)
         return self._along
 
     @property
-    def velocities(self) -> Array:
-        return self.equations.G @ self.v
+    def time(self) -> float:
+        """s"""
+        return float(self.arm.time)
+
+    @time.setter
+    def time(self, seconds: float) -> None:
+        self.arm.time = seconds
 
     def step(self, t: float) -> None:
-        """One cycle of t seconds."""
-        half = self.v + 0.5 * t * self.gamma
-        if self.drives is not None:
-            half = half + self.drives.first_half(self.along, self.v, half, t)
-        z = self.z + t * half
-        if self.projection:
-            projected = self._project(z)
-            half = half + (projected - z) / t
-            z = projected
+        """One cycle of t seconds, with whatever is on the motors."""
+        if library()[1].point_steps(self.arm, t, 1) != 1:
+            raise self.refusal()
 
-        equations = Equations(self.structure, z)
-        q = unwrap(equations.q, self.q, self.structure.system.coordinates.turning)
-        self.applied = self.forces(equations, q, half + 0.5 * t * self.gamma)
-        distances, others = equations.velocities(half)
-        gamma, self.multipliers = equations.solve(self.applied, -2.0 / t * distances, -2.0 / t * others)
-        v = half + 0.5 * t * gamma
-        self.z, self.v, self.gamma, self.q = z, v, gamma, q
-        self._equations, self._along = equations, None
-        if self.drives is not None:
-            self.v = v + self.drives.second_half(self.along, v, t)
-        self.time += t
+    def refusal(self) -> Refused:
+        """Why a step could not be taken."""
+        for z in (self.z, np.array(list(self.arm.moved[0:len(self.z)]))):
+            try:
+                Equations(self.structure, z)
+            except Refused as refusal:
+                return refusal
+        return Refused(f"plant at {self.time:.6g} s: positions cannot be brought back onto the rows; the step is too "
+                       f"long")
 
     def closure(self) -> float:
         """Largest residual of the rows, m."""
@@ -140,15 +154,118 @@ class Cycle:
         x, v = self.z[: s.split].reshape(-1, 3), self.v[: s.split].reshape(-1, 3)
         return (m * v).sum(axis=0), np.cross(x, m * v).sum(axis=0)
 
-    def _project(self, z: Array) -> Array:
-        last = np.inf
-        for _ in range(ROUNDS):
-            distances, others = self.structure.residual(z)
-            off = max(np.abs(distances).max(), np.abs(others).max(initial=0.0))
-            # a round that no longer halves what is left has come to the rounding of the rows
-            if off < self.tolerance or last < 2.0 * off < 2.0 * ROUNDED / CLOSURE * self.tolerance:
-                return z
-            last = off
-            z = z + self.equations.change(-distances, -others)[0]
-        raise Refused(f"plant at {self.time:.6g} s: positions cannot be brought back onto the rows; the step is too "
-                      f"long")
+    # -- what is laid out once for C ------------------------------------------
+
+    def _arm(self, projects: bool) -> Any:
+        structure, loads, at = self.structure, self.loads, self.rows.pointers
+        S, K, n, size = structure.S, structure.K, len(structure.system.coordinates), structure.system.size
+
+        def room(**counts: int) -> dict[str, Any]:
+            return {name: self._keep("double[]", count) for name, count in counts.items()}
+
+        forms, rows = len(structure.system.forms), K + n
+        equations = room(z=size, u=3 * forms, w=3 * forms, form=forms, q=n, gradient=12 * ROW * rows,
+                         reduced=6 * ROW * rows, factor=rows**2, push=K)
+        beams = _beams(loads.beams) if loads.beams else []
+        return library()[0].new("point_arm *", {
+            **at("z", "v", "gamma", "q", "applied", "multipliers", "torque", "viscous"),
+            "rate": at("velocities")["velocities"],
+            "system": self._keep("point_system *", self._system()),
+            "equations": {**equations, "solid": self._keep("free_solid[]", S)},
+            "loads": {"laws": len(loads.laws), "law": self._keep("point_law[]", list(map(self._law, loads.laws))),
+                      "beams": len(beams), "beam": self._keep("point_beam[]", beams),
+                      "weight": self._keep("double[]", structure.weight.tolist()),
+                      "external": loads.rows.pointers("external")["external"],
+                      "torque": loads.rows.pointers("torques")["torques"]},
+            "drives": {**at("coulomb", "total", "dry"), **room(active=n, viscous=n)},
+            "motors": self.motors.c, "tolerance": self.tolerance, "rounded": ROUNDED / CLOSURE * self.tolerance,
+            "projects": projects,
+            **room(half=size, moved=size, middle=size, wanted=size, change=size, distances=6 * S, others=K, before=n)})
+
+    def _keep(self, kind: str, content: Any) -> Any:
+        """C memory that lives as long as this."""
+        self._held.append(library()[0].new(kind, content))
+        return self._held[-1]
+
+    def _system(self) -> dict[str, Any]:
+        structure = self.structure
+        system, solids = structure.system, range(structure.S)
+        rows = _touched(structure)
+        parts = [[(row, touched.index(s)) for row, touched in enumerate(rows) if s in touched] for s in solids]
+        runs = _runs(rows, structure.K)
+        rotors = range(structure.m, structure.m + structure.r)
+
+        def numbers(values: Any) -> Any:
+            return self._keep("int64_t[]", list(map(int, values)))
+
+        def doubles(values: Array) -> Any:
+            return self._keep("double[]", values.ravel().tolist())
+
+        return {
+            "solids": structure.S, "rows": structure.m, "rotors": structure.r, "couplings": len(structure.couplings),
+            "K": structure.K, "n": len(system.coordinates), "size": system.size,
+            "forms": self._keep("point_form[]", _forms(system.forms)),
+            "targets": doubles(structure.targets[6 * structure.S:]), "inverse": doubles(structure.inverse),
+            "lengths": doubles(structure.lengths), "turns": numbers(system.coordinates.turning),
+            "geared": numbers(system.geared),
+            "coupling": self._keep("point_coupling[]", [(c.follower, c.leader, c.ratio, c.offset)
+                                                        for c in structure.couplings]),
+            "row": self._keep("point_row[]", [(len(touched), touched, row - structure.m if row in rotors else -1)
+                                              for row, touched in enumerate(rows)]),
+            "begin": numbers(accumulate(map(len, parts), initial=0)),
+            "part": self._keep("point_part[]", [part for each in parts for part in each]),
+            "runs": numbers(accumulate(map(len, runs), initial=0)),
+            "run": self._keep("point_run[]", [run for each in runs for run in each])}
+
+    def _law(self, acting: Acting) -> dict[str, Any]:
+        law, kinds = acting.law, library()[1]
+        common = {"slips": len(acting.B), "slip": self._keep("double[]", acting.B.ravel().tolist()),
+                  "stiffness": law.stiffness, "damping": law.damping}
+        if isinstance(law, Spring):
+            return {**common, "kind": kinds.SPRING, "rest": law.rest}
+        return {**common, "kind": kinds.STOP, "lower": law.lower, "upper": law.upper, "depth": law.depth}
+
+
+def _solids(vector: Array) -> list[int]:
+    """The moving solids, from 0 on, whose points a vector of a form (P,) has shares of."""
+    return [int(s) for s in np.flatnonzero(vector.reshape(-1, 4)[1:].any(axis=1))]
+
+
+def _touched(structure: Structure) -> list[list[int]]:
+    """The solids that each row touches: those of the mechanisms, rotors, couplings, then of the coordinates."""
+    system, m = structure.system, structure.m
+    of_forms = [_solids(np.abs(u) + np.abs(w)) for u, w in zip(system.forms.U, system.forms.W, strict=True)]
+    n = len(system.coordinates)
+    along = [sorted({*of_forms[m + k], *of_forms[m + n + k]}) for k in range(n)]
+    return [*of_forms[:m], *(along[c] for c in system.geared),
+            *(sorted({*along[c.follower], *along[c.leader]}) for c in structure.couplings), *along]
+
+
+def _runs(rows: list[list[int]], K: int) -> list[list[tuple[int, int]]]:
+    """The runs of columns [from, to) of each row of the factor (point_equations.c), left of its diagonal and of column
+    K: where rows share a solid, and what the columns before fill in. rows: the solids that each touches."""
+    touched = np.zeros((len(rows), 1 + max((s for row in rows for s in row), default=0)), bool)
+    for row, solids in enumerate(rows):
+        touched[row, solids] = True
+    filled = touched @ touched.T | np.eye(len(rows), dtype=bool)
+    for k in range(K):
+        below = k + 1 + np.flatnonzero(filled[k + 1:, k])
+        filled[np.ix_(below, below)] = True
+    edges = np.diff(np.tril(filled, -1)[:, :K].astype(int), axis=1, prepend=0, append=0)
+    return [list(zip(np.flatnonzero(row == 1).tolist(), np.flatnonzero(row == -1).tolist(), strict=True))
+            for row in edges]
+
+
+def _forms(forms: Forms) -> list[dict[str, Any]]:
+    return [{"u": _vector(u), "w": _vector(w)} for u, w in zip(forms.U, forms.W, strict=True)]
+
+
+def _vector(vector: Array) -> dict[str, Any]:
+    ground, shares, solids = vector[:4] @ GROUND.points, vector.reshape(-1, 4)[1:], _solids(vector)
+    return {"count": len(solids), "solid": solids, "share": shares[solids].tolist(), "fixed": ground.tolist()}
+
+
+def _beams(beams: Beams) -> list[dict[str, Any]]:
+    strains = _forms(beams.forms)
+    return [{"strain": strains[STRAINS * e: STRAINS * (e + 1)], "stiffness": stiffness.tolist(),
+             "damping": float(beams.damping[e, 0])} for e, stiffness in enumerate(beams.stiffness)]

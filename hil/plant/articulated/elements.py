@@ -11,7 +11,6 @@ Every row is a bilinear form that keeps the value it has in the assembled mechan
     ball       3 coincidence rows
     universal  3 coincidence rows, 1 that keeps the two axes of the cross normal
     planar     2 rows: B's point stays on the line through A's point along its axis 3
-    strut      none: a law or an actuator acts along the line from A's point to B's
 
 Coincidence rows are constant and linear: they are written along the ground's directions.
 """
@@ -29,7 +28,7 @@ from femtorque.hil.plant.articulated.solids import Solid
 
 Array = NDArray[np.float64]
 
-TYPES = ("fixed", "hinge", "slide", "ball", "universal", "planar", "strut")
+TYPES = ("fixed", "hinge", "slide", "ball", "universal", "planar")
 GROUND_INDEX = 0  # of the ground among the solids
 GROUND_AXES: tuple[Combination, ...] = tuple(
     {GROUND_INDEX: np.array([-1.0, *np.eye(3)[k]])} for k in range(3)
@@ -84,20 +83,17 @@ def rows(element: Element, solids: Sequence[Solid]) -> list[Row]:
         "ball": together,
         "universal": together + [row("cross", a[2], b[0])],
         "planar": across,
-        "strut": [],
     }[element.type]
 
 
 def coordinate(element: Element, solids: Sequence[Solid]) -> list[tuple[Combination, Combination]]:
     """The forms from which the coordinate along a mechanism is read: cosine and sine of a hinge, the travel of a
-    slide, the squared length of a strut."""
+    slide."""
     a, b = (directions(frame, solids) for frame in (element.a, element.b))
     if element.type == "hinge":
         return [(a[0], b[0]), (a[1], b[0])]
     if element.type == "slide":
         return [(between(element, solids), a[2])]
-    if element.type == "strut":
-        return [(between(element, solids), between(element, solids))]
     raise ValueError(f"{element.name}: a {element.type} mechanism has no coordinate")
 
 

@@ -9,6 +9,8 @@ have rows: the Cholesky factor of C W C'.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
@@ -33,7 +35,7 @@ class Equations:
         self.structure = s
         self.free = FreeSolids(s, z)
         self.x = system.points(z)
-        self.factors = u, w = system.forms.factors(self.x)
+        u, w = system.forms.factors(self.x)
         self.forms = np.einsum("kc,kc->k", u, w)
         coordinates, n = system.coordinates, len(system.coordinates)
         self.q = coordinates.values(self.forms[s.m:])
@@ -96,7 +98,27 @@ class Equations:
     def turning(self, v: Array) -> Array:
         """Accelerations (n,) of the coordinates at velocities v (size,) without accelerations of the points."""
         s, system = self.structure, self.structure.system
-        (u, w), (du, dw) = self.factors, system.forms.factors(system.velocities(v))
-        velocities = np.einsum("kc,kc->k", du, w) + np.einsum("kc,kc->k", u, dw)
-        curvatures = 2.0 * np.einsum("kc,kc->k", du, dw)
-        return system.coordinates.curvature(self.forms[s.m:], velocities[s.m:], curvatures[s.m:])
+        return system.coordinates.curvature(self.forms[s.m:], system.forms.curvature(system.velocities(v))[s.m:])
+
+
+@dataclass(frozen=True)
+class Along:
+    """The system seen along its coordinates at one configuration.
+
+    rows: (n, size) gradients. responses: (size, n) accelerations of everything under unit torques. multipliers:
+    (K, n) of the rows under them. compliance: (n, n) = rows responses, the inverse of the joint-space inertia.
+    """
+
+    equations: Equations
+    rows: Array
+    responses: Array
+    multipliers: Array
+    compliance: Array
+
+    @staticmethod
+    def of(equations: Equations) -> Along:
+        rows = equations.G
+        free = equations.free.mobility(rows)
+        multipliers = -equations.back(equations.C @ free)
+        responses = free + equations.Y @ multipliers
+        return Along(equations, rows, responses, multipliers, rows @ responses)

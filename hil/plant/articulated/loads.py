@@ -8,32 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.hil.plant.articulated.beam import Beams
-from femtorque.hil.plant.articulated.equations import Equations
 from femtorque.hil.plant.articulated.laws import Acting
 from femtorque.hil.plant.articulated.system import Structure
+from femtorque.hil.plant.plant_library import Row, Rows
 
 Array = NDArray[np.float64]
 
 
 class Loads:
     """external: (size,) forces on the degrees of freedom that stay until changed. torques: (n,) of the laws along the
-    coordinates, as last evaluated."""
+    coordinates, as last evaluated (point_loads.c)."""
+
+    external, torques = Row(), Row()
 
     def __init__(self, structure: Structure, laws: Sequence[Acting] = (), beams: Beams | None = None) -> None:
         self.structure, self.laws, self.beams = structure, tuple(laws), beams
-        self.external = np.zeros(structure.system.size)
-        self.torques = np.zeros(len(structure.system.coordinates))
-
-    def __call__(self, equations: Equations, q: Array, v: Array) -> Array:
-        s = self.structure
-        forces = s.weight + self.external
-        if self.laws:
-            velocities = equations.G @ v
-            self.torques = sum((acting.torques(q, velocities) for acting in self.laws), np.zeros_like(self.torques))
-            forces += equations.G.T @ self.torques
-        if self.beams is not None:
-            forces[: s.split] += self.beams.forces(equations.x, s.system.velocities(v))[4:].ravel()
-        return forces
+        self.rows = Rows(external=structure.system.size, torques=len(structure.system.coordinates))
 
     def potential(self, z: Array, q: Array) -> float:
         """J; zero with all weight at the origin, springs and beams at rest."""

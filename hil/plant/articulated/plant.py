@@ -13,22 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import BASE, Mechanism
 from femtorque.hil.plant.articulated import beam, stability, switching, tree
 from femtorque.hil.plant.articulated.cycle import Cycle
-from femtorque.hil.plant.articulated.drives import Drives
 from femtorque.hil.plant.articulated.elements import Element
-from femtorque.hil.plant.articulated.laws import Acting, Law, Spring, Stop
+from femtorque.hil.plant.articulated.laws import Acting, Spring, Stop
 from femtorque.hil.plant.articulated.loads import Loads
-from femtorque.hil.plant.articulated.point_steps import PointSteps
 from femtorque.hil.plant.articulated.stress import Members
 from femtorque.hil.plant.articulated.system import Coupling, Structure, System, build, closed, lay_out
 from femtorque.hil.plant.drive_rotors import reflected
+from femtorque.hil.plant.driven import Stepped
 from femtorque.hil.plant.encoders import Encoders
 from femtorque.hil.plant.hinges import stiffnesses
-from femtorque.hil.plant.lent import Lendable, Own, own
 from femtorque.hil.plant.motors import Motors
-from femtorque.hil.plant.rigid import EnergyBook
+from femtorque.hil.plant.plant_library import library
 
 Array = NDArray[np.float64]
 
@@ -43,36 +42,30 @@ class Penalty:
     damping: float = 0.0
 
 
-class Plant(Lendable):
+class Plant(Stepped):
     """A mechanism in motion. q (n,) rad or m, v (n,) rad/s or m/s, current (n,) A, time s, all read only.
 
     mass_scale and friction_scale change it on purpose against what the controller believes; friction=False has none.
     start: (n,) joint positions, by default the file's; of closed loops a pose near which they close, at the actuated
     joints' own start if that can be. With modes, it begins in the first one. max_step: s, cut further to what stability
     allows. stops: give the joints' limits mechanical stops. laws: (law, slips by name) as in Acting.on.
-    projection=False leaves the positions to drift as the paper does. compiled: whether steps are taken in C where that
-    knows all there is and no stresses are asked for; what is here is what that is held against.
+    projection=False leaves the positions to drift as the paper does.
     """
 
-    cycle, drives, loads = Own[Cycle](), Own[Drives](), Own[Loads]()
-    motors, book = Own[Motors](), Own[EnergyBook]()
+    cycle: Cycle
+    loads: Loads
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0, friction_scale: float = 1.0,
                  friction: bool = True, max_step: float = MAX_STEP, *, start: ArrayLike | None = None,
                  velocities: ArrayLike | None = None, stops: Penalty | None = None,
-                 laws: Sequence[tuple[Law, str | dict[str, float]]] = (), projection: bool = True,
-                 compiled: bool = True) -> None:
-        self.mechanism, self.joints, self.n = mechanism, mechanism.moving, len(mechanism.moving)
+                 laws: Sequence[tuple[Spring | Stop, str | dict[str, float]]] = (), projection: bool = True) -> None:
+        joints = mechanism.moving
+        super().__init__(len(joints), Motors([joint.motor for joint in joints], reflected(joints)))
+        self.mechanism, self.joints = mechanism, joints
         self._names = [joint.name for joint in self.joints]
         self._scaled = tree.scaled(mechanism, mass_scale)
         self._loose = any(mode.root != BASE for mode in mechanism.modes)
-        self._longest, self._projection, self._wants_c = max_step, projection, compiled
-        self._cycle: Cycle
-        self._drives: Drives
-        self._loads: Loads
-        self._motors: Motors
-        self._book: EnergyBook
-        self.motors = Motors([joint.motor for joint in self.joints], reflected(self.joints))
+        self._longest, self._projection = max_step, projection
         names = self._names
         self._acting = [Acting.on(Spring(k, j.rest), names, j.name)
                         for j, k in zip(self.joints, stiffnesses(mechanism).tolist(), strict=True) if k > 0.0]
@@ -81,11 +74,9 @@ class Plant(Lendable):
             self._acting += [Acting.on(Stop(j.limits.lower, j.limits.upper, stops.stiffness, stops.damping), names,
                                        j.name)
                              for j in self.joints if np.isfinite(j.limits.lower) or np.isfinite(j.limits.upper)]
-        self.drives = Drives(self.n)
         scale = friction_scale if friction else 0.0
         self._viscous = scale * np.array([j.friction.viscous for j in self.joints])
-        self.drives.coulomb = scale * np.array([j.friction.coulomb for j in self.joints])
-        self.book = EnergyBook()
+        self._coulomb = scale * np.array([j.friction.coulomb for j in self.joints])
 
         self.mode = mechanism.modes[0].name if mechanism.modes else None
         first = self._scaled.in_mode(self.mode)
@@ -124,15 +115,18 @@ class Plant(Lendable):
         self.system, self.structure, self._assembly = system, Structure(system), assembly
         beams = beam.Beams(assembly.beams, assembly.solids) if assembly.beams else None
         self.loads = Loads(self.structure, self._acting, beams)
-        self.cycle = Cycle(self.structure, z, v, self.loads, self.drives, self._projection, near)
-        self.cycle.time = time
+        worked, lost = (self.book.motors, self.book.friction) if time else (0.0, 0.0)
+        self.cycle = Cycle(self.structure, z, v, self.loads, self.motors, self._projection, near)
+        self.cycle.time, self.cycle.viscous, self.cycle.coulomb = time, self._viscous, self._coulomb
+        self.cycle.arm.worked, self.cycle.arm.lost = worked, lost
+        at = self.cycle.rows.pointers("q", "velocities")
+        self._plug(self.cycle.arm, library()[1].point_steps, at["q"], at["velocities"])
         self.stable_step = stability.largest_step(self.cycle.equations, self.loads)
         self.max_step = min(self._longest, self.stable_step)
         self.notes = assembly.notes + tuple(f"dependent row dropped: {name}" for name in system.dropped)
         self.members = Members.of(mechanism, assembly, system, beams)
-        self._compiled = None
-        if self._wants_c and not len(self.members.owner):
-            self._compiled = PointSteps.of(self.structure, self.loads, self.cycle.tolerance, self._projection)
+        if len(self.members.owner):
+            self.watch(lambda: self.members.record(self.cycle, self.cycle.total + self.loads.torques))
 
     def switch(self, name: str) -> None:
         """Go over to a mode at once. Raises Refused where it does not fit (see switching.py); nothing changes then."""
@@ -173,40 +167,21 @@ class Plant(Lendable):
 
     @property
     def v(self) -> Array:
-        cycle = self.cycle
-        told = self._compiled.rate(cycle.z, cycle.v) if self._compiled else None
-        return cycle.velocities if told is None else told
+        return self.cycle.velocities
 
     @property
-    def current(self) -> Array:
-        return self.motors.current
+    def torque(self) -> Array:
+        return self.cycle.torque
 
-    @property
-    def time(self) -> float:
-        return self.cycle.time
+    @torque.setter
+    def torque(self, torque: Array) -> None:
+        self.cycle.torque = torque
 
     def counts(self) -> NDArray[np.int64]:
         """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
         return self.encoders.counts(self.q)
 
     # -- motion -------------------------------------------------------------
-
-    def drive(self, seconds: float, voltage: ArrayLike) -> None:
-        """Let time pass with `voltage` (n,) V at the motors' terminals; NaN where the driver lets them float."""
-        self._advance(seconds, np.asarray(voltage, float), np.zeros(self.n))
-
-    def hold(self, seconds: float, voltage: ArrayLike) -> None:
-        """Let time pass with `voltage` (n,) V at the motors' terminals and brakes on the joints: only currents
-        change."""
-        self.motors.hold(seconds, np.asarray(voltage, float))
-
-    def push(self, seconds: float, torque: ArrayLike) -> None:
-        """Let time pass with ideal joint torques (n,) N m (N for prismatic joints), the motors floating."""
-        self._advance(seconds, np.full(self.n, np.nan), np.asarray(torque, float))
-
-    def move(self, seconds: float, voltage: ArrayLike, torque: ArrayLike) -> None:
-        """Let time pass with both: motors here, drives that give torques there."""
-        self._advance(seconds, np.asarray(voltage, float), np.asarray(torque, float))
 
     def stop(self) -> None:
         """Nothing moves any more from now on, whatever that costs."""
@@ -221,83 +196,8 @@ class Plant(Lendable):
         cycle.v = cycle.v + along.responses @ impulse
         cycle.restart()
 
-    def _advance(self, seconds: float, voltage: Array, torque: Array) -> None:
-        count = max(1, int(np.ceil(seconds / self.max_step - 1e-9)))
-        self._take_steps(seconds / count, count, voltage, torque)
-
-    def _in_python(self, h: float, voltage: Array, torque: Array) -> None:
-        self.motors.connect(h, voltage)
-        self.drives.viscous = self._viscous + self.motors.damping
-        self.drives.active = torque + self.motors.torque()
-        before = self.q
-        self.cycle.step(h)
-        moved = self.q - before
-        self.motors.turn(moved / h)
-        self.book.motors += float((self.drives.active - self.motors.damping * moved / h) @ moved)
-        self.book.friction += float((self._viscous * moved / h - self.drives.dry) @ moved)
-        self.members.record(self.cycle, self.drives.total + self.loads.torques)
-
-    def _in_c(self, h: float, count: int, voltage: Array, torque: Array) -> int:
-        self.recall()
-        if self._compiled is None:
-            return 0
-        self._fill(self._compiled, voltage, torque)
-        done = self._compiled.take(h, count)
-        self._have_back()
-        self.cycle.time += done * h
-        return done
-
-    def _fill(self, steps: PointSteps, voltage: Array, torque: Array) -> None:
-        cycle, book = self._cycle, self._book
-        steps.fill(cycle.z, cycle.v, cycle.gamma, cycle.q, self._motors.current, voltage, torque, *self._parameters())
-        steps.arm.worked, steps.arm.lost = book.motors, book.friction
-
-    def _parameters(self) -> tuple[Array, ...]:
-        motors = self._motors
-        return (motors.R, motors.L, motors.constant, self._viscous, self._drives.coulomb,
-                self.structure.weight + self._loads.external)
-
-    def _have_back(self) -> None:
-        steps, drives, book = self._compiled, self._drives, self._book
-        assert steps is not None
-        self._cycle.resume(*map(steps.part, ("z", "v", "gamma", "q", "applied", "multipliers")))
-        self._motors.current = steps.part("current")
-        drives.total, drives.dry, self._loads.torques = map(steps.part, ("total", "dry", "laws"))
-        book.motors, book.friction = steps.arm.worked, steps.arm.lost
-
-    # -- lent ---------------------------------------------------------------
-
-    @property
-    def lendable(self) -> bool:
-        return self._compiled is not None and own(self, "drive", Plant)
-
-    @property
-    def handle(self) -> int:
-        assert self._compiled is not None
-        return self._compiled.address
-
-    @property
-    def glance(self) -> tuple[Array, Array]:
-        if self._borrower is None or self._compiled is None:
-            return self.q.copy(), self.v.copy()
-        return self._compiled.part("q"), self._compiled.part("rate")
-
-    def tell_parameters(self) -> None:
-        assert self._compiled is not None
-        self._compiled.fill_from("ohm", *self._parameters())
-
-    def _give(self) -> None:
-        steps = self._compiled
-        assert steps is not None
-        rate = self.v
-        self._fill(steps, np.full(self.n, np.nan), np.zeros(self.n))
-        steps.start(rate)
-        steps.handle.time, steps.handle.max_step = self.time, self.max_step
-
-    def taken(self) -> None:
-        super().taken()
-        assert self._compiled is not None
-        self._cycle.time = self._compiled.handle.time
+    def _impossible(self) -> Refused:
+        return self.cycle.refusal()
 
     # -- bookkeeping --------------------------------------------------------
 

@@ -1,5 +1,13 @@
-/* What hil/plant/articulated/drives.py explains: torques along coordinates
- * enter both half steps through the compliance of the joined system. */
+/* Actuators, motors, viscous and dry friction within a step. These torques may
+ * jump from one step to the next, so they are no part of the accelerations that
+ * the cycle carries on; they enter each half step through the compliance of the
+ * joined system: the velocities along all coordinates that unit torques along
+ * them cause. Viscous terms (friction, back-EMF) are explicit in the first half
+ * and implicit in the second, together the trapezoidal rule, stable whatever
+ * the coefficient; dry friction is a clamped multiplier in each half, so a stuck
+ * coordinate stays where it is and the sign of a velocity is never asked near
+ * zero. What may stick comes to rest in the middle of the step: the rows
+ * themselves turn until then. */
 #include "point_drives.h"
 
 #include "dry_friction.h"

@@ -5,7 +5,8 @@
 #include "point_equations.h"
 #include "point_system.h"
 
-/* Of each coordinate. total, dry: see hil/plant/articulated/drives.py. */
+/* Of each coordinate: torques, coefficients of this step; total: torque at its
+ * end, friction included; dry: mean friction over it. */
 typedef struct {
     double *active, *viscous;
     const double *coulomb;

@@ -84,7 +84,8 @@ void point_loads_at(const point_system *s, const point_equations *e,
 {
     double velocities[MOST];
     int64_t i;
-    memcpy(forces, l->steady, (size_t)s->size * sizeof(double));
+    for (i = 0; i < s->size; i++)
+        forces[i] = l->weight[i] + l->external[i];
     memset(l->torque, 0, (size_t)s->n * sizeof(double));
     if (l->laws > 0)
         for (i = 0; i < s->n; i++)

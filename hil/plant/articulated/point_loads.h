@@ -30,7 +30,7 @@ typedef struct {
     int64_t laws, beams;
     const point_law *law;
     const point_beam *beam;
-    const double *steady; /* (size) weight and outside forces */
+    const double *weight, *external; /* (size) both */
     double *torque;
 } point_loads;
 

@@ -1,6 +1,5 @@
-/* The cycle of hil/plant/articulated/cycle.py, which explains it, and what
- * plant.py there does around it. In C because a control tick has several
- * steps. */
+/* The cycle that hil/plant/articulated/cycle.py explains, with motors around
+ * it. In C because a control tick has several steps. */
 #include "point_steps.h"
 
 #include "linear.h"
@@ -83,7 +82,7 @@ static int project(point_arm *a)
 /* -- one step ------------------------------------------------------------ */
 
 /* Go from the start to the end of the step, velocities to its middle; 0 if
- * that is not C's. */
+ * nothing is there. */
 static int advance(point_arm *a, double t)
 {
     const point_system *s = a->system;
@@ -127,7 +126,7 @@ static void accelerate(point_arm *a, double t, double *gamma)
         gamma[i] += a->middle[i];
 }
 
-/* Take one step; 0 if it is not C's, the state is as before then. */
+/* Take one step; 0 if that is impossible, the state is as before then. */
 static int take_step(point_arm *a, double t)
 {
     const point_system *s = a->system;
@@ -146,7 +145,8 @@ static int take_step(point_arm *a, double t)
     accelerate(a, t, a->change);
     for (i = 0; i < s->size; i++)
         a->half[i] += 0.5 * t * a->change[i];
-    if (!point_second_half(s, e, &a->drives, t, a->half))
+    if (!point_second_half(s, e, &a->drives, t, a->half) ||
+        !linear_finite(s->size, a->half))
         return 0;
     memcpy(a->z, a->moved, bytes);
     memcpy(a->v, a->half, bytes);
@@ -179,7 +179,7 @@ int64_t point_steps(void *arm, double h, int64_t count)
     const point_system *s = a->system;
     motors_at at;
     int64_t done, i;
-    motors_connect(s->n, &a->motors, h, &at);
+    motors_connect(&a->motors, h, &at);
     for (i = 0; i < s->n; i++)
         a->drives.viscous[i] = a->viscous[i] + at.damping[i];
     for (done = 0; done < count; done++) {
@@ -190,6 +190,7 @@ int64_t point_steps(void *arm, double h, int64_t count)
         if (!take_step(a, h))
             break;
         settle(a, &at, h);
+        a->time += h;
     }
     for (i = 0; i < s->n; i++)
         a->rate[i] = point_row_times(s, &a->equations, s->K + i, a->v);

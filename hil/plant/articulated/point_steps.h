@@ -24,6 +24,7 @@ typedef struct {
     double tolerance, rounded; /* of positions against the rows, m */
     int64_t projects;
     double worked, lost; /* J of motors and friction, added up */
+    double time;         /* s */
     double *half, *moved, *middle, *wanted, *change, *distances, *others, *before;
 } point_arm;
 

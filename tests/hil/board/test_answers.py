@@ -1,5 +1,5 @@
 """What models of registers say beforehand and C answers (hil/chip/bus.c), and what they lend to C, which goes on with
-it (hil/chip/lent.c, hil/board/coupled.c, hil/board/servo_steps.c), against the models asked every time: runs of whole
+it (hil/chip/lent.c, hil/board/coupled.c), against the models asked every time: runs of whole
 boards with the same accesses at the same cycles, the same telemetry, torques and motions, bit for bit."""
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from femtorque.codegen.motion.trajectory import knots
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.codegen.toolchain.build_result import BuildResult
 from femtorque.hil.board.senses import Senses
-from femtorque.hil.board.servo_steps import ServoSteps
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.registers import Bus, Peripheral
 from femtorque.hil.cost.measure import short_motion
@@ -66,8 +65,6 @@ def record(name: str, drive: str, fault: str | None, answers: bool) -> tuple[str
 
     with pytest.MonkeyPatch.context() as patch, VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:
         patch.setattr(Bus, "answers", answers)
-        if not answers:
-            patch.setattr(ServoSteps, "could", lambda steps: False)
         patch.setattr(Peripheral, "read", read)
         core = board.chip.core
 

@@ -1,12 +1,20 @@
-"""Dry friction in C against NumPy."""
+"""Dry friction in C: the conditions that its torques meet and no others do, and SciPy's bounded least squares."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import lsq_linear
 
-from femtorque.hil.plant import dry_friction, dry_friction_in_c
-from femtorque.hil.plant.plant_steps import MOST
+from femtorque.hil.plant.plant_library import library
+
+
+def clamped(compliance: np.ndarray, velocity: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    ffi, lib = library()
+    m = np.zeros(len(velocity))
+    parts = [np.ascontiguousarray(part, float) for part in (compliance, velocity, bound)]
+    assert lib.friction_found(len(m), *(ffi.from_buffer("double[]", part) for part in (*parts, m)))
+    return m
 
 
 def problem(rng: np.random.Generator, n: int, freedoms: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -19,33 +27,34 @@ def problem(rng: np.random.Generator, n: int, freedoms: int) -> tuple[np.ndarray
 
 
 @pytest.mark.parametrize("loose", [2, 0, -1, -2])
-def test_c_rubs_as_numpy_does(loose):
-    """Torques, and where joints of loops share them in many ways, the velocities that they leave."""
+def test_who_sticks_rests_and_who_slides_is_opposed_with_the_bound(loose):
     rng = np.random.default_rng(7 + loose)
     stuck = 0
     for _ in range(200):
         n = int(rng.integers(1 if loose >= 0 else 3, 8))
         compliance, velocity, bound = problem(rng, n, n + loose)
-        ours, reference = (way.clamped(compliance, velocity, bound) for way in (dry_friction_in_c, dry_friction))
-        assert np.all(np.abs(ours) <= bound * (1.0 + 1e-9))
-        left, expected = velocity + compliance @ ours, velocity + compliance @ reference
-        scale = np.abs(velocity) + np.abs(compliance) @ bound + 1e-9
-        if loose > 0:
-            np.testing.assert_allclose(ours, reference, rtol=0, atol=1e-7)
-        assert np.all(np.abs(left - expected) <= 1e-8 * scale)
-        stuck += bool(np.any(np.abs(ours) < bound))
+        m = clamped(compliance, velocity, bound)
+        assert np.all(np.abs(m) <= bound * (1.0 + 1e-9))
+        left = velocity + compliance @ m
+        rests = np.abs(left) <= 1e-8 * (np.abs(velocity) + np.abs(compliance) @ bound + 1e-9)
+        assert np.all(rests | (np.abs(m + np.sign(left) * bound) <= 1e-9 * bound))
+        stuck += bool(np.any(np.abs(m) < bound))
     assert stuck > 50
 
 
-def test_joints_of_one_loop_share_what_holds_them_as_evenly_in_c():
-    row = np.array([1.0, -2.0, 0.5])
-    compliance, velocity, bound = np.outer(row, row), 0.3 * row, np.ones(3)
-    ours, reference = (way.clamped(compliance, velocity, bound) for way in (dry_friction_in_c, dry_friction))
-    np.testing.assert_allclose(velocity + compliance @ ours, 0.0, atol=1e-9)
-    np.testing.assert_allclose(ours, reference, rtol=0, atol=1e-6)
+@pytest.mark.parametrize("seed", range(100))
+def test_multipliers_solve_the_box_constrained_problem(seed):
+    """min 1/2 m' A m + velocity' m within |m| <= bound, as a bounded least-squares problem of SciPy."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 8))
+    root = rng.normal(size=(n + 2, n))
+    A, velocity, bound = root.T @ root, 3.0 * rng.normal(size=n), rng.uniform(0.1, 2.0, n)
+    expected = lsq_linear(root, np.linalg.lstsq(root.T, -velocity, rcond=None)[0], (-bound, bound), tol=1e-14).x
+    np.testing.assert_allclose(clamped(A, velocity, bound), expected, atol=1e-5)
 
 
-def test_more_joints_than_c_has_room_for_are_numpys():
-    n = MOST + 1
-    m = dry_friction_in_c.clamped(np.eye(n), np.full(n, 0.5), np.full(n, 0.1))
-    assert np.all(m == -0.1)
+def test_joints_of_one_loop_share_what_holds_them_as_evenly_as_can_be():
+    row = np.array([1.0, -2.0, 0.5])  # one freedom, three rubbing joints
+    m = clamped(np.outer(row, row), 0.3 * row, np.ones(3))
+    np.testing.assert_allclose(0.3 * row + np.outer(row, row) @ m, 0.0, atol=1e-9)
+    np.testing.assert_allclose(m, -0.3 * row / (row @ row), rtol=0, atol=1e-6)

@@ -49,10 +49,7 @@ class Witnessed(FlexibleArmPlant):
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(mechanism, 4)
         self.path: list[np.ndarray] = []
-
-    def _step(self, h, torque):
-        super()._step(h, torque)
-        self.path.append(np.array([self.time, *self.tip()[:2]]))
+        self.watch(lambda: self.path.append(np.array([self.time, *self.tip()[:2]])))
 
 
 class Chain(Plant):
@@ -60,14 +57,14 @@ class Chain(Plant):
     too."""
 
     def __init__(self, mechanism: Mechanism) -> None:
-        super().__init__(segmented(mechanism, 8), max_step=1e-4, compiled=False)  # steps are watched
-        self.arm, self.path = mechanism, []
+        super().__init__(segmented(mechanism, 8), max_step=1e-4)
+        self.bent, self.path = mechanism, []
+        self.watch(self._remember)
 
-    def _step(self, h, torque):
-        super()._step(h, torque)
-        h = self.arm.link("fore").beam.length / 8
+    def _remember(self) -> None:
+        h = self.bent.link("fore").beam.length / 8
         turned = np.cumsum(self.q)  # of the upper arm, then of every segment
-        ways = np.array([self.arm.joints[1].xyz[0], 0.5 * h, *[h] * 7, 0.5 * h])
+        ways = np.array([self.bent.joints[1].xyz[0], 0.5 * h, *[h] * 7, 0.5 * h])
         self.path.append(np.array([self.time, ways @ np.cos(turned), ways @ np.sin(turned)]))
 
 
@@ -122,10 +119,10 @@ def test_the_arm_keeps_its_energy():
 
 
 def energy(plant: FlexibleArmPlant) -> float:
-    mass = plant.arm.system(np.concatenate([plant.x, plant.velocities]))[0]
+    mass = plant.flexible.system(np.concatenate([plant.x, plant.velocities]))[0]
     bent = plant.x[plant.n:]
     return 0.5 * float(plant.velocities @ mass @ plant.velocities
-                       + bent @ plant.arm.K @ bent) + plant.arm.stiffened(bent)[1]
+                       + bent @ plant.flexible.K @ bent) + plant.flexible.stiffened(bent)[1]
 
 
 def test_which_plant_a_mechanism_gets():

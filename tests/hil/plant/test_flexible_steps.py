@@ -1,4 +1,4 @@
-"""The flexible arm's steps in C against those in NumPy, to rounding."""
+"""The flexible arm's steps: Newmark's, written out over the equations of femtorque.hil.plant.flexible_arm."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.description import Friction, Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.hil.plant.choose import FINER, plant_of
+from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.flexible import FlexibleArmPlant
-from femtorque.hil.plant.flexible_steps import FlexibleSteps
-from femtorque.hil.plant.plant_steps import MOST
+from femtorque.hil.plant.plant_library import MOST
+from tests.hil.plant.test_dry_friction import clamped
 
 ARM = load_mechanism(MECHANISMS / "flexible_arm.toml")
 
@@ -38,73 +39,79 @@ def sticking() -> Mechanism:
     return replace(ARM, joints=tuple(joints))
 
 
-def both(mechanism: Mechanism, elements: int = 4) -> tuple[FlexibleArmPlant, FlexibleArmPlant]:
-    return FlexibleArmPlant(mechanism, elements), FlexibleArmPlant(mechanism, elements, compiled=False)
-
-
-def compare(ours: FlexibleArmPlant, reference: FlexibleArmPlant) -> None:
-    for name in ("x", "velocities", "_a", "current"):
-        theirs = getattr(reference, name)
-        np.testing.assert_allclose(getattr(ours, name), theirs, rtol=0, atol=1e-11 * max(1.0, np.abs(theirs).max()))
-    books = [[plant.book.motors, plant.book.friction, plant.time] for plant in (ours, reference)]
-    np.testing.assert_allclose(books[0], books[1], rtol=0, atol=1e-12)
-
-
-def not_asked(*_: object) -> None:
-    raise AssertionError("C has left a step to NumPy")
+def step(plant: FlexibleArmPlant, h: float, volts: np.ndarray, torque: np.ndarray) -> dict[str, np.ndarray | float]:
+    """Where a step from the present state leads: average acceleration, what is elastic or damped implicit, the speed
+    terms taken three times."""
+    n, arm, motors = plant.n, plant.flexible, [joint.motor for joint in plant.joints]
+    R, L, constant, rotor = np.array([(m.R, m.L, m.gear * m.K, m.gear**2 * m.inertia) if m else (1.0, 0.0, 0.0, 0.0)
+                                      for m in motors]).T
+    floats = np.isnan(volts)
+    live, steady = np.where(floats, 0.0, constant), np.where(floats, 0.0, volts) / R
+    ratio = np.divide(R * h, L, out=np.full(n, np.inf), where=L > 0.0)
+    decay = np.exp(-ratio)
+    lag, current = (1.0 - decay) / ratio, np.where(live != 0.0, plant.current, 0.0)
+    active, back = live * (lag * current + (1.0 - lag) * steady) + torque, live**2 / R * (1.0 - lag)
+    viscous, coulomb = np.array([(j.friction.viscous, j.friction.coulomb) for j in plant.joints]).T
+    x, v, before = plant.x, plant.velocities, plant.accelerations
+    size = len(x)
+    soft, rotors, damping = np.zeros((size, size)), np.zeros((size, size)), viscous + back
+    soft[n:, n:] = 0.25 * h * h * arm.K + 0.5 * h * arm.C
+    soft[range(n), range(n)] += 0.5 * h * damping
+    rotors[range(n), range(n)] = rotor
+    a = before
+    for _ in range(3):
+        new_x, new_v = x + h * v + 0.25 * h * h * (before + a), v + 0.5 * h * (before + a)
+        mass, force, _, _ = arm.system(np.concatenate([new_x, new_v]))
+        force[:n] += active - damping * new_v[:n]
+        system = mass + rotors + soft
+        a = np.linalg.solve(system, force + soft @ a)
+    new_x, new_v, dry = x + h * v + 0.25 * h * h * (before + a), v + 0.5 * h * (before + a), np.zeros(n)
+    if coulomb.any():
+        response = h * np.linalg.inv(system)[:, :n]
+        dry = clamped(response[:n], new_v[:n], coulomb)
+        new_v = new_v + response @ dry
+        new_v[:n] = np.where(np.abs(dry) < coulomb, 0.0, new_v[:n])
+    mean = (new_x - x)[:n] / h
+    end = steady - live * mean / R
+    return {"x": new_x, "velocities": new_v, "accelerations": a,
+            "current": np.where(live != 0.0, end + (current - end) * decay, 0.0), "time": plant.time + h,
+            "worked": plant.book.motors + h * float((active - back * mean) @ mean),
+            "lost": plant.book.friction + h * float((viscous * mean - dry) @ mean)}
 
 
 @pytest.mark.parametrize("mechanism", [ARM, longer(), sheared(), sticking(),
                                        load_mechanism(MECHANISMS / "flexible_link.toml")],
                          ids=["arm", "longer", "sheared", "sticking", "link"])
-def test_c_steps_as_numpy_does(mechanism, monkeypatch):
-    """Random voltages, some of which float, and torques; all float in the last quarter. C takes every step."""
-    ours, reference = both(mechanism)
-    monkeypatch.setattr(ours.motors, "connect", not_asked)  # NumPy's first thing
-    rng, start, rested = np.random.default_rng(3), ours.x.copy(), 0
-    for k in range(40):
-        volts = np.where(rng.random(ours.n) < (0.2 if k < 30 else 2.0), np.nan, 4.0 * rng.normal(size=ours.n))
-        torque = 0.3 * rng.normal(size=ours.n) * (rng.random() < 0.5)
-        for plant in (ours, reference):
-            plant.move(1.3e-3, volts, torque)
-        compare(ours, reference)
-        rested += int(np.sum(ours.v == 0.0))
-    assert np.abs(ours.x - start)[ours.n:].max() > 1e-4
+def test_each_step_is_newmarks(mechanism):
+    """Random voltages, some of which float, and torques; all float in the last quarter."""
+    plant = FlexibleArmPlant(mechanism, 4)
+    rng, start, rested = np.random.default_rng(3), plant.x, 0
+    for k in range(120):
+        volts = np.where(rng.random(plant.n) < (0.2 if k < 90 else 2.0), np.nan, 4.0 * rng.normal(size=plant.n))
+        torque = 0.3 * rng.normal(size=plant.n) * (rng.random() < 0.5)
+        expected = step(plant, 4.5e-4, volts, torque)
+        plant.move(4.5e-4, volts, torque)
+        for name in ("x", "velocities", "accelerations", "current"):
+            theirs = expected[name]
+            np.testing.assert_allclose(getattr(plant, name), theirs, rtol=0,
+                                       atol=1e-11 * max(1.0, np.abs(theirs).max()))
+        np.testing.assert_allclose([plant.book.motors, plant.book.friction, plant.time],
+                                   [expected[name] for name in ("worked", "lost", "time")], rtol=0, atol=1e-12)
+        rested += int(np.sum(plant.v == 0.0))
+    assert np.abs(plant.x - start)[plant.n:].max() > 1e-4
     assert (rested > 10) == (mechanism.joints[0].friction.coulomb == 0.6)
-
-
-@pytest.mark.parametrize("most", [0, 1])
-def test_what_c_leaves_is_stepped_in_numpy(most, monkeypatch):
-    ours, reference = both(ARM)
-    whole, asked = FlexibleSteps.take, []
-
-    def take(self: FlexibleSteps, h: float, count: int) -> int:
-        asked.append(count)
-        return whole(self, h, min(count, most))
-
-    monkeypatch.setattr(FlexibleSteps, "take", take)
-    for plant in (ours, reference):
-        plant.drive(2e-3, [3.0, -2.0])
-    assert asked == [4]
-    compare(ours, reference)
 
 
 def test_who_watches_each_step_sees_it():
     seen = []
-
-    class Watched(FlexibleArmPlant):
-        def _step(self, h: float, torque: np.ndarray) -> None:
-            super()._step(h, torque)
-            seen.append(h)
-
-    Watched(ARM, 4).drive(2e-3, [3.0, -2.0])
-    assert seen == [5e-4] * 4
+    plant = FlexibleArmPlant(ARM, 4)
+    plant.watch(lambda: seen.append(plant.time))
+    plant.drive(2e-3, [3.0, -2.0])
+    assert seen == pytest.approx([5e-4, 1e-3, 1.5e-3, 2e-3])
 
 
-def test_what_the_c_does_not_know_is_numpys():
-    plant = plant_of(ARM)
-    assert isinstance(plant, FlexibleArmPlant) and plant._compiled is not None
-    assert FlexibleArmPlant(ARM, MOST // 2 - 1)._compiled is not None
-    assert FlexibleArmPlant(ARM, MOST // 2)._compiled is None
-    beam = ARM.link("fore").beam
-    assert beam is not None and plant.arm.n == 2 * FINER * beam.elements
+def test_more_elements_than_there_is_room_for_are_refused():
+    assert isinstance(plant_of(ARM), FlexibleArmPlant)
+    assert FlexibleArmPlant(ARM, MOST // 2 - 1).flexible.n == MOST - 2
+    with pytest.raises(Refused, match=f"the plant {MOST + 2} coordinates; it has room for {MOST}"):
+        FlexibleArmPlant(ARM, MOST // 2)
