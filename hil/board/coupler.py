@@ -7,7 +7,6 @@ count as one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,8 +40,6 @@ class PlantCoupler:
         for drive in wiring.buses.all:
             drive.catch_up = self.bring_up
         chip.before_change, chip.before_read = self._before_change, self.bring_up
-        if self._borrowed is not None:
-            self._borrowed.own = self._borrowed.ways()
 
     @property
     def held(self) -> bool:
@@ -59,9 +56,9 @@ class PlantCoupler:
             self._borrowed.recall()
 
     def look(self) -> None:
-        """Somebody may have changed what is outside of the chip."""
+        """Somebody may have moved the plant."""
         if self._borrowed is not None:
-            self._borrowed.look()
+            self._borrowed.tell()
 
     def _before_change(self) -> None:
         """Outputs change, or seem to: only where the voltages did is there a step for the plant to take."""
@@ -138,8 +135,6 @@ class Borrowed:
         self._ffi, self._lib = library()
         self._lending = chip.core.lending
         self.again, self.out = 0, False
-        self.own: tuple[Callable[..., object], ...] = ()  # what `ways` are as long as C may answer
-        self._outside: object = None
         self._sequences: dict[int, list[int]] = {}  # of the converters
         self._joints = len(wiring.joints)
         self._rows = np.zeros((4, self._joints))  # of a plant in Python: q, v, current, volts
@@ -159,6 +154,10 @@ class Borrowed:
         for converter in chip.converters:
             converter.sources = self._sources
         wiring.power.on_change = self.recall
+        senses, power = wiring.senses, wiring.power
+        for part in (*wiring.encoders.faults, *senses.current_sensors.values(), *power.gate_drivers):
+            part.on_change = self._changed
+        power.motor_wires.on_change = senses.temperatures.on_change = self._changed
 
     def _address(self, pointer: Any) -> int:
         return int(self._ffi.cast("uintptr_t", pointer))
@@ -169,7 +168,7 @@ class Borrowed:
         """See femtorque.hil.chip.lending.Lender."""
         wiring = self._wiring
         self.again = lending.now + _ASK_AGAIN
-        if self.ways() != self.own or not wiring.power.settled() or not all(t.out for t in wiring.power.timers):
+        if not wiring.power.settled() or not all(t.out for t in wiring.power.timers):
             return False
         try:
             wiring.power.lend(self.state)
@@ -180,10 +179,9 @@ class Borrowed:
         self.out = True
         self._coupler.give(self.state)
         self.state.seconds_before, self.state.cycles_then, self.state.hz = self._chip.time_base
-        self._tell()
+        self.tell()
         lending.lend_board(self._address(self.state), {name: self._address(getattr(self._lib, f"coupled_{way}"))
                                                        for name, way in _WAYS.items()})
-        self._outside = self._seen()
         for part in (*self._chip.converters, *self._chip.gpio.values()):
             part.touched()
         return True
@@ -214,30 +212,12 @@ class Borrowed:
             return True
         return False
 
-    # -- what nobody tells when it changes: tests and people set it -------------
-
-    def look(self) -> None:
-        """See whether it has."""
-        if (seen := self._seen()) != self._outside:
-            self._outside = seen
-            self._wiring.power.settle()
-            self._lending.recall()
-            for timer in self._chip.timers.values():
-                timer.touched()
-        elif self.out:
-            self._tell()
-
-    def ways(self) -> tuple[Callable[..., object], ...]:
-        """By which the chip asks for what is outside of it; C answers for them, unless somebody has set others."""
-        chip = self._chip
-        return chip.before_change, chip.before_read, *(converter.volts for converter in chip.converters)
-
-    def _seen(self) -> object:
-        wiring = self._wiring
-        drivers = [(driver.deaf, driver.enabled, *driver.effect) for driver in wiring.power.gate_drivers]
-        sensors = [(s.backwards, s.gain, s.stuck, s.noise) for s in wiring.senses.current_sensors.values()]
-        faults = [fault.none for fault in wiring.encoders.faults]
-        return (*wiring.senses.temperatures, *wiring.power.motor_wires, drivers, sensors, faults, self.ways())
+    def _changed(self) -> None:
+        """Somebody has changed something outside of the chip."""
+        self._wiring.power.settle()
+        self._lending.recall()
+        for timer in self._chip.timers.values():
+            timer.touched()
 
     # -- asked by C and by converters -------------------------------------------
 
@@ -261,9 +241,9 @@ class Borrowed:
         if self.state.stopped:
             self._plant.stop()
         (self._plant.hold if held else self._plant.drive)(seconds, self._volts)
-        self._tell()
+        self.tell()
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
         """Tell C where a plant in Python is."""
         plant = self._plant
         if self._inner is not None:

@@ -15,6 +15,7 @@ from typing import Any
 from femtorque.hil.board.bridges import tell_pin
 from femtorque.hil.board.coupled import library
 from femtorque.hil.board.drv8301 import Drv8301
+from femtorque.hil.board.outside import Outside
 from femtorque.hil.chip.stm32.chip import Stm32
 
 Window = tuple[float, float]  # cycles between which a converter samples
@@ -64,7 +65,7 @@ PARTS: dict[str, dict[str, InLine | LowShunt]] = {
 }
 
 
-class CurrentSensor:
+class CurrentSensor(Outside):
     """One sensor as it is built in. backwards: put in the wrong way round. gain: share of its signal that is left.
     stuck: V that it gives whatever flows. noise: V up to which it is off, either way, each time."""
 

@@ -9,6 +9,8 @@ and pulls nFAULT.
 
 from __future__ import annotations
 
+from femtorque.hil.board.outside import Outside
+
 STATUS_1, STATUS_2, CONTROL_1, CONTROL_2 = 0, 1, 2, 3
 AFTER_RESET = {CONTROL_1: 0x400, CONTROL_2: 0x000}  # current limiting at 0.358 V; 10 V/V
 DEVICE_ID = 0x01  # in status register 2
@@ -25,7 +27,7 @@ _WAKE_S, _RESET_S = 10e-3, 20e-6
 _MODE = 1  # data on the falling edge
 
 
-class Drv8301:
+class Drv8301(Outside):
     """registers: control 1 and 2. octw: whether nOCTW is pulled low, which nobody sees."""
 
     def __init__(self) -> None:

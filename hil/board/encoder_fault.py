@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
+from femtorque.hil.board.outside import Outside
+
 
 @dataclass
-class EncoderFault:
+class EncoderFault(Outside):
     """What is wrong with one encoder: frozen at a count, off by some counts, turned round, up to `noise` counts off
     each time it is read. stall: cycles that the next reading of it costs."""
 

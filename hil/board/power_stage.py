@@ -10,6 +10,7 @@ from femtorque.codegen.board import description
 from femtorque.hil.board.bridges import Bridge, Served, pin_of
 from femtorque.hil.board.coupled import library
 from femtorque.hil.board.drv8301 import Drv8301
+from femtorque.hil.board.outside import Values
 from femtorque.hil.board.sleeping_bridges import SleepingBridges
 from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.chip.stm32.timer import Timer
@@ -26,7 +27,7 @@ class PowerStage:
         selects = board.gate_driver.selects if board.gate_driver else ()
         self._selects = [pin_of(chip, name) for name in selects]
         self.gate_drivers = [Drv8301() for _ in selects]
-        self.motor_wires = [1.0 for _ in joints]
+        self.motor_wires = Values(1.0 for _ in joints)
         self.on_change: Callable[[], None] = lambda: None  # called where duties and pins do not tell it
         self.sleeping = SleepingBridges() if board.outputs and board.outputs.wake_us else None
         self._fault_pulled = self._estop_open = False

@@ -11,6 +11,7 @@ from femtorque.codegen.board.description import ADC_V
 from femtorque.hil.board.bridges import Served, pin_of
 from femtorque.hil.board.coupled import library
 from femtorque.hil.board.current_sensors import CurrentSensor
+from femtorque.hil.board.outside import Values
 from femtorque.hil.board.power_stage import PowerStage
 from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.plant.choose import Driven
@@ -24,7 +25,7 @@ class Senses:
                  plant: Driven, power: PowerStage) -> None:
         self._board, self._chip, self._joints, self._plant, self._power = board, chip, joints, plant, power
         sense = board.sense
-        self.temperatures = [25.0 for _ in (sense.temperature.pins if sense.temperature else ())]
+        self.temperatures = Values(25.0 for _ in (sense.temperature.pins if sense.temperature else ()))
         self.current_sensors: dict[int, CurrentSensor] = {}
         self._sensor_channels: dict[int, int] = {}  # of the converter, to joints
         sampling = board.chip.sampling

@@ -154,7 +154,6 @@ class VirtualBoard:
         while (now := self.seconds) < seconds - CYCLE:
             if self._agenda.next <= now + CYCLE:
                 self._agenda.run(now + CYCLE)
-                self.coupler.look()
                 now = self.seconds
             self._listen()
             self.chip.run(min(seconds, now + most, self._agenda.next))
@@ -195,7 +194,6 @@ class VirtualBoard:
         if sent and self.listeners:
             for listener in self.listeners:
                 listener(sent)
-            self.coupler.look()
         self._line.send(self.outgoing(sent))
 
     @property

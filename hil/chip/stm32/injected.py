@@ -16,6 +16,10 @@ COUNTS, REFERENCE_V = 4096, 3.3
 _RESULTS = ("JDR1", "JDR2", "JDR3", "JDR4")
 
 
+def _nobodys(lending: Lending, slot: int, channels: list[int]) -> bool:
+    return False
+
+
 class Injected(Lendable):
     """volts(channel): what is on its pin, asked for when `window` is the channel's (from, to), cycles; before_read:
     called before it is looked at. request: drives its interrupt; interrupt: its number, if that is all it does. dead:
@@ -26,11 +30,11 @@ class Injected(Lendable):
 
     def __init__(self, name: str, base: int, events: Events) -> None:
         self.events = events
-        self.volts: Callable[[int], float] = lambda channel: 0.0
+        self._volts: Callable[[int], float] = lambda channel: 0.0
         self.before_read: Callable[[], None] = lambda: None
         self.request: Callable[[bool], None] = lambda asserted: None
         self.interrupt: int | None = None
-        self.sources: Callable[[Lending, int, list[int]], bool] = lambda lending, slot, channels: False
+        self.sources = _nobodys
         self._dead = False
         self.window = (0.0, 0.0)
         self._sequence: list[tuple[int, float, float]] = []  # channel, from, to: under way
@@ -44,6 +48,16 @@ class Injected(Lendable):
         if self._end:
             self._end.cancel()
         self._end = None
+
+    @property
+    def volts(self) -> Callable[[int], float]:
+        return self._volts
+
+    @volts.setter
+    def volts(self, volts: Callable[[int], float]) -> None:
+        """From now on by somebody whom C does not know."""
+        self.recall()
+        self._volts, self.sources = volts, _nobodys
 
     @property
     def dead(self) -> bool:
