@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 
 import pytest
 from scservo_sdk import COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, protocol_packet_handler
 
+from femtorque.codegen.toolchain import host_compiler
 from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.half_duplex import OneWire
 from femtorque.hil.drives import sts, sts_motor
@@ -196,3 +198,11 @@ def test_that_two_servos_of_one_number_spoil_each_others_answers():
     group = GroupSyncRead(bench, bench.handler, sts.POSITION, 2)
     group.addParam(1)
     assert group.txRxPacket() != COMM_SUCCESS
+
+
+def test_that_a_motor_is_laid_out_for_c_and_python_alike():
+    ffi, _ = host_compiler.build_by_headers(sts_motor.sources())
+    assert ffi.sizeof("sts_motor") == ctypes.sizeof(sts_motor.Motor)
+    for name, kind in sts_motor.Motor._fields_:
+        at = getattr(sts_motor.Motor, name)
+        assert (ffi.offsetof("sts_motor", name.strip("_")), ctypes.sizeof(kind)) == (at.offset, at.size)
