@@ -69,7 +69,7 @@ def build(
 
 
 def build_by_headers(sources: dict[str, str], flags: tuple[str, ...] = ("-O2",)) -> tuple[cffi.FFI, Any]:
-    """The same with the declarations of the headers themselves, which a copy in Python cannot contradict."""
+    """Compile and load as `build`, with the declarations of the headers, which no copy in Python contradicts."""
     ffi = cffi.FFI()
     ffi.cdef(declarations(sources))
     return ffi, ffi.dlopen(str(library(sources, flags=flags)))
@@ -98,7 +98,8 @@ def declarations(sources: dict[str, str]) -> str:
 
 def texts(folder: Path, *patterns: str) -> dict[str, str]:
     """The files of a folder that match, by name."""
-    return {path.name: path.read_text(encoding="utf-8") for pattern in patterns for path in sorted(folder.glob(pattern))}
+    paths = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
+    return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
 def layouts(ffi: cffi.FFI, sources: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""What every plant does with time: the board's voltages, or torques, are held over it and it passes in steps."""
+"""Plants in time: the board's voltages, or torques, are held over it and it passes in steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Driven(ABC):
 
     @property
     def current(self) -> Array:
-        """Of the motors (n,), A."""
+        """Currents of the motors (n,), A."""
         return self.motors.current.copy()
 
     def drive(self, seconds: float, voltage: ArrayLike) -> None:
@@ -57,8 +57,8 @@ class Driven(ABC):
 
 
 class EnergyBook:
-    """Where energy went since the start, J. switches: brought in by changes of mode, weight that is picked up, less
-    what impacts cost."""
+    """Energy since the start, by where it went, J. switches: brought in by changes of mode, weight that is picked up,
+    less what impacts cost."""
 
     def __init__(self, plant: Stepped) -> None:
         self._plant, self.switches = plant, 0.0

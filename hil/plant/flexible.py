@@ -65,7 +65,7 @@ class FlexibleArmPlant(Stepped):
         return np.linalg.solve(self.flexible.K, self.flexible.system(y)[1][self.n :])
 
     def _laid_out(self, plant: FlexiblePlant) -> Any:
-        """The C's model. Of arms in the plane whose link keeps its length, its deflection measured from the root."""
+        """The C's model: arms in the plane whose link keeps its length, its deflection measured from the root."""
         ffi, _ = library()
 
         def doubles(values: Array) -> Any:

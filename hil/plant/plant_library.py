@@ -27,7 +27,7 @@ def library() -> tuple[cffi.FFI, Any]:
 
 
 def header() -> dict[str, str]:
-    """What a plant is to the C around it."""
+    """Interface of a plant for the C around it."""
     return host_compiler.texts(Path(__file__).parent, "plant_steps.h")
 
 
@@ -64,7 +64,7 @@ class Row:
 
 
 class State(Row):
-    """The same of what moves: read as a copy, which stays what it is."""
+    """A row of what moves: read as a copy, which stays what it is."""
 
     def __get__(self, plant: Any, owner: type) -> Array:
         row: Array = plant.rows[self._name].copy()
