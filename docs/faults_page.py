@@ -13,6 +13,7 @@ from femtorque.codegen.control.constants import BUS_HIGH, BUS_LOW, FOLLOWING_S, 
 from femtorque.codegen.control.drives import SILENT_S, SILENT_TICKS  # noqa: E402
 from femtorque.codegen.mechanism.description import Control, Safety  # noqa: E402
 from femtorque.codegen.wire import messages  # noqa: E402
+from femtorque.codegen.wire.names import class_of  # noqa: E402
 
 PAGE = ROOT / "docs" / "faults.md"
 
@@ -66,7 +67,7 @@ def render() -> str:
              _table(("state", "what it is"), [(k, doc) for k, (_, doc) in messages.STATES.items()]),
              "\n## Faults\n\n",
              _table(("fault", "number", "class", "what it means", "found", "what to do"), [
-                 (name, str(number), _class_of(name), meaning, _found(safety).get(name, "at start"), mend)
+                 (name, str(number), class_of(name), meaning, _found(safety).get(name, "at start"), mend)
                  for name, (number, meaning, mend) in messages.FAULTS.items() if number]),
              "\n## Refusals\n\n",
              _table(("refusal", "number", "what it means", "what to do"), [
@@ -100,10 +101,6 @@ A host that is silent for `host_timeout_s` ({control.host_timeout_s:g} s) ends i
 its path within {STOP_S:g} s and held (a floating arm is held where it is, a jog ends, homing and probing end without
 power); after {HOST_LOST} times that ({lost:g} s) it is the fault HOST_LOST.
 """
-
-
-def _class_of(fault: str) -> str:
-    return next((name for name, (faults, _, _) in messages.FAULT_CLASSES.items() if fault in faults), "outputs off")
 
 
 def _found(safety: Safety) -> dict[str, str]:

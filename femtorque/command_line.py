@@ -105,8 +105,8 @@ VERBS: dict[str, Callable[..., Answer]] = {
     "verify": mechanism.verify, "build": mechanism.build, "flash": board.flash,
     "plan": motion.plan, "stream": motion.stream, "monitor": motion.monitor, "plot": motion.plot,
     "hil": virtual.hil, "reproduce": virtual.reproduce,
-    "ports": board.ports, "bringup": board.bringup, "home": board.home, "float": board.float_, "jog": board.jog,
-    "identify": board.identify,
+    "docs": board.docs, "ports": board.ports, "bringup": board.bringup, "home": board.home, "float": board.float_,
+    "jog": board.jog, "identify": board.identify,
 }
 
 GROUPS = {
@@ -116,7 +116,7 @@ GROUPS = {
     "Make and try its firmware": ("build", "verify", "generate", "hil"),
     "Run a board": ("flash", "ports", "monitor", "stream", "plot"),
     "Bring an arm up": ("bringup", "home", "float", "jog", "identify"),
-    "Read on": ("reproduce",),
+    "Read on": ("docs", "reproduce"),
 }
 
 # at the end of every --help
@@ -144,6 +144,7 @@ EXAMPLES = {
     "jog": ["jog my_arm.toml elbow --rate 0.1 --seconds 2 --port auto"],
     "bringup": ["bringup my_arm.toml --port auto", "bringup my_arm.toml --port auto --no-hand"],
     "identify": ["identify my_arm.toml --port auto", "identify my_arm.toml --port auto --joint elbow --write"],
+    "docs": ["docs FOLLOWING", "docs not-homed"],
     "ports": ["ports", "ports socket://localhost:5555"],
     "plot": ["plot run.mcap", "plot before.mcap after.mcap -o compared.html",
              "plot run.mcap -o run.html -o run.parquet"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.mechanism import description
 from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.mechanism.urdf import alone
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.reference import instant
+from femtorque.codegen.verify import new_file
 from femtorque.codegen.verify.torque import Torque, motor_torque, torque
 from femtorque.codegen.wire.units import from_wire, to_wire
 from femtorque.host.plan import effort, plan, task_space, waypoints
@@ -31,6 +34,26 @@ class Mechanism(description.Mechanism):
         """Read and validate a mechanism file. Raises BadInput with one line on anything that is not right."""
         read = load_mechanism(path)
         return Mechanism(**{f.name: getattr(read, f.name) for f in fields(read)})
+
+    @staticmethod
+    def from_urdf(path: str | Path, board: str, *, motor: str | None = None, drive: str | None = None,
+                  chain: str | None = None, lock: Sequence[str] = ()) -> Mechanism:
+        """A robot of a URDF with a board and a motor at every joint, as `femtorque init --from` writes it.
+
+        board: its name (docs/boards.md). motor: one that is sold, by default one made up to fit each joint's limits.
+        drive: instead, a drive or servo on a bus (docs/drives.md). chain: A:B, joints between these two links alone
+        move. lock: JOINT or JOINT=VALUE, joints that stand still. Raises BadInput as `femtorque init` does.
+
+        >>> Mechanism.from_urdf("so101.urdf", "f405rg-6").joints[0]  # doctest: +SKIP
+        <Joint 'shoulder_pan': revolute, base > shoulder_link>
+        """
+        file = Path(path).absolute()
+        with TemporaryDirectory(prefix="femtorque-") as folder:
+            written = new_file.write(str(alone(file)["name"]), Path(folder) / f"{file.stem}.toml", file,
+                                     new_file.Choice(board, motor, drive, chain, tuple(lock)))
+            read = load_mechanism(written)
+        kept = {f.name: getattr(read, f.name) for f in fields(read)} | {"source": Path(path), "urdf": file}
+        return Mechanism(**kept)
 
     def torque(self, trajectory: Trajectory | str | Path, total: bool = False) -> Torque:
         """Feed-forward torques of every control tick of a motion, by the float64 reference

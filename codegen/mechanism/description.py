@@ -192,6 +192,9 @@ class Link:
     section: Section | None = None
     beam: Beam | None = None
 
+    def __repr__(self) -> str:
+        return f"<Link {self.name!r}: {self.mass:g} kg>"
+
 
 @dataclass(frozen=True)
 class Mimic:
@@ -228,6 +231,9 @@ class Joint:
     home: Home | None = None
     drive: Drive | None = None
     mimic: Mimic | None = None
+
+    def __repr__(self) -> str:
+        return f"<Joint {self.name!r}: {self.type}, {self.parent} > {self.child}>"
 
     @property
     def rotor(self) -> float:
@@ -377,6 +383,10 @@ class Mechanism:
     source: Path | None = None
     urdf: Path | None = None  # that links and joints came from
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        board = "no board" if self.board is None else self.board.use
+        return f"<Mechanism {self.name!r}: {len(self.links)} links, {len(self.streamed)} streamed joints, {board}>"
 
     @property
     def moving(self) -> tuple[Joint, ...]:

@@ -65,7 +65,9 @@ def project(mechanism: Mechanism, feedforward: bool = True, pil: bool = False) -
     """The project of one mechanism. Raises BadInput when board, motors or encoders are missing, naming the joints."""
     if mechanism.board is None:
         raise BadInput(mechanism.source or mechanism.name, "board", None, "is required to build an image",
-                       f'write [board] use = "{boards.DEFAULT}"')
+                       f'write [board] use = "{boards.DEFAULT}"' if mechanism.source != mechanism.urdf else
+                       f"`femtorque init NAME --from {mechanism.urdf} --board {boards.DEFAULT}` makes a mechanism file "
+                       "of it; in Python Mechanism.from_urdf does")
     board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
     channels.served(mechanism, board)
     emitted = sources.sources(mechanism, board, feedforward=feedforward, pil=pil)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Status
 
@@ -61,3 +64,43 @@ def fault_words(status: Status, joint: str = "") -> str:
 def fault_name(number: int) -> str:
     """The name of one of messages.FAULTS."""
     return next((name for name, row in messages.FAULTS.items() if row[0] == number), str(number))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of docs/faults.md. kind: state, fault, refusal or limit; reaction: class of a fault; mend: what to do."""
+
+    name: str
+    kind: str
+    meaning: str
+    mend: str = ""
+    reaction: str = ""
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}, a {self.kind}" + (f" of class {self.reaction}" if self.reaction else ""),
+                 f"means: {self.meaning}", *([f"do:    {self.mend}"] if self.mend else [])]
+        if self.reaction in messages.FAULT_CLASSES:
+            _, reactions, about = messages.FAULT_CLASSES[self.reaction]
+            lines.append(f"class: {about}; [safety] {self.reaction} chooses {' or '.join(reactions)}")
+        return "\n".join(lines)
+
+
+def looked_up(name: str) -> list[Entry]:
+    """Every row of that name, in any case and with - for _. Raises BadInput for one that is in no table."""
+    wanted, entries = name.strip().upper().replace("-", "_"), list[Entry]()
+    for kind, table in (("state", messages.STATES), ("fault", messages.FAULTS), ("refusal", messages.REFUSALS),
+                        ("limit", messages.LIMITS)):
+        rows: dict[str, tuple[Any, ...]] = dict(table)
+        for key, (_, meaning, *mend) in rows.items():
+            if key != "NONE":
+                entries.append(Entry(key, kind, meaning, "".join(mend), class_of(key) if kind == "fault" else ""))
+    found = [entry for entry in entries if entry.name == wanted]
+    if not found:
+        raise BadInput("command line", "NAME", name, "no state, fault, refusal or limit has that name",
+                       hint(wanted, [entry.name for entry in entries]))
+    return found
+
+
+def class_of(fault: str) -> str:
+    """Name of a fault's class; "outputs off" of one that has none to choose a reaction for."""
+    return next((name for name, (faults, _, _) in messages.FAULT_CLASSES.items() if fault in faults), "outputs off")

@@ -53,6 +53,21 @@ def flash(
     return Answer(asdict(done), f"{done.bytes_written} bytes written to {done.chip} and compared; {asked}{chip}{level}")
 
 
+def docs(
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.named,
+                                        help="of a state, fault, refusal or limit, as the board reports it")],
+    json: Json = False,
+) -> Answer:
+    """Look up what a board reports: a fault, refusal, state, limit.
+
+    Without a network, from the tables that docs/faults.md is made of.
+    """
+    from femtorque.codegen.wire.names import looked_up
+
+    found = looked_up(name)
+    return Answer({"found": [asdict(entry) for entry in found]}, "\n\n".join(map(str, found)))
+
+
 def ports(
     also: Annotated[list[str] | None, typer.Argument(metavar="PORT", show_default=False,
                                                      help="ask these too: other devices, socket://host:port")] = None,

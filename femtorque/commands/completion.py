@@ -42,6 +42,14 @@ def faults(incomplete: str) -> list[str]:
     return _beginning(incomplete, map(str, names))
 
 
+def named(incomplete: str) -> list[str]:
+    """Names that `docs` explains: the keys of the tables, as their source has them."""
+    source = ROOT / "codegen" / "wire" / "messages.py"
+    tables = [_assigned(source, table) for table in ("FAULTS", "REFUSALS", "STATES", "LIMITS")]
+    keys = [key for table in tables if isinstance(table, ast.Dict) for key in table.keys]
+    return _beginning(incomplete.upper(), sorted({str(key.value) for key in keys if isinstance(key, ast.Constant)}))
+
+
 def figures(incomplete: str) -> list[str]:
     """Completions of `reproduce`: figures and papers, read from their source without an import."""
     source = ROOT / "hil" / "papers" / "reproduce.py"

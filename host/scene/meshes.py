@@ -1,7 +1,8 @@
 """The visuals of a URDF, thinned out until a page can carry them.
 
 A URDF may come from anybody, and what it names ends in a page that is given to others: meshes are read from the folders
-around it alone, of a few formats, in bounded time and memory. One that cannot be read is warned of and left out.
+around it and from what Python packages have installed, of a few formats, in bounded time and memory. One that cannot be
+read, or is not there, is warned of and left out.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import sysconfig
 import warnings
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.extras import missing
 from femtorque.codegen.common.files import check_size
 from femtorque.codegen.common.vectors import rotation_rpy
 from femtorque.codegen.mechanism.description import Mechanism
@@ -53,20 +56,25 @@ class Solid:
 
 def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
     """By link, the ground too. Empty without a URDF or without the extra that reads meshes; files that are not there
-    are left out."""
+    are left out. Either is warned of."""
     path = mechanism.urdf
     if path is None or not path.is_file():
         return {}
     try:
         import fast_simplification  # noqa: F401, PLC0415 (an extra)
         import trimesh  # noqa: F401, PLC0415 (an extra)
-    except ImportError:
+    except ImportError as error:
+        if any(_named(visual) for visual in ET.parse(path).getroot().iterfind("link/visual")):
+            warnings.warn(f"{path.name}: links are drawn as rods: {missing(error.name)}", stacklevel=2)
         return {}
     names, solids, root = links_here(path), dict[str, list[Solid]](), ET.parse(path).getroot()
+    lost: list[str] = []
     faces, left = min(FACES, MOST // max(1, len(root.findall("link/visual")))), LARGEST_OF_ALL
     for link in root.findall("link"):
         for visual in link.findall("visual"):
-            file = _file(path, visual)
+            file, name = _file(path, visual), _named(visual)
+            if name and file is None:
+                lost.append(name)
             try:
                 if file is not None:
                     left -= check_size(file, min(LARGEST, left))
@@ -77,7 +85,16 @@ def visuals(mechanism: Mechanism) -> dict[str, list[Solid]]:
                 continue
             if solid is not None:
                 solids.setdefault(names[str(link.get("name"))], []).append(solid)
+    if lost:
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        warnings.warn(f"{path.name}: meshes not found ({lost[0]}{more}): those links are drawn as rods", stacklevel=2)
     return solids
+
+
+def _named(visual: ET.Element) -> str:
+    """Name of a visual's mesh file, as the URDF has it; empty where it has none."""
+    mesh = visual.find("geometry/mesh")
+    return "" if mesh is None else mesh.get("filename", "")
 
 
 def _visual(visual: ET.Element, file: Path | None, faces: int) -> Solid | None:
@@ -161,20 +178,26 @@ def _checked(file: Path, first: bytes) -> str:
 def _file(path: Path, visual: ET.Element) -> Path | None:
     """The file of its mesh; None where it has none, it is not there, or lies where nothing of a robot does.
 
-    package://NAME/rest is looked for beside the URDF and in folders above it; other names are beside it or near by.
+    package://NAME/rest is looked for beside the URDF, in folders above it, and among what Python packages have
+    installed; other names are beside it or near by.
     """
-    mesh = visual.find("geometry/mesh")
-    name = "" if mesh is None else mesh.get("filename", "")
+    name = _named(visual)
     folders = [folder for folder in path.resolve().parents if folder != folder.parent]
     if name.startswith("package://"):
         rest = Path(os.path.normpath(name.removeprefix("package://")))
         if rest.is_absolute() or ".." in rest.parts:
             return None
         places = [folder / part for folder in folders[:ABOVE] for part in (rest, Path(*rest.parts[1:]))]
+        places += [folder / rest for folder in _shared()]
     else:
         place = Path(os.path.normpath(path.resolve().parent / name.removeprefix("file://")))
         places = [place] if any(place.is_relative_to(folder) for folder in folders[:BESIDE + 1]) else []
     return next((place for place in places if place.is_file()), None)
+
+
+def _shared() -> list[Path]:
+    """Folders in which packages of this Python put data under their own names: its own, and that of wheels of cmeel."""
+    return [Path(sysconfig.get_path("data")) / "share", Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share"]
 
 
 def _colour(visual: ET.Element) -> str:

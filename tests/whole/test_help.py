@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from femtorque import command_line
 
 
@@ -53,3 +55,41 @@ def test_what_has_no_motor_has_no_gains_to_write(here, tmp_path):
     shown = here("check", bare, "--write", "half")
     assert shown.returncode == 2 and "there are no stiffest gains to write" in shown.stderr
     assert bare.read_bytes() == (MECHANISMS / "eight_link.toml").read_bytes()
+
+
+def test_what_a_board_reports_is_looked_up_without_a_network(here):
+    shown = here("docs", "following")
+    assert shown.returncode == 0 and shown.stdout.startswith("FOLLOWING, a fault of class motion\nmeans: ")
+    assert "[safety] motion chooses coast or brake or hold" in shown.stdout
+    assert here("docs", "not-homed").stdout.splitlines()[-1] == "do:    home first"
+    wrong = here("docs", "FOLOWING")
+    assert wrong.returncode == 2 and "did you mean 'FOLLOWING'" in wrong.stderr
+
+
+def test_a_mechanism_shows_itself_in_one_line():
+    from femtorque import Mechanism
+    from tests.conftest import ROOT
+
+    arm = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
+    assert repr(arm) == "<Mechanism 'three-link': 3 links, 3 streamed joints, f405rg-4>"
+    assert repr(arm.joints[0]) == "<Joint 'shoulder': revolute, base > upper>"
+    assert repr(arm.links[0]).startswith("<Link 'upper': 0.3575 kg")
+
+
+def test_a_urdf_gets_its_board_in_one_call_and_is_the_file_that_init_writes(here, tmp_path, monkeypatch):
+    from femtorque import BadInput, Mechanism
+    from femtorque.codegen.mechanism.canonical import canonical
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.toolchain.platformio import project
+    from tests.codegen.mechanism.test_urdf import robot
+
+    urdf = tmp_path / "so101.urdf"
+    urdf.write_bytes(robot("so101.urdf").read_bytes())
+    assert here("init", "so101", "--from", urdf, "--board", "f405rg-6", "-o", tmp_path / "so101.toml").returncode == 0
+    arm = Mechanism.from_urdf(urdf, "f405rg-6")
+    assert canonical(arm) == canonical(load_mechanism(tmp_path / "so101.toml"))
+    assert arm.urdf == urdf and arm.source == urdf
+    with pytest.raises(BadInput, match="no such board"):
+        Mechanism.from_urdf(urdf, "f405rg-7")
+    with pytest.raises(BadInput, match=r"femtorque init NAME --from .*so101.urdf --board .* Mechanism.from_urdf does"):
+        project(load_mechanism(urdf))

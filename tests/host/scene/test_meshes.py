@@ -103,7 +103,23 @@ def test_meshes_come_from_the_folders_of_the_robot(tmp_path):
         assert drawn(mesh(folder, name)) == (12, []), name
     for name in ("../../../../../../../../box.stl", "package://../../../../../../../../box.stl", "package://box.stl",
                  f"package://{tmp_path}/box.stl", f"file://{tmp_path}/box.stl", f"{tmp_path}/1/box.stl"):
-        assert drawn(mesh(folder, name)) == (0, []), name
+        assert drawn(mesh(folder, name)) == (0, [f"robot.urdf: meshes not found ({name}): those links are drawn as "
+                                                 "rods"]), name
+
+
+def test_meshes_of_an_installed_package_are_found_and_missing_ones_are_counted(tmp_path, monkeypatch):
+    share = tmp_path / "environment" / "share" / "some-robots"
+    share.mkdir(parents=True)
+    BOX.export(share / "box.stl")
+    monkeypatch.setattr(meshes.sysconfig, "get_path", lambda name: str(tmp_path / "environment"))
+    away = tmp_path / "1" / "2"
+    away.mkdir(parents=True)
+    assert drawn(mesh(away, "package://some-robots/box.stl")) == (12, [])
+    robot = mesh(away, "package://some-robots/none.stl")
+    text = robot.urdf.read_text()
+    robot.urdf.write_text(text.replace("</visual>", "</visual>" + text[text.index("<visual>"):text.index("</link>")]))
+    assert drawn(robot)[1] == ["robot.urdf: meshes not found (package://some-robots/none.stl and 1 more): those links "
+                               "are drawn as rods"]
 
 
 def test_no_file_beside_the_mesh_is_read(tmp_path):
