@@ -10,28 +10,12 @@ from femtorque.codegen.board.description import Board, CanPins, HalfDuplex
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.drive.bit_timing import BITRATES, DATA_BITRATES, BitTiming, timings
-from femtorque.codegen.drive.feetech import BITS_A_BYTE
+from femtorque.codegen.drive.budget import BITS_A_BYTE
+from femtorque.codegen.drive.catalogue import FAMILIES, WIRES
+from femtorque.codegen.drive.family import Family
 from femtorque.codegen.mechanism.description import Bus, Drive, Joint, Mechanism
 
-FAMILIES = ("damiao", "robstride", "cubemars", "mini-cheetah", "feetech")  # in the order of FT_FAMILY_
 LINE_ERROR = 0.005  # of a wire's bit rate, as of the host link's
-# of families that have no time limit without commands that the board can set; bgkatz/motorcontrol stm32f4xx_it.c;
-# CubeMars' manual V1.0.8, which names none
-LEFT_ALONE = {
-    "cubemars": "CubeMars' drives are not known to stop by themselves: when the board falls silent they go on with the "
-                "last command for ever, so the e-stop loop must cut their supply; nor can they be asked for their "
-                "ranges",
-    "mini-cheetah": "when the board falls silent a mini-cheetah's drive lets go after CAN_TIMEOUT of its own settings, "
-                    "as it comes 25 ms, never if that is 0, and takes the next command without having told; firmware "
-                    "from before July 2023 does not let go but keeps the last voltages on its phases, so the e-stop "
-                    "loop must cut its supply; nor can it be asked for its ranges",
-    "feetech": "Feetech's servos have no time limit: when the board dies they keep their duty until its watchdog has "
-               "reset it, when their wire is cut until their own protection lets go, so the e-stop loop must cut their "
-               "supply",
-}
-CUT_OFF = ("Feetech's servos have no time limit: the board's output [cutoff] cuts their supply "
-           "where they do not say within {within:g} s that they are off, with the e-stop, and while the board is in "
-           "reset")
 UNCUT = ("nothing cuts the supply of servos that the board does not reach: {joints} would go on with the last duty "
          "when a wire breaks; [safety.cutoff] lets the board do it")
 
@@ -68,24 +52,30 @@ def drives(mechanism: Mechanism) -> list[tuple[int, Joint, Drive]]:
     return [(i, j, j.drive) for i, j in enumerate(mechanism.streamed) if j.drive is not None]
 
 
+def families(mechanism: Mechanism) -> list[Family]:
+    """Families of its drives, as they are numbered: in the order of FT_FAMILY_."""
+    own = {drive.type.family for _, _, drive in drives(mechanism)}
+    return [family for name, family in FAMILIES.items() if name in own]
+
+
 def used_buses(mechanism: Mechanism) -> dict[str, Bus]:
     """The buses that have drives, by name, as they are numbered: in the order of their first joints, CAN before
     half-duplex wires."""
     by_name = {bus.name: bus for bus in mechanism.buses}
     found = {drive.bus: by_name[drive.bus] for _, _, drive in drives(mechanism)}
-    return dict(sorted(found.items(), key=lambda item: item[1].kind == "sts"))
+    return dict(sorted(found.items(), key=lambda item: item[1].kind in WIRES))
 
 
 def wired(mechanism: Mechanism, board: Board) -> tuple[Wired, ...]:
     """Every bus of CAN that has drives. Raises BadInput where the board has no such bus, or a joint has no end."""
     return tuple(_wired(mechanism, board, bus, _own(mechanism, bus))
-                 for bus in used_buses(mechanism).values() if bus.kind != "sts")
+                 for bus in used_buses(mechanism).values() if bus.kind not in WIRES)
 
 
 def lines(mechanism: Mechanism, board: Board) -> tuple[Line, ...]:
     """Every half-duplex wire that has servos. Raises BadInput as `wired` does."""
     return tuple(_line(mechanism, board, bus, _own(mechanism, bus))
-                 for bus in used_buses(mechanism).values() if bus.kind == "sts")
+                 for bus in used_buses(mechanism).values() if bus.kind in WIRES)
 
 
 def _own(mechanism: Mechanism, bus: Bus) -> tuple[tuple[int, Joint, Drive], ...]:
@@ -155,16 +145,15 @@ def told_late(mechanism: Mechanism) -> int:
 
 
 def left_alone(mechanism: Mechanism) -> list[str]:
-    """Return one line for each kind of drive that goes on by itself when the board is silent and cannot be set
+    """Return one line for each family whose drives go on by themselves when the board is silent and cannot be set
     otherwise."""
-    kinds: dict[str, list[str]] = {}
-    for _, joint, drive in drives(mechanism):
-        if drive.type.family in LEFT_ALONE:
-            kinds.setdefault(drive.type.family, []).append(joint.name)
-    said = dict(LEFT_ALONE)
-    if (cutoff := mechanism.safety.cutoff) is not None:
-        said["feetech"] = CUT_OFF.format(within=cutoff.within_s)
-    return [f"{', '.join(names)}: {said[family]}" for family, names in kinds.items()]
+    cutoff, said = mechanism.safety.cutoff, []
+    for family in families(mechanism):
+        alone = family.cut.format(within=cutoff.within_s) if family.cut and cutoff is not None else family.alone
+        if alone:
+            own = [joint.name for _, joint, drive in drives(mechanism) if drive.type.family == family.name]
+            said.append(f"{', '.join(own)}: {alone}")
+    return said
 
 
 def uncut(mechanism: Mechanism) -> list[str]:
@@ -175,7 +164,7 @@ def uncut(mechanism: Mechanism) -> list[str]:
 
 def wires(mechanism: Mechanism) -> list[Bus]:
     """The half-duplex wires that have servos."""
-    return [bus for bus in used_buses(mechanism).values() if bus.kind == "sts"]
+    return [bus for bus in used_buses(mechanism).values() if bus.kind in WIRES]
 
 
 def wire_most(mechanism: Mechanism) -> int:
@@ -184,8 +173,10 @@ def wire_most(mechanism: Mechanism) -> int:
 
 
 def wire_out(line: Line) -> int:
-    """Bytes of a tick's packets, at most: duties, switches of some and settings of others, a question."""
-    return 32 + 7 * len(line.drives)
+    """Bytes of a tick's packets, at most."""
+    wire = WIRES[line.bus.kind].wire
+    assert wire is not None
+    return wire.out(len(line.drives))
 
 
 def wire_in(line: Line, rate_hz: int) -> int:

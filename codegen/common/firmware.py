@@ -8,9 +8,3 @@ ROOT = Path(__file__).resolve().parent.parent.parent  # the checkout, or the ins
 FIRMWARE, MECHANISMS = ROOT / "firmware", ROOT / "mechanisms"
 PREBUILT = FIRMWARE / "images"  # images of examples, in a wheel alone: femtorque.codegen.toolchain.prebuilt
 
-
-def application() -> dict[str, Path]:
-    """The portable application, {file name: path}: every name is there once, whatever folder it is in."""
-    paths = sorted((FIRMWARE / "src").rglob("*.[ch]"), key=lambda path: path.name)
-    assert len({path.name for path in paths}) == len(paths)
-    return {path.name: path for path in paths}

@@ -16,7 +16,7 @@ from typing import Any
 from femtorque.codegen.board import channels
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.board.description import Board
-from femtorque.codegen.board.fieldbus import used_buses, wire_most, wires
+from femtorque.codegen.board.fieldbus import families, used_buses, wire_most, wires
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.control import drives, heat
@@ -95,8 +95,7 @@ class JointConstants:
 
 STRUCTS: dict[type, str] = {
     JointConstants: "ft_joint_config", LabConstants: "ft_lab_config", heat.Heat: "ft_heat_config",
-    drives.DriveConstants: "ft_drive_config", drives.ServoConstants: "ft_servo_config",
-    drives.DamiaoConstants: "ft_damiao_config"}
+    drives.DriveConstants: "ft_drive_config", drives.SettingConstants: "ft_setting_config"}
 
 
 def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
@@ -310,16 +309,14 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
 def _drives(mechanism: Mechanism) -> dict[str, Any]:
     """Constants of drives on buses; an image without drives has none."""
     rows = drives.drive_rows(mechanism)
-    servos = drives.servo_rows(mechanism)
-    damiaos = drives.damiao_rows(mechanism)
+    settings = drives.setting_rows(mechanism)
     cutoff, hz = mechanism.safety.cutoff, mechanism.control.rate_hz
     ticks = {} if cutoff is None else {"cutoff_ticks": max(CUTOFF_LEAST, math.ceil(cutoff.within_s * hz)),
                                        "cutoff_dark": math.ceil(cutoff.off_s * hz)}
     return {"cutoff": int(cutoff is not None), **ticks,
             "buses": len(used_buses(mechanism)), "wires": len(wires(mechanism)), "wire_most": wire_most(mechanism),
-            "servos": [c_row(row) for row in servos], "servos_crc": crc(servos),
-            "damiaos": [c_row(row) for row in damiaos], "damiaos_crc": crc(damiaos),
-            "families": drives.family_flags(mechanism),
+            "settings": [c_row(row) for row in settings], "settings_crc": crc(settings),
+            "families": [family.c for family in families(mechanism)], "rules": drives.RULES,
             "drives": [c_row(row) for row in rows], "drives_crc": crc(rows),
             "silent_ticks": drives.silent_ticks(mechanism)}
 

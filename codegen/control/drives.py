@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from femtorque.codegen.board.fieldbus import FAMILIES, drives, used_buses
-from femtorque.codegen.control.table import FLOAT, INT32, UINT32, member
-from femtorque.codegen.drive.damiao import TIMEOUT_UNIT
-from femtorque.codegen.drive.feetech import FULL, OFFSET_SIGN, TURN, firmware_word
+from femtorque.codegen.board.fieldbus import drives, families, used_buses
+from femtorque.codegen.control.table import FLOAT, INT32, UINT32, Kind, member
+from femtorque.codegen.drive.catalogue import family_of
+from femtorque.codegen.drive.family import ALIKE, AT_LEAST, AT_MOST, EQUAL, PLACE, Family, Fitted
 from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
 
 SILENT_S = 5e-3  # without an answer a drive is silent
@@ -19,8 +19,10 @@ HALF_TURN = 2**23  # steps of half a turn of a joint, as C counts turns
 SILENT_TICKS = 5  # and never fewer ticks than this
 WATCHDOG_S = 20e-3  # without a command a drive stops by itself
 WATCHDOG_TICKS = 10  # and never fewer ticks than this
-FIELD = 65535.0  # steps of a position's field
-ROBSTRIDE_UNIT = 1.0 / 20_000.0  # s, of its canTimeout
+
+
+RULES = (EQUAL, ALIKE, PLACE, AT_MOST, AT_LEAST)  # in the order of FT_RULE_
+RULE = Kind("uint32_t", lambda number: f"FT_RULE_{RULES[number]}", ("I", "I"))
 
 
 @dataclass(frozen=True)
@@ -32,10 +34,12 @@ class DriveConstants:
     family: int = member(UINT32, "FT_FAMILY_")
     id: int = member(UINT32, "of its commands")
     reply: int = member(UINT32, "of what it sends")
-    watchdog: int = member(UINT32, "without a command it stops; its units")
     closes: int = member(UINT32, "1: kp and kd are in the drive")
     placed: int = member(UINT32, "1: its position is known at power-up")
     zero: int = member(INT32, "its own position at the joint's zero, half steps")
+    top: int = member(UINT32, "of its positions, the last; 0: they are counts")
+    wraps: int = member(INT32, "counts after which they begin again; 0: never")
+    step: float = member(FLOAT, "rad of the joint: one of its positions")
     sign: float = member(FLOAT, "-1: it turns the other way")
     gear: float = member(FLOAT, "its turns per turn of the joint")
     turn: int = member(INT32, "its own, 2^-24 turn of the joint")
@@ -44,60 +48,59 @@ class DriveConstants:
     torque: float = member(FLOAT, "N m")
     kp: float = member(FLOAT, "N m/rad")
     kd: float = member(FLOAT, "N m s/rad")
+    share: float = member(FLOAT, "of its supply, of a servo, at most")
     damping: float = member(FLOAT, "N m s/rad, while the motors brake")
+    settings: int = member(UINT32, "the first of its rows of ft_setting")
+    steps: int = member(UINT32, "how many these are")
+    again: int = member(UINT32, "the one that says where it is; else steps")
+    forgets: int = member(UINT32, "the first that is written; else steps")
 
 
 @dataclass(frozen=True)
-class ServoConstants:
-    """A servo's row of ft_servo, beside that of ft_drive; of another drive all zeros."""
+class SettingConstants:
+    """A row of ft_setting: a register of one drive, and what is right there."""
 
-    zero: int = member(UINT32, "count at the joint's zero")
-    model: int = member(UINT32, "as its register tells it")
-    offset: int = member(UINT32, "that it is to have stored")
-    least: int = member(UINT32, "its own limits must leave from here")
-    most: int = member(UINT32, "to here")
-    steps: int = member(UINT32, "0.1 %: its torque limit")
-    firmware: int = member(UINT32, "as registers 0 and 1 tell it; 0: any")
-    limit: float = member(FLOAT, "the same as steps, of its supply")
+    number: int = member(UINT32, "the drive's own")
+    size: int = member(UINT32, "bytes")
+    rule: int = member(RULE, "what is right")
+    mask: int = member(UINT32, "bits that count")
+    value: int = member(UINT32, "wanted: bits of a float, or a whole number")
+    writes: int = member(UINT32, "1: it is written where it is another")
 
 
-@dataclass(frozen=True)
-class DamiaoConstants:
-    """A Damiao's row of ft_damiao, beside that of ft_drive; of another drive all zeros."""
-
-    firmware: int = member(UINT32, "as its register tells it")
-    matters: int = member(UINT32, "bits of it: all, or none where any will do")
-
-
-def damiao_rows(mechanism: Mechanism) -> list[DamiaoConstants]:
-    """One a drive, as drive_rows."""
-    return [DamiaoConstants(int(drive.firmware), 0xFFFFFFFF) if drive.type.family == "damiao" and drive.firmware
-            else DamiaoConstants(0, 0) for _, _, drive in drives(mechanism)]
-
-
-def servo_rows(mechanism: Mechanism) -> list[ServoConstants]:
-    """One a drive, as drive_rows."""
-    return [_servo_row(joint, drive) for _, joint, drive in drives(mechanism)]
-
-
-def _servo_row(joint: Joint, drive: Drive) -> ServoConstants:
-    """Its limits are its own counts, which end where its turn does."""
-    setting, servo = drive.servo, drive.type.servo
-    if setting is None or servo is None:
-        return ServoConstants(0, 0, 0, 0, 0, 0, 0, 0.0)
-    ends = [setting.zero + drive.sign * at * drive.gear * TURN / math.tau
+def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
+    """Facts by which a drive's settings are judged. watchdog: s. A servo's limits are its own counts, which
+    end where its turn does."""
+    own, setting = drive.type, drive.servo
+    if setting is None:
+        return Fitted(own, drive.firmware, watchdog)
+    turn = family_of(own).places.turn
+    ends = [setting.zero + drive.sign * at * drive.gear * turn / math.tau
             for at in (joint.limits.lower, joint.limits.upper)]
-    return ServoConstants(
-        zero=setting.zero, model=servo.model,
-        offset=abs(setting.offset) | (OFFSET_SIGN if setting.offset < 0 else 0),
-        least=max(math.floor(min(ends)), 0), most=min(math.ceil(max(ends)), TURN - 1),
-        steps=round(setting.limit * FULL), firmware=firmware_word(drive.firmware), limit=setting.limit)
+    return Fitted(own, drive.firmware, watchdog, setting.offset, setting.limit, max(math.floor(min(ends)), 0),
+                  min(math.ceil(max(ends)), turn - 1))
+
+
+def setting_rows(mechanism: Mechanism) -> list[SettingConstants]:
+    """Rows of all settings of the first drive, then of the next."""
+    return [row for _, joint, drive in drives(mechanism) for row in _settings(mechanism, joint, drive)]
+
+
+def _settings(mechanism: Mechanism, joint: Joint, drive: Drive) -> list[SettingConstants]:
+    rows, own = [], fitted(joint, drive, watchdog_s(mechanism))
+    for s in family_of(drive.type).settings:
+        (value, mask), r = s.bits(own), s.register
+        rows.append(SettingConstants(r.number, r.size, RULES.index(s.rule), mask, value, int(s.writes)))
+    return rows
 
 
 def drive_rows(mechanism: Mechanism) -> list[DriveConstants]:
     """One a drive, in the order of joints."""
-    used = list(used_buses(mechanism))
-    return [_row(mechanism, i, used.index(drive.bus), joint, drive) for i, joint, drive in drives(mechanism)]
+    used, own, rows, settings = list(used_buses(mechanism)), families(mechanism), [], 0
+    for i, joint, drive in drives(mechanism):
+        rows.append(_row(i, used.index(drive.bus), joint, drive, own, settings))
+        settings += rows[-1].steps
+    return rows
 
 
 def silent_ticks(mechanism: Mechanism) -> int:
@@ -117,27 +120,33 @@ def placed(joint: Joint, drive: Drive) -> bool:
 
 
 def count(drive: Drive) -> float:
-    """rad of the joint that one step of the drive's position field stands for, signed."""
+    """rad of the joint that one step of the drive's positions stands for, signed."""
+    places = family_of(drive.type).places
+    if places.turn:
+        return drive.sign * math.tau / places.turn / drive.gear
+    return drive.sign * 2.0 * drive.at_joint.position / places.top
+
+
+def _zero(drive: Drive, family: Family) -> int:
+    """Its own position at the joint's zero, half steps."""
     if drive.servo is not None:
-        return drive.sign * math.tau / TURN / drive.gear
-    return drive.sign * 2.0 * drive.at_joint.position / FIELD
+        return 2 * drive.servo.zero
+    if family.places.turn:
+        return round(2.0 * drive.zero * family.places.turn / math.tau)
+    return round(drive.zero / drive.type.position * family.places.top)
 
 
-def _row(mechanism: Mechanism, index: int, bus: int, joint: Joint, drive: Drive) -> DriveConstants:
-    unit = ROBSTRIDE_UNIT if drive.type.family == "robstride" else TIMEOUT_UNIT
-    own, kind = drive.type, drive.at_joint
+def _row(index: int, bus: int, joint: Joint, drive: Drive, own: list[Family], settings: int) -> DriveConstants:
+    kind, family = drive.at_joint, family_of(drive.type)
+    steps = len(family.settings)
     return DriveConstants(
-        joint=index, bus=bus, family=FAMILIES.index(kind.family), id=drive.id,
-        reply=drive.reply if drive.reply is not None else 0,
-        watchdog=round(watchdog_s(mechanism) / unit),
-        closes=int(drive.pd == "drive"),
-        placed=int(placed(joint, drive)),
-        zero=0 if drive.servo is not None else round(drive.zero / own.position * FIELD),
-        sign=float(drive.sign), gear=drive.gear, turn=2 * round(HALF_TURN / drive.gear), position=kind.position,
-        velocity=kind.velocity, torque=kind.torque, kp=kind.kp, kd=kind.kd, damping=min(joint.gains.kv, kind.kd))
-
-
-def family_flags(mechanism: Mechanism) -> dict[str, int]:
-    """FT_DRIVE_<family>: whether one of the drives is of it."""
-    own = {drive.type.family for _, _, drive in drives(mechanism)}
-    return {family.replace("-", "_"): int(family in own) for family in FAMILIES}
+        joint=index, bus=bus, family=own.index(family), id=drive.id,
+        reply=drive.reply if drive.reply is not None else 0, closes=int(drive.pd == "drive"),
+        placed=int(placed(joint, drive)), zero=_zero(drive, family), top=family.places.top,
+        wraps=family.places.turn if family.places.wraps else 0, step=abs(count(drive)), sign=float(drive.sign),
+        gear=drive.gear, turn=2 * round(HALF_TURN / drive.gear), position=kind.position, velocity=kind.velocity,
+        torque=kind.torque,
+        kp=kind.kp, kd=kind.kd, share=drive.servo.limit if drive.servo else 0.0,
+        damping=min(joint.gains.kv, kind.kd), settings=settings, steps=steps,
+        again=next((n for n, s in enumerate(family.settings) if s.rule == PLACE), steps),
+        forgets=next((n for n, s in enumerate(family.settings) if s.writes), steps))

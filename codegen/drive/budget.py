@@ -11,17 +11,19 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from femtorque.codegen.drive import can, feetech, mit, robstride
-from femtorque.codegen.drive.catalogue import DriveType
+from femtorque.codegen.drive import can
+from femtorque.codegen.drive.catalogue import WIRES, family_of
+from femtorque.codegen.drive.family import DriveType, Target
 
 USABLE = 0.9  # of a bus
 TRIALS = 500
-SERVO_DELAY = 40e-6  # s from a packet's end to the first answer with return delay 0, and between answers: an estimate
+BITS_A_BYTE = 10  # on a half-duplex wire: start, eight, stop
 
 
 @dataclass(frozen=True)
 class Wire:
-    """A bus: kind "can", "can-fd" or "sts"; bits per second, in CAN FD's data phase data_bitrate."""
+    """A bus: kind "can", "can-fd" or that of a half-duplex wire; bits per second, in CAN FD's data phase
+    data_bitrate."""
 
     kind: str
     bitrate: float
@@ -52,7 +54,7 @@ class Load:
 
 def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
     """One round of commands and replies of (id, type). Deterministic."""
-    if wire.kind == "sts":
+    if wire.kind in WIRES:
         return servo_load(wire, [id for id, _ in drives])
     chance = random.Random(0)
     pairs = [[_pair(wire, id, drive, chance) for _ in range(TRIALS)] for id, drive in drives]
@@ -62,40 +64,48 @@ def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
 
 
 def servo_load(wire: Wire, ids: Sequence[int]) -> Load:
-    """Load of Feetech's servos on their wire: all duties in one packet, one question answered by all. The worst tick
-    also switches their motors."""
-    answers = len(ids) * len(feetech.packet(0, 0, bytes(feetech.STATE)))
-    duties = len(feetech.duties(dict.fromkeys(ids, 0.0)))
-    always = duties + len(feetech.ask(ids)) + answers
-    switches, gaps = len(feetech.torques(dict.fromkeys(ids, False))), len(ids) * SERVO_DELAY
-    worst = feetech.seconds(always + switches, wire.bitrate) + gaps
-    told = [feetech.seconds(size, wire.bitrate) for size in (duties, duties + switches)]
-    return Load(feetech.seconds(always, wire.bitrate) + gaps, worst, worst, (told[0], told[1]))
+    """Load of servos on a half-duplex wire. The worst is a tick that switches their motors too."""
+    half_duplex = WIRES[wire.kind].wire
+    assert half_duplex is not None
+    p = half_duplex.packets(ids)
+    always = p.duties + p.question + p.answers
+    worst = _seconds(always + p.switches, wire.bitrate) + p.pauses
+    there = [_seconds(size, wire.bitrate) for size in (p.duties, p.duties + p.switches)]
+    return Load(_seconds(always, wire.bitrate) + p.pauses, worst, worst, (there[0], there[1]))
+
+
+def _seconds(count: int, bitrate: float) -> float:
+    return count * BITS_A_BYTE / bitrate
 
 
 def _most(wire: Wire, drive: DriveType) -> float:
-    """A command, a question or an answer, whatever is in it: all are of eight bytes at most."""
-    return can.most_bits(8, drive.family == "robstride", wire.kind == "can-fd").seconds(wire.bitrate, wire.data_bitrate)
+    """A command, a question or an answer, whatever is in it: none is longer than its family's longest."""
+    own = family_of(drive)
+    bits = can.most_bits(own.frame_bytes, own.extended, wire.kind == "can-fd")
+    return bits.seconds(wire.bitrate, wire.data_bitrate)
 
 
 def _least(wire: Wire, drive: DriveType) -> float:
     """A command, whatever is in it, without the pause after it."""
-    bits = can.least_bits(8, drive.family == "robstride", wire.kind == "can-fd")
+    sent = _command(wire, 0, drive, Target())
+    bits = can.least_bits(len(sent.data), sent.extended, sent.fd)
     return bits.seconds(wire.bitrate, wire.data_bitrate) - can.INTERMISSION / wire.bitrate
 
 
+def _command(wire: Wire, id: int, drive: DriveType, target: Target) -> can.Frame:
+    command = family_of(drive).command
+    assert command is not None  # those on a half-duplex wire have packets
+    return command(drive, id, target, wire.kind == "can-fd")
+
+
 def _pair(wire: Wire, id: int, drive: DriveType, chance: random.Random) -> float:
-    fd = wire.kind == "can-fd"
-    target = mit.Target(
+    """A command and its answer, of random contents."""
+    own = family_of(drive)
+    sent = _command(wire, id, drive, Target(
         position=chance.uniform(-drive.position, drive.position),
         velocity=chance.uniform(-drive.velocity, drive.velocity),
         kp=chance.uniform(0.0, drive.kp), kd=chance.uniform(0.0, drive.kd),
-        torque=chance.uniform(-drive.torque, drive.torque))
-    if drive.family == "robstride":
-        sent = robstride.command(drive, id, target)
-        told = robstride.identifier(robstride.STATE, 2 << 14 | id, robstride.HOST)
-        back = can.Frame(told, chance.randbytes(8), extended=True)
-    else:
-        sent = mit.command(drive, id, target, fd)
-        back = can.Frame(id | 0x10, chance.randbytes(mit.REPLIES[drive.family].size), fd=fd)
+        torque=chance.uniform(-drive.torque, drive.torque)))
+    from_id = chance.getrandbits(29) if own.extended else id | 0x10
+    back = can.Frame(from_id, chance.randbytes(own.answer_bytes), own.extended, sent.fd)
     return sum(can.bits(f).seconds(wire.bitrate, wire.data_bitrate) for f in (sent, back))

@@ -1,6 +1,6 @@
 """Quantities as whole numbers in fields of bits, as the frames of drives carry them.
 
-A frame is a row of fields, the most significant bit first, as in the mini-cheetah's command. A field of N bits holds a
+A frame is a row of fields, the most significant bit first, as in the MIT mode's command. A field of N bits holds a
 range linearly: 0 its lowest, 2^N - 1 its highest value. Encoded numbers are clamped into the range and rounded, so that
 nothing wraps and zero is at most half a step off; a drive's own truncation (bgkatz/motorcontrol, float_to_uint) is then
 at most one step away.

@@ -17,6 +17,7 @@ from pathlib import Path
 from femtorque.codegen.board.description import Board
 from femtorque.codegen.common.firmware import FIRMWARE, PREBUILT
 from femtorque.codegen.common.templating import template
+from femtorque.codegen.drive import sources
 from femtorque.codegen.mechanism.canonical import canonical
 from femtorque.codegen.mechanism.description import Mechanism
 
@@ -59,6 +60,8 @@ def digest(mechanism: Mechanism, emitted: dict[str, str], compiler: str | None =
         add(f"emitted/{name}", emitted[name].encode())
     for path in firmware_files():
         add(path.relative_to(FIRMWARE).as_posix(), path.read_bytes())
+    for path in sources.of_families():
+        add(path.name, path.read_bytes())
     return h.digest()
 
 

@@ -11,6 +11,7 @@ from femtorque.codegen.emit import (
     board_header,
     closed,
     digest,
+    families,
     flexible,
     library,
     messages,
@@ -65,6 +66,7 @@ def _unsigned(mechanism: Mechanism, board: Board | None, feedforward: bool, step
     model = model_of(mechanism)
     files = step_sources(model) if step is None else dict(step)
     files |= constants.render(mechanism, board, feedforward=feedforward)
+    files |= families.render(mechanism)
     files |= messages.render(len(mechanism.streamed))
     if board is not None:
         files |= board_header.render(mechanism, board, pil)

@@ -10,28 +10,28 @@ from dataclasses import replace
 import numpy as np
 
 from femtorque.codegen.common.nearest import hint
-from femtorque.codegen.drive.catalogue import DRIVES, DriveType
-from femtorque.codegen.drive.feetech import TURN
+from femtorque.codegen.drive.catalogue import DRIVES, WIRES, family_of
+from femtorque.codegen.drive.family import DriveType
 from femtorque.codegen.mechanism.description import Bus, Drive, Joint, Limits, Motor, ServoSetting
 from femtorque.codegen.mechanism.motors import ELECTRICAL
 from femtorque.codegen.mechanism.refusal import Fail
 from femtorque.codegen.mechanism.schema import BusTable, DriveTable, JointTable
 
-FD_BITRATE = 5_000_000  # 1/s: what Damiao's drives are set to for CAN FD, openarm_can's too
-MASTER = 0  # CAN_MASTER, the id of all mini-cheetahs' replies as they come: bgkatz/motorcontrol, user_config.h
-REPLY_BESIDE = 0x10  # from the id of a Damiao's commands to that of its replies, as openarm_can numbers them
-LARGEST_ID = {"robstride": 127, "cubemars": 255, "mini-cheetah": 127, "damiao": 0x7FF, "feetech": 253}
+FD_BITRATE = 5_000_000  # 1/s: what drives are set to for CAN FD, and openarm_can
 OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
 OF_SERVOS = ("offset", "limit")  # keys
-TELLS_FIRMWARE = {"feetech": (r"\d+\.\d+", "3.10"), "damiao": (r"[1-9]\d*", "5017")}  # how, and an example
 NOT_OF_SERVOS = ("reply", "inertia", "position", "kp", "kd")
 LEAST_GEAR, MOST_GEAR = 0.1, 100.0  # more turns either way are no stage behind a drive, but a mistake
 MOST_PLACE = 200.0 * math.pi  # rad of the joint: a hundred turns, which the board counts
-STS_BITRATES = (1_000_000, 500_000, 250_000, 128_000, 115_200, 57_600, 38_400, 19_200)  # register 6; LeRobot's table
 
 
 def read_buses(tables: Sequence[BusTable], fail: Fail) -> tuple[Bus, ...]:
     """Names are told apart by the caller. `fail` raises."""
+    kinds = list(dict.fromkeys(t.kind for t in tables if t.kind in WIRES))
+    if len(kinds) > 1:
+        other = next(t for t in tables if t.kind == kinds[1])
+        fail(f"bus.{other.name}.kind", other.kind, f"a board speaks to wires of one kind, and another is {kinds[0]!r}",
+             "give each kind a board of its own")
     return tuple(_bus(t, fail) for t in tables)
 
 
@@ -40,9 +40,10 @@ def _bus(t: BusTable, fail: Fail) -> Bus:
     if t.kind != "can-fd" and t.data_bitrate is not None:
         fail(f"{key}.data_bitrate", t.data_bitrate, "classic CAN has no data phase of its own" if t.kind == "can" else
              "one wire has one rate", 'kind = "can-fd"')
-    if t.kind == "sts" and t.bitrate not in STS_BITRATES:
+    wire = WIRES[t.kind].wire if t.kind in WIRES else None
+    if wire is not None and t.bitrate not in wire.bitrates:
         fail(f"{key}.bitrate", t.bitrate, "no rate of these servos",
-             f"nearest: {min(STS_BITRATES, key=lambda b: abs(b - t.bitrate))}")
+             f"nearest: {min(wire.bitrates, key=lambda b: abs(b - t.bitrate))}")
     data = (t.data_bitrate or FD_BITRATE) if t.kind == "can-fd" else None
     if data is not None and data < t.bitrate:
         fail(f"{key}.data_bitrate", data, f"is slower than bitrate = {t.bitrate}")
@@ -114,8 +115,9 @@ def _check_gear(key: str, table: DriveTable, fail: Fail) -> None:
 
 def _check_kind(key: str, kind: DriveType, bus: Bus, table: DriveTable, fail: Fail) -> None:
     """Servos and other drives have buses and keys of their own."""
-    if (kind.servo is not None) != (bus.kind == "sts"):
-        wanted = "sts" if kind.servo is not None else "can"
+    wire = family_of(kind).wire
+    if bus.kind != wire.kind if wire is not None else bus.kind in WIRES:
+        wanted = "can" if wire is None else wire.kind
         fail(f"{key}.bus", bus.name, f"{kind.name} is no drive for a bus of kind {bus.kind!r}",
              f'a [[bus]] of kind = "{wanted}"')
     foreign = OF_SERVOS if kind.servo is None else NOT_OF_SERVOS
@@ -131,22 +133,22 @@ def _check_firmware(key: str, kind: DriveType, table: DriveTable, fail: Fail) ->
     """Each maker writes versions in a way of its own; the other families report none."""
     if table.firmware is None:
         return
-    if kind.family not in TELLS_FIRMWARE:
+    written = family_of(kind).firmware
+    if written is None:
         fail(f"{key}.firmware", table.firmware, f"{kind.name} tells none", "remove it")
-    pattern, example = TELLS_FIRMWARE[kind.family]
-    if not re.fullmatch(pattern, table.firmware):
-        fail(f"{key}.firmware", table.firmware, f"is no version of {kind.name}", f'"{example}"')
-    if kind.servo is not None and any(int(part) > 255 for part in table.firmware.split(".")):
-        fail(f"{key}.firmware", table.firmware, "has parts of 0 to 255", f'"{example}"')
+    if not re.fullmatch(written.pattern, table.firmware):
+        fail(f"{key}.firmware", table.firmware, f"is no version of {kind.name}", f'"{written.example}"')
+    if written.most is not None and any(int(part) > written.most for part in table.firmware.split(".")):
+        fail(f"{key}.firmware", table.firmware, f"has parts of 0 to {written.most}", f'"{written.example}"')
 
 
 def _check_servo(t: JointTable, kind: DriveType, table: DriveTable, limits: Limits, fail: Fail) -> None:
     """Its encoder is of one turn: what can be half a turn of it from the zero could be either way."""
-    half = math.pi / table.gear
-    if table.id < 1:
-        fail(f"joint.{t.name}.drive.id", table.id, "a servo's is 1 to 253")
-    if table.zero is not None and not (0 <= table.zero < TURN and table.zero == round(table.zero)):
-        fail(f"joint.{t.name}.drive.zero", table.zero, "a servo's is one of its counts", "0 to 4095")
+    half, own = math.pi / table.gear, family_of(kind)
+    if table.id < own.ids[0]:
+        fail(f"joint.{t.name}.drive.id", table.id, f"a servo's is {own.ids[0]} to {own.ids[1]}")
+    if table.zero is not None and not (0 <= table.zero < own.places.turn and table.zero == round(table.zero)):
+        fail(f"joint.{t.name}.drive.zero", table.zero, "a servo's is one of its counts", f"0 to {own.places.turn - 1}")
     for name, reach in (("lower", -limits.lower), ("upper", limits.upper)):
         if not reach < half:
             fail(f"joint.{t.name}.limits.{name}", getattr(limits, name) if np.isfinite(reach) else None,
@@ -172,16 +174,16 @@ def _check_zero(t: JointTable, kind: DriveType, table: DriveTable, limits: Limit
 
 def _reply(kind: DriveType, table: DriveTable) -> int | None:
     """The id of what a drive sends: the file's, or as it comes."""
-    default = {"damiao": table.id + REPLY_BESIDE, "cubemars": table.id, "mini-cheetah": MASTER}
-    return default.get(kind.family) if table.reply is None else table.reply
+    default = family_of(kind).reply
+    return table.reply if table.reply is not None or default is None else default(table.id)
 
 
 def _check_ids(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None:
-    most = LARGEST_ID[kind.family]
-    if table.id > most:
-        fail(f"{key}.id", table.id, f"must be at most {most} with {kind.family}")
-    if table.reply is not None and kind.family == "robstride":
-        fail(f"{key}.reply", table.reply, "is part of RobStride's own identifiers", "remove it")
+    own = family_of(kind)
+    if table.id > own.ids[1]:
+        fail(f"{key}.id", table.id, f"must be at most {own.ids[1]} with {own.name}")
+    if table.reply is not None and own.reply is None:
+        fail(f"{key}.reply", table.reply, f"is part of {own.title}'s own identifiers", "remove it")
 
 
 def _behind(gear: float) -> str:
@@ -210,8 +212,8 @@ def _check_ranges(t: JointTable, own: DriveType, gear: float, limits: Limits, pd
 
 
 def check_shared(joints: Sequence[Joint], fail: Fail) -> None:
-    """No two drives of one bus answer to, or with, the same id, but for mini-cheetahs' replies, whose first byte tells
-    them apart."""
+    """No two drives of one bus answer to, or with, the same id, but for replies of families whose contents tell them
+    apart."""
     taken: dict[tuple[str, int], Joint] = {}
     for joint in joints:
         if joint.drive is None:
@@ -229,4 +231,4 @@ def check_shared(joints: Sequence[Joint], fail: Fail) -> None:
 def _shares(joint: Joint, id: int) -> bool:
     """True if its reply may have the same id as another one's."""
     d = joint.drive
-    return d is not None and d.type.family == "mini-cheetah" and d.reply == id != d.id
+    return d is not None and family_of(d.type).shares_reply and d.reply == id != d.id

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common.elementary import square
-from femtorque.codegen.drive.catalogue import DriveType
+from femtorque.codegen.drive.family import DriveType
 
 Vector = NDArray[np.float64]  # shape (3,)
 Matrix = NDArray[np.float64]  # shape (3, 3)
@@ -88,7 +88,7 @@ class Drive:
     gear: turns of its output per turn of the joint, positive. pd: who closes the loop, the drive with kp and kd in
     every frame, or the board with torque alone. inertia: of its rotor at its output, kg m^2. zero: rad of its output
     that it reports at the joint's zero; a servo's is in its setting. servo: how a servo is set; None: it is none.
-    firmware: the version that it must have, a servo's as "3.10", a Damiao's as "5017"; empty: any.
+    firmware: the version that it must have, as its family writes it; empty: any.
     """
 
     type: DriveType
@@ -116,7 +116,7 @@ class Drive:
 
 @dataclass(frozen=True)
 class Bus:
-    """kind: can, can-fd, sts; bitrate, and that of CAN FD's data phase, 1/s."""
+    """kind: can, can-fd or that of a half-duplex wire; bitrate, and that of CAN FD's data phase, 1/s."""
 
     name: str
     kind: str = "can"

@@ -7,12 +7,13 @@ pydantic checks one key at a time; `first_fault` turns its findings into the one
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.drive.catalogue import FAMILIES, WIRES
 from femtorque.codegen.mechanism.description import (
     Beam,
     BoardUse,
@@ -211,12 +212,20 @@ class MotorTable(Table):
     sign: Sign = key("-1: wired the other way round", Motor.sign)
 
 
+if TYPE_CHECKING:
+    BusKind = str
+else:
+    BusKind = Literal[("can", "can-fd", *WIRES)]
+_WIRES = [f"`{kind}`: {family.title}'s servos on one half-duplex wire" for kind, family in WIRES.items()]
+_REPLIES = [f"`{family.name}`: {family.reply_words}" for family in FAMILIES.values() if family.reply is not None]
+_FIRMWARE = [(family.title, f"as `{family.firmware.example}`") for family in FAMILIES.values() if family.firmware]
+
+
 class BusTable(Table):
     """A wire with drives on it."""
 
     name: Reference = key("of the bus, as the board file has it")
-    kind: Literal["can", "can-fd", "sts"] = key(
-        "what is spoken on it; `sts`: Feetech's servos on one half-duplex wire", Bus.kind)
+    kind: BusKind = key("; ".join(("what is spoken on it", *_WIRES)), Bus.kind)
     bitrate: int = key("1/s", Bus.bitrate, ge=10_000, le=1_000_000)
     data_bitrate: int | None = key("1/s, of CAN FD's data phase; 5000000 there", None, ge=10_000, le=8_000_000)
 
@@ -232,7 +241,7 @@ class DriveTable(Table):
     type: str = key("of the catalogue, as `damiao-4340`", max_length=32)
     bus: Reference = key("a [[bus]]")
     id: int = key("of its commands", ge=0, le=0x7FF)
-    reply: int | None = key("id of what it sends; `damiao`: id + 16", None, ge=0, le=0x7FF)
+    reply: int | None = key("; ".join(("id of what it sends", *_REPLIES)), None, ge=0, le=0x7FF)
     sign: Sign = key("-1: it turns the other way", Drive.sign)
     gear: Number = key(
         "turns of its output per turn of the joint, where a belt or a stage is between: 0.1 to 100", Drive.gear)
@@ -248,7 +257,9 @@ class DriveTable(Table):
         "what it tells at the joint's zero: rad of its output, 0; of a servo a count, 2048", None)
     offset: int | None = key("of a servo: the position offset that is stored in it; 0", None, ge=-2047, le=2047)
     limit: Positive | None = key("of a servo: the torque limit that it is set to, share of its supply; 1", None, le=1.0)
-    firmware: str | None = key("of a servo or a Damiao: the version that it must have, as `3.10`, as `5017`; any", None,
+    firmware: str | None = key(
+        f"the version that it must have, of {' or '.join(title for title, _ in _FIRMWARE)}: "
+        f"{', '.join(example for _, example in _FIRMWARE)}; any", None,
                                pattern=r"^\d{1,9}(\.\d{1,3})?$")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.common.firmware import application
+from femtorque.codegen.drive.sources import application
 from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model

@@ -34,7 +34,9 @@ from femtorque.codegen.board.chip import Chip
 from femtorque.codegen.board.description import Board
 from femtorque.codegen.common.cache import kept, key_of
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.common.firmware import FIRMWARE, PREBUILT, application
+from femtorque.codegen.common.firmware import FIRMWARE, PREBUILT
+from femtorque.codegen.drive.catalogue import FAMILIES
+from femtorque.codegen.drive.sources import application, of_families
 from femtorque.codegen.emit import sources
 from femtorque.codegen.emit.digest import COMPILER, compiler_identity, digest
 from femtorque.codegen.mechanism.description import Mechanism
@@ -106,20 +108,19 @@ def _folder(source: Path, target: str) -> dict[str, bytes]:
 
 _OF_BUSES = ("src/application/ft_bus.c", "src/application/ft_dialect.c", "src/application/ft_travel.c",
              "src/application/ft_cutoff.c")
-_OF_FAMILY = {"damiao": ("ft_damiao.c", "ft_mit.c"), "robstride": ("ft_robstride.c",),
-              "cubemars": ("ft_cheetah.c", "ft_mit.c"), "mini-cheetah": ("ft_cheetah.c", "ft_mit.c"),
-              "feetech": ("ft_feetech.c", "ft_sts.c")}
 _OF_CAN = ("src/chip/ft_buses.c", "src/chip/ft_can.c")
 _OF_WIRES = ("src/chip/ft_wires.c", "src/chip/ft_half_duplex.c")
 
 
 def unused(mechanism: Mechanism) -> list[str]:
     """The sources, below a project, that speak to drives which this mechanism does not have."""
-    own = {drive.type.family for _, _, drive in fieldbus.drives(mechanism)}
-    spoken = {name for family in own for name in _OF_FAMILY[family]}
-    files = [f"src/application/{name}" for name in sorted({n for names in _OF_FAMILY.values() for n in names} - spoken)]
-    files += () if own - {"feetech"} else _OF_CAN
-    files += () if "feetech" in own else _OF_WIRES
+    own = fieldbus.families(mechanism)
+    parts = {part for family in FAMILIES.values() for part in family.parts}
+    spoken = {part for family in own for part in family.parts}
+    others = {path.name for path in of_families() if path.parent.name not in {family.c for family in own}}
+    files = [f"src/application/{name}" for name in sorted(parts - spoken | others)]
+    files += () if any(family.wire is None for family in own) else _OF_CAN
+    files += () if any(family.wire is not None for family in own) else _OF_WIRES
     files += () if mechanism.safety.cutoff else ("src/application/ft_cutoff.c",)
     return files if own else [*files, *_OF_BUSES]
 

@@ -23,7 +23,7 @@ from femtorque.codegen.control.drives import placed
 from femtorque.codegen.control.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.control.weight import falls, overweight, resolved, weights
-from femtorque.codegen.drive.feetech import TURN
+from femtorque.codegen.drive.catalogue import family_of
 from femtorque.codegen.emit import board_header
 from femtorque.codegen.mechanism.description import Gains, Joint, Limits, Mechanism, Safety
 from femtorque.codegen.mechanism.refusal import refuse
@@ -452,7 +452,8 @@ def _and_more(joints: Sequence[Joint]) -> str:
 def _resolution(mechanism: Mechanism, joint: Joint, warnings: list[str]) -> None:
     """The torque that one encoder count makes through the observer and Kv."""
     dt = 1.0 / mechanism.control.rate_hz
-    counts = joint.encoder.counts if joint.encoder is not None else TURN
+    counts = joint.encoder.counts if joint.encoder is not None else (
+        family_of(joint.drive.type).places.turn if joint.drive is not None else 0)
     turn = 2.0 * math.pi / counts
     if joint.encoder is not None and joint.encoder.at == "motor" and joint.motor is not None:
         turn /= abs(joint.motor.gear)

@@ -11,7 +11,8 @@ from femtorque.codegen.board.description import Board
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.drive.budget import Wire, load
-from femtorque.codegen.drive.catalogue import DRIVES, DriveType
+from femtorque.codegen.drive.catalogue import DRIVES, family_of
+from femtorque.codegen.drive.family import DriveType
 from femtorque.codegen.mechanism.buses import FD_BITRATE
 from femtorque.codegen.mechanism.description import Gains
 
@@ -110,12 +111,13 @@ def bussed(urdf: Path, moving: list[dict[str, Any]], board: Board, name: str) ->
 
 def _bus(board: Board, kind: DriveType) -> tuple[str, Wire]:
     """The first that takes it."""
-    names = list(board.half_duplex if kind.servo is not None else board.can)
+    wire = family_of(kind).wire
+    names = list(board.can if wire is None else board.half_duplex)
     if not names:
-        what = "wire for servos" if kind.servo is not None else "CAN bus"
+        what = "CAN bus" if wire is None else "wire for servos"
         raise BadInput("femtorque init", "--board", board.name, f"has no {what} for {kind.name}",
                        "take another board; docs/boards.md lists what each has")
-    if kind.servo is not None:
-        return names[0], Wire("sts", BITRATE)
+    if wire is not None:
+        return names[0], Wire(wire.kind, BITRATE)
     fd = kind.fd and board.chip.cans[board.can[names[0]].controller].data is not None
     return names[0], Wire("can-fd", BITRATE, FD_BITRATE) if fd else Wire("can", BITRATE)

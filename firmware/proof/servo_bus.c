@@ -19,7 +19,7 @@
 #include "ft_feetech.c"
 #undef begin
 
-#define LAST_PLACE (FT_FEETECH_TURN - 1u)
+#define LAST_PLACE (TURN - 1u)
 #define MOST_CARRIED(i) 0.00051f
 #include "schedule.h"
 
@@ -121,8 +121,8 @@ void prove_wire_hear(void)
     CLAIM(d->held || counts[j] == 0);
     CLAIM(!d->answered || (d->age == 0u && d->held
                            && d->fed == (int32_t)d->position
-                           && counts[j] <= (int32_t)FT_FEETECH_TURN / 2
-                           && counts[j] >= -(int32_t)FT_FEETECH_TURN / 2));
+                           && counts[j] <= (int32_t)TURN / 2
+                           && counts[j] >= -(int32_t)TURN / 2));
     CLAIM(d->answered || (counts[j] <= ft_joint[j].counts
                           && counts[j] >= -ft_joint[j].counts));
     CLAIM(d->answered || was.age < FT_SILENT_TICKS
@@ -189,7 +189,7 @@ void prove_wire_commands(void)
         CLAIM((id & 0x700u) == 0x100u && bus.drive[i].enabled);
     else
         CLAIM((id & 0x600u) == 0u && (duty & 0x3FFu) <= 1u);
-    CLAIM((float)(duty & 0x3FFu) <= 1000.0f * ft_servo[i].limit + 0.5f);
+    CLAIM((float)(duty & 0x3FFu) <= 1000.0f * ft_drive[i].share + 0.5f);
     END;
 }
 

@@ -210,17 +210,16 @@ void prove_servo_duty(void)
     const uint32_t i = nondet_u32();
     const float share = nondet_float();
     float carried = nondet_float();
-    ft_drive_address a;
+    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
     uint32_t duty;
     ft_frame f;
 
     GIVEN(i < FT_BUS_DRIVES && __builtin_fabsf(carried) <= 0.00051f);
-    a.id = ft_drive[i].id;
-    a.reply = ft_drive[i].reply;
-    ft_feetech_run(&f, &a, share, ft_servo[i].limit, &carried);
+    t.share = share;
+    ft_feetech_command(&f, &ft_drive[i], &t, &carried);
     duty = f.data[0] | (uint32_t)f.data[1] << 8;
-    CLAIM((float)(duty & 0x3FFu) <= 1000.0f * ft_servo[i].limit + 0.5f);
-    CLAIM(duty <= 0x7E8u && FT_STS_SERVO(f.id) == a.id);
+    CLAIM((float)(duty & 0x3FFu) <= 1000.0f * ft_drive[i].share + 0.5f);
+    CLAIM(duty <= 0x7E8u && FT_STS_SERVO(f.id) == ft_drive[i].id);
     CLAIM(__builtin_fabsf(carried) <= 0.00051f);
     END;
 }
@@ -232,17 +231,14 @@ void prove_servo_hear(void)
 {
     const uint32_t i = nondet_u32();
     ft_drive_heard heard;
-    ft_drive_address a;
     ft_drive_said said;
     ft_frame f;
 
     ANYTHING(f);
     GIVEN(i < FT_BUS_DRIVES);
-    a.id = ft_drive[i].id;
-    a.reply = ft_drive[i].reply;
-    heard = ft_feetech_hear(&f, &a, &said);
-    CLAIM(heard == FT_HEARD_NOTHING || FT_STS_SERVO(f.id) == a.id);
-    CLAIM(heard != FT_HEARD_STATE || said.position < FT_FEETECH_TURN);
+    heard = ft_feetech_hear(&f, &ft_drive[i], &said);
+    CLAIM(heard == FT_HEARD_NOTHING || FT_STS_SERVO(f.id) == ft_drive[i].id);
+    CLAIM(heard != FT_HEARD_STATE || said.position < TURN);
     CLAIM(heard != FT_HEARD_SETTING || said.value <= 0xFFFFu);
     END;
 }

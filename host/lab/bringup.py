@@ -32,7 +32,7 @@ from femtorque.codegen.common.output import write_text
 from femtorque.codegen.control.constants import joint_constants
 from femtorque.codegen.control.drives import placed
 from femtorque.codegen.control.weight import loaded
-from femtorque.codegen.drive import feetech
+from femtorque.codegen.drive.catalogue import family_of
 from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
 from femtorque.codegen.mechanism.edit import set_joint
 from femtorque.codegen.mechanism.reader import load_mechanism
@@ -237,7 +237,7 @@ def _other_ratio(mechanism: Mechanism, number: int, ratio: float,
     drive = joint.drive
     assert drive is not None
     what, own, turns = "servo" if drive.servo else "drive", drive.type.position, drive.gear * ratio
-    asked_for = drive.type.family in ("damiao", "robstride", "feetech") or ratio * asked(joint) > SHOWN
+    asked_for = family_of(drive.type).position_known or ratio * asked(joint) > SHOWN
     if report is None or not drives.ready(report, mechanism.streamed, number) or not asked_for:
         range_is = f", as one does whose range of position is about {own / ratio:.3g} rad, and it must be {own:g}"
         return (f"its {what} tells {ratio:.2g} times the angle{'' if drive.servo else range_is}; or the gear between "
@@ -263,13 +263,14 @@ def zero_of(joint: Joint, place: float, mended: Drive) -> float:
     away = drive.sign * drive.gear * place - mended.sign * mended.gear * joint.start
     if drive.servo is None:
         return math.remainder(drive.zero + away, math.tau)
-    return round(drive.servo.zero + away * feetech.TURN / math.tau) % feetech.TURN
+    turn = family_of(drive.type).places.turn
+    return round(drive.servo.zero + away * turn / math.tau) % turn
 
 
 def _unknown(joint: Joint) -> str:
     """Facts that a drive cannot be asked for and that no motion shows."""
     drive = joint.drive
-    if drive is None or drive.type.family in ("damiao", "feetech"):
+    if drive is None or family_of(drive.type).torque_known:
         return ""
     return (f"whether its range of torque is {drive.type.torque:g} N m: it does not tell; let it carry a weight that "
             "you know")
@@ -467,11 +468,12 @@ def summary(findings: list[Finding]) -> Mapping[str, str]:
 def advice(mechanism: Mechanism, findings: list[Finding]) -> str:
     """On servos with different firmware; empty where all have the same. LeRobot does not take such an arm."""
     of_version: dict[str, list[str]] = {}
-    servos = {joint.name for joint in mechanism.streamed if joint.drive is not None and joint.drive.servo is not None}
+    servos = {joint.name: family_of(joint.drive.type).title for joint in mechanism.streamed
+              if joint.drive is not None and joint.drive.servo is not None}
     for finding in findings:
         if finding.firmware and finding.joint in servos:
             of_version.setdefault(finding.firmware, []).append(finding.joint)
     if len(of_version) < 2:
         return ""
     report = "; ".join(f"{version}: {', '.join(names)}" for version, names in sorted(of_version.items()))
-    return f"servos have different firmware ({report}): bring all to one by Feetech's own tool"
+    return f"servos have different firmware ({report}): bring all to one by {next(iter(servos.values()))}'s own tool"

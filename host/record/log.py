@@ -35,7 +35,7 @@ from femtorque.codegen.common import mcap_file
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.output import LOG, LOG_TABLE, claim
 from femtorque.codegen.control.drives import count as count_of
-from femtorque.codegen.drive import feetech
+from femtorque.codegen.drive.catalogue import family_of
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Status
@@ -280,7 +280,8 @@ def _facts(joint: Joint, described: bool, rate_hz: int) -> list[float | None]:
         count = 2.0 * math.pi / (encoder.counts * turns)
     if drive is not None:
         count, age = abs(count_of(drive)), BUS_AGE / rate_hz
-    play = feetech.PLAY / drive.gear if drive is not None and drive.servo is not None else 0.0
+    wire = family_of(drive.type).wire if drive is not None else None
+    play = wire.play / drive.gear if drive is not None and wire is not None else 0.0
     ku, kv = (joint.gains.ku, joint.gains.kv) if described else (math.nan, math.nan)
     values = (ku, kv, count, joint.limits.effort, joint.limits.velocity, joint.friction.viscous,
               joint.friction.coulomb, age, play)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.cache import kept, key_of, program
-from femtorque.codegen.common.firmware import application
+from femtorque.codegen.drive.sources import application
 from femtorque.codegen.emit import sources as emit
 from femtorque.codegen.mechanism.description import Mechanism, Safety
 from femtorque.codegen.mechanism.reader import load_mechanism

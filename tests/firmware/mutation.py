@@ -29,7 +29,7 @@ import hypothesis
 import pytest
 from _pytest.runner import runtestprotocol
 
-from femtorque.codegen.common.firmware import application
+from femtorque.codegen.drive.sources import application
 from femtorque.codegen.toolchain import host_compiler
 from tests.conftest import CLOCKLESS
 from tests.firmware import app

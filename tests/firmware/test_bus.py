@@ -10,9 +10,10 @@ import struct
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.firmware import MECHANISMS, application
+from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.drive.can import Frame
 from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.drive.sources import application
 from femtorque.codegen.mechanism.description import Bus, Home, Mechanism, Safety
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import from_rows, knots

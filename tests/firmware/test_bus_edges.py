@@ -10,8 +10,8 @@ import struct
 import numpy as np
 import pytest
 
-from femtorque.codegen.drive import robstride
 from femtorque.codegen.drive.can import Frame
+from femtorque.codegen.drive.families.robstride import frames as robstride
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Probe
 from femtorque.host.link import drives

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from femtorque.codegen.board.reader import load as load_board
-from femtorque.codegen.common.firmware import FIRMWARE, application
+from femtorque.codegen.common.firmware import FIRMWARE
+from femtorque.codegen.drive.sources import application
 from femtorque.codegen.emit import sources as emit
 from tests.firmware.app import load
 from tests.support.bus_arm import described

@@ -18,7 +18,7 @@ from unicorn.arm_const import UC_ARM_REG_SP
 from femtorque.codegen.board import channels
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.cache import kept, key_of, program
-from femtorque.codegen.common.firmware import application
+from femtorque.codegen.drive.sources import application
 from femtorque.codegen.emit import board_header
 from femtorque.codegen.mechanism.description import Brake, Safety
 from femtorque.hil.chip import family as chips

@@ -9,39 +9,35 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.firmware import application
-from femtorque.codegen.drive import damiao, mit, robstride
+from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.can import Frame
-from femtorque.codegen.drive.catalogue import CATALOGUE, DRIVES, DriveType
-from femtorque.codegen.drive.mit import State, Target
+from femtorque.codegen.drive.catalogue import CATALOGUE, DRIVES, family_of
+from femtorque.codegen.drive.families.damiao import frames as damiao
+from femtorque.codegen.drive.families.robstride import frames as robstride
+from femtorque.codegen.drive.family import DriveType, State, Target
+from femtorque.codegen.drive.sources import application
 from tests.firmware import app
+from tests.support import dialects
 
-NAMES = ("ft_frame.h", "ft_field.h", "ft_drive.h", "ft_mit.h", "ft_mit.c", "ft_damiao.h", "ft_damiao.c",
-         "ft_robstride.h", "ft_robstride.c", "ft_cheetah.h", "ft_cheetah.c")
-CDEF = """
+SPOKEN = ("damiao", "robstride", "mini_cheetah", "cubemars")
+NAMES = ("ft_frame.h", "ft_field.h", "ft_drive.h", "ft_mit.h", "ft_mit.c",
+         *(f"ft_{family}.{end}" for family in SPOKEN for end in "ch"))
+ROW = "typedef struct { uint32_t id, reply; float position, velocity, torque, kp, kd, share; } ft_drive_config;\n"
+GIVEN = {"ft_frame_bytes.h": "#define FT_FRAME_BYTES 8u\n", "ft_config.h": f"#pragma once\n#include <stdint.h>\n{ROW}"}
+CDEF = ROW + """
 typedef struct { uint32_t id, size; uint8_t data[8]; } ft_frame;
-typedef struct { float position, velocity, torque, kp, kd; } ft_drive_ranges;
-typedef struct { uint32_t id, reply; } ft_drive_address;
 typedef struct { float position, velocity, kp, kd, torque, share; } ft_drive_target;
-typedef struct { uint32_t position; float velocity, torque; _Bool enabled; uint8_t error, warmth, volts;
+typedef struct { uint32_t position; float velocity, torque; _Bool enabled, rests; uint8_t error, warmth, volts;
     uint32_t setting, value; } ft_drive_said;
-void ft_damiao_command(ft_frame *, const ft_drive_address *, const ft_drive_ranges *, const ft_drive_target *, float *);
-void ft_damiao_special(ft_frame *, const ft_drive_address *, uint8_t);
-void ft_damiao_read(ft_frame *, const ft_drive_address *, uint8_t);
-void ft_damiao_write(ft_frame *, const ft_drive_address *, uint8_t, uint32_t);
-int ft_damiao_hear(const ft_frame *, const ft_drive_address *, const ft_drive_ranges *, ft_drive_said *);
-void ft_robstride_command(ft_frame *, const ft_drive_address *, const ft_drive_ranges *, const ft_drive_target *,
-                          float *);
-void ft_robstride_enable(ft_frame *, const ft_drive_address *);
-void ft_robstride_stop(ft_frame *, const ft_drive_address *, _Bool);
-void ft_robstride_read(ft_frame *, const ft_drive_address *, uint16_t);
-void ft_robstride_write(ft_frame *, const ft_drive_address *, uint16_t, uint32_t);
-int ft_robstride_hear(const ft_frame *, const ft_drive_address *, const ft_drive_ranges *, ft_drive_said *);
-void ft_cheetah_command(ft_frame *, const ft_drive_address *, const ft_drive_ranges *, const ft_drive_target *,
-                        float *);
-void ft_cheetah_special(ft_frame *, const ft_drive_address *, uint8_t);
-int ft_cheetah_hear(const ft_frame *, const ft_drive_address *, const ft_drive_ranges *, _Bool, ft_drive_said *);
-"""
+""" + "".join(f"""
+void ft_{family}_enable(ft_frame *, const ft_drive_config *);
+void ft_{family}_disable(ft_frame *, const ft_drive_config *, _Bool);
+void ft_{family}_command(ft_frame *, const ft_drive_config *, const ft_drive_target *, float *);
+int ft_{family}_hear(const ft_frame *, const ft_drive_config *, ft_drive_said *);
+""" for family in SPOKEN) + "".join(f"""
+void ft_{family}_ask(ft_frame *, const ft_drive_config *, uint32_t, uint32_t);
+void ft_{family}_write(ft_frame *, const ft_drive_config *, uint32_t, uint32_t, uint32_t);
+""" for family in ("damiao", "robstride"))
 NOTHING, STATE, SETTING, ECHO = range(4)
 LONG = 1 << 31
 CHEETAHS = [d for d in CATALOGUE if d.family in ("cubemars", "mini-cheetah")]
@@ -51,27 +47,28 @@ ID, REPLY = 0x12, 0x22
 @pytest.fixture(scope="module")
 def c():
     paths = application()
-    return Drives(*app.load({name: paths[name].read_text() for name in NAMES}, CDEF))
+    return Drives(*app.load({name: paths[name].read_text() for name in NAMES} | GIVEN, CDEF))
 
 
 class Drives:
     def __init__(self, ffi, lib) -> None:
         self.ffi, self.lib = ffi, lib
         self.frame = ffi.new("ft_frame *")
-        self.address = ffi.new("ft_drive_address *", (ID, REPLY))
+        self.address = ffi.new("ft_drive_config *", {"id": ID, "reply": REPLY})
         self.spoil()
 
     def spoil(self) -> None:
         """The next frame is written over an old one."""
         self.ffi.buffer(self.frame)[:] = b"\xa5" * self.ffi.sizeof("ft_frame")
 
-    def ranges(self, drive: DriveType):
-        return self.ffi.new("ft_drive_ranges *", (drive.position, drive.velocity, drive.torque, drive.kp, drive.kd))
+    def row(self, drive: DriveType):
+        own = {name: getattr(drive, name) for name in ("position", "velocity", "torque", "kp", "kd")}
+        return self.ffi.new("ft_drive_config *", {"id": ID, "reply": REPLY} | own)
 
     def command(self, drive: DriveType, target: Target, carried: float = 0.0) -> tuple[Frame, float]:
         left = self.ffi.new("float *", carried)
         asked = self.ffi.new("ft_drive_target *", {f.name: getattr(target, f.name) for f in fields(target)})
-        getattr(self.lib, f"ft_{file_of(drive)}_command")(self.frame, self.address, self.ranges(drive), asked, left)
+        getattr(self.lib, f"ft_{family_of(drive).c}_command")(self.frame, self.row(drive), asked, left)
         return self.sent(), left[0]
 
     def sent(self) -> Frame:
@@ -86,13 +83,8 @@ class Drives:
         heard = self.ffi.new("ft_frame *", (frame.id | LONG * long, len(frame.data), frame.data))
         said = self.ffi.new("ft_drive_said *")
         self.ffi.buffer(said)[:] = b"\xa5" * self.ffi.sizeof("ft_drive_said")
-        ails = (drive.family == "cubemars",) if drive in CHEETAHS else ()
-        kind = getattr(self.lib, f"ft_{file_of(drive)}_hear")(heard, self.address, self.ranges(drive), *ails, said)
+        kind = getattr(self.lib, f"ft_{family_of(drive).c}_hear")(heard, self.row(drive), said)
         return kind, said
-
-
-def file_of(drive: DriveType) -> str:
-    return "cheetah" if drive in CHEETAHS else drive.family
 
 
 def command_of(drive: DriveType, target: Target) -> Frame:
@@ -165,13 +157,15 @@ def test_that_nothing_is_carried_beyond_the_range(c):
 
 
 def test_damiaos_special_frames_and_registers(c):
-    for last in (mit.ENTER, mit.EXIT, mit.CLEAR):
-        c.lib.ft_damiao_special(c.frame, c.address, last[-1])
+    c.lib.ft_damiao_enable(c.frame, c.address)
+    assert c.sent() == Frame(ID, mit.ENTER)
+    for clear, last in ((False, mit.EXIT), (True, mit.CLEAR)):
+        c.lib.ft_damiao_disable(c.frame, c.address, clear)
         assert c.sent() == Frame(ID, last)
     for r in damiao.REGISTERS.values():
-        c.lib.ft_damiao_read(c.frame, c.address, r.number)
+        c.lib.ft_damiao_ask(c.frame, c.address, r.number, r.size)
         assert c.sent() == damiao.read(ID, r.name)
-    c.lib.ft_damiao_write(c.frame, c.address, 9, 400)
+    c.lib.ft_damiao_write(c.frame, c.address, 9, 4, 400)
     assert c.sent() == damiao.write(ID, "TIMEOUT", 400)
 
 
@@ -181,9 +175,9 @@ def test_damiaos_states_are_heard(c, drive):
     for share in chance.uniform(-1.0, 1.0, (60, 3)):
         error = int(chance.integers(0, 16))
         state = State(ID, *(s * m for s, m in zip(share, (drive.position, drive.velocity, drive.torque), strict=True)))
-        data = mit.answer(drive, ID, state, error=error, temperature=41)
+        data = dialects.answer(drive, ID, state, error=error, temperature=41)
         kind, said = c.hear(drive, Frame(REPLY, data))
-        theirs = mit.reply(drive, data)
+        theirs = dialects.reply(drive, data)
         assert kind == STATE
         assert mit.ranges(drive)["position"].decode(said.position) == theirs.position
         assert said.velocity == pytest.approx(theirs.velocity, abs=1e-5 * drive.velocity)
@@ -215,17 +209,17 @@ def test_that_the_states_of_two_damiaos_on_one_reply_id_are_told_apart_by_the_lo
     """As two are that somebody has set alike; eight apart too."""
     drive = DRIVES["damiao-4340"]
     for other in (ID ^ apart, (ID + apart) & 15):
-        data = mit.answer(drive, other, State(other, 1.0, 0.0, 0.0), error=1)
+        data = dialects.answer(drive, other, State(other, 1.0, 0.0, 0.0), error=1)
         assert c.hear(drive, Frame(REPLY, data))[0] == (STATE if other == ID & 15 else NOTHING)
 
 
 def test_that_foreign_frames_are_not_heard(c):
     drive = DRIVES["damiao-4340"]
-    data = mit.answer(drive, ID, State(ID, 0.0, 0.0, 0.0))
+    data = dialects.answer(drive, ID, State(ID, 0.0, 0.0, 0.0))
     assert c.hear(drive, Frame(REPLY + 1, data))[0] == NOTHING
     assert c.hear(drive, Frame(REPLY, data[:7]))[0] == NOTHING
     assert c.hear(drive, Frame(REPLY, data, extended=True))[0] == NOTHING
-    assert c.hear(drive, Frame(REPLY, mit.answer(drive, ID + 1, State(0, 0.0, 0.0, 0.0))))[0] == NOTHING
+    assert c.hear(drive, Frame(REPLY, dialects.answer(drive, ID + 1, State(0, 0.0, 0.0, 0.0))))[0] == NOTHING
 
 
 # ak_mit.c of cubemars-ak-c-drivers and mit_can.py of TMotorCANControl scale commands by 2^N and truncate: a field is
@@ -262,10 +256,13 @@ def test_that_no_command_is_one_of_the_special_frames(c, drive):
         assert sent.data[:7] != b"\xff" * 7 and sent == mit.command(drive, ID, target)
 
 
-def test_the_mini_cheetahs_special_frames(c):
-    for last in (mit.ENTER, mit.EXIT):
-        c.lib.ft_cheetah_special(c.frame, c.address, last[-1])
-        assert c.sent() == Frame(ID, last)
+@pytest.mark.parametrize("family", ["mini_cheetah", "cubemars"])
+def test_special_frames_of_those_that_know_no_other_way_to_clear_errors(c, family):
+    getattr(c.lib, f"ft_{family}_enable")(c.frame, c.address)
+    assert c.sent() == Frame(ID, mit.ENTER)
+    for clear in (False, True):
+        getattr(c.lib, f"ft_{family}_disable")(c.frame, c.address, clear)
+        assert c.sent() == Frame(ID, mit.EXIT)
 
 
 @pytest.mark.parametrize("drive", CHEETAHS, ids=lambda d: d.name)
@@ -274,9 +271,9 @@ def test_the_mini_cheetahs_and_cubemars_states_are_heard(c, drive):
     for share in chance.uniform(-1.0, 1.0, (60, 3)):
         error = int(chance.integers(0, 8))
         state = State(ID, *(s * m for s, m in zip(share, (drive.position, drive.velocity, drive.torque), strict=True)))
-        data = mit.answer(drive, ID, state, error=error, temperature=81, supply=24)
+        data = dialects.answer(drive, ID, state, error=error, temperature=81, supply=24)
         kind, said = c.hear(drive, Frame(REPLY, data))
-        theirs = mit.reply(drive, data)
+        theirs = dialects.reply(drive, data)
         assert kind == STATE
         assert mit.ranges(drive)["position"].decode(said.position) == theirs.position
         assert said.velocity == pytest.approx(theirs.velocity, abs=1e-5 * drive.velocity)
@@ -290,13 +287,13 @@ def test_the_mini_cheetahs_and_cubemars_states_are_heard(c, drive):
 def test_that_cubemars_tell_their_temperature_from_forty_below_zero_on(c, told, warm):
     """AK driver manual, 5.3: 0 to 255 are -40 to 215 deg C. Below zero none is reported."""
     drive = DRIVES["cubemars-ak10-9"]
-    data = mit.answer(drive, ID, State(ID, 1.0, 0.0, 0.0), temperature=told)
-    assert c.hear(drive, Frame(REPLY, data))[1].warmth == warm and mit.reply(drive, data).temperature == told - 40
+    data = dialects.answer(drive, ID, State(ID, 1.0, 0.0, 0.0), temperature=told)
+    assert c.hear(drive, Frame(REPLY, data))[1].warmth == warm and dialects.reply(drive, data).temperature == told - 40
 
 
 def test_that_what_mini_cheetahs_send_beside_their_state_is_neither_an_error_nor_a_temperature(c):
     drive = DRIVES["mini-cheetah"]
-    kind, said = c.hear(drive, Frame(REPLY, mit.answer(drive, ID, State(ID, 1.0, 0.0, 0.0))[:6] + b"\x77\x77"))
+    kind, said = c.hear(drive, Frame(REPLY, dialects.answer(drive, ID, State(ID, 1.0, 0.0, 0.0))[:6] + b"\x77\x77"))
     assert (kind, said.error, said.warmth) == (STATE, 0, 0)
 
 
@@ -305,10 +302,10 @@ def test_that_what_mini_cheetahs_send_beside_their_state_is_neither_an_error_nor
     ("cubemars-ak80-9", 8, STATE), ("cubemars-ak80-9", 6, NOTHING)])
 def test_that_short_replies_are_those_of_early_mini_cheetahs_alone(c, name, size, kind):
     drive = DRIVES[name]
-    data = mit.answer(drive, ID, State(ID, 1.0, 0.0, 0.0))
+    data = dialects.answer(drive, ID, State(ID, 1.0, 0.0, 0.0))
     assert c.hear(drive, Frame(REPLY, data[:size]))[0] == kind
     assert c.hear(drive, Frame(REPLY + 1, data))[0] == NOTHING
-    assert c.hear(drive, Frame(REPLY, mit.answer(drive, ID + 1, State(0, 1.0, 0.0, 0.0))))[0] == NOTHING
+    assert c.hear(drive, Frame(REPLY, dialects.answer(drive, ID + 1, State(0, 1.0, 0.0, 0.0))))[0] == NOTHING
     assert c.hear(drive, Frame(REPLY, data, extended=True))[0] == NOTHING
 
 
@@ -316,13 +313,13 @@ def test_robstrides_other_frames(c):
     c.lib.ft_robstride_enable(c.frame, c.address)
     assert c.sent() == robstride.enable(ID)
     for clear in (False, True):
-        c.lib.ft_robstride_stop(c.frame, c.address, clear)
+        c.lib.ft_robstride_disable(c.frame, c.address, clear)
         assert c.sent() == robstride.stop(ID, clear)
     for p in robstride.PARAMETERS.values():
-        c.lib.ft_robstride_read(c.frame, c.address, p.index)
+        c.lib.ft_robstride_ask(c.frame, c.address, p.number, p.size)
         assert c.sent() == robstride.read(ID, p.name)
     for value in (400, 0x12345678):
-        c.lib.ft_robstride_write(c.frame, c.address, 0x7028, value)
+        c.lib.ft_robstride_write(c.frame, c.address, 0x7028, 4, value)
         assert c.sent() == robstride.write(ID, "can_timeout", value)
 
 

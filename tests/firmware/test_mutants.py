@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from femtorque.codegen.common.firmware import application
+from femtorque.codegen.drive.sources import application
 from femtorque.codegen.toolchain.host_compiler import compiler
 from tests.firmware.mutants import Mutator, Schemata
 from tests.firmware.mutation import TESTS
@@ -29,7 +29,8 @@ FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c",
          "ft_app.c", "ft_capture.c", "ft_report.c", "ft_heat.c")
 # files of drives on buses: the tests that are held to each
 ON_BUSES: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("ft_mit.c", "ft_cheetah.c", "ft_damiao.c", "ft_robstride.c", "ft_field.h"): ("drive_frames",),
+    ("ft_mit.c", "ft_mini_cheetah.c", "ft_cubemars.c", "ft_damiao.c", "ft_robstride.c", "ft_field.h"): (
+        "drive_frames",),
     ("ft_sts.c", "ft_feetech.c"): ("servo_packets", "servo_frames"),
     ("ft_travel.c",): ("travel",),
     ("ft_bus.c", "ft_dialect.c"): ("bus", "bus_edges", "mixed_buses", "servos"),
@@ -188,16 +189,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
                                             "which begins anew",
     },
     "ft_dialect.c": {
-        "ft_dialect_tells_velocity: IS_FEETECH(i): never": "a servo's counts within its turn are too few for a look to "
-                                                           "end",
-        "ft_dialect_enable: IS_DAMIAO(i): always": "another family's frame is written over it",
-        "ft_dialect_disable: IS_DAMIAO(i): always": "another family's frame is written over it",
-        "ft_dialect_ask: IS_DAMIAO(i): always": "another family's frame is written over it",
-        "ft_dialect_write: IS_DAMIAO(i): always": "another family's frame is written over it",
-        "ft_dialect_hear: IS_DAMIAO(i): always": "another family's answer is taken over it",
-        "ft_dialect_forgets: step < count: one round less": "a last step that is reached is the one that is forgotten",
-        "ft_dialect_judge: step >= count: boundary": "what is read beyond the table is no setting's number",
-        "ft_dialect_judge: step >= count: never": "what is read beyond the table is no setting's number",
         "within: a - b <= most: boundary": "a difference that is the bound in every bit",
         "within: b - a <= most: boundary": "a difference that is the bound in every bit",
     },
@@ -205,11 +196,11 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_sts_pack: count < FT_WIRE_MOST: boundary": "as many are as many",
     },
     "ft_feetech.c": {
-        "ft_feetech_run: wanted > most: boundary": "the bound is the bound",
-        "ft_feetech_run: wanted < -most: boundary": "the bound is the bound",
-        "ft_feetech_run: wanted < 0.0f: boundary": "-0 has the size of 0",
-        "ft_feetech_run: wanted < 0.0f: boundary (2)": "-0 is 0",
-        "ft_feetech_run: wanted < 0.0f: boundary (3)": "without steps there is no direction",
+        "ft_feetech_command: wanted > most: boundary": "the bound is the bound",
+        "ft_feetech_command: wanted < -most: boundary": "the bound is the bound",
+        "ft_feetech_command: wanted < 0.0f: boundary": "-0 has the size of 0",
+        "ft_feetech_command: wanted < 0.0f: boundary (2)": "-0 is 0",
+        "ft_feetech_command: wanted < 0.0f: boundary (3)": "without steps there is no direction",
     },
     "ft_travel.c": {
         "size: x < 0.0f: boundary": "-0 has the size of 0",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.firmware import application
-from femtorque.codegen.drive import feetech
+from femtorque.codegen.drive.families.feetech import frames as feetech
+from femtorque.codegen.drive.sources import application
 from tests.firmware import app
 
 SERVOS = 6
@@ -37,7 +37,9 @@ RUN, SWITCH, SET, QUIET = 1, 2, 4, 8
 def c():
     names = ("ft_sts.h", "ft_sts.c", "ft_frame.h")
     config = f"#define FT_WIRES 1\n#define FT_WIRE_MOST {SERVOS}u\n"
-    return app.load({name: application()[name].read_text() for name in names} | {"ft_config.h": config}, CDEF)
+    frames = "#define FT_FRAME_BYTES 8u\n"
+    return app.load({name: application()[name].read_text() for name in names} | {
+        "ft_config.h": config, "ft_frame_bytes.h": frames}, CDEF)
 
 
 @dataclass(frozen=True)

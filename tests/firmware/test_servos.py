@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scservo_sdk import GroupSyncWrite, protocol_packet_handler
 
-from femtorque.codegen.drive import feetech
+from femtorque.codegen.drive.families.feetech import frames as feetech
 from femtorque.codegen.mechanism.description import Safety
 from femtorque.hil.drives import sts, sts_motor
 from femtorque.host.link import drives

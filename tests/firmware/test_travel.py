@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from femtorque.codegen.common.firmware import application
+from femtorque.codegen.drive.sources import application
 from tests.firmware import app
 
 RATE = 1000  # Hz

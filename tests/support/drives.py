@@ -6,12 +6,15 @@ import struct
 from dataclasses import dataclass, field
 from typing import Any
 
-from femtorque.codegen.drive import damiao, mit, robstride
+from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.can import Frame
-from femtorque.codegen.drive.mit import State, Target
+from femtorque.codegen.drive.families.damiao import frames as damiao
+from femtorque.codegen.drive.families.robstride import frames as robstride
+from femtorque.codegen.drive.family import State, Target
 from femtorque.codegen.mechanism.description import Drive, Joint
 from femtorque.codegen.wire.messages import Drives
 from tests.firmware.app import App
+from tests.support import dialects
 
 LONG = 1 << 31
 WRITTEN = 0x55
@@ -89,7 +92,7 @@ class FakeDrive:
         """Answer of a Damiao."""
         assert self.drive.reply is not None
         told = State(self.drive.id, self.position, self.velocity, 0.0)
-        return Frame(self.drive.reply, mit.answer(self.drive.type, self.drive.id, told, error=self.error or
+        return Frame(self.drive.reply, dialects.answer(self.drive.type, self.drive.id, told, error=self.error or
                                                   int(self.enabled), temperature=30))
 
     def _mit(self, frame: Frame, error: int | None) -> Frame | None:
@@ -107,7 +110,7 @@ class FakeDrive:
         torque = self.target.torque if self.target else 0.0
         state = State(d.id, self.position, self.velocity, torque)
         code = int(self.enabled) if error is None else error
-        return Frame(d.reply, mit.answer(d.type, d.id, state, error=code, temperature=30))
+        return Frame(d.reply, dialects.answer(d.type, d.id, state, error=code, temperature=30))
 
     def _register(self, data: bytes) -> bytes | None:
         """None: it does not know the register."""

@@ -97,8 +97,12 @@ void prove_fields_numbers(void)
 
     for (i = 0; i < FT_BUS_DRIVES; i++) {
         const ft_drive_config *c = &ft_drive[i];
-        const uint32_t top = c->family == (uint32_t)FT_FAMILY_ROBSTRIDE
-                                 ? FT_FIELD_16 : FT_FIELD_12;
+#ifdef FT_FAMILY_ROBSTRIDE
+        const uint32_t top = c->family == FT_FAMILY_ROBSTRIDE ? FT_FIELD_16
+                                                              : FT_FIELD_12;
+#else
+        const uint32_t top = FT_FIELD_12;
+#endif
 
         look_at(ft_field_about(c->position, FT_FIELD_16));
         look_at(ft_field_about(c->velocity, top));

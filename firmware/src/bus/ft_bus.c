@@ -6,7 +6,6 @@
 #include "ft_chip.h"     /* ft_chip_bus_send, ft_chip_bus_take */
 #include "ft_dialect.h"  /* ft_dialect_... */
 #include "ft_events.h"   /* FT_DRIVE_PATH */
-#include "ft_field.h"    /* FT_FIELD_16 */
 #include "ft_messages.h" /* FT_FAULT_, FT_STATE_ */
 #include "ft_position.h" /* ft_position_... */
 
@@ -26,15 +25,6 @@
 #define IS_WIRE(bus) ((bus) + 1u > FIRST_WIRE) /* of none no comparison */
 
 /* ---- places ------------------------------------------------------------ */
-
-/* Return where a drive is by its own word, rad of the joint. One that is taken
- * to move on may be beyond its field. */
-static float place(uint32_t i, int32_t position)
-{
-    const float most = ft_drive[i].position;
-
-    return (float)position * (2.0f * most / (float)FT_FIELD_16) - most;
-}
 
 /* Return a place of a joint within half a turn of its drive of zero. */
 static int64_t within_turn(uint32_t i, int64_t wire)
@@ -113,7 +103,7 @@ static void take_again(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 static void take_setting(ft_bus_drive *d, uint32_t i,
                          const ft_drive_said *said)
 {
-    const float at = place(i, (int32_t)d->position);
+    const float at = ft_dialect_place(i, (int32_t)d->position);
     const uint32_t step = step_of(d, i);
     const ft_answer answer = ft_dialect_judge(i, step, said, at);
 
@@ -132,14 +122,13 @@ static void take_setting(ft_bus_drive *d, uint32_t i,
 
 #if FT_WIRES > 0 && FT_CUTOFF
 
-#define ASKED_SINCE 2u /* ticks: what is answered then was asked with them off */
+#define ASKED_SINCE 2u /* ticks: answers then are to questions with them off */
 
 /* Take in that a servo's motor is off. */
 static void take_rest(const ft_bus *b, ft_bus_drive *d,
                       const ft_drive_said *said)
 {
-    if (!b->on && b->since >= ASKED_SINCE
-        && said->setting == (uint32_t)FT_STS_TORQUE && said->value == 0u)
+    if (!b->on && b->since >= ASKED_SINCE && said->rests)
         d->ran = false;
 }
 
@@ -178,7 +167,7 @@ static bool next(ft_bus *b, uint32_t bus, ft_frame *f)
     (void)b;
 #if FT_WIRES > 0
     if (IS_WIRE(bus))
-        return ft_sts_next(&b->wire[bus - FIRST_WIRE], f);
+        return ft_wire_next(&b->wire[bus - FIRST_WIRE], f);
 #endif
 #if FT_BUSES > FT_WIRES
     return ft_chip_bus_take(bus, f);
@@ -192,7 +181,7 @@ void ft_bus_tell(const ft_bus *b, uint32_t bus, ft_bus_health *h)
     (void)b;
 #if FT_WIRES > 0
     if (IS_WIRE(bus)) {
-        const ft_sts *w = &b->wire[bus - FIRST_WIRE];
+        const ft_wire *w = &b->wire[bus - FIRST_WIRE];
 
         ft_chip_wire_health(bus - FIRST_WIRE, h);
         h->sending = (uint8_t)(w->echoes < UINT8_MAX ? w->echoes : UINT8_MAX);
@@ -308,11 +297,10 @@ static int32_t moved(ft_bus_drive *d, uint32_t i, const ft_observer *seen)
 static void compare(ft_bus_drive *d, uint32_t i)
 {
     const ft_drive_config *c = &ft_drive[i];
-    const float step = 2.0f * c->position / (float)FT_FIELD_16;
 
-    if (!ft_dialect_tells_velocity(i))
+    if (!ft_dialect_velocity_known(i))
         ft_travel_tick(&d->travel, d->answered, d->position, d->velocity,
-                       step, c->velocity);
+                       c->step, c->velocity);
 }
 
 /* Take in all answers, and let counts be what the drives' joints have moved. */
@@ -453,7 +441,7 @@ static void close_loop(const ft_bus_drive *d, uint32_t i,
     const ft_real ours = g.ku * error
                          + g.kv * (m->now->u[j] - c->seen.u[j]);
 
-    t->position = place(i, d->fed)
+    t->position = ft_dialect_place(i, d->fed)
                   + (float)(sign * ((ft_real)away * unit + m->newest->u[j]));
     t->velocity = (float)(sign * both * (ft_real)FT_TICK_HZ);
     t->kp = (float)(g.ku * ft_joint[j].per_unit);
@@ -538,14 +526,14 @@ static void send_at_once(ft_bus *b)
 /* Take in what has come, and send what was formed. */
 static void begin_wire(ft_bus *b, uint32_t wire)
 {
-    ft_sts *w = &b->wire[wire];
+    ft_wire *w = &b->wire[wire];
     ft_frame frames[FT_BUS_DRIVES];
     const uint32_t count = gather(b, FIRST_WIRE + wire, frames);
 
-    ft_sts_came(w, ft_chip_wire_take(wire, w->in, FT_STS_IN));
+    ft_wire_came(w, ft_chip_wire_take(wire, w->in, sizeof w->in));
     if (count == 0u)
         return;
-    ft_sts_pack(w, frames, count);
+    ft_wire_pack(w, frames, count);
     ft_chip_wire_send(wire, w->out, w->size);
 }
 

@@ -26,7 +26,9 @@
 #include "ft_cutoff.h"   /* ft_cutoff */
 #include "ft_findings.h" /* ft_findings */
 #include "ft_frame.h"    /* ft_frame */
-#include "ft_sts.h"      /* ft_sts */
+#if FT_WIRES > 0
+#include "ft_families.h" /* ft_wire */
+#endif
 #include "ft_travel.h"   /* ft_travel */
 
 #include <stdbool.h>
@@ -77,7 +79,7 @@ typedef struct {
     bool on;                   /* outputs are */
     bool off[FT_BUSES];        /* of which the controller takes no part */
 #if FT_WIRES > 0
-    ft_sts wire[FT_WIRES];
+    ft_wire wire[FT_WIRES];
     float supply;              /* V, as the board measures it */
 #if FT_CUTOFF
     uint32_t since;            /* ticks that the outputs have been off */

@@ -1,5 +1,5 @@
-/* What is said to each family of drives, and what is to be known of a drive
- * before it is armed. Drives are numbered as in ft_drive. */
+/* Drives by their numbers, as in ft_drive: frames of the family of each, and
+ * what is to be known of a drive before it is armed. */
 #ifndef FT_DIALECT_H
 #define FT_DIALECT_H
 
@@ -24,10 +24,10 @@ typedef enum {
  * field, as its motion shows it. */
 #define FT_DIALECT_VELOCITY 0xFFFFu
 
-/* Return whether its states tell whether it is enabled, and whether it can be
- * asked for the range of its velocities. */
+/* Return whether its states tell whether it is enabled, and whether the range
+ * of its velocities is known: asked for, or there is none. */
 bool ft_dialect_tells(uint32_t i);
-bool ft_dialect_tells_velocity(uint32_t i);
+bool ft_dialect_velocity_known(uint32_t i);
 
 void ft_dialect_enable(uint32_t i, ft_frame *f);
 void ft_dialect_disable(uint32_t i, bool clear, ft_frame *f);
@@ -54,9 +54,13 @@ void ft_dialect_write(uint32_t i, uint32_t step, ft_frame *f);
 ft_answer ft_dialect_judge(uint32_t i, uint32_t step,
                            const ft_drive_said *said, float place);
 
+/* Return where a drive is by a number for its position, rad of the joint. One
+ * that is taken to move on may be beyond its field. */
+float ft_dialect_place(uint32_t i, int32_t position);
+
 /* Return how far a number for a position is from the drive's zero, in halves
  * of a step; and how far it went from another one, in steps. */
-int32_t ft_dialect_halves(uint32_t i, uint32_t position);
+int64_t ft_dialect_halves(uint32_t i, uint32_t position);
 int32_t ft_dialect_went(uint32_t i, int32_t from, uint32_t to);
 
 /* Let the frame to a silent drive that is off make it answer in time, if it

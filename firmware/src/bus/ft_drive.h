@@ -1,29 +1,26 @@
-/* Drives on a bus: what one is asked for, what it says, and the frames for
- * both. Each family has a file; functions of bytes, nothing kept. */
+/* Drives on a bus: commands, reports, and the frames for both. Each family has
+ * a folder with its functions of bytes, which keep nothing:
+ *
+ *   enable(f, c), disable(f, c, clear), command(f, c, t, carried) form a frame
+ *   to the drive of row c of ft_drive; clear: forget errors too; carried: what
+ *   rounding left over.
+ *   hear(f, c, said) takes in one, if it is this drive's.
+ *   ask(f, c, number, size), write(f, c, number, size, value), of a family with
+ *   settings: a register of so many bytes.
+ *   wake, release, look, where a family's descriptor names them: ft_dialect.h.
+ *
+ * ft_families.h, which is emitted, calls those of the mechanism's families. */
 #ifndef FT_DRIVE_H
 #define FT_DRIVE_H
 
-#include "ft_frame.h" /* ft_frame */
+#include "ft_config.h" /* ft_drive_config */
+#include "ft_frame.h"  /* ft_frame */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ranges of the fields, in the joint's units: position, velocity and torque go
- * from minus to plus these, kp and kd from nothing. */
-typedef struct {
-    float position; /* rad */
-    float velocity; /* rad/s */
-    float torque;   /* N m */
-    float kp, kd;   /* N m/rad, N m s/rad */
-} ft_drive_ranges;
-
-/* How a drive is reached. */
-typedef struct {
-    uint32_t id;    /* of its commands */
-    uint32_t reply; /* of what it sends */
-} ft_drive_address;
-
-/* What a drive is asked for, in the same units. */
+/* What a drive is asked for, in the units of its
+ * row: of the joint. */
 typedef struct {
     float position, velocity, kp, kd, torque;
     float share; /* of its supply, where it takes no torque */
@@ -39,10 +36,11 @@ typedef enum {
 
 /* What one said: its state, or one of its settings. */
 typedef struct {
-    uint32_t position; /* number in its field of 16 bits */
+    uint32_t position; /* number in its field, or signed counts */
     float velocity;    /* rad/s of the joint */
     float torque;      /* N m, at the joint */
     bool enabled;      /* false where it does not tell */
+    bool rests;        /* with a setting: that its motor is off */
     uint8_t error;     /* in its own code; 0: none */
     uint8_t warmth;    /* deg C */
     uint8_t volts;     /* 0.1 V, of its supply, where it tells */

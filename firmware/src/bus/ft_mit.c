@@ -1,20 +1,23 @@
-/* The mini-cheetah's frames; see ft_mit.h. */
+/* Frames of the MIT mode; see ft_mit.h. */
 #include "ft_mit.h"
 
 #include "ft_field.h" /* ft_field_encode, ft_field_carry */
 
 #include <string.h> /* memset */
 
+#define WHOLE 8u
+
 /* Pack a command. Frames that begin with all ones are none: then the position
  * is a step less. */
-void ft_mit_command(uint8_t data[8], const ft_drive_ranges *r,
+void ft_mit_command(ft_frame *f, const ft_drive_config *c,
                     const ft_drive_target *t, float *carried)
 {
-    const ft_field_range places = ft_field_about(r->position, FT_FIELD_16);
-    const ft_field_range rates = ft_field_about(r->velocity, FT_FIELD_12);
-    const ft_field_range stiff = ft_field_upto(r->kp, FT_FIELD_12);
-    const ft_field_range damped = ft_field_upto(r->kd, FT_FIELD_12);
-    const ft_field_range torques = ft_field_about(r->torque, FT_FIELD_12);
+    const ft_field_range places = ft_field_about(c->position, FT_FIELD_16);
+    const ft_field_range rates = ft_field_about(c->velocity, FT_FIELD_12);
+    const ft_field_range stiff = ft_field_upto(c->kp, FT_FIELD_12);
+    const ft_field_range damped = ft_field_upto(c->kd, FT_FIELD_12);
+    const ft_field_range torques = ft_field_about(c->torque, FT_FIELD_12);
+    uint8_t *data = f->data;
     uint32_t p = ft_field_encode(&places, t->position);
     const uint32_t v = ft_field_encode(&rates, t->velocity);
     const uint32_t kp = ft_field_encode(&stiff, t->kp);
@@ -23,6 +26,8 @@ void ft_mit_command(uint8_t data[8], const ft_drive_ranges *r,
 
     if (p == FT_FIELD_16 && v == FT_FIELD_12 && kp == FT_FIELD_12)
         p--;
+    f->id = c->id;
+    f->size = WHOLE;
     data[0] = (uint8_t)(p >> 8);
     data[1] = (uint8_t)p;
     data[2] = (uint8_t)(v >> 4);
@@ -34,18 +39,21 @@ void ft_mit_command(uint8_t data[8], const ft_drive_ranges *r,
 }
 
 /* Pack what is no command: enable, disable, clear. */
-void ft_mit_special(uint8_t data[8], uint8_t last)
+void ft_mit_special(ft_frame *f, const ft_drive_config *c, uint8_t last)
 {
-    memset(data, 0xFF, 7);
-    data[7] = last;
+    f->id = c->id;
+    f->size = WHOLE;
+    memset(f->data, 0xFF, 7);
+    f->data[7] = last;
 }
 
 /* Take position, velocity and torque out of a reply. */
-void ft_mit_state(const uint8_t data[8], const ft_drive_ranges *r,
+void ft_mit_state(const ft_frame *f, const ft_drive_config *c,
                   ft_drive_said *said)
 {
-    const ft_field_range rates = ft_field_about(r->velocity, FT_FIELD_12);
-    const ft_field_range torques = ft_field_about(r->torque, FT_FIELD_12);
+    const uint8_t *data = f->data;
+    const ft_field_range rates = ft_field_about(c->velocity, FT_FIELD_12);
+    const ft_field_range torques = ft_field_about(c->torque, FT_FIELD_12);
 
     said->position = (uint32_t)data[1] << 8 | data[2];
     said->velocity = ft_field_decode(&rates,

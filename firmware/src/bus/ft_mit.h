@@ -1,14 +1,17 @@
-/* The mini-cheetah's frames, which Damiao's drives speak: position 16 bits,
+/* Frames of the MIT mode, which several makers' drives speak: position 16 bits,
  * velocity, kp, kd and torque 12 bits each, the most significant first. */
 #ifndef FT_MIT_H
 #define FT_MIT_H
 
-#include "ft_drive.h" /* ft_drive_ranges, ft_drive_target */
+#include "ft_drive.h" /* ft_frame, ft_drive_... */
 
-void ft_mit_command(uint8_t data[8], const ft_drive_ranges *r,
+/* The last byte of a frame that is no command. */
+enum { FT_MIT_CLEAR = 0xFB, FT_MIT_ENTER = 0xFC, FT_MIT_EXIT = 0xFD };
+
+void ft_mit_command(ft_frame *f, const ft_drive_config *c,
                     const ft_drive_target *t, float *carried);
-void ft_mit_special(uint8_t data[8], uint8_t last);
-void ft_mit_state(const uint8_t data[8], const ft_drive_ranges *r,
+void ft_mit_special(ft_frame *f, const ft_drive_config *c, uint8_t last);
+void ft_mit_state(const ft_frame *f, const ft_drive_config *c,
                   ft_drive_said *said);
 
 #endif

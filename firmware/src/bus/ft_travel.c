@@ -79,7 +79,7 @@ void ft_travel_tick(ft_travel *t, bool answered, uint32_t position,
     }
     if (answered) {
         t->went += 0.5f * (t->velocity + velocity) / (float)FT_TICK_HZ;
-        t->away += step * (float)((int32_t)position - (int32_t)t->position);
+        t->away += step * (float)(int32_t)(position - t->position);
         t->velocity = velocity;
         t->position = position;
     } else

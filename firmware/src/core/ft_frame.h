@@ -2,14 +2,18 @@
 #ifndef FT_FRAME_H
 #define FT_FRAME_H
 
+#include "ft_frame_bytes.h" /* FT_FRAME_BYTES */
+
 #include <stdint.h>
 
 #define FT_FRAME_LONG 0x80000000u /* of an id: it has 29 bits, not 11 */
 
+/* size: bytes, as they came; of a frame longer than any drive's data holds the
+ * first ones alone. */
 typedef struct {
     uint32_t id;
-    uint32_t size; /* bytes */
-    uint8_t data[8];
+    uint32_t size;
+    uint8_t data[FT_FRAME_BYTES]; /* up to 64 with CAN FD */
 } ft_frame;
 
 #endif

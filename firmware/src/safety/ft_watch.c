@@ -22,11 +22,8 @@ static const struct {
     { ft_heat, sizeof ft_heat, &ft_heat_crc },
 #if FT_BUS_DRIVES > 0
     { ft_drive, sizeof ft_drive, &ft_drive_crc },
-#if FT_DRIVE_DAMIAO
-    { ft_damiao, sizeof ft_damiao, &ft_damiao_crc },
-#endif
-#if FT_WIRES > 0
-    { ft_servo, sizeof ft_servo, &ft_servo_crc },
+#if FT_SETTINGS > 0
+    { ft_setting, sizeof ft_setting, &ft_setting_crc },
 #endif
 #endif
 };

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from functools import cache
 
 import pytest
@@ -69,7 +70,9 @@ def slider(tmp_path_factory):
 
 
 def _value(text: str) -> float:
-    """A number of C, out of the macros around it."""
+    """A number of C, out of the macros around it; of a rule its place among them."""
+    if text.startswith("FT_RULE_"):
+        return ["EQUAL", "ALIKE", "PLACE", "AT_MOST", "AT_LEAST"].index(text.removeprefix("FT_RULE_"))
     found = re.search(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", re.sub(r"\b(?:INT|UINT)\d+_C\b|FT_\w+", "", text))
     assert found, text
     return float(found[0])
@@ -81,6 +84,10 @@ def _rows(texts: tuple[str, str], table: str) -> list[dict[str, float]]:
     assert body, table
     return [{name: _value(value) for name, value in re.findall(r"\.(\w+) = ([^\n]*),$", row, re.MULTILINE)}
             for row in body[1].split("\n    },") if row.strip()]
+
+
+def _bits(value: float) -> int:
+    return struct.unpack("<I", struct.pack("<f", value))[0]
 
 
 def _defined(texts: tuple[str, str], *names: str) -> list[float]:
@@ -234,9 +241,16 @@ def test_a_drive_on_a_bus():
     rows = _rows(_given("damiao_arm"), "ft_drive")
     assert [row["joint"] for row in rows] == [0, 1, 2] and [row["id"] for row in rows] == [1, 2, 3]
     _same(rows[2], {
-        "joint": 2, "bus": 0, "family": 0, "id": 3, "reply": rows[2]["reply"], "watchdog": 0.02 / 50e-6,
-        "closes": 0, "placed": 1, "zero": 0, "sign": -1.0, "gear": 1.0, "turn": 2**24, "position": 12.5,
-        "velocity": 30.0, "torque": 10.0, "kp": 500.0, "kd": 5.0, "damping": 0.2})
+        "joint": 2, "bus": 0, "family": 0, "id": 3, "reply": rows[2]["reply"], "closes": 0, "placed": 1, "zero": 0,
+        "top": 65535, "wraps": 0, "step": 25.0 / 65535.0, "sign": -1.0, "gear": 1.0, "turn": 2**24, "position": 12.5,
+        "velocity": 30.0, "torque": 10.0, "kp": 500.0, "kd": 5.0, "share": 0.0, "damping": 0.2, "settings": 12,
+        "steps": 6, "again": 6, "forgets": 4})
+    asked = {row["number"]: row for row in _rows(_given("damiao_arm"), "ft_setting")[12:]}
+    assert {number: row["value"] for number, row in asked.items()} == {
+        21: _bits(12.5), 22: _bits(30.0), 23: _bits(10.0), 10: 1, 9: 0.02 / 50e-6, 14: 0}
+    assert [number for number, row in asked.items() if row["writes"]] == [9]
+    assert [row["rule"] for row in asked.values()] == [1, 1, 1, 0, 0, 0]
+    assert (asked[10]["mask"], asked[14]["mask"], asked[9]["mask"]) == (0xFF, 0, 0xFFFFFFFF)
     count = _rows(_given("damiao_arm"), "ft_joint")[2]["count"]
     assert count == pytest.approx(-25.0 / 65535.0, rel=1e-7)
 
@@ -244,9 +258,14 @@ def test_a_drive_on_a_bus():
 def test_a_servo_on_a_wire():
     """Feetech's STS3215: 4096 counts a turn, model 777, limits of torque in thousandths."""
     ends = [1.91986 * 4096 / (2.0 * math.pi), 1.74533 * 4096 / (2.0 * math.pi)]
-    for row, end in zip(_rows(_given("so101_sts"), "ft_servo"), ends, strict=False):
-        _same(row, {"zero": 2048, "model": 777, "offset": 0, "least": math.floor(2048 - end),
-                    "most": math.ceil(2048 + end), "steps": 1000, "firmware": 0, "limit": 1.0})
+    asked = _rows(_given("so101_sts"), "ft_setting")
+    for row, end in zip(_rows(_given("so101_sts"), "ft_drive"), ends, strict=False):
+        assert (row["zero"], row["wraps"], row["top"], row["share"]) == (2 * 2048, 4096, 0, 1.0)
+        own = asked[int(row["settings"]):int(row["settings"] + row["steps"])]
+        assert {r["number"]: r["value"] for r in own} == {
+            55: 1, 3: 777, 33: 2, 7: 0, 9: math.floor(2048 - end), 11: math.ceil(2048 + end), 30: 1, 31: 0, 48: 1000,
+            256: 0}
+        assert [r["number"] for r in own if r["writes"]] == [55, 33, 7]
     assert _defined(_given("so101_sts"), "FT_BUS_DRIVES", "FT_BUSES", "FT_WIRES", "FT_WIRE_MOST") == [6, 1, 1, 6]
     assert _rows(_given("so101_sts"), "ft_joint")[0]["count"] == pytest.approx(2.0 * math.pi / 4096, rel=1e-7)
     assert _defined(_given("damiao_arm"), "FT_SILENT_TICKS") == [5] == _defined(_given("so101_sts"), "FT_SILENT_TICKS")

@@ -12,10 +12,14 @@ from damiao_motor.core import motor as damiao_motor
 from robstride import client as robstride_client
 from scservo_sdk import GroupSyncWrite, protocol_packet_handler, scservo_def
 
-from femtorque.codegen.drive import damiao, feetech, mit, robstride
+from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.catalogue import CATALOGUE, DRIVES
+from femtorque.codegen.drive.families.damiao import frames as damiao
+from femtorque.codegen.drive.families.feetech import frames as feetech
+from femtorque.codegen.drive.families.robstride import frames as robstride
+from femtorque.codegen.drive.family import State, Target
 from femtorque.codegen.drive.fields import Field, Layout, Range
-from femtorque.codegen.drive.mit import State, Target
+from tests.support import dialects
 
 MIT = [d for d in CATALOGUE if d.family != "robstride"]
 THEIRS = {"damiao-4340": "4340", "damiao-4310": "4310", "damiao-8009": "8009", "damiao-10010l": "10010L"}
@@ -60,7 +64,7 @@ def test_damiao_replies_are_read_as_damiao_motor_reads_them(name):
     chance = np.random.default_rng(4)
     for _ in range(100):
         data = bytes([0x11, *chance.integers(0, 256, 7).tolist()])
-        ours = mit.reply(drive, data)
+        ours = dialects.reply(drive, data)
         them = theirs.decode_sensor_feedback(data)
         assert (ours.position, ours.velocity,
                 ours.torque) == pytest.approx((them["pos"], them["vel"], them["torq"]), abs=1e-9)
@@ -73,7 +77,7 @@ def test_what_a_drive_answers_is_read_back_to_half_a_step(drive):
     for t in targets(drive, 30):
         position, velocity, torque = (min(max(v, -m), m) for v, m in (
             (t.position, drive.position), (t.velocity, drive.velocity), (t.torque, drive.torque)))
-        found = mit.reply(drive, mit.answer(drive, 5, State(5, t.position, t.velocity, t.torque)))
+        found = dialects.reply(drive, dialects.answer(drive, 5, State(5, t.position, t.velocity, t.torque)))
         assert found.id == 5 and not found.fault
         for name, sent in (("position", position), ("velocity", velocity), ("torque", torque)):
             assert abs(getattr(found, name) - sent) <= 0.5 * scales[name].step * (1 + 1e-9)

@@ -13,7 +13,7 @@ from femtorque.codegen.board.reader import load as load_board
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.control.constants import joint_constants
-from femtorque.codegen.control.drives import servo_rows
+from femtorque.codegen.control.drives import drive_rows, setting_rows
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.verify.check import examine
 
@@ -54,9 +54,10 @@ def test_a_gear_behind_a_servo_is_in_its_motors_and_in_all_that_follows(tmp_path
     assert row.back_emf == pytest.approx(1.444 * 1.5 * 400.0, rel=1e-4)
     assert pan.rotor == pytest.approx(0.03246 * 2.25, rel=1e-3) and row.effort == 4.4
     assert row.count == pytest.approx(-math.tau / 4096 / 1.5)
-    servo = servo_rows(arm)[0]
+    settings = {row.number: row.value for row in setting_rows(arm)[:10]}
     ends = [1000 - 1.5 * at * 4096 / math.tau for at in (pan.limits.upper, pan.limits.lower)]
-    assert (servo.zero, servo.least, servo.most) == (1000, max(math.floor(ends[0]), 0), math.ceil(ends[1]))
+    assert drive_rows(arm)[0].zero == 2 * 1000
+    assert (settings[9], settings[11]) == (max(math.floor(ends[0]), 0), math.ceil(ends[1]))
 
 
 def test_the_motor_inversion_gives_the_voltage_of_a_servo():

@@ -17,7 +17,9 @@
 #include <math.h>
 
 enum { TICKS = 600, SENT = 64, STEPS = 10, COUNTS = 4096 };
-enum { DAMIAO, ROBSTRIDE, CUBEMARS, CHEETAH, SERVO }; /* families */
+enum { DAMIAO = FT_FAMILY_DAMIAO, ROBSTRIDE = FT_FAMILY_ROBSTRIDE,
+       CUBEMARS = FT_FAMILY_CUBEMARS, CHEETAH = FT_FAMILY_MINI_CHEETAH,
+       SERVO = FT_FAMILY_FEETECH };
 enum { QUIET, TURNED_OFF, ENABLING, COMMAND, ASKING, UNKNOWN }; /* frames */
 
 #define LONG 0x80000000u
@@ -58,11 +60,21 @@ static uint32_t bits(float x)
     return n;
 }
 
+/* What one of its settings is to be. */
+static uint32_t wanted(uint32_t i, uint32_t number)
+{
+    uint32_t k;
+
+    for (k = 0; k < ft_drive[i].steps; k++)
+        if (ft_setting[ft_drive[i].settings + k].number == number)
+            return ft_setting[ft_drive[i].settings + k].value;
+    return 0u;
+}
+
 /* The settings of a drive that matter. Return how many there are. */
 static uint32_t settings(uint32_t i, setting s[STEPS])
 {
     const ft_drive_config *c = &ft_drive[i];
-    const ft_servo_config *v = &ft_servo[i];
     uint32_t n = 0;
 
     if (c->family == DAMIAO) {
@@ -70,22 +82,21 @@ static uint32_t settings(uint32_t i, setting s[STEPS])
         s[n++] = (setting){ 22, bits(c->velocity), bits(c->velocity), false };
         s[n++] = (setting){ 23, bits(c->torque), bits(c->torque), false };
         s[n++] = (setting){ 10, 1, 1, false };
-        s[n++] = (setting){ 9, c->watchdog, 0, true };
-        s[n++] = (setting){ 14, ft_damiao[i].firmware, ft_damiao[i].firmware,
-                            false };
+        s[n++] = (setting){ 9, wanted(i, 9), 0, true };
+        s[n++] = (setting){ 14, wanted(i, 14), wanted(i, 14), false };
     } else if (c->family == ROBSTRIDE) {
         s[n++] = (setting){ 0x7005, 0, 0, false };
-        s[n++] = (setting){ 0x7028, c->watchdog, 0, true };
+        s[n++] = (setting){ 0x7028, wanted(i, 0x7028), 0, true };
     } else if (c->family == SERVO) {
         s[n++] = (setting){ 55, 1, 0, true };
-        s[n++] = (setting){ 3, v->model, v->model, false };
+        s[n++] = (setting){ 3, wanted(i, 3), wanted(i, 3), false };
         s[n++] = (setting){ 33, 2, 0, true };
         s[n++] = (setting){ 7, 0, 250, true };
         s[n++] = (setting){ 9, 0, 0, false };
         s[n++] = (setting){ 11, 4095, 4095, false };
-        s[n++] = (setting){ 31, v->offset, v->offset, false };
-        s[n++] = (setting){ 48, v->steps, v->steps, false };
-        s[n++] = (setting){ 0, v->firmware, v->firmware, false };
+        s[n++] = (setting){ 31, wanted(i, 31), wanted(i, 31), false };
+        s[n++] = (setting){ 48, wanted(i, 48), wanted(i, 48), false };
+        s[n++] = (setting){ 0, wanted(i, 256), wanted(i, 256), false };
         s[n++] = (setting){ 30, 1, 1, false };
     }
     return n;
@@ -411,7 +422,7 @@ static void told(uint32_t i, uint32_t number, const uint8_t *p, uint32_t width)
     const uint32_t size = value & 0x3FFu;
 
     if (number == 44u) {
-        must((float)size <= 1000.0f * ft_servo[i].limit + 0.5f,
+        must((float)size <= 1000.0f * ft_drive[i].share + 0.5f,
              "a duty is within its limit");
         must(!world.off || value == 0u, "with the outputs off no duty");
         if (d->down == 0u && d->on && value != 0u)
@@ -511,9 +522,9 @@ static void move_drives(bool follow)
         d->before = d->place;
         if (follow)
             d->place = ft_drive[i].bus == WIRE
-                           ? (uint16_t)((uint32_t)(int32_t)
+                           ? (uint16_t)((uint32_t)((int32_t)
                                  (turns * ft_drive[i].sign * (float)COUNTS)
-                                 + ft_servo[i].zero & (COUNTS - 1u))
+                                 + ft_drive[i].zero / 2) & (COUNTS - 1u))
                            : (uint16_t)((at + most) * 65535.0f
                                         / (2.0f * most));
         if (d->down != 0u && --d->down == 0u)
@@ -650,7 +661,7 @@ static void ask_anything(input *in)
     must(isfinite(carried), "what is carried is a number");
     if (ft_drive[i].bus == WIRE)
         must((float)(f.data[0] | (f.data[1] & 3u) << 8)
-                 <= 1000.0f * ft_servo[i].limit + 0.5f,
+                 <= 1000.0f * ft_drive[i].share + 0.5f,
              "any duty is within its limit");
     else
         must(f.size == 8u && kind(&f) == COMMAND, "a command is one");
@@ -659,7 +670,7 @@ static void ask_anything(input *in)
 /* A wire has any frames to pack and brings any bytes, beside the board's. */
 static void wire_anything(input *in)
 {
-    static ft_sts w;
+    static ft_wire w;
     ft_frame frames[FT_WIRE_MOST], f;
     const uint32_t count = byte(in) % (FT_WIRE_MOST + 1u);
     uint32_t k, came = byte(in) % (FT_STS_IN + 1u);
@@ -750,7 +761,7 @@ static void found(void)
         for (n = settings(i, s), k = 0; k < n; k++)
             world.drive[i].set[k] = s[k].comes;
         world.drive[i].place = (uint16_t)(ft_drive[i].bus == WIRE
-                                              ? ft_servo[i].zero : 0x8000u);
+                                              ? ft_drive[i].zero / 2 : 0x8000);
         world.drive[i].before = world.drive[i].place;
     }
     world.off = true;

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from femtorque.codegen.common.cache import entry_of, kept, key_of
 from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.common.firmware import application
+from femtorque.codegen.drive.sources import application
 from femtorque.codegen.toolchain import host_compiler
 from tests.firmware.proofs import interrupts, intervals, mechanisms, prover, registers, results
 from tests.firmware.proofs.harness import FOLDER, Run, Theorem, every

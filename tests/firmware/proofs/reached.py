@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from femtorque.codegen.common.firmware import FIRMWARE
+from femtorque.codegen.drive.sources import application
 from tests.firmware.proofs import mechanisms
 from tests.firmware.proofs.results import Reached
 
@@ -102,8 +103,13 @@ def emitted() -> dict[str, list[str]]:
 
 @cache
 def _written() -> dict[str, str]:
-    paths = sorted(path for room in ROOMS for path in (FIRMWARE / room).rglob("*.[ch]"))
-    return {str(path.relative_to(FIRMWARE)): path.read_text(encoding="utf-8") for path in paths}
+    paths = [*application().values(), *(FIRMWARE / "chip").rglob("*.[ch]")]
+    return {_place(path): path.read_text(encoding="utf-8") for path in sorted(paths, key=_place)}
+
+
+def _place(path: Path) -> str:
+    """Place of a source below firmware/; a family's is named as if it were in src/families/."""
+    return str(path.relative_to(FIRMWARE)) if path.is_relative_to(FIRMWARE) else f"src/families/{path.name}"
 
 
 @cache
@@ -163,9 +169,9 @@ def _words(words: str) -> Iterator[tuple[str, set[int]]]:
 
 def _places(mechanism: str) -> dict[str, str]:
     """{file name: where it is below firmware/}, of the chip of the mechanism's board where chips differ."""
-    paths = [*(FIRMWARE / "src").rglob("*.[ch]"),
+    paths = [*application().values(),
              *(path for folder in mechanisms.chip_folders(mechanism) for path in folder.glob("*.[ch]"))]
-    return {path.name: str(path.relative_to(FIRMWARE)) for path in paths}
+    return {path.name: _place(path) for path in paths}
 
 
 # -- what none of them does ------------------------------------------------------------------------------------------

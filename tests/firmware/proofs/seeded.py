@@ -81,7 +81,7 @@ SEEDED = (
            "bounded[i] = duty[i];", mechanism="f405rg-4:voltage"),
     Seeded("outputs_duties", "ft_outputs.c", "ft_bounded(share * ft_bus_ratio(), 1.0f)", "share * ft_bus_ratio()",
            mechanism="odrive-v3.6:current"),
-    Seeded("bus_frame", "ft_dialect.c", "step >= count || ", "", mechanism="drives"),
+    Seeded("bus_frame", "ft_dialect.c", "step >= ft_dialect_steps(i)\n        || ", "", mechanism="drives"),
     Seeded("bus_hear", "ft_bus.c", "ft_size(counts) <= (ft_real)ft_joint[j].counts ? (int32_t)counts : 0",
            "(int32_t)counts", mechanism="drives"),
     Seeded("bus_hear", "ft_bus.c", "    if (d->state != FT_BUS_SILENT)\n        homed[joint] = false;\n", "",
@@ -120,7 +120,7 @@ SEEDED = (
     Seeded("cutoff_returns", "ft_cutoff.c", "c->dark >= FT_CUTOFF_DARK", "true", mechanism="sts:f405rg-6"),
     Seeded("wire_rests", "ft_bus.c", "d->ran && d->state != FT_BUS_SILENT && ", "d->ran && ", mechanism="so101_sts"),
     Seeded("servo_duty", "ft_feetech.c", "wanted > most ? most : ", "", mechanism="so101_sts"),
-    Seeded("servo_hear", "ft_feetech.c", "\n                     % FT_FEETECH_TURN", "",
+    Seeded("servo_hear", "ft_feetech.c", "\n                     % TURN", "",
            mechanism="so101_sts"),
     Seeded("current_duty", "ft_current.c", "inside ? duty : duty > 0.0f ? c->bound\n"
            "                                                          : -c->bound", "duty",

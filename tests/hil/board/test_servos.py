@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.firmware import MECHANISMS, application
+from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.drive.budget import Wire, load
+from femtorque.codegen.drive.sources import application
 from femtorque.codegen.motion.trajectory import Trajectory, knots
 from femtorque.codegen.toolchain.host_compiler import build as build_c
 from femtorque.hil.board.virtual import VirtualBoard
@@ -100,7 +101,8 @@ def test_the_duties_on_the_wire_are_bit_for_bit_those_of_the_host(monkeypatch):
         result = moved(on)
     names = {name: application()[name].read_text() for name in ("ft_feetech.c", "ft_feetech.h", "ft_sts.h",
                                                                 "ft_drive.h", "ft_frame.h")}
-    ffi, lib = build_c(names | {"ft_config.h": "#define FT_WIRES 1\n#define FT_WIRE_MOST 6u\n"}, CDEF)
+    config = f"#pragma once\n#include <stdint.h>\n{ROW}#define FT_WIRES 1\n#define FT_WIRE_MOST 6u\n"
+    ffi, lib = build_c(names | {"ft_config.h": config, "ft_frame_bytes.h": "#define FT_FRAME_BYTES 8u\n"}, CDEF)
     sent = [p[7:-1] for p in told if p[4] == 0x83 and p[5] == sts.DUTY and any(p[8:-1:3]) | any(p[9:-1:3])]
     duty, limits = result.record.duty, [joint.drive.servo.limit for joint in on.mechanism.streamed]
     begins = int(np.flatnonzero(duty.any(axis=1))[0])  # the law's; the servos' some ticks later, once they are on
@@ -109,10 +111,12 @@ def test_the_duties_on_the_wire_are_bit_for_bit_those_of_the_host(monkeypatch):
     assert any(packs(ffi, lib, duty[k:k + count], limits) == sent[:count] for k in range(begins, begins + 60))
 
 
-CDEF = """
+ROW = "typedef struct { uint32_t id, reply; float position, velocity, torque, kp, kd, share; } ft_drive_config;\n"
+CDEF = ROW + """
 typedef struct { uint32_t id, size; uint8_t data[8]; } ft_frame;
-typedef struct { uint32_t id, reply; } ft_drive_address;
-void ft_feetech_run(ft_frame *, const ft_drive_address *, float, float, float *);
+typedef struct { float position, velocity, kp, kd, torque, share; } ft_drive_target;
+void ft_feetech_command(ft_frame *, const ft_drive_config *, const ft_drive_target *,
+                        float *);
 """
 
 
@@ -123,7 +127,8 @@ def packs(ffi, lib, duty, limits) -> list[bytes]:
     for row in duty:
         packet = b""
         for k in range(JOINTS):
-            lib.ft_feetech_run(frame, ffi.new("ft_drive_address *", (k + 1, 0)), row[k], limits[k], carried + k)
+            lib.ft_feetech_command(frame, ffi.new("ft_drive_config *", {"id": k + 1, "share": limits[k]}),
+                                   ffi.new("ft_drive_target *", {"share": row[k]}), carried + k)
             packet += bytes([k + 1]) + bytes(frame.data)[:2]
         packets.append(packet)
     return packets

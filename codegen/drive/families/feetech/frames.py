@@ -6,9 +6,10 @@ LeRobot's tables.py. Bit 10 is the duty's direction: LeRobot pull request 4547 h
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from femtorque.codegen.drive.family import Packets, Register
 
 HEAD, EVERYBODY = b"\xff\xff", 0xFE
 SYNC_READ, SYNC_WRITE = 0x82, 0x83
@@ -19,8 +20,8 @@ FULL, BACKWARDS = 1000, 1 << 10  # of the duty
 TURN = 4096  # counts
 OFFSET_SIGN = 1 << 11  # of the position offset
 FIRMWARE = 256  # stands for registers 0 and 1 where 0 would mean none
-BITS_A_BYTE = 10  # start, eight, stop
-PLAY = math.radians(1.0)  # rad at the output, from one side to the other: of an STS3215, SO-ARM100 issue 134
+BITRATES = (1_000_000, 500_000, 250_000, 128_000, 115_200, 57_600, 38_400, 19_200)  # register 6; LeRobot's table
+DELAY = 40e-6  # s from a packet's end to the first answer with return delay 0, and between answers: an estimate
 
 
 def packet(id: int, instruction: int, parameters: bytes = b"") -> bytes:
@@ -75,28 +76,18 @@ def settings(values: Mapping[int, int], register: int, size: int) -> bytes:
     return packet(EVERYBODY, SYNC_WRITE, bytes([register, size]) + each)
 
 
-@dataclass(frozen=True)
-class Register:
-    """Register that a servo reports once; size: bytes."""
-
-    name: str
-    number: int
-    size: int
-    meaning: str
-
-
 REGISTERS = {r.name: r for r in (
-    Register("model", 3, 2, "777: STS3215"),
-    Register("lock", 55, 1, "1: what is written to the settings is forgotten without power"),
-    Register("return delay", 7, 1, "2 us each before it answers"),
-    Register("mode", 33, 1, "2: its motor gets the duty of register 44, and no loop is closed"),
-    Register("least position", 9, 2, "counts"),
-    Register("largest position", 11, 2, "counts; 0: no limit"),
-    Register("angular resolution", 30, 1, "1; more: a count is that many of the encoder's steps"),
-    Register("position offset", 31, 2, "counts that it takes off; sign in bit 11"),
-    Register("torque limit", 48, 2, "0.1 % of its supply"),
-    Register("firmware", FIRMWARE, 2, "registers 0 and 1: major and minor version"),
-    Register("torque enable", TORQUE_ENABLE, 1, "1: its motor is on"),
+    Register("model", 3, "H", "777: STS3215"),
+    Register("lock", 55, "B", "1: what is written to the settings is forgotten without power"),
+    Register("return delay", 7, "B", "2 us each before it answers"),
+    Register("mode", 33, "B", "2: its motor gets the duty of register 44, and no loop is closed"),
+    Register("least position", 9, "H", "counts"),
+    Register("largest position", 11, "H", "counts; 0: no limit"),
+    Register("angular resolution", 30, "B", "1; more: a count is that many of the encoder's steps"),
+    Register("position offset", 31, "H", "counts that it takes off; sign in bit 11"),
+    Register("torque limit", 48, "H", "0.1 % of its supply"),
+    Register("firmware", FIRMWARE, "H", "registers 0 and 1: major and minor version"),
+    Register("torque enable", TORQUE_ENABLE, "B", "1: its motor is on"),
 )}
 
 # Bits of the error in every answer, register 65. python-st3215, FTServo's memory table
@@ -110,9 +101,23 @@ def firmware_word(version: str) -> int:
 
 
 def firmware_text(word: int) -> str:
-    """The other way round."""
+    """Version out of registers 0 and 1; empty for 0."""
     return f"{word & 0xFF}.{word >> 8 & 0xFF}" if word else ""
 
 
-def seconds(count: int, bitrate: float = 1e6) -> float:
-    return count * BITS_A_BYTE / bitrate
+def offset(bits: int) -> int:
+    """A position offset, signed."""
+    return -(bits & ~OFFSET_SIGN) if bits & OFFSET_SIGN else bits
+
+
+def packets(ids: Sequence[int]) -> Packets:
+    """Sizes of a tick: all duties in one packet, a question that all answer with their state; a tick may switch their
+    motors too."""
+    answers = len(ids) * len(packet(0, 0, bytes(STATE)))
+    return Packets(len(duties(dict.fromkeys(ids, 0.0))), len(torques(dict.fromkeys(ids, False))), len(ask(ids)),
+                   answers, len(ids) * DELAY)
+
+
+def wire_out(servos: int) -> int:
+    """Bytes of a tick's packets, at most: duties, switches of some and settings of others, a question."""
+    return 32 + 7 * servos

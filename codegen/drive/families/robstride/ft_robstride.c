@@ -16,10 +16,10 @@ enum { OPERATE = 0x01, STATE = 0x02, ENABLE = 0x03, STOP = 0x04, READ = 0x11,
 #define FAILED 0xFFu    /* in the id of an answer; 0: it went well */
 
 /* Begin a frame of eight bytes without contents. */
-static void begin(ft_frame *f, const ft_drive_address *a, uint32_t kind,
+static void begin(ft_frame *f, const ft_drive_config *c, uint32_t kind,
                   uint32_t beside)
 {
-    f->id = FT_FRAME_LONG | kind << 24 | beside << 8 | a->id;
+    f->id = FT_FRAME_LONG | kind << 24 | beside << 8 | c->id;
     f->size = 8u;
     memset(f->data, 0, sizeof f->data);
 }
@@ -37,58 +37,59 @@ static uint32_t get(const ft_frame *f, uint32_t at)
 }
 
 /* Ask for torque, position and the rest; the torque is part of the id. */
-void ft_robstride_command(ft_frame *f, const ft_drive_address *a,
-                          const ft_drive_ranges *r, const ft_drive_target *t,
-                          float *carried)
+void ft_robstride_command(ft_frame *f, const ft_drive_config *c,
+                          const ft_drive_target *t, float *carried)
 {
-    const ft_field_range places = ft_field_about(r->position, FT_FIELD_16);
-    const ft_field_range rates = ft_field_about(r->velocity, FT_FIELD_16);
-    const ft_field_range stiff = ft_field_upto(r->kp, FT_FIELD_16);
-    const ft_field_range damped = ft_field_upto(r->kd, FT_FIELD_16);
-    const ft_field_range torques = ft_field_about(r->torque, FT_FIELD_16);
+    const ft_field_range places = ft_field_about(c->position, FT_FIELD_16);
+    const ft_field_range rates = ft_field_about(c->velocity, FT_FIELD_16);
+    const ft_field_range stiff = ft_field_upto(c->kp, FT_FIELD_16);
+    const ft_field_range damped = ft_field_upto(c->kd, FT_FIELD_16);
+    const ft_field_range torques = ft_field_about(c->torque, FT_FIELD_16);
 
-    begin(f, a, OPERATE, ft_field_carry(&torques, t->torque, carried));
+    begin(f, c, OPERATE, ft_field_carry(&torques, t->torque, carried));
     put(f, 0u, ft_field_encode(&places, t->position));
     put(f, 2u, ft_field_encode(&rates, t->velocity));
     put(f, 4u, ft_field_encode(&stiff, t->kp));
     put(f, 6u, ft_field_encode(&damped, t->kd));
 }
 
-void ft_robstride_enable(ft_frame *f, const ft_drive_address *a)
+void ft_robstride_enable(ft_frame *f, const ft_drive_config *c)
 {
-    begin(f, a, ENABLE, HOST);
+    begin(f, c, ENABLE, HOST);
 }
 
 /* clear: forget errors too. */
-void ft_robstride_stop(ft_frame *f, const ft_drive_address *a, bool clear)
+void ft_robstride_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
-    begin(f, a, STOP, HOST);
+    begin(f, c, STOP, HOST);
     f->data[0] = clear ? 1u : 0u;
 }
 
-void ft_robstride_read(ft_frame *f, const ft_drive_address *a,
-                       uint16_t number)
+/* Parameters take four bytes of a frame, whatever they are. */
+void ft_robstride_ask(ft_frame *f, const ft_drive_config *c, uint32_t number,
+                      uint32_t size)
 {
-    begin(f, a, READ, HOST);
+    (void)size;
+    begin(f, c, READ, HOST);
     f->data[0] = (uint8_t)number;
     f->data[1] = (uint8_t)(number >> 8);
 }
 
-void ft_robstride_write(ft_frame *f, const ft_drive_address *a,
-                        uint16_t number, uint32_t value)
+void ft_robstride_write(ft_frame *f, const ft_drive_config *c,
+                        uint32_t number, uint32_t size, uint32_t value)
 {
     uint32_t i;
 
-    begin(f, a, WRITE, HOST);
+    (void)size;
+    begin(f, c, WRITE, HOST);
     f->data[0] = (uint8_t)number;
     f->data[1] = (uint8_t)(number >> 8);
     for (i = 0; i < 4u; i++)
         f->data[4u + i] = (uint8_t)(value >> (8u * i));
 }
 
-/* Take in a parameter's value. Whether it could be read is part of the id:
- * where it could not, the value is one that no setting may have, and no
- * number. */
+/* Take in a parameter's value. The id says if the drive could read it: if not,
+ * the value is one that no setting may have, and no number. */
 static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
 {
     said->setting = (uint32_t)f->data[1] << 8 | f->data[0];
@@ -100,11 +101,11 @@ static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
 }
 
 /* Take in a state; modes and errors are part of the id. */
-static ft_drive_heard state(const ft_frame *f, const ft_drive_ranges *r,
+static ft_drive_heard state(const ft_frame *f, const ft_drive_config *c,
                             ft_drive_said *said)
 {
-    const ft_field_range rates = ft_field_about(r->velocity, FT_FIELD_16);
-    const ft_field_range torques = ft_field_about(r->torque, FT_FIELD_16);
+    const ft_field_range rates = ft_field_about(c->velocity, FT_FIELD_16);
+    const ft_field_range torques = ft_field_about(c->torque, FT_FIELD_16);
 
     said->position = get(f, 0u);
     said->velocity = ft_field_decode(&rates, get(f, 2u));
@@ -117,16 +118,15 @@ static ft_drive_heard state(const ft_frame *f, const ft_drive_ranges *r,
 
 /* Take in a frame, if it is this drive's. Whom a state is for does not matter:
  * a command has no room to say who sent it. */
-ft_drive_heard ft_robstride_hear(const ft_frame *f, const ft_drive_address *a,
-                                 const ft_drive_ranges *r,
+ft_drive_heard ft_robstride_hear(const ft_frame *f, const ft_drive_config *c,
                                  ft_drive_said *said)
 {
     const uint32_t kind = f->id >> 24 & 0x1Fu;
     const bool its = (f->id & FT_FRAME_LONG) != 0u && f->size == 8u
-                     && (f->id >> 8 & 0xFFu) == a->id;
+                     && (f->id >> 8 & 0xFFu) == c->id;
 
     if (its && kind == STATE)
-        return state(f, r, said);
+        return state(f, c, said);
     return its && kind == READ && (f->id & 0xFFu) == HOST
                ? setting(f, said) : FT_HEARD_NOTHING;
 }

@@ -1,9 +1,9 @@
-/* A wire of Feetech's servos: the packets of a tick, and what comes back.
+/* A wire of Feetech's servos: the packets of a tick, and the answers.
  *
- * Both sides talk on the one wire. A tick has all servos told their duties in
- * one packet, and asked the same in another, to which they answer one after
- * the other. What the board sends comes back to it first: where it does not,
- * somebody else talks, or the wire is shorted, and the tick's bytes are worth
+ * Both sides talk on the one wire. A tick gives all servos their duties in one
+ * packet, and asks all the same in another, to which they answer one after the
+ * other. The board's own bytes come back to it first: if they do not, somebody
+ * else talks, or the wire is shorted, and the tick's bytes are worth
  * nothing. */
 #ifndef FT_STS_H
 #define FT_STS_H
@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A frame to or from a servo: its number, what is meant, the register that is
- * asked for, its size; 0: the state. What comes has the servo's error bits
- * for what is meant. */
+/* A frame to or from a servo: its number, its meaning, the register that is
+ * asked for, its size; 0: the state. An answer has the servo's error bits in
+ * the place of a meaning. */
 #define FT_STS_ID(servo, meant, number, size) \
     ((servo) | (uint32_t)(meant) << 8 | (uint32_t)(number) << 16 \
      | (uint32_t)(size) << 24)
@@ -27,11 +27,11 @@
 #define FT_STS_MEANT(id) ((id) >> 8 & 0xFFu)
 #define FT_STS_NUMBER(id) ((id) >> 16 & 0xFFu)
 #define FT_STS_SIZE(id) ((id) >> 24 & 0xFu)
-#define FT_STS_IS_ON 0x80000000u /* of what comes: its motor is on */
+#define FT_STS_IS_ON 0x80000000u /* of an answer: its motor is on */
 
-/* What is meant, as bits. RUN: its motor is on, with the duty of data[0..1];
- * SWITCH: tell it so, or that it is off; SET: the register gets data[2..3];
- * QUIET: nobody is asked anything in this tick. */
+/* Meanings, as bits. RUN: its motor is on, with the duty of data[0..1]; SWITCH:
+ * send it that, or that it is off; SET: the register gets data[2..3]; QUIET:
+ * nobody is asked anything in this tick. */
 enum { FT_STS_RUN = 1, FT_STS_SWITCH = 2, FT_STS_SET = 4,
        FT_STS_QUIET = 8 };
 
@@ -51,7 +51,7 @@ typedef struct {
     uint8_t number, width;    /* register asked for, bytes of each answer */
     uint32_t servos;
     uint8_t servo[FT_WIRE_MOST];
-    bool on[FT_WIRE_MOST];    /* as it told last, unless told otherwise since */
+    bool on[FT_WIRE_MOST];    /* as it reported last, or was switched since */
     uint16_t echoes, damaged; /* that were not as sent; bytes of no packet */
 } ft_sts;
 

@@ -1,24 +1,22 @@
-"""Damiao's registers: what a drive says of its own scales and guards. openarm_can dm_motor_control.cpp; DM_CAN.py."""
+"""Damiao's replies and registers: a drive's own scales and guards. openarm_can dm_motor_control.cpp; DM_CAN.py."""
 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
+from femtorque.codegen.drive import mit
 from femtorque.codegen.drive.can import Frame
+from femtorque.codegen.drive.family import Errors, Register
+from femtorque.codegen.drive.fields import Field, Layout
 
 BROADCAST = 0x7FF
 READ, WRITE = 0x33, 0x55
 TIMEOUT_UNIT = 50e-6  # s
-
-
-@dataclass(frozen=True)
-class Register:
-    name: str
-    number: int
-    format: str  # of struct: "f" or "I"
-    meaning: str
-
+ENABLED = 1  # what is larger is an error
+DIALECT = mit.Dialect(
+    Layout((Field("error", 4), Field("id", 4), *mit.STATE, Field("temperature", 8), Field("rotor", 8))),
+    Errors({8: "over-voltage", 9: "under-voltage", 10: "over-current", 11: "driver too hot", 12: "rotor too hot",
+            13: "lost communication", 14: "overload"}), well=ENABLED)
 
 REGISTERS = {r.name: r for r in (
     Register("MST_ID", 7, "I", "id of its replies"),
@@ -31,11 +29,6 @@ REGISTERS = {r.name: r for r in (
     Register("VMAX", 22, "f", "rad/s, of the velocity field"),
     Register("TMAX", 23, "f", "N m, of the torque field"),
 )}
-
-
-def firmware_text(word: int) -> str:
-    """Firmware in the register sw_ver, as a mechanism file has it; empty for 0."""
-    return str(word) if word else ""
 
 
 def read(id: int, name: str) -> Frame:

@@ -131,7 +131,7 @@ static void pack_settings(ft_sts *w, const ft_frame f[], uint32_t count)
     end(w, p);
 }
 
-/* What all are asked. */
+/* The question to all. */
 static void pack_question(ft_sts *w, const ft_frame f[], uint32_t count)
 {
     uint8_t *p = begin(w, SYNC_READ, 2u + count, w->number, w->width);
@@ -182,9 +182,9 @@ void ft_sts_pack(ft_sts *w, const ft_frame frames[], uint32_t count)
 
 /* ---- in ---------------------------------------------------------------- */
 
-/* Return where answers begin: behind what was sent. Where something else came
- * back nothing is believed, unless it is answers alone: then nothing comes
- * back at all. */
+/* Return where answers begin: behind the bytes that were sent. If other bytes
+ * came back none is believed, unless they are answers alone: then the board's
+ * own bytes do not come back at all. */
 static uint32_t behind(ft_sts *w, uint32_t came)
 {
     const bool answers = came > 2u && w->in[0] == HEAD && w->in[1] == HEAD

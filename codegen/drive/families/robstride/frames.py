@@ -6,13 +6,13 @@ id = type << 24 | data << 8 | receiver. RobStride/SampleProgram Robstride01.cpp,
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 from femtorque.codegen.drive.can import Frame
-from femtorque.codegen.drive.catalogue import DriveType
+from femtorque.codegen.drive.family import DriveType, Register, State, Target
 from femtorque.codegen.drive.fields import Field, Layout
-from femtorque.codegen.drive.mit import State, Target, ranges
+from femtorque.codegen.drive.mit import ranges
 
+TIMEOUT_UNIT = 1.0 / 20_000.0  # s, of its canTimeout
 HOST = 0xFD  # the id that vendors' tools use for themselves
 OPERATE, STATE, ENABLE, STOP, SET_ZERO, READ, WRITE = 0x01, 0x02, 0x03, 0x04, 0x06, 0x11, 0x12
 BODY = Layout((Field("position", 16), Field("velocity", 16), Field("kp", 16), Field("kd", 16)))
@@ -20,23 +20,13 @@ ANSWER = Layout((Field("position", 16), Field("velocity", 16), Field("torque", 1
 FAULTS = ("under-voltage", "over-current", "over-temperature", "encoder", "overload", "not calibrated")  # bits 16 to 21
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A value of the drive that can be read, some also written: `format` as in struct."""
-
-    name: str
-    index: int
-    format: str
-    meaning: str
-
-
 PARAMETERS = {p.name: p for p in (
-    Parameter("run_mode", 0x7005, "B", "0: operation control"),
-    Parameter("limit_torque", 0x700B, "f", "N m"),
-    Parameter("mech_pos", 0x7019, "f", "rad, unscaled"),
-    Parameter("mech_vel", 0x701B, "f", "rad/s, unscaled"),
-    Parameter("vbus", 0x701C, "f", "V"),
-    Parameter("can_timeout", 0x7028, "I", "20000 = 1 s without a frame until it stops; 0: never"),
+    Register("run_mode", 0x7005, "B", "0: operation control"),
+    Register("limit_torque", 0x700B, "f", "N m"),
+    Register("mech_pos", 0x7019, "f", "rad, unscaled"),
+    Register("mech_vel", 0x701B, "f", "rad/s, unscaled"),
+    Register("vbus", 0x701C, "f", "V"),
+    Register("can_timeout", 0x7028, "I", "20000 = 1 s without a frame until it stops; 0: never"),
 )}
 
 
@@ -44,8 +34,8 @@ def identifier(kind: int, data: int, receiver: int) -> int:
     return kind << 24 | data << 8 | receiver
 
 
-def command(drive: DriveType, id: int, target: Target) -> Frame:
-    """Every field clamped; the torque stands in the identifier."""
+def command(drive: DriveType, id: int, target: Target, fd: bool = False) -> Frame:
+    """Every field clamped; the torque stands in the identifier. fd: none of these drives speaks it."""
     scales = ranges(drive, fine=True)
     counts = {name: scale.encode(getattr(target, name)) for name, scale in scales.items()}
     return Frame(identifier(OPERATE, counts.pop("torque"), id), BODY.pack(counts), extended=True)
@@ -76,10 +66,10 @@ def set_zero(id: int, host: int = HOST) -> Frame:
 
 
 def read(id: int, name: str, host: int = HOST) -> Frame:
-    return Frame(identifier(READ, host, id), struct.pack("<HHI", PARAMETERS[name].index, 0, 0), extended=True)
+    return Frame(identifier(READ, host, id), struct.pack("<HHI", PARAMETERS[name].number, 0, 0), extended=True)
 
 
 def write(id: int, name: str, value: float, host: int = HOST) -> Frame:
     p = PARAMETERS[name]
     whole = struct.pack("<" + p.format, value if p.format == "f" else int(value)).ljust(4, b"\0")
-    return Frame(identifier(WRITE, host, id), struct.pack("<HH", p.index, 0) + whole, extended=True)
+    return Frame(identifier(WRITE, host, id), struct.pack("<HH", p.number, 0) + whole, extended=True)

@@ -1,0 +1,57 @@
+"""Damiao's drives.
+
+Ranges: openarm_can's dm_motor_constants.hpp, damiao-motor's presets. Rotors, at the output: 1e-4 kg m^2 behind gears of
+10, 40 and 9, squared (armature in enactic/openarm_mujoco, v2/openarm_bimanual.xml).
+"""
+
+from femtorque.codegen.drive import mit
+from femtorque.codegen.drive.families.damiao.frames import DIALECT, REGISTERS, TIMEOUT_UNIT
+from femtorque.codegen.drive.family import ALIKE, DriveType, Family, Firmware, Places, Setting
+
+REPLY_BESIDE = 0x10  # from the id of commands to that of replies, as openarm_can numbers them
+
+
+def _type(name: str, velocity: float, torque: float, position: float = 12.5, inertia: float = 0.0,
+          note: str = "") -> DriveType:
+    return DriveType(f"damiao-{name}", "damiao", position, velocity, torque, inertia=inertia, fd=True, note=note)
+
+
+FAMILY = Family(
+    name="damiao",
+    title="Damiao",
+    types=(
+        _type("3507", 50.0, 5.0, 12.566, note="LeRobot: 12.5 rad, 30 rad/s, 10 N m"),
+        _type("4310", 30.0, 10.0, inertia=0.01),
+        _type("4310-48v", 50.0, 10.0, inertia=0.01),
+        _type("4340", 10.0, 28.0, inertia=0.16, note="LeRobot and DM_CAN.py: 8 rad/s"),
+        _type("4340-48v", 10.0, 28.0, inertia=0.16),
+        _type("6006", 45.0, 20.0),
+        _type("8006", 45.0, 40.0),
+        _type("8009", 45.0, 54.0, inertia=0.0081),
+        _type("10010l", 25.0, 200.0),
+        _type("10010", 20.0, 200.0),
+        _type("h3510", 280.0, 1.0),
+        _type("g6215", 45.0, 10.0),
+        _type("g6220", 45.0, 10.0),
+    ),
+    ids=(0, 0x7FF),
+    places=Places(top=0xFFFF),
+    settings=(  # the answer to the last goes to the host
+        Setting(REGISTERS["PMAX"], lambda d: d.type.position, ALIKE),
+        Setting(REGISTERS["VMAX"], lambda d: d.type.velocity, ALIKE),
+        Setting(REGISTERS["TMAX"], lambda d: d.type.torque, ALIKE),
+        Setting(REGISTERS["CTRL_MODE"], lambda d: 1, mask=0xFF),
+        Setting(REGISTERS["TIMEOUT"], lambda d: d.watchdog / TIMEOUT_UNIT, writes=True, words=lambda d: "the file's"),
+        Setting(REGISTERS["sw_ver"], lambda d: int(d.firmware) if d.firmware else None, words=lambda d: d.firmware),
+    ),
+    errors=DIALECT.errors,
+    reply=lambda id: id + REPLY_BESIDE,
+    reply_words="id + 16",
+    command=mit.command,
+    velocity_known=True,
+    torque_known=True,
+    master="MST_ID (register 7), 0 as it comes,",
+    firmware=Firmware(r"[1-9]\d*", "5017", lambda version: int(version or 0), lambda word: str(word) if word else ""),
+    parts=("ft_mit.c",),
+    notes=("position, velocity, torque", "yes", "yes", "stops, `LOST_COMM`: set by the board"),
+)

@@ -1,0 +1,20 @@
+/* Damiao's drives: the command of the MIT mode, a reply that says if the drive
+ * is enabled and which error it has, and registers that can be read. A drive
+ * answers each frame that it is sent, and sends nothing by itself. */
+#ifndef FT_DAMIAO_H
+#define FT_DAMIAO_H
+
+#include "ft_drive.h" /* ft_frame, ft_drive_... */
+
+void ft_damiao_enable(ft_frame *f, const ft_drive_config *c);
+void ft_damiao_disable(ft_frame *f, const ft_drive_config *c, bool clear);
+void ft_damiao_command(ft_frame *f, const ft_drive_config *c,
+                       const ft_drive_target *t, float *carried);
+void ft_damiao_ask(ft_frame *f, const ft_drive_config *c, uint32_t number,
+                   uint32_t size);
+void ft_damiao_write(ft_frame *f, const ft_drive_config *c, uint32_t number,
+                     uint32_t size, uint32_t value);
+ft_drive_heard ft_damiao_hear(const ft_frame *f, const ft_drive_config *c,
+                              ft_drive_said *said);
+
+#endif

@@ -1,0 +1,87 @@
+"""Feetech's STS servos on one half-duplex wire, in their PWM mode.
+
+Rhoban/bam params/feetech_sts3215_*/m1.json, makers' and sellers' sheets (C001: 19.5 kg cm, 52 rpm at 7.4 V; C018:
+30 kg cm, 45 rpm at 12 V; both 1:345).
+"""
+
+import math
+
+from femtorque.codegen.common.elementary import square
+from femtorque.codegen.drive.families.feetech.frames import (
+    BITRATES,
+    ERRORS,
+    FULL,
+    OFFSET_SIGN,
+    PWM_MODE,
+    REGISTERS,
+    TURN,
+    firmware_text,
+    firmware_word,
+    offset,
+    packets,
+    wire_out,
+)
+from femtorque.codegen.drive.family import (
+    AT_LEAST,
+    AT_MOST,
+    DriveType,
+    Errors,
+    Family,
+    Firmware,
+    HalfDuplex,
+    Places,
+    Servo,
+    Setting,
+)
+
+STS3215 = 777  # its model number: LeRobot's table
+KGF_CM = 0.0980665  # N m
+PLAY = math.radians(1.0)  # rad at the output, from one side to the other: of an STS3215, SO-ARM100 issue 134
+
+
+def _sts3215(name: str, volts: float, gear: float, kt: float, R: float, armature: float, friction: tuple[float, float],
+             rpm: float, stall: float) -> DriveType:
+    """kt N m/A, R, armature kg m^2 and friction (N m s/rad, N m) at the output, as Rhoban/bam identified it (model m1);
+    rpm, stall kg cm: of the data sheet."""
+    servo = Servo(STS3215, volts, R, kt / gear, armature / square(gear), gear, *friction)
+    return DriveType(f"feetech-sts3215-{name}", "feetech", math.pi, rpm * math.tau / 60.0, stall * KGF_CM, 0.0, 0.0,
+                     note="at stall the identified motor gives "
+                     f"{kt * volts / R:.1f} N m, the data sheet {stall * KGF_CM:.1f}", servo=servo)
+
+
+FAMILY = Family(
+    name="feetech",
+    title="Feetech",
+    types=(
+        _sts3215("7v4", 7.4, 345.0, 1.2116, 2.6762, 0.028403, (0.059085, 0.052393), 52.0, 19.5),
+        _sts3215("12v", 12.0, 345.0, 1.4440, 2.0296, 0.032460, (0.030474, 0.19587), 45.0, 30.0),
+    ),
+    ids=(1, 253),
+    places=Places(turn=TURN, wraps=True),
+    wire=HalfDuplex("sts", BITRATES, packets, wire_out, "ft_sts", PLAY),
+    settings=(  # what is written after the lock is forgotten without power; the answer to the last goes to the host
+        Setting(REGISTERS["lock"], lambda d: 1, writes=True),
+        Setting(REGISTERS["model"], lambda d: d.type.servo.model if d.type.servo else None),
+        Setting(REGISTERS["mode"], lambda d: PWM_MODE, writes=True),
+        Setting(REGISTERS["return delay"], lambda d: 0, writes=True),
+        Setting(REGISTERS["least position"], lambda d: d.least, AT_MOST,
+                words=lambda d: "no more than the joint's lower end"),
+        Setting(REGISTERS["largest position"], lambda d: d.most, AT_LEAST,
+                words=lambda d: "no less than the joint's upper end"),
+        Setting(REGISTERS["angular resolution"], lambda d: 1),
+        Setting(REGISTERS["position offset"], lambda d: abs(d.offset) | (OFFSET_SIGN if d.offset < 0 else 0),
+                words=lambda d: str(d.offset), shows=lambda bits: str(offset(bits)), key=("offset", offset)),
+        Setting(REGISTERS["torque limit"], lambda d: FULL * d.limit, key=("limit", lambda bits: bits / FULL)),
+        Setting(REGISTERS["firmware"], lambda d: firmware_word(d.firmware) if d.firmware else None,
+                words=lambda d: d.firmware, shows=firmware_text),
+    ),
+    errors=Errors({1 << bit: name for bit, name in enumerate(ERRORS)}, bits=True),
+    velocity_known=True,
+    torque_known=True,
+    alone="Feetech's servos have no time limit: when the board dies they keep their duty until its watchdog has reset "
+          "it, when their wire is cut until their own protection lets go, so the e-stop loop must cut their supply",
+    cut="Feetech's servos have no time limit: the board's output [cutoff] cuts their supply where they do not say "
+        "within {within:g} s that they are off, with the e-stop, and while the board is in reset",
+    firmware=Firmware(r"\d+\.\d+", "3.10", firmware_word, firmware_text, most=255),
+    hooks=("wake", "look"),
+)

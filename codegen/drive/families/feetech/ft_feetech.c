@@ -1,0 +1,139 @@
+/* Feetech's servos; see ft_feetech.h. */
+#include "ft_feetech.h"
+
+#include "ft_sts.h" /* FT_STS_... */
+
+#if FT_WIRES > 0
+
+#include <string.h> /* memset */
+
+#define FULL 1000.0f       /* of a duty */
+#define BACKWARDS 0x400u   /* of a duty: bit 10 */
+#define NEGATIVE 0x8000u   /* of a position */
+#define HALF 0.5f          /* of a step */
+#define TURN 4096u         /* counts */
+#define WAKE_TICKS 3u
+#define LOOK_TICKS 8u      /* between looks whether a motor is still on */
+
+enum { DELAY = 7, LOCK = 55 }; /* registers */
+
+enum { SIZE = 4 }; /* bytes of a frame to a servo */
+
+/* Begin a frame. */
+static void begin(ft_frame *f, const ft_drive_config *c, uint32_t meant,
+                  uint32_t number, uint32_t size)
+{
+    f->id = FT_STS_ID(c->id, meant, number, size);
+    f->size = SIZE;
+    memset(f->data, 0, sizeof f->data);
+}
+
+/* Give a duty, no more than the servo's limit. The rest of rounding is
+ * carried to the next one. */
+void ft_feetech_command(ft_frame *f, const ft_drive_config *c,
+                        const ft_drive_target *t, float *carried)
+{
+    const float share = t->share, most = c->share;
+    float wanted = (share == share ? share : 0.0f) + *carried, size;
+    uint32_t steps;
+
+    wanted = wanted > most ? most : wanted < -most ? -most : wanted;
+    size = wanted < 0.0f ? -wanted : wanted;
+    steps = (uint32_t)(size * FULL + HALF);
+    size -= (float)steps / FULL;
+    *carried = wanted < 0.0f ? -size : size;
+    begin(f, c, FT_STS_RUN, 0u, 0u);
+    steps |= wanted < 0.0f && steps != 0u ? BACKWARDS : 0u;
+    f->data[0] = (uint8_t)steps;
+    f->data[1] = (uint8_t)(steps >> 8);
+}
+
+/* Without a duty. */
+void ft_feetech_enable(ft_frame *f, const ft_drive_config *c)
+{
+    begin(f, c, (uint32_t)FT_STS_SWITCH | (uint32_t)FT_STS_RUN, 0u, 0u);
+}
+
+/* Errors are over with it. */
+void ft_feetech_disable(ft_frame *f, const ft_drive_config *c, bool clear)
+{
+    (void)clear;
+    begin(f, c, FT_STS_SWITCH, 0u, 0u);
+}
+
+void ft_feetech_ask(ft_frame *f, const ft_drive_config *c, uint32_t number,
+                    uint32_t size)
+{
+    begin(f, c, 0u, number & 0xFFu, size);
+}
+
+void ft_feetech_write(ft_frame *f, const ft_drive_config *c, uint32_t number,
+                      uint32_t size, uint32_t value)
+{
+    begin(f, c, FT_STS_SET, number, size);
+    f->data[2] = (uint8_t)value;
+    f->data[3] = (uint8_t)(value >> 8);
+}
+
+/* Servos come with a delay before each answer: the last ones' answers fall into
+ * the next tick's packets. The wire is left quiet for a tick. The next ticks
+ * write that settings are forgotten without power, and that answers come at
+ * once. */
+void ft_feetech_wake(ft_frame *f, const ft_drive_config *c, uint32_t phase)
+{
+    if (phase >= WAKE_TICKS)
+        return;
+    if (phase == 1u)
+        ft_feetech_write(f, c, LOCK, 1u, 1u);
+    if (phase == 2u)
+        ft_feetech_write(f, c, DELAY, 1u, 0u);
+    f->id |= FT_STS_ID(0u, FT_STS_QUIET, 0u, 0u);
+}
+
+/* A servo's state has its errors, but not if its motor is on: now and then the
+ * question is for that instead. */
+void ft_feetech_look(ft_frame *f, uint32_t tick, bool enabled)
+{
+    if (tick % (enabled ? LOOK_TICKS : 2u) == 0u)
+        f->id |= FT_STS_ID(0u, 0u, FT_STS_TORQUE, 1u);
+}
+
+static uint32_t two(const uint8_t *data)
+{
+    return (uint32_t)data[0] | (uint32_t)data[1] << 8;
+}
+
+/* Take in a state: position, speed, load, voltage, temperature. Positions
+ * beyond a turn, which a servo can be set to report, are taken within it. */
+static ft_drive_heard state(const ft_frame *f, ft_drive_said *said)
+{
+    const uint32_t told = two(f->data), counts = told & ~NEGATIVE;
+
+    said->position = ((told & NEGATIVE) != 0u ? 0u - counts : counts)
+                     % TURN;
+    said->torque = 0.0f;
+    said->velocity = 0.0f;
+    said->enabled = (f->id & FT_STS_IS_ON) != 0u;
+    said->error = (uint8_t)FT_STS_MEANT(f->id);
+    said->volts = f->data[6];
+    said->warmth = f->data[7];
+    return FT_HEARD_STATE;
+}
+
+ft_drive_heard ft_feetech_hear(const ft_frame *f, const ft_drive_config *c,
+                               ft_drive_said *said)
+{
+    if (FT_STS_SERVO(f->id) != c->id)
+        return FT_HEARD_NOTHING;
+    if (FT_STS_NUMBER(f->id) == (uint32_t)FT_STS_STATE)
+        return state(f, said);
+    said->setting = FT_STS_NUMBER(f->id);
+    if (said->setting == 0u)
+        said->setting = FT_FEETECH_FIRMWARE;
+    said->value = f->size > 1u ? two(f->data) : f->data[0];
+    said->rests = FT_STS_NUMBER(f->id) == (uint32_t)FT_STS_TORQUE
+                  && said->value == 0u;
+    return FT_HEARD_SETTING;
+}
+
+#endif

@@ -1,0 +1,31 @@
+"""Drives with the mini-cheetah's firmware, bgkatz/motorcontrol.
+
+Rotor: 63e-6 kg m^2 behind a gear of 6, squared (mit-biomimetics/Cheetah-Software, MiniCheetah.h).
+"""
+
+from femtorque.codegen.drive import mit
+from femtorque.codegen.drive.family import DriveType, Family, Places
+
+MASTER = 0  # CAN_MASTER, the id of all replies as they come: bgkatz/motorcontrol, user_config.h
+
+FAMILY = Family(
+    name="mini-cheetah",
+    title="mini-cheetah",
+    types=(DriveType("mini-cheetah", "mini-cheetah", 12.5, 65.0, 18.0, inertia=0.00227,
+                     note="torque: I_MAX KT GR of the drive's own settings"),),
+    ids=(0, 127),
+    places=Places(top=0xFFFF),
+    reply=lambda id: MASTER,
+    reply_words="0",
+    shares_reply=True,  # the first byte says who answers
+    command=mit.command,
+    tells=False,
+    # bgkatz/motorcontrol stm32f4xx_it.c
+    alone="when the board falls silent a mini-cheetah's drive lets go after CAN_TIMEOUT of its own settings, as it "
+          "comes 25 ms, never if that is 0, and takes the next command without having told; firmware from before July "
+          "2023 does not let go but keeps the last voltages on its phases, so the e-stop loop must cut its supply; nor "
+          "can it be asked for its ranges",
+    hooks=("release",),
+    parts=("ft_mit.c",),
+    notes=("no", "no", "no", "lets go after `CAN_TIMEOUT`, 25 ms as it comes, but early firmware: see below"),
+)

@@ -1,0 +1,8 @@
+"""The end of the mini-cheetah's reply, which later firmware has: its supply."""
+
+from __future__ import annotations
+
+from femtorque.codegen.drive import mit
+from femtorque.codegen.drive.fields import Field, Layout
+
+DIALECT = mit.Dialect(Layout((Field("id", 8), *mit.STATE, Field("supply", 8), Field("unused", 8))))

@@ -1,0 +1,52 @@
+/* The mini-cheetah's drives; see ft_mini_cheetah.h. */
+#include "ft_mini_cheetah.h"
+
+#include "ft_mit.h" /* ft_mit_... */
+
+#define LEAST 6u /* bytes of a reply: more came with later firmware */
+#define RELEASE_TICKS 8u /* between commands of nothing */
+
+void ft_mini_cheetah_enable(ft_frame *f, const ft_drive_config *c)
+{
+    ft_mit_special(f, c, FT_MIT_ENTER);
+}
+
+/* They know nothing but leaving their mode to clear errors too. */
+void ft_mini_cheetah_disable(ft_frame *f, const ft_drive_config *c,
+                             bool clear)
+{
+    (void)clear;
+    ft_mit_special(f, c, FT_MIT_EXIT);
+}
+
+void ft_mini_cheetah_command(ft_frame *f, const ft_drive_config *c,
+                             const ft_drive_target *t, float *carried)
+{
+    ft_mit_command(f, c, t, carried);
+}
+
+/* Several may answer with one id: the first byte says which one. */
+ft_drive_heard ft_mini_cheetah_hear(const ft_frame *f,
+                                    const ft_drive_config *c,
+                                    ft_drive_said *said)
+{
+    if (f->id != c->reply || f->data[0] != (c->id & 0xFFu) || f->size < LEAST)
+        return FT_HEARD_NOTHING;
+    ft_mit_state(f, c, said);
+    said->enabled = false;
+    said->warmth = 0u;
+    said->error = 0u;
+    return FT_HEARD_STATE;
+}
+
+/* Early firmware stops commutating without commands, and leaves its mode only
+ * with little current, which it measures while it commutates. */
+void ft_mini_cheetah_release(ft_frame *f, const ft_drive_config *c,
+                             uint32_t tick)
+{
+    const ft_drive_target nothing = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
+    float carried = 0.0f;
+
+    if (tick % RELEASE_TICKS == 0u)
+        ft_mit_command(f, c, &nothing, &carried);
+}

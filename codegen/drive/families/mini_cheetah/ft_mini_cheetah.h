@@ -1,0 +1,20 @@
+/* Drives with the mini-cheetah's firmware. A drive answers each frame that it
+ * is sent, and sends nothing by itself. It does not report if it is enabled,
+ * its settings or its errors. */
+#ifndef FT_MINI_CHEETAH_H
+#define FT_MINI_CHEETAH_H
+
+#include "ft_drive.h" /* ft_frame, ft_drive_... */
+
+void ft_mini_cheetah_enable(ft_frame *f, const ft_drive_config *c);
+void ft_mini_cheetah_disable(ft_frame *f, const ft_drive_config *c,
+                             bool clear);
+void ft_mini_cheetah_command(ft_frame *f, const ft_drive_config *c,
+                             const ft_drive_target *t, float *carried);
+ft_drive_heard ft_mini_cheetah_hear(const ft_frame *f,
+                                    const ft_drive_config *c,
+                                    ft_drive_said *said);
+void ft_mini_cheetah_release(ft_frame *f, const ft_drive_config *c,
+                             uint32_t tick);
+
+#endif

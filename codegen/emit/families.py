@@ -1,0 +1,80 @@
+"""ft_families.h: the functions of the families of a mechanism's drives, chosen when it is emitted, not when it runs;
+ft_frame_bytes.h: how long their frames are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from femtorque.codegen.board.fieldbus import families
+from femtorque.codegen.common.templating import template
+from femtorque.codegen.drive.family import Family
+from femtorque.codegen.mechanism.description import Mechanism
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of families, its parameters behind the drive's number, and those that have it."""
+
+    result: str
+    name: str
+    parameters: tuple[str, ...]
+    having: tuple[Family, ...]
+
+    @property
+    def arguments(self) -> str:
+        return ", ".join(parameter.split()[-1].lstrip("*") for parameter in self.parameters)
+
+    @property
+    def signature(self) -> str:
+        """In lines of at most 80 columns."""
+        head = f"static inline {self.result} ft_family_{self.name}("
+        lines, line = [], head
+        for parameter in ("uint32_t i", *self.parameters):
+            last = parameter == ("uint32_t i", *self.parameters)[-1]
+            text = parameter + (")" if last else ",")
+            if len(line) + 1 + len(text) > 80:
+                lines.append(line)
+                line = " " * len(head) + text
+            else:
+                line += text if line.endswith("(") else f" {text}"
+        return "\n".join([*lines, line])
+
+
+CLASSIC = 8  # bytes of a frame of classic CAN
+FRAME, DRIVE = "ft_frame *f", "const ft_drive_config *c"
+
+
+def _calls(own: list[Family]) -> list[Call]:
+    everybody = tuple(own)
+    setting = tuple(family for family in own if family.settings)
+
+    def hook(name: str) -> tuple[Family, ...]:
+        return tuple(family for family in own if name in family.hooks)
+
+    return [
+        Call("void", "enable", (FRAME, DRIVE), everybody),
+        Call("void", "disable", (FRAME, DRIVE, "bool clear"), everybody),
+        Call("void", "command", (FRAME, DRIVE, "const ft_drive_target *t", "float *carried"), everybody),
+        Call("ft_drive_heard", "hear", ("const ft_frame *f", DRIVE, "ft_drive_said *said"), everybody),
+        Call("void", "ask", (FRAME, DRIVE, "uint32_t number", "uint32_t size"), setting),
+        Call("void", "write", (FRAME, DRIVE, "uint32_t number", "uint32_t size", "uint32_t value"), setting),
+        Call("void", "wake", (FRAME, DRIVE, "uint32_t phase"), hook("wake")),
+        Call("void", "release", (FRAME, DRIVE, "uint32_t tick"), hook("release")),
+        Call("void", "look", (FRAME, "uint32_t tick", "bool enabled"), hook("look")),
+    ]
+
+
+def render(mechanism: Mechanism) -> dict[str, str]:
+    """{file name: text}."""
+    own = families(mechanism)
+    size = max((family.frame_bytes for family in own), default=CLASSIC)
+    files = {"ft_frame_bytes.h": template("ft_frame_bytes.h").render(size=size)}
+    if not own:
+        return files
+    wire = next((family.wire.prefix for family in own if family.wire is not None), "")
+    facts = [("tells", [family for family in own if family.tells]),
+             ("velocity_known", [family for family in own if family.velocity_known]),
+             ("counts", [family for family in own if family.places.turn]),
+             ("wraps", [family for family in own if family.places.wraps])]
+    return files | {
+        "ft_families.h": template("ft_families.h").render(families=own, calls=_calls(own), facts=facts, wire=wire)}

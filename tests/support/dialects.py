@@ -1,0 +1,22 @@
+"""Replies of drives of the MIT mode, by the family of each."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from femtorque.codegen.drive.catalogue import family_of
+from femtorque.codegen.drive.families import __name__ as FAMILIES
+from femtorque.codegen.drive.family import DriveType, State
+from femtorque.codegen.drive.mit import Dialect
+
+
+def dialect_of(drive: DriveType) -> Dialect:
+    return import_module(f"{FAMILIES}.{family_of(drive).c}.frames").DIALECT
+
+
+def reply(drive: DriveType, data: bytes) -> State:
+    return dialect_of(drive).read(drive, data)
+
+
+def answer(drive: DriveType, id: int, state: State, **beside: int) -> bytes:
+    return dialect_of(drive).answer(drive, id, state, **beside)
