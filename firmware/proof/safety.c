@@ -7,13 +7,7 @@
  * tick, so it holds in every state that can be reached. */
 #include "proof.h"
 
-#define at_rest stands /* names that ft_safety.c has too */
-#define outputs_off outputs_are_off
-#define command command_of
 #include "ft_conditions.c"
-#undef at_rest
-#undef outputs_off
-#undef command
 #include "ft_config.c"
 #include "ft_safety.c"
 

@@ -61,7 +61,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_safety_tick: motion_event != 0u: always": "no state knows event 0",
     },
     "ft_conditions.c": {
-        "at_rest: ft_size(v->control->seen.u[j]) <= ft_joint[j].rest: boundary": "a filtered rate that is the bound "
+        "standing: ft_size(v->control->seen.u[j]) <= ft_joint[j].rest: boundary": "a filtered rate that is the bound "
                                                                                  "in every bit",
         "resumable: !m->queue.flush: always": "what asks for a flush leaves no motion paused",
         "knots_good: v->safety->alarms.set.of[FT_ALARM_KNOT] != 0u: always": "looked at only when it is so",

@@ -17,7 +17,7 @@ static uint32_t has_loader(const ft_view *v)
 }
 
 /* Not so while a fault brakes or holds. */
-static uint32_t outputs_off(const ft_view *v)
+static uint32_t no_outputs(const ft_view *v)
 {
     return (v->safety->flags & FT_FLAG_OUTPUTS) == 0u ? FT_GOOD : FT_NO_JOINT;
 }
@@ -222,7 +222,7 @@ static uint32_t loops_closed(const ft_view *v)
 }
 #endif
 
-static uint32_t at_rest(const ft_view *v)
+static uint32_t standing(const ft_view *v)
 {
     uint32_t j;
 
@@ -416,7 +416,7 @@ const ft_condition ft_conditions_of_arm[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_CURRENT_SENSOR, current_zero },
 #endif
     { FT_COMMAND_ARM, FT_REFUSAL_OUTSIDE_LIMITS, inside_limits },
-    { FT_COMMAND_ARM, FT_REFUSAL_MOVING, at_rest },
+    { FT_COMMAND_ARM, FT_REFUSAL_MOVING, standing },
 #if FT_STEP_CLOSED
     { FT_COMMAND_ARM, FT_REFUSAL_LOOPS_OPEN, loops_closed },
 #endif
@@ -438,9 +438,9 @@ const ft_condition ft_conditions[] = {
 #if FT_BRAKE
     { FT_COMMAND_CLEAR, FT_REFUSAL_BRAKE, brakes_closed },
 #endif
-    { FT_COMMAND_LOADER, FT_REFUSAL_WRONG_STATE, outputs_off },
+    { FT_COMMAND_LOADER, FT_REFUSAL_WRONG_STATE, no_outputs },
     { FT_COMMAND_LOADER, FT_REFUSAL_NO_LOADER, has_loader },
-    { FT_EVENT_HOME, FT_REFUSAL_MOVING, at_rest },
+    { FT_EVENT_HOME, FT_REFUSAL_MOVING, standing },
     { FT_EVENT_FLOAT, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
 #if FT_BRAKE
     { FT_EVENT_FLOAT, FT_REFUSAL_BRAKE, brakes_open },
@@ -467,7 +467,7 @@ const ft_condition ft_conditions[] = {
 #if FT_CURRENT_LOOPS
     { FT_EVENT_SEEK, FT_REFUSAL_CURRENT_SENSOR, current_zero },
 #endif
-    { FT_EVENT_SEEK, FT_REFUSAL_MOVING, at_rest },
+    { FT_EVENT_SEEK, FT_REFUSAL_MOVING, standing },
 #if FT_BRAKE
     { FT_EVENT_PROBE, FT_REFUSAL_BRAKE, nothing_braked },
 #endif
