@@ -19,6 +19,7 @@ from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.cache import kept, key_of, program
 from femtorque.codegen.drive.sources import application
 from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.canonical import canonical
 from femtorque.codegen.mechanism.description import Mechanism, Safety
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Knots
@@ -108,7 +109,7 @@ _emitted: dict[tuple[str, bool], dict[str, str]] = {}
 def sources(mechanism: Mechanism, patches: Patch | None = None, feedforward: bool = True) -> dict[str, str]:
     """Every C file of a mechanism's application and of the fake chip: {name: text}. A patch that changes nothing is an
     error."""
-    key = (repr(mechanism), feedforward)
+    key = (canonical(mechanism), feedforward)
     if key not in _emitted:
         board = boards.load(mechanism.board.use) if mechanism.board else None
         _emitted[key] = emit.sources(mechanism, board, feedforward)
