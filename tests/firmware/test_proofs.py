@@ -1,6 +1,7 @@
 """Proofs over the firmware's own sources: the quick ones hold, and a proof that shows nothing is told apart."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,7 @@ from tests.firmware.app import replace
 from tests.firmware.proofs import interrupts, prover, reached, registers, results, sample
 from tests.firmware.proofs import prove as prover_of
 from tests.firmware.proofs.harness import Run, every
-from tests.firmware.proofs.prove import changed, digest, jobs, prove
+from tests.firmware.proofs.prove import changed, digest, included, jobs, prove
 from tests.firmware.proofs.seeded import SEEDED
 
 THEOREMS = {theorem.name: theorem for theorem in every()}
@@ -144,7 +145,8 @@ def test_that_what_is_reached_is_joined_where_a_file_is_the_same_and_forgotten_w
 def test_that_every_function_is_gone_through_by_a_proof_or_there_is_a_reason_why_not():
     seen = reached.missed(results.read()[1])
     functions = [(file, name) for files in reached.rooms().values() for file, names in files.items() for name in names]
-    present = {file for file, _ in seen}  # of whose text, as it is now, a proof has been run
+    waits = {name for job in changed() for name in included(*job)}  # one that is to be run may go through more of them
+    present = {file for file, _ in seen if Path(file).name not in waits}
     assert not [which for which in functions
                 if which[0] in present and which not in seen and not reached.reason(*which)]
     text = proofs_page.PAGE.read_text(encoding="utf-8")

@@ -85,8 +85,8 @@ def _write(folder: Path, result: Result) -> None:
     (folder / "result.json").write_text(json.dumps(asdict(result)), encoding="utf-8")
 
 
-def digest(theorem: Theorem, mechanism: str) -> str:
-    """What the result rests on: the harness, all of the project that it includes, without comments, how it is run."""
+def included(theorem: Theorem, mechanism: str) -> dict[str, str]:
+    """{file name: text without comments} of the harness and of all of the project that it includes."""
     texts = _texts(theorem, mechanism)
     read: dict[str, str] = {}
     ahead = ["harness.c"]
@@ -95,6 +95,12 @@ def digest(theorem: Theorem, mechanism: str) -> str:
         if name in texts and name not in read and _guard(name) not in texts["harness.c"]:
             read[name] = _COMMENT.sub(" ", texts[name])
             ahead += _INCLUDE.findall(read[name])
+    return read
+
+
+def digest(theorem: Theorem, mechanism: str) -> str:
+    """What the result rests on: the harness, all of the project that it includes, without comments, how it is run."""
+    read = included(theorem, mechanism)
     words = [part for name in sorted(read) for part in (name, " ".join(read[name].split()))]
     return key_of(FORMAT, *_tool(theorem), theorem.name, repr(theorem.run), *words)
 
