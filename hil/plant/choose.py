@@ -30,7 +30,7 @@ FINER = 2  # elements of the plant's flexible links to one of the inverse model'
 
 
 class Driven(Protocol):
-    """What a board's motors drive and its encoders see: one entry of each array per joint."""
+    """The plant behind a board's motors and encoders: one entry of each array per joint."""
 
     @property
     def q(self) -> Array: ...
@@ -40,19 +40,19 @@ class Driven(Protocol):
 
     @property
     def current(self) -> Array:
-        """Of the motors, A."""
+        """Currents of the motors, A."""
 
     def counts(self) -> NDArray[np.int64]:
-        """Of the encoders since power-up."""
+        """Counts of the encoders since power-up."""
 
     def drive(self, seconds: float, voltage: Array) -> None:
         """Let time pass with these voltages at the motors; NaN: the terminals float."""
 
     def move(self, seconds: float, voltage: Array, torque: Array) -> None:
-        """The same, with torques of drives beside them."""
+        """Step with torques of drives beside them."""
 
     def hold(self, seconds: float, voltage: Array) -> None:
-        """The same with brakes on the joints: only currents change."""
+        """Step with brakes on the joints: only currents change."""
 
     def stop(self) -> None:
         """No joint moves any more from now on, whatever that costs."""
@@ -80,7 +80,7 @@ def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None
 
 
 def is_arm(mechanism: Mechanism) -> bool:
-    """Whether it is a planar chain whose last link, and no other, bends in its plane."""
+    """True if it is a planar chain whose last link, and no other, bends in its plane."""
     if mechanism.constrained or mechanism.modes or not mechanism.moving:
         return False
     *rigid, last = mechanism.moving
@@ -113,7 +113,7 @@ def follow(plant: Driven, mechanism: Mechanism, mode: int) -> tuple[str, str]:
 
 
 def stepped_of(plant: Driven) -> Stepped | None:
-    """What C moves on; None where that is Python's."""
+    """The plant that C moves on; None where that is Python's."""
     whole = plant.plant if isinstance(plant, Wired) else plant
     inner = whole.inner if isinstance(whole, play.Plant) else whole
     return inner if isinstance(inner, Stepped) else None
@@ -128,7 +128,7 @@ def world_of(plant: Driven) -> mujoco.Plant | None:
 class Wired:
     """A plant behind the motors and encoders of the streamed joints. q, v (J,), counts and voltages are theirs alone.
 
-    What moves beside them, passive joints of loops, is in `plant`.
+    Joints that move beside them, passive ones of loops, are in `plant`.
     """
 
     def __init__(self, plant: Plant) -> None:
@@ -190,7 +190,7 @@ def wired(plant: Driven) -> Driven: ...
 
 
 def wired(plant: Driven) -> Driven:
-    """What a board is wired to: the plant itself where every joint is streamed."""
+    """The plant to which a board is wired: the plant itself if every joint is streamed."""
     if not isinstance(plant, Plant) or len(plant.mechanism.streamed) == len(plant.mechanism.moving):
         return plant
     return Wired(plant)

@@ -2,7 +2,7 @@
 it, times the square of the gear between output and joint.
 
 The mechanism file's number, which somebody has measured; without it the published one, which the firmware never sees
-(femtorque.codegen.drive.catalogue, with its sources). Where neither is, the virtual rotor has no mass, and `unknown`
+(femtorque.codegen.drive.catalogue, with its sources). If neither is known, the virtual rotor has no mass, and `unknown`
 says so.
 """
 
@@ -14,7 +14,7 @@ from femtorque.codegen.mechanism.description import Drive, Joint
 
 
 def reflected(joints: Sequence[Joint]) -> list[float]:
-    """Of every joint's drive on CAN, kg m^2; 0 where there is none, or nothing is known of it."""
+    """Inertia of every joint's drive on CAN, kg m^2; 0 where there is none, or nothing is known of it."""
     return [joint.drive.gear**2 * _rotor(joint.drive) if joint.drive else 0.0 for joint in joints]
 
 

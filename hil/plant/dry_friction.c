@@ -23,7 +23,7 @@ static void slide(int64_t n, const double *compliance, const double *velocity,
         out[i] += velocity[i];
 }
 
-/* Tell whether x solves a x = b as well as may be asked. */
+/* Return whether x solves a x = b as well as may be asked. */
 static int solves(int64_t n, const double *a, const double *x, const double *b)
 {
     double out[MOST], worst = 0.0, largest = 0.0;
@@ -117,8 +117,8 @@ typedef struct {
     int free[MOST];
 } problem;
 
-/* Tell whether a symmetric matrix is positive definite with so much more on its
- * diagonal: whether it has a Cholesky factor. */
+/* Return whether a symmetric matrix is positive definite with so much more on
+ * its diagonal: whether it has a Cholesky factor. */
 static int is_definite(int64_t n, const double *symmetric, double more)
 {
     double l[MOST * MOST];
@@ -163,7 +163,7 @@ static void set_up(problem *w, const double *compliance, const double *guess)
 }
 
 /* Find what the free ones want to be, the others being as they are; 0 if that
- * cannot be told. */
+ * cannot be found. */
 static int want(const problem *w, double *wanted)
 {
     double a[MOST * MOST], b[MOST], x[MOST];

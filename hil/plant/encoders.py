@@ -22,7 +22,7 @@ class Encoders:
 
     @property
     def line(self) -> tuple[Array, Array]:
-        """Where they count from (n,), and counts per unit (n,)."""
+        """Starts of their counts (n,), and counts per unit (n,)."""
         return self._origin, self._counts_per_unit
 
     def counts(self, q: Array) -> NDArray[np.int64]:

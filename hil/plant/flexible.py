@@ -101,5 +101,5 @@ class FlexibleArmPlant(Stepped):
         self.rows["velocities"][: self.n] = 0.0
 
     def tip(self) -> Array:
-        """Where the end of the flexible link is, (3,), m."""
+        """Place of the flexible link's end, (3,), m."""
         return self.flexible.tip(np.concatenate([self.x, self.velocities]))

@@ -238,7 +238,7 @@ class FlexiblePlant:
         return np.zeros(3) if self.wall is None else self.wall.force(tip, v)
 
     def tip(self, y: Array) -> Array:
-        """Where the tip is, (3,), m."""
+        """Place of the tip, (3,), m."""
         origins, _, R = self.places(y[: self.J])
         U = y[self.J : self.J + self.n]
         return origins[-1] + (self.tip_x - 0.5 * U @ self.drawn[-1] @ U) * R[:, 0] + (self.tip_N @ U) * R[:, 1]
@@ -290,7 +290,7 @@ def planar_points(body: Body) -> Points:
 
 
 def _carried(hub: Body, mass: float, com: Array, inertia: Array) -> Points:
-    """What is fixed to the flexible link besides the beam itself, as two points."""
+    """Masses fixed to the flexible link besides the beam itself, as two points."""
     extra = hub.mass - mass
     if extra <= 0.0:
         return Points(np.zeros(0), np.zeros((0, 3)))

@@ -206,7 +206,7 @@ static void advance(const flexible_arm *a, step *s)
     }
 }
 
-/* Find the accelerations at the end anew; 0 if they cannot be told. */
+/* Find the accelerations at the end anew; 0 if they cannot be found. */
 static int find(const flexible_arm *a, step *s)
 {
     const flexible_model *m = a->model;

@@ -12,7 +12,7 @@ typedef struct {
     double mass, place[2];
 } flexible_rigid;
 
-/* What hil/plant/flexible_arm.py forms of its plane: J joints, n elastic
+/* Data that hil/plant/flexible_arm.py forms of its plane: J joints, n elastic
  * coordinates, points of the flexible link and stations along it. */
 typedef struct {
     int64_t J, n, rigids, points, stations;

@@ -16,7 +16,7 @@ from femtorque.codegen.model.bodies import Body, Model
 
 
 def stiffnesses(mechanism: Mechanism) -> NDArray[np.float64]:
-    """Of the springs at all moving joints (n,), N m/rad or N/m."""
+    """Stiffnesses of the springs at all moving joints (n,), N m/rad or N/m."""
     if not any(joint.c_mot for joint in mechanism.moving):
         return np.array([joint.stiffness for joint in mechanism.moving])
     bodies = {body.joint.name: body for body in Model.of(mechanism).bodies}

@@ -118,7 +118,7 @@ int linear_invert(int64_t n, const double *a, double *inverse)
     return 1;
 }
 
-/* Tell whether these are numbers, and finite. */
+/* Return whether these are numbers, and finite. */
 int linear_finite(int64_t n, const double *a)
 {
     int64_t i;

@@ -14,7 +14,7 @@ typedef struct {
     const double *ohm, *henry, *constant;
 } motors;
 
-/* What they are in such steps. */
+/* Constants of the motors in such steps. */
 typedef struct {
     double live[MOST], steady[MOST], decay[MOST], lag[MOST], damping[MOST];
 } motors_at;

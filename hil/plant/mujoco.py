@@ -82,7 +82,7 @@ class Plant(Driven):
         return total
 
     def place(self, body: str) -> Array:
-        """Where a body of the scene is (3,), m. Raises BadInput where there is none of that name."""
+        """Place of a body of the scene (3,), m. Raises BadInput where there is none of that name."""
         names = [self.model.body(number).name for number in range(self.model.nbody)]
         if body not in names:
             raise BadInput("scene", "body", body, "no such body", hint(body, names, "bodies"))
@@ -90,11 +90,11 @@ class Plant(Driven):
 
     @property
     def things(self) -> tuple[Thing, ...]:
-        """What stands around the arm."""
+        """Surroundings of the arm."""
         return mujoco_scene.things(self)
 
     def moment(self) -> Moment:
-        """Where those are that move, and what touches the arm."""
+        """Moving surroundings, and contacts with the arm."""
         return mujoco_scene.moment(self)
 
     def link_of(self, geom: int) -> str | None:

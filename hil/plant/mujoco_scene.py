@@ -1,4 +1,4 @@
-"""What a scene of MuJoCo's looks like, and what of it touches the arm: for pages and logs.
+"""Appearance of a scene of MuJoCo's, and its contacts with the arm: for pages and logs.
 
 Shapes: https://mujoco.readthedocs.io/en/stable/XMLreference.html#body-geom; height fields and signed distance fields
 are not drawn, nor are the groups that MuJoCo's own viewer hides at first.
@@ -36,19 +36,19 @@ class World(Protocol):
 
 
 def things(world: World) -> tuple[Thing, ...]:
-    """What can be drawn of the scene, the arm left out."""
+    """Drawable part of the scene, without the arm."""
     model = world.model
     return tuple(Thing(name(world, k), solid, _place(world, k), _moves(world, k)) for k in _around(world)
                  if (solid := _solid(model, k, _moves(world, k))) is not None)
 
 
 def moment(world: World) -> Moment:
-    """What moves in the scene, and every contact of the arm with it, now."""
+    """Moving bodies of the scene, and every contact of the arm with it, now."""
     return Moment({name(world, k): _place(world, k) for k in _around(world) if _moves(world, k)}, _contacts(world))
 
 
 def name(world: World, geom: int) -> str:
-    """Of a geom: its own, its body's, or its number."""
+    """Name of a geom: its own, its body's, or its number."""
     model = world.model
     body = model.body(model.geom_bodyid[geom]).name
     return str(model.geom(geom).name or (f"{body} {geom}" if body else f"geom {geom}"))
@@ -163,7 +163,7 @@ def _revolved(outline: ArrayLike) -> tuple[Array, NDArray[np.int64]]:
 
 
 def _colour(model: Any, geom: int) -> str:
-    """Of its material, or its own."""
+    """Colour of its material, or its own."""
     material = int(model.geom_matid[geom])
     rgba = model.mat_rgba[material] if material >= 0 else model.geom_rgba[geom]
     return "#" + "".join(f"{round(255 * float(x)):02x}" for x in np.clip(rgba[:3], 0.0, 1.0))

@@ -25,7 +25,7 @@ GEAR = "'s gear"  # of the name of the link between the two
 
 
 def has_play(joint: Joint) -> bool:
-    """Whether a servo turns it."""
+    """True if a servo turns it."""
     return joint.drive is not None and joint.drive.servo is not None
 
 
@@ -80,7 +80,7 @@ class Plant(Driven):
         return self.inner.time
 
     def counts(self) -> NDArray[np.int64]:
-        """Of the encoders of joints without play."""
+        """Counts of the encoders of joints without backlash."""
         return self.inner.counts()[self._gears]
 
     @property
@@ -89,7 +89,7 @@ class Plant(Driven):
 
     @hand.setter
     def hand(self, hand: Callable[[Plant], Array] | None) -> None:
-        """What turns an output turns it against its own side of the gear, and against the link before."""
+        """Torques on an output turn it against its own side of the gear, and against the link before."""
         self._hand = hand
 
         def on_both(inner: rigid.Plant) -> Array:

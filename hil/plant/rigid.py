@@ -1,4 +1,4 @@
-"""What the motor board drives: rigid links, geared DC motors, dry and viscous friction, encoders.
+"""The load of the motor board: rigid links, geared DC motors, dry and viscous friction, encoders.
 
 One step of h seconds from (q, v) (THEORY.md section 7 for motor and friction):
 
@@ -84,7 +84,7 @@ class Plant(Stepped):
         return self.encoders.counts(self.q)
 
     def index(self, joint: int) -> bool:
-        """Whether a joint's index pulse is there: one count wide, once per turn about `indexes[joint]`; False if not
+        """True if a joint's index pulse is there: one count wide, once per turn about `indexes[joint]`; False if not
         given."""
         if joint not in self.indexes:
             return False

@@ -5,7 +5,7 @@
 #include "motors.h"
 #include "rigid_tree.h"
 
-/* Of each joint; found is the caller's memory for rigid_tree_at. hand: lays
+/* For each joint; found is the caller's memory for rigid_tree_at. hand: lays
  * what somebody exerts on the joints into `pushed` before each step; 0: the
  * step cannot be taken. */
 typedef struct {

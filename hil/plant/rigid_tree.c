@@ -101,8 +101,8 @@ static void spun(const rigid_tree *t, int64_t i, const double *a, double *out)
     turned(out, rotation, of);
 }
 
-/* What a unit rate of joint j does to body i: to its centre of gravity,
- * jv, to its turning, jw, and to its spin. */
+/* Effect of a unit velocity of joint j on body i: on its centre of gravity, jv,
+ * on its turning, jw, and on its spin. */
 static void reach(const rigid_tree *t, int64_t i, int64_t j,
                   const double *centre)
 {
@@ -156,7 +156,7 @@ static void join(const rigid_tree *t, int64_t i, int64_t j, int64_t k,
                            dot(jw, t->gyro + 3 * k);
 }
 
-/* Tell whether a body has any mass: gears between two joints have none. */
+/* Return whether a body has any mass: gears between two joints have none. */
 static int is_there(const rigid_tree *t, int64_t i)
 {
     int x;

@@ -1,4 +1,4 @@
-/* What hil/plant/rigid_tree.c works on. */
+/* Data of hil/plant/rigid_tree.c. */
 #ifndef RIGID_TREE_H
 #define RIGID_TREE_H
 

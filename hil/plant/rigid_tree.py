@@ -77,7 +77,7 @@ class RigidTree:
             **{name: np.zeros((n + 1, 3)) for name in names})
 
     def _walk(self, mechanism: Mechanism, frames: Array, solids: list[list[tuple[float, Array, Array]]]) -> None:
-        """Where every link is: carried by which moving body, and where in it."""
+        """Places of the links: the moving body that carries each, and its place in it."""
         index = {joint.name: i for i, joint in enumerate(mechanism.moving)}
         at: dict[str, tuple[int, Array, Array]] = {BASE: (0, np.eye(3), np.zeros(3))}
         for joint in mechanism.joints:

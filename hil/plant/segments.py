@@ -3,7 +3,7 @@
 A segment has the mass and the inertia of its piece of the beam; half-way between two segments' middles stands a spring
 of stiffness EI / h for each plane of bending (and GJ / h, where the link twists), h being a segment's length, with
 damping in the same proportion as the beam's. The first and the last segment are half as long, so that springs are at
-the middle of what bends there. What is wrong with it falls with the square of h.
+the middle of what bends there. Its error falls with the square of h.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ AXES = np.eye(3)
 
 
 def segmented(mechanism: Mechanism, segments: int) -> Mechanism:
-    """The same, every flexible link as so many segments; its first keeps the link's name. Passive joints hold them."""
+    """A mechanism with every flexible link as so many segments; its first keeps the link's name. Passive joints hold
+    them."""
     links: list[Link] = []
     joints, payloads = list(mechanism.joints), list(mechanism.payloads)
     for link in mechanism.links:

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 def tips_of(plant: Driven) -> dict[str, float]:
     """{flexible link: distance of its end from the line that its root points along, m}; empty for rigid plants.
 
-    Of a planar arm signed, to the left positive, and of all that the link carries at its end; else the length of it.
+    For a planar arm signed, to the left positive, and for all that the link carries at its end; else the length of it.
     """
     whole = plant.plant if isinstance(plant, Wired) else plant
     if isinstance(whole, FlexibleArmPlant):
@@ -62,6 +62,6 @@ def _ends(plant: articulated.Plant, link: str) -> tuple[Frame, Frame]:
 
 
 def _place(plant: articulated.Plant, frame: Frame, point: Array) -> Array:
-    """Where a point of a frame's solid is now."""
+    """Place of a point of a frame's solid now."""
     at: Array = plant.system.solids[frame.solid].at(point) @ plant.cycle.equations.x.reshape(-1, 4, 3)[frame.solid]
     return at

@@ -74,7 +74,7 @@ class Element:
 
 
 def _beam(link: Link) -> Beam:
-    """Of a flexible link."""
+    """Beam of a flexible link."""
     assert link.beam is not None
     return link.beam
 

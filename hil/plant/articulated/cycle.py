@@ -8,9 +8,9 @@
 The paper leaves the start undefined: gamma(0) follows from C gamma = -Cdot v. The cycle keeps the velocities on the
 rows, not the positions; these drift. The projection moves x(n+1) back along M^-1 C(n)', the same displacement over t
 going into v(n+1/2): the cycle is then the RATTLE scheme (Andersen, J. Comput. Phys. 52, 1983), symplectic, without
-drift of closure or energy. The correction is a modified Newton iteration with the factor that the last cycle left;
-two or three rounds do. Second order: a solid that turns by a in a step turns (1 + a^2/6) times as far as its velocity
-says. What acts along coordinates is added to both half steps. hil/plant/articulated/point_steps.c takes the step.
+drift of closure or energy. The correction is a modified Newton iteration with the factor that the last cycle left; two
+or three rounds do. Second order: a solid that turns by a in a step turns (1 + a^2/6) times as far as its velocity says.
+Forces along coordinates are added to both half steps. hil/plant/articulated/point_steps.c takes the step.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Cycle:
 
     @property
     def along(self) -> Along:
-        """The same."""
+        """Forces along the coordinates, laid out once."""
         equations = self.equations
         if self._along is None:
             self._along = Along.of(equations)

@@ -1,4 +1,4 @@
-"""What the motor board drives, as articulated point masses: a mechanism file's solids, beams, joints, loops, motors.
+"""The load of the motor board, as articulated point masses: a mechanism file's solids, beams, joints, loops, motors.
 
 Used in the place of femtorque.hil.plant.rigid.Plant, without an equation of motion in common: the joint angles are
 read from the points, the equations are the paper's. Motors, encoders and the friction law along a joint are shared.
@@ -92,18 +92,18 @@ class Plant(Stepped):
         self.encoders = Encoders(self.joints, self.q)
 
     def _parts(self, assembly: tree.Assembly) -> dict[str, Any]:
-        """What systems of all modes have alike."""
+        """Common part of the systems of all modes."""
         return {"coordinates": self._names, "rotors": dict(zip(self._names, self.motors.inertia, strict=True)),
                 "gravity": self.mechanism.gravity, "couplings": self._couplings(),
                 "extra_rows": [row for element in assembly.beams for row in beam.rows(element, assembly.solids)]}
 
     def _couplings(self) -> list[Coupling]:
-        """Of the mimic joints."""
+        """Rows of the mimic joints."""
         return [Coupling(k, self._names.index(joint.mimic.joint), joint.mimic.ratio, joint.mimic.offset)
                 for k, joint in enumerate(self.joints) if joint.mimic]
 
     def _held(self, mechanism: Mechanism, assembly: tree.Assembly, places: Array) -> tuple[Element, ...]:
-        """What holds the root link of the mode on the ground, where some mode has another root than the base."""
+        """Rows that hold the root link of the mode on the ground, where some mode has another root than the base."""
         if not self._loose:
             return ()
         place = assembly.link_places[mechanism.modes[0].root]

@@ -4,10 +4,10 @@
  * joined system: the velocities along all coordinates that unit torques along
  * them cause. Viscous terms (friction, back-EMF) are explicit in the first half
  * and implicit in the second, together the trapezoidal rule, stable whatever
- * the coefficient; dry friction is a clamped multiplier in each half, so a stuck
- * coordinate stays where it is and the sign of a velocity is never asked near
- * zero. What may stick comes to rest in the middle of the step: the rows
- * themselves turn until then. */
+ * the coefficient; dry friction is a clamped multiplier in each half, so a
+ * stuck coordinate stays where it is and the sign of a velocity is never asked
+ * near zero. Coordinates that may stick come to rest in the middle of the step:
+ * the rows themselves turn until then. */
 #include "point_drives.h"
 
 #include "dry_friction.h"
@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Tell whether any of n numbers is not zero. */
+/* Return whether any of n numbers is not zero. */
 static int any(int64_t n, const double *a)
 {
     int64_t i;
@@ -37,7 +37,7 @@ static void drive(const point_system *s, const point_equations *e, double t,
     point_answer(s, e, impulse, v);
 }
 
-/* Tell whether friction can stop a coordinate, or nearly. */
+/* Return whether friction can stop a coordinate, or nearly. */
 static int may_stick(int64_t n, const double *compliance,
                      const double *velocity, const double *coulomb)
 {
@@ -53,7 +53,7 @@ static int may_stick(int64_t n, const double *compliance,
 }
 
 /* Add to the velocities of the middle, half, what drives do before it; v: those
- * of the start. 0 if who sticks cannot be told. */
+ * of the start. 0 if the sticking ones cannot be found. */
 int point_first_half(const point_system *s, const point_equations *e,
                      const point_drives *d, const double *v, double t,
                      double *half)
@@ -107,7 +107,7 @@ static int damp(int64_t n, const double *viscous, double *compliance,
 }
 
 /* Add to the velocities of the end, v, what drives do after the middle. 0 if
- * who sticks cannot be told. */
+ * the sticking ones cannot be found. */
 int point_second_half(const point_system *s, const point_equations *e,
                       const point_drives *d, double t, double *v)
 {

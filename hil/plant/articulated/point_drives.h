@@ -1,11 +1,11 @@
-/* What acts along coordinates within a step. */
+/* Torques along coordinates within a step. */
 #ifndef POINT_DRIVES_H
 #define POINT_DRIVES_H
 
 #include "point_equations.h"
 #include "point_system.h"
 
-/* Of each coordinate: torques, coefficients of this step; total: torque at its
+/* For each coordinate: torques, coefficients of this step; total: torque at its
  * end, friction included; dry: mean friction over it. */
 typedef struct {
     double *active, *viscous;

@@ -1,4 +1,5 @@
-/* What hil/plant/articulated/equations.py and the Along of drives.py explain.
+/* The C of hil/plant/articulated/equations.py and of the Along of drives.py,
+ * which explain it.
  *
  * C are the K rows of mechanisms, rotors and couplings, G the n gradients of
  * the coordinates, W the accelerations of free solids under unit forces. The
@@ -124,7 +125,7 @@ double point_row_times(const point_system *s, const point_equations *e,
 
 /* -- the factor ---------------------------------------------------------- */
 
-/* Tell where a row's runs of columns begin, and end those of the row before. */
+/* Note where a row's runs of columns begin, and end those of the row before. */
 static const point_run *runs_of(const point_system *s, int64_t row)
 {
     return s->run + s->runs[row];

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Tell the force of a law at a slip and its velocity. */
+/* Return the force of a law at a slip and its velocity. */
 static double answer(const point_law *l, double slip, double velocity)
 {
     double below, above, push, pull;

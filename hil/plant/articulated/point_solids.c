@@ -63,7 +63,7 @@ static int factor_spin(free_solid *s)
     return l[0] > 0.0 && l[2] > 0.0 && l[5] > 0.0;
 }
 
-/* Tell how often, with signs, two edges meet. */
+/* Return how often, with signs, two edges meet. */
 static double meet(int e, int f)
 {
     const int *a = ENDS[e], *b = ENDS[f];

@@ -168,7 +168,7 @@ class Members:
         return np.column_stack([F[:, 0], np.hypot(F[:, 1], F[:, 2]), M[:, 0], np.hypot(M[:, 1], M[:, 2])])
 
     def _elastic(self, cycle: Cycle) -> Array:
-        """The same at both ends of each elastic element."""
+        """Stresses at both ends of each elastic element."""
         if not self.flexible or self._beams is None:
             return np.zeros((0, 4))
         x, v = cycle.equations.x, self._system.velocities(cycle.v)
@@ -259,7 +259,7 @@ def _mass_beyond(link: Link, place: Place, solid: Solid, s: float, axis: Array, 
 
 
 def _whole(body: Link | Payload | beam.Cell, place: Place, solid: Solid, p: Array) -> tuple[Array, Array]:
-    """The same of all of a body."""
+    """Stresses of all of a body."""
     if body.mass <= 0.0:
         return np.zeros(4), np.zeros((4, 4))
     try:

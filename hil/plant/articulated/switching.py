@@ -5,8 +5,7 @@ the old ones, velocities too. A switch is an instant: what is picked up was at r
 relative velocities, both as plastic impacts. Momentum is kept but for the impulses of the mechanisms, so the velocities
 after it are the nearest ones, weighted with the mass, that the new rows allow (Gauss' principle for impacts).
 
-Where the new mode does not fit, the switch is refused: a gripper that closes beside its object, a foot that still
-moves.
+If the new mode does not fit, the switch is refused: a gripper that closes beside its object, a foot that still moves.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ def carried(old: Sequence[Solid], kept: Sequence[Solid], new: Sequence[Solid], x
                                                                                                             Array]:
     """Points and velocities (S, 4, 3) of the new solids from those of the old ones, the ground left out of all.
 
-    kept: the solids with what they carry before and after. What is put down leaves with the velocity it has; what is
-    picked up was at rest, and the momentum of what carried it is now that of both.
+    kept: the solids with what they carry before and after. A load that is put down leaves with the velocity it has;
+    what is picked up was at rest, and the momentum of what carried it is now that of both.
     """
     places, velocities = np.empty_like(x), np.empty_like(v)
     for k, (before, still, after) in enumerate(zip(old, kept, new, strict=True)):

@@ -38,11 +38,11 @@ class Coupling:
     offset: float
 
     def left(self, values: Array) -> float:
-        """Of the coordinates' values (n,)."""
+        """Error of the coupling at the coordinates' values (n,)."""
         return float(values[self.follower] - self.ratio * values[self.leader] - self.offset)
 
     def across(self, by_coordinate: Array) -> Array:
-        """The same combination of rows (n, ...) that each belong to a coordinate."""
+        """Rows (n, ...) of the coordinates, combined as the coupling combines their values."""
         combined: Array = by_coordinate[self.follower] - self.ratio * by_coordinate[self.leader]
         return combined
 
@@ -85,7 +85,7 @@ class System:
         return np.concatenate([self.solids[0].points, z[: 12 * self.moving].reshape(-1, 3)])
 
     def velocities(self, v: Array) -> Array:
-        """The same of velocities: the ground's are zero."""
+        """Velocities of all points: the ground's are zero."""
         return np.concatenate([np.zeros((4, 3)), v[: 12 * self.moving].reshape(-1, 3)])
 
     def coordinate_values(self, z: Array) -> Array:
@@ -94,7 +94,7 @@ class System:
 
 
 class Structure:
-    """What the equations at any configuration have in common, laid out once.
+    """Common part of the equations at any configuration, laid out once.
 
     forms: of the 6 S distances, |edge|^2 / (2 length), then those of the system. targets: (6 S + m,) values that rows
     keep.
