@@ -16,13 +16,10 @@ from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import knots
 from femtorque.codegen.toolchain import platformio
-from femtorque.hil.board.servo_steps import ServoSteps
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.registers import Bus
 from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.plant import mujoco
 from femtorque.hil.plant.choose import plant_of
-from femtorque.hil.plant.play import Plant
 from femtorque.hil.play.connect import session_with
 from femtorque.hil.play.run import Result, play
 from femtorque.host.link.session import Session
@@ -66,17 +63,10 @@ def powered(board: VirtualBoard) -> Session:
 
 
 def armed(mechanism: Mechanism, elf: Path, in_c: bool = True) -> Pace:
-    """How fast board and plant are under power, nobody talking to it. in_c: what models of registers say beforehand,
-    what they lend, and the plant's steps are C's."""
-    plant = plant_of(mechanism)
-    inner = plant.inner if isinstance(plant, Plant) else plant
-    assert not isinstance(inner, mujoco.Plant) and inner._compiled is not None
-    if not in_c:
-        inner._compiled = None
-    with pytest.MonkeyPatch.context() as patch, VirtualBoard(elf, mechanism, plant) as board:
+    """How fast board and plant are under power, nobody talking to it. in_c: what models of registers say beforehand
+    and what they lend is C's."""
+    with pytest.MonkeyPatch.context() as patch, VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         patch.setattr(Bus, "answers", in_c)
-        if not in_c:
-            patch.setattr(ServoSteps, "could", lambda steps: False)
         session = powered(board)
         pace = Pace(board)
         while pace.work < WORK:
