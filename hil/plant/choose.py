@@ -1,9 +1,9 @@
 """Which plant a mechanism has, and what a board sees of it: the streamed joints alone.
 
 Rigid trees move in joint coordinates, where servos turn them with the play of their gears. A planar arm that ends in a
-flexible link has a plant of its own, whose beam keeps its length, of third order in the deflection. Loops, modes and
-all other flexible links move as articulated points, with large rotations and with tension. MuJoCo moves what is asked
-of it, among things that can be touched.
+flexible link has a plant of its own, whose beam keeps its length, of third order in the deflection, as far as there is
+room for its elements. Loops, modes and all other flexible links move as articulated points, with large rotations and
+with tension. MuJoCo moves what is asked of it, among things that can be touched.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from femtorque.hil.plant import rigid as minimal
 from femtorque.hil.plant.articulated import plant as articulated
 from femtorque.hil.plant.driven import Stepped
 from femtorque.hil.plant.flexible import FlexibleArmPlant
+from femtorque.hil.plant.plant_library import MOST
 
 Array = NDArray[np.float64]
 Plant = minimal.Plant | play.Plant | articulated.Plant | FlexibleArmPlant | mujoco.Plant
@@ -71,7 +72,7 @@ def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None
     if kind == "mujoco":
         return mujoco.Plant(mechanism, scene)
     beams = [link.beam for link in mechanism.links if link.beam]
-    if beams and is_arm(mechanism):
+    if beams and is_arm(mechanism) and len(mechanism.moving) + 2 * FINER * beams[0].elements <= MOST:
         return FlexibleArmPlant(mechanism, FINER * beams[0].elements)
     changing = mechanism.constrained or mechanism.modes or beams
     if changing:

@@ -1,6 +1,6 @@
-"""What models of registers say beforehand and C answers (hil/chip/bus.c), and what they lend to C, which goes on with
-it (hil/chip/lent.c, hil/board/coupled.c), against the models asked every time: runs of whole
-boards with the same accesses at the same cycles, the same telemetry, torques and motions, bit for bit."""
+"""Answers that models of registers give beforehand (hil/chip/bus.c), and what they lend to C, which goes on with it
+(hil/chip/lent.c, hil/board/coupled.c), against the models asked every time: runs of whole boards with the same accesses
+at the same cycles, the same telemetry, torques and motions, bit for bit."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.description import Friction, Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.plant.articulated import plant as articulated
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.plant_library import MOST
@@ -110,8 +111,11 @@ def test_who_watches_each_step_sees_it():
     assert seen == pytest.approx([5e-4, 1e-3, 1.5e-3, 2e-3])
 
 
-def test_more_elements_than_there_is_room_for_are_refused():
-    assert isinstance(plant_of(ARM), FlexibleArmPlant)
+def test_more_elements_than_there_is_room_for_are_points_or_refused():
+    beam = ARM.link("fore").beam
+    for elements, kind in ((7, FlexibleArmPlant), (8, articulated.Plant)):
+        links = (replace(x, beam=replace(beam, elements=elements)) if x.beam else x for x in ARM.links)
+        assert isinstance(plant_of(replace(ARM, links=tuple(links))), kind)
     assert FlexibleArmPlant(ARM, MOST // 2 - 1).flexible.n == MOST - 2
     with pytest.raises(Refused, match=f"the plant {MOST + 2} coordinates; it has room for {MOST}"):
         FlexibleArmPlant(ARM, MOST // 2)
