@@ -32,6 +32,7 @@ demo: $(VENV)/.demo
 # one or a program before it has compiled
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.test
+	@echo "the tests take 13 to 20 minutes on two processors, 11 where what they compile is kept from before"
 	@$(RUN) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not bench and not soak"
 
 # theorems about the firmware's own sources; the prover is fetched when it is first needed

@@ -4,7 +4,6 @@ ports by their files alone, or that ask one how many bytes wait, which sockets d
 from __future__ import annotations
 
 import os
-import tty
 
 
 class TerminalPort:
@@ -12,6 +11,8 @@ class TerminalPort:
 
     def __init__(self) -> None:
         self._ours, self._theirs = os.openpty()  # theirs is kept open: bytes of a program that has left are no error
+        import tty  # noqa: PLC0415 (Windows has none, nor terminals of this kind)
+
         tty.setraw(self._theirs)
         os.set_blocking(self._ours, False)
         self.url = os.ttyname(self._theirs)

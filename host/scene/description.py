@@ -25,6 +25,7 @@ SLENDER = 0.018  # radius of a rod over the size of the mechanism
 DENSITY = 2700.0  # kg/m^3: a payload is drawn as large as a ball of aluminium of its mass
 # Okabe and Ito's colours, which colour-blind people can tell apart; greys between
 LINKS = ("#8795a5", "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#0072b2", "#d55e00", "#f0e442")
+PASSIVE = "#b3bac3"  # a link that no motor of its own drives: the pages have other meanings for warm colours
 
 
 def scene(mechanism: Mechanism, things: Sequence[Thing] = ()) -> dict[str, Any]:
@@ -95,8 +96,10 @@ def _payload(mechanism: Mechanism, payload: Payload, size: float) -> dict[str, A
 
 def _link(mechanism: Mechanism, number: int, link: Link, size: float, solids: Sequence[Solid]) -> dict[str, Any]:
     radius = SLENDER * size * (1.0 - 0.06 * (number % 3))  # two that overlap are told apart
+    passive = any(joint.child == link.name and not joint.actuated for joint in mechanism.moving)
     return {"name": link.name, "mass": link.mass, "com": link.com.tolist(), "radius": radius,
-            "colour": LINKS[number % len(LINKS)], "ellipsoid": _ellipsoid(link, radius),
+            "colour": PASSIVE if passive else LINKS[number % len(LINKS)],
+            "ellipsoid": _ellipsoid(link, radius),
             "meshes": [solid.data() for solid in solids],
             "beam": None if link.beam is None else link.beam.length,
             "rods": [] if solids or link.beam else [_rod(a, b) for a, b in _rods(mechanism, link)]}

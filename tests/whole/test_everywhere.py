@@ -113,3 +113,12 @@ def test_colours_are_for_terminals_that_want_them():
     piped = subprocess.run([sys.executable, "femtorque", "check", "mechanisms/two_link.toml"], cwd=ROOT,
                            capture_output=True)
     assert b"\x1b" not in piped.stdout + piped.stderr and b"two-link" in piped.stdout
+
+
+def test_no_module_needs_one_kind_of_system_to_be_imported():
+    """The virtual board's neither; a function may."""
+    for path in [*SHIPPED, *(ROOT / "hil").rglob("*.py")]:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+                assert not POSIX_ONLY & {str(name).split(".")[0] for name in names}, f"{path}: {node.lineno}"
