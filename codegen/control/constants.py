@@ -19,7 +19,7 @@ from femtorque.codegen.board.description import Board
 from femtorque.codegen.board.fieldbus import families, used_buses, wire_most, wires
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.templating import template
-from femtorque.codegen.control import drives, heat
+from femtorque.codegen.control import drives, follow, heat
 from femtorque.codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.control.table import (
@@ -37,6 +37,7 @@ from femtorque.codegen.control.table import (
 )
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.model.passive_friction import COULOMB_VELOCITY
+from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.units import position_unit, to_wire
 
 STOP_S = 0.25  # from full pace to a standstill on the path
@@ -95,7 +96,8 @@ class JointConstants:
 
 STRUCTS: dict[type, str] = {
     JointConstants: "ft_joint_config", LabConstants: "ft_lab_config", heat.Heat: "ft_heat_config",
-    drives.DriveConstants: "ft_drive_config", drives.SettingConstants: "ft_setting_config"}
+    drives.DriveConstants: "ft_drive_config", drives.SettingConstants: "ft_setting_config",
+    follow.FollowConstants: "ft_follow_config"}
 
 
 def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
@@ -262,6 +264,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
     control, joints = mechanism.control, mechanism.streamed
     rows = [joint_constants(mechanism, j, _measured(j, board)) for j in joints]
     lab = [lab_row(mechanism, j) for j in joints]
+    followed = follow.follow_rows(mechanism, [row.speed for row in rows], [row.effort for row in rows])
     least, most = overlay(mechanism)
     timeout = max(1, round(control.host_timeout_s * control.rate_hz))
     position_gain, rate_gain = observer_gains(control.observer_hz, 1.0 / control.rate_hz)
@@ -291,6 +294,10 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
         "crc": (crc(rows), crc(rows, double=True)),
         "lab_rows": [c_row(row) for row in lab],
         "lab_crc": (crc(lab), crc(lab, double=True)),
+        "follow": int(not follow.unfollowed(mechanism)),
+        **_follow_times(mechanism),
+        "follow_rows": [c_row(row) for row in followed],
+        "follow_crc": (crc(followed), crc(followed, double=True)),
         "start_pose": [int(x) for x in to_wire([j.start for j in joints], joints)],
         "reactions": reactions(mechanism),
         "overlay": int((least, most) != (64, 64)),
@@ -304,6 +311,14 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
         "press_ticks": max(2, round(PRESS_S * control.rate_hz)),
         "temperature_max": real(mechanism.safety.temperature_max),
     }
+
+
+def _follow_times(mechanism: Mechanism) -> dict[str, int]:
+    """Times of FOLLOW, us and ticks."""
+    told = mechanism.follow
+    return {"follow_delay": messages.FOLLOW_AUTO if told.delay is None else round(1e6 * told.delay),
+            "follow_frame": 0 if told.frame is None else round(1e6 * told.frame),
+            "follow_timeout": max(1, round(told.timeout * mechanism.control.rate_hz))}
 
 
 def _drives(mechanism: Mechanism) -> dict[str, Any]:

@@ -219,7 +219,7 @@ def stiffest_gains(model: Model, lead: int, margin: float = MARGIN, damping: flo
         worst = int(np.argmax(everywhere))
         if everywhere[worst] < 1.0:
             break
-    return {model.bodies[j].joint.name: Gains(ku=_digits(m[i] * w**2), kv=_digits(2.0 * damping * m[i] * w))
+    return {model.bodies[j].joint.name: Gains(ku=three_digits(m[i] * w**2), kv=three_digits(2.0 * damping * m[i] * w))
             for i, j in enumerate(loop.joints)}
 
 
@@ -232,7 +232,7 @@ def _largest(stable: Callable[[float], bool], top: float) -> float:
     return low
 
 
-def _digits(value: float) -> float:
+def three_digits(value: float) -> float:
     """Rounded down to three significant digits."""
     scale = 10.0 ** (np.floor(np.log10(value)) - 2.0)
     return float(f"{np.floor(value / scale) * scale:.3g}")

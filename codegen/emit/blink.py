@@ -11,7 +11,7 @@ PATTERNS = {
     "DISARMED": "#...............",
     "ESTOP": "#.#.............",
     "FAULT": "#.#.#...........",
-    "HOLD": _ON, "TRACK": _FAST,
+    "HOLD": _ON, "TRACK": _FAST, "FOLLOW": _FAST,
     "HOMING": _SLOW, "FLOAT": _SLOW, "JOG": _SLOW, "PROBE": _SLOW, "CLOSING": _SLOW,
 }
 WORDS = {

@@ -90,8 +90,8 @@ class FollowTable(Table):
     """How targets that are sent live (state FOLLOW) are followed."""
 
     delay: Literal["auto", "none"] | Annotated[float, Field(ge=0.0, le=2.0)] = key(
-        "s from when a target is due until the joints are there. `auto`: two frames and 10 ms, none where chunks lie "
-        "ahead. `none`: targets must carry velocities", "auto")
+        "s from when a target is due until the joints are there. `auto`: two frames and 10 ms, up to 40 ms more if "
+        "targets come late, none if chunks lie ahead. `none`: targets must carry velocities", "auto")
     timeout: float = key("s without a target until the joints are at rest and FOLLOW ends", Follow.timeout,
                          ge=0.05, le=10.0)
     frame: Literal["auto"] | Annotated[float, Field(ge=0.001, le=0.25)] = key(

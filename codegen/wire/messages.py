@@ -393,7 +393,8 @@ COMMANDS = {
     "ARM": (1, "DISARMED -> HOLD: outputs on, hold the position measured now"),
     "DISARM": (2, "any state -> DISARMED: outputs off at once"),
     "START": (3, "HOLD -> TRACK: play the buffered knots from the one marked START"),
-    "STOP": (4, "TRACK -> HOLD: slow down along the path and stop on it; what is buffered stays. JOG, FLOAT -> HOLD"),
+    "STOP": (4, "TRACK -> HOLD: slow down along the path and stop on it; what is buffered stays. JOG, FLOAT, FOLLOW -> "
+             "HOLD"),
     "RESUME": (5, "HOLD after a stop on the path -> TRACK: pace ramps back to 1"),
     "FLUSH": (6, "HOLD: forget what is buffered"),
     "CLEAR": (7, "FAULT or ESTOP -> DISARMED, once the cause is gone"),
@@ -414,6 +415,7 @@ STATES = {
     "PROBE": (10, "outputs on, a small torque on one joint, none on the others"),
     "CLOSING": (11, "outputs on, holding until the brakes have closed; then DISARMED"),
     "LEAVING": (12, "outputs off for good: a tenth of a second later the chip resets into the boot loader in its ROM"),
+    "FOLLOW": (13, "outputs on, going where TARGETs say"),
 }
 
 # name: (number, what it means, what to do)
@@ -542,13 +544,15 @@ REFUSALS = {
     "DRIVE_FAULT": (24, "a drive on a bus reports an error", "read its own error; what persists is not armed"),
     "DRIVE_SETTING": (25, "a drive on a bus is not set as the mechanism file says, or has not told yet",
                       "`femtorque monitor` names both values: mend the file, or set the drive"),
+    "NO_FOLLOWING": (26, "this mechanism cannot follow targets that are sent live: its links bend, or more joints are "
+                     "driven than move freely", "play a planned motion"),
     "OUT_OF_BOUNDS": (14, "no such joint, or a value beyond what the mechanism file allows", "ask for less"),
 }
 
 FLAGS = {
     "HOMED": (1, "every joint has its zero"),
     "ENDED": (2, "the last motion reached its END"),
-    "UNDERRUN": (4, "stopped on the path because knots ran out"),
+    "UNDERRUN": (4, "stopped on the path because knots ran out, or targets did"),
     "STOPPED": (8, "stopped on the path by STOP"),
     "OUTPUTS": (16, "outputs are enabled"),
     "HOST_SILENT": (32, "stopped on the path because the host was silent"),

@@ -109,6 +109,14 @@ uint32_t ft_motion_tick(ft_motion *m)
     return nondet_u32();
 }
 
+uint32_t ft_follow_tick(ft_follow *f, ft_motion *m)
+{
+    (void)f;
+    m->next = nondet_sample();
+    m->pairs = 0;
+    return nondet_u32();
+}
+
 void ft_motion_hold(ft_motion *m, const ft_turn q[FT_JOINTS])
 {
     (void)q;

@@ -37,6 +37,8 @@ void prove_messages_in(void)
     THERE_AND_BACK(gains, GAINS)
     THERE_AND_BACK(capture, CAPTURE)
     THERE_AND_BACK(read, READ)
+    THERE_AND_BACK(follow, FOLLOW)
+    THERE_AND_BACK(target, TARGET)
     END;
 }
 
@@ -49,6 +51,7 @@ void prove_messages_out(void)
     THERE_AND_BACK(drives, DRIVES)
     THERE_AND_BACK(data, DATA)
     THERE_AND_BACK(about, ABOUT)
+    THERE_AND_BACK(followed, FOLLOWED)
     END;
 }
 

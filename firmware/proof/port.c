@@ -130,6 +130,26 @@ void ft_report_status(ft_msg_status *m, const ft_view *v)
     m->tick = v->time->tick - 1u;
 }
 
+void ft_report_followed(ft_msg_followed *m, const ft_view *v)
+{
+    ANYTHING(*m);
+    m->tick = v->time->tick;
+}
+
+uint8_t ft_follow_take_limits(ft_follow *f, uint32_t joint)
+{
+    (void)f;
+    CLAIM(joint < FT_JOINTS);
+    return nondet_u8();
+}
+
+void ft_follow_take(ft_follow *f, const ft_msg_target *m)
+{
+    (void)f;
+    (void)m;
+    CLAIM(safety.state == FT_STATE_FOLLOW);
+}
+
 #if FT_BUS_DRIVES > 0
 void ft_report_drives(ft_msg_drives *m, const ft_view *v)
 {
@@ -201,7 +221,7 @@ void prove_port_send(void)
     any_state();
     ident = rx.ident_due;
     send_due(&ends);
-    CLAIM(well() && sent <= 4u);
+    CLAIM(well() && sent <= 5u);
     CLAIM(room ? !rx.ident_due : !ident || rx.ident_due);
     END;
 }
@@ -251,7 +271,7 @@ void prove_port_request(void)
     CLAIM(before.request.posted || !safety.request.posted
           || (safety.request.token == payload[0]
               && safety.request.token != before.token
-              && safety.request.event <= FT_EVENT_GAINS));
+              && safety.request.event <= FT_EVENT_FOLLOW));
     CLAIM(!before.request.posted
           || (safety.request.token == before.request.token
               && safety.request.event == before.request.event));

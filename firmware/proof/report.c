@@ -48,6 +48,13 @@ int64_t ft_observer_wire(const ft_observer *o, uint32_t joint)
     return wire;
 }
 
+int64_t ft_observer_turned(const ft_observer *o, uint32_t joint, ft_turn q)
+{
+    (void)q;
+    CLAIM(o == &control.seen && joint < FT_JOINTS);
+    return (int64_t)nondet_u64();
+}
+
 uint32_t ft_safety_unhomed(const ft_safety *s)
 {
     (void)s;

@@ -167,13 +167,32 @@ void ft_lab_probe(ft_lab *lab, uint32_t joint, ft_real torque)
 
 void ft_lab_release(ft_lab *lab) { lab->wanted = FT_C(0.0); }
 
+void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
+                     uint32_t delay, uint32_t frame)
+{
+    (void)held;
+    (void)delay;
+    (void)frame;
+    f->stop = false;
+}
+
+void ft_follow_stop(ft_follow *f) { f->stop = true; }
+
+int64_t ft_observer_turned(const ft_observer *o, uint32_t joint, ft_turn q)
+{
+    (void)o;
+    CLAIM(joint < FT_JOINTS);
+    return (int64_t)q;
+}
+
 /* ---- the invariant ----------------------------------------------------- */
 
 /* Return whether a state is one in which the outputs are on. */
 static bool driving(uint32_t state)
 {
     return state == HOLD || state == TRACK || state == HOMING || state == FLOAT
-           || state == JOG || state == PROBE || state == CLOSING;
+           || state == JOG || state == PROBE || state == CLOSING
+           || state == FOLLOW;
 }
 
 /* Return whether the state is one that can be. */
@@ -198,7 +217,7 @@ static bool well(void)
 static bool homed_if_led(void)
 {
     bool led = s.state == HOLD || s.state == TRACK || s.state == FLOAT
-               || s.state == JOG;
+               || s.state == JOG || s.state == FOLLOW;
 
     return !led || ft_safety_unhomed(&s) == FT_NO_JOINT;
 }
@@ -263,27 +282,27 @@ void prove_safety_requests(void)
     open = sensors.estop && s.state == ESTOP;
     on = commanded;
     state = s.state;
-    for (event = 0; event <= FT_EVENT_GAINS + 1u; event++)
+    for (event = 0; event <= FT_EVENT_FOLLOW + 1u; event++)
         if (asked == event) {
             s.request.event = (uint8_t)event;
             take_request(&s, &c, &v);
         }
     CLAIM(well());
     CLAIM(homed_if_led());
-    GIVEN(asked <= FT_EVENT_GAINS + 1u);
+    GIVEN(asked <= FT_EVENT_FOLLOW + 1u);
     CLAIM(!s.request.posted && s.token == (posted ? token : was));
     CLAIM(!open || s.state == ESTOP || s.state == LEAVING);
     CLAIM(state == DISARMED || driving(state) || on || !commanded);
     END;
 }
 
-/* The outputs are on in HOLD, TRACK, HOMING, FLOAT, JOG, PROBE, CLOSING and in
- * a FAULT that brakes or holds, in no other state, from the start on and after
+/* The outputs are on in HOLD, TRACK, HOMING, FLOAT, JOG, PROBE, CLOSING, FOLLOW
+ * and in a FAULT that brakes or holds, in no other state, from the start on and after
  * every tick: whatever the chip measures, the tick finds and the host asks for.
  * What makes the torques is what the table says of the state, and an arm that
  * is held or led has all its zeros.
  * Assumes: what a tick brings before this one is nothing, or PASSED, PAUSED or
- * ENDED: no other event is returned by ft_motion.c and ft_lab.c. What is asked
+ * ENDED: no other event is returned by ft_motion.c, ft_follow.c and ft_lab.c. What is asked
  * for last in a tick is safety_requests.
  * Run: unwind=27 mechanisms=three_link,braked */
 void prove_safety_states(void)

@@ -23,7 +23,7 @@ void prove_silence_counted(void)
 }
 
 /* After FT_HOST_TIMEOUT ticks of silence, and in every tick after them, a motion
- * is asked to slow down and a jog to stop, an arm that was led by hand is held
+ * is asked to slow down, a jog to stop and what follows targets to brake, an arm that was led by hand is held
  * where it is, and no zero is sought and nothing probed: these are without power.
  * Run: unwind=27 mechanisms=three_link,braked */
 void prove_silence_stops(void)
@@ -33,6 +33,7 @@ void prove_silence_stops(void)
     ft_safety_tick(&s, &c, &v, any_event());
     CLAIM(s.state != TRACK || c.motion.brake);
     CLAIM(s.state != JOG || c.lab.wanted == FT_C(0.0));
+    CLAIM(s.state != FOLLOW || c.follow.stop);
     CLAIM(s.state != FLOAT && s.state != HOMING && s.state != PROBE);
     END;
 }

@@ -75,6 +75,8 @@ static uint32_t plan(ft_control *c, uint32_t drive,
 {
     if (drive == FT_DRIVE_PATH)
         return ft_motion_tick(&c->motion);
+    if (drive == FT_DRIVE_FOLLOW)
+        return ft_follow_tick(&c->follow, &c->motion);
     if (drive != FT_DRIVE_OFF)
         return plan_lab(c, counts, v, found);
     ft_motion_hold(&c->motion, c->seen.q);

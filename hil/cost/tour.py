@@ -17,9 +17,20 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.control.constants import lab_row
+from femtorque.codegen.control.follow import unfollowed
 from femtorque.codegen.mechanism.description import Home, Mechanism
 from femtorque.codegen.motion.trajectory import Knots
-from femtorque.codegen.wire.messages import Float, Gains, Jog, Probe, Seek, WithToken
+from femtorque.codegen.wire.messages import (
+    FOLLOW_AUTO,
+    Float,
+    Follow,
+    Gains,
+    Jog,
+    Probe,
+    Seek,
+    Target,
+    WithToken,
+)
 from femtorque.codegen.wire.names import flag
 from femtorque.codegen.wire.units import from_wire
 from femtorque.hil.board.coupler import GRIP
@@ -40,6 +51,8 @@ STILL = 25  # MOMENTs for joints to come to rest
 DAMPED = 1.3  # times the speed above which a floating joint is damped
 FAST = 2.0  # times the greatest speed of a joint
 AHEAD = 20  # counts to go until an index comes
+FRAME = 20_000  # us, of targets that are sent live
+NEAR = 2**20  # wire steps from one to the next
 BAD = 2**30  # farther from one knot to the next than any joint gets, in wire units
 
 
@@ -90,6 +103,19 @@ class Life:
         self.take("STOP")
         self.session.wait(lambda: self.session.in_state("HOLD"), 1.0, "does not hold")
         self.ask(Gains(0, 0, 64, 64, 64))
+
+    def follows_targets(self) -> None:
+        """Smooth ones, far ones beyond limits, some that miss; then a stop, all of it within the limits of joints."""
+        if unfollowed(self.mechanism):
+            return
+        self.session.ask(Follow(0, FOLLOW_AUTO, FRAME), "FOLLOW")
+        start = np.array(self.session.status.target)
+        ways = [0, 1, 2, 3, 4, 5, 400, -400, 400, 400, 0, 0, -400, 3, 2, 1, 0]
+        for i, way in enumerate(ways):
+            self.session.link.send(Target(0, 0, i * FRAME, 0, (start + way * NEAR).tolist(), [0.0] * len(start)))
+            self.wait(2e-6 * FRAME if i == 9 else 1e-6 * FRAME)
+        self.take("STOP")
+        self.session.wait(lambda: self.session.in_state("HOLD", "FAULT"), 2.0, "does not stop following")
 
     def is_led_by_hand(self) -> None:
         for command in ("START", "STOP"):  # refused, after all has been looked at; taken
@@ -218,6 +244,7 @@ class Life:
             self.clock.sleep(PERIOD)
 
 
-PARTS = {"a stop on the path": Life.is_stopped_and_runs_out, "a jog": Life.jogs, "leading by hand": Life.is_led_by_hand,
+PARTS = {"a stop on the path": Life.is_stopped_and_runs_out, "a jog": Life.jogs, "targets": Life.follows_targets,
+         "leading by hand": Life.is_led_by_hand,
          "a zero": Life.is_armed_where_it_finds_a_zero,
          "its modes": Life.changes_modes, "a fault": Life.finds_a_fault, "a probe": Life.probes}

@@ -122,7 +122,8 @@ def test_that_without_a_measurement_there_is_neither_error_nor_fault():
                for row in render(mechanism, None)["ft_config.c"].split("ft_lab_config")[0].split("{ /* ")[1:])
 
 
-GUARDED = {"ft_joint": "ft_joint_crc", "ft_lab_joint": "ft_lab_crc", "ft_heat": "ft_heat_crc"}
+GUARDED = {"ft_joint": "ft_joint_crc", "ft_lab_joint": "ft_lab_crc", "ft_follow_joint": "ft_follow_crc",
+           "ft_heat": "ft_heat_crc"}
 
 
 @pytest.mark.parametrize("precision", ["single", "double"])

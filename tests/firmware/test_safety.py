@@ -12,7 +12,7 @@ from femtorque.codegen.mechanism.description import Brake, Home
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.motion.trajectory import Knots
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Command, Float, Gains, Hello, Jog, Knot, Poll, Probe, Seek
+from femtorque.codegen.wire.messages import Command, Float, Follow, Gains, Hello, Jog, Knot, Poll, Probe, Seek, Target
 from femtorque.codegen.wire.units import to_wire
 from tests.firmware.app import App, changed, in_hold, three_link
 from tests.firmware.app import replace as patch
@@ -23,59 +23,61 @@ from tests.support.boards import driven
 STATES = {name: row[0] for name, row in messages.STATES.items()}
 COMMANDS = {name: row[0] for name, row in messages.COMMANDS.items()}
 EVENTS = {"HOME": 9, "FLOAT": 10, "JOG": 11, "SEEK": 12, "PROBE": 13, "GAINS": 14,
-          "PASSED": 15, "PAUSED": 16, "ENDED": 17, "SILENT": 18, "FAULT": 19, "ESTOP": 20}
+          "FOLLOW": 15, "PASSED": 16, "PAUSED": 17, "ENDED": 18, "SILENT": 19, "FAULT": 20, "ESTOP": 21}
 WRONG, LATCHED, PRESSED = "WRONG_STATE", "FAULT_LATCHED", "ESTOP_ACTIVE"
-DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "CLOSING")  # states in which the outputs are on
+DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "CLOSING", "FOLLOW")  # states in which the outputs are on
 
 # What a request does in each state: the state it leads to, or the refusal. Conditions are met.
 COMMAND_TABLE = {
     #           BOOT    CHECK    DISARMED    HOLD        TRACK       FAULT       ESTOP       HOMING      FLOAT       JOG
-    #         PROBE       CLOSING     LEAVING
+    #         PROBE       CLOSING     LEAVING     FOLLOW
     "ARM":     (WRONG,  WRONG,   "HOLD",     WRONG,      WRONG,      LATCHED,    PRESSED,    "HOLD",     WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
     "DISARM":  ("BOOT", "CHECK", "DISARMED", "DISARMED", "DISARMED", "FAULT",    "ESTOP",    "DISARMED", "DISARMED",
-                "DISARMED", "DISARMED", "DISARMED", "LEAVING"),
+                "DISARMED", "DISARMED", "DISARMED", "LEAVING",     "DISARMED"),
     "START":   (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
     "STOP":    (WRONG,  WRONG,   WRONG,      "HOLD",     "TRACK",    LATCHED,    PRESSED,    "DISARMED", "HOLD",
-                "JOG",      "DISARMED", WRONG,      WRONG),
+                "JOG",      "DISARMED", WRONG,      WRONG,     "FOLLOW"),
     "RESUME":  (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
     "FLUSH":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
     "CLEAR":   (WRONG,  WRONG,   WRONG,      WRONG,      WRONG,      "DISARMED", "DISARMED", WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
     "LOADER":  (WRONG,  WRONG,   "LEAVING",  WRONG,      WRONG,      "LEAVING",  "LEAVING",  WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
     "HOME":    (WRONG,  WRONG,   "DISARMED", WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
     "FLOAT":   (WRONG,  WRONG,   WRONG,      "FLOAT",    WRONG,      LATCHED,    PRESSED,    WRONG,      "FLOAT",
-                WRONG,      WRONG,      WRONG,      WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
     "JOG":     (WRONG,  WRONG,   WRONG,      "JOG",      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                "JOG",      WRONG,      WRONG,      WRONG),
+                "JOG",      WRONG,      WRONG,      WRONG,     WRONG),
     "SEEK":    (WRONG,  WRONG,   "HOMING",   WRONG,      WRONG,      LATCHED,    PRESSED,    "HOMING",   WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
     "PROBE":   (WRONG,  WRONG,   "PROBE",    WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                WRONG,      "PROBE",    WRONG,      WRONG),
+                WRONG,      "PROBE",    WRONG,      WRONG,     WRONG),
     "GAINS":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
+    "FOLLOW":  (WRONG,  WRONG,   WRONG,      "FOLLOW",   WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
 }
 # What the board's own events do: the state they lead to.
 EVENT_TABLE = {
     #           BOOT     CHECK       DISARMED    HOLD     TRACK    FAULT    ESTOP    HOMING      FLOAT    JOG      PROBE
-    #       CLOSING     LEAVING
+    #       CLOSING     LEAVING     FOLLOW
     "PASSED":  ("CHECK", "DISARMED", "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",
-                "PROBE",    "DISARMED", "LEAVING"),
+                "PROBE",    "DISARMED", "LEAVING",  "FOLLOW"),
     "PAUSED":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "HOLD",
-                "DISARMED", "CLOSING",  "LEAVING"),
+                "DISARMED", "CLOSING",  "LEAVING",  "HOLD"),
     "ENDED":   ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",
-                "PROBE",    "CLOSING",  "LEAVING"),
+                "PROBE",    "CLOSING",  "LEAVING",  "HOLD"),
     "SILENT":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "DISARMED", "HOLD",  "JOG",
-                "DISARMED", "CLOSING",  "LEAVING"),
+                "DISARMED", "CLOSING",  "LEAVING",  "FOLLOW"),
     "FAULT":   ("FAULT", "FAULT",    "FAULT",    "FAULT", "FAULT", "FAULT", "ESTOP", "FAULT",    "FAULT", "FAULT",
-                "FAULT",    "FAULT",    "LEAVING"),
+                "FAULT",    "FAULT",    "LEAVING",  "FAULT"),
     "ESTOP":   ("ESTOP", "ESTOP",    "ESTOP",    "ESTOP", "ESTOP", "ESTOP", "ESTOP", "ESTOP",    "ESTOP", "ESTOP",
-                "ESTOP",    "ESTOP",    "LEAVING"),
+                "ESTOP",    "ESTOP",    "LEAVING",  "ESTOP"),
 }
 
 
@@ -90,7 +92,7 @@ def request(app, event):
     token = app.token % 255 + 1
     return {
         "FLOAT": Float(token, 50), "JOG": Jog(token, 0, 0.5), "SEEK": Seek(token, 0), "PROBE": Probe(token, 0, 0.0),
-        "GAINS": Gains(token, 0, 32, 128, 64),
+        "GAINS": Gains(token, 0, 32, 128, 64), "FOLLOW": Follow(token, messages.FOLLOW_AUTO, 20_000),
     }[event]
 
 
@@ -157,6 +159,17 @@ def jogging(app):
     assert app.ask(request(app, "JOG")) == "NONE"
 
 
+def following(app):
+    """On the move."""
+    app.ready()
+    assert app.ask(request(app, "FOLLOW")) == "NONE"
+    start = app.status.target
+    for i in range(12):
+        wire = [x + i * 2**23 for x in start]
+        app.send(Target(0, 0, 20_000 * i, 0, wire, [0.0] * 3))
+        app.run(20)
+
+
 def probing(app):
     assert app.home() == "NONE"
     assert app.ask(request(app, "PROBE")) == "NONE"
@@ -180,7 +193,8 @@ def in_state(state, event=None, drive="voltage"):
         app.stream(three_link_knots(), most=250)
     else:
         {"TRACK": tracking, "FAULT": faulted, "ESTOP": stopped, "HOMING": homing, "FLOAT": floating, "JOG": jogging,
-         "PROBE": probing, "CLOSING": closing, "LEAVING": leaving}[state](app)
+         "PROBE": probing, "CLOSING": closing, "LEAVING": leaving,
+         "FOLLOW": following}[state](app)
     assert app.state == state or state in ("BOOT", "CHECK")
     return app
 

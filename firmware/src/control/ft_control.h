@@ -3,6 +3,7 @@
 #ifndef FT_CONTROL_H
 #define FT_CONTROL_H
 
+#include "ft_follow.h"   /* ft_follow */
 #include "ft_lab.h"      /* ft_lab */
 #include "ft_law.h"      /* ft_law */
 #include "ft_model.h"    /* FT_JOINTS, ft_real */
@@ -19,7 +20,8 @@ typedef struct {
     ft_real tau[FT_JOINTS]; /* tau_ID */
     ft_law law;
     ft_lab lab;
-    ft_motion motion;       /* the longest comes last */
+    ft_motion motion;       /* what is long comes last */
+    ft_follow follow;
 } ft_control;
 
 #endif

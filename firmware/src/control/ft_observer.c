@@ -96,3 +96,13 @@ int64_t ft_observer_wire(const ft_observer *o, uint32_t joint)
 
     return (int64_t)(((o->fine[joint] >> FT_FINE) ^ sign) - sign);
 }
+
+/* Return a position of this build, the short way on from where the joint is,
+ * as one of the wire. */
+int64_t ft_observer_turned(const ft_observer *o, uint32_t joint, ft_turn q)
+{
+    const uint32_t away = (uint32_t)ft_position_to_wire(q)
+                          - (uint32_t)ft_position_to_wire(o->q[joint]);
+
+    return ft_observer_wire(o, joint) + (int32_t)away;
+}

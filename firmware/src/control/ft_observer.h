@@ -31,5 +31,6 @@ void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
 void ft_observer_set(ft_observer *o, const int64_t wire[FT_JOINTS]);
 void ft_observer_place(ft_observer *o, uint32_t joint, int64_t wire);
 int64_t ft_observer_wire(const ft_observer *o, uint32_t joint);
+int64_t ft_observer_turned(const ft_observer *o, uint32_t joint, ft_turn q);
 
 #endif

@@ -12,6 +12,7 @@ enum {
     FT_EVENT_SEEK,
     FT_EVENT_PROBE,
     FT_EVENT_GAINS,
+    FT_EVENT_FOLLOW,
     FT_EVENT_PASSED, /* what the state waits for is done */
     FT_EVENT_PAUSED, /* at rest on the path */
     FT_EVENT_ENDED,  /* at rest at the end of the path */
@@ -21,13 +22,14 @@ enum {
     FT_EVENTS
 };
 
-#define FT_STATES (FT_STATE_LEAVING + 1)
+#define FT_STATES (FT_STATE_FOLLOW + 1)
 
 /* What makes the torques of a tick. */
 enum {
     FT_DRIVE_OFF,  /* nothing: outputs are off, or the motors brake */
     FT_DRIVE_PATH, /* the law, about the motion */
     FT_DRIVE_JOG,  /* the law, about one joint moved by hand */
+    FT_DRIVE_FOLLOW, /* the law, about what targets say */
     FT_DRIVE_LAB   /* the law of ft_lab.h */
 };
 

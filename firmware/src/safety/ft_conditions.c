@@ -273,6 +273,15 @@ static uint32_t nothing_coming(const ft_view *v)
     return v->safety->coming == FT_FAULT_NONE ? FT_GOOD : FT_NO_JOINT;
 }
 
+#if !FT_FOLLOW
+/* Refuse: links bend, or joints that are driven cannot move alone. */
+static uint32_t cannot_follow(const ft_view *v)
+{
+    (void)v;
+    return FT_NO_JOINT;
+}
+#endif
+
 /* Return whether the request is about a joint that there is. */
 static uint32_t known_joint(const ft_view *v)
 {
@@ -487,6 +496,13 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_PROBE, FT_REFUSAL_CURRENT_SENSOR, current_zero },
 #endif
     { FT_EVENT_GAINS, FT_REFUSAL_OUT_OF_BOUNDS, overlay_allowed },
+#if !FT_FOLLOW
+    { FT_EVENT_FOLLOW, FT_REFUSAL_NO_FOLLOWING, cannot_follow },
+#endif
+    { FT_EVENT_FOLLOW, FT_REFUSAL_FAULT_LATCHED, nothing_coming },
+#if FT_BRAKE
+    { FT_EVENT_FOLLOW, FT_REFUSAL_BRAKE, brakes_open },
+#endif
     { FT_NO_EVENT, FT_REFUSAL_NONE, 0 },
 };
 

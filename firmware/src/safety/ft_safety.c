@@ -103,7 +103,7 @@ static void stay(ft_safety *s, ft_control *c)
 static bool can_hold(const ft_safety *s)
 {
     return s->drive == FT_DRIVE_PATH || s->drive == FT_DRIVE_JOG
-           || s->state == FT_STATE_FLOAT;
+           || s->drive == FT_DRIVE_FOLLOW || s->state == FT_STATE_FLOAT;
 }
 
 /* Switch the outputs off; where brakes can take over, once they have. */
@@ -278,6 +278,44 @@ static void finish(ft_safety *s, ft_control *c)
     s->flags |= FT_FLAG_ENDED;
 }
 
+/* ---- actions of FOLLOW -------------------------------------------------- */
+
+/* Go on from the positions that the joints are held at, turns counted. */
+static void follow(ft_safety *s, ft_control *c)
+{
+    const ft_target *held = c->motion.newest;
+    int64_t q[FT_JOINTS];
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        q[j] = ft_observer_turned(&c->seen, j, held->q[j]);
+    forget_last_motion(s);
+    ft_motion_forget(&c->motion);
+    ft_follow_begin(&c->follow, q, s->request.delay, s->request.frame);
+}
+
+/* Brake because of STOP. */
+static void follow_no_more(ft_safety *s, ft_control *c)
+{
+    if (s->reason == 0u)
+        s->reason = FT_FLAG_STOPPED;
+    ft_follow_stop(&c->follow);
+}
+
+/* Brake because the host is silent. */
+static void nothing_heard(ft_safety *s, ft_control *c)
+{
+    s->reason = FT_FLAG_HOST_SILENT;
+    ft_follow_stop(&c->follow);
+}
+
+/* Say why there is rest before an end. */
+static void run_out(ft_safety *s, ft_control *c)
+{
+    s->flags |= s->reason != 0u || !c->follow.starved
+                    ? s->reason : (uint8_t)FT_FLAG_UNDERRUN;
+}
+
 /* Forget the fault; the next start is a fresh one. */
 static void clear(ft_safety *s, ft_control *c)
 {
@@ -309,6 +347,7 @@ typedef struct {
 #define PROBE FT_STATE_PROBE
 #define CLOSING FT_STATE_CLOSING
 #define LEAVING FT_STATE_LEAVING
+#define FOLLOW FT_STATE_FOLLOW
 
 static const cell table[FT_STATES][FT_EVENTS] = {
     [BOOT] = {
@@ -344,6 +383,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_FLOAT] = { let_float, FLOAT },
         [FT_EVENT_JOG] = { jog, JOG },
         [FT_EVENT_GAINS] = { overlay, HOLD },
+        [FT_EVENT_FOLLOW] = { follow, FOLLOW },
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
@@ -419,6 +459,15 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_FAULT] = { nothing, LEAVING },
         [FT_EVENT_ESTOP] = { nothing, LEAVING },
     },
+    [FOLLOW] = {
+        [FT_COMMAND_DISARM] = { disarm, DISARMED },
+        [FT_COMMAND_STOP] = { follow_no_more, FOLLOW },
+        [FT_EVENT_PAUSED] = { run_out, HOLD },
+        [FT_EVENT_ENDED] = { finish, HOLD },
+        [FT_EVENT_SILENT] = { nothing_heard, FOLLOW },
+        [FT_EVENT_FAULT] = { react, FAULT },
+        [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
+    },
 };
 
 /* Why a command is not possible in a state: here, or WRONG_STATE. */
@@ -431,7 +480,7 @@ static const uint8_t refusal_of[FT_STATES] = {
 static const uint8_t drive_of[FT_STATES] = {
     [HOLD] = FT_DRIVE_PATH,  [TRACK] = FT_DRIVE_PATH, [JOG] = FT_DRIVE_JOG,
     [HOMING] = FT_DRIVE_LAB, [FLOAT] = FT_DRIVE_LAB,  [PROBE] = FT_DRIVE_LAB,
-    [CLOSING] = FT_DRIVE_PATH,
+    [CLOSING] = FT_DRIVE_PATH, [FOLLOW] = FT_DRIVE_FOLLOW,
 };
 
 /* ---- events ----------------------------------------------------------- */
@@ -515,7 +564,7 @@ static void command(ft_safety *s, ft_control *c, const ft_view *v,
     uint8_t why = refusal_of[s->state];
 
     refuse(s, FT_REFUSAL_NONE, FT_NO_JOINT);
-    if (event == 0u || event > FT_EVENT_GAINS)
+    if (event == 0u || event > FT_EVENT_FOLLOW)
         refuse(s, FT_REFUSAL_UNKNOWN, FT_NO_JOINT);
     else if (table[s->state][event].act == 0)
         refuse(s, why != 0u ? why : FT_REFUSAL_WRONG_STATE, FT_NO_JOINT);
@@ -564,7 +613,7 @@ static void gentle_fault(ft_safety *s, ft_control *c, uint32_t code,
 /* Return whether the targets are at rest, those under way too. */
 static bool at_rest(const ft_safety *s, const ft_control *c)
 {
-    return s->state != TRACK && s->state != JOG
+    return s->state != TRACK && s->state != JOG && s->state != FOLLOW
            && ft_motion_settled(&c->motion);
 }
 
@@ -582,6 +631,7 @@ static void fault_at_rest(ft_safety *s, ft_control *c, uint32_t code,
     }
     ft_motion_brake(&c->motion);
     ft_lab_release(&c->lab);
+    ft_follow_stop(&c->follow);
 }
 
 /* Take the fault that waited for the motion to come to rest. */

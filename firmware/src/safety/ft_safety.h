@@ -47,6 +47,7 @@ typedef struct {
     uint8_t joint;
     uint8_t gains[3];            /* of GAINS: ku, kv, ki */
     float value;                 /* per cent, velocity or torque */
+    uint32_t delay, frame;       /* of FOLLOW, us */
     int64_t position[FT_JOINTS]; /* of HOME */
 } ft_request;
 

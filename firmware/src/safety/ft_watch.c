@@ -2,7 +2,7 @@
 #include "ft_watch.h"
 
 #include "ft_chip.h"     /* ft_chip_temperature, ft_chip_driver_fault */
-#include "ft_config.h"   /* ft_joint, ft_lab_joint, FT_TEMPERATURE_MAX */
+#include "ft_config.h"   /* ft_joint, ft_lab_joint, ... */
 #include "ft_crc.h"      /* ft_crc32, ft_crc32_more */
 #include "ft_heat.h"     /* ft_heat_idle */
 #include "ft_messages.h" /* FT_FAULT_ */
@@ -19,6 +19,7 @@ static const struct {
 } guarded[] = {
     { ft_joint, sizeof ft_joint, &ft_joint_crc },
     { ft_lab_joint, sizeof ft_lab_joint, &ft_lab_crc },
+    { ft_follow_joint, sizeof ft_follow_joint, &ft_follow_crc },
     { ft_heat, sizeof ft_heat, &ft_heat_crc },
 #if FT_BUS_DRIVES > 0
     { ft_drive, sizeof ft_drive, &ft_drive_crc },

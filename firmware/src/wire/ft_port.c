@@ -19,6 +19,7 @@
 #define CHUNK 64 /* bytes taken from the chip at a time */
 #define CHUNKS 16 /* at most in one round */
 #define STATUS_TICKS ((FT_TICK_HZ + FT_STATUS_HZ - 1) / FT_STATUS_HZ)
+#define FOLLOWED_TICKS (5u * (uint32_t)STATUS_TICKS)
 #define DRIVES_TICKS (10u * (uint32_t)STATUS_TICKS)
 
 static struct {
@@ -31,6 +32,7 @@ static struct {
     bool ident_due, about_due, drive_due, data_due;
     uint16_t read_first; /* sample that is asked for */
     uint32_t status_at; /* tick of the last STATUS */
+    uint32_t followed_at; /* tick of the last FOLLOWED */
 #if FT_BUS_DRIVES > 0
     uint32_t drives_at; /* tick of the last DRIVES */
 #endif
@@ -101,6 +103,24 @@ static void send_status(const ft_port_ends *to)
         rx.status_at = s.tick + 1u; /* that tick is over */
 }
 
+/* Report how targets are followed, more rarely. */
+static void send_followed(const ft_port_ends *to)
+{
+    static uint8_t frame[FT_FRAME_TX_MAX];
+    static ft_msg_followed m;
+    uint32_t j;
+
+    if (to->safety->state != FT_STATE_FOLLOW
+        || to->view->time->tick - rx.followed_at < FOLLOWED_TICKS)
+        return;
+    ft_report_followed(&m, to->view);
+    for (j = 0; j < FT_JOINTS; j++)
+        m.limits[j] = ft_follow_take_limits(&to->control->follow, j);
+    ft_msg_followed_pack(&m, frame + FT_FRAME_HEADER);
+    if (send(frame, FT_MSG_FOLLOWED, FT_MSG_FOLLOWED_SIZE))
+        rx.followed_at = m.tick;
+}
+
 #if FT_BUS_DRIVES > 0
 /* Report the drives, more rarely. */
 static void send_drives(const ft_port_ends *to)
@@ -153,6 +173,7 @@ static void send_due(const ft_port_ends *to)
         send_about(to->view);
     if (to->view->time->tick - rx.status_at >= STATUS_TICKS)
         send_status(to);
+    send_followed(to);
 #if FT_BUS_DRIVES > 0
     send_drives(to);
 #endif
@@ -243,6 +264,15 @@ static void read_gains(ft_request *r, const uint8_t *payload)
     r->gains[2] = m.ki;
 }
 
+static void read_follow(ft_request *r, const uint8_t *payload)
+{
+    ft_msg_follow m;
+
+    ft_msg_follow_unpack(payload, &m);
+    r->delay = m.delay;
+    r->frame = m.frame;
+}
+
 /* Messages that ask the tick for something; the first byte is their token. */
 static const struct {
     uint8_t type, event;
@@ -255,6 +285,7 @@ static const struct {
     { FT_MSG_SEEK, FT_EVENT_SEEK, read_seek },
     { FT_MSG_PROBE, FT_EVENT_PROBE, read_probe },
     { FT_MSG_GAINS, FT_EVENT_GAINS, read_gains },
+    { FT_MSG_FOLLOW, FT_EVENT_FOLLOW, read_follow },
 };
 
 /* Post what a message asks for, if it asks for something. */
@@ -318,6 +349,16 @@ static void on_knot(const ft_port_ends *to, uint16_t seq,
         rx.out_of_order++;
 }
 
+/* Take a target, if they are followed. */
+static void on_target(const ft_port_ends *to, const uint8_t *payload)
+{
+    ft_msg_target m;
+
+    ft_msg_target_unpack(payload, &m);
+    if (to->safety->state == FT_STATE_FOLLOW)
+        ft_follow_take(&to->control->follow, &m);
+}
+
 #if FT_PIL
 /* Let the tick run that this is for; report in any case the outcome of the last
  * one, STATUS first. */
@@ -339,6 +380,7 @@ static void dispatch(const ft_port_ends *to, uint8_t type, uint16_t seq,
     switch (type) {
     case FT_MSG_HELLO: on_hello(); break;
     case FT_MSG_KNOT: on_knot(to, seq, payload); break;
+    case FT_MSG_TARGET: on_target(to, payload); break;
     case FT_MSG_CAPTURE: on_capture(payload); break;
     case FT_MSG_READ: on_read(payload); break;
 #if FT_PIL

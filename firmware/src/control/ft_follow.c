@@ -1,0 +1,276 @@
+/* Following targets; see ft_follow.h. */
+#include "ft_follow.h"
+
+#include "ft_events.h"   /* FT_EVENT_PAUSED, FT_EVENT_ENDED */
+#include "ft_number.h"   /* ft_clamp, ft_size */
+#include "ft_position.h" /* ft_position_add, ft_position_of_wire */
+#include "ft_ramp.h"     /* ft_ramp_brake */
+
+#define DT (FT_C(1.0) / (ft_real)FT_TICK_HZ)
+#define TICK_US (FT_C(1e6) / (ft_real)FT_TICK_HZ)
+#define FAR_US 20000         /* to go at another pace to be there in time */
+#define LITTLE FT_C(0.01)    /* by which the pace may change otherwise */
+#define MUCH FT_C(0.5)
+#define ALONE (FT_TICK_HZ / 8u) /* ticks for which a first target waits */
+#define SOON FT_C(1e-6)      /* 1/us: to make up for what is missing in 1 s */
+#define QUICKLY FT_C(10.0)   /* 1/s: how the pace changes if it has to */
+
+/* ---- clocks ------------------------------------------------------------- */
+
+/* Let a tick pass by the board's clock. */
+static void count(ft_follow *f)
+{
+    f->part += 1000000u % FT_TICK_HZ;
+    f->now += 1000000u / FT_TICK_HZ + (f->part >= FT_TICK_HZ ? 1u : 0u);
+    f->part -= f->part >= FT_TICK_HZ ? FT_TICK_HZ : 0u;
+}
+
+/* Let it pass by the sender's clock as it is played. That one is never set, as
+ * joints would have to jump: its pace changes, and that not at once either. */
+static void play(ft_follow *f)
+{
+    const int32_t away = (int32_t)(f->now - f->targets.lag - f->playing);
+    const bool far = away > FAR_US || away < -FAR_US;
+    const ft_real wanted = far ? ft_bound((ft_real)away, MUCH)
+                               : ft_clamp((ft_real)away * SOON, LITTLE);
+    const bool quickly = far || ft_size(f->pace) > LITTLE;
+    uint32_t whole;
+
+    f->pace += ft_clamp(wanted - f->pace,
+                        (quickly ? QUICKLY : LITTLE) * DT);
+    f->rest += TICK_US * (FT_C(1.0) + f->pace);
+    whole = (uint32_t)f->rest;
+    f->rest -= (ft_real)whole;
+    f->playing += whole;
+}
+
+/* ---- the reference ------------------------------------------------------ */
+
+/* Begin to play once a target has come, and another one, which says how long
+ * a frame is; without one after a while. */
+static bool begun(ft_follow *f)
+{
+    if (f->running || f->fresh || !f->targets.begun)
+        return f->running;
+    if (f->targets.known || ++f->waited > ALONE) {
+        f->running = true;
+        f->playing = f->targets.direct ? f->now : f->now - f->targets.lag;
+    }
+    return f->running;
+}
+
+/* Give how each joint moves by the reference now. */
+static void sample(const ft_follow *f, ft_moving aim[FT_JOINTS])
+{
+    const ft_reference *r = &f->reference;
+    const ft_real t = ft_reference_time(r, f->playing, f->rest);
+    const ft_real pace = FT_C(1.0) + f->pace;
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        aim[j] = ft_reference_sample(r, j, t, f->q[j], pace);
+}
+
+/* Go to the newest target at once. */
+static void turn(ft_follow *f)
+{
+    const ft_targets *t = &f->targets;
+    const uint32_t newest = t->newest, slot = newest & 1u;
+
+    if (newest == f->turned)
+        return;
+    f->turned = newest;
+    f->idle = 0;
+    ft_reference_turn_to(&f->reference, t->to[slot], t->rate[slot],
+                         f->playing);
+}
+
+/* Go on along the reference. */
+static void go_on(ft_follow *f)
+{
+    ft_reference *r = &f->reference;
+
+    if (f->targets.direct) {
+        f->playing = f->now;
+        turn(f);
+        ft_reference_run_out(r, f->playing, f->targets.ended);
+    } else {
+        play(f);
+        (void)ft_reference_reach(r, f->playing);
+    }
+}
+
+/* ---- joints ------------------------------------------------------------- */
+
+/* Carry one joint's sample to the motion: half the displacement of the tick,
+ * by what it changed, and where the joint is in the middle of it. */
+static void emit(ft_follow *f, ft_motion *m, uint32_t j, ft_real bent)
+{
+    const ft_follow_config *c = &ft_follow_joint[j];
+    const ft_real way = f->joint[j].p;
+    const int32_t steps = (int32_t)(way * c->per_unit);
+    const int32_t half = (int32_t)((FT_C(0.5) * way - bent) * c->per_unit);
+    ft_target *t = m->newest;
+    const ft_real u = FT_C(0.5) * way;
+
+    m->next.du[j] = FT_C(0.5) * (u - m->next.u[j]);
+    m->next.u[j] = t->u[j] = u;
+    t->q[j] = ft_position_add(m->next.q[j], ft_position_of_wire(half));
+    m->next.q[j] =
+        ft_position_add(m->next.q[j], ft_position_of_wire(steps));
+    f->q[j] = (int64_t)((uint64_t)f->q[j] + (uint64_t)(int64_t)steps);
+}
+
+/* Return the room that a joint has. */
+static ft_room room_of(const ft_follow *f, uint32_t j)
+{
+    const ft_follow_config *c = &ft_follow_joint[j];
+    const ft_room room = {
+        ft_reference_displacement(f->q[j], c->lower, c->unit),
+        ft_reference_displacement(f->q[j], c->upper, c->unit),
+    };
+
+    return room;
+}
+
+/* Move one joint on by a tick. Return whether it is where it should be, and
+ * at rest. */
+static bool move(ft_follow *f, ft_motion *m, uint32_t j, const ft_moving *aim)
+{
+    const ft_follow_config *c = &ft_follow_joint[j];
+    ft_moving *s = &f->joint[j];
+    const ft_real before = s->a;
+    uint32_t why = 0;
+
+    if (f->stop)
+        ft_ramp_brake(s, c);
+    else
+        why = ft_governor_tick(s, c, room_of(f, j), aim);
+    f->behind[j] = f->stop ? FT_C(0.0) : s->p - aim->p;
+    if (why != 0u)
+        f->limits[j] |= (uint8_t)why;
+    emit(f, m, j, FT_C(0.0625) * DT * DT * (before + s->a));
+    return why == 0u && s->p == FT_C(0.0) && s->v == FT_C(0.0)
+           && s->a == FT_C(0.0);
+}
+
+/* Stay where the joints are, before any target has come. */
+static void stay(ft_moving aim[FT_JOINTS])
+{
+    static const ft_moving still;
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        aim[j] = still;
+}
+
+/* ---- the tick ------------------------------------------------------------ */
+
+/* Count how long nothing has come, and end where that is too long. */
+static void look_for_targets(ft_follow *f)
+{
+    const ft_reference *r = &f->reference;
+
+    f->idle += f->idle <= FT_FOLLOW_TIMEOUT ? 1u : 0u;
+    if (!f->running || (int32_t)(r->head - r->used) > 0)
+        f->idle = 0;
+    if (f->idle > FT_FOLLOW_TIMEOUT && !r->ended)
+        f->stop = f->starved = true;
+}
+
+/* Say what this tick did. */
+static uint8_t phase(const ft_follow *f, bool on_it)
+{
+    if (f->stop || f->reference.ended)
+        return FT_FOLLOW_PHASE_ENDING;
+    if (!f->running)
+        return FT_FOLLOW_PHASE_WAITING;
+    if (f->reference.same > 0u)
+        return FT_FOLLOW_PHASE_STARVED;
+    return on_it ? FT_FOLLOW_PHASE_FOLLOWING : FT_FOLLOW_PHASE_CATCHING_UP;
+}
+
+/* Begin at rest, where the joints are held. */
+void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
+                     uint32_t delay, uint32_t frame)
+{
+    static const ft_moving still;
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        f->q[j] = held[j];
+        f->joint[j] = still;
+        f->behind[j] = FT_C(0.0);
+        f->limits[j] = 0;
+    }
+    f->pace = f->rest = FT_C(0.0);
+    f->turned = f->idle = f->waited = 0;
+    f->running = f->stop = f->starved = false;
+    f->phase = FT_FOLLOW_PHASE_WAITING;
+    f->delay = delay;
+    f->frame = frame;
+    f->reference.ended = false;
+    f->fresh = true;
+}
+
+/* Brake, and end at rest. */
+void ft_follow_stop(ft_follow *f)
+{
+    f->stop = true;
+}
+
+/* Sample the motion for one tick. */
+uint32_t ft_follow_tick(ft_follow *f, ft_motion *m)
+{
+    ft_moving aim[FT_JOINTS];
+    bool rests = true, on_it = true;
+    uint32_t j;
+
+    ft_motion_turn(m);
+    m->left = FT_MOTION_AHEAD;
+    count(f);
+    if (begun(f)) {
+        go_on(f);
+        sample(f, aim);
+    } else {
+        stay(aim);
+    }
+    look_for_targets(f);
+    for (j = 0; j < FT_JOINTS; j++) {
+        rests = move(f, m, j, &aim[j]) && rests;
+        on_it = on_it && !(ft_size(f->behind[j]) > FT_C(1e-6));
+    }
+    f->phase = phase(f, on_it);
+    m->rested = rests ? m->rested + (ft_motion_settled(m) ? 0u : 1u) : 0u;
+    if (f->stop && rests)
+        return FT_EVENT_PAUSED;
+    return rests && f->running && f->reference.ended
+                   && f->reference.same >= FT_SUPPORT
+               ? FT_EVENT_ENDED : FT_MOTION_NOTHING;
+}
+
+/* ---- of the main loop ---------------------------------------------------- */
+
+/* Take a target that comes now. */
+void ft_follow_take(ft_follow *f, const ft_msg_target *m)
+{
+    if (f->fresh) {
+        ft_targets_begin(&f->targets, &f->reference, f->delay, f->frame);
+        FT_STORED();
+        f->fresh = false;
+    }
+    ft_targets_take(&f->targets, &f->reference, m, f->now, f->playing, f->q);
+}
+
+/* Return the limits that acted on a joint since this was asked last. */
+uint8_t ft_follow_take_limits(ft_follow *f, uint32_t joint)
+{
+    const uint32_t bit = (uint32_t)1 << joint;
+    uint8_t taken = f->limits[joint];
+
+    f->limits[joint] = 0;
+    if ((f->targets.clipped & bit) != 0u)
+        taken |= FT_FOLLOW_LIMIT_POSITION;
+    f->targets.clipped &= ~bit;
+    return taken;
+}

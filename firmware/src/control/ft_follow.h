@@ -1,0 +1,52 @@
+/* The state FOLLOW: the joints go where targets say that are sent now.
+ *
+ * Targets make knots (ft_targets.h, in the main loop), knots a curve
+ * (ft_reference.h), and the governor (ft_governor.h) lets each joint follow it
+ * within its limits. All of it starts from where the joints are held; where
+ * they are measured to be does not come into it. */
+#ifndef FT_FOLLOW_H
+#define FT_FOLLOW_H
+
+#include "ft_config.h"    /* FT_FOLLOW, FT_FOLLOW_TIMEOUT */
+#include "ft_governor.h"  /* ft_governor_tick */
+#include "ft_motion.h"    /* ft_motion */
+#include "ft_reference.h" /* ft_reference */
+#include "ft_targets.h"   /* ft_targets */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct {
+    volatile uint32_t now;       /* us, the board's clock */
+    uint32_t part;               /* of a us, in 1/FT_TICK_HZ */
+    volatile uint32_t playing;   /* us, the sender's clock as it is played */
+    ft_real rest;                /* of a us */
+    ft_real pace;                /* of that clock, less 1 */
+    uint32_t turned;             /* number of the last target gone to at once */
+    uint32_t waited;             /* ticks since the first target */
+    uint32_t idle;               /* ticks without a target that is to come */
+    volatile bool fresh;         /* asks the main loop to forget targets */
+    uint32_t delay, frame;       /* us, that it is asked to begin with */
+    bool running;                /* targets have come */
+    bool stop;                   /* brake, and end at rest */
+    bool starved;                /* by a lack of targets */
+    uint8_t phase;               /* FT_FOLLOW_PHASE_ */
+    volatile uint8_t limits[FT_JOINTS]; /* that acted, until they are taken */
+    ft_moving joint[FT_JOINTS];  /* p: its last displacement */
+    int64_t q[FT_JOINTS];        /* wire */
+    ft_real behind[FT_JOINTS];   /* rad or m, from the reference */
+    ft_targets targets;
+    ft_reference reference;
+} ft_follow;
+
+/* of the tick */
+void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
+                     uint32_t delay, uint32_t frame);
+void ft_follow_stop(ft_follow *f);
+uint32_t ft_follow_tick(ft_follow *f, ft_motion *m);
+
+/* of the main loop */
+void ft_follow_take(ft_follow *f, const ft_msg_target *m);
+uint8_t ft_follow_take_limits(ft_follow *f, uint32_t joint);
+
+#endif

@@ -1,0 +1,81 @@
+/* The governor; see ft_governor.h. */
+#include "ft_governor.h"
+
+#include "ft_chase.h"    /* ft_chase */
+#include "ft_messages.h" /* FT_FOLLOW_LIMIT_ */
+#include "ft_number.h"   /* ft_size, FT_INLINE */
+
+#define HALF FT_C(0.5)
+#define STEPS 4 /* of the search for a mixture */
+
+/* ---- the tick ---------------------------------------------------------- */
+
+/* Give a sample between two. */
+static FT_INLINE ft_moving between(const ft_moving *x, const ft_moving *y,
+                                   ft_real share)
+{
+    const ft_moving m = { x->p + share * (y->p - x->p),
+                          x->v + share * (y->v - x->v),
+                          x->a + share * (y->a - x->a) };
+
+    return m;
+}
+
+/* Go as far towards a sample as may be from one that brakes. */
+static ft_moving guarded(const ft_moving *now, const ft_follow_config *c,
+                         const ft_room *room, const ft_moving *wanted)
+{
+    ft_moving stop = *now, best;
+    ft_real share = FT_C(0.0), step = HALF;
+    uint32_t i;
+
+    ft_ramp_brake(&stop, c);
+    best = stop;
+    for (i = 0; i < STEPS; i++) {
+        const ft_moving m = between(&stop, wanted, share + step);
+
+        if (ft_ramp_forbids(now, c, room, &m) == 0u) {
+            share += step;
+            best = m;
+        }
+        step *= HALF;
+    }
+    return best;
+}
+
+/* Return why the reference itself is not taken: what it breaks. */
+static uint32_t complaint(const ft_follow_config *c, const ft_room *room,
+                          const ft_moving *aim)
+{
+    uint32_t bits = 0;
+
+    if (!(aim->p >= room->below && aim->p <= room->above))
+        bits |= FT_FOLLOW_LIMIT_POSITION;
+    if (!(ft_size(aim->v) <= c->velocity))
+        bits |= FT_FOLLOW_LIMIT_VELOCITY;
+    if (!(ft_size(aim->a) <= c->acceleration))
+        bits |= FT_FOLLOW_LIMIT_ACCELERATION;
+    return bits;
+}
+
+/* Go on by a tick towards the reference's next sample. */
+uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
+                          ft_room room, const ft_moving *aim)
+{
+    uint32_t why, guard;
+    ft_moving next;
+
+    /* a joint that rests by a rounding beyond its limits may stay, or return */
+    room.below = ft_smaller(room.below, FT_C(0.0));
+    room.above = ft_larger(room.above, FT_C(0.0));
+    why = ft_ramp_forbids(now, c, &room, aim);
+    if (why == 0u) {
+        *now = *aim;
+        return 0;
+    }
+    next = ft_chase(now, c, &room, aim);
+    guard = ft_ramp_forbids(now, c, &room, &next);
+    *now = guard == 0u ? next : guarded(now, c, &room, &next);
+    return why | complaint(c, &room, aim)
+           | (guard & (uint32_t)~FT_FOLLOW_LIMIT_JERK);
+}

@@ -1,0 +1,71 @@
+/* The reference that targets make, which are sent live: a cubic B-spline on
+ * the sender's own frames.
+ *
+ * Knots wait in a ring: the main loop (ft_targets.h) puts them in at the head,
+ * the tick takes them one after another, each when its time comes to have a
+ * say. If there is none by then, the last one is taken to come once more:
+ * the reference comes to rest at it, in two frames. Nothing changes any more
+ * that the tick has taken.
+ *
+ * Times are us of the sender's clock, and wrap; positions those of the wire.
+ */
+#ifndef FT_REFERENCE_H
+#define FT_REFERENCE_H
+
+#include "ft_model.h" /* FT_JOINTS, ft_real */
+#include "ft_ramp.h"  /* ft_moving */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FT_KNOTS 64u   /* of the ring, a power of two */
+#define FT_SUPPORT 4u  /* knots that a piece of the curve is made of */
+
+typedef struct {
+    uint32_t at, next;    /* its time, and that of the one after it */
+    bool end;             /* the joints are to rest there */
+    int64_t q[FT_JOINTS];
+} ft_live_knot;
+
+/* One joint in the piece that is played: a cubic about a base. */
+typedef struct {
+    int64_t base;
+    ft_real c[4]; /* rad or m per s^0, s^1, ... */
+} ft_cubic;
+
+typedef struct {
+    /* of the tick */
+    volatile uint32_t used;      /* knots ever taken or gone without */
+    volatile uint32_t due;       /* time of the next one */
+    uint32_t times[FT_SUPPORT + 2u]; /* of the knots about the piece: it lies
+                                      * between the third and the fourth */
+    int64_t q[FT_SUPPORT][FT_JOINTS];
+    uint32_t same;               /* knots that repeated the last one, up to
+                                  * FT_SUPPORT: then it stands */
+    bool ended;                  /* the last one taken was the END */
+    ft_cubic joint[FT_JOINTS];
+
+    /* of the main loop */
+    volatile uint32_t head;      /* knots ever put in */
+    volatile uint32_t spacing;   /* us from knot to knot */
+    ft_live_knot ring[FT_KNOTS];
+} ft_reference;
+
+void ft_reference_begin(ft_reference *r, const int64_t q[FT_JOINTS],
+                        uint32_t at);
+bool ft_reference_reach(ft_reference *r, uint32_t at);
+void ft_reference_turn_to(ft_reference *r, const int64_t to[FT_JOINTS],
+                          const float rate[FT_JOINTS], uint32_t at);
+void ft_reference_run_out(ft_reference *r, uint32_t at, bool ended);
+ft_real ft_reference_displacement(int64_t from, int64_t to, ft_real unit);
+ft_moving ft_reference_sample(const ft_reference *r, uint32_t joint, ft_real t,
+                              int64_t from, ft_real pace);
+
+/* Return the seconds since the piece began. */
+static inline ft_real ft_reference_time(const ft_reference *r, uint32_t at,
+                                        ft_real rest)
+{
+    return ((ft_real)(int32_t)(at - r->times[2]) + rest) * FT_C(1e-6);
+}
+
+#endif

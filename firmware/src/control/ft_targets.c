@@ -1,0 +1,477 @@
+/* Targets to knots; see ft_targets.h. */
+#include "ft_targets.h"
+
+#include "ft_config.h" /* ft_follow_joint, FT_FOLLOW_DELAY */
+#include "ft_number.h" /* ft_size */
+#include "ft_queue.h"  /* FT_STORED */
+
+#include <string.h> /* memcpy, memset */
+
+#define LEAST_US 19500u   /* from knot to knot: 20 ms, and jitter */
+#define UNKNOWN_US 20000u /* before it is known */
+#define FRAME_LEAST 1000u /* us from target to target */
+#define FRAME_MOST 100000u
+#define INTERVALS 8u      /* that a frame is found from */
+#define SPARE_US 10000u   /* that a target may be late by, at first */
+#define SPARE_MOST 50000u /* and if it was: so much later */
+#define SPARE_LEAST 2000  /* that is to be left of it */
+#define STEP_US 500000    /* the sender's clock was set, not a target late */
+#define RELEASE 20000u    /* of the time since: clocks drift by 50 ppm */
+#define JUMP ((int64_t)1 << 30) /* wire steps from knot to knot, at most */
+
+static int32_t after(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b);
+}
+
+/* Return x within -bound..bound. */
+static int32_t clamped(int32_t x, int32_t bound)
+{
+    return x > bound ? bound : x < -bound ? -bound : x;
+}
+
+/* Return how far a position is beyond another, no farther than JUMP. */
+static int64_t apart(int64_t from, int64_t to)
+{
+    const int64_t way = (int64_t)((uint64_t)to - (uint64_t)from);
+
+    return way > JUMP ? JUMP : way < -JUMP ? -JUMP : way;
+}
+
+/* Return the position so far beyond another; it may wrap. */
+static int64_t moved(int64_t from, int64_t way)
+{
+    return (int64_t)((uint64_t)from + (uint64_t)way);
+}
+
+/* ---- times ------------------------------------------------------------- */
+
+/* Choose how many targets make a knot, and so how far apart knots are. */
+static void space(ft_targets *t, ft_reference *r)
+{
+    t->averaged = (LEAST_US + t->frame - 1u) / t->frame;
+    r->spacing = t->averaged * t->frame;
+}
+
+/* Form the delay that is in force, and what follows from it. */
+static void delay(ft_targets *t, const ft_reference *r)
+{
+    const uint32_t least =
+        2u * r->spacing + (t->averaged - 1u) * t->frame / 2u;
+
+    if (t->direct)
+        t->in_force = 0;
+    else if (t->chunk != 0u)
+        t->in_force = t->delay == FT_FOLLOW_AUTO ? 0u : t->delay;
+    else if (t->delay == FT_FOLLOW_AUTO)
+        t->in_force = least + t->spare;
+    else
+        t->in_force = t->delay > least ? t->delay : least;
+    t->lag = t->offset + t->in_force;
+}
+
+/* Allow for targets that come as late as this one: knots are needed two
+ * before their time. */
+static void spare(ft_targets *t, const ft_reference *r, uint32_t at,
+                  uint32_t now)
+{
+    const int32_t left =
+        after(at - 2u * r->spacing, now - t->lag) - SPARE_LEAST;
+    const bool settled = t->fixed || t->intervals >= INTERVALS;
+
+    if (settled && t->chunk == 0u && left < 0)
+        t->spare += (uint32_t)-left;
+    t->spare = t->spare < SPARE_MOST ? t->spare : SPARE_MOST;
+}
+
+/* Compare clocks: the board's is ahead by the least that messages took, which
+ * is let go of slowly. If the sender's was set, go on as if it was not. */
+static void compare_clocks(ft_targets *t, uint32_t stamp, uint32_t now)
+{
+    const uint32_t ahead = now - (stamp + t->shift);
+    const int32_t step = after(ahead, t->offset);
+    const uint32_t release = (now - t->heard) / RELEASE;
+
+    if (step > STEP_US || step < -STEP_US)
+        t->shift = now - t->offset - stamp;
+    else if (step < 0)
+        t->offset = ahead;
+    else
+        t->offset += (uint32_t)step < release ? (uint32_t)step : release;
+}
+
+/* Find the frame from the first intervals. */
+static void find_frame(ft_targets *t, ft_reference *r, int32_t interval)
+{
+    const bool likely = interval >= (int32_t)FRAME_LEAST
+                        && interval <= (int32_t)FRAME_MOST;
+    const uint32_t n = t->intervals;
+
+    if (t->fixed || n >= INTERVALS || !likely)
+        return;
+    if (n > 0u && (uint32_t)interval > t->frame + t->frame / 2u)
+        return; /* one was lost between */
+    t->frame = (n * t->frame + (uint32_t)interval) / (n + 1u);
+    t->intervals = n + 1u;
+    space(t, r);
+}
+
+/* ---- knots ------------------------------------------------------------- */
+
+/* Put a knot in, unless its time is over. */
+static void put(ft_targets *t, ft_reference *r, const int64_t q[FT_JOINTS],
+                uint32_t at, uint32_t next, bool end)
+{
+    ft_live_knot *k = &r->ring[r->head & (FT_KNOTS - 1u)];
+
+    memcpy(k->q, q, sizeof k->q);
+    k->at = at;
+    k->next = next;
+    k->end = end;
+    memcpy(t->knot, q, sizeof t->knot);
+    t->before = at;
+    FT_STORED();
+    r->head++;
+}
+
+/* Return a position that a joint may have, and can be asked to go to. */
+static int64_t allowed(ft_targets *t, uint32_t j, int64_t q)
+{
+    const ft_follow_config *c = &ft_follow_joint[j];
+    const int64_t inside = q < c->lower ? c->lower
+                           : q > c->upper ? c->upper : q;
+
+    if (inside != q)
+        t->clipped |= (uint32_t)1 << j;
+    return moved(t->knot[j], apart(t->knot[j], inside));
+}
+
+/* Return by how much of the change of velocity from knot to knot, times the
+ * time between them, a spline through means falls short of the sender's
+ * motion: (1/6 + (1 - 1/n^2)/24). A single target is taken as it is: what it
+ * lacks is little, and there would be less noise to spare. */
+static ft_real shortfall(const ft_targets *t)
+{
+    const ft_real n = (ft_real)t->averaged;
+
+    if (t->averaged < 2u)
+        return FT_C(0.0);
+    return FT_C(1.0) / FT_C(6.0)
+           + (FT_C(1.0) - FT_C(1.0) / (n * n)) / FT_C(24.0);
+}
+
+/* Return what a joint's knot is, from the mean of its targets: where the
+ * spline has it, `off` s later, on the line that the last ones lie on. */
+static int64_t refined(ft_targets *t, uint32_t j, int64_t mean, ft_real per,
+                       ft_real off, ft_real short_by)
+{
+    const ft_follow_config *c = &ft_follow_joint[j];
+    const ft_real way = ft_reference_displacement(t->mean[j], mean, c->unit);
+    const ft_real v = way * per, change = v - t->velocity[j];
+    const ft_real on = (change - t->change[j]) * (FT_C(1.0) / FT_C(3.0));
+    const ft_real more =
+        (v + FT_C(0.5) * change) * off - short_by * (change + on);
+    const ft_real most = FT_C(0.1) + ft_size(way);
+
+    t->velocity[j] = v;
+    t->change[j] = change;
+    t->mean[j] = mean;
+    if (!(ft_size(more) <= most))
+        return mean;
+    return moved(mean, (int64_t)(int32_t)(more * c->per_unit));
+}
+
+/* Fill in for knots that nothing came for: on the straight line. */
+static void fill_in(ft_targets *t, ft_reference *r, const int64_t q[FT_JOINTS])
+{
+    const uint32_t n = t->skipped;
+    uint32_t i, j, step, at = t->gap_at;
+    int64_t from[FT_JOINTS], between[FT_JOINTS];
+
+    if (n == 0u)
+        return;
+    step = (t->at - at) / n;
+    memcpy(from, t->knot, sizeof from);
+    for (i = 1; i <= n; i++) {
+        for (j = 0; j < FT_JOINTS; j++)
+            between[j] = moved(from[j], apart(from[j], q[j])
+                                            / (int64_t)(n + 1u) * (int64_t)i);
+        put(t, r, between, at, i < n ? at + step : t->at, false);
+        at += step;
+    }
+    t->skipped = 0;
+}
+
+/* Let the next knot's time, and the spacing, follow the sender's frames; of a
+ * chunk, whose times are not jittered, at once. Return the time. */
+static uint32_t next_time(ft_targets *t, ft_reference *r, int32_t off,
+                          bool whole)
+{
+    const int32_t quarter = (int32_t)(r->spacing / 4u);
+    const uint32_t nominal = t->averaged * t->frame;
+    const bool known = t->fixed || t->intervals >= INTERVALS;
+    const bool at_once = t->chunk != 0u || !known;
+    const int32_t change = clamped(off, at_once ? 2 * quarter : quarter);
+    uint32_t next = t->at + r->spacing;
+
+    if (!whole)
+        return next;
+    next += (uint32_t)(at_once ? change : change / 8);
+    if (!at_once)
+        r->spacing = nominal
+                     + (uint32_t)clamped(after(r->spacing, nominal)
+                                             + change / 64,
+                                         quarter);
+    return next;
+}
+
+/* Make a knot of what is gathered. */
+static void close(ft_targets *t, ft_reference *r, bool end)
+{
+    ft_group *g = &t->group;
+    const int64_t n = (int64_t)g->n;
+    const uint32_t mean_at = g->first + (uint32_t)(g->later / (int32_t)g->n);
+    const int32_t off = after(mean_at, t->at);
+    const uint32_t next = next_time(t, r, off, g->n == t->averaged);
+    const int32_t back = t->skipped > 0u ? (int32_t)r->spacing
+                                         : after(t->at, t->before);
+    const int32_t about = (after(next, t->at) - back) / 3;
+    const int32_t since = after(mean_at, t->mean_at);
+    const ft_real per = since > 0 ? FT_C(1e6) / (ft_real)since : FT_C(0.0);
+    const ft_real later = (ft_real)(about - off) * FT_C(1e-6);
+    const ft_real short_by =
+        shortfall(t) * (ft_real)r->spacing * FT_C(1e-6);
+    int64_t q[FT_JOINTS];
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        const int64_t mean =
+            allowed(t, j, moved(g->q[j], g->beyond[j] / n));
+
+        q[j] = end || t->skipped > 0u
+                   ? mean : refined(t, j, mean, per, later, short_by);
+        t->mean[j] = mean;
+    }
+    t->mean_at = mean_at;
+    fill_in(t, r, q);
+    put(t, r, q, t->at, next, end);
+    t->at = next;
+    g->n = 0;
+}
+
+/* Forget what the tick has gone on without. If that is one knot, allow for
+ * it: it can be filled in if there is the time to wait for the next one. */
+static void catch_up(ft_targets *t, ft_reference *r, uint32_t due,
+                     uint32_t now)
+{
+    const uint32_t at = t->at;
+    uint32_t used, tries = 0;
+
+    do {
+        used = r->used;
+        FT_STORED();
+        t->at = after(used, r->head) > 0 ? r->due : t->at;
+        FT_STORED();
+    } while (used != r->used && ++tries < 4u);
+    if (after(used, r->head) <= 0)
+        return;
+    if (t->group.n > 0u || after(due, at) < (int32_t)(r->spacing / 2u * 3u))
+        spare(t, r, at, now);
+    t->late = (uint16_t)(t->late + t->group.n);
+    r->head = used;
+    t->before = t->at - r->spacing;
+    t->skipped = 0;
+    t->group.n = 0;
+}
+
+/* Go back to where a chunk begins: what lies there is replaced. */
+static void go_back(ft_targets *t, ft_reference *r, uint32_t due)
+{
+    const uint32_t used = r->used;
+    const ft_live_knot *last;
+    uint32_t i;
+
+    t->group.n = 0;
+    for (i = 0; i < FT_KNOTS && after(r->head, used) > 0; i++) {
+        last = &r->ring[(r->head - 1u) & (FT_KNOTS - 1u)];
+        if (after(due, last->at) > (int32_t)(r->spacing / 2u))
+            break;
+        r->head--;
+        t->at = last->at;
+        t->skipped = 0;
+    }
+    last = &r->ring[(r->head - 1u) & (FT_KNOTS - 1u)];
+    if (i == 0u || last->next != t->at)
+        return;
+    memcpy(t->knot, last->q, sizeof t->knot);
+    memcpy(t->mean, last->q, sizeof t->mean);
+    t->before = t->mean_at = last->at;
+}
+
+/* Go on to the knot that a target belongs to; nothing came for those before
+ * it. */
+static void skip(ft_targets *t, const ft_reference *r, uint32_t due)
+{
+    uint32_t i;
+
+    for (i = 0; i < FT_KNOTS
+                && after(due, t->at) >= (int32_t)(r->spacing / 2u); i++) {
+        t->gap_at = t->skipped == 0u ? t->at : t->gap_at;
+        t->at += r->spacing;
+        t->skipped++;
+        t->lost = (uint16_t)(t->lost + t->averaged);
+    }
+}
+
+/* Add a target to those of its knot. */
+static void gather(ft_targets *t, ft_reference *r, const ft_msg_target *m,
+                   uint32_t due, uint32_t now)
+{
+    ft_group *g = &t->group;
+    uint32_t j;
+
+    if (after(due, t->at) < -(int32_t)(r->spacing / 8u * 5u)) {
+        spare(t, r, due, now);
+        t->late++;
+        return;
+    }
+    if (g->n > 0u && after(due, t->at) >= (int32_t)(r->spacing / 2u))
+        close(t, r, false);
+    skip(t, r, due);
+    if (g->n == 0u) {
+        memcpy(g->q, m->position, sizeof g->q);
+        memset(g->beyond, 0, sizeof g->beyond);
+        g->first = due;
+        g->later = 0;
+    }
+    for (j = 0; j < FT_JOINTS; j++)
+        g->beyond[j] += apart(g->q[j], m->position[j]);
+    g->later += after(due, g->first);
+    g->n++;
+    if (g->n < t->averaged && !t->ended)
+        return;
+    spare(t, r, after(due, t->at) < 0 ? due : t->at, now);
+    close(t, r, t->ended);
+}
+
+/* ---- targets ------------------------------------------------------------ */
+
+/* Return whether velocities are numbers, where they count. */
+static bool numbers(const ft_msg_target *m)
+{
+    uint32_t j;
+
+    if ((m->flags & FT_TARGET_RATES) == 0)
+        return true;
+    for (j = 0; j < FT_JOINTS; j++)
+        if (!(ft_size((ft_real)m->rate[j]) < FT_C(1e6)))
+            return false;
+    return true;
+}
+
+/* Keep a target that is to be gone to at once. */
+static void keep(ft_targets *t, const ft_msg_target *m, uint32_t due)
+{
+    const uint32_t slot = (t->newest + 1u) & 1u;
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        t->to[slot][j] = t->knot[j] = allowed(t, j, m->position[j]);
+        t->rate[slot][j] = t->ended ? 0.0f : m->rate[j];
+    }
+    t->newest_at = due;
+    FT_STORED();
+    t->newest++;
+}
+
+/* Take the first target: knots begin with it. */
+static void begin(ft_targets *t, ft_reference *r, const ft_msg_target *m,
+                  uint32_t now, const int64_t held[FT_JOINTS])
+{
+    t->offset = now - m->stamp;
+    t->heard = now;
+    t->chunk = m->chunk;
+    t->direct = m->chunk == 0u && t->delay == 0u
+                && (m->flags & FT_TARGET_RATES) != 0;
+    t->at = m->stamp + m->ahead;
+    t->before = t->mean_at = t->at - r->spacing;
+    t->last = t->before;
+    memcpy(t->knot, held, sizeof t->knot);
+    memcpy(t->mean, held, sizeof t->mean);
+    ft_reference_begin(r, held, t->at);
+}
+
+/* Forget all targets, and wait for new ones. */
+void ft_targets_begin(ft_targets *t, ft_reference *r, uint32_t delay_us,
+                      uint32_t frame)
+{
+    memset(t, 0, sizeof *t);
+    t->spare = SPARE_US;
+    t->delay = delay_us == FT_FOLLOW_AUTO ? FT_FOLLOW_DELAY : delay_us;
+    frame = frame != 0u ? frame : FT_FOLLOW_FRAME;
+    t->fixed = frame != 0u;
+    t->frame = frame == 0u ? UNKNOWN_US
+               : frame < FRAME_LEAST ? FRAME_LEAST
+               : frame > FRAME_MOST ? FRAME_MOST : frame;
+    r->head = 0;
+    r->used = 0;
+    space(t, r);
+}
+
+/* Return whether a target goes on from the last one, or begins a chunk anew
+ * that there is room for. */
+static bool welcome(ft_targets *t, ft_reference *r, const ft_msg_target *m,
+                    uint32_t due, uint32_t playing)
+{
+    const bool anew = m->chunk != t->chunk;
+
+    if (t->ended || !numbers(m) || (!anew && after(due, t->last) <= 0))
+        return false;
+    if (after(due, playing) > (int32_t)((FT_KNOTS - 4u) * r->spacing)
+        || m->ahead > (uint32_t)INT32_MAX)
+        return false;
+    if (anew)
+        go_back(t, r, due);
+    else if (after(r->head, r->used) + (int32_t)t->skipped
+             >= (int32_t)FT_KNOTS - 2)
+        return false;
+    return true;
+}
+
+/* Take a target that comes now, by the board's clock; playing: the time of
+ * the sender's clock that is played. held: where the joints are, until the
+ * first one comes. */
+void ft_targets_take(ft_targets *t, ft_reference *r, const ft_msg_target *m,
+                     uint32_t now, uint32_t playing,
+                     const int64_t held[FT_JOINTS])
+{
+    uint32_t due;
+
+    if (!t->begun)
+        begin(t, r, m, now, held);
+    else
+        compare_clocks(t, m->stamp, now);
+    due = m->stamp + t->shift + m->ahead;
+    if (t->begun)
+        catch_up(t, r, due, now);
+    if (!welcome(t, r, m, due, t->begun ? playing : due)) {
+        t->refused++;
+        return;
+    }
+    if (t->begun && m->chunk == t->chunk)
+        find_frame(t, r, after(due, t->last));
+    t->taken++;
+    t->chunk = m->chunk;
+    t->last = due;
+    t->ended = (m->flags & FT_TARGET_END) != 0;
+    if (t->direct && (m->flags & FT_TARGET_RATES) != 0)
+        keep(t, m, due);
+    else
+        gather(t, r, m, due, now);
+    t->heard = now;
+    delay(t, r);
+    FT_STORED();
+    t->begun = true;
+    t->known = t->fixed || t->intervals > 0u || t->chunk != 0u || t->direct
+               || t->ended;
+}

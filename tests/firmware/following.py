@@ -1,0 +1,99 @@
+"""A sender of live targets to the application on this computer: its own clock, the way to the board, what became of
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.messages import Follow, Followed, Target
+from femtorque.codegen.wire.units import to_wire
+from tests.firmware.app import App
+
+Array = NDArray[np.float64]
+TURN = 2.0 * np.pi / 2.0**32
+CLOCK = 3_000_000_000  # us, the sender's at the start: it wraps on the way
+
+
+@dataclass
+class Sent:
+    """One target: when it is sent, when it is there, s; positions."""
+
+    sent: float
+    there: float
+    q: Sequence[float]
+    v: Sequence[float] | None = None
+    ahead: float = 0.0
+    chunk: int = 0
+    end: bool = False
+    stamp: int | None = None
+
+
+@dataclass
+class Run:
+    """What became of it: telemetry of every tick, and FOLLOWED reports."""
+
+    record: NDArray[Any]
+    reports: list[Any] = field(default_factory=list)
+
+    def positions(self, joint: int = 0) -> Array:
+        """rad, at the end of each tick; continuous."""
+        return np.unwrap(self.record["target"][:, joint] * TURN)
+
+
+def follow(app: App, delay: int = messages.FOLLOW_AUTO, frame: int = 0) -> str:
+    return app.ask(Follow(app.token % 255 + 1, delay, frame))
+
+
+def target(app: App, t: Sent) -> Target:
+    flags = (messages.TARGET_END if t.end else 0) | (messages.TARGET_RATES if t.v is not None else 0)
+    stamp = (CLOCK + round(1e6 * t.sent)) % 2**32 if t.stamp is None else t.stamp
+    wire = t.q if t.stamp is not None and not isinstance(t.q[0], float) else to_wire(t.q, app.joints).tolist()
+    return Target(flags, t.chunk, stamp, round(1e6 * t.ahead), wire, list(t.v) if t.v is not None else [0.0] * app.J)
+
+
+def play(app: App, targets: Sequence[Sent], ticks: int, while_at: Callable[[int], None] | None = None) -> Run:
+    """Send each when it is due to be there; time is ticks since now."""
+    hz = app.mechanism.control.rate_hz
+    queue = sorted(targets, key=lambda t: t.there)
+    records: list[NDArray[Any]] = []
+    reports: list[Any] = []
+    tick, i = 0, 0
+    taken = app.take
+
+    def take() -> list[Any]:
+        found = taken()
+        reports.extend(m for m in found if isinstance(m, Followed))
+        return found
+
+    app.take = take  # type: ignore[method-assign]
+    while tick < ticks:
+        while i < len(queue) and queue[i].there * hz <= tick:
+            app.send(target(app, queue[i]))
+            i += 1
+        until = ticks if i == len(queue) else min(ticks, int(np.ceil(queue[i].there * hz)))
+        n = max(1, min(20, until - tick))
+        if while_at is not None:
+            n = 1
+            while_at(tick)
+        records.append(app.run(n))
+        tick += n
+    app.take = taken  # type: ignore[method-assign]
+    return Run(np.concatenate(records), reports)
+
+
+def wave(t: Any, seed: int = 7) -> tuple[Array, Array]:
+    """Positions and velocities of a hand that moves a slider: sines up to 1.5 Hz, a jerk of 40.8 rad/s^3 in the mean
+    square."""
+    rng = np.random.default_rng(seed)
+    f = np.array([0.13, 0.31, 0.57, 0.83, 1.12, 1.5])
+    w, phase = 2.0 * np.pi * f, rng.uniform(0.0, 2.0 * np.pi, len(f))
+    size = 1.0 / w
+    size *= 40.8 / np.sqrt(0.5 * np.sum((size * w**3) ** 2))
+    at = np.asarray(t, float)[..., None] * w + phase
+    return np.sum(size * np.sin(at), axis=-1), np.sum(size * w * np.cos(at), axis=-1)

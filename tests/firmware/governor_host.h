@@ -1,0 +1,24 @@
+/* What governor_host.c takes and gives. */
+#ifndef GOVERNOR_HOST_H
+#define GOVERNOR_HOST_H
+
+#include <stdint.h>
+
+typedef struct {
+    double p, v, a;
+} sample;
+
+/* What is kept of a run: the largest share of each limit that was used. */
+typedef struct {
+    double p, v, a, j; /* p: rad beyond a limit */
+    double uneven;     /* rad/s and rad between two samples that an even jerk
+                        * does not explain, over what an uneven one may */
+    uint64_t followed, restless;
+} record;
+
+void governor_limits(double lo, double hi, double v, double a, double j);
+void governor_claim(double lo, double hi, double v, double a, double j);
+void governor_run(long n, const sample *aim, sample *state, uint8_t *why);
+void governor_storm(long n, uint64_t seed, double sane, record *r);
+
+#endif

@@ -1,0 +1,289 @@
+"""FOLLOW on this computer: targets that are sent live, as they come and as no one would send them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.messages import Command, Target
+from tests.firmware.app import App, changed
+from tests.firmware.following import Sent, follow, play, wave
+
+V, A, J = 4.0, 20.0, 400.0
+LOWER, UPPER = -2.5, 2.5
+PHASES = {name: row[0] for name, row in messages.FOLLOW_PHASES.items()}
+
+
+def arm(start=0.0, **follow_table):
+    """The three-link arm in HOLD, its first joint there; joints have the limits above."""
+    import dataclasses
+
+    mechanism = changed(limits={"lower": LOWER, "upper": UPPER, "velocity": V, "acceleration": A, "jerk": J})
+    if follow_table:
+        mechanism = dataclasses.replace(mechanism, follow=dataclasses.replace(mechanism.follow, **follow_table))
+    app = App(mechanism)
+    assert app.home([start, 0.0, 0.0]) == "NONE" and app.command("ARM") == "NONE"
+    return app
+
+
+def stream(hz, seconds, *, latency=0.002, jitter=0.0, noise=0.0, lost=0.0, signal=wave, seed=3):
+    """Targets of the first joint, in the order in which a line brings them."""
+    rng = np.random.default_rng(seed)
+    sent, there = [], 0.0
+    for t in np.arange(0.0, seconds, 1.0 / hz):
+        if rng.random() < lost:
+            continue
+        there = max(there + 1e-4, t + latency + jitter * rng.uniform())
+        sent.append(Sent(t, there, [float(signal(t)[0]) + noise * rng.standard_normal(), 0.0, 0.0]))
+    return sent
+
+
+def within_limits(run, joint=0):
+    """Position, velocity and its first two derivatives are, as far as telemetry can say."""
+    q, v = run.positions(joint), run.record["target_rate"][:, joint].astype(float)
+    assert LOWER <= q.min() and q.max() <= UPPER
+    assert np.abs(v).max() <= V and np.abs(np.diff(v)).max() * 1e3 <= A * 1.0001 + 2.0
+    return np.diff(v, 2) * 1e6
+
+
+def error(run, seconds, skip=3000):
+    """rms error in mrad against the signal, and the delay, s, at which it is least."""
+    q = run.positions()
+    t = np.arange(len(q)) * 1e-3
+    part = slice(skip, None)
+
+    def at(delay):
+        return 1e3 * float(np.sqrt(np.mean((q[part] - wave(t[part] - delay)[0]) ** 2)))
+
+    about = min(np.arange(0.0, seconds, 2e-3), key=at)
+    lag = min(np.arange(about - 2e-3, about + 2e-3, 5e-5), key=at)
+    return at(lag), float(lag)
+
+
+# ---- signals ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hz, most, delay", [(30, 1.2, 76.7), (50, 0.4, 50.0), (100, 0.15, 55.0), (250, 0.05, 58.0)])
+def test_a_hand_is_followed_with_its_own_jerk(hz, most, delay):
+    """Error against the delayed signal; the delay is that of FOLLOWED, and a tick of sampling and sending."""
+    app = arm(float(wave(0.0)[0]))
+    assert follow(app) == "NONE"
+    run = play(app, stream(hz, 7.0), 7000)
+    found, lag = error(run, 0.12)
+    jerk = np.sqrt(np.mean(within_limits(run)[3000:] ** 2))
+    print(f"{hz} Hz: {found:.3f} mrad rms, {1e3 * lag:.1f} ms late, jerk {jerk:.1f} rad/s^3 rms")
+    assert found <= most and jerk < 50.0
+    assert run.reports[-1].delay == pytest.approx(1e3 * delay, abs=100)
+    assert 1e3 * lag == pytest.approx(delay + 3.0, abs=2.0)
+    assert all(r.phase == PHASES["FOLLOWING"] and not any(r.limits) for r in run.reports[40:])
+
+
+@pytest.mark.parametrize("hz", [30, 250])
+def test_jitter_within_the_delay_changes_nothing(hz):
+    app = arm(float(wave(0.0)[0]))
+    assert follow(app, delay=100_000, frame=round(1e6 / hz)) == "NONE"
+    run = play(app, stream(hz, 7.0, jitter=0.02), 7000)
+    found, _ = error(run, 0.15)
+    assert found < {30: 1.2, 250: 0.15}[hz] and run.reports[-1].late == 0
+    assert np.sqrt(np.mean(within_limits(run)[3000:] ** 2)) < 50.0
+
+
+def test_the_delay_grows_with_what_comes_late():
+    app = arm(float(wave(0.0)[0]))
+    assert follow(app) == "NONE"
+    run = play(app, stream(50, 9.0, jitter=0.02), 9000)
+    assert 57_000 < run.reports[-1].delay < 66_000
+    found, _ = error(run, 0.15, skip=6000)
+    assert found < 0.6
+
+
+def test_noise_of_fast_targets_is_averaged():
+    app = arm(float(wave(0.0)[0]))
+    assert follow(app) == "NONE"
+    run = play(app, stream(250, 6.0, noise=5e-4), 6000)
+    found, _ = error(run, 0.12)
+    assert found < 0.3 and np.sqrt(np.mean(within_limits(run)[3000:] ** 2)) < 150.0
+
+
+def test_lost_targets_are_filled_in():
+    app = arm(float(wave(0.0)[0]))
+    assert follow(app, delay=80_000, frame=20_000) == "NONE"
+    run = play(app, stream(50, 7.0, lost=0.01), 7000)
+    found, _ = error(run, 0.12)
+    within_limits(run)
+    assert found < 1.5 and run.reports[-1].lost > 0
+
+
+def test_a_stall_ends_in_rest_and_what_comes_after_it_is_joined_without_a_jump():
+    app = arm(float(wave(0.0)[0]), timeout=1.0)
+    assert follow(app) == "NONE"
+    sent = [t for t in stream(50, 7.0) if not 2.0 < t.sent < 2.4]
+    run = play(app, sent, 7000)
+    within_limits(run)
+    rates = run.record["target_rate"][:, 0]
+    assert np.abs(rates[2250:2380]).max() < 1e-6
+    found, _ = error(run, 0.12, skip=4000)
+    assert found < 0.5 and run.reports[-1].phase == PHASES["FOLLOWING"]
+
+
+# ---- beginnings and ends -----------------------------------------------------------------------------
+
+
+def standing(q, seconds, hz=50, **how):
+    return [Sent(t, t + 0.002, [q, 0.0, 0.0], **how) for t in np.arange(0.0, seconds, 1.0 / hz)]
+
+
+def test_a_far_target_is_gone_to_within_the_limits():
+    app = arm(-2.0)
+    assert follow(app) == "NONE"
+    run = play(app, standing(2.0, 3.0), 3000)
+    jerk = within_limits(run)
+    assert run.positions()[-1] == pytest.approx(2.0, abs=1e-6) and np.abs(jerk).max() < 1.1 * J
+    assert any(r.limits[0] & messages.FOLLOW_LIMITS["JERK"][0] for r in run.reports)
+
+
+def test_a_target_beyond_a_limit_is_gone_to_as_far_as_may_be():
+    app = arm()
+    assert follow(app) == "NONE"
+    run = play(app, standing(3.0, 3.0), 3000)
+    within_limits(run)
+    assert run.positions()[-1] == pytest.approx(UPPER, abs=2e-5)
+    assert run.reports[-1].limits[0] & messages.FOLLOW_LIMITS["POSITION"][0]
+
+
+def test_the_last_target_is_come_to_rest_at_and_held():
+    app = arm()
+    assert follow(app) == "NONE"
+    sent = standing(0.5, 1.0)
+    sent[-1].end = True
+    run = play(app, sent, 2500)
+    assert app.state == "HOLD" and "ENDED" in app.flags
+    assert run.positions()[-1] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_silence_of_the_sender_ends_in_rest_within_two_frames_and_then_in_hold():
+    app = arm(float(wave(0.0)[0]))
+    assert follow(app) == "NONE"
+    run = play(app, stream(50, 2.0), 2600)
+    rates = np.abs(run.record["target_rate"][:, 0])
+    rest = np.flatnonzero(rates)[-1]
+    # the last target is sent at 1.98 s and played 53 ms later; then two frames and as long as braking takes
+    braking = rates[1980:].max() / A + 2.0 * A / J
+    assert rest <= 1980 + 53 + 40 + round(1e3 * braking)
+    assert app.state == "HOLD" and "UNDERRUN" in app.flags
+    assert follow(app) == "NONE"  # and once more from there
+    within_limits(play(app, standing(0.0, 1.0), 1000))
+
+
+def test_a_silent_host_ends_in_rest():
+    app = arm(float(wave(0.0)[0]))
+    assert follow(app) == "NONE"
+    play(app, stream(50, 2.0), 2000)
+    record = app.run(600, alive=False)
+    assert not record["target_rate"][-100:].any() and app.lib.fake_state_now() == messages.STATES["HOLD"][0]
+
+
+def test_a_stop_brakes_at_once():
+    app = arm()
+    assert follow(app) == "NONE"
+    play(app, standing(2.0, 0.4), 400)
+    app.send(Command(app._next(), messages.COMMANDS["STOP"][0]))
+    record = app.run(400)
+    rates = record["target_rate"][:, 0].astype(float)
+    assert app.state == "HOLD" and "STOPPED" in app.flags
+    assert np.flatnonzero(rates)[-1] < 1e3 * (V / A + A / J) + 20
+    assert np.abs(np.diff(rates)).max() * 1e3 <= A * 1.001
+
+
+def test_a_fault_takes_the_outputs_away():
+    app = arm(float(wave(0.0)[0]))
+    assert follow(app) == "NONE"
+    play(app, stream(50, 1.0), 1000)
+    app.chip.bus_voltage = 1.0
+    app.run(2)
+    assert app.state == "FAULT" and app.chip.outputs == 0
+
+
+def test_links_that_bend_are_refused_by_name():
+    from femtorque.codegen.common.firmware import MECHANISMS
+    from femtorque.codegen.mechanism.reader import load_mechanism
+
+    app = App(load_mechanism(MECHANISMS / "flexible_link.toml"))
+    assert app.home() == "NONE" and app.command("ARM") == "NONE"
+    assert follow(app) == "NO_FOLLOWING"
+
+
+# ---- chunks, velocities ------------------------------------------------------------------------------
+
+
+def chunk(number, start, hz, count, signal=wave, latency=0.003):
+    """One at `start` for the times from there on, sent in a row."""
+    return [Sent(start, start + latency + 2e-4 * i, [float(signal(start + i / hz)[0]), 0.0, 0.0], ahead=i / hz,
+                 chunk=number) for i in range(count)]
+
+
+def test_chunks_that_lie_ahead_are_followed_without_a_delay():
+    app = arm(float(wave(0.0)[0]))
+    assert follow(app) == "NONE"
+    sent = [t for i in range(12) for t in chunk(i % 2 + 1, 0.5 * i, 30, 30)]
+    run = play(app, sent, 6000)
+    found, lag = error(run, 0.05)
+    within_limits(run)
+    print(f"chunks at 30 Hz: {found:.3f} mrad rms, {1e3 * lag:.1f} ms late")
+    assert found < 2.0 and lag < 0.007 and run.reports[-1].delay == 0
+
+
+def test_a_new_chunk_replaces_what_the_last_one_said_of_later_times():
+    app = arm()
+    assert follow(app) == "NONE"
+    far = lambda t: (0.0 * t + 1.5, None)  # noqa: E731
+    near = lambda t: (0.0 * t + 0.2, None)  # noqa: E731
+    leaves = lambda t: far(t) if t > 0.6 else near(t)  # noqa: E731
+    run = play(app, chunk(1, 0.0, 30, 40, leaves) + chunk(2, 0.3, 30, 30, near), 1500)
+    assert run.positions().max() < 0.25 and run.positions()[-1] == pytest.approx(0.2, abs=1e-3)
+
+
+def test_targets_with_velocities_are_followed_without_a_delay():
+    app = arm(float(wave(0.0)[0]))
+    assert follow(app, delay=0) == "NONE"
+    sent = stream(100, 6.0)
+    for t in sent:
+        t.v = [float(wave(t.sent)[1]), 0.0, 0.0]
+    run = play(app, sent, 6000)
+    found, lag = error(run, 0.03)
+    within_limits(run)
+    print(f"velocities at 100 Hz: {found:.3f} mrad rms, {1e3 * lag:.1f} ms late")
+    assert found < 6.0 and lag < 0.012 and run.reports[-1].delay == 0
+
+
+# ---- what no one would send ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_limit_is_exceeded_and_nothing_faults_whatever_is_sent(seed):
+    """Jumps, repeated, stale and early stamps, clocks that step, velocities that are no numbers, chunks at random."""
+    rng = np.random.default_rng(seed)
+    app = arm()
+    records = []
+    assert follow(app, delay=int(rng.choice([0, 20_000, messages.FOLLOW_AUTO])),
+                  frame=int(rng.choice([0, 1, 5_000, 20_000, 4_000_000]))) == "NONE"
+    stamp = int(rng.integers(2**32))
+    for _ in range(1200):
+        stamp += int(rng.choice([0, 1_000, 5_000, 20_000, 33_333, -20_000, 10**6, -(10**6), 2**31],
+                                p=[.1, .2, .2, .2, .18, .03, .03, .03, .03]))
+        places = [0, 2**30, -(2**30), 2**33, 2**62, -(2**63), 2**63 - 1, int(rng.integers(2**29))]
+        wire = [int(x) for x in rng.choice(places, 3)]
+        rate = [float(x) for x in rng.choice([0.0, 1.0, np.nan, np.inf, -3e38, 30.0], 3)]
+        app.send(Target(int(rng.choice([0, 0, 2])), int(rng.choice([0, 0, 0, 1, 2])), stamp % 2**32,
+                        int(rng.choice([0, 0, 20_000, 2**31, 2**32 - 1])), wire, rate))
+        records.append(app.run(int(rng.integers(1, 25))))
+        if app.lib.fake_state_now() == messages.STATES["HOLD"][0]:
+            assert follow(app) == "NONE"
+    record = np.concatenate(records)
+    assert app.state in ("FOLLOW", "HOLD") and app.fault[0] == "NONE"
+    for joint in range(3):
+        v = record["target_rate"][:, joint].astype(float)
+        q = record["target"][:, joint] * 2.0 * np.pi / 2.0**32
+        assert np.abs(v).max() <= V and LOWER <= q.min() and q.max() <= UPPER
+    assert np.abs(record["torque_ff"]).max() < 50.0
