@@ -25,10 +25,11 @@ from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.intruder import Intruder
 from femtorque.hil.chip.stm32 import probe as swd
-from femtorque.hil.drives import damiao, robstride
-from femtorque.hil.drives.damiao import Damiao
 from femtorque.hil.drives.drive import Drive
-from femtorque.hil.drives.mini_cheetah import AK_FAULTS
+from femtorque.hil.drives.families.cubemars.drive import AK_FAULTS
+from femtorque.hil.drives.families.damiao import drive as damiao
+from femtorque.hil.drives.families.damiao.drive import Damiao
+from femtorque.hil.drives.families.robstride import drive as robstride
 from femtorque.hil.drives.sts import Sts3215
 from femtorque.hil.plant.choose import stepped_of
 from femtorque.hil.scenarios.campaign import BEFORE, REACH, STAY, Scene

@@ -24,8 +24,8 @@ from femtorque.hil.bus.adapter import Adapter
 from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.wire import Wire
-from femtorque.hil.drives.damiao import BROADCAST, ENABLE, ENABLED, STATE
 from femtorque.hil.drives.drive import Drive, timing
+from femtorque.hil.drives.families.damiao.drive import BROADCAST, ENABLE, ENABLED, STATE
 from femtorque.hil.drives.fields import Ranges, decode, encode
 from femtorque.hil.drives.motor import Command
 from femtorque.hil.plant.choose import Driven, plant_of, wired

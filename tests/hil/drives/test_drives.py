@@ -14,10 +14,11 @@ from robstride import client as robstride_client
 from femtorque.codegen.drive.catalogue import CATALOGUE
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.drives import catalogue
-from femtorque.hil.drives.damiao import FAULTS, READ_ONLY, WHOLE, Damiao
+from femtorque.hil.drives.families.cubemars.drive import CubeMars
+from femtorque.hil.drives.families.damiao.drive import FAULTS, READ_ONLY, WHOLE, Damiao
+from femtorque.hil.drives.families.mini_cheetah.drive import MiniCheetah
+from femtorque.hil.drives.families.robstride.drive import RobStride
 from femtorque.hil.drives.fields import Ranges
-from femtorque.hil.drives.mini_cheetah import CubeMars, MiniCheetah
-from femtorque.hil.drives.robstride import RobStride
 from tests.support.drive_bench import DriveBench, damped
 
 TURN = 2 * math.pi

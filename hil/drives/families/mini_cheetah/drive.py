@@ -1,8 +1,7 @@
-"""The original, bgkatz/motorcontrol (Core/Src/can.c, fsm.c, stm32f4xx_it.c), and CubeMars' AK drives in MIT mode
-(manual V1.0.8), which speak as it does.
+"""The original of the MIT mode, bgkatz/motorcontrol (Core/Src/can.c, fsm.c, stm32f4xx_it.c).
 
-A reply goes to every frame that is for the drive. The original has a timeout after which it goes limp, without a
-fault, and goes on with the next frame; an AK drive has none and keeps its last command for ever.
+A reply goes to every frame that is for the drive. It has a timeout after which it goes limp, without a fault, and goes
+on with the next frame.
 
 Its firmware goes limp since commit 3586419 of 18 July 2023. Before, from the last day of 2020 on (fsm.c of 0032634), it
 stopped commutating then, with the gate driver on: the voltages of the three phases stand still. Until b983cca of 9 May
@@ -30,11 +29,6 @@ BUS_VOLTS = 24.0
 ELECTRIC, AMPERE, RESISTANCE = 21 * 6, 0.45, 0.173
 DAMPING = AMPERE * (2.0 / 3.0) * AMPERE / RESISTANCE
 LEAST = 1.0 * AMPERE  # N m, below which the early firmware leaves its mode
-# By the manual V1.0.8. Of five programs that read these drives one takes VESC's numbers (mc_fault_code in datatypes.h
-# of vedderb/bldc: 1 over voltage, 2 under voltage, 3 gate driver, 4 over current, 5 driver hot, 6 motor hot): there are
-# two generations, it seems, and a reply does not say which it is of.
-AK_FAULTS = {"over temperature": 1, "over current": 2, "over voltage": 3, "under voltage": 4, "encoder": 5,
-             "phase unbalance": 6}
 
 
 class MiniCheetah(Drive):
@@ -101,27 +95,3 @@ class MiniCheetah(Drive):
 
     def reply(self) -> bytes:
         return bytes([self.id]) + mit_state(*self.state(), self.ranges) + bytes([round(BUS_VOLTS), 0])[:self.size - 6]
-
-
-class CubeMars(MiniCheetah):
-    """It answers under its own identifier if it has no other, with temperature and error at the end, and knows no
-    timeout. Its loop is taken to be the original's."""
-
-    def __init__(self, wire: Wire, number: int, ranges: Ranges, master: int | None = None) -> None:
-        super().__init__(wire, number, ranges, master=number if master is None else master, ticks=0)
-        self.error = 0
-
-    def fail(self, code: int) -> None:
-        self.error = code
-        self.motor.stop()
-
-    def _special(self, code: int) -> None:
-        if code == ENTER and self.error:
-            return
-        if code == EXIT:
-            self.error = 0
-        super()._special(code)
-
-    def reply(self) -> bytes:
-        """The temperature is told from -40 to 215 deg C as 0 to 255 (AK driver manual, 5.3, the example of a reply)."""
-        return super().reply()[:6] + bytes([min(max(round(self.motor.temperature) + 40, 0), 255), self.error])
