@@ -23,7 +23,7 @@ from femtorque import __version__
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.extras import missing
 from femtorque.codegen.common.tidy import printable
-from femtorque.commands import board, mechanism, motion, virtual
+from femtorque.commands import board, live, mechanism, motion, virtual
 from femtorque.commands.answer import Answer, only_json, show
 
 TRACEBACK, TRACEBACKS = "femtorque-traceback-", 5  # name and number of files about unexpected errors
@@ -106,7 +106,7 @@ VERBS: dict[str, Callable[..., Answer]] = {
     "plan": motion.plan, "stream": motion.stream, "monitor": motion.monitor, "plot": motion.plot,
     "hil": virtual.hil, "reproduce": virtual.reproduce,
     "docs": board.docs, "ports": board.ports, "bringup": board.bringup, "home": board.home, "float": board.float_,
-    "jog": board.jog, "identify": board.identify,
+    "jog": board.jog, "follow": live.follow, "teleop": live.teleop, "identify": board.identify,
 }
 
 GROUPS = {
@@ -114,7 +114,7 @@ GROUPS = {
     "Describe an arm": ("init", "motors", "check", "elements"),
     "Plan its motions": ("plan", "torque"),
     "Make and try its firmware": ("build", "verify", "generate", "hil"),
-    "Run a board": ("flash", "ports", "monitor", "stream", "plot"),
+    "Run a board": ("flash", "ports", "monitor", "stream", "follow", "teleop", "plot"),
     "Bring an arm up": ("bringup", "home", "float", "jog", "identify"),
     "Read on": ("docs", "reproduce"),
 }
@@ -141,6 +141,10 @@ EXAMPLES = {
     "flash": ["flash my_arm.toml"],
     "home": ["home my_arm.toml --port auto", "home my_arm.toml --port auto --at elbow=0.3"],
     "float": ["float my_arm.toml --port auto --seconds 30"],
+    "follow": ["follow my_arm.toml --port auto --from motion.csv --hz 30",
+               "follow my_arm.toml --port auto --from udp:9000 --log run.mcap"],
+    "teleop": ["teleop my_arm.toml --port auto --tip hand",
+               "teleop follower.toml --port auto --leader leader.toml --leader-port auto --scale elbow=0.5"],
     "jog": ["jog my_arm.toml elbow --rate 0.1 --seconds 2 --port auto"],
     "bringup": ["bringup my_arm.toml --port auto", "bringup my_arm.toml --port auto --no-hand"],
     "identify": ["identify my_arm.toml --port auto", "identify my_arm.toml --port auto --joint elbow --write"],

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from femtorque.codegen.control.constants import follow_limits
 from femtorque.codegen.mechanism import description
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.mechanism.urdf import alone
@@ -130,6 +131,15 @@ class Mechanism(description.Mechanism):
         Raises as forward_kinematics.
         """
         return task_space.jacobian(self, q, link, xyz, mode)
+
+    def follow_limits(self) -> NDArray[np.float64]:
+        """Velocity, acceleration and jerk (J, 3) that no joint exceeds while it follows targets that are sent live; rad
+        or m, and s.
+
+        The acceleration is the largest that every pose allows within the efforts. Raises Refused for mechanisms that
+        cannot follow: with flexible links, or more joints driven than can move by themselves.
+        """
+        return np.array([[x.velocity, x.acceleration, x.jerk] for x in follow_limits(self)])
 
     def to_turns(self, q: ArrayLike) -> NDArray[np.int64]:
         """Positions (..., J) in rad or m as the whole numbers of the wire: 2^-32 turn or 2^-28 m, rounded to nearest.

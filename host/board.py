@@ -23,6 +23,7 @@ from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import BAUD, Link
 from femtorque.host.link.ports import find, is_auto
 from femtorque.host.link.session import Session
+from femtorque.host.live.following import Following, Watch
 from femtorque.host.plan import plan
 from femtorque.host.plan.plan import SAME
 from femtorque.host.record.log import Log
@@ -33,7 +34,7 @@ from femtorque.host.stream.stream import Interrupts, Outcome, Progress, check_st
 APPROACH = 0.1  # of the limits of rate, on the way to where a motion starts
 
 
-DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE")  # states in which the outputs are on
+DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "FOLLOW")  # states in which the outputs are on
 
 
 class Board:
@@ -111,6 +112,29 @@ class Board:
     def overlay(self, joint: str, ku: float = 1.0, kv: float = 1.0, ki: float = 1.0) -> None:
         """Multiply one joint's gains of the file, within the bounds of its [safety] gain_overlay."""
         requests.overlay(self.session, requests.joint_number(self._known(), joint), ku, kv, ki)
+
+    def follow(self, delay: float | None = None, frame: float | None = None) -> Following:
+        """Follow targets that are sent live: a context manager with `send`, `chunk`, `status` and `wait`. Arms if need
+        be; at the end of the context the joints rest at the last target and are held.
+
+        delay: s from when a target is made until the joints are there, frame: s from one target to the next; None: as
+        the mechanism file says, whose default is two frames and 10 ms, and the frames that the stamps show. Targets may
+        be anywhere, late, jittered or missing: limits of position, velocity, acceleration and jerk are kept, and the
+        status reports which of them acted. If they stop for longer than the file's timeout the joints rest; the next
+        one goes on from there. Raises BadInput, and Refused by the board's reason.
+
+        >>> with Board.connect("auto", "my_arm.toml") as board, board.follow() as f:
+        ...     for q in policy():
+        ...         f.send(q)
+        """
+        mechanism = self._known()
+        following = Following(self.session, mechanism, delay, frame)
+        self.arm()
+        return following
+
+    def watch(self) -> Watch:
+        """Every STATUS as it comes: `for status in board.watch()`, or `async for`. Ends with the loop."""
+        return Watch(self.session)
 
     def arm(self) -> None:
         """Outputs on, hold the pose measured now. Raises Refused with the board's reason."""

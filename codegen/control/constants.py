@@ -17,7 +17,7 @@ from femtorque.codegen.board import channels
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.board.description import Board
 from femtorque.codegen.board.fieldbus import families, used_buses, wire_most, wires
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.control import drives, follow, heat
 from femtorque.codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
@@ -248,6 +248,15 @@ def _following(joint: Joint, effort: float) -> float:
     """Twice the error at which Ku alone asks for all the joint can give: beyond it, control has been lost."""
     least, most = (0.01, 0.5) if joint.type == "prismatic" else (0.1, 1.5)
     return min(max(2.0 * effort / joint.gains.ku, least), most) if joint.gains.ku else most
+
+
+def follow_limits(mechanism: Mechanism) -> tuple[follow.Limits, ...]:
+    """Limits of each streamed joint in FOLLOW, as the board keeps them. Raises Refused where none can be followed."""
+    if why := follow.unfollowed(mechanism):
+        raise Refused(f"{mechanism.name} cannot follow targets that are sent live: {why}")
+    board = boards.load(mechanism.board.use) if mechanism.board else None
+    rows = [joint_constants(mechanism, j, _measured(j, board)) for j in mechanism.streamed]
+    return follow.follow_limits(mechanism, tuple(row.speed for row in rows), tuple(row.effort for row in rows))
 
 
 def _coarse(position: float, unit: float, kind: str, whole: Callable[[float], int]) -> int:

@@ -7,6 +7,7 @@ time, and the line says what to do.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,7 +19,19 @@ from numpy.typing import ArrayLike, NDArray
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.codec import text
-from femtorque.codegen.wire.messages import About, Command, Data, Drives, Hello, Home, Ident, Poll, Status, WithToken
+from femtorque.codegen.wire.messages import (
+    About,
+    Command,
+    Data,
+    Drives,
+    Followed,
+    Hello,
+    Home,
+    Ident,
+    Poll,
+    Status,
+    WithToken,
+)
 from femtorque.codegen.wire.names import explain, fault_name, fault_words, state_name
 from femtorque.codegen.wire.units import beyond, from_wire, position_unit, to_wire
 from femtorque.host.link import drives
@@ -77,6 +90,8 @@ class Session:
         self.about: About | None = None
         self.drives: Drives | None = None  # the last DRIVES; None: the image has none on a bus
         self.drives_kept: deque[Drives] = deque(maxlen=drives.KEPT)  # since the last reset
+        self.followed: Followed | None = None  # the last one; None: not since FOLLOW was asked for
+        self.lock = threading.RLock()  # of what several threads do with the line while targets are sent live
         self.sender: Sender | None = None
         self.listeners: list[Callable[[Status], None]] = []
         self.on_data: Callable[[Data], None] | None = None  # takes what a recording holds
@@ -166,6 +181,10 @@ class Session:
 
     def pump(self) -> None:
         """One round. Raises Refused if the board has been silent for too long, was reset or broke the link."""
+        with self.lock:
+            self._round()
+
+    def _round(self) -> None:
         self._receive()
         now = self.clock.now()
         heard = max(self.link.heard_at or -np.inf, self._heard_from)
@@ -190,6 +209,8 @@ class Session:
                 self._take(frame.message)
             elif isinstance(frame.message, Drives):
                 self._take_drives(frame.message)
+            elif isinstance(frame.message, Followed):
+                self.followed = frame.message
             elif isinstance(frame.message, Data) and self.on_data is not None:
                 self.on_data(frame.message)
 

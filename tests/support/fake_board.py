@@ -94,6 +94,9 @@ class FakeBoard:
         self.position0 = np.zeros(self.joints)
         self.received: list = []  # every knot taken, in order
         self.commands: list[int] = []  # every command executed
+        self.targets: list = []  # of FOLLOW: when each came, and it
+        self.asked: list = []  # every FOLLOW taken
+        self.timeout, self.ending, self.starved_at = 0.25, False, 0.0  # s without a target until FOLLOW ends
         self.reset("POWER")
         clock.boards.append(self)
 
@@ -141,6 +144,8 @@ class FakeBoard:
             self._move(now)
             if self.tick * messages.STATUS_HZ % self.conf.rate_hz < messages.STATUS_HZ:
                 self._send(self.status(), now)
+                if self.state == "FOLLOW":
+                    self._send(self.followed(), now)
 
     def _send(self, message, now: float) -> None:
         self.to_host.put(self.codec.encode(message, self.conf.tag), now)
@@ -163,8 +168,13 @@ class FakeBoard:
             self.wanted = (self.wanted + 1) & 0xFFFF
             self.ring.append(m)
             self.received.append(m)
-        elif isinstance(m, (messages.Command, messages.Home)):
-            number = m.command if isinstance(m, messages.Command) else 0
+        elif isinstance(m, messages.Target):
+            if self.state == "FOLLOW":
+                self.targets.append((now, m))
+                self.target, self.starved_at = np.array(m.position, np.int64), now + self.timeout
+                self.ending = bool(m.flags & messages.TARGET_END)
+        elif isinstance(m, (messages.Command, messages.Home, messages.Follow)):
+            number = m.command if isinstance(m, messages.Command) else -1 if isinstance(m, messages.Follow) else 0
             if m.token == self.token or number in self.deaf_to:
                 return
             self.token, self.refusal, self.refusal_joint = m.token, 0, 255
@@ -173,13 +183,19 @@ class FakeBoard:
                 self.refusal = messages.REFUSALS[name][0]
                 return
             self.commands.append(number)
-            if number == 0:
+            if isinstance(m, messages.Follow):
+                self._follow(m, now)
+            elif number == 0:
                 self.target = np.array(m.position, np.int64)
                 self.flags |= messages.FLAGS["HOMED"][0]
             else:
                 self._command(next(n for n, row in messages.COMMANDS.items() if row[0] == number))
 
     def _command(self, name: str) -> None:
+        if name == "STOP" and self.state == "FOLLOW":
+            self.state = "HOLD"
+            self._flag(STOPPED=True)
+            return
         allowed = {"ARM": "DISARMED", "START": "HOLD", "STOP": "TRACK", "RESUME": "HOLD", "FLUSH": "HOLD",
                    "CLEAR": "FAULT"}
         if name in allowed and self.state != allowed[name]:
@@ -207,6 +223,20 @@ class FakeBoard:
         elif name == "FLUSH":
             self.ring.clear()
 
+    def _follow(self, m, now: float) -> None:
+        if self.state != "HOLD":
+            self.refusal = messages.REFUSALS["WRONG_STATE"][0]
+            return
+        self.asked.append(m)
+        self.state, self.ending, self.starved_at = "FOLLOW", False, now + self.timeout
+        self._flag(UNDERRUN=False, STOPPED=False, ENDED=False)
+
+    def followed(self):
+        return messages.Followed(
+            tick=self.tick, phase=messages.FOLLOW_PHASES["FOLLOWING"][0], delay=50_000, frame=20_000, ahead=-3000,
+            targets=len(self.targets), late=1, lost=2, refused=3, limits=bytes([5] + [0] * (self.joints - 1)),
+            behind=(0.25,) + (0.0,) * (self.joints - 1))
+
     def _flag(self, **flags: bool) -> None:
         for name, on in flags.items():
             bit = messages.FLAGS[name][0]
@@ -216,6 +246,14 @@ class FakeBoard:
         armed = self.state in ("HOLD", "TRACK")
         if armed and now - self.heard_at > 5 * self.host_timeout:
             self.fail("HOST_LOST")
+            return
+        if self.state == "FOLLOW":
+            if self.ending:
+                self.state = "HOLD"
+                self._flag(ENDED=True)
+            elif now > self.starved_at:
+                self.state = "HOLD"
+                self._flag(UNDERRUN=True)
             return
         if self.state != "TRACK":
             return

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from femtorque import Mechanism, Trajectory, report
+from femtorque import Mechanism, Refused, Trajectory, report
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.reference import pinocchio
 from tests.conftest import ROOT
@@ -135,3 +135,17 @@ def test_a_motion_of_arrays_is_that_of_the_same_file():
 def test_arrays_that_are_no_motion_are_refused_by_name(given, words):
     with pytest.raises(BadInput, match=words):
         Trajectory.of(Mechanism.load(ARM), *given)
+
+
+def test_limits_of_what_is_sent_live_are_those_of_the_file_and_of_what_every_pose_allows():
+    arm = Mechanism.load(ARM)
+    limits = arm.follow_limits()
+    assert limits.shape == (3, 3) and np.all(limits > 0.0)
+    np.testing.assert_array_equal(limits[:, 0], [joint.limits.velocity for joint in arm.streamed])
+    rng = np.random.default_rng(1)
+    q = rng.uniform([j.limits.lower for j in arm.streamed], [j.limits.upper for j in arm.streamed], (200, 3))
+    a = limits[:, 1] * rng.choice([-1.0, 1.0], (200, 3))
+    asked = np.abs(arm.inverse_dynamics(q, np.zeros(3), a, total=True)).max(axis=0)
+    assert np.all(asked <= 1.05 * np.array([j.limits.effort for j in arm.streamed]))  # poses are sampled
+    with pytest.raises(Refused, match="flexible links"):
+        Mechanism.load(ROOT / "mechanisms" / "flexible_arm.toml").follow_limits()

@@ -1,0 +1,223 @@
+"""Verbs that send targets live: of other programs, of a motion, of a leader, of keys."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from femtorque.codegen.common.errors import BadInput
+from femtorque.commands.answer import Answer
+from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero
+
+Delay = Annotated[float | None, typer.Option("--delay", metavar="S", min=0.0, max=2.0, show_default="as the file says",
+                                             help="s from when a target is made until the joints are there")]
+Frame = Annotated[float | None, typer.Option("--frame", metavar="S", min=0.001, max=0.25,
+                                             show_default="as the file says", help="s from one target to the next")]
+LogTo = Annotated[Path | None, typer.Option("--log", metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")]
+Seconds = Annotated[float, typer.Option("--seconds", min=0.0, show_default="until Ctrl-C", help="for so long")]
+
+
+def follow(
+    mech: Mech,
+    port: Port,
+    source: Annotated[str, typer.Option("--from", metavar="FILE|udp:PORT|stdin", show_default=False,
+                                        help="a motion whose positions are sent as targets; a UDP port of this "
+                                        "machine; or standard input: a target a line, see docs/live.md")],
+    hz: Annotated[float, typer.Option("--hz", min=1.0, max=500.0, help="targets a second, of a file")] = 50.0,
+    delay: Delay = None,
+    frame: Frame = None,
+    seconds: Seconds = math.inf,
+    home: Home = False,
+    rezero: Rezero = False,
+    log: LogTo = None,
+    force: Force = False,
+    json: Json = False,
+) -> Answer:
+    """Follow targets that are sent now.
+
+    They may be late, jittered, lost or far away: the arm goes there within its limits. Ctrl-C, the time, or the end of
+    the source brings it to rest at the last one.
+    """
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.codegen.motion.trajectory import Trajectory
+    from femtorque.host.board import Board
+    from femtorque.host.live import lines
+    from femtorque.host.record.log import claim_log
+    from femtorque.host.stream.stream import Interrupts
+
+    mechanism = load_mechanism(mech)
+    motion: Trajectory | None = None
+    opened: lines.Pipe | lines.Port | None = None
+    if source == "stdin":
+        opened = lines.Pipe(sys.stdin)
+    elif source.startswith("udp:"):
+        opened = lines.Port(_number(source))
+    else:
+        motion = Trajectory.load(Path(source), mechanism)
+    if log is not None:
+        claim_log(log, force)
+    with Board.connect(port, mechanism) as board, Interrupts().on_ctrl_c() as interrupts:
+        if home or rezero:
+            board.home(rezero=rezero)
+        end = board.session.clock.now() + seconds
+
+        def over() -> bool:
+            return interrupts.count > 0 or board.session.clock.now() >= end
+
+        with board.logged(log, {"targets": source}), board.follow(delay, frame) as f:
+            if motion is not None:
+                sent = lines.replay(f, motion, hz, over)
+            else:
+                assert opened is not None
+                sent = lines.relay(f, opened, over, strict=source == "stdin", where=source)
+            status = f.status
+        data, said = _report(board.session.positions().tolist(), status)
+    if sent.bad:
+        print(f"{sent.bad} lines were no targets; the first: {sent.first}", file=sys.stderr)
+    return Answer(lines.told(data, sent), f"{sent.targets} targets{said}")
+
+
+def teleop(
+    mech: Mech,
+    port: Port,
+    leader: Annotated[Path | None, typer.Option("--leader", metavar="MECH", show_default="the keyboard",
+                                                help="mechanism file of an arm that leads: its board carries its "
+                                                "weight")] = None,
+    leader_port: Annotated[str | None, typer.Option("--leader-port", metavar="PORT", show_default=False,
+                                                    help="where its board is")] = None,
+    lead: Annotated[list[str] | None, typer.Option("--lead", metavar="JOINT=LEADER", show_default="by name",
+                                                   help="the leader's joint that leads one; repeatable")] = None,
+    scale: Annotated[list[str] | None, typer.Option("--scale", metavar="JOINT=FACTOR", show_default="1",
+                                                    help="times the leader's position; repeatable")] = None,
+    offset: Annotated[list[str] | None, typer.Option("--offset", metavar="JOINT=VALUE", show_default="0",
+                                                     help="rad or m more; repeatable")] = None,
+    friction: Annotated[int, typer.Option(metavar="PERCENT", min=0, max=80,
+                                          help="share of the leader's Coulomb friction to carry too, 0 to 80")] = 0,
+    tip: Annotated[str | None, typer.Option("--tip", metavar="LINK[:x,y,z]", show_default="the end of the arm",
+                                            help="which point the keys move")] = None,
+    speed: Annotated[float, typer.Option("--speed", min=0.001, max=1.0, help="of the tip, m/s")] = 0.05,
+    delay: Delay = None,
+    seconds: Seconds = math.inf,
+    home: Home = False,
+    rezero: Rezero = False,
+    log: LogTo = None,
+    force: Force = False,
+    json: Json = False,
+) -> Answer:
+    """Lead an arm by another one, or by keys.
+
+    Keys: w s move the tip along x, a d along y, e c along z of the base frame for as long as they are held; q ends.
+    """
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.host.board import Board
+    from femtorque.host.live import teleop as leading
+    from femtorque.host.live.jog import TipJog
+    from femtorque.host.plan.tip import ends
+    from femtorque.host.plan.waypoints import tip_option
+    from femtorque.host.record.log import claim_log
+    from femtorque.host.stream.stream import Interrupts
+
+    mechanism = load_mechanism(mech)
+    led = None
+    if leader is not None:
+        if leader_port is None:
+            raise BadInput("command line", "--leader-port", None, "is needed: where the leader's board is")
+        led = load_mechanism(leader)
+        how = leading.Leading.of(led, mechanism, _values("--scale", scale), _values("--offset", offset),
+                                 _pairs("--lead", lead))
+    point = tip_option(tip or (ends(mechanism) or ["?"])[-1])
+    if log is not None:
+        claim_log(log, force)
+    with ExitStack() as stack:
+        board = stack.enter_context(Board.connect(port, mechanism))
+        master = stack.enter_context(Board.connect(leader_port, led)) if led is not None and leader_port else None
+        interrupts = stack.enter_context(Interrupts().on_ctrl_c())
+        if home or rezero:
+            for one in (board, *([master] if master else [])):
+                one.home(rezero=rezero)
+        end = board.session.clock.now() + seconds
+
+        def over() -> bool:
+            return interrupts.count > 0 or board.session.clock.now() >= end
+
+        stack.enter_context(board.logged(log, {"leader": str(leader or "keys")}))
+        with board.follow(delay) as f:
+            if master is not None:
+                master.arm()
+                sent = leading.lead(master.session, f, how, friction, over)
+            else:
+                jog = TipJog(mechanism, board.session.held(), point.link, point.xyz)
+                with _keys() as pressed:
+                    sent = leading.jog_tip(f, jog, pressed, speed, over)
+            status = f.status
+        data, said = _report(board.session.positions().tolist(), status)
+    return Answer(data | {"targets": sent}, f"{sent} targets{said}")
+
+
+def _report(positions: list[float], status: Any) -> tuple[dict[str, Any], str]:
+    told = asdict(status) if status is not None else None
+    said = "" if status is None else (f"; {status.late} late, {status.lost} lost, {status.refused} refused, delay "
+                                      f"{1e3 * status.delay:.0f} ms")
+    return {"positions": positions, "status": told}, said
+
+
+def _number(source: str) -> int:
+    text = source.partition(":")[2]
+    if not (text.isdecimal() and 0 < int(text) < 65536):
+        raise BadInput("command line", "--from", source, "must be udp:PORT, a number of 1 to 65535")
+    return int(text)
+
+
+def _pairs(option: str, items: list[str] | None) -> dict[str, str]:
+    found = {}
+    for item in items or []:
+        name, equals, value = item.partition("=")
+        if not (name and equals and value):
+            raise BadInput("command line", option, item, "must be JOINT=VALUE")
+        found[name] = value
+    return found
+
+
+def _values(option: str, items: list[str] | None) -> dict[str, float]:
+    found = {}
+    for name, text in _pairs(option, items).items():
+        try:
+            found[name] = float(text)
+        except ValueError:
+            raise BadInput("command line", option, f"{name}={text}", "must be a number") from None
+        if not math.isfinite(found[name]):
+            raise BadInput("command line", option, f"{name}={text}", "must be finite")
+    return found
+
+
+@contextmanager
+def _keys() -> Iterator[Callable[[], str]]:
+    """Keys of the terminal as they are pressed, without waiting for them."""
+    import select
+    import termios
+    import tty
+
+    if not sys.stdin.isatty():
+        raise BadInput("command line", "teleop", None, "keys need a terminal", "or lead by another arm: --leader MECH")
+    number, before = sys.stdin.fileno(), termios.tcgetattr(sys.stdin)
+
+    def pressed() -> str:
+        found = b""
+        while select.select([number], [], [], 0.0)[0] and (more := os.read(number, 64)):
+            found += more
+        return found.decode("utf-8", "replace")
+
+    try:
+        tty.setcbreak(number)
+        print("w s: x, a d: y, e c: z; q ends", file=sys.stderr)
+        yield pressed
+    finally:
+        termios.tcsetattr(number, termios.TCSADRAIN, before)

@@ -1,0 +1,82 @@
+"""A tip that is moved by hand: velocities of the tip become velocities of the joints, by damped least squares.
+
+Near a singular pose the damping grows, so that no joint runs away: the tip then goes slower across the direction that
+it has lost. Joints slow down before their limits and stop there; what the others can do without them is found anew.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.host.plan.task_space import forward_kinematics, jacobian
+
+Array = NDArray[np.float64]
+
+NEAR = 0.03  # of the largest size of the Jacobian, lengths in units of the reach: damped below it
+DAMPING = 0.015  # of the same, where a size is zero
+ROOM = 0.05  # rad or m before a limit, in which a joint slows down
+SHARE = 0.5  # of the limits of velocity
+
+
+class TipJog:
+    """Joint positions that follow the velocities asked of a tip. q (J,): where they are now."""
+
+    def __init__(self, mechanism: Mechanism, q: ArrayLike, link: str, xyz: ArrayLike = (0.0, 0.0, 0.0)) -> None:
+        """Raises BadInput for a link that is not there, Refused for flexible links."""
+        self.mechanism, self.link, self.xyz = mechanism, link, np.asarray(xyz, float)
+        self.q = np.array(q, float)
+        joints = mechanism.streamed
+        self.lower = np.array([joint.limits.lower for joint in joints])
+        self.upper = np.array([joint.limits.upper for joint in joints])
+        most = np.array([joint.limits.velocity for joint in joints])
+        self.most = SHARE * np.where(np.isfinite(most), most, 1.0)
+        self.turns = len(joints) >= 6  # with fewer joints the orientation is left as it comes
+        place = forward_kinematics(mechanism, self.q, link, self.xyz)[0]
+        self.reach = max(float(np.linalg.norm(place)), 1e-3)
+
+    @property
+    def place(self) -> Array:
+        """Place of the tip (3,), m, base frame."""
+        return forward_kinematics(self.mechanism, self.q, self.link, self.xyz)[0]
+
+    def move(self, velocity: ArrayLike, dt: float, turn: ArrayLike = (0.0, 0.0, 0.0)) -> tuple[Array, Array]:
+        """Go on for dt s with a velocity (3,) m/s and an angular velocity (3,) rad/s of the tip, base frame. Returns
+        positions and velocities (J,) of the joints, never beyond a limit of either."""
+        twist = np.concatenate([np.asarray(velocity, float), np.asarray(turn, float)])
+        half_way = np.clip(self.q + 0.5 * dt * self.velocities(self.q, twist), self.lower, self.upper)
+        v = self.velocities(half_way, twist)
+        self.q = np.clip(self.q + dt * v, self.lower, self.upper)
+        return self.q.copy(), v
+
+    def velocities(self, q: Array, twist: Array) -> Array:
+        """Joint velocities (J,) at positions q (J,) of a tip that is asked for a twist (6,)."""
+        J = jacobian(self.mechanism, q, self.link, self.xyz)
+        rows, units = (6, np.array([1.0, 1.0, 1.0, *[self.reach] * 3])) if self.turns else (3, np.ones(3))
+        A, b = units[:, None] * J[:rows], units * twist[:rows]
+        free = np.ones(len(q), bool)
+        while True:
+            v = np.zeros(len(q))
+            v[free] = _damped(A[:, free], b)
+            beyond = free & (((v > 0.0) & (q >= self.upper)) | ((v < 0.0) & (q <= self.lower)))
+            if not np.any(beyond):
+                break
+            free &= ~beyond
+        left = np.where(v > 0.0, self.upper - q, q - self.lower)
+        most = self.most * np.clip(left / ROOM, 0.0, 1.0)
+        moving = np.abs(v) > 0.0
+        with np.errstate(divide="ignore"):
+            slower = np.min(most[moving] / np.abs(v[moving]), initial=1.0)
+        return v * min(1.0, float(slower))
+
+
+def _damped(A: Array, b: Array) -> Array:
+    """x of A x = b, by singular values, each damped as far as it is small."""
+    if A.size == 0:
+        return np.zeros(A.shape[1])
+    U, sizes, V = np.linalg.svd(A, full_matrices=False)
+    largest = max(float(sizes[0]), 1e-12)
+    near = np.clip(1.0 - sizes / (NEAR * largest), 0.0, 1.0)
+    damping = (DAMPING * largest * near) ** 2
+    return np.asarray(V.T @ (sizes / np.maximum(sizes**2 + damping, (1e-9 * largest) ** 2) * (U.T @ b)))

@@ -1,0 +1,104 @@
+"""An arm that is led: by another arm whose weight its board carries, or by keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.host.link.requests import float_arm
+from femtorque.host.link.session import Session
+from femtorque.host.live.following import Following
+from femtorque.host.live.jog import TipJog
+
+Array = NDArray[np.float64]
+
+HZ = 100.0  # targets a second
+HELD = 0.15  # s for which a key that was pressed counts as held: terminals report no release
+AXES = {"w": (0, 1.0), "s": (0, -1.0), "a": (1, 1.0), "d": (1, -1.0), "e": (2, 1.0), "c": (2, -1.0)}
+QUIT = ("q", "\x03", "\x04")
+
+
+@dataclass(frozen=True)
+class Leading:
+    """The source of each joint of the follower: the number of the leader's joint, a factor, and an offset, rad or m;
+    number -1: the joint stays where it is."""
+
+    joints: tuple[int, ...]
+    scale: Array
+    offset: Array
+
+    @staticmethod
+    def of(leader: Mechanism, follower: Mechanism, scale: Mapping[str, float], offset: Mapping[str, float],
+           names: Mapping[str, str]) -> Leading:
+        """By the joints' names, or `names` (follower's to leader's). Raises BadInput for names that are none, and where
+        no joint leads another."""
+        theirs, own = [j.name for j in leader.streamed], [j.name for j in follower.streamed]
+        for given in (scale, offset, names):
+            for name in given:
+                if name not in own:
+                    raise BadInput("teleop", "joint", name, "no such joint of the arm that follows",
+                                   hint(name, own, "joints"))
+        for name in names.values():
+            if name not in theirs:
+                raise BadInput("teleop", "joint", name, "no such joint of the arm that leads",
+                               hint(name, theirs, "joints"))
+        led = [names.get(name, name) for name in own]
+        found = tuple(theirs.index(name) if name in theirs else -1 for name in led)
+        if max(found, default=-1) < 0:
+            raise BadInput("teleop", "joints", None, "no joint of the arm that leads has the name of one that follows",
+                           "--lead FOLLOWER=LEADER, for each that does")
+        return Leading(found, np.array([scale.get(name, 1.0) for name in own]),
+                       np.array([offset.get(name, 0.0) for name in own]))
+
+    def target(self, led: Array, stay: Array) -> Array:
+        """Positions (J,) of the follower from those of the leader; joints that nothing leads stay."""
+        return np.array([stay[k] if i < 0 else s * led[i] + o
+                         for k, (i, s, o) in enumerate(zip(self.joints, self.scale, self.offset, strict=True))])
+
+
+def lead(leader: Session, f: Following, leading: Leading, friction: int, until: Callable[[], bool]) -> int:
+    """Carry the weight of the leader, which must be armed, and send its positions as targets, until `until` is true.
+    Returns the number of targets."""
+    clock, sent = leader.clock, 0
+    stay, next_at = f.session.held(), clock.now()
+
+    def on() -> bool:
+        nonlocal sent, next_at
+        if until():
+            return True
+        if clock.now() >= next_at:
+            f.send(leading.target(leader.positions(), stay))
+            sent, next_at = sent + 1, max(next_at + 1.0 / HZ, clock.now())
+        return False
+
+    float_arm(leader, friction, on)
+    return sent
+
+
+def jog_tip(f: Following, tip: TipJog, keys: Callable[[], str], speed: float, until: Callable[[], bool]) -> int:
+    """Move a tip by keys: w s along x, a d along y, e c along z of the base frame, m/s; a key that is not pressed again
+    stops it. q ends. keys: those pressed since the last call. Returns the number of targets."""
+    clock, pressed, sent = f.session.clock, dict[str, float](), 0
+    while not until():
+        now = clock.now()
+        for key in keys():
+            if key in QUIT:
+                return sent
+            if key in AXES:
+                pressed[key] = now + HELD
+        velocity = np.zeros(3)
+        for key, end in pressed.items():
+            if end > now:
+                axis, sign = AXES[key]
+                velocity[axis] += sign * speed
+        q, v = tip.move(velocity, 1.0 / HZ)
+        f.send(q, v)
+        sent += 1
+        f.wait(1.0 / HZ)
+    return sent

@@ -1,0 +1,184 @@
+"""Targets that scripts send to a board that follows: what goes over the wire, and who may send it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+
+from femtorque import Board, Mechanism
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.units import from_wire
+from tests.support.rig import ROOT
+
+Q = np.array([0.1, -0.2, 0.3])
+
+
+@pytest.fixture
+def board(fake):
+    with Board.connect("any", Mechanism.load(ROOT / "mechanisms" / "three_link.toml")) as board:
+        board.home([0.0, 0.0, 0.0])
+        yield board
+
+
+def positions(fake, message) -> np.ndarray:
+    return from_wire(message.position, fake.conf.joints)
+
+
+def test_targets_carry_stamps_positions_and_velocities_and_the_last_one_ends_it(fake, board) -> None:
+    with board.follow(delay=0.05, frame=0.02) as f:
+        assert board.state == "FOLLOW"
+        for k in range(5):
+            f.send(k * Q)
+            f.wait(0.02)
+        f.send(5.0 * Q, v=[1.0, 2.0, 3.0], t=7.5)
+        f.wait(0.02)
+    assert (fake.asked[0].delay, fake.asked[0].frame) == (50_000, 20_000)
+    sent = [m for _, m in fake.targets]
+    np.testing.assert_allclose([positions(fake, m) for m in sent[:6]], np.arange(6)[:, None] * Q, atol=1e-9)
+    assert np.diff([m.stamp for m in sent[:5]]).tolist() == [20_000] * 4
+    assert sent[5].stamp == 7_500_000 and tuple(sent[5].rate) == (1.0, 2.0, 3.0)
+    assert [m.flags for m in sent[:7]] == [0] * 5 + [messages.TARGET_RATES, messages.TARGET_END]
+    np.testing.assert_allclose(positions(fake, sent[6]), 5.0 * Q, atol=1e-9)
+    assert board.state == "HOLD"
+
+
+def test_by_default_the_file_says_how_late_and_how_often(fake, board) -> None:
+    with board.follow() as f:
+        f.send(Q)
+    assert (fake.asked[0].delay, fake.asked[0].frame) == (messages.FOLLOW_AUTO, 0)
+
+
+def test_joints_may_be_named_and_the_others_stay(fake, board) -> None:
+    with board.follow() as f:
+        f.send(Q)
+        f.send({"elbow": 0.7})
+        f.wait(0.01)
+        np.testing.assert_allclose(positions(fake, fake.targets[1][1]), [0.1, 0.7, 0.3], atol=1e-9)
+        with pytest.raises(BadInput, match="no such joint; did you mean 'elbow'"):
+            f.send({"elbwo": 0.1})
+
+
+def test_a_chunk_lies_ahead_under_one_stamp_and_the_next_has_another_number(fake, board) -> None:
+    with board.follow(delay=0.0) as f:
+        f.chunk([0.0, 0.1, 0.3], [Q, 2.0 * Q, 3.0 * Q])
+        f.wait(0.05)
+        f.chunk([0.1], [Q])
+        f.wait(0.01)
+        chunk = [m for _, m in fake.targets[:4]]
+    assert [m.chunk for m in chunk] == [1, 1, 1, 2] and [m.ahead for m in chunk] == [0, 100_000, 300_000, 100_000]
+    assert chunk[0].stamp == chunk[1].stamp == chunk[2].stamp == chunk[3].stamp - 50_000
+
+
+@pytest.mark.parametrize("bad, rule", [
+    (lambda f: f.send([0.0, np.nan, 0.0]), "of elbow must be finite"),
+    (lambda f: f.send([0.0, 0.0]), r"must be \(3,\)"),
+    (lambda f: f.send(Q, v=[0.0, np.inf, 0.0]), "of elbow must be finite"),
+    (lambda f: f.send(Q, t=np.nan), "must be a number"),
+    (lambda f: f.chunk([0.1, 0.1], [Q, Q]), "must increase"), (lambda f: f.chunk([-0.1], [Q]), "must increase"),
+    (lambda f: f.chunk([0.0, 0.1], [Q]), r"must be \(2, 3\)"), (lambda f: f.chunk([], []), "must be 1 to 50 times"),
+    (lambda f: f.chunk(np.arange(51.0), np.tile(Q, (51, 1))), "must be 1 to 50 times"),
+])
+def test_what_is_no_target_is_refused_before_it_is_sent(fake, board, bad, rule) -> None:
+    with board.follow() as f:
+        with pytest.raises(BadInput, match=rule) as refused:
+            bad(f)
+        assert "\n" not in str(refused.value)
+        f.wait(0.01)
+        assert not fake.targets
+        f.send(Q)
+
+
+@pytest.mark.parametrize("given, rule", [({"delay": -0.1}, "0 to 2 s"), ({"delay": np.nan}, "0 to 2 s"),
+                                         ({"frame": 0.5}, "0.001 to 0.25 s")])
+def test_delays_and_frames_that_cannot_be_are_refused_before_the_arm_is_armed(fake, board, given, rule) -> None:
+    with pytest.raises(BadInput, match=rule):
+        board.follow(**given)
+    assert board.state == "DISARMED"
+
+
+def test_a_pause_longer_than_the_timeout_ends_at_rest_and_the_next_target_goes_on(fake, board) -> None:
+    with board.follow() as f:
+        f.send(Q)
+        f.session.clock.sleep(0.02)
+        for _ in range(30):  # a script that does not ask in between
+            f.session.clock.sleep(0.01)
+            f.session.pump()
+        assert board.state == "HOLD"
+        f.send(2.0 * Q)
+        f.wait(0.02)
+        assert board.state == "FOLLOW" and len(fake.asked) == 2
+    np.testing.assert_allclose(positions(fake, fake.targets[-1][1]), 2.0 * Q, atol=1e-9)
+
+
+def test_a_fault_ends_it_with_its_name(fake, board) -> None:
+    with pytest.raises(Refused, match="OVERSPEED"), board.follow() as f:
+        f.send(Q)
+        fake.fail("OVERSPEED", 1)
+        f.wait(0.05)
+        f.send(Q)
+
+
+def test_what_is_raised_inside_stops_the_arm_and_is_what_is_raised(fake, board) -> None:
+    with pytest.raises(KeyError), board.follow() as f:
+        f.send(Q)
+        f.wait(0.02)
+        raise KeyError("policy")
+    assert board.state == "HOLD" and not any(m.flags & messages.TARGET_END for _, m in fake.targets)
+
+
+def test_without_any_target_it_ends_by_a_stop(fake, board) -> None:
+    with board.follow():
+        pass
+    assert board.state == "HOLD" and not fake.targets
+
+
+def test_the_status_says_how_it_is_followed(fake, board) -> None:
+    with board.follow() as f:
+        f.send(Q)
+        f.wait(0.1)
+        told = f.status
+    assert (told.phase, told.delay, told.frame, told.ahead) == ("FOLLOWING", *map(pytest.approx, (0.05, 0.02, -0.003)))
+    assert (told.targets, told.late, told.lost, told.refused) == (1, 1, 2, 3)
+    assert told.limits == {"shoulder": ("POSITION", "ACCELERATION")} and told.behind.tolist() == [0.25, 0.0, 0.0]
+
+
+def test_threads_may_send_while_another_one_waits(fake, board) -> None:
+    failed: list[BaseException] = []
+
+    def sender(f, k: int) -> None:
+        try:
+            for _ in range(50):
+                f.send(k * Q)
+        except BaseException as error:
+            failed.append(error)
+
+    with board.follow() as f:
+        threads = [threading.Thread(target=sender, args=(f, k)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30.0)
+        f.wait(0.05)
+        assert not failed and len(fake.targets) == 200 and fake.reader.bad == 0
+
+
+def test_a_watch_yields_every_status_in_a_loop_and_in_asyncio(fake, board) -> None:
+    seen = []
+    for status in board.watch():
+        seen.append(status)
+        if len(seen) == 5:
+            break
+    assert np.all(np.diff([s.tick for s in seen]) > 0) and seen[0].state == "DISARMED" and seen[0].fault == ""
+
+    async def some() -> list:
+        found = []
+        async for status in board.watch():
+            found.append(status)
+            if len(found) == 3:
+                return found
+
+    assert len(asyncio.run(some())) == 3 and not board.session.listeners

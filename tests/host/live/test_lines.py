@@ -1,0 +1,111 @@
+"""Targets of other programs: lines that say where to go, and lines that do not."""
+
+from __future__ import annotations
+
+import io
+import socket
+
+import numpy as np
+import pytest
+
+from femtorque import Board, Mechanism, Trajectory
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.units import from_wire
+from femtorque.host.live.lines import Pipe, Port, give, relay, replay
+from tests.support.rig import ROOT
+
+
+class Given:
+    """Lines that are there at once."""
+
+    def __init__(self, *lines: str) -> None:
+        self.left = list(lines)
+
+    def poll(self) -> list[str]:
+        return [self.left.pop(0)] if self.left else []
+
+    @property
+    def ended(self) -> bool:
+        return not self.left
+
+
+@pytest.fixture
+def arm():
+    return Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
+
+
+@pytest.fixture
+def following(fake, arm):
+    with Board.connect("any", arm) as board:
+        board.home([0.0, 0.0, 0.0])
+        with board.follow() as f:
+            yield f
+
+
+def sent(fake) -> list[list[float]]:
+    return [np.round(from_wire(m.position, fake.conf.joints), 6).tolist() for _, m in fake.targets
+            if not m.flags & messages.TARGET_END]
+
+
+def test_each_kind_of_line_is_a_target(fake, following) -> None:
+    lines = ("0.1, 0.2, 0.3\n", "0.4 0.5 0.6", '{"q": [0.7, 0.8, 0.9], "v": [1, 2, 3], "t": 2.5}', "\n",
+             '{"q": {"elbow": -0.1}}', '{"times": [0.0, 0.1], "Q": [[0, 0, 0], [0.1, 0.1, 0.1]]}')
+    done = relay(following, Given(*lines), lambda: False)
+    following.wait(0.01)
+    assert (done.targets, done.bad) == (5, 0)
+    assert sent(fake) == [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6], [0.7, 0.8, 0.9], [0.7, -0.1, 0.9], [0.0, 0.0, 0.0],
+                          [0.1, 0.1, 0.1]]
+    assert fake.targets[2][1].stamp == 2_500_000 and tuple(fake.targets[2][1].rate) == (1.0, 2.0, 3.0)
+
+
+BAD = {
+    "0.1 0.2": r"must be \(3,\)", "up": "must be numbers", "{": "is not JSON", '{"p": 1}': "unknown key",
+    '{"v": [1, 2, 3]}': "q is missing", '{"q": [NaN, 0, 0]}': "must be finite", '{"q": "abc"}': "are no numbers",
+    '{"q": {"elbwo": 1}}': "did you mean 'elbow'", '{"times": [0.0]}': "Q is missing",
+    '{"q": null}': "no numbers|must be",
+    "[" * 10_000: "must be numbers", '{"q": ' + "[" * 10_000: "is not JSON",
+}
+
+
+@pytest.mark.parametrize("line", BAD, ids=range(len(BAD)))
+def test_a_line_that_is_no_target_is_refused_in_one_line_or_counted(fake, following, line) -> None:
+    with pytest.raises(BadInput, match=BAD[line]) as refused:
+        give(following, line, "stdin")
+    assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
+    done = relay(following, Given(line, "0.1 0.2 0.3", line), lambda: False, strict=False)
+    following.wait(0.01)
+    assert (done.targets, done.bad) == (1, 2) and done.first and sent(fake) == [[0.1, 0.2, 0.3]]
+
+
+def test_a_motion_is_sent_with_its_velocities_at_a_rate(fake, arm, following) -> None:
+    motion = Trajectory.load(ROOT / "mechanisms" / "three_link.csv", arm)
+    done = replay(following, motion, 20.0, lambda: False)
+    following.wait(0.01)
+    q, v, _ = motion.at(np.arange(done.targets) / 20.0)
+    np.testing.assert_allclose(sent(fake), q, atol=1e-6)
+    assert done.targets == round(20.0 * motion.duration) + 1
+    np.testing.assert_allclose(fake.targets[5][1].rate, v[5], atol=1e-6)
+    assert set(np.diff([m.stamp for _, m in fake.targets[:50]]).tolist()) <= {49_999, 50_000, 50_001}
+
+
+def test_a_pipe_ends_with_its_stream() -> None:
+    pipe, found = Pipe(io.StringIO("1\n2\n")), []
+    while not pipe.ended or found[-1:] != ["2\n"]:
+        found += pipe.poll()
+    assert found == ["1\n", "2\n"]
+
+
+def test_a_port_takes_datagrams_of_this_machine_and_never_waits() -> None:
+    port = Port(0)
+    assert port.poll() == [] and not port.ended
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for text in ("0.1 0.2", "\xff"):
+            sender.sendto(text.encode("latin-1"), ("127.0.0.1", port.number))
+    found = []
+    while len(found) < 2:
+        found += port.poll()
+    assert found[0] == "0.1 0.2"
+    with pytest.raises(BadInput, match="cannot be opened"):
+        Port(port.number)
+    port.close()
