@@ -59,6 +59,15 @@ def test_that_what_is_carried_is_what_it_becomes_but_for_two_roundings():
         assert P["at"][0] is bound
 
 
+@pytest.mark.parametrize(("low", "high", "bounds"), [
+    (-7.0, 3.0, (-1.0, 1.0)), (-0.5, 0.25, (-0.5, 0.25)), (2.0, 3.0, (1.0, 1.0)), (-0.5, 4.0, (-0.5, 1.0))])
+def test_that_a_real_that_is_compared_goes_either_way_within_what_that_leaves(low, high, bounds):
+    clipped = Program("static float clipped(float x)\n{\n    if (x > 1.0f)\n        return 1.0f;\n"
+                      "    return x < -1.0f ? -1.0f : x;\n}\n")
+    found = clipped.call("clipped", Interval(low, high))
+    assert (found.low, found.high) == bounds
+
+
 def test_that_an_interval_of_one_number_becomes_the_number_that_the_chip_makes():
     c, s, w = (np.float32(x) for x in (0.8, -0.3, 0.0123))
     points = [Interval(float(x), float(x)) for x in (c, s, w)]
@@ -79,10 +88,10 @@ def test_that_a_divisor_of_both_signs_is_one_if_it_stays_apart_from_nothing():
     ("return 1.0f / x;", "divisor may be nothing"),
     ("return x * 3e38f * 10.0f;", "may be too large"),
     ("float y; return x + y;", "read before it has a value"),
-    ("if (x > 0.0f) return x; return -x;", "compared"),
+    ("if (x == 0.0f) return x; return -x;", "compared"), ("if (x > 0.0f) x = 2.0f; return x;", "depends on a real"),
     ("return (float)(int)x;", "converted to a whole number"),
     ("float y[2]; y[0] = x; return y[1];", "read before it has a value"),
-], ids=["division", "overflow", "no value", "comparison", "conversion", "entry without value"])
+], ids=["division", "overflow", "no value", "comparison", "branch", "conversion", "entry without value"])
 def test_that_what_cannot_be_bounded_is_said(body, why):
     with pytest.raises(Unbounded, match=why):
         Program(f"float f(float x) {{ {body} }}").call("f", about(1.0))

@@ -107,6 +107,10 @@ def carried(P: dict[str, Any], k: int, now: Interval) -> Interval:
     return P["at"][k]
 
 
+EITHER = object()  # of a comparison of reals: met or not
+RETURNED = "(returned)"  # what a function may have returned before its end: no name of C
+
+
 class _Return(Exception):
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -251,13 +255,21 @@ class Program:
             self.operations += 1
             real: dict[str, Callable[[Any, Any], Interval]] = {
                 "+": Interval.__add__, "-": Interval.__sub__, "*": Interval.__mul__, "/": Interval.__truediv__}
-            if node.op not in real:
+            if node.op in real:
+                return real[node.op](a, b)
+            if node.op not in ("<", ">"):
                 raise Unbounded(f"reals are compared by {node.op}")
-            return real[node.op](a, b)
+            low, high = (a, b) if node.op == "<" else (b, a)
+            return 1 if low.high < high.low else 0 if low.low >= high.high else EITHER
         return _whole(node.op, a, b)
 
     def _ternaryop(self, node: Any, names: dict[str, Any]) -> Any:
-        return self.value(node.iftrue if self._known(node.cond, names) else node.iffalse, names)
+        met = self.value(node.cond, names)
+        if met is EITHER:
+            one, other = (self.value(node.iftrue if met else node.iffalse, self._where(node.cond, met, names))
+                          for met in (True, False))
+            return one.joined(other)
+        return self.value(node.iftrue if self._sure(met) else node.iffalse, names)
 
     def _funccall(self, node: Any, names: dict[str, Any]) -> Any:
         given = [self.value(item, names) for item in (node.args.exprs if node.args else ())]
@@ -294,8 +306,19 @@ class Program:
         else:
             raise Unbounded("what is assigned to is not understood")
 
+    def _where(self, cond: Any, met: bool, names: dict[str, Any]) -> dict[str, Any]:
+        """What is known where a comparison of a real by its name is met, or is not."""
+        if not isinstance(cond.left, c_ast.ID):
+            return dict(names)
+        it, bound = names[cond.left.name], self.value(cond.right, names)
+        below = (cond.op == "<") is met
+        return names | {cond.left.name: Interval(it.low, min(it.high, bound.high)) if below
+                        else Interval(max(it.low, bound.low), it.high)}
+
     def _known(self, node: Any, names: dict[str, Any]) -> bool:
-        found = self.value(node, names)
+        return self._sure(self.value(node, names))
+
+    def _sure(self, found: Any) -> bool:
         if not isinstance(found, int):
             raise Unbounded("what is done depends on a real or on an angle")
         return bool(found)
@@ -311,8 +334,18 @@ class Program:
         try:
             self.run(function.body, names)
         except _Return as done:
+            for other in names.get(RETURNED, ()):
+                done.value = done.value.joined(other)
             return done.value
         return None
+
+    def _perhaps(self, node: Any, names: dict[str, Any]) -> None:
+        """A function may end here, with a value that is joined to that of its end."""
+        body = node.iftrue.block_items if isinstance(node.iftrue, c_ast.Compound) else [node.iftrue]
+        if node.iffalse is not None or len(body) != 1 or not isinstance(body[0], c_ast.Return):
+            raise Unbounded("what is done depends on a real")
+        names.setdefault(RETURNED, []).append(self.value(body[0].expr, self._where(node.cond, True, names)))
+        names.update(self._where(node.cond, False, names))
 
     def run(self, node: Any, names: dict[str, Any]) -> None:
         if isinstance(node, c_ast.Compound):
@@ -325,7 +358,11 @@ class Program:
             for item in node.decls:
                 self.run(item, names)
         elif isinstance(node, c_ast.If):
-            branch = node.iftrue if self._known(node.cond, names) else node.iffalse
+            met = self.value(node.cond, names)
+            if met is EITHER:
+                self._perhaps(node, names)
+                return
+            branch = node.iftrue if self._sure(met) else node.iffalse
             if branch is not None:
                 self.run(branch, names)
         elif isinstance(node, c_ast.For):
