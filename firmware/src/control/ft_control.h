@@ -1,4 +1,4 @@
-/* What makes the torques of a tick, stage after stage: where the joints are,
+/* The making of a tick's torques, stage after stage: where the joints are,
  * where they should be, the torque that the motion needs, the law. */
 #ifndef FT_CONTROL_H
 #define FT_CONTROL_H

@@ -1,4 +1,4 @@
-/* Where the joints are and how fast they move, from encoder counts.
+/* Positions and velocities of the joints, from encoder counts.
  *
  * Positions are whole: every count adds a fixed integer, so nothing drifts.
  * Velocities are half increments u, as those of the target: what a joint moves

@@ -1,4 +1,4 @@
-/* What can happen, and what makes the torques of a tick. */
+/* Events, and sources of a tick's torques. */
 #ifndef FT_EVENTS_H
 #define FT_EVENTS_H
 
@@ -24,7 +24,7 @@ enum {
 
 #define FT_STATES (FT_STATE_FOLLOW + 1)
 
-/* What makes the torques of a tick. */
+/* Source of a tick's torques. */
 enum {
     FT_DRIVE_OFF,  /* nothing: outputs are off, or the motors brake */
     FT_DRIVE_PATH, /* the law, about the motion */
