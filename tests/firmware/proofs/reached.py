@@ -186,8 +186,8 @@ REASONS: dict[str, str] = {
     "chip/stm32/ft_port_dma.c": "it only sleeps",
     "chip/stm32/ft_start.c": "it is assembly, goes over all memory, or never returns",
     "chip/stm32f4/ft_port_polled.c": "it is in no image that has outputs",
-    "src/control/ft_ramp.c": "what it computes is taken only where ft_ramp_forbids() allows it, but for a tick of braking, "
-                             "which tests hold",
+    "src/control/ft_ramp.c": "what it computes is taken only where ft_ramp_forbids() allows it, but for a tick of "
+                             "braking, which tests hold",
     "src/control/ft_pace.c": "pace_stops goes through every value of it",
     "five_bar/ft_trig.h": "its loops form sines of their own: angles_sines and the proofs of three_link have it",
 }
