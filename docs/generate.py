@@ -542,14 +542,14 @@ silicon is in [first-power-up.md](first-power-up.md).
 
 
 FASTEST = (  # mechanism, board, drive, kHz that `build` finds, rounded down: tests/hil/cost/test_measure.py
-    ("three_link", "f405rg-4", "voltage", 20.0),
-    ("three_link", "f405rg-6", "voltage", 19.5),
-    ("three_link", "nucleo-g474re-6", "voltage", 18.5),
-    ("six_axis", "f405rg-6", "voltage", 9.5),
-    ("six_axis", "nucleo-g474re-6", "voltage", 8.5),
-    ("three_link", "f405rg-4", "current", 11.5),
-    ("three_link", "nucleo-g474re-6", "current", 10.5),
-    ("three_link", "odrive-v3.6", "current", 15.0),
+    ("three_link", "f405rg-4", "voltage", 9.0),
+    ("three_link", "f405rg-6", "voltage", 9.0),
+    ("three_link", "nucleo-g474re-6", "voltage", 8.0),
+    ("six_axis", "f405rg-6", "voltage", 5.0),
+    ("six_axis", "nucleo-g474re-6", "voltage", 4.0),
+    ("three_link", "f405rg-4", "current", 5.0),
+    ("three_link", "nucleo-g474re-6", "current", 4.0),
+    ("three_link", "odrive-v3.6", "current", 8.0),
 )
 
 LIGHT = """
@@ -589,7 +589,8 @@ RATES = """
 `control.rate_hz` has no room for it; it and `check` print the highest rate that has. These count every way through code
 that no tick has come to, so that what ticks are seen to take would fit about twice as often. Cycles that peripherals
 and DMA keep the processor waiting on their buses are in none of these numbers: on a board `femtorque monitor` shows the
-worst tick by the chip's own counter. On `odrive-v3.6`, which drives two motors, one of the three joints is locked.
+worst tick by the chip's own counter. The longest tick is one in FOLLOW, in which every joint catches up with its
+reference. On `odrive-v3.6`, which drives two motors, one of the three joints is locked.
 
 """ + table(("mechanism", "board", "drive", "ticks at up to"), [
     (f"`{mechanism}`", f"`{board}`", drive, f"{khz:g} kHz") for mechanism, board, drive, khz in FASTEST]) + """
