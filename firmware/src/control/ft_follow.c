@@ -15,6 +15,8 @@
 #define SOON FT_C(1e-6)      /* 1/us: to make up for what is missing in 1 s */
 #define QUICKLY FT_C(10.0)   /* 1/s: how the pace changes if it has to */
 
+static const ft_moving still = { FT_C(0.0), FT_C(0.0), FT_C(0.0) };
+
 /* ---- clocks ------------------------------------------------------------- */
 
 /* Let a tick pass by the board's clock. */
@@ -157,7 +159,6 @@ static bool move(ft_follow *f, ft_motion *m, uint32_t j, const ft_moving *aim)
 /* Stay where the joints are, before any target has come. */
 static void stay(ft_moving aim[FT_JOINTS])
 {
-    static const ft_moving still;
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
@@ -194,7 +195,6 @@ static uint8_t phase(const ft_follow *f, bool on_it)
 void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
                      uint32_t delay, uint32_t frame)
 {
-    static const ft_moving still;
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++) {
