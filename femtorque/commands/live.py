@@ -22,7 +22,8 @@ Delay = Annotated[float | None, typer.Option("--delay", metavar="S", min=0.0, ma
 Frame = Annotated[float | None, typer.Option("--frame", metavar="S", min=0.001, max=0.25,
                                              show_default="as the file says", help="s from one target to the next")]
 LogTo = Annotated[Path | None, typer.Option("--log", metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")]
-Seconds = Annotated[float, typer.Option("--seconds", min=0.0, show_default="until Ctrl-C", help="for so long")]
+Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=0.0, show_default="until Ctrl-C",
+                                         help="for so long")]
 
 
 def follow(
@@ -31,7 +32,8 @@ def follow(
     source: Annotated[str, typer.Option("--from", metavar="FILE|udp:PORT|stdin", show_default=False,
                                         help="a motion whose positions are sent as targets; a UDP port of this "
                                         "machine; or standard input: a target a line, see docs/live.md")],
-    hz: Annotated[float, typer.Option("--hz", min=1.0, max=500.0, help="targets a second, of a file")] = 50.0,
+    hz: Annotated[float, typer.Option("--hz", metavar="HZ", min=1.0, max=500.0,
+                                      help="targets a second, of a file")] = 50.0,
     delay: Delay = None,
     frame: Frame = None,
     seconds: Seconds = math.inf,
@@ -103,7 +105,7 @@ def teleop(
                                           help="share of the leader's Coulomb friction to carry too, 0 to 80")] = 0,
     tip: Annotated[str | None, typer.Option("--tip", metavar="LINK[:x,y,z]", show_default="the end of the arm",
                                             help="which point the keys move")] = None,
-    speed: Annotated[float, typer.Option("--speed", min=0.001, max=1.0, help="of the tip, m/s")] = 0.05,
+    speed: Annotated[float, typer.Option("--speed", metavar="V", min=0.001, max=1.0, help="of the tip, m/s")] = 0.05,
     delay: Delay = None,
     seconds: Seconds = math.inf,
     home: Home = False,
