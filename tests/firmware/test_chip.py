@@ -66,8 +66,9 @@ OF_BUSES = {"ft_buses.c", "ft_can.c", "ft_wires.c", "ft_half_duplex.c"}
 
 @cache
 def headers() -> dict[str, str]:
-    """The portable application's, {name: text}."""
-    return {name: path.read_text(encoding="utf-8") for name, path in application().items() if name.endswith(".h")}
+    """The portable application's, and of the emitted ones the length of frames, {name: text}."""
+    own = {name: path.read_text(encoding="utf-8") for name, path in application().items() if name.endswith(".h")}
+    return own | {"ft_frame_bytes.h": "#define FT_FRAME_BYTES 8u\n"}
 
 
 @cache
