@@ -516,7 +516,7 @@ def test_that_an_unknown_command_is_refused_by_name():
 def test_that_every_refusal_was_reached_above():
     """The names in this file, and in those of closed loops, brakes, loads and buses, are all there are."""
     text = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py")
-                   if path.stem in ("test_safety", "test_loops", "test_brake", "test_heat", "test_bus"))
+                   if path.stem in ("test_safety", "test_loops", "test_brake", "test_heat", "test_bus", "test_follow"))
     assert all(f'"{name}"' in text for name in messages.REFUSALS)
 
 
