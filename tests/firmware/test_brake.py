@@ -9,7 +9,7 @@ import pytest
 
 from femtorque.codegen.mechanism.description import Brake, Home
 from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.wire.messages import STATES, Float, Jog, Knot, Probe, Seek
+from femtorque.codegen.wire.messages import FOLLOW_AUTO, STATES, Float, Follow, Jog, Knot, Probe, Seek
 from femtorque.codegen.wire.units import TURN_UNIT
 from tests.firmware.app import App, changed, in_hold
 from tests.firmware.streaming import three_link_knots
@@ -48,7 +48,7 @@ def test_that_nothing_moves_until_the_brakes_are_open():
     app.stream(three_link_knots(), most=100)
     app.command("ARM")
     for request in (lambda: app.command("START"), lambda: app.ask(Jog(token(app), 0, 0.1)),
-                    lambda: app.ask(Float(token(app), 0))):
+                    lambda: app.ask(Float(token(app), 0)), lambda: app.ask(Follow(token(app), FOLLOW_AUTO, 0))):
         assert request() == "BRAKE"
     app.run(OPENS)
     assert app.command("START") == "NONE"

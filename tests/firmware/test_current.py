@@ -668,13 +668,12 @@ def test_a_bringup_says_which_current_sensor_to_turn_round():
         board.current_sensors[1].backwards = True
         session = Session(Link(board.plug_in(), clock=VirtualClock(board)), Configuration.of(mechanism))
         session.connect()
-        most, bring_up = [0.0], board.chip.before_read
+        most = [0.0]
 
         def watched() -> None:
-            bring_up()
             most[0] = max(most[0], float(np.abs(board.plant.current).max()))
 
-        board.chip.before_read = watched
+        board.plant.watch(watched)
         with pytest.raises(Refused,
                            match="CURRENT_SIGN at joint elbow: .* "
                                  "turn the sensor round in the motor's line, or change "):

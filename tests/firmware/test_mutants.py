@@ -52,7 +52,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "table DISARMED: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "they are off already",
         "table FAULT: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "refused while the outputs are on",
         "table ESTOP: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "they are off already",
-        "command: event > FT_EVENT_GAINS: never": "the link posts no such number",
+        "command: event > FT_EVENT_FOLLOW: never": "the link posts no such number",
         "at_rest: s->state != TRACK: always": "a motion is not settled from its first tick on",
         "at_rest: s->state != JOG: always": "a jog that stands is at rest: its fault comes a tick sooner",
         "look_for_faults: kinds == 0u: never": "no rule is of none of the kinds",
@@ -316,7 +316,7 @@ def test_that_a_guard_or_a_row_of_the_safety_tables_taken_away_turns_a_test_red(
     """A sample of what `make bench` does: conditions of the safety states that never hold, refusals and faults without
     their row."""
     outcomes = campaign(
-        tmp_path, "ft_safety.c", "ft_conditions.c", "--tests", "safety", "brake", "heat", "link",
+        tmp_path, "ft_safety.c", "ft_conditions.c", "--tests", "safety", "brake", "heat", "link", "follow",
         "--match", "refused or (a_fault and not knot) or reports or dropped or lost_host or bad_knot_in or power_up"
                    " or sought or drops_the_outputs or low_supply or off_its_zero or faults_are_counted or "
                    "brakes_are_open"
