@@ -111,6 +111,11 @@ class Buses:
         line.servos.append(servo)
         return servo
 
+    def turn_round(self, j: int) -> None:
+        """Mount the drive of a joint the other way round."""
+        self.signs[j] *= -1.0
+        self._in_c = ServoSteps(self.servos, self.signs, self.gears, self._plant)
+
     def _angle(self, j: int) -> float:
         """Of a drive's output."""
         return float(self.signs[j] * self.gears[j] * self._plant.q[j] + self.zeros[j])

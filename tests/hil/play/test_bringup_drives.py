@@ -54,7 +54,7 @@ def looked_at(here, monkeypatch, tmp_path):
 
 def test_a_drive_that_is_mounted_the_other_way_is_told_and_mended(looked_at):
     def turn_round(buses):
-        buses.signs[1] *= -1.0
+        buses.turn_round(1)
 
     said, unknown, file = looked_at(turn_round, "--write")
     assert said == {"shoulder": "", "elbow": "its drive counts the wrong way", "wrist": ""}

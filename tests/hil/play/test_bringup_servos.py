@@ -58,7 +58,7 @@ def test_a_servo_mounted_the_other_way_and_elsewhere_is_told_and_mended_in_the_f
     before = []
 
     def turn_round(buses):
-        buses.signs[1] *= -1.0
+        buses.turn_round(1)
         buses.servos[1].centre = -700.0 * COUNT
         before.extend(bytes(servo.stored) for servo in buses.servos.values())
 
