@@ -209,7 +209,7 @@ def test_the_incremental_reference_converges_at_second_order(name: str) -> None:
         expected = schemes.exact(model, motion, t)  # which is Pinocchio's, see above
         errors[hz] = np.abs(tau - expected).max() / np.abs(expected).max()
     assert 3.6 < errors[500] / errors[1000] < 4.4
-    assert errors[1000] < 1e-5
+    assert errors[1000] < (4e-5 if name == "three_rrr" else 1e-5)  # whose motion is twice as fast: tick^2 is 4 times
 
 
 @pytest.mark.parametrize("name", ["four_bar", "five_bar_3", "palletizer", "delta"])
