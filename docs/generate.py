@@ -196,7 +196,7 @@ What goes wrong there has names for `--fault`:
 | `drive-ails` | a drive is too hot | `DRIVE_FAULT`, with the drive's own word for it |
 | `drive-restarts` | a drive has no supply for 0.2 s | `DRIVE_SILENT`; it has to be placed again |
 | `bus-babble` | a node floods the bus | `DRIVE_SILENT`: no answer gets through |
-| `bus-foreign` | another node sends under a drive's name | `ENCODER`, or `DRIVE_SILENT` where its frames meet the drive's |
+| `bus-foreign` | another node sends under a drive's name | `ENCODER`, or `DRIVE_SILENT` where frames meet |
 | `bus-short` | the wires touch for 50 ms | `BUS_OFF`; the controller is let back, which is counted |
 | `bus-held` | something holds the bus dominant for 50 ms | `BUS_OFF` if the board was sending, else `DRIVE_SILENT` |
 | `bus-open-end` | a terminator is unplugged | goes on; frames are repeated, the bus's errors count |
