@@ -134,10 +134,10 @@ static void note_reader(counter *c, void *unicorn)
 }
 
 /* End the IT block that Unicorn has put into the program status register. It
- * does so before each load that it calls somebody for. The code of the block,
- * translated as a whole, does not use and never clears it, so that the next
- * block would be under its condition. */
-static void leave_it_block(const counter *c, void *unicorn)
+ * does so before each load or store that it calls somebody for. The code of the
+ * block, translated as a whole, does not use and never clears it, so that the
+ * next block would be under its condition. */
+void leave_it_block(const counter *c, void *unicorn)
 {
     uint32_t status = 0;
     c->read_register(unicorn, c->status_register, &status);

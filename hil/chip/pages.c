@@ -6,6 +6,7 @@
 #include "pages.h"
 
 enum { READ = 1, WRITE = 2, EXECUTE = 4 };
+enum { FETCHED = 18 }; /* UC_MEM_FETCH of unicorn.h: no load, no store */
 
 #define PERIPHERALS 0x40000000u /* from here on nothing is executed */
 #define EXTERNAL 0x60000000u    /* but here, in external memory, */
@@ -19,7 +20,8 @@ bool pages_told(void *engine, uint64_t address, int access, page *found,
     const core *c = user;
     uint32_t at = (uint32_t)address;
     int executable = at < PERIPHERALS || (at >= EXTERNAL && at < DEVICES);
-    (void)engine, (void)access;
+    if (access != FETCHED)
+        leave_it_block(c->count, engine);
     found->address = address;
     found->rights = READ | WRITE;
     if (executable && core_memory(c, at, 1, 1) == 0)

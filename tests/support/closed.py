@@ -5,7 +5,7 @@ residuals r(q) between two frames, with r' and r'' from those frames' motion. Ev
 singular values, so that dependent rows need no choice:
 
     assembly     r(q) = 0                      Gauss-Newton, some joints held
-    inverse      rnea(q, v, a) = S' tau + J' lambda,  tau of the active joints alone, least tau' W tau
+    inverse      b(q, v, a) = S' tau + J' lambda,  tau of the active joints alone, least tau' W tau
     forward      [M  -J'; J  0] [a; lambda] = [tau - b; -Jdot v]
 
 Nothing is shared with the inverse model or the plant but the mechanism's own links, joints and anchors.
@@ -205,7 +205,7 @@ class Closed:
     def forward(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, rotors: bool = False) -> tuple[Array, Array]:
         """Accelerations (n,) and multipliers (rows,) under joint torques (n,)."""
         J, M = self.jacobian(q), self.mass(q, rotors)
-        b = self.open_torque(q, v, np.zeros(self.n))
+        b = self.open_torque(q, v, np.zeros(self.n)) + self.rubbing(np.asarray(v, float))
         free = np.linalg.solve(M, np.asarray(tau, float) - b)
         if not len(J):
             return free, np.zeros(0)

@@ -29,9 +29,11 @@ HANDS = {  # file: joints that follow
 
 
 def projected(urdf: Path, mechanism: Mechanism, q, v, a) -> np.ndarray:
-    """Torques (J,) of the streamed joints, from the URDF alone: sums over everything that moves with each."""
+    """Torques (J,) of the streamed joints, from the URDF alone: sums over everything that moves with each, the friction
+    of those that follow among it."""
     theirs = pin.buildModelFromUrdf(str(urdf))
     data, tags = theirs.createData(), ET.parse(urdf).getroot().findall("joint")
+    dynamics = {tag.get("name"): tag.find("dynamics") for tag in tags if tag.find("dynamics") is not None}
     follows = {tag.get("name"): tag.find("mimic") for tag in tags if tag.find("mimic") is not None}
     leaders = [joint.name for joint in mechanism.streamed]
 
@@ -53,7 +55,12 @@ def projected(urdf: Path, mechanism: Mechanism, q, v, a) -> np.ndarray:
         rate[joint.idx_v], change[joint.idx_v] = ratio * v[k], ratio * a[k]
     tau, sums = pin.rnea(theirs, data, full, rate, change), np.zeros(len(leaders))
     for j, leader, ratio, _ in places:
-        sums[leaders.index(leader)] += ratio * tau[theirs.joints[j].idx_v]
+        joint, given = theirs.joints[j], dynamics.get(theirs.names[j])
+        if theirs.names[j] in follows and given is not None:
+            slow, speed = (1e-3 if "P" in joint.shortname() else 1e-2), rate[joint.idx_v]
+            dry = float(given.get("friction", 0.0)) * np.clip(speed / slow, -1.0, 1.0)
+            tau[joint.idx_v] += float(given.get("damping", 0.0)) * speed + dry
+        sums[leaders.index(leader)] += ratio * tau[joint.idx_v]
     return sums
 
 

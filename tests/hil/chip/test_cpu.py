@@ -142,6 +142,23 @@ def test_what_a_comparison_has_found_survives_an_interrupt(program):
     assert (run[1], run[2]) == (0, 1)
 
 
+def test_the_first_store_to_a_page_leaves_no_condition_for_what_comes_after_a_branch(program):
+    """The store is conditional; the emulator looks its page up in the middle of it."""
+    run = program("""
+        void start(void) {
+            register uint32_t at __asm__("r0") = 0x20010000;
+            register uint32_t count __asm__("r3") = 0;
+            for (uint32_t i = 0; i < 8; i++)
+                __asm__ volatile("cmp %0, %0\\n it eq\\n streq %1, [%0]\\n cmp %0, #0\\n b 2f\\n nop\\n"
+                                 "2: add.w %1, %1, #1\\n add.w %0, %0, #4096\\n" : "+r"(at), "+r"(count) :: "cc", "memory");
+            result[0] = count;
+            for (uint32_t i = 0; i < 8; i++)
+                result[1 + i] = *(uint32_t *)(0x20010000 + 4096 * i);
+            for (;;) { }
+        }""").run(1e-3)
+    assert [run[i] for i in range(9)] == [8, *range(8)]
+
+
 def test_priorities_decide_who_interrupts_whom(program):
     """IRQ 0 (urgent) nests in IRQ 1; PendSV (last) waits until both are done."""
     run = program("""
