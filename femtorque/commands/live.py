@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +13,7 @@ import typer
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.commands.answer import Answer
+from femtorque.commands.keys import keys
 from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero
 
 Delay = Annotated[float | None, typer.Option("--delay", metavar="S", min=0.0, max=2.0, show_default="as the file says",
@@ -157,7 +156,7 @@ def teleop(
                 sent = leading.lead(master.session, f, how, friction, over)
             else:
                 jog = TipJog(mechanism, board.session.held(), point.link, point.xyz)
-                with _keys() as pressed:
+                with keys() as pressed:
                     sent = leading.jog_tip(f, jog, pressed, speed, over)
             status = f.status
         data, said = _report(board.session.positions().tolist(), status)
@@ -198,28 +197,3 @@ def _values(option: str, items: list[str] | None) -> dict[str, float]:
         if not math.isfinite(found[name]):
             raise BadInput("command line", option, f"{name}={text}", "must be finite")
     return found
-
-
-@contextmanager
-def _keys() -> Iterator[Callable[[], str]]:
-    """Keys of the terminal as they are pressed, without waiting for them."""
-    import select
-    import termios
-    import tty
-
-    if not sys.stdin.isatty():
-        raise BadInput("command line", "teleop", None, "keys need a terminal", "or lead by another arm: --leader MECH")
-    number, before = sys.stdin.fileno(), termios.tcgetattr(sys.stdin)
-
-    def pressed() -> str:
-        found = b""
-        while select.select([number], [], [], 0.0)[0] and (more := os.read(number, 64)):
-            found += more
-        return found.decode("utf-8", "replace")
-
-    try:
-        tty.setcbreak(number)
-        print("w s: x, a d: y, e c: z; q ends", file=sys.stderr)
-        yield pressed
-    finally:
-        termios.tcsetattr(number, termios.TCSADRAIN, before)

@@ -109,7 +109,7 @@ def _element_picture(link: RigidLink, near: Bar, far: Bar) -> Picture:
 
 def _matrix(axes: Axes, matrix: Array, title: str) -> None:
     size = np.where(np.abs(matrix) > 1e-12 * np.abs(matrix).max(), np.log10(np.abs(matrix) + 1e-300), np.nan)
-    shown = axes.imshow(size, cmap="viridis")
+    shown = axes.imshow(size, cmap="cividis")
     axes.set_xticks(range(12), FREEDOMS, rotation=90, fontsize=7)
     axes.set_yticks(range(12), FREEDOMS, fontsize=7)
     axes.set_title(title, fontsize=9)

@@ -64,6 +64,7 @@ def test_cppcheck_finds_nothing(image):
         "-UFT_REAL", "-UFT_REAL_IS_DOUBLE", "--error-exitcode=1",
         "--suppress=badBitmaskCheck",  # a divider whose code is 0
         "--suppress=uninitvar:src/application/ft_motion.c",  # arrays that the function they are given to fills
+        "--suppress=knownConditionTrueFalse:src/chip/ft_outputs.c",  # bridges that are awake at once
         "--suppress=unusedStructMember",  # used in images whose plant is at the host
         *INCLUDES, *files)
 

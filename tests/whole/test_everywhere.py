@@ -15,6 +15,7 @@ from tests.conftest import ROOT
 
 POSIX_ONLY = {"termios", "tty", "pty", "fcntl", "resource", "pwd", "grp", "posix", "readline", "curses"}
 POSIX_NAMES = {"fork", "SIGKILL", "SIGALRM", "SIGHUP", "setsid", "killpg", "geteuid", "getuid"}
+BOTH_WAYS = ("keys",)  # modules with a branch for each kind of system, whose imports stand in it
 SHIPPED = [*(ROOT / "femtorque").rglob("*.py"), *(ROOT / "host").rglob("*.py"), *(ROOT / "codegen").rglob("*.py")]
 
 
@@ -23,7 +24,8 @@ def test_nothing_is_used_that_only_some_systems_have(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-            assert not POSIX_ONLY & {str(name).split(".")[0] for name in names}, node.lineno
+            within = path.stem in BOTH_WAYS and node.col_offset > 0
+            assert within or not POSIX_ONLY & {str(name).split(".")[0] for name in names}, node.lineno
         if isinstance(node, ast.Attribute):
             assert node.attr not in POSIX_NAMES, node.lineno
 

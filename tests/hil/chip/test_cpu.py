@@ -150,7 +150,8 @@ def test_the_first_store_to_a_page_leaves_no_condition_for_what_comes_after_a_br
             register uint32_t count __asm__("r3") = 0;
             for (uint32_t i = 0; i < 8; i++)
                 __asm__ volatile("cmp %0, %0\\n it eq\\n streq %1, [%0]\\n cmp %0, #0\\n b 2f\\n nop\\n"
-                                 "2: add.w %1, %1, #1\\n add.w %0, %0, #4096\\n" : "+r"(at), "+r"(count) :: "cc", "memory");
+                                 "2: add.w %1, %1, #1\\n add.w %0, %0, #4096\\n"
+                                 : "+r"(at), "+r"(count) :: "cc", "memory");
             result[0] = count;
             for (uint32_t i = 0; i < 8; i++)
                 result[1 + i] = *(uint32_t *)(0x20010000 + 4096 * i);
