@@ -1,0 +1,49 @@
+"""Keys of a terminal as they are pressed. Terminals differ between systems, hence the two ways."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from femtorque.codegen.common.errors import BadInput
+
+
+@contextmanager
+def keys() -> Iterator[Callable[[], str]]:
+    """A function that returns the keys pressed since it was called last, and never waits."""
+    if not sys.stdin.isatty():
+        raise BadInput("command line", "teleop", None, "keys need a terminal", "or lead by another arm: --leader MECH")
+    print("w s: x, a d: y, e c: z; q ends", file=sys.stderr)
+    if sys.platform == "win32":
+        yield _of_windows
+        return
+    import select
+    import termios
+    import tty
+
+    number, before = sys.stdin.fileno(), termios.tcgetattr(sys.stdin)
+
+    def pressed() -> str:
+        found = b""
+        while select.select([number], [], [], 0.0)[0] and (more := os.read(number, 64)):
+            found += more
+        return found.decode("utf-8", "replace")
+
+    try:
+        tty.setcbreak(number)
+        yield pressed
+    finally:
+        termios.tcsetattr(number, termios.TCSADRAIN, before)
+
+
+def _of_windows() -> str:
+    if sys.platform != "win32":
+        raise NotImplementedError
+    import msvcrt
+
+    found = ""
+    while msvcrt.kbhit():
+        found += msvcrt.getwch()
+    return found
