@@ -30,6 +30,8 @@ MATTERS = 0.02  # of the largest torque: less of it is not worth a word
 SEES = 1.5  # counts: what is less is as fine as an encoder sees
 SMOOTH = 10  # samples
 AGAINST = 0.1  # of the feed-forward, that a feedback against it is worth a word
+MOTION = 0.99  # of the power of its accelerations is at frequencies that count as the motion's own
+LARGE = 0.02  # of the range of a motion: an error at one of its own frequencies that no wrong model makes
 SWINGS = 3  # periods in the motion that an oscillation has at least
 BESIDE = 2  # lines of a spectrum on either side that a Hann window and a changing amplitude spread one over
 RINGS = 0.3  # of the power of an error, at one frequency that the motion has not, to be the loop's own
@@ -271,12 +273,15 @@ class Findings:
         return found
 
     def _own_lines(self, begin: int, end: int) -> Iterator[tuple[int, Line]]:
-        """Frequencies of joints whose error has most of its power at one frequency of its own. times: over the
-        median."""
+        """Frequencies of joints whose error has most of its power at one frequency of its own: above those of the
+        motion, or large beside it. times: over the median."""
         run, count = self.run, end - begin
         if count < ENOUGH:
             return
         window, hz = np.hanning(count), np.fft.rfftfreq(count, float(np.median(np.diff(self.t[begin:end]))))
+        # what a wrong model or zero makes of the motion is no faster than the motion, and small beside it
+        asked = np.sum(np.abs(np.fft.rfft(self.acceleration[begin:end].T * window))**2, axis=0)
+        slowest = max(SWINGS, int(np.searchsorted(np.cumsum(asked), MOTION * np.sum(asked))) + BESIDE)
         for j in self.joints:
             error = run.error[begin:end, j]
             if not (run.facts["ku"][j] > 0.0 or run.facts["kv"][j] > 0.0) or not np.all(np.isfinite(error)):
@@ -286,10 +291,13 @@ class Findings:
                                run.torque_ff[begin:end, j], self.t[begin:end]], axis=1)
             own = error - causes @ np.linalg.lstsq(causes, error, rcond=None)[0]
             power = np.abs(np.fft.rfft(own * window))**2
-            i = SWINGS + int(np.argmax(power[SWINGS:]))
+            amplitude = 2.0 * np.sqrt(power) / window.sum()
+            large = amplitude[SWINGS:].max() > LARGE * np.ptp(run.target[begin:end, j])
+            first = SWINGS if large else slowest
+            i = first + int(np.argmax(power[first:]))
             whole = float(np.sum(np.abs(np.fft.rfft((error - error.mean()) * window))**2))
-            if whole > 0.0 and float(np.sum(power[i - BESIDE:i + BESIDE + 1])) > RINGS * whole:
-                amplitude = 2.0 * np.sqrt(power) / window.sum()
+            peak = large or power[i] >= power[i - 1]
+            if peak and whole > 0.0 and float(np.sum(power[i - BESIDE:i + BESIDE + 1])) > RINGS * whole:
                 yield j, Line(run.joints[j], float(hz[i]), float(amplitude[i]),
                               float(amplitude[i] / max(np.median(amplitude), 1e-12)), self.unit(j))
 

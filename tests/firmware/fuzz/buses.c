@@ -248,7 +248,7 @@ static void mit_state(uint32_t i, uint8_t first, ft_frame *f)
     f->data[3] = (uint8_t)(v >> 4);
     f->data[4] = (uint8_t)(v << 4 | 7u);
     f->data[5] = 0xFF;
-    f->data[6] = 30u;
+    f->data[6] = (uint8_t)d->place; /* a temperature */
     f->data[7] = ft_drive[i].family == CUBEMARS ? d->error : 30u;
 }
 
@@ -328,7 +328,7 @@ static bool robstride(uint32_t i, const ft_frame *f, ft_frame *a)
     if (what == 0x11u) {
         const uint32_t number = f->data[0] | (uint32_t)f->data[1] << 8;
 
-        a->id = LONG | 0x11u << 24 | id << 8 | 0xFDu;
+        a->id = LONG | 0x11u << 24 | (d->error & 1u) << 16 | id << 8 | 0xFDu;
         memcpy(a->data, f->data, 4);
         put_word(a->data + 4, about(i, number, false, 0u));
         return true;
@@ -357,6 +357,8 @@ static bool cheetah(uint32_t i, const ft_frame *f, ft_frame *a)
         return false;
     mit_state(i, (uint8_t)ft_drive[i].id, a);
     a->size = ft_drive[i].family == CUBEMARS ? 8u : 6u;
+    if ((world.drive[i].place & 63u) == 63u)
+        a->size = 6u; /* too short for CubeMars */
     happens(i, kind(f), asks_nothing(f));
     return true;
 }
@@ -365,7 +367,8 @@ static bool cheetah(uint32_t i, const ft_frame *f, ft_frame *a)
 static void deliver(uint32_t bus, const ft_frame *f)
 {
     static bool (*const hears[])(uint32_t, const ft_frame *, ft_frame *) =
-        { damiao, robstride, cheetah, cheetah };
+        { [DAMIAO] = damiao, [ROBSTRIDE] = robstride,
+          [CUBEMARS] = cheetah, [CHEETAH] = cheetah };
     uint32_t i, heard = 0;
     ft_frame a;
 

@@ -109,7 +109,7 @@ def _tool(theorem: Theorem) -> tuple[str, ...]:
     """What proves it: the prover and what it looks for, or the arithmetic itself."""
     if theorem.run.intervals:
         return (Path(intervals.__file__).read_text(encoding="utf-8"),)
-    how = (Path(registers.__file__).read_text(encoding="utf-8"),) if theorem.run.registers else ()
+    how: tuple[str, ...] = (Path(registers.__file__).read_text(encoding="utf-8"),) if theorem.run.registers else ()
     if theorem.run.interrupts:
         how += (*theorem.run.interrupts, Path(interrupts.__file__).read_text(encoding="utf-8"))
     return str(prover.PINNED), str(CHECKS), *how
