@@ -16,7 +16,7 @@ from femtorque.codegen.motion.trajectory import Trajectory, knots
 from femtorque.codegen.toolchain.host_compiler import build as build_c
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.drives import sts
-from femtorque.hil.drives.sts import Sts3215
+from femtorque.hil.drives.sts import PERIOD, Sts3215
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.connect import session_with
@@ -58,17 +58,24 @@ def armed(on: VirtualBoard) -> Session:
 
 
 def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alone():
-    """Within 1.3 counts of its encoders on average, a tenth of what PD alone leaves; with gears that have no play."""
-    with board() as on:
-        result = moved(on)
-        assert (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
-        assert result.bit_identical is True and result.outputs_safe
-        assert not any(servo.driving for servo in servos(on))
+    """Within 1.3 counts of its encoders on average, whenever in the board's tick the servos' own milliseconds begin: a
+    tenth of what PD alone leaves; with gears that have no play."""
+    results = []
+    for later in (0.0, 0.25e-3, 0.5e-3, 0.75e-3):
+        with board() as on:
+            for servo in servos(on):
+                servo.phase = (servo.phase + later) % PERIOD
+            result = moved(on)
+            assert (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
+            assert result.bit_identical is True and result.outputs_safe
+            assert not any(servo.driving for servo in servos(on))
+        results.append(result)
+    rms = np.sqrt(np.mean([result.tracking_rms**2 for result in results], axis=0))
     with board(feedforward=False) as on:
         alone = moved(on, feedforward=False)
     assert alone.ended == "done"
-    assert np.all(result.tracking_rms < 2e-3) and np.all(result.tracking_max < 4e-3)
-    assert np.linalg.norm(result.tracking_rms) < 0.1 * np.linalg.norm(alone.tracking_rms)
+    assert np.all(rms < 2e-3) and all(np.all(result.tracking_max < 4e-3) for result in results)
+    assert np.linalg.norm(rms) < 0.1 * np.linalg.norm(alone.tracking_rms)
 
 
 def test_with_the_play_of_the_gears_the_arm_stays_within_it_and_its_report_says_so(tmp_path):
@@ -152,13 +159,16 @@ def test_a_tick_takes_of_the_wire_what_check_says():
 @pytest.mark.parametrize(("fault", "named"), [
     ("drive-silent", "DRIVE_SILENT"), ("drive-late", "DRIVE_SILENT"), ("drive-ails", "DRIVE_FAULT"),
     ("drive-restarts", "DRIVE_SILENT"), ("bus-babble", "DRIVE_SILENT"), ("bus-foreign", "DRIVE_SILENT"),
-    ("bus-short", "DRIVE_SILENT"), ("estop", "ESTOP"), ("supply-off", "UNDER_VOLTAGE"), ("reset", "")])
+    ("bus-short", "DRIVE_SILENT"), ("estop", "ESTOP"),
+    ("supply-off", "UNDER_VOLTAGE or DRIVE_FAULT"),  # by who has seen it first: the board, or a servo
+    ("reset", "")])
 def test_what_goes_wrong_ends_with_no_servo_that_turns(fault, named):
     """The board cuts the supply of those that it does not reach."""
     with board() as on:
         result = moved(on, fault)
         assert result.ended != "done"
-        assert named in result.ended or named in result.state, (result.ended, result.state)
+        said = f"{result.ended} {result.state}"
+        assert any(name in said for name in named.split(" or ")), said
         assert result.outputs_safe and result.dangers == []
         assert not any(servo.driving or servo.turning for servo in servos(on))
 
