@@ -1073,7 +1073,7 @@ def test_that_a_host_that_goes_on_jogging_does_not_put_off_the_fault_of_a_bad_kn
     expect(app, "KNOT", 0)
 
 
-@pytest.mark.parametrize("event", ["RESUME", "FLOAT", "JOG"])
+@pytest.mark.parametrize("event", ["RESUME", "FLOAT", "JOG", "FOLLOW"])
 def test_that_nothing_begins_while_a_fault_waits_for_the_last_targets_to_rest(event):
     """Between the end of the stop on the path, which is HOLD already, and the fault lie a few ticks."""
     app = jumping(in_lab())

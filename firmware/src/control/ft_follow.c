@@ -2,6 +2,7 @@
 #include "ft_follow.h"
 
 #include "ft_events.h"   /* FT_EVENT_PAUSED, FT_EVENT_ENDED */
+#include "ft_findings.h" /* FT_APART */
 #include "ft_number.h"   /* ft_clamp, ft_size */
 #include "ft_position.h" /* ft_position_add, ft_position_of_wire */
 #include "ft_ramp.h"     /* ft_ramp_brake */
@@ -220,7 +221,7 @@ void ft_follow_stop(ft_follow *f)
 }
 
 /* Sample the motion for one tick. */
-uint32_t ft_follow_tick(ft_follow *f, ft_motion *m)
+FT_APART uint32_t ft_follow_tick(ft_follow *f, ft_motion *m)
 {
     ft_moving aim[FT_JOINTS];
     bool rests = true, on_it = true;

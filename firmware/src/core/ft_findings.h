@@ -12,9 +12,11 @@
 #ifdef __GNUC__
 #define FT_RARELY(x) __builtin_expect((x), 0)
 #define FT_RARE __attribute__((noinline, cold))
+#define FT_APART __attribute__((noinline)) /* others save no registers for it */
 #else
 #define FT_RARELY(x) (x)
 #define FT_RARE
+#define FT_APART
 #endif
 
 #define FT_NO_JOINT 255u
