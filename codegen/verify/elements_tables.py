@@ -12,11 +12,12 @@ from rich.text import Text
 from femtorque.codegen.verify.elements import Beam, Elements, Loops, RigidLink
 
 FREEDOMS = [f"{name}{node}" for node in "12" for name in ("u", "v", "w", "θx", "θy", "θz")]
+STRAINS = ["ε_z", "κ_x", "κ_y", "κ_z", "γ_x", "γ_y"]  # axial, bending, torsion, shear: rows of [B]
 FULL, EMPTY = "■", "·"
 
 
 def renderable(found: Elements, whole: bool) -> RenderableType:
-    """Tables for a terminal. whole: with every element's [K]."""
+    """Tables for a terminal. whole: with every element's [B], [D] and [K]."""
     parts: list[RenderableType] = [Text(f"{found.mechanism.name}: the elements of {len(found.links)} "
                                         f"link{'s' if len(found.links) > 1 else ''}, lengths in m, forces in N")]
     for link in found.links:
@@ -88,7 +89,12 @@ def _link(link: RigidLink, whole: bool) -> list[RenderableType]:
     parts.append(_matrix(link.matrix, load_names(link), [f"N{axis}" for axis in "xyz"]))
     if whole:
         for bar in link.elements:
-            parts += [Text(f"[K] of {bar.start} – {bar.end}, N/m, N, N m; z along the element", style="italic"),
+            name = f"{bar.start} – {bar.end}"
+            parts += [Text(f"[B(s1)] of {name}, 1/m and, of turns under shear, 1", style="italic"),
+                      _matrix(bar.B, FREEDOMS, STRAINS),
+                      Text(f"[D(r1)] of {name}, on the diagonal: N and, of bending and torsion, N m²", style="italic"),
+                      _matrix(np.diag(bar.D)[None, :], STRAINS, [""]),
+                      Text(f"[K] of {name}, l [B]' [D] [B], N/m, N, N m; z along the element", style="italic"),
                       _matrix(bar.stiffness, FREEDOMS, FREEDOMS)]
     return parts
 
