@@ -23,9 +23,11 @@ ft_follow_config nondet_limits(void);
 
 /* A sample that is not forbidden is within the limits of velocity and
  * acceleration, and inside the room; its acceleration differs from the last one
- * by no more than the jerk allows in a tick, its velocity by no more than what
- * accelerations between make of it, its place likewise. All of them are numbers.
- * Whatever the limits, the room, the joint and the sample are, numbers or not.
+ * by no more than the jerk allows in a tick, its velocity and its position from
+ * what an even jerk between both accelerations makes of them by no more than is
+ * allowed for an uneven one. All of them are numbers. Whatever the room, the
+ * joint and the sample are, numbers or not.
+ * Assumes: times and inverses of the limits are not negative.
  * Run: unwind=2 mechanisms=three_link */
 void prove_ramp_numbers(void)
 {
@@ -33,10 +35,17 @@ void prove_ramp_numbers(void)
     const ft_moving now = nondet_moving(), to = nondet_moving();
     const ft_room room = nondet_room();
 
+    GIVEN(c.per_jerk >= 0.0f && c.per_acceleration >= 0.0f
+          && c.build_up >= 0.0f);
     GIVEN(ft_ramp_forbids(&now, &c, &room, &to) == 0u);
     CLAIM(ft_size(to.a) <= c.acceleration);
     CLAIM(ft_size(to.v) <= c.velocity);
     CLAIM(ft_size(to.a - now.a) <= c.near_a);
+    CLAIM(ft_size(to.v - (now.v + HALF * DT * (now.a + to.a))) <= c.near_v);
+    CLAIM(ft_size(to.p
+                  - DT * (now.v + DT * (THIRD * now.a + SIXTH * to.a)))
+          <= c.near_p);
+    CLAIM(to.p >= room.below && to.p <= room.above);
     CLAIM(to.p == to.p && to.v == to.v && to.a == to.a);
     END;
 }
