@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Command, Target
-from tests.firmware.app import App, changed
+from tests.firmware.app import App, changed, three_link
 from tests.firmware.following import Sent, follow, play, wave
 
 V, A, J = 4.0, 20.0, 400.0
@@ -17,11 +19,9 @@ PHASES = {name: row[0] for name, row in messages.FOLLOW_PHASES.items()}
 
 def arm(start=0.0, **follow_table):
     """The three-link arm in HOLD, its first joint there; joints have the limits above."""
-    import dataclasses
-
     mechanism = changed(limits={"lower": LOWER, "upper": UPPER, "velocity": V, "acceleration": A, "jerk": J})
     if follow_table:
-        mechanism = dataclasses.replace(mechanism, follow=dataclasses.replace(mechanism.follow, **follow_table))
+        mechanism = replace(mechanism, follow=replace(mechanism.follow, **follow_table))
     app = App(mechanism)
     assert app.home([start, 0.0, 0.0]) == "NONE" and app.command("ARM") == "NONE"
     return app
@@ -210,6 +210,13 @@ def test_links_that_bend_are_refused_by_name():
     from femtorque.codegen.mechanism.reader import load_mechanism
 
     app = App(load_mechanism(MECHANISMS / "flexible_link.toml"))
+    assert app.home() == "NONE" and app.command("ARM") == "NONE"
+    assert follow(app) == "NO_FOLLOWING"
+
+
+def test_sines_that_are_exact_at_knots_alone_are_refused_by_name():
+    """They would be off by more with every tick."""
+    app = App(replace(three_link(), control=replace(three_link().control, trig="knot")))
     assert app.home() == "NONE" and app.command("ARM") == "NONE"
     assert follow(app) == "NO_FOLLOWING"
 
