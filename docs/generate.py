@@ -305,7 +305,8 @@ What the board sends comes back to its receiver. Where something else does, noth
 somebody else talks, or the wire is shorted. Faults: `DRIVE_SILENT` as above; `DRIVE_FAULT` for the error bits of an
 answer (voltage, encoder, over temperature, over current, angle, overload) and for a motor that is not on any more. A
 servo's own protections (registers 13 to 16, 19, 28, 34 to 38) stay as they are. What ailed one is told until it is
-enabled again, also where it is over as soon as its motor is off.
+enabled again, also where it is over as soon as its motor is off. A supply that fails is `DRIVE_FAULT` if a servo says
+so before the board has measured it, else `UNDER_VOLTAGE`.
 
 On the virtual board servos come with 0.5 ms before each answer, in position mode, open to be stored in; they look at
 encoder and registers once a millisecond, turn nothing below 1.6 % of duty, and short the motor at none: what is not
