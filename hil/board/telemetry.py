@@ -35,9 +35,8 @@ class Record:
 
     tick (T,), torque_ff, torque, duty, rate, target_rate (T, J) float32, position, target (T, J) in wire units without
     whole turns: as the image left them at the end of the tick. q, v (T, J): the plant's truth at its beginning.
-    instructions, cycles (T,): of the whole tick interrupt; step_instructions (T,): of ft_step within it. steps: by
-    number of a tick with closed loops or modes, what its step has left to go on from, of those at rest just before a
-    motion.
+    instructions, cycles (T,): of the whole tick interrupt; step_instructions (T,): of ft_step within it. steps: where
+    a step `remembers`, by number of a tick what it has left to go on from, of those at rest just before a motion.
     """
 
     tick: NDArray[np.uint32]
@@ -55,6 +54,12 @@ class Record:
     cycles: NDArray[np.int64]
     step_instructions: NDArray[np.int64]
     steps: Mapping[int, bytes] = field(default_factory=dict)
+
+
+def remembers(mechanism: Mechanism) -> bool:
+    """Whether what a step leaves depends, in its last bits, on more than where the arm is: with loops, modes or
+    flexible links."""
+    return bool(mechanism.constrained or mechanism.modes or mechanism.flexible)
 
 
 def telemetry_type(joints: int) -> np.dtype:
@@ -107,7 +112,7 @@ class TickRecorder:
     def __init__(self, core: CortexM4, image: Image, mechanism: Mechanism, joints: int) -> None:
         self.telemetry = Telemetry(core, image, joints, mechanism.control.rate_hz)
         self._core, self._joints = core, joints
-        self._keeps_steps = bool(mechanism.constrained or mechanism.modes)
+        self._keeps_steps = remembers(mechanism)
         self._steps: dict[int, bytes] = {}
         self._resting: deque[tuple[int, bytes]] = deque(maxlen=STEPS)
         self._samples: list[tuple[bytes, Array, Array, float, int, int, int]] = []

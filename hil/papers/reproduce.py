@@ -27,6 +27,7 @@ from femtorque.hil.papers import (
     isobe,
     isobe_method,
     plexus,
+    pressing,
     tsujita,
 )
 from femtorque.hil.papers.finding import Finding
@@ -181,6 +182,15 @@ SUBJECTS = (
             "the split of the mass and the stiffness of joint 3 are not given."),
     Subject("tsujita-fig-2", "tsujita", "Fig. 2", "Force on the surface, t_f = 0.5 s", tsujita.force, _WALL,
             ("femtorque plan mechanisms/wall_arm.toml mechanisms/wall_arm_path.csv --ends static -o motion.csv",)),
+    Subject("tsujita-board", "tsujita", "Fig. 2, by a board",
+            "Force on the surface, a flash image in the place of ideal torques", pressing.board,
+            "The paper drives its arm by the torques alone. Here a flash image does, through motors with "
+            "friction, over encoders, and the arm goes down to the floor first and up from it afterwards. Knots "
+            "carry no force, and the board's own torque is that of the arm without contact: the motion that it is "
+            "streamed runs through the floor, so that its PD exerts what is missing, as is usual where arms under "
+            "position control press. Most of the error is not the board's, since ideal torques with the same PD "
+            "have it too: the plant's beam keeps its length and has twice the elements, the planned one is "
+            "linear. Motors, friction, encoders and gains are chosen (mechanisms/wall_arm.toml)."),
     Subject("tsujita-fig-3", "tsujita", "Fig. 3", "Force error over the time of the motion",
             tsujita.force_error, _WALL),
     Subject("tsujita-path", "tsujita", "the printed path", "Force error along the path as printed, from (0.7, 0.7)",

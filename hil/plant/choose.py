@@ -192,6 +192,6 @@ def wired(plant: Driven) -> Driven: ...
 
 def wired(plant: Driven) -> Driven:
     """The plant to which a board is wired: the plant itself if every joint is streamed."""
-    if not isinstance(plant, Plant) or len(plant.mechanism.streamed) == len(plant.mechanism.moving):
+    if not isinstance(plant, Plant) or len(plant.mechanism.streamed) == plant.n:
         return plant
     return Wired(plant)

@@ -19,7 +19,7 @@ from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.hil.plant.drive_rotors import reflected
 from femtorque.hil.plant.driven import Stepped
 from femtorque.hil.plant.encoders import Encoders
-from femtorque.hil.plant.flexible_arm import FlexiblePlant
+from femtorque.hil.plant.flexible_arm import FlexiblePlant, Wall
 from femtorque.hil.plant.motors import Motors
 from femtorque.hil.plant.plant_library import MOST, Row, Rows, State, library
 
@@ -31,20 +31,23 @@ _JOINTS = ("torque", "viscous", "coulomb")
 
 class FlexibleArmPlant(Stepped):
     """A mechanism in motion, as femtorque.hil.plant.rigid.Plant. elements: of the flexible link, a number of the
-    plant's own. x, velocities, accelerations (n + elastic,): of the joints, then of the link. Raises Refused where the
-    arm has more coordinates than there is room for."""
+    plant's own. wall: on which its end may press. x, velocities, accelerations (n + elastic,): of the streamed joints,
+    then of the link with the end that hangs on a spring. Raises Refused where the arm has more coordinates than there
+    is room for."""
 
     x, velocities, accelerations = State(), State(), State()
     torque, viscous, coulomb = Row(), Row(), Row()
 
-    def __init__(self, mechanism: Mechanism, elements: int, max_step: float = MAX_STEP) -> None:
-        self.mechanism, self.joints, self.flexible = mechanism, mechanism.moving, FlexiblePlant(mechanism, elements)
+    def __init__(self, mechanism: Mechanism, elements: int, max_step: float = MAX_STEP,
+                 wall: Wall | None = None) -> None:
+        self.mechanism, self.joints = mechanism, mechanism.streamed
+        self.flexible = FlexiblePlant(mechanism, elements, wall=wall)
         super().__init__(self.flexible.J, Motors([joint.motor for joint in self.joints], reflected(self.joints)))
         size = self.n + self.flexible.n
         if size > MOST:
             raise Refused(f"{mechanism.name}: {elements} elements of a flexible link give the plant {size} "
                           f"coordinates; it has room for {MOST}")
-        self.rows = Rows(x=size, velocities=size, accelerations=size, **dict.fromkeys(_JOINTS, self.n))
+        self.rows = Rows(x=size, velocities=size, accelerations=size, pushed=size, **dict.fromkeys(_JOINTS, self.n))
         self.viscous = np.array([joint.friction.viscous for joint in self.joints])
         self.coulomb = np.array([joint.friction.coulomb for joint in self.joints])
         self.rows["x"][: self.n] = [joint.start for joint in self.joints]
@@ -55,7 +58,9 @@ class FlexibleArmPlant(Stepped):
         self._model = self._laid_out(self.flexible)
         arm = ffi.new("flexible_arm *", {
             "model": self._model, "x": x, "v": v, "a": a, "motors": self.motors.c,
-            "rotor": self.motors.rows.pointers("inertia")["inertia"], **self.rows.pointers(*_JOINTS)})
+            "rotor": self.motors.rows.pointers("inertia")["inertia"], **self.rows.pointers("pushed", *_JOINTS)})
+        if wall is not None:
+            arm.wall = self._callback("int(const double *, const double *)", self._ask_wall)
         self._plug(arm, lib.flexible_steps, x, v)
         self.max_step = max_step
 
@@ -95,6 +100,17 @@ class FlexibleArmPlant(Stepped):
     def counts(self) -> NDArray[np.int64]:
         """Encoder counts since power-up (n,), signed; 0 for joints without an encoder."""
         return self.encoders.counts(self.q)
+
+    def _ask_wall(self, *at: Any) -> int:
+        """Lay what the wall exerts at a state, positions and velocities, where the C looks for it."""
+        size = len(self.rows["x"])
+        state = [np.frombuffer(library()[0].buffer(row, 8 * size)) for row in at]
+        self.rows["pushed"][:] = self.flexible.pushed(np.concatenate(state))
+        return 1
+
+    def contact(self) -> Array:
+        """Force of the wall on the link's end (3,), N."""
+        return self.flexible.contact(np.concatenate([self.x, self.velocities]))
 
     def stop(self) -> None:
         """No joint moves any more from now on, whatever that costs; the link goes on swinging."""

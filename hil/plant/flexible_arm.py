@@ -206,14 +206,26 @@ class FlexiblePlant:
         _add(M, h, self.mass, jac, a)
         force = -h
         force[J:] -= self.K @ U + self.C @ Ud + self.stiffened(U)[0]
-        r_tip = (self.tip_x - u[-1]) * e1 + (self.tip_N @ U) * e2
-        tip = origins[-1] + r_tip
-        bent = np.outer(e2, self.tip_N) - np.outer(e1, pulled[-1])
-        to_tip = np.concatenate([_turning(axes, origins, tip[None])[0], bent], axis=1)
+        tip, to_tip = self._reached(y, origins, axes, R)
         v = to_tip @ y[J + n :]
         if self.wall is not None:
             force = force + to_tip.T @ self.wall.force(tip, v)
         return M, force, tip, v
+
+    def pushed(self, y: Array) -> Array:
+        """Generalised forces (J + n,) of the wall at a state."""
+        if self.wall is None:
+            return np.zeros(self.J + self.n)
+        tip, to_tip = self._reached(y, *self.places(y[: self.J]))
+        return to_tip.T @ self.wall.force(tip, to_tip @ y[self.J + self.n :])
+
+    def _reached(self, y: Array, origins: Array, axes: Array, R: Array) -> tuple[Array, Array]:
+        """Place of the tip (3,), m, and its velocity per velocity of each coordinate (3, J + n)."""
+        e1, e2, U = R[:, 0], R[:, 1], y[self.J : self.J + self.n]
+        pulled = self.drawn[-1] @ U
+        tip = origins[-1] + (self.tip_x - 0.5 * U @ pulled) * e1 + (self.tip_N @ U) * e2
+        bent = np.outer(e2, self.tip_N) - np.outer(e1, pulled)
+        return tip, np.concatenate([_turning(axes, origins, tip[None])[0], bent], axis=1)
 
     def accelerations(self, y: Array, torque: Array, spring: float = 0.0) -> Array:
         """(J + n,) under joint torques (J,) and a torque `spring` of a motor in the outer spring's joint, N m."""
@@ -234,14 +246,12 @@ class FlexiblePlant:
 
     def contact(self, y: Array) -> Array:
         """Force of the wall on the tip (3,), N."""
-        _, _, tip, v = self.system(y)
-        return np.zeros(3) if self.wall is None else self.wall.force(tip, v)
+        tip, to_tip = self._reached(y, *self.places(y[: self.J]))
+        return np.zeros(3) if self.wall is None else self.wall.force(tip, to_tip @ y[self.J + self.n :])
 
     def tip(self, y: Array) -> Array:
         """Place of the tip, (3,), m."""
-        origins, _, R = self.places(y[: self.J])
-        U = y[self.J : self.J + self.n]
-        return origins[-1] + (self.tip_x - 0.5 * U @ self.drawn[-1] @ U) * R[:, 0] + (self.tip_N @ U) * R[:, 1]
+        return self._reached(y, *self.places(y[: self.J]))[0]
 
 
 @dataclass(frozen=True)

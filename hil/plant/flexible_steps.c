@@ -214,9 +214,11 @@ static int find(const flexible_arm *a, step *s)
     double right[MOST];
     equations e;
     form(m, s->x, s->v, &e);
+    if (a->wall && !a->wall(s->x, s->v))
+        return 0;
     linear_times(size, s->soft, s->a, right);
     for (i = 0; i < size; i++)
-        right[i] -= e.force[i];
+        right[i] += a->pushed[i] - e.force[i];
     for (i = 0; i < m->J; i++) {
         right[i] += s->active[i] - s->damping[i] * s->v[i];
         e.mass[i * size + i] += a->rotor[i];

@@ -25,12 +25,14 @@ typedef struct {
     const double *bend, *lean, *EI; /* (stations, n) twice, (stations) */
 } flexible_model;
 
-/* x, v, a: joints, then elastic coordinates. */
+/* x, v, a: joints, then elastic coordinates. wall: lays what a wall exerts on
+ * them at x, v into `pushed`, during each step; 0: it cannot be said. */
 typedef struct {
     const flexible_model *model;
     double *x, *v, *a;
     motors motors;
-    const double *torque, *rotor, *viscous, *coulomb;
+    const double *torque, *rotor, *viscous, *coulomb, *pushed;
+    int (*wall)(const double *x, const double *v); /* 0: there is none */
     double worked, lost; /* J of motors and friction, added up */
     double time;         /* s */
 } flexible_arm;

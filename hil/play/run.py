@@ -28,7 +28,7 @@ from femtorque.codegen.wire.messages import Status
 from femtorque.codegen.wire.units import position_unit
 from femtorque.hil.board.faults import FAULTS, inject
 from femtorque.hil.board.played import PlayedBoard, VirtualClock
-from femtorque.hil.board.telemetry import STEPS, Record
+from femtorque.hil.board.telemetry import STEPS, Record, remembers
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.choose import Plant, plant_of
 from femtorque.hil.play.connect import session_with
@@ -315,15 +315,15 @@ def identical(mechanism: Mechanism, motion: Knots, record: Record, lead: int,
 
     The host runs the same knots through the same C (femtorque.codegen.toolchain.path_library). The integer targets of
     both find
-    the tick at which the motion began; the torque of an interval is formed `lead` ticks before it. With loops or modes
-    the host goes on from what the step had left before that tick: where dependent joints are, to the last bit, comes
-    from all that the arm has done since power-on. None if the image's targets are not those of the motion in one piece,
-    and of loops on a real board, which does not show what its step has left.
+    the tick at which the motion began; the torque of an interval is formed `lead` ticks before it. With loops, modes or
+    flexible links the host goes on from what the step had left before that tick: where dependent joints are, or how far
+    links sag, to the last bit, comes from all that the arm has done since power-on. None if the image's targets are not
+    those of the motion in one piece, and of such arms on a real board, which does not show what its step has left.
     """
     path = CompiledPath(mechanism, step=step)
     arrays = motion.position, motion.rate, motion.acceleration
     around = in_motion(record).start  # of the first tick in motion; targets are those of the ticks' ends
-    changing = bool(mechanism.constrained or mechanism.modes)
+    changing = remembers(mechanism)
     if changing and not record.steps:
         return None
     held = range(len(mechanism.streamed))  # only the phase matters: one joint's sine and cosine is made exact per tick

@@ -189,8 +189,8 @@ HEAVY = ("numpy", "scipy", "matplotlib", "unicorn", "mcap", "serial.serialposix"
     ("hil arm.toml --fault encoder-", {"encoder-stuck", "encoder-jump", "encoder-reversed"}),
     ("reproduce isobe-eq", {"isobe-eq-16", "isobe-eq-16-modes"}),
     ("reproduce tsu",
-     {"tsujita", "tsujita-slew", "tsujita-spin-up", "tsujita-table-1", "tsujita-fig-2", "tsujita-fig-3",
-                       "tsujita-path", "tsujita-fig-4"}),
+     {"tsujita", "tsujita-slew", "tsujita-spin-up", "tsujita-table-1", "tsujita-fig-2", "tsujita-board",
+      "tsujita-fig-3", "tsujita-path", "tsujita-fig-4"}),
     (f"jog {ARM} sh", {"shoulder"}), (f"identify {ARM} --joint el", {"elbow"}), ("jog nowhere.toml sh", set()),
 ])
 def test_completion_offers_what_there_is_and_imports_nothing_that_takes_long(line, words):

@@ -115,7 +115,7 @@ def test_a_number_that_does_not_hold_is_said_loudly(tmp_path, monkeypatch):
 
 def test_a_paper_or_a_figure_can_be_asked_for_and_nothing_else():
     assert [s.name for s in reproduce.chosen("chapter")] == ["chapter-two-link"]
-    assert len(reproduce.chosen("tsujita")) == 7 and len(reproduce.chosen(None)) == len(reproduce.SUBJECTS)
+    assert len(reproduce.chosen("tsujita")) == 8 and len(reproduce.chosen(None)) == len(reproduce.SUBJECTS)
     with pytest.raises(BadInput, match="neither a figure nor a paper; did you mean 'isobe-fig-4'"):
         reproduce.chosen("isobe-fig4")
 

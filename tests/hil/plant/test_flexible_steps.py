@@ -14,6 +14,7 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.plant.articulated import plant as articulated
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.flexible import FlexibleArmPlant
+from femtorque.hil.plant.flexible_arm import Wall
 from femtorque.hil.plant.plant_library import MOST
 from tests.hil.plant.test_dry_friction import clamped
 
@@ -101,6 +102,33 @@ def test_each_step_is_newmarks(mechanism):
         rested += int(np.sum(plant.v == 0.0))
     assert np.abs(plant.x - start)[plant.n:].max() > 1e-4
     assert (rested > 10) == (mechanism.joints[0].friction.coulomb == 0.6)
+
+
+def test_each_step_on_a_wall_is_newmarks_with_the_walls_force():
+    """An arm with a hand on a spring falls on a floor under it, rebounds and falls again."""
+    mechanism = load_mechanism(MECHANISMS / "wall_arm.toml")
+    floor = FlexibleArmPlant(mechanism, 3).tip()[1] - 2e-3
+    plant = FlexibleArmPlant(mechanism, 3, wall=Wall(np.array([0.0, 1.0, 0.0]), floor, 1e4, 2.0))
+    forces, floating = [], np.full(2, np.nan)
+    for _ in range(600):
+        expected = step(plant, 2e-4, floating, np.zeros(2))
+        plant.drive(2e-4, floating)
+        for name in ("x", "velocities", "accelerations"):
+            theirs = expected[name]
+            np.testing.assert_allclose(getattr(plant, name), theirs, rtol=0,
+                                       atol=1e-11 * max(1.0, np.abs(theirs).max()))
+        depth = floor - plant.tip()[1]
+        forces.append(plant.contact()[1])
+        assert (forces[-1] > 0.0) <= (depth > 0.0)
+    touching = np.array(forces) > 0.0
+    assert touching.any() and not touching[0] and np.count_nonzero(np.diff(touching)) > 2, "it falls, and rebounds"
+
+
+def test_what_is_wrong_with_a_wall_is_told_by_who_moves_the_plant():
+    plant = FlexibleArmPlant(ARM, 4, wall=Wall(np.array([0.0, 1.0, 0.0]), -1.0, 1e4))
+    plant.flexible.wall = Wall(np.zeros(2), -1.0, 1e4)  # places have three numbers
+    with pytest.raises(ValueError, match="matmul"):
+        plant.drive(1e-3, [0.0, 0.0])
 
 
 def test_who_watches_each_step_sees_it():

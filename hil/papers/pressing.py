@@ -1,0 +1,311 @@
+"""The arm of the flexible manipulator's paper as a motor board presses with it: the flash image, an arm with motors,
+friction and encoders, a floor.
+
+The paper's torques alone drive its arm. A board is given motions, and forms the torque of the arm without contact; what
+the floor asks for beyond that is the feedback's, which gives it where the motion that is streamed runs through the
+floor. How far is known beforehand: the board is streamed the motion that the arm would make without a floor under the
+planned torques and the board's PD law towards the planned motion. The torque of that free motion, and the PD's pull
+from there to the planned one, are together the planned torque.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike, NDArray
+
+from femtorque.codegen.common import colours
+from femtorque.codegen.mechanism.description import Friction, Mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, knots
+from femtorque.codegen.toolchain import platformio
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.papers.finding import Finding, Number, Picture, Table, canvas, label, picture, within
+from femtorque.hil.plant.choose import FINER
+from femtorque.hil.plant.flexible import FlexibleArmPlant
+from femtorque.hil.plant.flexible_arm import Wall
+from femtorque.hil.play.run import Result, folder, play
+from femtorque.hil.scenarios import scenario
+from femtorque.hil.scenarios.scenario import Contact
+from femtorque.hil.scenarios.slew import SMOOTH
+from femtorque.hil.scenarios.wall_arm import STEP, Slide
+from femtorque.host.plan.tip_motion import TipMotion, flexible_arm, tip_motion
+from femtorque.host.plan.tip_path import chord_motion
+
+Array = NDArray[np.float64]
+
+ABOVE = 0.02  # m over the floor where the tip begins and ends
+CHANGE = 0.4  # s in which it goes down, in which the force comes, and the same at the end
+SETTLING = 2.0  # s in which the arm without a floor comes to rest under the first torques
+SLIDES = (0.5, 1.0)  # s
+BOARD, UNMOVED, FEEDBACK = "feed-forward + PD", "the planned motion itself", "PD"
+
+
+@dataclass(frozen=True)
+class Touch:
+    """Path of the tip: down to the floor, along it in `seconds` under the wall's force, and up again."""
+
+    wall: Contact
+    seconds: float
+
+    @property
+    def sliding(self) -> tuple[float, float]:
+        """Begin and end of the slide, s."""
+        return 2.0 * CHANGE, 2.0 * CHANGE + self.seconds
+
+    @property
+    def duration(self) -> float:
+        """s, with the rest in which the arm of the streamed motion swings out."""
+        return self.sliding[1] + 3.0 * CHANGE
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Places, velocities and accelerations of the tip (..., 3), m, at times t (...)."""
+        t, (begin, end) = np.asarray(t, float), self.sliding
+        slide = Slide(self.wall, self.seconds).at(t - begin)
+        low = self._between(t, 0.0, end + CHANGE)
+        above = (ABOVE - ABOVE * low[0], -ABOVE * low[1], -ABOVE * low[2])
+        x, v, a = (along + up[..., None] * np.array([0.0, 1.0, 0.0])
+                   for along, up in zip(slide, above, strict=True))
+        return x, v, a
+
+    def force(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """Wanted force of the floor on the tip (...), N, with two derivatives."""
+        share, first, second = self._between(np.asarray(t, float), CHANGE, self.sliding[1])
+        return self.wall.press * share, self.wall.press * first, self.wall.press * second
+
+    @staticmethod
+    def _between(t: Array, rise: float, fall: float) -> tuple[Array, Array, Array]:
+        """From 0 to 1 after `rise` and back after `fall`, s, in CHANGE each."""
+        up, down = (np.clip((t - begin) / CHANGE, 0.0, 1.0) for begin in (rise, fall))
+        value, first, second = (law(up) - law(down) for law in (SMOOTH, SMOOTH.deriv(), SMOOTH.deriv(2)))
+        return value, first / CHANGE, second / CHANGE**2
+
+
+@dataclass(frozen=True)
+class Press:
+    """Force of the tip on the floor."""
+
+    touch: Touch
+
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        value, first, second = (-force[..., None] * np.array([0.0, 1.0, 0.0]) for force in self.touch.force(t))
+        return value, first, second
+
+
+@dataclass(frozen=True)
+class Pressing:
+    """A motion on the floor. planned: by the boundary-value problem; streamed: through the floor, as far as the
+    feedback needs it."""
+
+    touch: Touch
+    mechanism: Mechanism
+    planned: TipMotion
+    streamed: Trajectory
+
+    @staticmethod
+    def of(mechanism: Mechanism, touch: Touch) -> Pressing:
+        """The motion of an arm that a board drives."""
+        arm = flexible_arm(mechanism)
+        start = np.array([body.joint.start for body in arm.rigid.bodies])
+        chord = chord_motion(arm, touch, touch.duration, STEP, start)
+        planned = tip_motion(arm, chord, touch.duration, STEP, ends="static", press=Press(touch))
+        return Pressing(touch, mechanism, planned, without_floor(beginning(mechanism, planned.q[0]), planned))
+
+    def unmoved(self) -> Trajectory:
+        """The planned motion itself, from rest to rest."""
+        return _at_rest(self.mechanism, self.planned.times, self.planned.q, self.planned.qd, self.planned.qdd)
+
+    def plant(self, mechanism: Mechanism, elements: int) -> FlexibleArmPlant:
+        """The arm on the floor, which gives way by what the force asks for where the tip is to be."""
+        wall = self.touch.wall
+        level = wall.floor + wall.press / wall.stiffness
+        return FlexibleArmPlant(mechanism, elements,
+                                wall=Wall(np.array([0.0, 1.0, 0.0]), level, wall.stiffness, wall.damping))
+
+
+@dataclass(frozen=True)
+class Pressed:
+    """Force of the floor on the tip (T,), N, and place of the tip (T, 3), m, at times (T,), s, of a motion's own.
+    result: the board's; None where none drove."""
+
+    touch: Touch
+    times: Array
+    force: Array
+    tip: Array
+    result: Result | None = None
+
+    @property
+    def sliding(self) -> NDArray[np.bool_]:
+        """Which of the times are in the slide."""
+        begin, end = self.touch.sliding
+        return (self.times >= begin) & (self.times <= end)
+
+    @property
+    def error(self) -> Array:
+        """Errors of the force in the slide, relative to the wanted one."""
+        wanted = self.touch.force(self.times)[0]
+        error: Array = ((self.force - wanted) / self.touch.wall.press)[self.sliding]
+        return error
+
+    @property
+    def rms(self) -> float:
+        return float(np.sqrt(np.mean(self.error**2)))
+
+    @property
+    def worst(self) -> float:
+        return float(np.abs(self.error).max())
+
+
+def without_floor(mechanism: Mechanism, planned: TipMotion) -> Trajectory:
+    """The motion without a floor, without friction, of the arm under the planned torques and the gains towards the
+    planned motion; elements as in the inverse model."""
+    plant = FlexibleArmPlant(_smooth(mechanism), _elements(mechanism))
+    for _ in range(round(SETTLING / STEP)):
+        plant.push(STEP, _torque(plant, planned, 0))
+    rows = []
+    for k in range(len(planned.times)):
+        rows.append((plant.q, plant.v, plant.accelerations[:plant.n]))
+        plant.push(STEP, _torque(plant, planned, k))
+    q, qd, qdd = (np.array(column) for column in zip(*rows, strict=True))
+    return _at_rest(mechanism, planned.times, q, qd, qdd)
+
+
+def by_torques(pressing: Pressing) -> Pressed:
+    """The arm, without friction, under ideal planned torques and the gains towards the planned motion: the law without
+    a board."""
+    mechanism, planned = _smooth(beginning(pressing.mechanism, pressing.planned.q[0])), pressing.planned
+    plant, rows = pressing.plant(mechanism, FINER * _elements(mechanism)), []
+    for k in range(len(planned.times)):
+        rows.append((plant.contact()[1], plant.tip()))
+        plant.push(STEP, _torque(plant, planned, k))
+    force, tip = (np.array(column) for column in zip(*rows, strict=True))
+    return Pressed(pressing.touch, planned.times, force, tip)
+
+
+def by_board(pressing: Pressing, motion: Trajectory, feedforward: bool = True) -> Pressed:
+    """The arm under the flash image, which is streamed `motion`. Raises Refused as building does."""
+    mechanism = beginning(pressing.mechanism, motion.positions[0])
+    plant, rows = pressing.plant(mechanism, FINER * _elements(mechanism)), []
+    built = platformio.build(mechanism, folder(mechanism, feedforward), feedforward=feedforward)
+    with VirtualBoard(built.elf, mechanism, plant) as board:
+        board.brakes = True
+        plant.watch(lambda: rows.append((board.seconds, plant.contact()[1], plant.tip())))
+        result = play(board, mechanism, knots(motion, mechanism), feedforward)
+    seconds, force, tip = (np.array(column) for column in zip(*rows, strict=True))
+    times = seconds - result.record.seconds[result.moving.start]
+    return Pressed(pressing.touch, times, force, tip, result)
+
+
+def beginning(mechanism: Mechanism, q: Array) -> Mechanism:
+    """The mechanism with its streamed joints at q (J,), rad, at the start."""
+    starts = dict(zip((joint.name for joint in mechanism.streamed), q.tolist(), strict=True))
+    return replace(mechanism, joints=tuple(replace(joint, start=starts.get(joint.name, joint.start))
+                                           for joint in mechanism.joints))
+
+
+def _torque(plant: FlexibleArmPlant, planned: TipMotion, k: int) -> Array:
+    """Planned torque of a step (J,), N m, with the rotors', and the pull of the gains towards the planned motion."""
+    ku, kv = np.array([(joint.gains.ku, joint.gains.kv) for joint in plant.joints if joint.gains]).T
+    torque: Array = (planned.torque[k] + plant.motors.inertia * planned.qdd[k] + ku * (planned.q[k] - plant.q)
+                     + kv * (planned.qd[k] - plant.v))
+    return torque
+
+
+def _smooth(mechanism: Mechanism) -> Mechanism:
+    """Without friction."""
+    return replace(mechanism, joints=tuple(replace(joint, friction=Friction()) for joint in mechanism.joints))
+
+
+def _elements(mechanism: Mechanism) -> int:
+    return next(link.beam.elements for link in mechanism.links if link.beam is not None)
+
+
+def _at_rest(mechanism: Mechanism, times: Array, q: Array, qd: Array, qdd: Array) -> Trajectory:
+    """A motion that is at rest at both ends; what it has there is negligible."""
+    qd, qdd = qd.copy(), qdd.copy()
+    qd[[0, -1]] = qdd[[0, -1]] = 0.0
+    return Trajectory.of(mechanism, times, q, qd, qdd)
+
+
+# ---- the finding -----------------------------------------------------------------------------------
+
+
+def board(short: bool) -> Finding:
+    """The force on the surface as in Fig. 2, a board in the place of ideal torques."""
+    wall = scenario.load("wall_contact")
+    contact = wall.file.contact
+    assert contact is not None
+    rows, runs = [], {}
+    for seconds in SLIDES[:1] if short else SLIDES:
+        pressing = Pressing.of(wall.mechanism, Touch(contact, seconds))
+        ideal, driven = by_torques(pressing), by_board(pressing, pressing.streamed)
+        rows += [_row(seconds, "ideal torques + PD, no board", ideal), _row(seconds, BOARD, driven)]
+        if seconds == SLIDES[0]:
+            runs = {BOARD: driven, UNMOVED: by_board(pressing, pressing.unmoved()),
+                    FEEDBACK: by_board(pressing, pressing.streamed, feedforward=False)}
+            rows += [_row(seconds, name, runs[name]) for name in (UNMOVED, FEEDBACK)]
+            drawn = _picture(pressing, runs, ideal)
+            beside = np.interp(driven.times, ideal.times, ideal.force)[driven.sliding]
+            apart = float(np.sqrt(np.mean((driven.force[driven.sliding] - beside) ** 2))) / contact.press
+    driven, own = runs[BOARD], f"{contact.press:g} N asked for"
+    result = driven.result
+    assert result is not None
+    gone = float(np.ptp(driven.tip[driven.sliding, 0]))
+    return Finding(
+        (within(f"rms error of the force, slide in {SLIDES[0]:g} s", driven.rms, 0.06, own, "of it"),
+         within("worst error of the force in it", driven.worst, 0.13, own, "of it"),
+         within("the board's force beside that of ideal torques + PD, rms", apart, 0.03, "the same plant, no friction",
+                "of the wanted force"),
+         within("rms error against PD alone, streamed the same motion", driven.rms / runs[FEEDBACK].rms, 0.4,
+                f"{runs[FEEDBACK].rms:.2g} with PD alone", "of it"),
+         within("rms error against the board that is streamed the planned motion itself",
+                driven.rms / runs[UNMOVED].rms, 0.2, f"{runs[UNMOVED].rms:.2g} there", "of it"),
+         Number(f"the tip slides {gone:.3f} m and never leaves the floor on the way",
+                f"{driven.force[driven.sliding].min():.2f} N at least", "more than 0 N",
+                bool(driven.force[driven.sliding].min() > 0.0)),
+         Number("the image's torques of the whole motion", "equal" if result.bit_identical else "DIFFER",
+                "the host's float32, bit for bit; no fault", result.good and bool(result.bit_identical))),
+        (drawn,),
+        (Table("error of the force in the slide, of the wanted force", ("slide, s", "driven by", "rms", "worst"),
+               tuple(rows)),))
+
+
+def _row(seconds: float, name: str, run: Pressed) -> tuple[str, ...]:
+    return f"{seconds:g}", name, f"{run.rms:.2%}", f"{run.worst:.2%}"
+
+
+def _picture(pressing: Pressing, runs: dict[str, Pressed], ideal: Pressed) -> Picture:
+    figure = canvas(13.0, 4.4)
+    force, tip, elbow = figure.subplots(1, 3)
+    touch, t = pressing.touch, pressing.planned.times
+    force.plot(t, touch.force(t)[0], color=colours.DESIRED, linewidth=4.0, label="wanted")
+    force.plot(ideal.times, ideal.force, color=colours.REST, linewidth=1.0, label="ideal torques + PD")
+    tip.plot(t, 1e3 * (touch.at(t)[0][:, 1] - touch.wall.floor), color=colours.DESIRED, linewidth=4.0, label="wanted")
+    paints = {BOARD: colours.FEED_FORWARD, FEEDBACK: colours.FEEDBACK, UNMOVED: colours.ERROR}
+    for name, run in runs.items():
+        force.plot(run.times, run.force, color=paints[name], linewidth=1.2, label=f"{name}: {run.rms:.1%} rms")
+        tip.plot(run.times, 1e3 * (run.tip[:, 1] - touch.wall.floor), color=paints[name], linewidth=1.2, label=name)
+    _elbow(elbow, pressing, runs[BOARD])
+    label(force, f"force on the floor, slide in {touch.seconds:g} s", y="N")
+    label(tip, "height of the tip over the floor", y="mm")
+    label(elbow, "what the board is streamed", y="elbow, rad")
+    force.set_ylim(-0.2, 2.0 * touch.wall.press)
+    tip.set_ylim(-0.2e3 * ABOVE, 2.5e3 * ABOVE)
+    for axes in (force, tip, elbow):
+        axes.set_xlim(0.0, touch.duration)
+        axes.axvspan(*touch.sliding, color="0.93")
+        axes.legend(fontsize=7)
+    return picture(figure, "The flash image on the virtual board presses with the flexible arm on a floor and slides "
+                           "along it (grey): the force, the tip, and the motion through the floor that it is streamed")
+
+
+def _elbow(axes: Axes, pressing: Pressing, driven: Pressed) -> None:
+    """Planned, streamed and true angle of the elbow."""
+    t, result = pressing.planned.times, driven.result
+    assert result is not None
+    axes.plot(t, pressing.planned.q[:, 1], color=colours.DESIRED, linewidth=4.0, label="planned")
+    axes.plot(t, pressing.streamed.at(t)[0][:, 1], color=colours.FEEDBACK, linewidth=1.2, label="streamed")
+    record = result.record
+    axes.plot(record.seconds - record.seconds[result.moving.start], record.q[:, 1], color=colours.MEASURED,
+              linewidth=1.2, label="of the plant")

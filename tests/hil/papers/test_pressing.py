@@ -1,0 +1,43 @@
+"""The flash image that presses with the flexible arm on a floor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from femtorque.hil.papers import pressing
+from femtorque.hil.papers.pressing import CHANGE, STEP, Pressing, Touch, by_board, by_torques
+from femtorque.hil.scenarios import scenario
+
+
+@pytest.fixture(scope="module")
+def slide() -> Pressing:
+    wall = scenario.load("wall_contact")
+    assert wall.file.contact is not None
+    return Pressing.of(wall.mechanism, Touch(wall.file.contact, 0.5))
+
+
+def test_path_and_force_are_smooth_and_touch_when_they_should(slide):
+    touch = slide.touch
+    t = np.arange(0.0, touch.duration, STEP)
+    x, v, a = touch.at(t)
+    force, rate, change = touch.force(t)
+    for value, slope in ((x, v), (v, a), (force, rate), (rate, change)):
+        assert np.abs(np.gradient(value, STEP, axis=0) - slope)[1:-1].max() < 1e-3 * np.abs(slope).max()
+    begin, end = touch.sliding
+    on = (t >= CHANGE) & (t <= end + CHANGE)
+    assert np.ptp(x[on, 1]) < 1e-12 and x[0, 1] - x[on, 1][0] == pytest.approx(pressing.ABOVE)
+    assert np.all(force[~on] == 0.0) and np.all(force[(t >= begin) & (t <= end)] == pytest.approx(touch.wall.press))
+
+
+def test_the_image_presses_as_ideal_torques_do_and_only_by_a_motion_through_the_floor(slide):
+    """Streamed the planned motion itself, the same image presses with half of what is wanted."""
+    ideal, driven, unmoved = by_torques(slide), by_board(slide, slide.streamed), by_board(slide, slide.unmoved())
+    for run in (driven, unmoved):
+        assert run.result.good and run.result.bit_identical is True
+    assert driven.rms < 0.06 and driven.worst < 0.13
+    assert driven.force[driven.sliding].min() > 0.0 and np.ptp(driven.tip[driven.sliding, 0]) > 0.49
+    assert np.abs(np.interp(driven.times, ideal.times, ideal.force) - driven.force)[driven.sliding].max() < 0.1
+    assert unmoved.rms > 8.0 * driven.rms
+    before = (driven.times > 0.0) & (driven.times < CHANGE)
+    assert np.all(driven.force[before] == 0.0), "the floor is touched when it should be"
