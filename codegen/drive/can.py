@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+CLASSIC = 8  # bytes of a frame of classic CAN, at most
 FD_SIZES = (*range(9), 12, 16, 20, 24, 32, 48, 64)  # bytes that a CAN FD frame can have, by its DLC
 CRC15 = 0x4599
 INTERMISSION = 3  # bits of pause after a frame
@@ -24,7 +25,7 @@ class Frame:
 
     def __post_init__(self) -> None:
         assert 0 <= self.id < 1 << (29 if self.extended else 11), f"id {self.id:#x}"
-        assert len(self.data) in (FD_SIZES if self.fd else FD_SIZES[:9]), f"{len(self.data)} bytes"
+        assert len(self.data) in (FD_SIZES if self.fd else FD_SIZES[:CLASSIC + 1]), f"{len(self.data)} bytes"
 
 
 @dataclass(frozen=True)

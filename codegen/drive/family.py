@@ -1,7 +1,7 @@
 """The descriptor of a family of drives: all that femtorque must know of one, as data and as functions of frames.
 
-A family is a package below `femtorque.codegen.drive.families`, whose FAMILY is one of these; its C is the folder of the
-same name below firmware/src/bus/families, its virtual drive the one below hil/drives/families.
+A family is a package below `femtorque.codegen.drive.families`, whose FAMILY is one of these and whose folder has its C;
+its virtual drive is the package of the same name below `femtorque.hil.drives.families`.
 `femtorque.codegen.drive.catalogue` finds them; nothing else names one.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from femtorque.codegen.common.elementary import square
-from femtorque.codegen.drive.can import Frame
+from femtorque.codegen.drive.can import CLASSIC, FD_SIZES, Frame
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class State:
 
 @dataclass(frozen=True)
 class Places:
-    """The numbers of reported positions, up to 32 bits of them.
+    """The numbers of reported positions: signed, of 32 bits at most.
 
     top: the last number of a field over the drive's range of position, from - to +. turn: counts of a turn of the
     output, of a family that counts instead; wraps: whether they begin again after one turn.
@@ -98,6 +98,10 @@ class Places:
     top: int = 0
     turn: int = 0
     wraps: bool = False
+
+    def __post_init__(self) -> None:
+        assert bool(self.top) != bool(self.turn), "either a field or counts"
+        assert 0 <= self.top < 1 << 31 and 0 <= self.turn < 1 << 31, "no signed number of 32 bits"
 
 
 @dataclass(frozen=True)
@@ -234,15 +238,15 @@ class Family:
     """A family of drives.
 
     name: in mechanism files; title: in sentences. types: its drives. wire: None: CAN. ids: least and largest. extended:
-    of 29 bits. frame_bytes: the longest frame. reply: the id of what a drive of an id sends as it comes; None: no id of
-    its own. reply_words: the same in words. shares_reply: several drives may answer with one id. command: packs one
-    for a drive, its id and a bus, CAN FD or not; answer_bytes: of a state. tells: states say whether the drive is
-    enabled. velocity: whether its range of velocity is known, being asked for or being none. torque_known: the same of
-    its torque. settings: in the order in which they are asked. alone: what it does when the board is silent, where that
-    is not the board's to set; cut: the same where [safety.cutoff] cuts its supply. master: its register for the id of
-    what it sends, in words. hooks: functions of its C beside the usual: wake, release, look. parts: sources in C that
-    it shares with others. notes: a row of docs/drives.md (asked for its ranges, reports that it is on, its errors,
-    left alone).
+    of 29 bits. frame_bytes: the longest frame, up to 64 bytes; one of more than 8 goes over CAN FD alone. reply: the id
+    of what a drive of an id sends as it comes; None: no id of its own. reply_words: the same in words. shares_reply:
+    several drives may answer with one id. command: packs one for a drive, its id and a bus, CAN FD or not;
+    answer_bytes: of a state. tells: states say whether the drive is enabled. velocity_known: whether its range of
+    velocity is known, being asked for or being none. torque_known: the same of its torque. settings: in the order
+    in which they are asked. alone: what it does when the board is silent, where that is not the board's to set; cut:
+    the same where [safety.cutoff] cuts its supply. master: its register for the id of what it sends, in words. hooks:
+    functions of its C beside the usual: wake, release, look. parts: sources in C that it shares with others. notes: a
+    row of docs/drives.md (asked for its ranges, reports that it is on, its errors, left alone).
     """
 
     name: str
@@ -270,6 +274,10 @@ class Family:
     hooks: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     notes: tuple[str, str, str, str] = ("", "", "", "")
+
+    def __post_init__(self) -> None:
+        assert self.frame_bytes in FD_SIZES[CLASSIC:], f"frames of {self.frame_bytes} bytes"
+        assert self.frame_bytes == CLASSIC or all(drive.fd for drive in self.types), "longer frames without CAN FD"
 
     @property
     def c(self) -> str:

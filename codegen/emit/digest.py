@@ -1,8 +1,8 @@
 """The configuration's identity: SHA-256 over everything that decides what the chip computes.
 
 That is the canonical mechanism, every emitted source (and so board, gains, templates, message table), every
-hand-written firmware source with its build flags, the compiler, and the version that ABOUT carries. The first two bytes
-are the tag of every frame.
+hand-written firmware source but those of families of drives that it has not, the build flags, the compiler, and the
+version that ABOUT carries. The first two bytes are the tag of every frame.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from femtorque.codegen.board.description import Board
+from femtorque.codegen.board.fieldbus import families
 from femtorque.codegen.common.firmware import FIRMWARE, PREBUILT
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.drive import sources
@@ -60,8 +61,10 @@ def digest(mechanism: Mechanism, emitted: dict[str, str], compiler: str | None =
         add(f"emitted/{name}", emitted[name].encode())
     for path in firmware_files():
         add(path.relative_to(FIRMWARE).as_posix(), path.read_bytes())
+    own = {family.c for family in families(mechanism)}
     for path in sources.of_families():
-        add(path.name, path.read_bytes())
+        if path.parent.name in own:
+            add(path.name, path.read_bytes())
     return h.digest()
 
 

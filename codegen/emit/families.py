@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from femtorque.codegen.board.fieldbus import families
 from femtorque.codegen.common.templating import template
+from femtorque.codegen.drive.can import CLASSIC
 from femtorque.codegen.drive.family import Family
 from femtorque.codegen.mechanism.description import Mechanism
 
@@ -40,7 +41,6 @@ class Call:
         return "\n".join([*lines, line])
 
 
-CLASSIC = 8  # bytes of a frame of classic CAN
 FRAME, DRIVE = "ft_frame *f", "const ft_drive_config *c"
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.drive.can import CLASSIC
 from femtorque.codegen.drive.catalogue import DRIVES, WIRES, family_of
 from femtorque.codegen.drive.family import DriveType
 from femtorque.codegen.mechanism.description import Bus, Drive, Joint, Limits, Motor, ServoSetting
@@ -71,6 +72,10 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     if bus.kind == "can-fd" and not kind.fd:
         fail(f"{key}.bus", bus.name, f"{kind.name} speaks classic CAN alone, and so would the whole bus",
              'a [[bus]] of kind = "can"')
+    longest = family_of(kind).frame_bytes
+    if bus.kind == "can" and longest > CLASSIC:
+        fail(f"{key}.bus", bus.name, f"{kind.name} has frames of {longest} bytes, and classic CAN of {CLASSIC}",
+             'a [[bus]] of kind = "can-fd"')
     _check_kind(key, kind, bus, table, fail)
     _check_ids(key, kind, table, fail)
     _check_firmware(key, kind, table, fail)

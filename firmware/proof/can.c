@@ -51,7 +51,7 @@ static void asked(uint32_t bus)
         break;
     default:
         if (ft_can_get(bus, &f)) {
-            CLAIM(f.size <= 15u);
+            CLAIM(f.size <= (FT_FRAME_BYTES > 8u ? 64u : 15u));
             CLAIM((f.id & FT_FRAME_LONG) != 0u ? (f.id & 0x60000000u) == 0u
                                                : f.id <= 0x7FFu);
         }
@@ -60,9 +60,10 @@ static void asked(uint32_t bus)
 
 /* Whatever a controller tells, and something else each time that it is asked:
  * it is started, asked and told without a run-time error, and each wait for it
- * ends. What is got of it has a size that four bits hold, and an id with no
- * bits but its own.
- * Run: unwind=17 registers mechanisms=can:robomaster,can:three,can:fd */
+ * ends. A frame that is got of it has a size that four bits hold, or, where
+ * frames may have more than 8 bytes, 64 at most, and an id with no bits but its
+ * own.
+ * Run: unwind=17 registers mechanisms=can:robomaster,can:three,can:fd,can:long */
 void prove_can_asked(void)
 {
     const uint32_t which = nondet_u32();
@@ -80,7 +81,7 @@ void prove_can_asked(void)
 /* Frames are laid into nothing but a mailbox of which the controller has just
  * told that it is empty, one at most, and every word of it before it is asked
  * to go; none where it tells that there is no room. No other mailbox changes.
- * Run: unwind=17 registers mechanisms=can:robomaster,can:three,can:fd */
+ * Run: unwind=17 registers mechanisms=can:robomaster,can:three,can:fd,can:long */
 void prove_can_room(void)
 {
     const uint32_t which = nondet_u32(), i = nondet_u32();
@@ -89,7 +90,7 @@ void prove_can_room(void)
     ft_frame f;
 
     ANYTHING(f);
-    GIVEN(f.size <= 8u && i < 3u);
+    GIVEN(f.size <= FT_FRAME_BYTES && i < 3u);
     for (bus = 0; bus < FT_BUS_COUNT; bus++) {
         if (bus != which)
             continue;
@@ -113,7 +114,7 @@ void prove_can_room(void)
             const ft_can *c = &ft_can_table[bus];
             FDCAN_Memory_TypeDef *memory = ft_can_memory(c);
             FDCAN_Element_TypeDef was;
-            uint32_t box;
+            uint32_t box, last = FT_WORDS - 1;
 
             c->can->TXBAR = 0;
             ANYTHING(*memory);
@@ -123,7 +124,7 @@ void prove_can_room(void)
             box = told_last >> FDCAN_TXFQS_TFQPI_Pos & 3u;
             other = memory->T[i].ID == was.ID && memory->T[i].DLC == was.DLC
                     && memory->T[i].DATA[0] == was.DATA[0]
-                    && memory->T[i].DATA[1] == was.DATA[1];
+                    && memory->T[i].DATA[last] == was.DATA[last];
             CLAIM(other || (put && i == box));
             CLAIM(c->can->TXBAR == (put ? 1u << box : 0u));
             CLAIM(!put || box < 3u);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pkgutil
 from importlib import import_module
 
+from femtorque.codegen.common.errors import BadInput
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.drives import families
 from femtorque.hil.drives.drive import Drive
@@ -18,7 +19,9 @@ FAMILIES: dict[str, Virtual] = {
 
 def _parts(name: str) -> tuple[Virtual, str]:
     """Family of a drive, and its model."""
-    family = next(family for family in FAMILIES if name == family or name.startswith(f"{family}-"))
+    family = next((family for family in FAMILIES if name == family or name.startswith(f"{family}-")), None)
+    if family is None:
+        raise BadInput("hil/drives/families", name, None, "no family there has this drive", "docs/new-family.md")
     return FAMILIES[family], name[len(family) + 1:]
 
 

@@ -40,6 +40,45 @@ typedef struct {
 static const ft_can ft_can_table[] = { FT_BUS_ROWS };
 #undef FT_BUS
 
+/* ---- How long frames are, ISO 11898-1, table 5 --------------------------- */
+
+enum { FT_WORDS = FT_FRAME_BYTES / 4 };
+
+#if FT_FRAME_BYTES > 8
+
+/* Bytes by the code of a length, DLC; of CAN FD. */
+static const uint8_t ft_can_sizes[] = { 0, 1,  2,  3,  4,  5,  6,  7,
+                                        8, 12, 16, 20, 24, 32, 48, 64 };
+
+/* Return the code of the shortest frame that holds so many bytes. */
+static uint32_t ft_can_code(uint32_t size)
+{
+    uint32_t code = 0;
+    while (code < 15u && ft_can_sizes[code] < size)
+        code++;
+    return code;
+}
+
+/* Return the bytes of a frame that came; of classic CAN all codes above 8 mean
+ * 8. */
+static uint32_t ft_can_size(uint32_t control)
+{
+    uint32_t code = control >> FDCAN_DLC_Pos & 15u;
+    if (code > 8u && (control & FDCAN_DLC_FDF) == 0)
+        return 8u;
+    return ft_can_sizes[code];
+}
+
+#else
+
+/* Up to 8 the code is the size; a larger one nobody takes for a drive's. */
+#define ft_can_code(size) (size)
+#define ft_can_size(control) ((control) >> FDCAN_DLC_Pos & 15u)
+
+#endif
+
+/* ---- The controllers ----------------------------------------------------- */
+
 /* Return the memory that belongs to a controller. */
 static FDCAN_Memory_TypeDef *ft_can_memory(const ft_can *c)
 {
@@ -99,7 +138,7 @@ void ft_can_acknowledge(uint32_t bus)
 bool ft_can_put(uint32_t bus, const ft_frame *f)
 {
     const ft_can *c = &ft_can_table[bus];
-    uint32_t status = c->can->TXFQS, words[2];
+    uint32_t status = c->can->TXFQS, words[FT_WORDS];
     uint32_t index = status >> FDCAN_TXFQS_TFQPI_Pos & 3u;
     if ((status & FDCAN_TXFQS_TFQF) != 0 || index >= FT_BUFFERS)
         return false;
@@ -108,16 +147,16 @@ bool ft_can_put(uint32_t bus, const ft_frame *f)
     to->ID = (f->id & FT_FRAME_LONG) != 0
                  ? (f->id & ~FT_FRAME_LONG) | FDCAN_ID_XTD
                  : f->id << FDCAN_ID_STD_Pos;
-    to->DLC = f->size << FDCAN_DLC_Pos |
+    to->DLC = ft_can_code(f->size) << FDCAN_DLC_Pos |
               (c->data_timing != 0 ? FDCAN_DLC_FDF | FDCAN_DLC_BRS : 0u);
-    to->DATA[0] = words[0];
-    to->DATA[1] = words[1];
+    for (uint32_t i = 0; i < FT_WORDS; i++)
+        to->DATA[i] = words[i];
     c->can->TXBAR = 1u << index;
     return true;
 }
 
-/* Take the oldest frame. One that is longer than any drive's keeps the code of
- * its length, by which nobody takes it for a drive's. */
+/* Take the oldest frame; of one that is longer than any drive's the first
+ * bytes. */
 bool ft_can_get(uint32_t bus, ft_frame *f)
 {
     const ft_can *c = &ft_can_table[bus];
@@ -127,8 +166,10 @@ bool ft_can_get(uint32_t bus, ft_frame *f)
         return false;
     const FDCAN_Element_TypeDef *from = &ft_can_memory(c)->R0[index];
     uint32_t id = from->ID;
-    uint32_t words[2] = { from->DATA[0], from->DATA[1] };
-    f->size = from->DLC >> FDCAN_DLC_Pos & 15u;
+    uint32_t words[FT_WORDS];
+    for (uint32_t i = 0; i < FT_WORDS; i++)
+        words[i] = from->DATA[i];
+    f->size = ft_can_size(from->DLC);
     f->id = (id & FDCAN_ID_XTD) != 0
                 ? (id & 0x1FFFFFFFu) | FT_FRAME_LONG
                 : id >> FDCAN_ID_STD_Pos & 0x7FFu;

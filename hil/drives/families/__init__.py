@@ -1,4 +1,6 @@
-"""Families of virtual drives: a package each, whose FAMILY describes them.
+"""Families of virtual drives: a package each, whose FAMILY describes them. `femtorque.hil.drives.catalogue` finds them,
+here and below the folders that FEMTORQUE_FAMILIES names."""
 
-`femtorque.hil.drives.catalogue` finds them.
-"""
+from femtorque.codegen.drive.elsewhere import elsewhere
+
+__path__.extend(elsewhere("hil/drives/families"))

@@ -22,15 +22,18 @@ MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 def mechanism(name: str) -> Mechanism:
     """One of mechanisms/; `braked`: three links with all that they may have besides; `warm`: with motors that are;
     `summing`: with a law that sums up errors, and frames that are made exact at knots; `drives`: an arm of three
-    families of drives; `can:KIND`: with drives on such buses; `sts:BOARD`: with servos on a wire of that board;
-    `nodal:NAME`: one of mechanisms/ under that scheme; `BOARD:DRIVE`: on that board, with that drive of every motor."""
+    families of drives; `can:KIND`: with drives on such buses; `can:long`: with frames of 64 bytes;
+    `sts:BOARD`: with servos on a wire of that board; `nodal:NAME`: one of mechanisms/ under that scheme; `BOARD:DRIVE`:
+    on that board, with that drive of every motor."""
     own = {"braked": _braked, "warm": _warm, "summing": _summing, "drives": _drives}
     head, _, tail = name.partition(":")
     if head == "nodal":
         it = load_mechanism(MECHANISMS / f"{tail}.toml")
         return replace(it, control=replace(it.control, scheme="nodal"))
+    if head == "can":
+        return bus_arm.described("fd" if tail == "long" else tail)
     if tail:
-        return bus_arm.described(tail) if head == "can" else _servos(tail) if head == "sts" else _on_board(head, tail)
+        return _servos(tail) if head == "sts" else _on_board(head, tail)
     return own[name]() if name in own else load_mechanism(MECHANISMS / f"{name}.toml")
 
 
@@ -99,4 +102,6 @@ def chip_sources(name: str) -> dict[str, str]:
 def sources(name: str) -> dict[str, str]:
     """All that is emitted for it: {file name: text}."""
     it = mechanism(name)
-    return emit.sources(it, boards.load(it.board.use) if it.board else None)
+    files = emit.sources(it, boards.load(it.board.use) if it.board else None)
+    longer = {"ft_frame_bytes.h": files["ft_frame_bytes.h"].replace(" 8u", " 64u")} if name == "can:long" else {}
+    return files | longer

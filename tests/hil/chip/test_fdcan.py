@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from can.util import dlc2len, len2dlc
 
 from femtorque.hil.bus.frame import Frame, image
 from femtorque.hil.chip.registers import Unmodelled
@@ -14,6 +15,7 @@ DBTP, CCCR, NBTP, ECR, PSR, TDCR, IR, IE, ILS, ILE, RXGFC = (
     0x0C, 0x18, 0x1C, 0x40, 0x44, 0x48, 0x50, 0x54, 0x58, 0x5C, 0x80)
 RXF0S, RXF0A, RXF1S, RXF1A, TXBC, TXFQS, TXBRP, TXBAR, TXBCR, TXBTO, TXBCF, TXBTIE, TXBCIE = (
     0x90, 0x94, 0x98, 0x9C, 0xC0, 0xC4, 0xC8, 0xCC, 0xD0, 0xD4, 0xD8, 0xDC, 0xE0)
+FD = 1 << 21 | 1 << 20  # FDF, BRS
 INIT, CCE, MON, DAR, FDOE, BRSE = 1, 2, 1 << 5, 1 << 6, 1 << 8, 1 << 9
 QUEUE = 1 << 24
 # moteus' bits at 170 MHz: 170 quanta, 34 in the data phase; here the data phase is sampled at 24 of 34
@@ -61,7 +63,7 @@ class Chip(Bench):
     def load(self, i: int, number: int, data: bytes = b"", control: int = 0, extended: bool = False) -> None:
         at = RAM + 0x278 + 72 * i
         self.write(at, number | 1 << 30 if extended else number << 18)
-        self.write(at + 4, control | {12: 9, 16: 10, 64: 15}.get(len(data), len(data)) << 16)
+        self.write(at + 4, control | len2dlc(len(data)) << 16)
         for k in range(0, len(data), 4):
             self.write(at + 8 + k, int.from_bytes(data[k:k + 4].ljust(4, b"\0"), "little"))
 
@@ -131,6 +133,33 @@ def test_a_classic_and_a_fast_frame_go_out(chip):
     frame = Frame(0x1ABCDEF, bytes(range(16)), extended=True, fd=True, fast=True)
     assert chip.other.got == [Frame(0x123, b"\x01\x02\x03"), frame]
     assert chip.seconds - began == pytest.approx(BIT + image(frame).length(BIT, DATA_BIT), abs=1e-8)
+
+
+def test_frames_of_every_length_go_out_and_come_in_by_the_codes_of_python_can(chip):
+    """By the element's words; bytes of the last word that the frame does not have are 0 or nobody's."""
+    chip.start(tdc=10)
+    for code in range(16):
+        data = bytes(range(1, dlc2len(code) + 1))
+        chip.send(0, 7, data, control=FD)
+        assert chip.run(1e-3, lambda: chip.read(CAN + TXBTO) & 1 != 0)
+        assert chip.other.got.pop() == Frame(7, data, fd=True, fast=True)
+        chip.other.send(Frame(8, data, fd=True, fast=True))
+        assert chip.run(1e-3, lambda: chip.read(CAN + RXF0S) & 15 != 0)
+        get = chip.read(CAN + RXF0S) >> 8 & 3
+        at = RAM + 0xB0 + 72 * get
+        assert chip.read(at + 4) & 0xFFFFFF == FD | code << 16
+        assert b"".join(chip.read(at + 8 + k).to_bytes(4, "little") for k in range(0, 64, 4))[:len(data)] == data
+        chip.write(CAN + RXF0A, get)
+
+
+def test_a_classic_frame_has_8_bytes_at_most_whatever_its_code(chip):
+    chip.start()
+    for code in range(16):
+        chip.load(0, 7, bytes(range(8)))
+        chip.write(RAM + 0x278 + 4, code << 16)
+        chip.write(CAN + TXBAR, 1)
+        assert chip.run(1e-3, lambda: chip.read(CAN + TXBTO) & 1 != 0)
+        assert chip.other.got.pop() == Frame(7, bytes(range(min(code, 8))))
 
 
 def test_without_compensation_a_late_transceiver_makes_its_own_data_phase_wrong(chip):

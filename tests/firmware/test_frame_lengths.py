@@ -1,0 +1,66 @@
+"""Lengths of frames on the G4's controllers, against python-can's table of the codes for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from can.util import dlc2len, len2dlc
+
+from femtorque.codegen.board.reader import load as load_board
+from femtorque.codegen.common.firmware import FIRMWARE
+from femtorque.codegen.drive.sources import application
+from femtorque.codegen.emit import sources as emit
+from tests.firmware.app import load
+from tests.support.bus_arm import described
+
+CDEF = """uint32_t sent(uint32_t size, const uint8_t *data, uint8_t *bytes);
+uint32_t came(uint32_t control, const uint8_t *bytes, uint8_t *data);"""
+FD, BRS = 1 << 21, 1 << 20
+LENGTHS = (*range(9), 12, 16, 20, 24, 32, 48, 64)
+BYTES = bytes(range(1, 65))
+
+
+@pytest.fixture(scope="module", params=[8, 12, 24, 64])
+def driver(request):
+    """The driver of CAN FD for frames of so many bytes at most, and that number."""
+    mechanism = described("fd")
+    board = load_board(mechanism.board.use)
+    files = {name: path.read_text() for name, path in application().items()} | emit.sources(mechanism, board)
+    for folder in board.chip.folders:
+        files |= {path.name: path.read_text() for path in (FIRMWARE / "chip" / folder).glob("*.[ch]")}
+    wanted = {name: text for name, text in files.items() if name.endswith(".h")}
+    wanted |= {"ft_frame_bytes.h": f"#define FT_FRAME_BYTES {request.param}u\n", "ft_can_c.h": files["ft_can.c"],
+               "frame_lengths.c": (Path(__file__).parent / "frame_lengths.c").read_text()}
+    return *load(wanted, CDEF), request.param
+
+
+def test_a_frame_goes_out_with_the_code_of_its_length_and_all_its_bytes(driver):
+    ffi, lib, most = driver
+    for size in (n for n in LENGTHS if n <= most):
+        out = ffi.new("uint8_t[64]")
+        assert lib.sent(size, BYTES[:most], out) == len2dlc(size) << 16 | FD | BRS
+        assert bytes(out)[:size] == BYTES[:size]
+
+
+def test_a_frame_of_a_length_that_has_no_code_goes_out_as_the_next_longer_one(driver):
+    ffi, lib, most = driver
+    for size in (n for n in range(9, most + 1) if n not in LENGTHS):
+        assert lib.sent(size, BYTES[:most], ffi.new("uint8_t[64]")) >> 16 & 15 == len2dlc(size)
+
+
+def test_a_frame_that_comes_has_the_length_of_its_code_and_as_many_bytes_as_there_is_room_for(driver):
+    ffi, lib, most = driver
+    for code in range(16):
+        data = ffi.new("uint8_t[64]")
+        size = lib.came(code << 16 | FD | BRS, BYTES, data)
+        assert bytes(data) == BYTES[:most].ljust(64, b"\0")
+        assert size == dlc2len(code) or most == 8 < dlc2len(code) and size > most  # then it is nobody's
+
+
+def test_a_classic_frame_has_8_bytes_at_most_whatever_its_code(driver):
+    """ISO 11898-1: 9 to 15 mean 8. Images without longer frames take such ones for nobody's."""
+    ffi, lib, most = driver
+    for code in range(16):
+        size = lib.came(code << 16, BYTES, ffi.new("uint8_t[64]"))
+        assert size == min(code, 8) or most == 8 < size
