@@ -462,7 +462,7 @@ def _currents_shown(session: Session) -> None:
 def summary(findings: list[Finding]) -> Mapping[str, str]:
     """Joint -> what is wrong with it, or 'good', its zero, and what is not known."""
     return {f.joint: (f.problem or "good") + (f"; its zero is at {f.zero:.5g}" if f.zero is not None else "")
-            + (f"; not known: {f.unknown}" if f.unknown else "") for f in findings}
+            + (f"; {f.unknown}" if f.unknown else "") for f in findings}
 
 
 def advice(mechanism: Mechanism, findings: list[Finding]) -> str:
