@@ -30,7 +30,7 @@ from femtorque.codegen.board.uses import uses  # noqa: E402
 from femtorque.codegen.drive.bit_timing import DATA_BITRATES  # noqa: E402
 from femtorque.codegen.drive.budget import Wire, servo_load  # noqa: E402
 from femtorque.codegen.drive.budget import load as bus_load  # noqa: E402
-from femtorque.codegen.drive.catalogue import CATALOGUE, DRIVES, SERVOS  # noqa: E402
+from femtorque.codegen.drive.catalogue import CATALOGUE, DRIVES, FAMILIES, SERVOS  # noqa: E402
 from femtorque.codegen.emit.blink import PATTERNS, WORDS  # noqa: E402
 from femtorque.codegen.mechanism.motors import MOTORS, Sold  # noqa: E402
 from femtorque.codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
@@ -55,6 +55,10 @@ def table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
 
 def drives() -> str:
     """The catalogue, and how much of a bus it takes."""
+    on_can = sorted((family for family in FAMILIES.values() if family.wire is None),
+                    key=lambda family: family.notes.count("no"))
+    torques = _listed([family.title for family in on_can if not family.torque_known])
+    places = _listed([family.title for family in on_can if not family.position_known])
     text = GENERATED + """# Drives on a bus
 
 Arms are built today with drives that close `kp (q_d - q) + kd (q_d' - q') + torque` themselves and are told these five
@@ -98,19 +102,15 @@ without power what was set is asked for it once more when it says that it is ena
 its supply that is too short for it to be missed has cost it its time limit (`DRIVE_FAULT`). Until then it gives no
 torque: what carries the arm must carry it for these few ticks, too.
 
-| family | tells its ranges | tells whether it is enabled | its own error | without commands |
-| --- | --- | --- | --- | --- |
-| Damiao | position, velocity, torque | yes | yes | stops, `LOST_COMM`: set by the board |
-| RobStride | no | yes | yes | stops: set by the board |
-| CubeMars AK | no | no | yes | not known to stop: it goes on with the last command for ever |
-| mini-cheetah | no | no | no | lets go after `CAN_TIMEOUT`, 25 ms as it comes, but early firmware: see below |
-
+""" + table(("family", "tells its ranges", "tells whether it is enabled", "its own error", "without commands"),
+                [(family.title, *family.notes) for family in on_can]) + f"""
 Ranges that drives do not report show in motion. The position of a RobStride's states is held against the one that a
 parameter has without a scale, at first and four times a second while the outputs are off: away from zero a wrong range
 shows. The velocities of all drives that cannot be asked for their range are summed up and held against their positions:
 a range that is off by a fifth shows as soon as the joint has gone half a radian, by hand too. What no one can know
-before it moves is the range of the torque of the last three families, and the range of position of the last two: turn
-the joint by hand by an angle that you know (`femtorque bringup` asks for it), and let it carry a weight that you know.
+before it moves is the range of the torque of {torques}, and the range of position of
+{places}: turn the joint by hand by an angle that you know (`femtorque bringup` asks for it), and let
+it carry a weight that you know.
 
 A Damiao answers under the identifier in its register 7, `MST_ID`, which is 0 as it comes. `reply` is what the file
 expects, `id` + 16 where it says nothing, as OpenArm's tools set it: give each drive its own `MST_ID` with the maker's
@@ -252,6 +252,11 @@ slowest transceiver for CAN FD needs (255 ns, ISO 11898-2:2016). None of these b
     return text + table(("Mbit/s", *(f"{part}, bits of {can.clock_hz / 1e6:g} MHz" for part, can in cans.items())),
                         [(f"{rate / 1e6:g}", *(_made(can, rate) for can in cans.values()))
                          for rate in (1_000_000, *DATA_BITRATES)]) + servos()
+
+
+def _listed(names: list[str]) -> str:
+    """a, b and c."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _made(can: Can, rate: int) -> str:
