@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.drive.budget import Wire, load
-from femtorque.hil.scenarios.seven_drives import (
+from femtorque.hil.campaigns.seven_drives import (
     BETTER,
     FIELDS,
     FLOORS,

@@ -26,10 +26,11 @@ from femtorque.codegen.common import colours
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.hil.campaigns import seven_drives
 from femtorque.hil.papers import closed
 from femtorque.hil.play.run import run as play
 from femtorque.hil.play.run import wrapped
-from femtorque.hil.scenarios import demo, seven_drives
+from femtorque.hil.scenarios import demo
 from femtorque.hil.scenarios.performance import perform
 from femtorque.host.link.session import Session
 from femtorque.host.record.log import Truth

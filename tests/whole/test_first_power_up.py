@@ -26,13 +26,13 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.wire.messages import COMMANDS, FAULTS, STATES, Command
 from femtorque.hil.board import drv8301
 from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.campaigns.campaign_currents import SHORTED_CABLE
 from femtorque.hil.chip.stm32.chip import unique
 from femtorque.hil.chip.stm32.probe import Probe
 from femtorque.hil.drives import sts, sts_motor
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.connect import session_with
-from femtorque.hil.scenarios.campaign_currents import SHORTED_CABLE
 from femtorque.host.link.session import Session
 from tests.conftest import ROOT
 from tests.host.flash.test_flash import OPENOCD, REGISTERS, tool

@@ -12,8 +12,8 @@ ENDINGS = (".py", ".c", ".h", ".j2", ".toml", ".ini")
 PROOFS = "firmware/proof/"  # theorems about the families' own C, which no wheel brings
 EXAMPLES = {  # of arms, and of what is shown with particular drives
     "codegen/mechanism/schema.py",  # the name of one drive, as an example of a key
-    "hil/scenarios/host_loop.py", "hil/scenarios/seven_drives.py", "hil/plant/play.py",
-    "hil/scenarios/campaign_drives.py", "hil/scenarios/campaign_servos.py",
+    "hil/campaigns/host_loop.py", "hil/campaigns/seven_drives.py", "hil/plant/play.py",
+    "hil/campaigns/campaign_drives.py", "hil/campaigns/campaign_servos.py",
     "firmware/boards/nucleo-g474-can.toml",
 }
 SERVOS = {  # the virtual servo, which is not yet a folder of hil/drives/families

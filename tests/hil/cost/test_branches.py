@@ -16,6 +16,7 @@ from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.campaigns import campaign
 from femtorque.hil.chip.elf import Image
 from femtorque.hil.chip.stm32.chip import FLASH_START
 from femtorque.hil.chip.timing import FLASH_MEMORIES
@@ -25,7 +26,6 @@ from femtorque.hil.cost.flash_watch import FlashWatch
 from femtorque.hil.cost.longest_path import Seen, longest
 from femtorque.hil.cost.measure import LATE, measure
 from femtorque.hil.plant.rigid import Plant
-from femtorque.hil.scenarios import campaign
 from tests.support import forced, tour
 from tests.support.boards import driven
 from tests.support.memory import Memory

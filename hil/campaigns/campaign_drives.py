@@ -24,6 +24,7 @@ from femtorque.hil.board.buses import STEP
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.intruder import Intruder
+from femtorque.hil.campaigns.campaign import BEFORE, REACH, STAY, Scene
 from femtorque.hil.chip.stm32 import probe as swd
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.families.cubemars.drive import AK_FAULTS
@@ -32,7 +33,6 @@ from femtorque.hil.drives.families.damiao.drive import Damiao
 from femtorque.hil.drives.families.robstride import drive as robstride
 from femtorque.hil.drives.sts import Sts3215
 from femtorque.hil.plant.choose import stepped_of
-from femtorque.hil.scenarios.campaign import BEFORE, REACH, STAY, Scene
 
 LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives carry the arm
 FIRST = 0  # the drive that suffers

@@ -8,8 +8,8 @@ import pytest
 
 from femtorque.codegen.drive.catalogue import CATALOGUE
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.hil.scenarios import campaign_drives as campaign
-from femtorque.hil.scenarios import campaign_servos
+from femtorque.hil.campaigns import campaign_drives as campaign
+from femtorque.hil.campaigns import campaign_servos
 from tests.support.rig import ROOT
 
 PLACE = ROOT / "build" / "campaign-drives"

@@ -12,9 +12,9 @@ from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.hil.campaigns.host_loop import HZ, Desk, HostLoop, Jitter, Ran, packed
 from femtorque.hil.drives.fields import Ranges, mit_command
 from femtorque.hil.drives.motor import Command
-from femtorque.hil.scenarios.host_loop import HZ, Desk, HostLoop, Jitter, Ran, packed
 
 REACH = (0.4, -0.2, 0.1)  # rad
 TIMES = (0.8, 1.4)  # s: until it is there, and at rest

@@ -9,7 +9,7 @@ import numpy as np
 
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.hil.scenarios.campaign import BEFORE, Injection, Scene
+from femtorque.hil.campaigns.campaign import BEFORE, Injection, Scene
 
 SHORTED_CABLE = (0.05, 30e-6, 1e-9)  # ohm, henry, share of the turns that the current goes through
 SHORTED_WINDING = (0.2, 0.1e-3, 0.2)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from femtorque.hil.scenarios import campaign, campaign_currents
+from femtorque.hil.campaigns import campaign, campaign_currents
 from tests.support import boards
 from tests.support.rig import ROOT, three_link
 

@@ -1,4 +1,4 @@
-"""Faults of servos on one wire, judged as femtorque.hil.scenarios.campaign_drives judges drives on CAN.
+"""Faults of servos on one wire, judged as femtorque.hil.campaigns.campaign_drives judges drives on CAN.
 
 A servo is unsafe where it gives its motor a voltage when it may not; one that brakes its motor, or lets it float, is
 not. Servos have no time limit: one that nobody reaches keeps its duty until the board cuts the supply of all. Only a
@@ -19,12 +19,12 @@ from femtorque.codegen.mechanism.buses import servo_motor
 from femtorque.codegen.mechanism.description import Bus, Cutoff, Drive, Gains, Mechanism, ServoSetting
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.board.supply_relay import RELEASE_S
+from femtorque.hil.campaigns import campaign_drives as campaign
+from femtorque.hil.campaigns.campaign import Scene
+from femtorque.hil.campaigns.campaign_drives import DRIVEN, LEVEL, RESTING, Injection, Outcome, later
 from femtorque.hil.drives import sts, sts_motor
 from femtorque.hil.drives.sts import Sts3215
 from femtorque.hil.drives.sts_motor import ERRORS
-from femtorque.hil.scenarios import campaign_drives as campaign
-from femtorque.hil.scenarios.campaign import Scene
-from femtorque.hil.scenarios.campaign_drives import DRIVEN, LEVEL, RESTING, Injection, Outcome, later
 
 NAME = "feetech"
 TYPE = DRIVES["feetech-sts3215-12v"]

@@ -25,10 +25,10 @@ from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.verify.figures import blank
 from femtorque.codegen.verify.torque import torque
 from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.campaigns.host_loop import HZ, Desk, HostLoop, Ran
 from femtorque.hil.drives.motor import Command
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.play.run import BUILD, Result, play, wrapped
-from femtorque.hil.scenarios.host_loop import HZ, Desk, HostLoop, Ran
 
 Array = NDArray[np.float64]
 

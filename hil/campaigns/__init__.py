@@ -1,0 +1,1 @@
+"""Campaigns of faults, and comparisons of drives, which tests play: no command needs them, and no wheel has them."""
