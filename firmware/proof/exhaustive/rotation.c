@@ -30,7 +30,7 @@ static double formed(float t)
 
 /* Whatever two numbers of up to 10^6 are rotated: cosine and sine are no larger than
  * 1 + 2e-6. For every length squared t that single precision knows there, up to 2e12,
- * one over its root is formed with an error of at most 1.8e-6 of it; no number is
+ * one over its root is formed too large by at most 1.8e-6 of it; no number is
  * larger than that root, but for rounding of the sum of squares.
  * Run: exhaust mechanisms=five_bar */
 void prove_rotation_bounds(void)
