@@ -357,7 +357,7 @@ static bool cheetah(uint32_t i, const ft_frame *f, ft_frame *a)
         return false;
     mit_state(i, (uint8_t)ft_drive[i].id, a);
     a->size = ft_drive[i].family == CUBEMARS ? 8u : 6u;
-    if ((world.drive[i].place & 63u) == 63u)
+    if ((world.drive[i].place & 63u) == 21u)
         a->size = 6u; /* too short for CubeMars */
     happens(i, kind(f), asks_nothing(f));
     return true;
