@@ -8,11 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from femtorque.codegen.board.reader import load as load_board
-from femtorque.codegen.common.firmware import FIRMWARE
-from femtorque.codegen.drive.sources import application
-from femtorque.codegen.emit import sources as emit
 from tests.firmware.app import load
+from tests.firmware.driver_alone import files_of
 from tests.support.bus_arm import described
 
 CDEF = "uint32_t trial(bool off, uint32_t release, uint32_t most); uint32_t counted(uint32_t, uint32_t);"
@@ -23,12 +20,7 @@ ENDS = 129 * 11 + 11  # us that it takes once it is let
 def driver(kind: str, hz: int):
     """The chip's own files on variables in place of registers. The instruction that orders stores on the chip is the
     compiler's barrier here."""
-    mechanism = described(kind)
-    board = load_board(mechanism.board.use)
-    files = {name: path.read_text() for name, path in application().items()} | emit.sources(mechanism, board)
-    for folder in board.chip.folders:
-        files |= {path.name: path.read_text() for path in (FIRMWARE / "chip" / folder).glob("*.[ch]")}
-    wanted = {name: text for name, text in files.items() if name.endswith(".h")}
+    wanted, files = files_of(described(kind))
     wanted["ft_model.h"] = re.sub(r"(#define FT_TICK_HZ) \d+", rf"\1 {hz}", wanted["ft_model.h"])
     text = (Path(__file__).parent / "bus_recovery.c").read_text()
     for name in ("ft_buses", "ft_can"):

@@ -7,11 +7,8 @@ from pathlib import Path
 import pytest
 from can.util import dlc2len, len2dlc
 
-from femtorque.codegen.board.reader import load as load_board
-from femtorque.codegen.common.firmware import FIRMWARE
-from femtorque.codegen.drive.sources import application
-from femtorque.codegen.emit import sources as emit
 from tests.firmware.app import load
+from tests.firmware.driver_alone import files_of
 from tests.support.bus_arm import described
 
 CDEF = """uint32_t sent(uint32_t size, const uint8_t *data, uint8_t *bytes);
@@ -24,12 +21,7 @@ BYTES = bytes(range(1, 65))
 @pytest.fixture(scope="module", params=[8, 12, 24, 64])
 def driver(request):
     """The driver of CAN FD for frames of so many bytes at most, and that number."""
-    mechanism = described("fd")
-    board = load_board(mechanism.board.use)
-    files = {name: path.read_text() for name, path in application().items()} | emit.sources(mechanism, board)
-    for folder in board.chip.folders:
-        files |= {path.name: path.read_text() for path in (FIRMWARE / "chip" / folder).glob("*.[ch]")}
-    wanted = {name: text for name, text in files.items() if name.endswith(".h")}
+    wanted, files = files_of(described("fd"))
     wanted |= {"ft_frame_bytes.h": f"#define FT_FRAME_BYTES {request.param}u\n", "ft_can_c.h": files["ft_can.c"],
                "frame_lengths.c": (Path(__file__).parent / "frame_lengths.c").read_text()}
     return *load(wanted, CDEF), request.param

@@ -1,0 +1,24 @@
+"""A driver of a chip compiled alone, on variables in place of registers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from femtorque.codegen.board.reader import load as load_board
+from femtorque.codegen.common.firmware import FIRMWARE
+from femtorque.codegen.drive.sources import application
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.description import Mechanism
+
+HEADER = Path(__file__).with_name("driver_alone.h")
+
+
+def files_of(mechanism: Mechanism) -> tuple[dict[str, str], dict[str, str]]:
+    """Headers of a mechanism's image, with driver_alone.h, and all its files, the chip's own among them: {name:
+    text}."""
+    board = load_board(mechanism.board.use)
+    files = {name: path.read_text() for name, path in application().items()} | emit.sources(mechanism, board)
+    for folder in board.chip.folders:
+        files |= {path.name: path.read_text() for path in (FIRMWARE / "chip" / folder).glob("*.[ch]")}
+    headers = {name: text for name, text in files.items() if name.endswith(".h")}
+    return headers | {HEADER.name: HEADER.read_text()}, files
