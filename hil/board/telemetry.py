@@ -34,7 +34,8 @@ class Record:
     """Every control tick since recording began. T ticks, J joints; rad, rad/s, N m (m, m/s, N for prismatic joints).
 
     tick (T,), torque_ff, torque, duty, rate, target_rate (T, J) float32, position, target (T, J) in wire units without
-    whole turns: as the image left them at the end of the tick. q, v (T, J): the plant's truth at its beginning.
+    whole turns: as the image left them at the end of the tick. q, v (T, J): the plant's truth at its beginning, of
+    drives and servos on buses at its end.
     instructions, cycles (T,): of the whole tick interrupt; step_instructions (T,): of ft_step within it. steps: where
     a step `remembers`, by number of a tick what it has left to go on from, of those at rest just before a motion.
     """

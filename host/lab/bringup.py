@@ -61,8 +61,9 @@ NO_GEAR = "how it turns: it is not driven before its gear is right"
 class Finding:
     """Finding on one joint. problem: empty if all is well. values: keys that mend the file. unknown: facts of its drive
     that cannot be found here; empty for none. zero: its drive's reading at the joint's zero, rad or a servo's counts;
-    None if it was not taught. firmware: its drive's, where the drive reports it. gear: turns of its drive to one of the
-    joint, as turning by hand has shown; None where it has not, or the joint has no drive."""
+    None if it was not taught. sinks: advice where it goes without a torque; empty where it does not. firmware: its
+    drive's, where the drive reports it. gear: turns of its drive to one of the joint, as turning by hand has shown;
+    None where it has not, or the joint has no drive."""
 
     joint: str
     problem: str
@@ -70,13 +71,15 @@ class Finding:
     ratio: float | None  # counted motion over the announced one of the hand; None if it was not asked for
     values: dict[str, dict[str, float]]
     unknown: str = ""
+    sinks: str = ""
     zero: float | None = None
     firmware: str = ""
     gear: float | None = None
 
     def data(self) -> dict[str, Any]:
+        unknown = "; ".join(filter(None, (self.unknown, self.sinks)))
         return {"joint": self.joint, "problem": self.problem, "torque": self.torque, "ratio": self.ratio,
-                "values": self.values, "unknown": self.unknown, "zero": self.zero, "firmware": self.firmware,
+                "values": self.values, "unknown": unknown, "zero": self.zero, "firmware": self.firmware,
                 "gear": self.gear}
 
 
@@ -188,10 +191,10 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | 
         problems += _driven(mechanism, number, look.probed)
     sinks = _support(mechanism, number, look.probed) if look.probed and look.probed.sinks is not None else ""
     not_driven = NO_GEAR if _other(ratio) and drives.ready(report, mechanism.streamed, number) else NOT_DRIVEN
-    unknown = filter(None, (_unknown(joint), "" if look.probed is not None else not_driven, sinks))
+    unknown = filter(None, (_unknown(joint), "" if look.probed is not None else not_driven))
     return Finding(joint.name, "; ".join(problems), look.probed.torque if look.probed else 0.0, ratio,
                    {"drive": values} if values else {},
-                   "; ".join(unknown), zero, drives.firmware(report, mechanism.streamed, number),
+                   "; ".join(unknown), sinks, zero, drives.firmware(report, mechanism.streamed, number),
                    None if ratio is None else drive.gear * abs(ratio))
 
 
@@ -308,7 +311,7 @@ def judge(mechanism: Mechanism, number: int, probed: Probed, ratio: float | None
             problems.append("its motor turns it the wrong way")
             values.setdefault("motor", {})["sign"] = -joint.motor.sign
     return Finding(joint.name, "; ".join(problems), probed.torque, ratio, values,
-                   "" if probed.sinks is None else _support(mechanism, number, probed))
+                   sinks="" if probed.sinks is None else _support(mechanism, number, probed))
 
 
 def write(path: Path, findings: list[Finding]) -> dict[str, str]:
@@ -460,9 +463,10 @@ def _currents_shown(session: Session) -> None:
 
 
 def summary(findings: list[Finding]) -> Mapping[str, str]:
-    """Joint -> what is wrong with it, or 'good', its zero, and what is not known."""
+    """Joint -> what is wrong with it, or 'good', its zero, what is not known, and whether it sinks."""
     return {f.joint: (f.problem or "good") + (f"; its zero is at {f.zero:.5g}" if f.zero is not None else "")
-            + (f"; {f.unknown}" if f.unknown else "") for f in findings}
+            + (f"; not known: {f.unknown}" if f.unknown else "") + (f"; {f.sinks}" if f.sinks else "")
+            for f in findings}
 
 
 def advice(mechanism: Mechanism, findings: list[Finding]) -> str:
