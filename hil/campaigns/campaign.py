@@ -22,7 +22,18 @@ from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Brake, Home, Mechanism
 from femtorque.codegen.motion.trajectory import Knots, from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
-from femtorque.codegen.wire.messages import Float, Jog, Knot, Probe, Seek
+from femtorque.codegen.wire.messages import (
+    FOLLOW_AUTO,
+    TARGET_RATES,
+    Float,
+    Follow,
+    Jog,
+    Knot,
+    Probe,
+    Seek,
+    Target,
+)
+from femtorque.codegen.wire.units import to_wire
 from femtorque.hil.board.drv8301 import FETHA_OC, FETLB_OC
 from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
 from femtorque.hil.chip.elf import Image
@@ -42,6 +53,9 @@ STATUS = 0.03  # s until a state is seen: two STATUS frames, one of which may be
 SAFE = ("FAULT", "ESTOP", "DISARMED")  # states in which no motor may be driven
 MOTION = 1.2  # s: more knots than the ring holds, so that it is still being filled when something goes wrong
 REACH = (0.9, -0.7, 0.6)  # rad, of the joints there are
+DRIVEN = ("HOLD", "TRACK", "FOLLOW", "FLOAT", "JOG", "HOMING", "PROBE")  # states in which motors are driven
+HELD = DRIVEN[:5]  # of these, those of an arm that has its zeros and is armed
+FOLLOWED = 0.25  # s for which targets are sent first: the arm is in motion then
 HAND = 3.0  # N m with which somebody leans on the first joint
 WARMS = 0.3  # s: time constant of a motor's temperature
 
@@ -49,8 +63,8 @@ WARMS = 0.3  # s: time constant of a motor's temperature
 @dataclass(frozen=True)
 class Injection:
     """Injected fault: `strike` in `state`, `after` s there. Required: one of `states`, with one of `faults` latched,
-    within `within` s. early: struck at power-on instead. dark: no motor may be driven in any state. amperes: the most
-    that may flow in a motor or its cable."""
+    within `within` s, and for `lasts` s. early: struck at power-on instead. dark: no motor may be driven in any state.
+    amperes: the most that may flow in a motor or its cable."""
 
     kind: str
     name: str
@@ -63,6 +77,7 @@ class Injection:
     early: bool = False
     dark: bool = False
     amperes: float = math.inf
+    lasts: float = STAY
 
 
 @dataclass(frozen=True)
@@ -123,6 +138,7 @@ class Scene:
         self._measure()
         self.asking: Callable[[], object] | None = None
         self._asked = 0.0
+        self._followed = math.inf  # s, since when the board follows
 
     def _measure(self) -> None:
         """Look at the currents whenever time has passed."""
@@ -143,6 +159,14 @@ class Scene:
         names = [j.name for j in self.mechanism.streamed]
         return knots(from_rows(names, [0.0, MOTION], np.array([start, start + REACH[:len(start)]])), self.mechanism)
 
+    def target(self) -> Target:
+        """The target of this moment: to REACH within MOTION, and on from there."""
+        share = min(max(self.board.seconds - self._followed, 0.0) / MOTION, 1.0)
+        joints, size = self.mechanism.streamed, 0.5 - 0.5 * math.cos(math.pi * share)
+        positions = np.array([j.start for j in joints]) + size * np.array(REACH[:len(joints)])
+        now = round(1e6 * self.board.seconds)
+        return Target(0, 0, now, 0, to_wire(positions, joints).tolist(), [0.0] * len(joints))
+
     def enter(self, state: str) -> None:
         """From power-on to a state."""
         session = self.session
@@ -150,7 +174,7 @@ class Scene:
             return
         session.connect()
         session.home([j.start for j in self.mechanism.streamed])
-        if state in ("HOLD", "TRACK", "JOG", "FLOAT", "FAULT"):
+        if state in (*HELD, "FAULT"):
             session.arm()
         if state == "TRACK":
             sender = session.sender = Sender(session.link, self.motion(), session.status.ack, session.flight)
@@ -165,6 +189,10 @@ class Scene:
             session.ask(replace(first, torque=0.0) if isinstance(first, Probe) else first, state)
         if state in ("JOG", "PROBE"):
             self.asking = lambda: session.tell(asks[state])
+        if state == "FOLLOW":
+            session.ask(Follow(0, FOLLOW_AUTO, 0), state)
+            self._followed, self.asking = self.board.seconds, lambda: session.link.send(self.target())
+            self.run(FOLLOWED)
         if state == "FAULT":
             self.board.encoder_faults[0].offset += 2000
         if state == "ESTOP":
@@ -213,7 +241,7 @@ def strike(injection: Injection, mechanism: Mechanism, elf: Path,
         scene.run(injection.within + STATUS, there)
         seconds = scene.board.seconds - struck
         arrived = there()
-        scene.run(STAY)
+        scene.run(injection.lasts)
         stayed = there()
         why = "not in time" if not arrived else "did not stay" if not stayed else (
             f"{scene.worst:.1f} A" if scene.worst > injection.amperes else "")
@@ -266,18 +294,20 @@ def _encoders(joints: int) -> Iterator[Injection]:
                             after)
             yield Injection("encoder reversed", f"joint {joint} at {after} s", "TRACK", reversed_, ("FAULT",), lost,
                             0.4, after)
+        yield Injection("encoder stuck", f"joint {joint} in FOLLOW", "FOLLOW", frozen, ("FAULT",), lost, 0.8)
+        yield Injection("encoder reversed", f"joint {joint} in FOLLOW", "FOLLOW", reversed_, ("FAULT",), lost, 0.4)
         for counts in (-4096, -1024, -100, 100, 1024, 4096):
             def jump(scene: Scene, j: int = joint, n: int = counts) -> None:
                 scene.board.encoder_faults[j].offset += n
 
-            for state in ("HOLD", "TRACK", "FLOAT", "JOG"):
+            for state in HELD:
                 yield Injection("encoder jump", f"joint {joint} by {counts} in {state}", state, jump, ("FAULT",),
                                 ("ENCODER",), 0.01)
-        for noise, states, faults in ((1, ("HOLD", "TRACK"), ()), (200, ("FAULT",), ("ENCODER", "OVERSPEED"))):
+        for noise, states, faults in ((1, HELD[:3], ()), (200, ("FAULT",), ("ENCODER", "OVERSPEED"))):
             def noisy(scene: Scene, j: int = joint, n: int = noise) -> None:
                 scene.board.encoder_faults[j].noise = n
 
-            for state in ("HOLD", "TRACK"):
+            for state in HELD[:3]:
                 yield Injection("encoder noise", f"joint {joint}, {noise} counts in {state}", state, noisy, states,
                                 faults, 0.1)
 
@@ -287,7 +317,7 @@ def _clock() -> Iterator[Injection]:
         scene.board.chip.rcc.hse_alive = False
 
     yield Injection("HSE dead", "from power-on", "BOOT", dead, ("FAULT",), ("CLOCK",), 0.5, early=True)
-    for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+    for state in ("DISARMED", *DRIVEN):
         yield Injection("HSE dead", f"in {state}", state, lambda scene: scene.board.kill_crystal(), ("FAULT",),
                         ("CLOCK",),
                         0.5)
@@ -325,7 +355,7 @@ def _sags() -> Iterator[Injection]:
                 scene.board.at(began + i * SAG_STEP, partial(fall, volts))
             scene.board.at(began + fall_s + stay_s, lambda: chip.supply(NOMINAL))
 
-        for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+        for state in ("DISARMED", *DRIVEN):
             yield Injection("supply sags", f"to {low:g} V in {fall_s:g} s in {state}", state, sag, ("FAULT",),
                             ("SUPPLY",), 0.5)
 
@@ -341,7 +371,7 @@ def _halts(mechanism: Mechanism) -> Iterator[Injection]:
         probe.attach()
         probe.halt()
 
-    for state in ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+    for state in DRIVEN:
         for after in (BEFORE, BEFORE + 0.0003, BEFORE + 0.0007):
             yield Injection("debugger halts", f"in {state} after {after:g} s", state, halt, (state,), (), 0.001, after,
                             dark=True)
@@ -352,8 +382,11 @@ def _overrun_stack() -> Iterator[Injection]:
     def overrun(scene: Scene) -> None:
         scene.board.chip.core.load(SRAM_START + 16, b"\0\0\0\0")
 
-    for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+    for state in ("DISARMED", *DRIVEN):
         yield Injection("stack overrun", f"in {state}", state, overrun, ("FAULT",), ("STACK",), 0.01)
+
+
+ON = ("FOLLOW", "HOLD")  # an arm that follows goes on, or rests where targets stay away for too long
 
 
 def _line() -> Iterator[Injection]:
@@ -367,9 +400,10 @@ def _line() -> Iterator[Injection]:
                         line._random = np.random.default_rng(seed)
                         setattr(line, how, share)
 
-                yield Injection({"drop": "frames lost", "flip": "frames corrupt", "duplicate": "frames duplicated",
-                                 "swap": "frames reordered"}[how], f"{share:.0%}, seed {seed}", "TRACK", bad, ("HOLD",),
-                                (), 3.0)
+                kind = {"drop": "frames lost", "flip": "frames corrupt", "duplicate": "frames duplicated",
+                        "swap": "frames reordered"}[how]
+                yield Injection(kind, f"{share:.0%}, seed {seed}", "TRACK", bad, ("HOLD",), (), 3.0)
+                yield Injection(kind, f"{share:.0%}, seed {seed} in FOLLOW", "FOLLOW", bad, ON, lasts=MOTION)
     for late in (0.02, 0.05, 0.08, 0.15, 0.3):
         def stall(scene: Scene, late: float = late) -> None:
             scene.board.incoming.stalled = True
@@ -377,12 +411,14 @@ def _line() -> Iterator[Injection]:
 
         for after in TIMES[:2]:
             yield Injection("frames late", f"{late:g} s at {after} s", "TRACK", stall, ("HOLD",), (), 3.0, after)
+        yield Injection("frames late", f"{late:g} s in FOLLOW", "FOLLOW", stall, ON, lasts=MOTION)
     for seed in range(4):
         def junk(scene: Scene, seed: int = seed) -> None:
             scene.board.incoming._random = np.random.default_rng(seed)
             scene.board.incoming.inject(3000)
 
         yield Injection("random bytes", f"seed {seed}", "TRACK", junk, ("HOLD",), (), 3.0)
+        yield Injection("random bytes", f"seed {seed} in FOLLOW", "FOLLOW", junk, ON, lasts=MOTION)
 
 
 def _host() -> Iterator[Injection]:
@@ -392,7 +428,7 @@ def _host() -> Iterator[Injection]:
     for after in TIMES:
         yield Injection("host gone", f"at {after} s of the motion", "TRACK", gone, ("FAULT",), ("HOST_LOST",), 1.35,
                         after)
-    for state in ("HOLD", "FLOAT", "JOG"):
+    for state in ("HOLD", "FOLLOW", "FLOAT", "JOG"):
         yield Injection("host gone", f"in {state}", state, gone, ("FAULT",), ("HOST_LOST",), 1.35)
     for state in ("HOMING", "PROBE"):
         yield Injection("host gone", f"in {state}", state, gone, ("DISARMED",), (), 0.15)
@@ -403,7 +439,7 @@ def _resets() -> Iterator[Injection]:
         def reset(scene: Scene, cause: str = cause) -> None:
             scene.board.reset(cause)
 
-        for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+        for state in ("DISARMED", *DRIVEN):
             yield Injection("brown-out" if cause == "brownout" else f"reset by {cause}", f"in {state}", state,
                             reset, ("DISARMED",), (), 0.3)
 
@@ -413,13 +449,13 @@ def _estops() -> Iterator[Injection]:
         scene.board.estop(True)
 
     yield Injection("e-stop", "in BOOT", "BOOT", open_, ("ESTOP",), (), 0.5, early=True)
-    for state in ("DISARMED", "HOLD", "TRACK", "FAULT", "ESTOP", "HOMING", "FLOAT", "JOG", "PROBE"):
+    for state in ("DISARMED", *DRIVEN, "FAULT", "ESTOP"):
         for after in (0.02, 0.11):
             yield Injection("e-stop", f"in {state} after {after} s", state, open_, ("ESTOP",), (), 0.005, after)
 
 
 def _drivers() -> Iterator[Injection]:
-    for state in ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+    for state in DRIVEN:
         yield Injection("driver fault", f"in {state}", state, lambda scene: scene.board.driver_fault(True), ("FAULT",),
                         ("DRIVER",), 0.01)
 
@@ -428,7 +464,6 @@ def _gate_drivers(mechanism: Mechanism) -> Iterator[Injection]:
     """Drivers that forget, shut down or lose their supply for a moment, on boards that configure their drivers."""
     if _board(mechanism).gate_driver is None:
         return
-    driven = ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE")
     for which in (0, 1):
         def forgets(scene: Scene, which: int = which) -> None:
             scene.board.gate_drivers[which].forget()
@@ -436,7 +471,7 @@ def _gate_drivers(mechanism: Mechanism) -> Iterator[Injection]:
         def shorted(scene: Scene, which: int = which) -> None:
             scene.board.over_current(which, FETHA_OC | FETLB_OC)
 
-        for state in driven:
+        for state in DRIVEN:
             yield Injection("gate driver forgets", f"{which} in {state}", state, forgets, ("FAULT",), ("DRIVER",), 0.03)
             yield Injection("phase shorted", f"{which} in {state}", state, shorted, ("FAULT",), ("DRIVER",), 0.01)
     for volts in (5.0, 0.0):
@@ -445,7 +480,7 @@ def _gate_drivers(mechanism: Mechanism) -> Iterator[Injection]:
                 before, scene.board.bus_voltage = scene.board.bus_voltage, volts
                 scene.board.at(scene.board.seconds + lasts, lambda: setattr(scene.board, "bus_voltage", before))
 
-            for state in driven:
+            for state in DRIVEN:
                 yield Injection("gate drivers' supply dips", f"to {volts:g} V for {lasts:g} s in {state}", state, dip,
                                 ("FAULT",), ("DRIVER", "UNDER_VOLTAGE"), 0.03)
             yield Injection("gate drivers' supply dips", f"to {volts:g} V for {lasts:g} s in DISARMED", "DISARMED", dip,
@@ -463,7 +498,7 @@ def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
     def jump(scene: Scene) -> None:
         scene.board.encoder_faults[1].offset += 2000
 
-    for state in ("HOLD", "TRACK", "FLOAT", "JOG"):
+    for state in HELD:
         yield Injection("loaded arm, host gone", f"in {state}", state, gone, ("FAULT",), ("HOST_LOST",), 1.45)
         yield Injection("loaded arm, e-stop", f"in {state}", state, lambda scene: scene.board.estop(True), ("ESTOP",),
                         (), 0.07)
@@ -487,7 +522,7 @@ def _overloads(mechanism: Mechanism) -> Iterator[Injection]:
             scene.board.plant.hand = lambda plant: torque  # type: ignore[attr-defined]
 
         lasts = -WARMS * math.log1p(-1.02 / 4.0)  # twice the current, four times the heat; 2 % over is too much
-        for state in ("HOLD", "TRACK", "JOG"):
+        for state in ("HOLD", "TRACK", "FOLLOW", "JOG"):
             yield Injection("overload", f"a hand pushes with {push:g} N m in {state}", state, lean, ("FAULT",),
                             ("OVERLOAD",), lasts + 0.35)
 
@@ -495,14 +530,13 @@ def _overloads(mechanism: Mechanism) -> Iterator[Injection]:
 def _supply(mechanism: Mechanism) -> Iterator[Injection]:
     """Through divider, thermistor and converter."""
     board = _board(mechanism)
-    driven = ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE")
     for kind, share, fault in (("over-voltage", 1.35, "OVER_VOLTAGE"), ("over-voltage", 3.0, "OVER_VOLTAGE"),
                                ("under-voltage", 0.65, "UNDER_VOLTAGE"), ("supply off", 0.0, "UNDER_VOLTAGE")):
         def bus(scene: Scene, share: float = share) -> None:
             assert scene.mechanism.board is not None
             scene.board.bus_voltage = share * scene.mechanism.board.bus_voltage
 
-        for state in driven:
+        for state in DRIVEN:
             names = (fault, "DRIVER") if share == 0.0 and board.gate_driver else (fault,)  # whose supply it is too
             yield Injection(kind, f"{share:.0%} of the nominal in {state}", state, bus, ("FAULT",), names, 0.005)
     for celsius in (90.0, 150.0, -200.0) if board.sense.temperature else ():
@@ -510,19 +544,19 @@ def _supply(mechanism: Mechanism) -> Iterator[Injection]:
             scene.board.temperatures[0] = celsius
 
         name = f"{celsius:g} deg C" if celsius > 0.0 else "a broken wire"
-        for state in ("HOLD", "TRACK"):
+        for state in HELD[:3]:
             yield Injection("over-temperature", f"{name} in {state}", state, hot, ("FAULT",), ("OVER_TEMPERATURE",),
                             0.02)
 
     def stopped(scene: Scene) -> None:
         scene.board.chip.converters[-1].dead = True
 
-    for state in driven:
+    for state in DRIVEN:
         yield Injection("converter stops", f"in {state}", state, stopped, ("FAULT",), ("UNDER_VOLTAGE",), 0.01)
 
 
 def _overruns() -> Iterator[Injection]:
-    for state in ("DISARMED", "HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+    for state in ("DISARMED", *DRIVEN):
         for periods in (0.999, 1.5, 3.0):
             def slow(scene: Scene, periods: float = periods) -> None:
                 cycles = periods * scene.board.dt * scene.board.chip.rcc.hclk
@@ -599,6 +633,14 @@ def _numbers(joints: int) -> Iterator[Injection]:
                 yield Injection("not a number", f"knot's {field} {value} at joint {joint}", "TRACK", knot, ("FAULT",),
                                 ("KNOT",),
                                 1.0)
+        def target(scene: Scene, value: float = value) -> None:
+            def send() -> None:
+                wanted = scene.target()
+                scene.session.link.send(replace(wanted, flags=TARGET_RATES, rate=[value] * len(wanted.rate)))
+
+            scene.asking = send
+
+        yield Injection("not a number", f"targets' velocities {value}", "FOLLOW", target, ON, lasts=MOTION)
         messages: tuple[tuple[str, Jog | Probe], ...] = (("HOLD", Jog(0, 0, value)), ("DISARMED", Probe(0, 0, value)))
         for state, message in messages:
             def ask(scene: Scene, message: Jog | Probe = message) -> None:

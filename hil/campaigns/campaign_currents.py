@@ -9,7 +9,7 @@ import numpy as np
 
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.hil.campaigns.campaign import BEFORE, Injection, Scene
+from femtorque.hil.campaigns.campaign import BEFORE, DRIVEN, HELD, Injection, Scene
 
 SHORTED_CABLE = (0.05, 30e-6, 1e-9)  # ohm, henry, share of the turns that the current goes through
 SHORTED_WINDING = (0.2, 0.1e-3, 0.2)
@@ -77,11 +77,11 @@ def _sensors() -> Iterator[Injection]:
 
         kind, faults = "sensor backwards", ("CURRENT_SIGN", "OVER_CURRENT")
         yield _faulted(kind, f"joint {j} when armed", "DISARMED", _then_armed(backwards), ("CURRENT_SIGN",), 2.0)
-        for state in ("HOLD", "TRACK", "FLOAT", "JOG"):
+        for state in HELD:
             yield _faulted(kind, f"joint {j}, turned round in {state}", state, backwards, faults, MOST, 0.2)
         for volts in (0.0, 0.3, 3.0, 3.3):
             name = f"joint {j}, {volts:g} V in"
-            for state in ("HOLD", "TRACK", "PROBE"):
+            for state in ("HOLD", "TRACK", "FOLLOW", "PROBE"):
                 yield _faulted("amplifier saturated", f"{name} {state}", state, _stuck(j, volts), ("OVER_CURRENT",),
                                MOST, 0.01)
         kind, blind = "sensor shows nothing", _stuck(j, 1.65)
@@ -112,7 +112,7 @@ def _silence() -> Iterator[Injection]:
     def stopped(scene: Scene) -> None:
         scene.board.chip.converters[0].dead = True
 
-    for state in ("HOLD", "TRACK", "FLOAT", "JOG", "HOMING", "PROBE"):
+    for state in DRIVEN:
         yield _faulted("converter of currents", f"stops in {state}", state, stopped, ("CURRENT_SENSOR",), MOST, 0.01)
 
 

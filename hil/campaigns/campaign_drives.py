@@ -45,7 +45,8 @@ BOOT = 0.4  # s, at most, until a board that was reset is heard again
 SECONDS = 1.6  # after which a motion that goes on has ended
 
 RESTING = ("CHECK", "DISARMED")
-DRIVEN = ("ARM", "HOLD", "TRACK", "FLOAT")
+DRIVEN = ("ARM", "HOLD", "TRACK", "FOLLOW", "FLOAT")
+MOVED = ("HOLD", "TRACK", "FOLLOW")
 
 
 # ---- families
@@ -291,7 +292,7 @@ def injections(name: str) -> Iterator[Injection]:
 
     yield from each("drive silent", "cable off", _cut, ailing["silent"], own, refusals=("DRIVE_SILENT",))
     for late in (1.5e-3, 4e-3):
-        for moment in ("HOLD", "TRACK"):
+        for moment in MOVED:
             yield Injection("drive late", f"{1e3 * late:g} ms", moment, _late(late), "rides")
     yield from each("bus babbles", "lowest identifier", _intruder(0, 0.0), ailing["silent"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
@@ -308,9 +309,9 @@ def injections(name: str) -> Iterator[Injection]:
     yield from each("bus off", "shorted for 1 s", _short(1.0), ailing["bus"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
     yield from each("bus off", "shorted 5 times, 20 ms each", _short(0.02, 0.15, 5), ailing["bus"], own,
-                    moments=("HOLD", "TRACK"), unreached=True)
+                    moments=MOVED, unreached=True)
     yield from each("bus held dominant", "for 50 ms", _held(0.05), ailing["bus"], own, unreached=True)
-    for moment in ("HOLD", "TRACK"):
+    for moment in MOVED:
         yield Injection("terminator unplugged", "one", moment, _ends_off(1), "either", ailing["bus"], own,
                         unreached=True)
         yield Injection("frames disturbed", "1 %", moment, _noisy(0.01), "either" if kind.shared else "rides",
@@ -330,7 +331,7 @@ def injections(name: str) -> Iterator[Injection]:
                             (*ailing["silent"], *ailing["ails"]), told + 6e-3, moments=("ARM", "TRACK"))
     else:  # it comes back, lets go and does not report it: its joint stays behind
         behind = ("FOLLOWING", "OVERSPEED", "POSITION", "ENCODER")
-        yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), behind, 1.5, moments=("HOLD", "TRACK"))
+        yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), behind, 1.5, moments=MOVED)
     yield from each("supply dips", "100 ms", supply_dips, ("UNDER_VOLTAGE", *ailing["silent"], *ailing["ails"]),
                     told)
     yield from _settings(name)
@@ -489,7 +490,7 @@ def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
 
 def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
     """It goes on: a motion to its end, all else where it is, or nearly so. Or all is off."""
-    moves = injection.moment == "TRACK"
+    moves = injection.moment in ("TRACK", "FOLLOW")
     wanted = np.array(LEVEL) + REACH if moves else np.array(scene.board.plant.q)
     scene.run(SECONDS if moves else 0.4)
     if injection.ends == "either" and scene.witness.last.fault:
@@ -501,7 +502,7 @@ def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
     away = float(np.abs(scene.board.plant.q - wanted).max())
     unsafe = f"{away:.3f} rad from where it should be" if away > NEAR else ""
     unsafe = "a drive gave torque without its own limit of time" if judge.endless else unsafe
-    fine = state in ("HOLD", "TRACK") and not scene.witness.last.fault
+    fine = state in MOVED and not scene.witness.last.fault
     return Outcome(injection, state, "", 0.0, judge.fastest, unsafe, "" if fine else f"{state} {scene.witness.faults}")
 
 

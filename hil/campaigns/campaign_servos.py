@@ -21,7 +21,7 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.board.supply_relay import RELEASE_S
 from femtorque.hil.campaigns import campaign_drives as campaign
 from femtorque.hil.campaigns.campaign import Scene
-from femtorque.hil.campaigns.campaign_drives import DRIVEN, LEVEL, RESTING, Injection, Outcome, later
+from femtorque.hil.campaigns.campaign_drives import DRIVEN, LEVEL, MOVED, RESTING, Injection, Outcome, later
 from femtorque.hil.drives import sts, sts_motor
 from femtorque.hil.drives.sts import Sts3215
 from femtorque.hil.drives.sts_motor import ERRORS
@@ -141,7 +141,7 @@ def injections() -> Iterator[Injection]:
             yield Injection(what, detail, moment, strike, "refused", refusals)
 
     yield from each("drive silent", "cable off", _servo("cut", True), silent, refusals=silent, unreached=True)
-    for moment in ("HOLD", "TRACK"):
+    for moment in MOVED:
         yield Injection("drive late", "0.1 ms", moment, _servo("late", 1e-4), "rides")
     yield from each("drive late", "1.5 ms", _servo("late", 1.5e-3), silent, refusals=silent)
     yield from each("bus babbles", "without a pause", _wire("babbles", True), silent, refusals=silent, unreached=True)
@@ -153,7 +153,7 @@ def injections() -> Iterator[Injection]:
     yield from each("drive's own fault", "it is hot", _servo("temperature", 90.0), ails, TOLD, refusals=ails)
     yield from each("wire shorted", "for 50 ms", _wire("shorted", True, 0.05), silent, unreached=True)
     yield from each("wire shorted", "for 3 s", _wire("shorted", True, 3.0), silent, refusals=silent, unreached=True)
-    for moment in ("HOLD", "TRACK"):
+    for moment in MOVED:
         yield Injection("bytes disturbed", "1 % of packets", moment, _wire("error_rate", 0.01), "rides")
         yield Injection("bytes disturbed", "30 % of packets", moment, _wire("error_rate", 0.3), "either", either,
                         SILENT + CUT, unreached=True)

@@ -20,10 +20,10 @@ SAMPLE = {
     "robstride": [("bus off", "shorted for 50 ms", "HOLD"), ("drive's supply dips", "2 ms, boots in 1 ms", "ARM"),
                   ("wrong scale", "0.8 of the position", "CHECK")],
     "cubemars": [("drive silent", "cable off", "FLOAT")],
-    "mini-cheetah": [("board dies", "no supply", "TRACK")],
+    "mini-cheetah": [("board dies", "no supply", "FOLLOW")],
 }
 SAMPLE_OF_SERVOS = [("drive silent", "cable off", "TRACK"), ("bus babbles", "without a pause", "HOLD"),
-                    ("board dies", "halted", "TRACK"), ("board dies", "no supply", "TRACK"),
+                    ("board dies", "halted", "TRACK"), ("board dies", "no supply", "FOLLOW"),
                     ("drive's own fault", "overload", "HOLD"),
                     ("wrong scale", "two steps a count", "CHECK"), ("foreign frame", "two of one number", "ARM")]
 
