@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from femtorque.codegen.board import channels
 from femtorque.codegen.board import reader as boards
@@ -100,9 +99,100 @@ STRUCTS: dict[type, str] = {
     follow.FollowConstants: "ft_follow_config"}
 
 
+@dataclass(frozen=True)
+class FollowTimes:
+    """Times of FOLLOW, us and ticks."""
+
+    delay: int
+    frame: int
+    timeout: int
+
+
+@dataclass(frozen=True)
+class BrakeTimes:
+    """Ticks that the brakes take. there: 1, or 0 where the arm has none."""
+
+    there: int
+    opens: int
+    closes: int
+
+
+@dataclass(frozen=True)
+class CutoffTimes:
+    """Ticks in which servos must say that their supply is off, and for which they are without it."""
+
+    ticks: int
+    dark: int
+
+
+@dataclass(frozen=True)
+class Drives:
+    """Constants of drives on buses. wires: how many of the buses, the last ones, are half duplex; wire_most: servos on
+    one of them."""
+
+    cutoff: CutoffTimes | None
+    buses: int
+    wires: int
+    wire_most: int
+    settings: list[list[str]]
+    settings_crc: str
+    families: list[str]
+    rules: tuple[str, ...]
+    rows: list[list[str]]
+    crc: str
+    silent_ticks: int
+
+
+@dataclass(frozen=True)
+class Context:
+    """Context of ft_config.h.j2 and ft_config.c.j2. Check sums that are pairs: in single and in double precision.
+
+    heats: rows of ft_heat, each with its words."""
+
+    lead: int
+    duty_max: float
+    ring: int
+    ramp: int
+    feedforward: int
+    host_timeout: int
+    host_lost: int
+    following_ticks: int
+    integral: int
+    coulomb: int
+    motors: int
+    inductance: int
+    fine: int
+    kept: str
+    rate_gain: str
+    bus_low: str
+    bus_high: str
+    joints: tuple[Joint, ...]
+    structs: list[str]
+    rows: list[list[str]]
+    crc: tuple[str, str]
+    lab_rows: list[list[str]]
+    lab_crc: tuple[str, str]
+    follow: int
+    follow_times: FollowTimes
+    follow_rows: list[list[str]]
+    follow_crc: tuple[str, str]
+    start_pose: list[int]
+    reactions: list[tuple[str, str]]
+    overlay: int
+    overlay_least: int
+    overlay_most: int
+    current_loops: int
+    brake: BrakeTimes
+    heats: list[tuple[str, str]]
+    heat_crc: str
+    drives: Drives | None
+    press_ticks: int
+    temperature_max: str
+
+
 def render(mechanism: Mechanism, board: Board | None, feedforward: bool = True) -> dict[str, str]:
     """{file name: text}. Without a board: no lead, ideal joints. Raises BadInput where the numbers do not fit."""
-    context = _context(mechanism, board, feedforward)
+    context = vars(_context(mechanism, board, feedforward))
     return {name: template(name).render(context) for name in ("ft_config.h", "ft_config.c")}
 
 
@@ -269,7 +359,7 @@ def _coarse(position: float, unit: float, kind: str, whole: Callable[[float], in
     return max(-COARSE_MAX, min(COARSE_MAX, steps))
 
 
-def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> dict[str, Any]:
+def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Context:
     control, joints = mechanism.control, mechanism.streamed
     rows = [joint_constants(mechanism, j, _measured(j, board)) for j in joints]
     lab = [lab_row(mechanism, j) for j in joints]
@@ -279,81 +369,80 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> di
     position_gain, rate_gain = observer_gains(control.observer_hz, 1.0 / control.rate_hz)
     nominal = _bus(mechanism) or 1.0
     warm = heat.heats(mechanism, board)
-    return {
-        "lead": board.lead if board else 0,
-        "duty_max": board.outputs.duty_max if board and board.outputs else 1.0,
-        "ring": ring_size(control.knot_hz, len(joints)),
-        "ramp": _fitting_ramp(mechanism),
-        "feedforward": int(feedforward),
-        "host_timeout": timeout,
-        "host_lost": HOST_LOST * timeout,
-        "following_ticks": max(2, round(FOLLOWING_S * control.rate_hz)),
-        "integral": int(any(row.ki > 0.0 for row in rows)),
-        "coulomb": int(any(row.coulomb > 0.0 for row in rows)),
-        "motors": int(any(row.resistance != 0.0 for row in rows)),
-        "inductance": int(any(row.inductance != 0.0 for row in rows)),
-        "fine": fine_digits(mechanism),
-        "kept": real(1.0 - position_gain),
-        "rate_gain": real(0.5 * rate_gain),
-        "bus_low": real(BUS_LOW * nominal),
-        "bus_high": real(_bus_high(mechanism, board, nominal)),
-        "joints": joints,
-        "structs": [c_struct(kind, name) for kind, name in STRUCTS.items()],
-        "rows": [c_row(row) for row in rows],
-        "crc": (crc(rows), crc(rows, double=True)),
-        "lab_rows": [c_row(row) for row in lab],
-        "lab_crc": (crc(lab), crc(lab, double=True)),
-        "follow": int(not follow.unfollowed(mechanism)),
-        **_follow_times(mechanism),
-        "follow_rows": [c_row(row) for row in followed],
-        "follow_crc": (crc(followed), crc(followed, double=True)),
-        "start_pose": [int(x) for x in to_wire([j.start for j in joints], joints)],
-        "reactions": reactions(mechanism),
-        "overlay": int((least, most) != (64, 64)),
-        "overlay_least": least,
-        "overlay_most": most,
-        "current_loops": int(board is not None and channels.has_current_loops(channels.served(mechanism, board))),
-        **_brake(mechanism, board),
-        "heats": [(", ".join(c_row(row)), row.what) for row in warm],
-        "heat_crc": crc(warm),
-        **_drives(mechanism),
-        "press_ticks": max(2, round(PRESS_S * control.rate_hz)),
-        "temperature_max": real(mechanism.safety.temperature_max),
-    }
+    return Context(
+        lead=board.lead if board else 0,
+        duty_max=board.outputs.duty_max if board and board.outputs else 1.0,
+        ring=ring_size(control.knot_hz, len(joints)),
+        ramp=_fitting_ramp(mechanism),
+        feedforward=int(feedforward),
+        host_timeout=timeout,
+        host_lost=HOST_LOST * timeout,
+        following_ticks=max(2, round(FOLLOWING_S * control.rate_hz)),
+        integral=int(any(row.ki > 0.0 for row in rows)),
+        coulomb=int(any(row.coulomb > 0.0 for row in rows)),
+        motors=int(any(row.resistance != 0.0 for row in rows)),
+        inductance=int(any(row.inductance != 0.0 for row in rows)),
+        fine=fine_digits(mechanism),
+        kept=real(1.0 - position_gain),
+        rate_gain=real(0.5 * rate_gain),
+        bus_low=real(BUS_LOW * nominal),
+        bus_high=real(_bus_high(mechanism, board, nominal)),
+        joints=joints,
+        structs=[c_struct(kind, name) for kind, name in STRUCTS.items()],
+        rows=[c_row(row) for row in rows],
+        crc=(crc(rows), crc(rows, double=True)),
+        lab_rows=[c_row(row) for row in lab],
+        lab_crc=(crc(lab), crc(lab, double=True)),
+        follow=int(not follow.unfollowed(mechanism)),
+        follow_times=_follow_times(mechanism),
+        follow_rows=[c_row(row) for row in followed],
+        follow_crc=(crc(followed), crc(followed, double=True)),
+        start_pose=[int(x) for x in to_wire([j.start for j in joints], joints)],
+        reactions=reactions(mechanism),
+        overlay=int((least, most) != (64, 64)),
+        overlay_least=least,
+        overlay_most=most,
+        current_loops=int(board is not None and channels.has_current_loops(channels.served(mechanism, board))),
+        brake=_brake(mechanism, board),
+        heats=[(", ".join(c_row(row)), row.what) for row in warm],
+        heat_crc=crc(warm),
+        drives=_drives(mechanism),
+        press_ticks=max(2, round(PRESS_S * control.rate_hz)),
+        temperature_max=real(mechanism.safety.temperature_max),
+    )
 
 
-def _follow_times(mechanism: Mechanism) -> dict[str, int]:
-    """Times of FOLLOW, us and ticks."""
-    told = mechanism.follow
-    return {"follow_delay": messages.FOLLOW_AUTO if told.delay is None else round(1e6 * told.delay),
-            "follow_frame": 0 if told.frame is None else round(1e6 * told.frame),
-            "follow_timeout": max(1, round(told.timeout * mechanism.control.rate_hz))}
+def _follow_times(mechanism: Mechanism) -> FollowTimes:
+    asked = mechanism.follow
+    return FollowTimes(delay=messages.FOLLOW_AUTO if asked.delay is None else round(1e6 * asked.delay),
+                       frame=0 if asked.frame is None else round(1e6 * asked.frame),
+                       timeout=max(1, round(asked.timeout * mechanism.control.rate_hz)))
 
 
-def _drives(mechanism: Mechanism) -> dict[str, Any]:
-    """Constants of drives on buses; an image without drives has none."""
+def _drives(mechanism: Mechanism) -> Drives | None:
+    """None: an image without drives."""
     rows = drives.drive_rows(mechanism)
+    if not rows:
+        return None
     settings = drives.setting_rows(mechanism)
     cutoff, hz = mechanism.safety.cutoff, mechanism.control.rate_hz
-    ticks = {} if cutoff is None else {"cutoff_ticks": max(CUTOFF_LEAST, math.ceil(cutoff.within_s * hz)),
-                                       "cutoff_dark": math.ceil(cutoff.off_s * hz)}
-    return {"cutoff": int(cutoff is not None), **ticks,
-            "buses": len(used_buses(mechanism)), "wires": len(wires(mechanism)), "wire_most": wire_most(mechanism),
-            "settings": [c_row(row) for row in settings], "settings_crc": crc(settings),
-            "families": [family.c for family in families(mechanism)], "rules": drives.RULES,
-            "drives": [c_row(row) for row in rows], "drives_crc": crc(rows),
-            "silent_ticks": drives.silent_ticks(mechanism)}
+    times = None if cutoff is None else CutoffTimes(max(CUTOFF_LEAST, math.ceil(cutoff.within_s * hz)),
+                                                    math.ceil(cutoff.off_s * hz))
+    return Drives(
+        cutoff=times, buses=len(used_buses(mechanism)), wires=len(wires(mechanism)), wire_most=wire_most(mechanism),
+        settings=[c_row(row) for row in settings], settings_crc=crc(settings),
+        families=[family.c for family in families(mechanism)], rules=drives.RULES,
+        rows=[c_row(row) for row in rows], crc=crc(rows), silent_ticks=drives.silent_ticks(mechanism))
 
 
-def _brake(mechanism: Mechanism, board: Board | None) -> dict[str, int]:
+def _brake(mechanism: Mechanism, board: Board | None) -> BrakeTimes:
     """The brakes' times in ticks, up to whole ones and one more: the level changes within a tick. They open once the
     bridges are awake."""
     brake, hz = mechanism.safety.brake, mechanism.control.rate_hz
     if brake is None or (board is not None and board.outputs is None):
-        return {"brake": 0, "brake_opens": 0, "brake_closes": 0}
+        return BrakeTimes(0, 0, 0)
     wakes = board.outputs.wake_ticks(hz) if board and board.outputs else 0
-    return {"brake": 1, "brake_opens": math.ceil(brake.release_s * hz) + 1 + wakes,
-            "brake_closes": math.ceil(brake.engage_s * hz) + 1}
+    return BrakeTimes(1, math.ceil(brake.release_s * hz) + 1 + wakes, math.ceil(brake.engage_s * hz) + 1)
 
 
 def _fitting_ramp(mechanism: Mechanism) -> int:

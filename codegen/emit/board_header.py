@@ -3,24 +3,144 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from femtorque.codegen.board import fieldbus, thermistor
 from femtorque.codegen.board.channels import file_of, has_current_loops, served, tick_cycles
+from femtorque.codegen.board.chip import Pll
 from femtorque.codegen.board.description import ADC_COUNTS, ADC_V, Board, BrakeOutput, Channel, CutoffOutput
 from femtorque.codegen.board.uses import Use, uses
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.emit import blink, board_rows
+from femtorque.codegen.emit.board_rows import Place
 from femtorque.codegen.emit.messages import longest_on_the_wire
-from femtorque.codegen.emit.pwm import output_timers
+from femtorque.codegen.emit.pwm import Pwm, output_timers
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 
 SEND_MIN = 1024  # bytes to the host that can wait, at least; more where a frame is longer
 WATCHDOG_S = 0.1  # at LSI's nominal rate; 68 ms on the fastest part
 PIL_HZ = 4000  # SysTick's interrupts per second, at least, where ticks are granted by the host
 WATCHDOG_TICKS = 10  # and never fewer ticks than this
+
+
+@dataclass(frozen=True)
+class Stream:
+    """DMA stream of the link: its unit, its index within it, its request."""
+
+    unit: str
+    stream: int
+    request: int
+
+
+@dataclass(frozen=True)
+class Streams:
+    """DMA streams of the link, out and in."""
+
+    tx: Stream
+    rx: Stream
+
+
+@dataclass(frozen=True)
+class Led:
+    """LED that shows the state. on: the level that lights it. ticks: of a step. count: of the patterns, one a state."""
+
+    place: Place
+    on: int
+    ticks: int
+    count: int
+    patterns: str
+
+
+@dataclass(frozen=True)
+class Brake:
+    """Output of the holding brakes, and the level that opens them."""
+
+    place: Place
+    level: int
+
+
+@dataclass(frozen=True)
+class GateDriver:
+    """Control registers of the DRV8301, and the rows of its select pins."""
+
+    control_1: int
+    control_2: int
+    selects: str
+
+
+@dataclass(frozen=True)
+class Sense:
+    """The board's own measurements. channels: in the order of conversion. buses: how many of them, the first, are the
+    bus. volts: per count of these. celsius: table of the thermistor, if there is one."""
+
+    channels: str
+    buses: int
+    volts: float
+    celsius: str
+    celsius_step: int
+
+
+@dataclass(frozen=True)
+class Driving:
+    """Outputs, safety and the board's own measurements, of a board that drives motors."""
+
+    encoders: str
+    indexes: str
+    timers: str
+    drives: str
+    currents: str
+    brake: Brake | None
+    enable: Place
+    wake_ticks: int
+    estops: str
+    driver_fault: Place | None
+    pwm: Pwm
+    gate_driver: GateDriver | None
+    sense: Sense | None
+
+
+@dataclass(frozen=True)
+class Context:
+    """Context of ft_board.h.j2. Names that end in _hsi are of the fall-back clock. pil: the plant is at the host.
+    wakes: interrupts of SysTick per tick. loader: the boot loader leaves the pin that enables the drivers alone.
+    bus_most: drives on one bus. wire_out, wire_in: bytes of a half-duplex wire's buffers."""
+
+    board: Board
+    joints: int
+    hse_khz: int
+    pll: Pll
+    sysclk_hz: int
+    clock_mhz: int
+    clock_mhz_hsi: int
+    rate_hz: int
+    tick_cycles: int
+    tick_cycles_hsi: int
+    pil: int
+    wakes: int
+    bus_voltage: str
+    pins: str
+    clocks: str
+    led: Led | None
+    cutoff: Place | None
+    brr: int
+    brr_hsi: int
+    interrupt: int
+    loader: int
+    bus_count: int
+    bus_most: int
+    bus_rows: str
+    bus_interrupts: str
+    wire_count: int
+    wire_out: int
+    wire_in: int
+    wire_rows: str
+    vectors: str
+    dma: Streams
+    send_size: int
+    watchdog_prescaler: int
+    watchdog_reload: int
+    driving: Driving | None
 
 
 def render(mechanism: Mechanism, board: Board, pil: bool = False) -> dict[str, str]:
@@ -36,12 +156,12 @@ def render(mechanism: Mechanism, board: Board, pil: bool = False) -> dict[str, s
     if pil and (bussed := fieldbus.drives(mechanism)):
         raise BadInput(file_of(mechanism), f"joint.{bussed[0][1].name}.drive", None,
                        "a plant at the host takes duties, and a drive on a bus has none")
-    return {"ft_board.h": template("ft_board.h").render(_context(mechanism, board, pil))}
+    return {"ft_board.h": template("ft_board.h").render(vars(_context(mechanism, board, pil)))}
 
 
-def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
-    """Everything the template lays out."""
-    assert mechanism.board is not None
+def _context(mechanism: Mechanism, board: Board, pil: bool) -> Context:
+    pll = board.chip.pll(board.hse_hz)
+    assert mechanism.board is not None and pll is not None
     rate_hz, chip = mechanism.control.rate_hz, board.chip
     joints = served(mechanism, board)
     brake = _brake(mechanism, board)
@@ -51,75 +171,73 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> dict[str, Any]:
     used = _served_uses(board, joints, outputs, {w.bus.name for w in wired} | {w.bus.name for w in lines})
     prescaler, reload = _watchdog(board, rate_hz)
     usart = chip.usarts[board.link.usart]
-    return {
-        "board": board,
-        "joints": len(joints),
-        "hse_khz": board.hse_hz // 1000,
-        "pll": chip.pll(board.hse_hz),
-        "sysclk_hz": chip.sysclk_hz,
-        "clock_mhz": chip.sysclk_hz // 1_000_000,
-        "clock_mhz_hsi": chip.hsi_hz // 1_000_000,
-        "rate_hz": rate_hz,
-        "tick_cycles": tick_cycles(mechanism, board),
-        "tick_cycles_hsi": chip.hsi_hz // rate_hz,
-        "pil": int(pil),
-        "wakes": -(-PIL_HZ // rate_hz) if pil else 1,
-        "bus_voltage": repr(float(mechanism.board.bus_voltage)),
-        "pins": board_rows.table(_pin(board, use) for use in (_held_low(used) if pil else used) if use.is_pin),
-        "clocks": board_rows.table(f"FT_CLOCK({bus}, {bits})" for bus, bits in _clocks(board, used).items()),
-        "brake": None,
-        "led": None if pil or board.led is None else _led(board, rate_hz),
-        "cutoff": board_rows.place(chip, cutoff.pin) if cutoff and not pil else None,
-        "pwm": None,
-        "brr": round(usart.steps * usart.clock_hz / board.baud),
-        "brr_hsi": round(usart.steps * chip.hsi_hz / board.baud),
-        "interrupt": usart.interrupt,
-        "loader": int(board.loader_safe),
-        "bus_count": len(wired),
-        "bus_most": max((len(w.drives) for w in wired), default=0),
-        "bus_rows": board_rows.buses(wired),
-        "bus_interrupts": ", ".join(str(n) for w in wired for n in w.controller.interrupts),
-        "wire_count": len(lines),
-        "wire_out": max((fieldbus.wire_out(line) for line in lines), default=0),
-        "wire_in": max((fieldbus.wire_in(line, rate_hz) for line in lines), default=0),
-        "wire_rows": board_rows.wires(chip, lines),
-        "vectors": board_rows.table(_vectors(board, not pil and has_current_loops(joints), wired), ","),
-        "dma": {side: _stream(board, side) for side in ("tx", "rx")},
-        "send_size": max(SEND_MIN, 1 << (longest_on_the_wire("host", len(joints)) - 1).bit_length()),
-        "celsius_step": thermistor.STEP,
-        "watchdog_prescaler": prescaler,
-        "watchdog_reload": reload,
-    } | (_driving(mechanism, board, joints, brake) if board.outputs and not pil else {})
+    return Context(
+        board=board,
+        joints=len(joints),
+        hse_khz=board.hse_hz // 1000,
+        pll=pll,
+        sysclk_hz=chip.sysclk_hz,
+        clock_mhz=chip.sysclk_hz // 1_000_000,
+        clock_mhz_hsi=chip.hsi_hz // 1_000_000,
+        rate_hz=rate_hz,
+        tick_cycles=tick_cycles(mechanism, board),
+        tick_cycles_hsi=chip.hsi_hz // rate_hz,
+        pil=int(pil),
+        wakes=-(-PIL_HZ // rate_hz) if pil else 1,
+        bus_voltage=repr(float(mechanism.board.bus_voltage)),
+        pins=board_rows.table(_pin(board, use) for use in (_held_low(used) if pil else used) if use.is_pin),
+        clocks=board_rows.table(f"FT_CLOCK({bus}, {bits})" for bus, bits in _clocks(board, used).items()),
+        led=None if pil or board.led is None else _led(board, rate_hz),
+        cutoff=board_rows.place(chip, cutoff.pin) if cutoff and not pil else None,
+        brr=round(usart.steps * usart.clock_hz / board.baud),
+        brr_hsi=round(usart.steps * chip.hsi_hz / board.baud),
+        interrupt=usart.interrupt,
+        loader=int(board.loader_safe),
+        bus_count=len(wired),
+        bus_most=max((len(w.drives) for w in wired), default=0),
+        bus_rows=board_rows.buses(wired),
+        bus_interrupts=", ".join(str(n) for w in wired for n in w.controller.interrupts),
+        wire_count=len(lines),
+        wire_out=max((fieldbus.wire_out(line) for line in lines), default=0),
+        wire_in=max((fieldbus.wire_in(line, rate_hz) for line in lines), default=0),
+        wire_rows=board_rows.wires(chip, lines),
+        vectors=board_rows.table(_vectors(board, not pil and has_current_loops(joints), wired), ","),
+        dma=Streams(_stream(board, "tx"), _stream(board, "rx")),
+        send_size=max(SEND_MIN, 1 << (longest_on_the_wire("host", len(joints)) - 1).bit_length()),
+        watchdog_prescaler=prescaler,
+        watchdog_reload=reload,
+        driving=_driving(mechanism, board, joints, brake) if board.outputs and not pil else None,
+    )
 
 
 def _driving(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]],
-             brake: BrakeOutput | None) -> dict[str, Any]:
-    """Context of the templates for outputs, safety and the board's own measurements."""
+             brake: BrakeOutput | None) -> Driving:
     assert board.outputs is not None
     chip, outputs = board.chip, board.outputs
     pwm = output_timers(mechanism, board, joints)
-    return {
-        "encoders": board_rows.encoders(chip, joints),
-        "indexes": board_rows.indexes(chip, joints),
-        "timers": board_rows.timers(pwm["timers"]),
-        "drives": board_rows.drives(chip, joints, pwm["drives"]),
-        "currents": board_rows.currents(pwm["currents"]["loops"]) if pwm["currents"] else "",
-        "brake": board_rows.place(chip, brake.pin) | {"level": int(brake.release == "high")} if brake else None,
-        "enable": board_rows.place(chip, outputs.enable),
-        "wake_ticks": outputs.wake_ticks(mechanism.control.rate_hz),
-        "estops": board_rows.estops(chip, outputs),
-        "driver_fault": board_rows.place(chip, outputs.fault) if outputs.fault else None,
-        "pwm": pwm | {"gate_driver": _gate_driver(board), "sense": _sense(mechanism, board)},
-    }
+    return Driving(
+        encoders=board_rows.encoders(chip, joints),
+        indexes=board_rows.indexes(chip, joints),
+        timers=board_rows.timers(pwm.timers),
+        drives=board_rows.drives(chip, joints, pwm.drives),
+        currents=board_rows.currents(pwm.currents.loops) if pwm.currents else "",
+        brake=Brake(board_rows.place(chip, brake.pin), int(brake.release == "high")) if brake else None,
+        enable=board_rows.place(chip, outputs.enable),
+        wake_ticks=outputs.wake_ticks(mechanism.control.rate_hz),
+        estops=board_rows.estops(chip, outputs),
+        driver_fault=board_rows.place(chip, outputs.fault) if outputs.fault else None,
+        pwm=pwm,
+        gate_driver=_gate_driver(board),
+        sense=_sense(mechanism, board),
+    )
 
 
-def _led(board: Board, rate_hz: int) -> dict[str, Any]:
-    """Its place, the level that lights it, ticks of a step, and a pattern a state."""
+def _led(board: Board, rate_hz: int) -> Led:
     assert board.led is not None
     words = [f"0x{word:04X}u" for word in blink.words()]
-    return board_rows.place(board.chip, board.led.pin) | {
-        "on": int(board.led.on == "high"), "ticks": blink.ticks(rate_hz), "count": len(words),
-        "patterns": board_rows.table((", ".join(words[i:i + 6]) for i in range(0, len(words), 6)), ",")}
+    return Led(
+        board_rows.place(board.chip, board.led.pin), on=int(board.led.on == "high"), ticks=blink.ticks(rate_hz),
+        count=len(words), patterns=board_rows.table((", ".join(words[i:i + 6]) for i in range(0, len(words), 6)), ","))
 
 
 def _brake(mechanism: Mechanism, board: Board) -> BrakeOutput | None:
@@ -147,20 +265,19 @@ _TRIP_MV = (60, 68, 76, 86, 97, 109, 123, 138, 155, 175, 197, 222, 250, 282, 317
             822, 926, 1043, 1175, 1324, 1491, 1679, 1892, 2131, 2400)  # OC_ADJ_SET, DRV8301 data sheet table 13
 
 
-def _gate_driver(board: Board) -> dict[str, Any] | None:
+def _gate_driver(board: Board) -> GateDriver | None:
     """Control registers of the DRV8301: six PWM inputs, latched shutdown at the next lower trip voltage, 1.7 A gate
     current; amplifier gain."""
     driver = board.gate_driver
     if driver is None:
         return None
     trip = max(i for i, mv in enumerate(_TRIP_MV) if mv <= driver.trip_mv)
-    return {"control_1": trip << 6 | 1 << 4, "control_2": (10, 20, 40, 80).index(driver.gain) << 2,
-            "selects": board_rows.selects(board.chip, driver)}
+    return GateDriver(control_1=trip << 6 | 1 << 4, control_2=(10, 20, 40, 80).index(driver.gain) << 2,
+                      selects=board_rows.selects(board.chip, driver))
 
 
-def _sense(mechanism: Mechanism, board: Board) -> dict[str, Any] | None:
-    """Channels in the order of conversion, how many of them are the bus, its V per count, and what counts mean of a
-    thermistor; None: the board measures nothing of itself."""
+def _sense(mechanism: Mechanism, board: Board) -> Sense | None:
+    """None: the board measures nothing of itself."""
     sense = board.sense
     if not sense.pins:
         return None
@@ -169,10 +286,12 @@ def _sense(mechanism: Mechanism, board: Board) -> dict[str, Any] | None:
         raise BadInput(file_of(mechanism), "control.rate_hz", mechanism.control.rate_hz,
                        f"what board {board.name!r} measures of "
                        f"itself takes longer than that", f"at most {most}")
-    return {"channels": ", ".join(str(board.chip.analogue[pin]) for _, pin in sense.pins),
-            "buses": int(sense.bus is not None),
-            "volts": sense.bus.ratio * ADC_V / ADC_COUNTS if sense.bus else 0.0,
-            "celsius": board_rows.celsius(thermistor.table(sense.temperature.thermistor)) if sense.temperature else ""}
+    return Sense(
+        channels=", ".join(str(board.chip.analogue[pin]) for _, pin in sense.pins),
+        buses=int(sense.bus is not None),
+        volts=sense.bus.ratio * ADC_V / ADC_COUNTS if sense.bus else 0.0,
+        celsius=board_rows.celsius(thermistor.table(sense.temperature.thermistor)) if sense.temperature else "",
+        celsius_step=thermistor.STEP)
 
 
 def _watchdog(board: Board, rate_hz: int) -> tuple[int, int]:
@@ -241,8 +360,7 @@ def _clocks(board: Board, used: list[Use]) -> dict[str, str]:
     return {bus: bits for bus, bits in found.items() if bits}
 
 
-def _stream(board: Board, side: str) -> dict[str, Any]:
-    """Unit, index within it and request of a DMA stream of the link."""
+def _stream(board: Board, side: str) -> Stream:
     name = getattr(board.link, side).dma
     unit, number = board_rows.stream(name)
-    return {"unit": unit, "stream": number, "request": board.chip.usarts[board.link.usart].dma[side][name]}
+    return Stream(unit, number, board.chip.usarts[board.link.usart].dma[side][name])

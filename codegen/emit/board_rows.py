@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from femtorque.codegen.board.chip import Chip
 from femtorque.codegen.board.description import Channel, GateDriver, Outputs
@@ -14,19 +15,27 @@ from femtorque.codegen.mechanism.description import Joint
 Served = Sequence[tuple[Joint, Channel | None]]
 
 
+@dataclass(frozen=True)
+class Place:
+    """Place of a pin: the index of its port, and its number there."""
+
+    port: int
+    pin: int
+
+
 def table(rows: Iterable[str], separator: str = "") -> str:
     """Rows of the body of a macro."""
     return f"{separator} \\\n".join(f"    {row}" for row in rows)
 
 
-def place(chip: Chip, pin: str) -> dict[str, int]:
-    """The index of a pin's port, and its number there."""
-    return {"port": chip.ports.index(pin[1]), "pin": int(pin[2:])}
+def place(chip: Chip, pin: str) -> Place:
+    return Place(chip.ports.index(pin[1]), int(pin[2:]))
 
 
 def at(chip: Chip, pin: str) -> str:
     """Arguments of a macro for a pin."""
-    return "{port}, {pin}".format(**place(chip, pin))
+    found = place(chip, pin)
+    return f"{found.port}, {found.pin}"
 
 
 def encoders(chip: Chip, joints: Served) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -25,6 +26,17 @@ from femtorque.codegen.mechanism.description import Mechanism
 SOURCE_SUFFIXES = {".c", ".h", ".s", ".S", ".ld", ".ini", ".py", ".json", ".j2"}
 COMPILER = "arm-none-eabi-gcc"
 IDENTITY = "compiler.txt"  # of prebuilt images
+
+
+@dataclass(frozen=True)
+class Context:
+    """Context of ft_digest.h.j2."""
+
+    digest: bytes
+    name: str
+    board: str
+    pil: int
+    version: str
 
 
 @cache
@@ -75,8 +87,8 @@ def on_board(board: Board, pil: bool) -> str:
 
 def render(mechanism: Mechanism, board: Board | None, value: bytes, pil: bool = False) -> dict[str, str]:
     """ft_digest.h: the digest, the frames' tag and the names that IDENT carries."""
-    text = template("ft_digest.h", trim=False).render(
+    context = Context(
         digest=value, name=mechanism.name, board=on_board(board, pil) if board else "none", pil=int(pil),
         version=version("femtorque"),
     )
-    return {"ft_digest.h": text}
+    return {"ft_digest.h": template("ft_digest.h", trim=False).render(vars(context))}

@@ -41,6 +41,24 @@ class Call:
         return "\n".join([*lines, line])
 
 
+@dataclass(frozen=True)
+class Context:
+    """Context of ft_families.h.j2. facts: each a name, and the families of which it is true. wire: prefix of the
+    packets of a wire, if there is one."""
+
+    families: list[Family]
+    calls: list[Call]
+    facts: list[tuple[str, list[Family]]]
+    wire: str
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Context of ft_frame_bytes.h.j2."""
+
+    size: int
+
+
 FRAME, DRIVE = "ft_frame *f", "const ft_drive_config *c"
 
 
@@ -67,8 +85,8 @@ def _calls(own: list[Family]) -> list[Call]:
 def render(mechanism: Mechanism) -> dict[str, str]:
     """{file name: text}."""
     own = families(mechanism)
-    size = max((family.frame_bytes for family in own), default=CLASSIC)
-    files = {"ft_frame_bytes.h": template("ft_frame_bytes.h").render(size=size)}
+    frame = Frame(max((family.frame_bytes for family in own), default=CLASSIC))
+    files = {"ft_frame_bytes.h": template("ft_frame_bytes.h").render(vars(frame))}
     if not own:
         return files
     wire = next((family.wire.prefix for family in own if family.wire is not None), "")
@@ -76,5 +94,5 @@ def render(mechanism: Mechanism) -> dict[str, str]:
              ("velocity_known", [family for family in own if family.velocity_known]),
              ("counts", [family for family in own if family.places.turn]),
              ("wraps", [family for family in own if family.places.wraps])]
-    return files | {
-        "ft_families.h": template("ft_families.h").render(families=own, calls=_calls(own), facts=facts, wire=wire)}
+    context = Context(own, _calls(own), facts, wire)
+    return files | {"ft_families.h": template("ft_families.h").render(vars(context))}

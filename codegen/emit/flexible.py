@@ -21,13 +21,48 @@ from femtorque.codegen.step.made_of import comment, of_pieces
 
 
 @dataclass(frozen=True)
+class Mode:
+    """Row of the table of modes, under its title; numbers in C."""
+
+    title: str
+    march: str
+    stiffness: str
+    damping: str
+    sag: str
+    shape: str
+    x_shape: str
+    tip: str
+    slope: str
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Row of the table of flexible links: by how much the two lowest modes of a plane draw the link to its root."""
+
+    title: str
+    tip: str
+    first: str
+    second: str
+
+
+@dataclass(frozen=True)
+class Spring:
+    """Row of the table of springs."""
+
+    title: str
+    stiffness: str
+    damping: str
+    sag: str
+
+
+@dataclass(frozen=True)
 class Context:
     """Context of ft_flexible.h.j2 and ft_flexible.c.j2."""
 
     name: str
-    modes: list[dict[str, str]]
-    draws: list[dict[str, str]]
-    springs: list[dict[str, str]]
+    modes: list[Mode]
+    draws: list[Draw]
+    springs: list[Spring]
     two_planes: bool
     rolls: bool
     nested: bool
@@ -51,12 +86,12 @@ def render(model: Model) -> dict[str, str]:
     return files | {name: template(name).render(vars(context)) for name in ("ft_flexible.h", "ft_flexible.c")}
 
 
-def tables(step: FlexibleStep) -> list[dict[str, str]]:
-    """The rows of all tables of ft_flexible.c: a title, and literals of C by name."""
+def tables(step: FlexibleStep) -> list[Mode | Draw | Spring]:
+    """The rows of all tables of ft_flexible.c."""
     return [*_modes(step), *_draws(step), *_springs(step)]
 
 
-def _modes(step: FlexibleStep) -> list[dict[str, str]]:
+def _modes(step: FlexibleStep) -> list[Mode]:
     """The table of modes, in the order of the state."""
     dt, rows = step.tree.dt, []
     scale = 2.0 / dt  # of modal coordinates
@@ -65,36 +100,33 @@ def _modes(step: FlexibleStep) -> list[dict[str, str]]:
         for plane in link.planes:
             for k, K in enumerate(link.stiffness[plane]):
                 stiffness, damping = 0.25 * K * square(dt), 0.5 * link.damping * K * dt
-                numbers = dict(
-                    march=1.0 / (1.0 + stiffness + damping), stiffness=stiffness, damping=damping,
-                    sag=(1.0 + stiffness + damping) / stiffness - 4.0, shape=link.beta[k] * scale,
-                    x_shape=link.gamma[k] * scale,
-                    tip=link.tip[k] / scale, slope=link.slope[k] / scale,
-                )
-                rows.append({"title": f"{link.name}, {plane}, {np.sqrt(K) / (2.0 * np.pi):.4g} Hz"}
-                            | {name: literal(value) for name, value in numbers.items()})
+                rows.append(Mode(
+                    f"{link.name}, {plane}, {np.sqrt(K) / (2.0 * np.pi):.4g} Hz",
+                    march=literal(1.0 / (1.0 + stiffness + damping)), stiffness=literal(stiffness),
+                    damping=literal(damping), sag=literal((1.0 + stiffness + damping) / stiffness - 4.0),
+                    shape=literal(link.beta[k] * scale), x_shape=literal(link.gamma[k] * scale),
+                    tip=literal(link.tip[k] / scale), slope=literal(link.slope[k] / scale),
+                ))
     return rows
 
 
-def _draws(step: FlexibleStep) -> list[dict[str, str]]:
-    """The table of flexible links: of the two lowest modes of a plane, by how much they draw the link to its root."""
+def _draws(step: FlexibleStep) -> list[Draw]:
     rows = []
     for i in step.tree.beams:
         link = step.tree.pieces[i].tip
         tip = 0.25 * square(step.tree.dt) * link.drawn.tip
-        matrices = dict(tip=tip, first=link.drawn.first, second=link.drawn.second)
-        rows.append({"title": link.name} | {
-            name: "{ " + ", ".join(literal(float(G[r, c])) for r, c in ((0, 0), (0, 1), (1, 1))) + " }"
-            for name, G in matrices.items()})
+        rows.append(Draw(link.name, *(
+            "{ " + ", ".join(literal(float(G[r, c])) for r, c in ((0, 0), (0, 1), (1, 1))) + " }"
+            for G in (tip, link.drawn.first, link.drawn.second))))
     return rows
 
 
-def _springs(step: FlexibleStep) -> list[dict[str, str]]:
+def _springs(step: FlexibleStep) -> list[Spring]:
     """The table of springs, in the order of the state."""
     rows = []
     for i in step.springs:
         joint = step.tree.mechanism.moving[step.tree.pieces[i].mover]
         K = step.joint(i).stiffness
-        numbers = dict(stiffness=K, damping=2.0 * joint.friction.viscous / step.tree.dt, sag=1.0 / K)
-        rows.append({"title": joint.name} | {name: literal(value) for name, value in numbers.items()})
+        rows.append(Spring(joint.name, literal(K), literal(2.0 * joint.friction.viscous / step.tree.dt),
+                           literal(1.0 / K)))
     return rows

@@ -3,7 +3,7 @@ joints."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.wire import codec, messages
@@ -12,21 +12,73 @@ from femtorque.codegen.wire.messages import MESSAGES, Field, Message
 _C_TYPES = {"u8": "uint8_t", "u16": "uint16_t", "u32": "uint32_t", "i32": "int32_t", "i64": "int64_t", "f32": "float"}
 
 
+@dataclass(frozen=True)
+class Member:
+    """Field of a message in C: its type there and on the wire, and its place among the payload's bytes. n: how many
+    there are of an array, in C."""
+
+    name: str
+    c: str
+    type: str
+    doc: str
+    array: bool
+    n: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Struct:
+    """Message in C. size: of its payload, bytes."""
+
+    name: str
+    lower: str
+    type: int
+    doc: str
+    to: str
+    size: int
+    fields: list[Member]
+
+
+@dataclass(frozen=True)
+class Context:
+    """Context of ft_messages.h.j2 and ft_messages.c.j2. enums: each a title, a prefix, and names
+    with numbers and words.
+
+    rx_max, tx_max: bytes of the longest frame to the board and to the host; rx_stuffed, tx_stuffed: on the wire."""
+
+    joints: int
+    protocol: int
+    status_hz: int
+    fault_numbers: int
+    knot_flags: list[tuple[str, int]]
+    enums: list[tuple[str, str, list[tuple[str, int, str]]]]
+    follow_auto: int
+    target_flags: list[tuple[str, int]]
+    messages: list[Struct]
+    header: int
+    crc: int
+    rx_max: int
+    tx_max: int
+    rx_stuffed: int
+    tx_stuffed: int
+
+
 def render(joints: int) -> dict[str, str]:
     """{file name: text} of the C messages."""
-    context = _context(joints)
+    context = vars(_context(joints))
     return {name: template(name).render(context) for name in ("ft_messages.h", "ft_messages.c")}
 
 
-def _context(joints: int) -> dict[str, Any]:
-    return {
-        "joints": joints,
-        "protocol": messages.PROTOCOL,
-        "status_hz": messages.STATUS_HZ,
-        "fault_numbers": messages.FAULT_NUMBERS,
-        "knot_flags": [("START", messages.KNOT_START), ("END", messages.KNOT_END),
+def _context(joints: int) -> Context:
+    return Context(
+        joints=joints,
+        protocol=messages.PROTOCOL,
+        status_hz=messages.STATUS_HZ,
+        fault_numbers=messages.FAULT_NUMBERS,
+        knot_flags=[("START", messages.KNOT_START), ("END", messages.KNOT_END),
                        ("MODE", messages.KNOT_MODE)],
-        "enums": [
+        enums=[
             ("Commands", "COMMAND", [(k, n, doc) for k, (n, doc) in messages.COMMANDS.items()]),
             ("States", "STATE", [(k, n, doc) for k, (n, doc) in messages.STATES.items()]),
             ("Faults", "FAULT", [(k, n, doc) for k, (n, doc, _) in messages.FAULTS.items()]),
@@ -38,16 +90,16 @@ def _context(joints: int) -> dict[str, Any]:
             ("FOLLOWED.phase", "FOLLOW_PHASE", [(k, n, doc) for k, (n, doc) in messages.FOLLOW_PHASES.items()]),
             ("FOLLOWED.limits", "FOLLOW_LIMIT", [(k, n, doc) for k, (n, doc) in messages.FOLLOW_LIMITS.items()]),
         ],
-        "follow_auto": messages.FOLLOW_AUTO,
-        "target_flags": [("END", messages.TARGET_END), ("RATES", messages.TARGET_RATES)],
-        "messages": [_message(m, joints) for m in MESSAGES],
-        "header": codec.HEADER.size,
-        "crc": codec.CRC.size,
-        "rx_max": _longest("board", joints),
-        "tx_max": _longest("host", joints),
-        "rx_stuffed": longest_on_the_wire("board", joints),
-        "tx_stuffed": longest_on_the_wire("host", joints),
-    }
+        follow_auto=messages.FOLLOW_AUTO,
+        target_flags=[("END", messages.TARGET_END), ("RATES", messages.TARGET_RATES)],
+        messages=[_message(m, joints) for m in MESSAGES],
+        header=codec.HEADER.size,
+        crc=codec.CRC.size,
+        rx_max=_longest("board", joints),
+        tx_max=_longest("host", joints),
+        rx_stuffed=longest_on_the_wire("board", joints),
+        tx_stuffed=longest_on_the_wire("host", joints),
+    )
 
 
 def longest_on_the_wire(to: str, joints: int) -> int:
@@ -59,16 +111,15 @@ def _longest(to: str, joints: int) -> int:
     return codec.OVERHEAD + max(codec.payload_size(m, joints) for m in MESSAGES if m.to == to)
 
 
-def _message(m: Message, joints: int) -> dict[str, Any]:
+def _message(m: Message, joints: int) -> Struct:
     fields, offset = [], 0
     for f in m.fields:
         fields.append(_field(f, joints, offset))
         offset += codec.SIZES[f.type] * codec.length(f, joints)
-    return {"name": m.name, "lower": m.name.lower(), "type": m.type, "doc": m.doc, "to": m.to,
-            "size": offset, "fields": fields}
+    return Struct(m.name, m.name.lower(), m.type, m.doc, m.to, offset, fields)
 
 
-def _field(f: Field, joints: int, offset: int) -> dict[str, Any]:
+def _field(f: Field, joints: int, offset: int) -> Member:
     n = codec.length(f, joints)
-    return {"name": f.name, "c": _C_TYPES[f.type], "type": f.type, "doc": f.doc, "array": f.length != 1,
-            "n": "FT_MSG_JOINTS" if f.length == messages.J else f"{n}u", "offset": offset, "size": codec.SIZES[f.type]}
+    return Member(f.name, _C_TYPES[f.type], f.type, f.doc, array=f.length != 1,
+                  n="FT_MSG_JOINTS" if f.length == messages.J else f"{n}u", offset=offset, size=codec.SIZES[f.type])

@@ -9,7 +9,6 @@ moves about or along z.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +38,31 @@ def render(model: Model) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
+class Element:
+    """Row of the table of links: origin of its numbers, its parent in C, its axes X, Y and Z and place P in the
+    parent's, its centre of gravity C, mass M and inertia J."""
+
+    made_of: list[str]
+    parent: str
+    slides: str
+    X: str
+    Y: str
+    Z: str
+    P: str
+    C: str
+    M: str
+    J: list[str]
+
+
+@dataclass(frozen=True)
+class Spring:
+    """Stiffness, and the rest position as an unsigned position of either build."""
+
+    stiffness: str
+    rest: str
+
+
+@dataclass(frozen=True)
 class Context:
     """Context of ft_newmark.h.j2 and ft_newmark.c.j2."""
 
@@ -52,9 +76,9 @@ class Context:
     gamma_c: str
     gamma_rest: str
     gravity: str
-    links: list[dict[str, Any]]
+    links: list[Element]
     sprung: bool
-    springs: list[dict[str, str]]
+    springs: list[Spring]
     terms_single: int
     terms_double: int
     atan_series: list[str]
@@ -85,7 +109,7 @@ def _context(model: Model) -> Context:
     )
 
 
-def _links(model: Model) -> list[dict[str, Any]]:
+def _links(model: Model) -> list[Element]:
     """The table of links; Q turns z of a link's new axes to the joint's axis in its old ones."""
     Q = [frame_to_axis(body.axis) for body in model.bodies]
     links = []
@@ -94,26 +118,23 @@ def _links(model: Model) -> list[dict[str, Any]]:
         parent = np.eye(3) if body.parent == GROUND else Q[body.parent]
         R = product(parent.T, body.R0, own)
         J = product(own.T, body.inertia, own) / square(model.dt)
-        links.append({
-            "made_of": comment(parameters),
-            "parent": "FT_GROUND" if body.parent == GROUND else str(body.parent),
-            "slides": str(int(body.prismatic)),
-            "X": _row(R[:, 0]), "Y": _row(R[:, 1]), "Z": _row(R[:, 2]),
-            "P": _row(product(parent.T, body.p0)),
-            "C": _row(product(own.T, body.com)),
-            "M": literal(body.mass / square(model.dt)),
-            "J": [_row(row) for row in J],
-        })
+        links.append(Element(
+            made_of=comment(parameters),
+            parent="FT_GROUND" if body.parent == GROUND else str(body.parent),
+            slides=str(int(body.prismatic)),
+            X=_row(R[:, 0]), Y=_row(R[:, 1]), Z=_row(R[:, 2]),
+            P=_row(product(parent.T, body.p0)),
+            C=_row(product(own.T, body.com)),
+            M=literal(body.mass / square(model.dt)),
+            J=[_row(row) for row in J],
+        ))
     return links
 
 
-def _spring(model: Model, i: int, stiffness: float, rest: float) -> dict[str, str]:
-    """Stiffness, and the rest position as an unsigned position of either build."""
+def _spring(model: Model, i: int, stiffness: float, rest: float) -> Spring:
     steps = rest / position_unit(model.bodies[i].joint)
-    return {
-        "stiffness": literal(float(stiffness)),
-        "rest": f"FT_ANGLE({round(steps) % 2**32:#x}, {round(steps * 2.0**32) % 2**64:#x})",
-    }
+    return Spring(literal(float(stiffness)),
+                  f"FT_ANGLE({round(steps) % 2**32:#x}, {round(steps * 2.0**32) % 2**64:#x})")
 
 
 def _row(x: NDArray[np.float64]) -> str:

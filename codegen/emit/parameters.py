@@ -131,11 +131,10 @@ def _of_beams(step: FlexibleStep) -> dict[str, tuple[Parameter, ...]]:
     """Places of the pieces; of flexible links the tables of ft_flexible.c, and the mass's moments along the link."""
     found: dict[str, tuple[Parameter, ...]] = {}
     for row in flexible.tables(step):
-        title = row["title"]
-        name, _, mode = title.partition(", ")
+        name, _, mode = row.title.partition(", ")
         found[name] = found.get(name, ()) + tuple(
             Parameter(f"{what} ({mode})" if mode else what, float(x), "", (name,), float(x))
-            for what, text in row.items() if what != "title" for x in LITERAL.findall(text))
+            for what, text in vars(row).items() if what != "title" for x in LITERAL.findall(text))
     for piece in step.tree.pieces:
         rows = [*_vector("l", piece.p0, "m", piece.name),
                 *(row for k, name in enumerate("XYZ") for row in _vector(name, piece.R0[:, k], "", piece.name))]

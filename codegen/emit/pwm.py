@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from femtorque.codegen.board.channels import (
     CURRENT_LOOP,
@@ -68,8 +68,84 @@ class PwmTimer:
         return self.top if self.centred else self.top + 1
 
 
-def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, Any]:
-    """The output timers and, a joint, what its duty means to them.
+@dataclass(frozen=True)
+class Drive:
+    """One joint's drive: compare value = neutral + span * x, x its duty or that without sign. opposite: 'timer,
+    index' of the second half bridge, whose compare value is what remains of twice the neutral one. looped: a current
+    loop drives it, and duties are currents."""
+
+    kind: Literal["FT_NO_DRIVE", "FT_SIGN_MAGNITUDE", "FT_ANTIPHASE", "FT_HALF_BRIDGES"]
+    compare: str
+    opposite: str
+    neutral: int
+    span: int
+    direction: str
+    looped: bool = False
+
+
+@dataclass(frozen=True)
+class CurrentLoop:
+    """One joint's loop. joint: index. channel: of the converter. zero: counts at no current. off: counts by which it
+    may differ. amperes: per count. full: A at a duty of 1. proportional: duty per ampere of error. integral: duty per
+    ampere and PWM period. bound: of the duty. pulse: duty before the loop is closed; rise: A that it brings in the mean
+    of what judges it. jump: A from one PWM period to the next that no sound winding lets through. patience: PWM periods
+    in which a current must follow. stall: A that the nominal voltage brings at rest. emf: share of that voltage, signed
+    as duties are, for an encoder's count a tick."""
+
+    joint: int
+    name: str
+    channel: int
+    zero: int
+    off: int
+    amperes: float
+    full: float
+    proportional: float
+    integral: float
+    bound: float
+    pulse: float
+    rise: float
+    jump: float
+    patience: int
+    stall: float
+    emf: float
+
+
+@dataclass(frozen=True)
+class Currents:
+    """Current loops. channels: of the converter, in the order of conversion. interrupt: of the converter. trip: of the
+    current at a duty of 1."""
+
+    loops: list[CurrentLoop]
+    bandwidth_hz: int
+    channels: str
+    trigger: str  # timer
+    interrupt: int
+    trip: str
+    pulse_periods: int
+    mean_periods: int
+
+
+@dataclass(frozen=True)
+class Pwm:
+    """Output timers. drives: one a joint. tick_preload: one update per tick, by hardware. ahead: cycles from a tick to
+    its update. stop_by_software: not every timer has a break input. freezes: bits of timers that stop with the
+    processor; all_freeze: no other one drives."""
+
+    hz: int
+    timers: list[PwmTimer]
+    drives: list[Drive]
+    currents: Currents | None
+    tick_preload: int
+    ahead: int
+    stop_by_software: int
+    duty_max: str
+    dead_time: int
+    freezes: str
+    all_freeze: int
+
+
+def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> Pwm:
+    """Work out the output timers and, for each joint, the meaning of its duty to them.
 
     A centred counter runs up and down, 2 top counts per period; the others begin anew after top. With repetition
     counters the update comes once per tick, for centred timers always at the top, so a tick holds a whole number of
@@ -106,21 +182,20 @@ def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, 
     found = {name: _pwm_timer(board, name, preload, pwm_hz, rate_hz, tuple(sorted(outputs)), name in broken)
              for name, outputs in sorted(used.items())}
     driving = [t for t in found.values() if t.outputs] or list(found.values())
-    return {
-        "hz": pwm_hz,
-        "timers": list(found.values()),
-        "timer_count": len(found),
-        "drives": [_drive(joint, c, found) for joint, c in joints],
-        "tick_preload": int(preload),
-        "currents": _currents(mechanism, board, joints),
-        "ahead": 0 if preload else round(AHEAD_S * board.chip.sysclk_hz),
-        "stop_by_software": int(any(t.protection != "FT_BREAK" for t in driving)),
-        "duty_max": repr(board.outputs.duty_max),
-        "dead_time": _dead_time(board),
-        "freezes": " | ".join(f"DBGMCU_APB2FZ_DBG_{t.name}_STOP" for t in found.values() if t.protection != "FT_PLAIN")
+    return Pwm(
+        hz=pwm_hz,
+        timers=list(found.values()),
+        drives=[_drive(joint, c, found) for joint, c in joints],
+        currents=_currents(mechanism, board, joints),
+        tick_preload=int(preload),
+        ahead=0 if preload else round(AHEAD_S * board.chip.sysclk_hz),
+        stop_by_software=int(any(t.protection != "FT_BREAK" for t in driving)),
+        duty_max=repr(board.outputs.duty_max),
+        dead_time=_dead_time(board),
+        freezes=" | ".join(f"DBGMCU_APB2FZ_DBG_{t.name}_STOP" for t in found.values() if t.protection != "FT_PLAIN")
         or "0u",
-        "all_freeze": int(all(t.protection != "FT_PLAIN" for t in found.values())),
-    }
+        all_freeze=int(all(t.protection != "FT_PLAIN" for t in found.values())),
+    )
 
 
 def _pwm_timer(board: Board, name: str, preload: bool, pwm_hz: int, rate_hz: int, outputs: tuple[int, ...],
@@ -137,21 +212,6 @@ def _pwm_timer(board: Board, name: str, preload: bool, pwm_hz: int, rate_hz: int
         outputs=outputs,
         protection="FT_PLAIN" if not timer.repetition else "FT_BREAK" if broken else "FT_NO_BREAK",
         complementary=complementary)
-
-
-@dataclass(frozen=True)
-class Drive:
-    """One joint's drive: compare value = neutral + span * x, x its duty or that without sign. opposite: 'timer,
-    index' of the second half bridge, whose compare value is what remains of twice the neutral one. looped: a current
-    loop drives it, and duties are currents."""
-
-    kind: Literal["FT_NO_DRIVE", "FT_SIGN_MAGNITUDE", "FT_ANTIPHASE", "FT_HALF_BRIDGES"]
-    compare: str
-    opposite: str
-    neutral: int
-    span: int
-    direction: str
-    looped: bool = False
 
 
 _UNDRIVEN = Drive("FT_NO_DRIVE", "0", "0", 0, 0, "PA0")
@@ -176,34 +236,7 @@ def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -
     return Drive("FT_SIGN_MAGNITUDE", compare, opposite, neutral, sign * timer.counts, channel.direction, looped)
 
 
-@dataclass(frozen=True)
-class CurrentLoop:
-    """One joint's loop. joint: index. channel: of the converter. zero: counts at no current. off: counts by which it
-    may differ. amperes: per count. full: A at a duty of 1. proportional: duty per ampere of error. integral: duty per
-    ampere and PWM period. bound: of the duty. pulse: duty before the loop is closed; rise: A that it brings in the mean
-    of what judges it. jump: A from one PWM period to the next that no sound winding lets through. patience: PWM periods
-    in which a current must follow. stall: A that the nominal voltage brings at rest. emf: share of that voltage, signed
-    as duties are, for an encoder's count a tick."""
-
-    joint: int
-    name: str
-    channel: int
-    zero: int
-    off: int
-    amperes: float
-    full: float
-    proportional: float
-    integral: float
-    bound: float
-    pulse: float
-    rise: float
-    jump: float
-    patience: int
-    stall: float
-    emf: float
-
-
-def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> dict[str, Any] | None:
+def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> Currents | None:
     """The current loops, None if there are none."""
     assert mechanism.board is not None
     looped = [(i, joint) for i, (joint, c) in enumerate(joints) if c and joint.motor and joint.motor.drive == "current"]
@@ -214,10 +247,11 @@ def _currents(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Chan
         raise BadInput(file_of(mechanism), f"joint.{looped[sampling.places][1].name}.motor.drive", "current",
                        f"the converter's sequence has {sampling.places} places")
     loops = [_current_loop(mechanism, board, i, joint, rank) for rank, (i, joint) in enumerate(looped)]
-    return {"loops": loops, "channels": ", ".join(str(loop.channel) for loop in loops),
-            "trigger": sampling.trigger, "interrupt": sampling.interrupt, "trip": repr(CURRENT_TRIP),
-            "pulse_periods": _pulse_periods(mechanism)[0], "mean_periods": _pulse_periods(mechanism)[1],
-            "bandwidth_hz": mechanism.board.pwm_hz // CURRENT_LOOP}
+    periods, judging = _pulse_periods(mechanism)
+    return Currents(
+        loops=loops, channels=", ".join(str(loop.channel) for loop in loops), trigger=sampling.trigger,
+        interrupt=sampling.interrupt, trip=repr(CURRENT_TRIP), pulse_periods=periods, mean_periods=judging,
+        bandwidth_hz=mechanism.board.pwm_hz // CURRENT_LOOP)
 
 
 def _current_loop(mechanism: Mechanism, board: Board, index: int, joint: Joint, rank: int) -> CurrentLoop:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.emit import rnea
+from femtorque.codegen.mechanism.description import Control, Joint, Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.modes import has_modes
 from femtorque.codegen.step.scheme import chosen
@@ -29,6 +32,35 @@ WHAT = {
 }
 
 
+@dataclass(frozen=True)
+class Instant:
+    """The README's words on ft_rnea: parts of its parameters, and a table of its cost."""
+
+    loops: bool
+    modes: bool
+    near: str
+    mode: str
+    table: str
+
+
+@dataclass(frozen=True)
+class Context:
+    """Context of README.md.j2. files: their names in the folder, with words. instant: None where ft_rnea is not
+    emitted. compiled: arguments of the compiler."""
+
+    mechanism: Mechanism
+    control: Control
+    scheme: str
+    uses_changes: bool
+    gravity: list[str]
+    joints: tuple[Joint, ...]
+    files: list[tuple[str, str]]
+    library: bool
+    names: list[str]
+    instant: Instant | None
+    compiled: str
+
+
 def what(name: str, model: Model) -> str:
     """Describe a file in a line; files of one of several modes have its number in their names."""
     for number, mode in enumerate(model.mechanism.modes):
@@ -45,7 +77,7 @@ def render(model: Model, files: list[str], library: bool = False) -> dict[str, s
     scheme = str(chosen(model.mechanism) or model.scheme)
     if scheme == "newmark":
         scheme += f", beta = {control.beta:g}, gamma = {control.gamma:g}"
-    text = template("README.md", trim=False).render(
+    context = Context(
         mechanism=model.mechanism,
         control=control,
         scheme=scheme,
@@ -58,11 +90,10 @@ def render(model: Model, files: list[str], library: bool = False) -> dict[str, s
         instant=_instant(model),
         compiled="-Isrc src/*.c" if library else " ".join(name for name in files if name.endswith(".c")),
     )
-    return {"README.md": text}
+    return {"README.md": template("README.md", trim=False).render(vars(context))}
 
 
-def _instant(model: Model) -> dict[str, object] | None:
-    """The README's words on ft_rnea; None where it is not emitted."""
+def _instant(model: Model) -> Instant | None:
     mechanism = model.mechanism
     if mechanism.flexible:
         return None
@@ -73,8 +104,8 @@ def _instant(model: Model) -> dict[str, object] | None:
     rows += [[name, _about(cost.rnea), _about(cost.gravity), _about(cost.solution) if cost.solution else ""]
              for name, cost in zip(names, costs, strict=True)]
     kept = slice(0 if moded else 1, 4 if loops else 3)
-    return {"loops": loops, "modes": moded, "near": "&near, " if loops else "", "mode": "mode, " if moded else "",
-            "table": "\n".join(f"| {' | '.join(row[kept])} |" for row in rows)}
+    return Instant(loops, moded, near="&near, " if loops else "", mode="mode, " if moded else "",
+                   table="\n".join(f"| {' | '.join(row[kept])} |" for row in rows))
 
 
 def _about(count: int) -> str:

@@ -111,6 +111,13 @@ class Context:
 
 
 @dataclass(frozen=True)
+class Units:
+    """Context of ft_units.h.j2."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class Function:
     """A tree's torques as the template prints them. moves: with velocities and accelerations. unused: parameters that
     its blocks do not read."""
@@ -147,7 +154,7 @@ def render(model: Model) -> dict[str, str]:
 
 def units(mechanism: Mechanism) -> dict[str, str]:
     """ft_units.h: rad and m to whole positions, and back."""
-    return {"ft_units.h": template("ft_units.h").render(name=mechanism.name)}
+    return {"ft_units.h": template("ft_units.h").render(vars(Units(mechanism.name)))}
 
 
 def cost(model: Model) -> list[Cost]:

@@ -30,6 +30,22 @@ from femtorque.codegen.step.single_precision import EXACT_BELOW_HZ
 
 
 @dataclass(frozen=True)
+class Element:
+    """Row of the nodal step's table: origin of its numbers, its mass M, inertia J and products K, its places c and l,
+    its axes X, Y and Z."""
+
+    made_of: list[str]
+    M: str
+    J: str
+    K: str
+    c: str
+    l: str
+    X: str
+    Y: str
+    Z: str
+
+
+@dataclass(frozen=True)
 class Form:
     """Form of a step in the templates: its kind, the names of its turning frames, the table of a nodal step."""
 
@@ -45,7 +61,7 @@ class Form:
     what: str = "rigid mechanism"
     settling: int = 0
     sagging: str = ""
-    links: Sequence[dict[str, object]] = ()  # rows of the nodal step's table
+    links: Sequence[Element] = ()  # of the nodal step
     ground: str = ""
 
 
@@ -231,12 +247,12 @@ GIVEN = [Given("ft_turn", "q_next", "q"), Given("ft_real", "w", "w"), Given("ft_
          Given("ft_real", "du", "du"), Given("ft_pair", "r", "r")]
 
 
-def links(step: NodalStep) -> list[dict[str, object]]:
+def links(step: NodalStep) -> list[Element]:
     """Rows of the nodal step's table of links."""
-    rows: list[dict[str, object]] = []
+    rows: list[Element] = []
     for link, parameters in zip(step.links, made_of(step), strict=True):
         J = link.inertia * step.unit
-        rows.append(dict(
+        rows.append(Element(
             made_of=comment(parameters), M=literal(link.mass * step.unit),
             J=row([J[0, 0], J[1, 1], J[2, 2]]), K=row([J[0, 1], J[0, 2], J[1, 2]]), c=row(link.c), l=row(link.l),
             X=row(link.R[:, 0]), Y=row(link.R[:, 1]), Z=row(link.R[:, 2])))

@@ -7,6 +7,8 @@ Every body frame is turned so that its joint moves about or along z.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from femtorque.codegen.common.errors import BadInput
@@ -16,6 +18,36 @@ from femtorque.codegen.mechanism.description import Matrix
 from femtorque.codegen.model.bodies import GROUND, Model, placed_links
 from femtorque.codegen.model.kinematics import frame_to_axis
 from femtorque.codegen.step.c_text import literal
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Joint in the table: its parent joint in C, whether it slides, its turn and place in the parent's axes."""
+
+    name: str
+    parent: str
+    slides: int
+    rows: list[str]
+    at: str
+
+
+@dataclass(frozen=True)
+class Bearer:
+    """Link that a wrench can act on: the number of its joint, its origin in that joint's axes."""
+
+    name: str
+    joint: int
+    at: str
+
+
+@dataclass(frozen=True)
+class Context:
+    """Context of ft_wrench.h.j2 and ft_wrench.c.j2. slides: some joint does."""
+
+    name: str
+    joints: list[Axis]
+    links: list[Bearer]
+    slides: bool
 
 
 def moving_links(model: Model) -> dict[str, int]:
@@ -34,17 +66,15 @@ def render(model: Model) -> dict[str, str]:
     joints = []
     for body, own in zip(model.bodies, turned, strict=True):
         parent = np.eye(3) if body.parent == GROUND else turned[body.parent]
-        joints.append({
-            "name": body.joint.name, "parent": "FT_GROUND" if body.parent == GROUND else str(body.parent),
-            "slides": int(body.prismatic), "rows": _rows(product(parent.T, body.R0, own)),
-            "at": _row(product(parent.T, body.p0)),
-        })
+        joints.append(Axis(
+            body.joint.name, parent="FT_GROUND" if body.parent == GROUND else str(body.parent),
+            slides=int(body.prismatic), rows=_rows(product(parent.T, body.R0, own)),
+            at=_row(product(parent.T, body.p0))))
     places = placed_links(model.mechanism)
-    links = [{"name": name, "joint": body, "at": _row(product(turned[body].T, places[name][2]))}
+    links = [Bearer(name, body, _row(product(turned[body].T, places[name][2])))
              for name, body in moving_links(model).items()]
-    context = {"name": model.mechanism.name, "joints": joints, "links": links,
-               "slides": any(body.prismatic for body in model.bodies)}
-    return {name: template(name).render(context) for name in ("ft_wrench.h", "ft_wrench.c")}
+    context = Context(model.mechanism.name, joints, links, slides=any(body.prismatic for body in model.bodies))
+    return {name: template(name).render(vars(context)) for name in ("ft_wrench.h", "ft_wrench.c")}
 
 
 def _row(v: np.ndarray) -> str:
