@@ -315,9 +315,9 @@ so before the board has measured it, else `UNDER_VOLTAGE`.
 
 On the virtual board servos come with 0.5 ms before each answer, in position mode, open to be stored in; they look at
 encoder and registers once a millisecond, turn nothing below 1.6 % of duty, and short the motor at none: what is not
-published and was chosen is named in `hil/drives/sts.py`. They get warm, and let go for heat, for current and for load
-as Feetech's memory table has it. Their gears have a degree of play, as was measured of an STS3215, between the rotor
-and the output, on which the encoder is: `hil/plant/play.py`.
+published and was chosen is named in `hil/drives/families/feetech/servo.py`. They get warm, and let go for heat, for
+current and for load as Feetech's memory table has it. Their gears have a degree of play, as was measured of an
+STS3215, between the rotor and the output, on which the encoder is: `hil/plant/backlash.py`.
 
 The wire is one pin of the board (`[half_duplex]` of [boards](boards.md)), open drain, with a pull-up of 1 to 2 kOhm to
 3.3 V; servos and board need a common ground. A servo has no time limit without commands. When the board dies, its

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.board import description
-from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.codegen.mechanism.description import Bus, Drive, Joint, Mechanism, ServoSetting
+from femtorque.codegen.drive.catalogue import DRIVES, WIRES
+from femtorque.codegen.mechanism.description import Bus, Drive, Mechanism
 from femtorque.hil.board.bridges import Served, pin_of
 from femtorque.hil.board.servo_steps import ServoSteps
 from femtorque.hil.bus.clock import Clock
@@ -21,9 +20,7 @@ from femtorque.hil.chip.stm32.serial import FE
 from femtorque.hil.drives import catalogue
 from femtorque.hil.drives.drive import Drive as VirtualDrive
 from femtorque.hil.drives.fields import Ranges
-from femtorque.hil.drives.sts import LEAST_SUPPLY as LEAST_OF_SERVOS
-from femtorque.hil.drives.sts import OFFSET, TURN, Sts3215
-from femtorque.hil.drives.sts_motor import TORQUE
+from femtorque.hil.drives.servo import Servo
 from femtorque.hil.plant.choose import Driven
 
 Array = NDArray[np.float64]
@@ -32,7 +29,6 @@ Array = NDArray[np.float64]
 CAN_FUNCTION = {"CAN1": 9, "CAN2": 9, "FDCAN1": 9, "FDCAN2": 9, "FDCAN3": 11}
 USART_FUNCTION = 7  # of USART1 to USART3: DS8626 table 9, DS12288 table 13
 STEP = 100e-6  # s for which joints go on between two looks at their drives, which loop within it
-LEAST_SUPPLY = 10.0  # V: below it a drive is off; Damiao's register UV_Value is above
 
 
 Plug = Callable[[str, Wire | OneWire], None]
@@ -64,10 +60,10 @@ def _plug_line(wire: description.HalfDuplex, chip: Stm32, line: OneWire) -> None
 
 
 class Buses:
-    """wires, lines by the names of the buses; drives, servos by the number of their joint. signs, gears (J,): which way
-    a drive's output turns, and its turns per turn of the joint; zeros (J,): rad of its output where the joint is at
-    zero. supplied: whether servos have the supply. clock: makes that of a wire; plug: puts what else there is on it, by
-    the name of the bus."""
+    """wires, lines: by the names of the buses. drives, servos, and all of both: by the number of their joint. signs,
+    gears (J,): direction of a drive's output, and its turns per turn of the joint; zeros (J,): rad of its output where
+    the joint is at zero. clock: makes the clock of a wire. plug: puts all else on a wire, by the name of the bus.
+    supplied: true while servos have the supply."""
 
     def __init__(self, clock: Callable[[], Clock], mechanism: Mechanism, joints: Served, plant: Driven,
                  supply: Callable[[], float], plug: Plug, supplied: Callable[[], bool] = lambda: True) -> None:
@@ -75,12 +71,12 @@ class Buses:
         self.wires: dict[str, Wire] = {}
         self.drives: dict[int, VirtualDrive] = {}
         self.lines: dict[str, OneWire] = {}
-        self.servos: dict[int, Sts3215] = {}
+        self.servos: dict[int, Servo] = {}
         used = {joint.drive.bus for joint, _ in joints if joint.drive}
         buses = {bus.name: bus for bus in mechanism.buses if bus.name in used}
         for number, (name, bus) in enumerate(buses.items()):
-            if bus.kind == "sts":
-                self.lines[name] = OneWire(clock(), bus.bitrate, seed=number)
+            if bus.kind in WIRES:
+                self.lines[name] = OneWire(clock(), bus.bitrate, catalogue.framing(bus.kind), seed=number)
                 plug(name, self.lines[name])
             else:
                 self.wires[name] = Wire(clock(), seed=number)
@@ -90,26 +86,16 @@ class Buses:
         self.gears = np.array([joint.drive.gear if joint.drive else 1.0 for joint, _ in joints])
         for j, (joint, _) in enumerate(joints):
             if joint.drive and joint.drive.servo:
-                self.servos[j] = self._servo(clock(), j, joint, joint.drive, joint.drive.servo)
+                assert joint.motor is not None
+                self.servos[j] = catalogue.servo(joint.drive.type.name, clock(), joint.drive.id, joint.drive.servo,
+                                                 supply, joint.motor.R)
+                self.servos[j].power_up(self._angle(j))
+                self.lines[joint.drive.bus].servos.append(self.servos[j])
             elif joint.drive:
                 self.drives[j] = made(joint.drive, buses[joint.drive.bus], self.wires[joint.drive.bus])
                 self.drives[j].power_up(self._angle(j))
+        self.all: dict[int, VirtualDrive | Servo] = {**self.drives, **self.servos}
         self._in_c = ServoSteps(self.servos, self.signs, self.gears, plant)
-
-    def _servo(self, clock: Clock, j: int, joint: Joint, drive: Drive, setting: ServoSetting) -> Sts3215:
-        """As it comes, but for what its owner has stored. Its output is mounted so that it tells the zero there."""
-        kind = drive.type.servo
-        assert kind is not None
-        line = self.lines[drive.bus]
-        away = (setting.zero + setting.offset - TURN // 2) * math.tau / TURN
-        assert joint.motor is not None
-        servo = Sts3215(clock, drive.id, kind.volts, -away, self._supply, joint.motor.R)
-        offset = abs(setting.offset) | (0x800 if setting.offset < 0 else 0)
-        servo.stored[OFFSET:OFFSET + 2] = offset.to_bytes(2, "little")
-        servo.stored[TORQUE:TORQUE + 2] = round(1000 * setting.limit).to_bytes(2, "little")
-        servo.power_up(self._angle(j))
-        line.servos.append(servo)
-        return servo
 
     def turn_round(self, j: int) -> None:
         """Mount the drive of a joint the other way round."""
@@ -121,12 +107,8 @@ class Buses:
         return float(self.signs[j] * self.gears[j] * self._plant.q[j] + self.zeros[j])
 
     @property
-    def all(self) -> list[VirtualDrive | Sts3215]:
-        return [*self.drives.values(), *self.servos.values()]
-
-    @property
     def driving(self) -> bool:
-        return any(drive.driving for drive in self.all)
+        return any(drive.driving for drive in self.all.values())
 
     @property
     def limp(self) -> bool:
@@ -180,18 +162,18 @@ class Buses:
 
     def _switch(self) -> None:
         """Servos have power or have none."""
-        supplied = self._supply() > LEAST_OF_SERVOS and self._supplied()
+        volts = self._supply()
         for j, servo in self.servos.items():
-            if (on := supplied and servo.supplied) != servo.powered:
+            if (on := volts > servo.least_supply and self._supplied() and servo.supplied) != servo.powered:
                 servo.power_up(self._angle(j)) if on else servo.power_off()
 
     def _torques(self, h: float, now: float) -> Array:
         torques, q, v = np.zeros(len(self.signs)), self._plant.q, self._plant.v
-        supplied = self._supply() > LEAST_SUPPLY
+        volts = self._supply()
         for j, drive in self.drives.items():
             turns = self.signs[j] * self.gears[j]
             angle = float(turns * q[j] + self.zeros[j])
-            if (on := supplied and drive.supplied) != drive.powered:
+            if (on := volts > drive.least_supply and drive.supplied) != drive.powered:
                 drive.power_up(angle) if on else drive.power_off()
             torques[j] = turns * drive.step(h, now, angle, float(turns * v[j]))
         return torques

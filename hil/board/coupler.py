@@ -37,7 +37,7 @@ class PlantCoupler:
         self._held = False
         self._plant_at = self._changed_at = 0.0  # s: where the plant is; when outputs last seemed to change
         self._terminals: list[float | None] = [None for _ in wiring.joints]  # V on the motors, until _changed_at
-        for drive in wiring.buses.all:
+        for drive in wiring.buses.all.values():
             drive.catch_up = self.bring_up
         chip.before_change, chip.before_read = self._before_change, self.bring_up
 
@@ -97,7 +97,7 @@ class PlantCoupler:
         return self.held and all(volts is None for volts in self._terminals) and self._wiring.buses.limp
 
     def _move(self, until: float, volts: Array) -> None:
-        if self._wiring.buses.drives or self._wiring.buses.servos:
+        if self._wiring.buses.all:
             self._wiring.buses.move(self._plant_at, until, volts)
         else:
             self._plant.drive(until - self._plant_at, volts)

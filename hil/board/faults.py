@@ -16,7 +16,7 @@ from femtorque.hil.bus.intruder import Intruder
 from femtorque.hil.chip.stm32.chip import SRAM_START
 from femtorque.hil.chip.stm32.supply import NOMINAL
 from femtorque.hil.drives.drive import Drive
-from femtorque.hil.drives.sts import Sts3215
+from femtorque.hil.drives.servo import Servo
 
 Strike = Callable[[PlayedBoard, VirtualClock], None]
 
@@ -144,10 +144,9 @@ def _cable(ohm: float, henry: float) -> Callable[[VirtualBoard], None]:
     return lambda board: board.plant.motors.rewind(0, ohm, henry, 1e-9)  # type: ignore[attr-defined]
 
 
-def _first(board: VirtualBoard) -> Drive | Sts3215:
+def _first(board: VirtualBoard) -> Drive | Servo:
     """The first drive on a bus."""
-    buses = board.wiring.buses
-    return next(iter((buses.drives | buses.servos).values()))
+    return next(iter(board.wiring.buses.all.values()))
 
 
 def _first_on_can(board: VirtualBoard) -> Drive:
@@ -184,7 +183,7 @@ def _babble(board: VirtualBoard) -> None:
 def _foreign(board: VirtualBoard) -> None:
     """Its position and all else at the lower end of their ranges; on one wire a second servo of its number."""
     if (line := _line(board)) is not None:
-        line.servos.append(Sts3215(line.clock, line.servos[0].id, 12.0, 0.0, lambda: 12.0))
+        line.servos.append(line.servos[0].twin())
         return
     drive = _first_on_can(board)
     _intrude(board, drive.told(bytes(7)), 2.3e-3)

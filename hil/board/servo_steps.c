@@ -20,8 +20,8 @@ static void look(const servo_line *line, double now)
     for (k = 0; k < line->servos; k++) {
         const served *s = &line->served[k];
         p->volts[s->gear] = s->sign *
-            sts_terminal(s->motor, now, s->turns * both(s, p->q),
-                         s->turns * both(s, p->v), p->current[s->gear]);
+            s->terminal(s->servo, now, s->turns * both(s, p->q),
+                        s->turns * both(s, p->v), p->current[s->gear]);
     }
 }
 

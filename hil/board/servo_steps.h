@@ -3,13 +3,16 @@
 #define SERVO_STEPS_H
 
 #include "plant_steps.h"
-#include "sts_motor.h"
 
-/* One servo. sign, turns: which way it turns, and turns of its output per turn
- * of the joint, signed. gear, output: of the plant's joints, the motor's and the
- * one that leans on it, which may be the same. */
+/* One servo. terminal: V at its motor from now on, NaN where it floats, at an
+ * angle and velocity of its output and with a current, A, of its motor. sign,
+ * turns: which way it turns, and turns of its output per turn of the joint,
+ * signed. gear, output: of the plant's joints, the motor's and the one that
+ * leans on it, which may be the same. */
 typedef struct {
-    sts_motor *motor;
+    void *servo;
+    double (*terminal)(void *servo, double now, double angle, double velocity,
+                       double current);
     double sign, turns;
     int64_t gear, output;
 } served;

@@ -3,7 +3,6 @@ it."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -14,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.toolchain import host_compiler
-from femtorque.hil.drives.sts import Sts3215
-from femtorque.hil.drives.sts_motor import sources
-from femtorque.hil.plant import play
+from femtorque.hil.drives.servo import Servo
+from femtorque.hil.plant import backlash
 from femtorque.hil.plant.choose import Driven, Wired, stepped_of
 from femtorque.hil.plant.driven import Stepped
 from femtorque.hil.plant.plant_library import header
@@ -29,15 +27,19 @@ class ServoSteps:
     """servos: by the number of their joint; signs, gears (J,): how they are mounted, as in
     femtorque.hil.board.buses."""
 
-    def __init__(self, servos: Mapping[int, Sts3215], signs: Array, gears: Array, plant: Driven) -> None:
+    def __init__(self, servos: Mapping[int, Servo], signs: Array, gears: Array, plant: Driven) -> None:
         inner, self._motors, outputs = _inside(plant)
-        self._inner, self._servos = inner, servos
-        if inner is None:
+        in_c = [servo.in_c for servo in servos.values() if servo.in_c is not None]
+        self._inner, self._servos = inner if len(in_c) == len(servos) else None, servos
+        if inner is None or self._inner is None:
             return
         ffi, self._lib = _library()
         self._served = ffi.new("served[]", [
-            {"motor": ffi.cast("sts_motor *", ctypes.addressof(servo)), "gear": self._motors[j], "output": outputs[j],
-             "sign": signs[j], "turns": signs[j] * gears[j]} for j, servo in servos.items()])
+            {"gear": self._motors[j], "output": outputs[j], "sign": signs[j], "turns": signs[j] * gears[j]}
+            for j in servos])
+        for row, (terminal, servo) in zip(self._served, in_c, strict=True):
+            row.terminal = ffi.cast(ffi.typeof(row.terminal), terminal)
+            row.servo = ffi.cast("void *", servo)
         handle = ffi.cast("plant_steps *", int(ffi.cast("uintptr_t", inner.handle)))
         self._line = ffi.new("servo_line *", {"servos": len(servos), "served": self._served, "plant": handle})
 
@@ -64,7 +66,7 @@ def _inside(plant: Driven) -> tuple[Stepped | None, Places, Places]:
     whole, inner = plant.plant if isinstance(plant, Wired) else plant, stepped_of(plant)
     if inner is None:
         return None, np.zeros(0, int), np.zeros(0, int)
-    gears, outputs = whole.sides if isinstance(whole, play.Plant) else (np.arange(inner.n), np.arange(inner.n))
+    gears, outputs = whole.sides if isinstance(whole, backlash.Plant) else (np.arange(inner.n), np.arange(inner.n))
     places = plant.places if isinstance(plant, Wired) else np.arange(len(gears))
     return inner, gears[places], outputs[places]
 
@@ -72,4 +74,4 @@ def _inside(plant: Driven) -> tuple[Stepped | None, Places, Places]:
 @cache
 def _library() -> tuple[cffi.FFI, Any]:
     own = host_compiler.texts(Path(__file__).parent, "servo_steps.[ch]")
-    return host_compiler.build_by_headers(header() | sources() | own)
+    return host_compiler.build_by_headers(header() | own)

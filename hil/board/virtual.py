@@ -232,7 +232,7 @@ class VirtualBoard:
         self.worst_cycles = max(self.worst_cycles, cycles)
         self._look_at_mode(self.seconds - cycles / self.chip.rcc.hclk)
         if self.recording:
-            if self.wiring.buses.drives or self.wiring.buses.servos:
+            if self.wiring.buses.all:
                 self.coupler.bring_up()  # no encoder was read in the tick
             self._recorder.take(self.plant, self.seconds)
             if self._world is not None:

@@ -1,22 +1,37 @@
-"""One wire on which a board and servos talk in turn, 8N1: who hears what when, and what spoils it.
+"""One wire on which a board and servos send in turn, 8N1: which node receives which bytes when, and what spoils them.
 
-Bytes are played whole. The board's come as bursts of whole packets; servos answer a question to many of them in the
-order in which it names them, each when the one before has ended (Feetech's memory table, SYNC READ; LeRobot reads six
-SO-101 servos so).
+Bytes are played whole. The board sends bursts of whole packets. Servos answer a question to many of them in the order
+in which it names them, each when the answer before has ended.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
 from femtorque.hil.bus.clock import Clock
 
 BITS = 10  # start, eight, stop
-HEADER = 4  # bytes before what the length counts
 MISSING = 100e-6  # s for which a servo waits more for one that should have answered before it; chosen
+
+
+@dataclass(frozen=True)
+class Question:
+    """ids: of the servos that answer, in this order. size: bytes of each answer."""
+
+    ids: Sequence[int]
+    size: int
+
+
+@dataclass(frozen=True)
+class Framing:
+    """split: packets of a burst of the board's bytes. question: a packet that servos answer; None for any other."""
+
+    split: Callable[[bytes], Iterable[bytes]]
+    question: Callable[[bytes], Question | None]
 
 
 class Servo(Protocol):
@@ -34,16 +49,19 @@ class Servo(Protocol):
     def told(self, packet: bytes) -> None:
         """A packet to all that is no question."""
 
-    def answer(self, register: int, size: int) -> bytes:
-        """To a question: its packet."""
+    def answer(self, packet: bytes) -> bytes:
+        """To the packet of a question: its own."""
+
+    def twin(self) -> Servo:
+        """Another servo of its number, as it comes."""
 
 
 class OneWire:
     """error_rate: share of packets that noise disturbs. shorted: it is low, whatever anybody sends. arrive: takes
     bytes to the board, with whether each is disturbed. on_pin: whether the board's pin is on it."""
 
-    def __init__(self, clock: Clock, bitrate: float, seed: int = 0) -> None:
-        self.clock, self.byte = clock, BITS / bitrate
+    def __init__(self, clock: Clock, bitrate: float, framing: Framing, seed: int = 0) -> None:
+        self.clock, self.byte, self._framing = clock, BITS / bitrate, framing
         self.servos: list[Servo] = []
         self.error_rate, self.shorted, self.babbles = 0.0, False, False
         self.arrive: Callable[[bytes, bool], None] = lambda data, disturbed: None
@@ -71,8 +89,7 @@ class OneWire:
         if self.shorted or self.babbles or abs(seconds - self.byte) > 0.02 * self.byte:
             return
         at = 0
-        while at + HEADER <= len(data):
-            packet = data[at:at + HEADER + data[at + 3]]
+        for packet in self._framing.split(data):
             at += len(packet)
             self.clock.after(at * seconds, partial(self._heard, packet, self._burst))
 
@@ -86,33 +103,33 @@ class OneWire:
         if burst != self._burst or self._disturbed() or self.shorted:
             return
         self.log(self.clock.seconds, packet)
-        if packet[4] == 0x82:
-            self._ask(packet[5], packet[6], list(packet[7:-1]), burst)
+        if (question := self._framing.question(packet)) is not None:
+            self._ask(packet, question, burst)
             return
         for servo in self.servos:
             if servo.listening:
                 servo.told(packet)
 
-    def _ask(self, register: int, size: int, left: list[int], burst: int) -> None:
-        """The next of those that are asked."""
-        if not left:
+    def _ask(self, packet: bytes, left: Question, burst: int) -> None:
+        """Let the next of the servos that are left answer."""
+        if not left.ids:
             return
-        named = [s for s in self.servos if s.id == left[0] and s.listening]
+        named = [s for s in self.servos if s.id == left.ids[0] and s.listening]
+        others = replace(left, ids=left.ids[1:])
         if named:
-            self.clock.after(max(s.delay for s in named),
-                             lambda: self._answer(named, register, size, left[1:], burst))
+            self.clock.after(max(s.delay for s in named), lambda: self._answer(named, packet, others, burst))
         else:
-            self.clock.after(MISSING + (6 + size) * self.byte, lambda: self._ask(register, size, left[1:], burst))
+            self.clock.after(MISSING + left.size * self.byte, lambda: self._ask(packet, others, burst))
 
-    def _answer(self, named: list[Servo], register: int, size: int, left: list[int], burst: int) -> None:
-        """Two of one number spoil each other's."""
+    def _answer(self, named: list[Servo], packet: bytes, left: Question, burst: int) -> None:
+        """Send the answers of all servos with one number, which spoil each other."""
         if burst != self._burst:
             return
-        packets = [servo.answer(register, size) for servo in named]
+        packets = [servo.answer(packet) for servo in named]
         data = bytes(byte & other for byte, other in zip(packets[0], packets[-1], strict=True))
         self.log(self.clock.seconds, data)
         disturbed = self._disturbed() or self.shorted or self.babbles
         if disturbed:
             data = bytes([0 if self.shorted else data[0] ^ 0x10]) + data[1:]
         self.arrive(data, disturbed or len(named) > 1)
-        self.clock.after(len(data) * self.byte, lambda: self._ask(register, size, left, burst))
+        self.clock.after(len(data) * self.byte, lambda: self._ask(packet, left, burst))

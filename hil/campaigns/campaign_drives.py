@@ -31,7 +31,7 @@ from femtorque.hil.drives.families.cubemars.drive import AK_FAULTS
 from femtorque.hil.drives.families.damiao import drive as damiao
 from femtorque.hil.drives.families.damiao.drive import Damiao
 from femtorque.hil.drives.families.robstride import drive as robstride
-from femtorque.hil.drives.sts import Sts3215
+from femtorque.hil.drives.servo import Servo
 from femtorque.hil.plant.choose import stepped_of
 
 LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives carry the arm
@@ -130,8 +130,8 @@ def _first(scene: Scene) -> Drive:
     return scene.board.wiring.buses.drives[FIRST]
 
 
-def _all(scene: Scene) -> list[Drive | Sts3215]:
-    return scene.board.wiring.buses.all
+def _all(scene: Scene) -> list[Drive | Servo]:
+    return list(scene.board.wiring.buses.all.values())
 
 
 def _cut(scene: Scene) -> None:
@@ -409,7 +409,7 @@ class _Judge:
 
         drive.step = watched  # type: ignore[method-assign]
 
-    def _look_at(self, servos: list[Sts3215]) -> None:
+    def _look_at(self, servos: list[Servo]) -> None:
         """A servo drives where it gives its motor a voltage; without one the motor brakes, or floats."""
         driven = max(servo.driven for servo in servos)
         if driven + STEP > self.last:

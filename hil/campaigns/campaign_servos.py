@@ -22,9 +22,10 @@ from femtorque.hil.board.supply_relay import RELEASE_S
 from femtorque.hil.campaigns import campaign_drives as campaign
 from femtorque.hil.campaigns.campaign import Scene
 from femtorque.hil.campaigns.campaign_drives import DRIVEN, LEVEL, MOVED, RESTING, Injection, Outcome, later
-from femtorque.hil.drives import sts, sts_motor
-from femtorque.hil.drives.sts import Sts3215
-from femtorque.hil.drives.sts_motor import ERRORS
+from femtorque.hil.drives.families.feetech import motor as sts_motor
+from femtorque.hil.drives.families.feetech import servo as sts
+from femtorque.hil.drives.families.feetech.motor import ERRORS
+from femtorque.hil.drives.families.feetech.servo import Sts3215
 
 NAME = "feetech"
 TYPE = DRIVES["feetech-sts3215-12v"]
@@ -65,7 +66,9 @@ def arm(cutoff: Cutoff | None = CUTOFF) -> Mechanism:
 
 
 def _first(scene: Scene) -> Sts3215:
-    return scene.board.wiring.buses.servos[campaign.FIRST]
+    servo = scene.board.wiring.buses.servos[campaign.FIRST]
+    assert isinstance(servo, Sts3215)
+    return servo
 
 
 def _wire(name: str, value: object, seconds: float | None = None) -> Strike:

@@ -3,35 +3,56 @@
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Callable
 from importlib import import_module
+from typing import TypeVar
 
 from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.drive.catalogue import WIRES
+from femtorque.codegen.mechanism.description import ServoSetting
+from femtorque.hil.bus.clock import Clock
+from femtorque.hil.bus.half_duplex import Framing
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.drives import families
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.fields import Ranges
-from femtorque.hil.drives.virtual import Plug, Virtual
+from femtorque.hil.drives.servo import Servo
+from femtorque.hil.drives.virtual import Plug, ServoPlug, Virtual, VirtualServos
 
-FAMILIES: dict[str, Virtual] = {
+Kind = TypeVar("Kind", Virtual, VirtualServos)
+
+FAMILIES: dict[str, Virtual | VirtualServos] = {
     found.name.replace("_", "-"): import_module(f"{families.__name__}.{found.name}").FAMILY
     for found in pkgutil.iter_modules(families.__path__) if found.ispkg}
 
 
-def _parts(name: str) -> tuple[Virtual, str]:
+def _parts(name: str, kind: type[Kind]) -> tuple[Kind, str]:
     """Family of a drive, and its model."""
-    family = next((family for family in FAMILIES if name == family or name.startswith(f"{family}-")), None)
-    if family is None:
-        raise BadInput("hil/drives/families", name, None, "no family there has this drive", "docs/new-family.md")
-    return FAMILIES[family], name[len(family) + 1:]
+    for title, family in FAMILIES.items():
+        if isinstance(family, kind) and (name == title or name.startswith(f"{title}-")):
+            return family, name[len(title) + 1:]
+    raise BadInput("hil/drives/families", name, None, "no family there has this drive", "docs/new-family.md")
 
 
 def ranges(name: str) -> Ranges:
     """Ranges of a drive as it comes."""
-    family, model = _parts(name)
+    family, model = _parts(name, Virtual)
     return family.ranges(model)
 
 
 def make(name: str, wire: Wire, number: int, reply: int | None, own: Ranges, bitrate: float,
          data_bitrate: float | None) -> Drive:
     """A drive on a wire. reply: identifier of its answers, where it has one of its own. own: as it is set."""
-    return _parts(name)[0].make(Plug(wire, number, reply, own, bitrate, data_bitrate))
+    return _parts(name, Virtual)[0].make(Plug(wire, number, reply, own, bitrate, data_bitrate))
+
+
+def framing(kind: str) -> Framing:
+    """Framing of the packets on a half-duplex bus of a kind."""
+    return _parts(WIRES[kind].name, VirtualServos)[0].framing
+
+
+def servo(name: str, clock: Clock, number: int, setting: ServoSetting, supply: Callable[[], float],
+          ohm: float) -> Servo:
+    """A servo without power."""
+    family, model = _parts(name, VirtualServos)
+    return family.make(ServoPlug(clock, model, number, setting, supply, ohm))

@@ -28,7 +28,10 @@ def timing(bitrate: float, sample: float = 0.75) -> BitTiming:
 class Drive(TimedNode):
     """ranges: of its fields. catch_up: brings the plant, and with it the motor, to now. late: s that answers take more.
     cut: its cable to the bus is off, its supply is not. supplied: its own branch of the supply is whole. boot: s from
-    its supply on until it is on the bus; no maker publishes it, and none at all is the hardest to notice."""
+    its supply on until it is on the bus; no maker publishes it, and none at all is the hardest to notice.
+    least_supply: V below which it is off; Damiao's register UV_Value is above."""
+
+    least_supply = 10.0
 
     def __init__(self, wire: Wire, number: int, motor: Motor, ranges: Ranges, bitrate: float = 1e6,
                  data_bitrate: float | None = None) -> None:

@@ -1,13 +1,17 @@
-"""The descriptor of a family's virtual drives: ranges as they come, and how one is made."""
+"""Descriptors of a family's virtual drives: ranges as they come, and how one is made."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from femtorque.codegen.mechanism.description import ServoSetting
+from femtorque.hil.bus.clock import Clock
+from femtorque.hil.bus.half_duplex import Framing
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.fields import Ranges
+from femtorque.hil.drives.servo import Servo
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,28 @@ class Plug:
 
 @dataclass(frozen=True)
 class Virtual:
-    """ranges: of a model, by its name without the family's. make: a drive on a wire."""
+    """Drives on CAN. ranges: of a model, by its name without the family's. make: a drive on a wire."""
 
     ranges: Callable[[str], Ranges]
     make: Callable[[Plug], Drive]
+
+
+@dataclass(frozen=True)
+class ServoPlug:
+    """Place of a servo on a half-duplex wire. model: its name without the family's. setting: as its owner has stored
+    it. supply: V, now. ohm: of its motor's winding."""
+
+    clock: Clock
+    model: str
+    number: int
+    setting: ServoSetting
+    supply: Callable[[], float]
+    ohm: float
+
+
+@dataclass(frozen=True)
+class VirtualServos:
+    """Servos on a half-duplex wire. framing: of their packets. make: a servo without power."""
+
+    framing: Framing
+    make: Callable[[ServoPlug], Servo]

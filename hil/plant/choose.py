@@ -1,9 +1,9 @@
 """Which plant a mechanism has, and what a board sees of it: the streamed joints alone.
 
-Rigid trees move in joint coordinates, where servos turn them with the play of their gears. A planar arm that ends in a
-flexible link has a plant of its own, whose beam keeps its length, of third order in the deflection, as far as there is
-room for its elements. Loops, modes and all other flexible links move as articulated points, with large rotations and
-with tension. MuJoCo moves what is asked of it, among things that can be touched.
+Rigid trees move in joint coordinates, where servos turn them with the backlash of their gears. A planar arm that ends
+in a flexible link has a plant of its own, whose beam keeps its length, of third order in the deflection, as far as
+there is room for its elements. Loops, modes and all other flexible links move as articulated points, with large
+rotations and with tension. MuJoCo moves what is asked of it, among things that can be touched.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.mechanism.description import BASE, Mechanism
-from femtorque.hil.plant import mujoco, play
+from femtorque.hil.plant import backlash, mujoco
 from femtorque.hil.plant import rigid as minimal
 from femtorque.hil.plant.articulated import plant as articulated
 from femtorque.hil.plant.driven import Stepped
@@ -25,7 +25,7 @@ from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.plant_library import MOST
 
 Array = NDArray[np.float64]
-Plant = minimal.Plant | play.Plant | articulated.Plant | FlexibleArmPlant | mujoco.Plant
+Plant = minimal.Plant | backlash.Plant | articulated.Plant | FlexibleArmPlant | mujoco.Plant
 KINDS = ("auto", "mujoco")
 FINER = 2  # elements of the plant's flexible links to one of the inverse model's
 
@@ -77,7 +77,7 @@ def plant_of(mechanism: Mechanism, kind: str = "auto", scene: Path | None = None
     changing = mechanism.constrained or mechanism.modes or beams
     if changing:
         return articulated.Plant(refined(mechanism, FINER))
-    return play.Plant(mechanism) if any(map(play.has_play, mechanism.moving)) else minimal.Plant(mechanism)
+    return backlash.Plant(mechanism) if any(map(backlash.has_backlash, mechanism.moving)) else minimal.Plant(mechanism)
 
 
 def is_arm(mechanism: Mechanism) -> bool:
@@ -116,7 +116,7 @@ def follow(plant: Driven, mechanism: Mechanism, mode: int) -> tuple[str, str]:
 def stepped_of(plant: Driven) -> Stepped | None:
     """The plant that C moves on; None where that is Python's."""
     whole = plant.plant if isinstance(plant, Wired) else plant
-    inner = whole.inner if isinstance(whole, play.Plant) else whole
+    inner = whole.inner if isinstance(whole, backlash.Plant) else whole
     return inner if isinstance(inner, Stepped) else None
 
 

@@ -11,7 +11,8 @@ from scservo_sdk import GroupSyncWrite, protocol_packet_handler
 
 from femtorque.codegen.drive.families.feetech import frames as feetech
 from femtorque.codegen.mechanism.description import Safety
-from femtorque.hil.drives import sts, sts_motor
+from femtorque.hil.drives.families.feetech import motor as sts_motor
+from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.host.link import drives
 from tests.support.servos import Served, so101
 

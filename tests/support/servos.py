@@ -17,7 +17,8 @@ from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.wire.messages import Drives
 from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.half_duplex import OneWire
-from femtorque.hil.drives.sts import TURN, Sts3215
+from femtorque.hil.drives.families.feetech import FAMILY
+from femtorque.hil.drives.families.feetech.servo import TURN, Sts3215
 from tests.firmware.app import App
 from tests.support.boards import IMAGES
 
@@ -79,7 +80,7 @@ class Served(App):
         mechanism = mechanism or so101()
         self.told: Any = None  # the last DRIVES
         self.clock = OwnClock()
-        self.line = OneWire(self.clock, 1e6)
+        self.line = OneWire(self.clock, 1e6, FAMILY.framing)
         self.volts = SUPPLY
         self.packets: list[bytes] = []
         self.line.log = lambda seconds, packet: self.packets.append(packet)

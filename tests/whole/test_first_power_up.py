@@ -29,7 +29,8 @@ from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.campaigns.campaign_currents import SHORTED_CABLE
 from femtorque.hil.chip.stm32.chip import unique
 from femtorque.hil.chip.stm32.probe import Probe
-from femtorque.hil.drives import sts, sts_motor
+from femtorque.hil.drives.families.feetech import motor as sts_motor
+from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.connect import session_with

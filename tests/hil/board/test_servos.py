@@ -16,8 +16,8 @@ from femtorque.codegen.drive.sources import application
 from femtorque.codegen.motion.trajectory import Trajectory, knots
 from femtorque.codegen.toolchain.host_compiler import build as build_c
 from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.drives import sts
-from femtorque.hil.drives.sts import PERIOD, Sts3215
+from femtorque.hil.drives.families.feetech import servo as sts
+from femtorque.hil.drives.families.feetech.servo import PERIOD, Sts3215
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.connect import session_with

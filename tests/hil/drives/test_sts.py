@@ -11,8 +11,10 @@ from scservo_sdk import COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, protocol_pa
 from femtorque.codegen.toolchain import host_compiler
 from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.half_duplex import OneWire
-from femtorque.hil.drives import sts, sts_motor
-from femtorque.hil.drives.sts import Sts3215
+from femtorque.hil.drives.families.feetech import FAMILY
+from femtorque.hil.drives.families.feetech import motor as sts_motor
+from femtorque.hil.drives.families.feetech import servo as sts
+from femtorque.hil.drives.families.feetech.servo import Sts3215
 
 
 class Bench:
@@ -22,7 +24,7 @@ class Bench:
 
     def __init__(self, count: int = 2) -> None:
         self.clock = OwnClock()
-        self.line = OneWire(self.clock, 1e6)
+        self.line = OneWire(self.clock, 1e6, FAMILY.framing)
         self.volts = 12.0
         self.servos = [Sts3215(self.clock, k, 12.0, 0.0, lambda: self.volts) for k in range(1, count + 1)]
         self.line.servos += self.servos

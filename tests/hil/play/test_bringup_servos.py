@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.hil.drives import sts
+from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.host.lab.bringup import Finding, advice, zero_of
 from tests.support.plugged import Hand, plugged_in
 from tests.support.servos import LYING, so101

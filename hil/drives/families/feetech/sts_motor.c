@@ -87,9 +87,10 @@ static void guard(sts_motor *m, double now)
 }
 
 /* Tell the V at its motor from now on, NaN where it floats. */
-double sts_terminal(sts_motor *m, double now, double angle, double velocity,
+double sts_terminal(void *motor, double now, double angle, double velocity,
                     double current)
 {
+    sts_motor *m = motor;
     double given;
     warm(m, now - m->at);
     m->angle = angle;

@@ -1,4 +1,4 @@
-"""Gears with play: what a hand feels, what a motor takes along."""
+"""Gears with backlash: what a hand feels, what a motor takes along."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.hil.plant import play, rigid
+from femtorque.hil.plant import backlash, rigid
 from femtorque.hil.plant.choose import plant_of
 from tests.support.servos import LYING
 
+BACKLASH = math.radians(1.0)  # of an STS3215: TheRobotStudio/SO-ARM100 issue 134
 OFF = np.full(2, math.nan)
 
 
@@ -29,27 +30,27 @@ def pushed(plant, torque, seconds=0.3):
     return plant.q[1]
 
 
-def test_a_hand_moves_an_output_through_its_play_and_no_further_than_friction_lets_it(arm):
+def test_a_hand_moves_an_output_through_its_backlash_and_no_further_than_friction_lets_it(arm):
     """Less than the gear's friction of 0.196 N m turns the output from side to side, and the gear by its blow alone."""
     plant = plant_of(arm)
-    assert isinstance(plant, play.Plant)
+    assert isinstance(plant, backlash.Plant)
     start = arm.moving[1].start
-    assert pushed(plant, 0.1) - start == pytest.approx(0.5 * play.PLAY, rel=0.1)
-    assert pushed(plant, -0.1) - start == pytest.approx(-0.5 * play.PLAY, rel=0.1)
-    assert plant.q[1] - plant.lean[1] == pytest.approx(start, abs=0.01 * play.PLAY)
-    assert pushed(plant, 0.4) > start + 3.0 * play.PLAY
+    assert pushed(plant, 0.1) - start == pytest.approx(0.5 * BACKLASH, rel=0.1)
+    assert pushed(plant, -0.1) - start == pytest.approx(-0.5 * BACKLASH, rel=0.1)
+    assert plant.q[1] - plant.lean[1] == pytest.approx(start, abs=0.01 * BACKLASH)
+    assert pushed(plant, 0.4) > start + 3.0 * BACKLASH
 
 
-def test_a_motor_that_turns_back_takes_its_output_along_after_the_play(arm):
+def test_a_motor_that_turns_back_takes_its_output_along_after_the_backlash(arm):
     plant = plant_of(arm)
     plant.drive(0.05, np.array([0.0, 6.0]))
-    assert plant.lean[1] == pytest.approx(-0.5 * play.PLAY, rel=0.1)  # it is pushed by the tooth behind
+    assert plant.lean[1] == pytest.approx(-0.5 * BACKLASH, rel=0.1)  # it is pushed by the tooth behind
     plant.drive(0.05, np.array([0.0, -6.0]))
-    assert plant.lean[1] == pytest.approx(0.5 * play.PLAY, rel=0.1)  # and by the one before
+    assert plant.lean[1] == pytest.approx(0.5 * BACKLASH, rel=0.1)  # and by the one before
 
 
-def test_without_play_it_is_the_rigid_plant(arm):
-    volts, plain, hardly = np.array([3.0, -2.0]), rigid.Plant(arm), play.Plant(arm, 1e-6)
+def test_without_backlash_it_is_the_rigid_plant(arm):
+    volts, plain, hardly = np.array([3.0, -2.0]), rigid.Plant(arm), backlash.Plant(arm, 1e-6)
     for plant in (plain, hardly):
         plant.drive(0.4, volts)
     np.testing.assert_allclose(hardly.q, plain.q, atol=4e-3)

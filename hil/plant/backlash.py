@@ -1,8 +1,8 @@
-"""Servos whose gears have play: a motor turns its side of the gear, and the output goes along where a tooth bears.
+"""Servos whose gears have backlash: a motor turns its side of the gear, and the output goes along where a tooth bears.
 
 Each joint that a servo turns is two here, one behind the other about the same axis: the gear's side, with the rotor,
-the gear's friction and the back-EMF, and the output beside it, free within the play and then on stops as hard as those
-of femtorque.hil.plant.rigid. The servo's encoder is on the output.
+the gear's friction and the back-EMF, and the output beside it, free within the backlash and then on stops as hard as
+those of femtorque.hil.plant.rigid. The servo's encoder is on the output.
 """
 
 from __future__ import annotations
@@ -14,36 +14,44 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.mechanism.description import Friction, Joint, Limits, Link, Mechanism
+from femtorque.codegen.drive.catalogue import family_of
+from femtorque.codegen.mechanism.description import Drive, Friction, Joint, Limits, Link, Mechanism
 from femtorque.hil.plant import rigid
 from femtorque.hil.plant.driven import Driven
 
 Array = NDArray[np.float64]
 
-PLAY = math.radians(1.0)  # rad from one side to the other: free play of an STS3215, TheRobotStudio/SO-ARM100 issue 134
 GEAR = "'s gear"  # of the name of the link between the two
 
 
-def has_play(joint: Joint) -> bool:
+def has_backlash(joint: Joint) -> bool:
     """True if a servo turns it."""
     return joint.drive is not None and joint.drive.servo is not None
 
 
-class Plant(Driven):
-    """A rigid tree like femtorque.hil.plant.rigid's. q, v, current (n,): of the outputs, and of their motors. play:
-    rad, at the output of every servo. hand: torque (n,) that somebody exerts on the outputs, a function of the
-    plant."""
+def backlash_of(drive: Drive) -> float:
+    """rad of a servo's output, from one side to the other."""
+    wire = family_of(drive.type).wire
+    assert wire is not None
+    return wire.play
 
-    def __init__(self, mechanism: Mechanism, play: float = PLAY) -> None:
+
+class Plant(Driven):
+    """A rigid tree like femtorque.hil.plant.rigid's. q, v, current (n,): of the outputs, and of their motors. backlash:
+    rad, at the output of every servo; None: as their families have it. hand: torque (n,) that somebody exerts on the
+    outputs, a function of the plant."""
+
+    def __init__(self, mechanism: Mechanism, backlash: float | None = None) -> None:
         self.mechanism, self.joints = mechanism, mechanism.moving
-        self.n, self.play = len(self.joints), play
+        self.n = len(self.joints)
         split = _split(mechanism)
         names = [joint.name for joint in split.moving]
-        self._gears = np.array([names.index(_gear(j) if has_play(j) else j.name) for j in self.joints])
+        self._gears = np.array([names.index(_gear(j) if has_backlash(j) else j.name) for j in self.joints])
         self._outputs = np.array([names.index(j.name) for j in self.joints])
         self._leans = self._outputs != self._gears
         stops = np.full((len(names), 2), (-math.inf, math.inf))
-        half = np.array([0.5 * play / j.drive.gear for j in self.joints if j.drive and has_play(j)])
+        half = np.array([0.5 * (backlash_of(j.drive) if backlash is None else backlash) / j.drive.gear
+                         for j in self.joints if j.drive and has_backlash(j)])
         stops[self._outputs[self._leans]] = np.stack([-half, half], axis=-1)
         self.inner = rigid.Plant(split, stops=stops)
         self.max_step, self.motors = self.inner.max_step, self.inner.motors
@@ -63,12 +71,12 @@ class Plant(Driven):
 
     @property
     def sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """(n,) of the inner plant's joints those of the motors and those of the outputs, the same without play."""
+        """(n,) of the inner plant's joints those of the motors and those of the outputs, the same without backlash."""
         return self._gears, self._outputs
 
     @property
     def lean(self) -> Array:
-        """(n,) rad of each output in its play, from the middle."""
+        """(n,) rad of each output in its backlash, from the middle."""
         return np.where(self._leans, self.inner.q[self._outputs], 0.0)
 
     @property
@@ -114,7 +122,7 @@ class Plant(Driven):
         self.inner.hold(seconds, self._on_gears(voltage, math.nan))
 
     def stop(self) -> None:
-        """No joint moves any more from now on, whatever that costs, nor in its play."""
+        """No joint moves any more from now on, whatever that costs, nor in its backlash."""
         self.inner.stop()
 
 
@@ -123,11 +131,11 @@ def _gear(joint: Joint) -> str:
 
 
 def _split(mechanism: Mechanism) -> Mechanism:
-    """With two joints for each that has play: the first has all but the limits, the second nothing but the place."""
+    """With two joints for each that has backlash: the first has all but the limits, the second the place alone."""
     joints: list[Joint] = []
     links = list(mechanism.links)
     for joint in mechanism.joints:
-        if not has_play(joint):
+        if not has_backlash(joint):
             joints.append(joint)
             continue
         name = _gear(joint)

@@ -98,6 +98,11 @@ class Motor(ctypes.Structure):
         self.volts = self.supply()
         return float(_library().sts_terminal(self._here, now, angle, velocity, current))
 
+    @property
+    def in_c(self) -> tuple[int, int]:
+        """Addresses of the function in C that does what `terminal` does, and of its state."""
+        return ctypes.cast(_library().sts_terminal, ctypes.c_void_p).value or 0, ctypes.addressof(self)
+
     def fail(self, code: int) -> None:
         """One of its own errors, for which it lets go."""
         self.latched |= code

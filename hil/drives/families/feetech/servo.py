@@ -8,16 +8,17 @@ overload); an output of 80 % (36) for 2 s (35) leaves 20 % (34); 500 x 6.5 mA (2
 What is not published, and chosen: it looks at its encoder and at its registers once a millisecond (the STS3250's sheet
 tells a position update of 1 ms at most); a duty below the least starting force (register 24) turns nothing; a duty of
 nothing shorts the motor; in PWM mode it guards itself as in its position mode; what it has let go for is over when its
-motor has been switched off. The play of its gear is the plant's (femtorque.hil.plant.play).
+motor has been switched off. The backlash of its gear is the plant's (femtorque.hil.plant.backlash).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from femtorque.hil.bus.clock import Clock
-from femtorque.hil.drives.sts_motor import (
+from femtorque.hil.bus.half_duplex import Question
+from femtorque.hil.drives.families.feetech.motor import (
     AMPERE,
     CURRENT,
     ENABLE,
@@ -38,19 +39,37 @@ from femtorque.hil.drives.sts_motor import (
     Motor,
 )
 
+HEADER = 4  # bytes before what the length counts
+SYNC_READ, SYNC_WRITE = 0x82, 0x83
+AROUND = 6  # bytes of an answer beside the registers
 TURN = 4096
 PERIOD = 1e-3  # s
 TURNAROUND = 20e-6  # s more than its return delay; chosen
 MODEL, ID, BAUD, DELAY, LEAST, MOST, FACTOR, OFFSET = 3, 5, 6, 7, 9, 11, 30, 31
 DUTY, LOCK, POSITION, SPEED, LOAD, VOLTAGE, WARMTH, STATUS, AMPERES = 44, 55, 56, 58, 60, 62, 63, 65, 69
 STORED = 40  # registers below it are kept without power
-LEAST_SUPPLY = 4.0  # V: its sheet's
+
+
+def split(burst: bytes) -> Iterator[bytes]:
+    """The packets of a burst."""
+    at = 0
+    while at + HEADER <= len(burst):
+        packet = burst[at:at + HEADER + burst[at + 3]]
+        at += len(packet)
+        yield packet
+
+
+def question(packet: bytes) -> Question | None:
+    """SYNC READ: servos answer in the order in which it names them (LeRobot reads six SO-101 servos so)."""
+    return Question(tuple(packet[7:-1]), AROUND + packet[6]) if packet[4] == SYNC_READ else None
 
 
 class Sts3215(Motor):
     """number: its id. volts: what it is made for. centre: rad, of the output where its encoder is in the middle.
     supply: V, now. ohm: of its motor. cut: its wire is off, its supply is not. supplied: its own branch of the supply
     is whole. late: s that answers take more. phase: s of its own millisecond. temperature: deg C."""
+
+    least_supply = 4.0  # V: its sheet's
 
     def __init__(self, clock: Clock, number: int, volts: float, centre: float, supply: Callable[[], float],
                  ohm: float = 2.0) -> None:
@@ -100,7 +119,7 @@ class Sts3215(Motor):
 
     def told(self, packet: bytes) -> None:
         """SYNC WRITE, the one packet of the board's that is no question."""
-        if packet[:2] != b"\xff\xff" or ~sum(packet[2:-1]) & 0xFF != packet[-1] or packet[4] != 0x83:
+        if packet[:2] != b"\xff\xff" or ~sum(packet[2:-1]) & 0xFF != packet[-1] or packet[4] != SYNC_WRITE:
             return
         at, size = packet[5], packet[6]
         for k in range(7, len(packet) - 1, size + 1):
@@ -108,7 +127,8 @@ class Sts3215(Motor):
                 self.catch_up()
                 self._write(at, packet[k + 1:k + 1 + size])
 
-    def answer(self, register: int, size: int) -> bytes:
+    def answer(self, packet: bytes) -> bytes:
+        register, size = packet[5], packet[6]
         self.catch_up()
         self._measure()
         body = bytes([self.id, size + 2, self.errors]) + bytes(self.registers[register:register + size])
@@ -141,6 +161,10 @@ class Sts3215(Motor):
         self.registers[:] = self.stored + bytes(REGISTERS - STORED)
         self.put(LIMIT, int.from_bytes(self.stored[TORQUE:TORQUE + 2], "little"), 2)
         self.begin(angle)
+
+    def twin(self) -> Sts3215:
+        """Another servo of its number, as one for 12 V comes, with a supply of its own."""
+        return Sts3215(self.clock, self.id, 12.0, 0.0, lambda: 12.0)
 
     @property
     def hot_code(self) -> int:

@@ -16,7 +16,7 @@ typedef struct {
 
 int sts_drives(const sts_motor *m);
 double sts_share(const sts_motor *m);
-double sts_terminal(sts_motor *m, double now, double angle, double velocity,
+double sts_terminal(void *motor, double now, double angle, double velocity,
                     double current);
 
 #endif
