@@ -1,14 +1,17 @@
 """Limits of what FOLLOW does of itself, for ft_config: a row per joint, and times.
 
-Velocity is the joint's limit. Acceleration is the largest that every sampled pose allows: what all joints accelerating
-together need of a joint, on top of its weight and friction, is no more than its effort. Coriolis torques are
-left out. The jerk builds it up in BUILD_UP.
+Acceleration is the largest that every sampled pose allows: the torque of all joints accelerating together, on top of
+weight, friction, centrifugal and Coriolis torques, is no more than a joint's effort. Velocities are the joints' limits,
+or the share of these at which centrifugal and Coriolis torques take TURNING of the effort that weight and friction
+leave. In closed loops, and with followers of a joint, these torques are left out: near singular poses no velocity would
+be left. The jerk builds the acceleration up in BUILD_UP.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +31,7 @@ Array = NDArray[np.float64]
 RISE = 0.05  # s to full velocity at least, where the motor could do it faster
 BUILD_UP = 0.05  # s to full acceleration where the file limits no jerk
 SPARE = 0.05  # of its effort is left to a joint to accelerate with where its weight takes more
+TURNING = 0.5  # of the effort beyond weight and friction: what velocities may take; the rest is to accelerate with
 LOOP_POSES = 8  # of closed loops, whose torques are found one by one
 INSIDE = 1e-5  # rad or m within limits of position; of the others this share: what rounding adds stays inside
 BOUNDLESS = 2**62  # wire steps
@@ -116,34 +120,57 @@ def _range(joint: Joint) -> tuple[int, int]:
 def follow_limits(mechanism: Mechanism, speeds: tuple[float, ...], efforts: tuple[float, ...]) -> tuple[Limits, ...]:
     """Velocity, acceleration and jerk of each streamed joint, all that every pose of every mode allows."""
     joints = mechanism.streamed
-    base = [min(j.limits.acceleration, speed / RISE) for j, speed in zip(joints, speeds, strict=True)]
-    accelerations = np.array(base) if mechanism.flexible else _allowed(mechanism, np.array(base), np.array(efforts))
+    top, effort = np.array(speeds), np.array(efforts)
+    base = np.minimum([j.limits.acceleration for j in joints], top / RISE)
+    if not mechanism.flexible:
+        asked = [_asked(mechanism, mode, top) for mode in
+                 ([m.name for m in mechanism.modes] if has_modes(mechanism) else [""])]
+        share = _speed(asked, effort)
+        top, base = share * top, _allowed(asked, base, effort, share)
     return tuple(
-        Limits(speed, three_digits(a), three_digits(min(j.limits.jerk, a / BUILD_UP)))
-        for j, speed, a in zip(joints, speeds, accelerations.tolist(), strict=True))
+        Limits(three_digits(v) if v < speed else speed, three_digits(a), three_digits(min(j.limits.jerk, a / BUILD_UP)))
+        for j, speed, v, a in zip(joints, speeds, top.tolist(), base.tolist(), strict=True))
 
 
-def _allowed(mechanism: Mechanism, base: Array, efforts: Array) -> Array:
+@dataclass(frozen=True)
+class _Asked:
+    """Torques asked of each streamed joint in one mode, N m or N: rest (P, J), the most that weight and friction ask;
+    turning (P, J), the most that joints at their speeds ask beside these; moves (P, J, J), that an acceleration of 1 of
+    each joint adds."""
+
+    rest: Array
+    turning: Array
+    moves: Array
+
+    def room(self, efforts: Array, share: float) -> Array:
+        """Effort (P, J) that is left to accelerate with, at that share of the speeds."""
+        return np.maximum(efforts - self.rest - share**2 * self.turning, SPARE * efforts)
+
+
+def _speed(asked: Sequence[_Asked], efforts: Array) -> float:
+    """Share of all speeds, at most 1, at which velocities take no more than TURNING of what weight leaves."""
+    most = 1.0
+    for one in asked:
+        room = TURNING * np.maximum(efforts - one.rest, SPARE * efforts)
+        most = min(most, float(np.min(room[one.turning > 0.0] / one.turning[one.turning > 0.0], initial=1.0)))
+    return float(np.sqrt(most))
+
+
+def _allowed(asked: Sequence[_Asked], base: Array, efforts: Array, speed: float) -> Array:
     """Accelerations (J,) of at most `base`: each first what its joint can alone, then all what they can together."""
-    asked = [_asked(mechanism, mode) for mode in
-             ([m.name for m in mechanism.modes] if has_modes(mechanism) else [""])]
     alone = base.copy()
-    for bias, moves in asked:
-        room = np.maximum(efforts - bias, SPARE * efforts)
-        own = np.abs(np.diagonal(moves, axis1=-2, axis2=-1))
+    for one in asked:
+        own = np.abs(np.diagonal(one.moves, axis1=-2, axis2=-1))
         with np.errstate(divide="ignore"):
-            alone = np.minimum(alone, np.min(np.where(own > 0.0, room / own, np.inf), axis=0))
+            alone = np.minimum(alone, np.min(np.where(own > 0.0, one.room(efforts, speed) / own, np.inf), axis=0))
     share = 1.0
-    for bias, moves in asked:
-        room = np.maximum(efforts - bias, SPARE * efforts)
-        together = np.sum(np.abs(moves) * alone, axis=-1)
+    for one in asked:
+        room, together = one.room(efforts, speed), np.sum(np.abs(one.moves) * alone, axis=-1)
         share = min(share, float(np.min(room[together > 0.0] / together[together > 0.0], initial=1.0)))
     return alone * share
 
 
-def _asked(mechanism: Mechanism, mode: str) -> tuple[Array, Array]:
-    """The most that weight and friction ask of each streamed joint at each pose (P, J), N m or N, and the torques that
-    an acceleration of 1 of each streamed joint adds (P, J, J)."""
+def _asked(mechanism: Mechanism, mode: str, speeds: Array) -> _Asked:
     model = Model.of(in_mode(mechanism, mode) if mode else in_mode(mechanism))
     assembly = assemble(model)
     poses = sample_poses(model)[:LOOP_POSES if assembly.dependent else None]
@@ -152,11 +179,11 @@ def _asked(mechanism: Mechanism, mode: str) -> tuple[Array, Array]:
     places = {body.joint.name: i for i, body in enumerate(model.bodies)}
     streamed = [places.get(joint.name) for joint in mechanism.streamed]
     rotors = np.array([body.joint.rotor for body in model.bodies])
-    bias, moves = np.zeros((len(poses), len(streamed))), np.zeros((len(poses), len(streamed), len(streamed)))
+    rest, moves = np.zeros((len(poses), len(streamed))), np.zeros((len(poses), len(streamed), len(streamed)))
     for k, moved in enumerate(streamed):
         if moved is None:
             continue
-        bias[:, k] = np.abs(weight[:, moved]) + mechanism.streamed[k].friction.coulomb
+        rest[:, k] = np.abs(weight[:, moved]) + mechanism.streamed[k].friction.coulomb
         if moved not in assembly.independent:
             continue
         unit = np.zeros((len(poses), len(assembly.independent)))
@@ -166,7 +193,30 @@ def _asked(mechanism: Mechanism, mode: str) -> tuple[Array, Array]:
         for j, other in enumerate(streamed):
             if other is not None:
                 moves[:, j, k] = added[:, other]
-    return bias, moves
+    turning = np.zeros_like(rest)
+    if not assembly.dependent:
+        own = {k: place for k, place in enumerate(streamed) if place is not None}
+        turning[:, list(own)] = _turning(model, poses, weight, [(at, float(speeds[k])) for k, at in own.items()])
+    return _Asked(rest, turning, moves)
+
+
+def _turning(model: Model, poses: Array, weight: Array, moving: Sequence[tuple[int, float]]) -> Array:
+    """The most (P, M) that velocities up to those of `moving`, (body, rad/s or m/s), ask of these bodies' joints.
+
+    Each torque is a quadratic form of the velocities: with the magnitudes of its coefficients, from one joint and from
+    pairs, no signs need be tried.
+    """
+    def torques(*those: tuple[int, float]) -> Array:
+        v = np.zeros_like(poses)
+        for body, speed in those:
+            v[:, body] = speed
+        return (newton_euler(model, poses, v, np.zeros_like(poses)) - weight)[:, [body for body, _ in moving]]
+
+    alone = [torques(one) for one in moving]
+    most = np.sum(np.abs(alone), axis=0)
+    for (i, one), (j, other) in combinations(enumerate(moving), 2):
+        most += np.abs(torques(one, other) - alone[i] - alone[j])
+    return most
 
 
 def _torques(model: Model, assembly: Assembly, q: Array, qdd: Array) -> Array:

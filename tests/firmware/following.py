@@ -3,7 +3,7 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,6 +85,20 @@ def play(app: App, targets: Sequence[Sent], ticks: int, while_at: Callable[[int]
         tick += n
     app.take = taken  # type: ignore[method-assign]
     return Run(np.concatenate(records), reports)
+
+
+def hostile(rng: np.random.Generator, joints: int) -> Iterator[tuple[Target, int]]:
+    """Targets that no one would send, each with the ms until the next: jumps, repeated, stale and early stamps, clocks
+    that step, velocities that are no numbers, chunks at random. Without an end."""
+    stamp = int(rng.integers(2**32))
+    while True:
+        stamp += int(rng.choice([0, 1_000, 5_000, 20_000, 33_333, -20_000, 10**6, -(10**6), 2**31],
+                                p=[.1, .2, .2, .2, .18, .03, .03, .03, .03]))
+        places = [0, 2**30, -(2**30), 2**33, 2**62, -(2**63), 2**63 - 1, int(rng.integers(2**29))]
+        wire = [int(x) for x in rng.choice(places, joints)]
+        velocity = [float(x) for x in rng.choice([0.0, 1.0, np.nan, np.inf, -3e38, 30.0], joints)]
+        yield Target(int(rng.choice([0, 0, 2])), int(rng.choice([0, 0, 0, 1, 2])), stamp % 2**32,
+                     int(rng.choice([0, 0, 20_000, 2**31, 2**32 - 1])), wire, velocity), int(rng.integers(1, 25))
 
 
 def wave(t: Any, seed: int = 7) -> tuple[Array, Array]:

@@ -22,6 +22,14 @@ def test_no_limit_is_ever_exceeded_whatever_the_reference_says_and_silence_ends_
     assert used.restless == 0
 
 
+@pytest.mark.bench
+def test_no_limit_is_exceeded_in_ten_million_ticks():
+    for row, limits in enumerate(LIMITS):
+        used = Governor().limits(*limits).storm(1_700_000, seed=row, sane=0.5)
+        print(f"{limits}: {used}")
+        assert used.p < 0.0 and max(used.v, used.a, used.j, used.uneven) <= 1.0 and used.restless == 0
+
+
 def test_a_governor_without_its_guard_would_be_found_out():
     """What the storm shows where a joint may break its limits: the same, with limits that the governor is not given."""
     governor = Governor().limits(*LIMITS[0])

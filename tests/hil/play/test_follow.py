@@ -1,0 +1,98 @@
+"""The flash image in FOLLOW: the PC's arithmetic bit for bit, and no limit exceeded whatever is sent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.messages import Follow, Target
+from femtorque.codegen.wire.units import to_wire
+from tests.firmware import following
+from tests.firmware.app import App
+from tests.support import rig
+
+FRAME = 20_000  # us
+TURN = 2.0 * np.pi / 2.0**32
+
+
+def targets(mechanism):
+    """(ms, target), one a frame."""
+    start = np.array([joint.start for joint in mechanism.streamed])
+    for k in range(0, 2000, FRAME // 1000):
+        t = 1e-3 * k
+        q = start + [0.3 * np.sin(2.0 * t), -0.2 * t * np.sin(3.0 * t), 0.1 * np.cos(5.0 * t) - 0.1]
+        yield k, Target(0, 0, 1000 * k, 0, to_wire(q, mechanism.streamed).tolist(), [0.0] * len(q))
+
+
+def moved(record):
+    """The first tick that moves a target."""
+    return int(np.flatnonzero(np.any(record["target"] != record["target"][0], axis=1))[0])
+
+
+def on_the_image(mechanism):
+    with rig.connected(mechanism, armed=True) as (board, session):
+        board.recording = True
+        session.ask(Follow(0, messages.FOLLOW_AUTO, FRAME), "FOLLOW")
+        begun = board.seconds
+        for k, target in targets(mechanism):
+            board.run(max(begun + 1e-3 * k - board.seconds, 0.0))
+            session.link.send(target)
+            session.pump()
+        return vars(board.record())
+
+
+def on_this_computer(mechanism, held, phase):
+    """phase: ticks that pass before: each makes one joint's sine and cosine exact."""
+    app = App(mechanism)
+    assert app.home(TURN * held) == "NONE" and app.command("ARM") == "NONE"
+    app.run(50 + phase)
+    assert following.follow(app, frame=FRAME) == "NONE"
+    parts, tick = [], 0
+    for k, target in targets(mechanism):
+        parts.append(app.run(k - tick)) if k > tick else None
+        app.send(target)
+        tick = k
+    return np.concatenate(parts)
+
+
+def test_targets_and_torques_are_bit_identical_on_chip_and_host():
+    mechanism = rig.three_link()
+    chip = on_the_image(mechanism)
+    begun, same = moved(chip), []
+    for phase in range(len(mechanism.streamed)):
+        host = on_this_computer(mechanism, chip["target"][0].astype(float), phase)
+        first = moved(host)
+        n = min(len(host) - first, len(chip["tick"]) - begun)
+        assert n > 1800
+        assert np.array_equal(host["target"][first:first + n], chip["target"][begun:begun + n])
+        same.append(host["torque_ff"][first:first + n].tobytes() == chip["torque_ff"][begun:begun + n].tobytes())
+    assert np.abs(chip["torque_ff"]).max() > 0.1
+    assert sum(same) == 1  # with the phase that the image had
+
+
+@pytest.mark.parametrize("ticks", [4_000, pytest.param(100_000, marks=pytest.mark.bench)])
+def test_no_limit_is_exceeded_on_the_image_and_nothing_faults_whatever_is_sent(ticks):
+    """Efforts hold what is asked of them, so that joints stay by their targets."""
+    mechanism = rig.three_link()
+    with rig.connected(mechanism, armed=True) as (board, session):
+        board.recording = True
+        session.ask(Follow(0, messages.FOLLOW_AUTO, 0), "FOLLOW")
+        end = board.seconds + ticks / mechanism.control.rate_hz
+        for target, ms in following.hostile(np.random.default_rng(6), len(mechanism.streamed)):
+            session.link.send(target)
+            board.run(1e-3 * ms)
+            session.pump()
+            session.faulted()
+            if session.in_state("HOLD"):
+                session.ask(Follow(0, messages.FOLLOW_AUTO, 0), "FOLLOW")
+            if board.seconds > end:
+                break
+        record, refused = board.record(), session.followed.refused
+    assert len(record.tick) >= ticks and refused > 0
+    for j, joint in enumerate(mechanism.streamed):
+        limits, q = joint.limits, np.unwrap(record.target[:, j] * TURN)
+        assert limits.lower <= q.min() and q.max() <= limits.upper
+        assert np.abs(record.target_rate[:, j]).max() <= limits.velocity
+        assert np.ptp(q) > 0.5
+    assert np.all(np.isfinite(record.torque_ff))
