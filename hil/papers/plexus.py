@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import numpy as np
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
@@ -13,7 +12,7 @@ from scipy.integrate import solve_ivp
 
 from femtorque.codegen.common import colours
 from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Friction, Mechanism
+from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.kinematics import pose
@@ -26,6 +25,7 @@ from femtorque.hil.plant.articulated.plant import Plant
 from femtorque.hil.plant.rigid_tree import RigidTree
 from femtorque.hil.play.run import Result, wrapped
 from femtorque.hil.scenarios import design, scenario, servo_arm
+from femtorque.hil.scenarios.ideal import without_friction
 
 Array = NDArray[np.float64]
 
@@ -203,7 +203,7 @@ def _draw_robot(axes: Axes3D, s: scenario.Scenario) -> None:
 def accuracy(short: bool) -> Finding:
     """Order of convergence, drift of energy and closure, real-time factor of the articulated plant."""
     mechanism = load_mechanism(MECHANISMS / "six_axis.toml")
-    free = replace(mechanism, joints=tuple(replace(j, friction=Friction()) for j in mechanism.joints))
+    free = without_friction(mechanism)
     exact, oracle = fallen(free, FALL)
     rows, errors = [], []
     for step in STEPS:

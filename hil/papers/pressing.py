@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common import colours
-from femtorque.codegen.mechanism.description import Friction, Mechanism
+from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, knots
 from femtorque.codegen.toolchain import platformio
 from femtorque.hil.board.virtual import VirtualBoard
@@ -27,6 +27,7 @@ from femtorque.hil.plant.flexible import FlexibleArmPlant
 from femtorque.hil.plant.flexible_arm import Wall
 from femtorque.hil.play.run import Result, folder, play
 from femtorque.hil.scenarios import scenario
+from femtorque.hil.scenarios.ideal import without_friction
 from femtorque.hil.scenarios.scenario import Contact
 from femtorque.hil.scenarios.slew import SMOOTH
 from femtorque.hil.scenarios.wall_arm import STEP, Slide
@@ -160,7 +161,7 @@ class Pressed:
 def without_floor(mechanism: Mechanism, planned: TipMotion) -> Trajectory:
     """The motion without a floor, without friction, of the arm under the planned torques and the gains towards the
     planned motion; elements as in the inverse model."""
-    plant = FlexibleArmPlant(_smooth(mechanism), _elements(mechanism))
+    plant = FlexibleArmPlant(without_friction(mechanism), _elements(mechanism))
     for _ in range(round(SETTLING / STEP)):
         plant.push(STEP, _torque(plant, planned, 0))
     rows = []
@@ -174,7 +175,7 @@ def without_floor(mechanism: Mechanism, planned: TipMotion) -> Trajectory:
 def by_torques(pressing: Pressing) -> Pressed:
     """The arm, without friction, under ideal planned torques and the gains towards the planned motion: the law without
     a board."""
-    mechanism, planned = _smooth(beginning(pressing.mechanism, pressing.planned.q[0])), pressing.planned
+    mechanism, planned = without_friction(beginning(pressing.mechanism, pressing.planned.q[0])), pressing.planned
     plant, rows = pressing.plant(mechanism, FINER * _elements(mechanism)), []
     for k in range(len(planned.times)):
         rows.append((plant.contact()[1], plant.tip()))
@@ -210,11 +211,6 @@ def _torque(plant: FlexibleArmPlant, planned: TipMotion, k: int) -> Array:
     torque: Array = (planned.torque[k] + plant.motors.inertia * planned.qdd[k] + ku * (planned.q[k] - plant.q)
                      + kv * (planned.qd[k] - plant.v))
     return torque
-
-
-def _smooth(mechanism: Mechanism) -> Mechanism:
-    """Without friction."""
-    return replace(mechanism, joints=tuple(replace(joint, friction=Friction()) for joint in mechanism.joints))
 
 
 def _elements(mechanism: Mechanism) -> int:

@@ -34,9 +34,14 @@ class Tracking:
         return np.sqrt(np.mean(self.error**2, axis=0))
 
 
+def without_friction(mechanism: Mechanism) -> Mechanism:
+    """The mechanism with joints that have no friction."""
+    return replace(mechanism, joints=tuple(replace(joint, friction=Friction()) for joint in mechanism.joints))
+
+
 def track(mechanism: Mechanism, motion: Trajectory, feedforward: str, max_step: float = STEP) -> Tracking:
     """Play a motion on the articulated plant. feedforward: one of FEEDFORWARDS."""
-    smooth = replace(mechanism, joints=tuple(replace(joint, friction=Friction()) for joint in mechanism.joints))
+    smooth = without_friction(mechanism)
     joints, dt = mechanism.streamed, 1.0 / mechanism.control.rate_hz
     ticks = round(motion.duration / dt)
     if feedforward == "PD":
