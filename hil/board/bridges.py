@@ -66,14 +66,14 @@ class Bridge:
                        for timer, (name, pwm) in zip(timers, switches, strict=True))
             state.kind = kinds.HALVES if live else kinds.FLOATS
             for pin, timer, (_, pwm) in zip((state.one, state.other), timers, switches, strict=True):
-                tell_pin(pin, timer, pwm.output, True)
+                lend_pin(pin, timer, pwm.output, True)
             return
         assert self._direction is not None
         port, number = self._direction
         pwm = self._channel.pwm
         state.kind = kinds.ANTIPHASE if self._motor.drive == "antiphase" else kinds.SIGNED
         state.port, state.pin = (port.steer(number) if port.mode(number) == 1 else -1), number
-        tell_pin(state.one, self._timers[pwm.timer], pwm.output, self._connected("pwm"))
+        lend_pin(state.one, self._timers[pwm.timer], pwm.output, self._connected("pwm"))
 
     def _of_bridge(self) -> float | None:
         """Of an H-bridge with PWM and direction (or enable)."""
@@ -96,7 +96,7 @@ def pin_of(chip: Stm32, name: str) -> tuple[Gpio, int]:
     return chip.gpio[name[1]], int(name[2:])
 
 
-def tell_pin(state: Any, timer: Timer, channel: int, connected: bool) -> None:
+def lend_pin(state: Any, timer: Timer, channel: int, connected: bool) -> None:
     """Tell C how a pin follows the compare value of a timer's channel."""
     follows = timer.follows_compare(channel) if connected else None
     state.timer, state.channel, state.follows = timer.slot, channel - 1, follows is not None

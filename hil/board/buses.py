@@ -181,7 +181,7 @@ class Buses:
 
 def made(drive: Drive, bus: Bus, wire: Wire) -> VirtualDrive:
     """As it comes, but for what the mechanism file says otherwise."""
-    own, told, listed = catalogue.ranges(drive.type.name), drive.type, DRIVES[drive.type.name]
-    if told != listed:
-        own = Ranges(told.position, told.velocity, told.torque, told.kp, told.kd)
-    return catalogue.make(told.name, wire, drive.id, drive.reply, own, bus.bitrate, bus.data_bitrate)
+    own, wanted, listed = catalogue.ranges(drive.type.name), drive.type, DRIVES[drive.type.name]
+    if wanted != listed:
+        own = Ranges(wanted.position, wanted.velocity, wanted.torque, wanted.kp, wanted.kd)
+    return catalogue.make(wanted.name, wire, drive.id, drive.reply, own, bus.bitrate, bus.data_bitrate)

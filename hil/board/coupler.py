@@ -58,7 +58,7 @@ class PlantCoupler:
     def look(self) -> None:
         """Somebody may have moved the plant."""
         if self._borrowed is not None:
-            self._borrowed.tell()
+            self._borrowed.copy_plant()
 
     def _before_change(self) -> None:
         """Outputs change, or seem to: only where the voltages did is there a step for the plant to take."""
@@ -179,7 +179,7 @@ class Borrowed:
         self.out = True
         self._coupler.give(self.state)
         self.state.seconds_before, self.state.cycles_then, self.state.hz = self._chip.time_base
-        self.tell()
+        self.copy_plant()
         lending.lend_board(self._address(self.state), {name: self._address(getattr(self._lib, f"coupled_{way}"))
                                                        for name, way in _WAYS.items()})
         for part in (*self._chip.converters, *self._chip.gpio.values()):
@@ -241,10 +241,10 @@ class Borrowed:
         if self.state.stopped:
             self._plant.stop()
         (self._plant.hold if held else self._plant.drive)(seconds, self._volts)
-        self.tell()
+        self.copy_plant()
 
-    def tell(self) -> None:
-        """Tell C where a plant in Python is."""
+    def copy_plant(self) -> None:
+        """Copy the joint state of a plant in Python to C."""
         plant = self._plant
         if self._inner is not None:
             return

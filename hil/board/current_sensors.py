@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from femtorque.hil.board.bridges import tell_pin
+from femtorque.hil.board.bridges import lend_pin
 from femtorque.hil.board.coupled import library
 from femtorque.hil.board.drv8301 import Drv8301
 from femtorque.hil.board.outside import Outside
@@ -101,7 +101,7 @@ class CurrentSensor(Outside):
         state.kind = kinds.SHUNT if timer.halves_on(part.output) else kinds.STEADY
         state.zero, state.slope = _MIDDLE_V, -(self._drivers[part.driver].gain * _SHUNT_OHM)
         state.low, state.high = _AMPLIFIER_LOW_V, _AMPLIFIER_HIGH_V
-        tell_pin(state.below, timer, part.output, True)
+        lend_pin(state.below, timer, part.output, True)
         return True
 
     def _of_shunt(self, part: LowShunt, amperes: float) -> float:

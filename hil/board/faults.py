@@ -186,7 +186,7 @@ def _foreign(board: VirtualBoard) -> None:
         line.servos.append(line.servos[0].twin())
         return
     drive = _first_on_can(board)
-    _intrude(board, drive.told(bytes(7)), 2.3e-3)
+    _intrude(board, drive.report(bytes(7)), 2.3e-3)
 
 
 def _rescale(board: VirtualBoard) -> None:

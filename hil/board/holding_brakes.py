@@ -17,7 +17,7 @@ class HoldingBrakes:
     def __init__(self, board: description.Board, chip: Stm32, mechanism: Mechanism) -> None:
         self._output, self._times = board.brake, mechanism.safety.brake
         self._pin = pin_of(chip, board.brake.pin) if board.brake else None
-        self._told, self._moved = False, -math.inf  # whether they are told to open, and since when
+        self._commanded, self._moved = False, -math.inf  # whether they are told to open, and since when
 
     @property
     def there(self) -> bool:
@@ -27,11 +27,11 @@ class HoldingBrakes:
         """Whether they hold."""
         if not self.there:
             return False
-        told = self._is_told()
-        if told != self._told:
+        commanded = self._is_commanded()
+        if commanded != self._commanded:
             was_closed = self._closed_by(seconds)
-            self._told = told
-            self._moved = seconds if was_closed == told else -math.inf  # turned round on its way: it is there
+            self._commanded = commanded
+            self._moved = seconds if was_closed == commanded else -math.inf  # turned round on its way: it is there
         return self._closed_by(seconds)
 
     def settled(self, seconds: float) -> bool:
@@ -39,10 +39,10 @@ class HoldingBrakes:
         if not self.there:
             return True
         assert self._times is not None
-        takes = self._times.release_s if self._told else self._times.engage_s
-        return self._is_told() == self._told and seconds - self._moved >= takes
+        takes = self._times.release_s if self._commanded else self._times.engage_s
+        return self._is_commanded() == self._commanded and seconds - self._moved >= takes
 
-    def _is_told(self) -> bool:
+    def _is_commanded(self) -> bool:
         """Whether their output tells them to open."""
         assert self._output is not None and self._pin is not None
         port, pin = self._pin
@@ -52,4 +52,4 @@ class HoldingBrakes:
         """Whether they are closed at a time, their output being as it was last seen."""
         assert self._times is not None
         since = seconds - self._moved
-        return since < self._times.release_s if self._told else since >= self._times.engage_s
+        return since < self._times.release_s if self._commanded else since >= self._times.engage_s

@@ -37,7 +37,7 @@ class PowerStage:
         self.estop(False)
         if board.outputs and board.outputs.fault:
             port, pin = pin_of(chip, board.outputs.fault)
-            port.sources[pin], port.told[pin] = self._fault_line, self.settled
+            port.sources[pin], port.steady[pin] = self._fault_line, self.settled
         if self._enable and self.gate_drivers:
             chip.spi.exchange = self._exchange
             for port, pin in self._selects:

@@ -22,7 +22,7 @@ class SupplyRelay:
         there = board.cutoff is not None and mechanism.safety.cutoff is not None
         self._pin = pin_of(chip, board.cutoff.pin) if there and board.cutoff else None
         self._chip = chip
-        self._told, self._since, self._was = False, 0.0, False  # what it is told, since when, what it was then
+        self._commanded, self._since, self._was = False, 0.0, False  # what it is told, since when, what it was then
 
     @property
     def closed(self) -> bool:
@@ -30,12 +30,12 @@ class SupplyRelay:
         if self._pin is None:
             return True
         now, (port, pin) = self._chip.seconds, self._pin
-        told = port.driven(pin)
-        if told != self._told:
+        commanded = port.driven(pin)
+        if commanded != self._commanded:
             self._was = self._at(now)
-            self._told, self._since = told, now
+            self._commanded, self._since = commanded, now
         return self._at(now)
 
     def _at(self, seconds: float) -> bool:
         """At a time, its pin being as it was last seen."""
-        return self._told if seconds - self._since >= (OPERATE_S if self._told else RELEASE_S) else self._was
+        return self._commanded if seconds - self._since >= (OPERATE_S if self._commanded else RELEASE_S) else self._was

@@ -24,12 +24,12 @@ _OF_LETTER = {letter: (*how, letter.isupper()) for how, letters in KINDS.items()
 
 
 class Gateway:
-    """Before an adapter on the wire. tell: called with the lines of the frames that it hears."""
+    """Before an adapter on the wire. send: called with the lines of the frames that it hears."""
 
-    def __init__(self, adapter: Adapter, tell: Callable[[bytes], None]) -> None:
-        self._adapter, self._tell = adapter, tell
+    def __init__(self, adapter: Adapter, send: Callable[[bytes], None]) -> None:
+        self._adapter, self._send = adapter, send
         self._begun, self._lost = b"", False  # of a line; whether it is too long to be one
-        adapter.take = lambda frame: tell(line_of(frame))
+        adapter.take = lambda frame: send(line_of(frame))
 
     def take(self, data: bytes) -> int:
         """Bytes from outside. Returns how many frames they have brought."""
@@ -40,7 +40,7 @@ class Gateway:
         frames = [frame for line, lost in lines if (frame := self._frame(line, lost)) is not None]
         room = max(MOST - self._adapter.waiting, 0)
         for _ in frames[room:]:
-            self._tell(WRONG)
+            self._send(WRONG)
         if frames[:room]:
             self._adapter.send(frames[:room])
         return len(frames[:room])
@@ -48,15 +48,15 @@ class Gateway:
     def _frame(self, line: bytes, lost: bool) -> Frame | None:
         """Take the frame of a line; a line that is none is answered. lost: it was longer than any."""
         if lost or len(line) > LONGEST:
-            self._tell(WRONG)
+            self._send(WRONG)
             return None
         if line[:1].decode("ascii", "replace") not in _OF_LETTER:
-            self._tell(DONE)
+            self._send(DONE)
             return None
         try:
             return frame_of(line.decode("ascii"))
         except ValueError:
-            self._tell(WRONG)
+            self._send(WRONG)
             return None
 
 

@@ -46,7 +46,7 @@ class Servo(Protocol):
     @property
     def listening(self) -> bool: ...
 
-    def told(self, packet: bytes) -> None:
+    def heard(self, packet: bytes) -> None:
         """A packet to all that is no question."""
 
     def answer(self, packet: bytes) -> bytes:
@@ -108,7 +108,7 @@ class OneWire:
             return
         for servo in self.servos:
             if servo.listening:
-                servo.told(packet)
+                servo.heard(packet)
 
     def _ask(self, packet: bytes, left: Question, burst: int) -> None:
         """Let the next of the servos that are left answer."""

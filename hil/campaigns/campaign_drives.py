@@ -153,7 +153,7 @@ def _intruder(number: int | None, period: float) -> Callable[[Scene], None]:
     """With that identifier, or as the first drive does."""
     def strike(scene: Scene) -> None:
         drive = _first(scene)
-        frame = drive.told(bytes(7)) if number is None else Frame(number, bytes(8))
+        frame = drive.report(bytes(7)) if number is None else Frame(number, bytes(8))
         intruder = Intruder(drive.wire, frame, period, drive.timing, drive.fast)
 
         def again() -> None:

@@ -29,7 +29,7 @@ from femtorque.hil.chip.registers import WORD, Bus, Unmodelled
 from femtorque.hil.chip.scs import BASE as SCS_BASE
 from femtorque.hil.chip.scs import Dwt, SystemControl
 from femtorque.hil.chip.timing import FlashFetch
-from femtorque.hil.chip.unicorn_calls import hook, map_memory, map_peripherals, tell_pages
+from femtorque.hil.chip.unicorn_calls import grant_pages, hook, map_memory, map_peripherals
 
 _TO_PERIPHERALS = ((0x40000000, 0x20000000), (0xE0000000, 0x00100000))
 
@@ -107,8 +107,8 @@ class CortexM4:
             "float_cycles": timing.FLOATING_POINT_FRAME})
         self._held += [memory for _, _, memory, _ in memories]
         hook(self.uc, UC_HOOK_INTR, lib.core_interrupted, core)
-        hook(self.uc, UC_HOOK_TLB_FILL, lib.pages_told, core)
-        tell_pages(self.uc, True)
+        hook(self.uc, UC_HOOK_TLB_FILL, lib.page_rights, core)
+        grant_pages(self.uc, True)
         self.uc.ctl_exits_enabled(True)  # nowhere: a place to stop at would be translated anew at every start
         return core
 
@@ -399,7 +399,7 @@ class CortexM4:
         """Of Unicorn's errors."""
         fetches = (const.UC_ERR_FETCH_UNMAPPED, const.UC_ERR_FETCH_PROT, const.UC_ERR_EXCEPTION)
         if error == const.UC_ERR_EXCEPTION and self._in_c.core_memory(self._core, self.pc, 1, True):
-            tell_pages(self.uc, False)  # see pages.c
+            grant_pages(self.uc, False)  # see pages.c
         elif error == const.UC_ERR_INSN_INVALID:
             self._fault(USAGE_FAULT, _UNDEFINSTR)
         elif error in fetches:

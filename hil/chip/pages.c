@@ -14,7 +14,7 @@ enum { FETCHED = 18 }; /* UC_MEM_FETCH of unicorn.h: no load, no store */
 
 /* Tell Unicorn what may be done with a page: anything that the architecture
  * lets be done at its address, but to execute what can be written. */
-bool pages_told(void *engine, uint64_t address, int access, page *found,
+bool page_rights(void *engine, uint64_t address, int access, page *found,
                 void *user)
 {
     const core *c = user;

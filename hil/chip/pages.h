@@ -12,7 +12,7 @@ typedef struct {
     int rights;
 } page;
 
-bool pages_told(void *engine, uint64_t address, int access, page *found,
+bool page_rights(void *engine, uint64_t address, int access, page *found,
                 void *user);
 
 #endif

@@ -37,10 +37,10 @@ def hook(uc: Uc, kind: int, function: Any, user: Any, start: int = 1, end: int =
     _check(status)
 
 
-def tell_pages(uc: Uc, told: bool) -> None:
+def grant_pages(uc: Uc, by_hook: bool) -> None:
     """Have a hook tell Unicorn what may be done with the pages of memory, or let it go by the processor's rules."""
     uc.ctl(const.UC_CTL_TLB_TYPE, const.UC_CTL_IO_WRITE,
-           ctypes.c_uint(const.UC_TLB_VIRTUAL if told else const.UC_TLB_CPU))
+           ctypes.c_uint(const.UC_TLB_VIRTUAL if by_hook else const.UC_TLB_CPU))
     uc.ctl(const.UC_CTL_TLB_FLUSH, const.UC_CTL_IO_WRITE)
 
 

@@ -64,7 +64,7 @@ class Drive(TimedNode):
         """One of its own faults."""
 
     @abstractmethod
-    def told(self, data: bytes) -> Frame:
+    def report(self, data: bytes) -> Frame:
         """An answer as its own are while it drives, with seven other bytes of state."""
 
     def rescale(self, share: float) -> None:

@@ -202,16 +202,16 @@ def boundary_value(mechanism: Mechanism, duration: float) -> tuple[float, Array]
 
 def swing(mechanism: Mechanism, turn: Array, after: float = 1.0) -> Array:
     """Deflection of the tip from the root's own direction, m, under accelerations (T,) of the root, and `after` s more.
-    The linear plant: no terms of the turning rate. Newmark's average acceleration."""
+    The linear plant: no terms of the turning velocity. Newmark's average acceleration."""
     plant = FlexiblePlant(mechanism, PLANT_ELEMENTS)
     M = plant.system(np.zeros(2 * (1 + plant.n)))[0]
     solve = lu_factor(M[1:, 1:] + 0.5 * DT * plant.C + 0.25 * DT * DT * plant.K)
-    w, rate, a = np.zeros(plant.n), np.zeros(plant.n), np.zeros(plant.n)
+    w, velocity, a = np.zeros(plant.n), np.zeros(plant.n), np.zeros(plant.n)
     tips = []
     for push in np.concatenate([turn, np.zeros(int(after / DT))]):
-        w, rate = w + DT * rate + 0.25 * DT * DT * a, rate + 0.5 * DT * a
-        a = lu_solve(solve, -M[1:, 0] * push - plant.C @ rate - plant.K @ w)
-        w, rate = w + 0.25 * DT * DT * a, rate + 0.5 * DT * a
+        w, velocity = w + DT * velocity + 0.25 * DT * DT * a, velocity + 0.5 * DT * a
+        a = lu_solve(solve, -M[1:, 0] * push - plant.C @ velocity - plant.K @ w)
+        w, velocity = w + 0.25 * DT * DT * a, velocity + 0.5 * DT * a
         tips.append(plant.tip_N @ w)
     return np.array(tips)
 

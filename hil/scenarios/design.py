@@ -178,10 +178,10 @@ def servo_run(mechanism: Mechanism, motion: Trajectory) -> tuple[Array, float]:
     times = np.arange(round(motion.duration / SERVO_STEP)) * SERVO_STEP
     q, qd, _ = motion.at(times)
     errors, energy = [], 0.0
-    for target, rate in zip(q, qd, strict=True):
+    for target, velocity in zip(q, qd, strict=True):
         errors.append(target - plant.q)
-        servo.ko = constant * rate
-        voltage = servo.command(SERVO_STEP, plant.q, plant.v, target, rate)
+        servo.ko = constant * velocity
+        voltage = servo.command(SERVO_STEP, plant.q, plant.v, target, velocity)
         plant.drive(SERVO_STEP, voltage)
         energy += float(np.maximum(voltage * plant.current, 0.0).sum()) * SERVO_STEP
     return np.sqrt(np.mean(np.square(errors), axis=0)), energy

@@ -52,9 +52,9 @@ def track(mechanism: Mechanism, motion: Trajectory, feedforward: str, max_step: 
                          total=True).tau
     ku, kv = (np.array([getattr(joint.gains, key) for joint in joints]) for key in ("ku", "kv"))
     plant = wired(Plant.from_mechanism(smooth, max_step=max_step))
-    target, rate, _ = motion.at(np.arange(ticks) * dt)
+    target, velocity, _ = motion.at(np.arange(ticks) * dt)
     error = np.empty_like(target)
     for k in range(ticks):
         error[k] = target[k] - plant.q
-        plant.push(dt, forward[k] + ku * error[k] + kv * (rate[k] - plant.v))
+        plant.push(dt, forward[k] + ku * error[k] + kv * (velocity[k] - plant.v))
     return Tracking(error)

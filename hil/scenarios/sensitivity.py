@@ -50,8 +50,8 @@ def predict(mechanism: Mechanism, motion: Motion, ticks: int, mass_scale: float 
     ku = np.array([joint.gains.ku for joint in joints])
     kv = np.array([joint.gains.kv for joint in joints])
     back_emf = np.array([(j.motor.gear * j.motor.K) ** 2 / j.motor.R if j.motor else 0.0 for j in joints])
-    error, rate = march(masses, np.diag(kv + back_emf + friction_scale * viscous), np.diag(ku), missing, model.dt)
-    return Change(missing, ku * error + kv * rate, error)
+    error, velocity = march(masses, np.diag(kv + back_emf + friction_scale * viscous), np.diag(ku), missing, model.dt)
+    return Change(missing, ku * error + kv * velocity, error)
 
 
 def march(M: Array, D: Array, K: Array, f: Array, dt: float) -> tuple[Array, Array]:

@@ -73,13 +73,13 @@ def swing(mechanism: Mechanism, test: ServoTest, run: ServoRun, short: bool = Fa
     t = np.arange(round((test.seconds + (test.short_hold if short else test.hold)) / TICK), dtype=float) * TICK
     x = np.clip(t / test.seconds, 0.0, 1.0)
     target = test.turn * x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
-    rate = test.turn * 30.0 * x**2 * (1.0 - x) ** 2 / test.seconds
+    velocity = test.turn * 30.0 * x**2 * (1.0 - x) ** 2 / test.seconds
     hub, tip = np.empty_like(t), np.empty_like(t)
     for k in range(len(t)):
         place = end @ plant.cycle.equations.x.reshape(-1, 4, 3)[element.b.solid]
         away = np.arctan2(place[1], place[0]) - target[k]
         hub[k], tip[k] = plant.q[0], np.hypot(*place[:2]) * ((away + np.pi) % (2.0 * np.pi) - np.pi)
-        plant.push(TICK, servo.command(TICK, plant.q, plant.v, target[k], rate[k]))
+        plant.push(TICK, servo.command(TICK, plant.q, plant.v, target[k], velocity[k]))
     theory, clamped = roots(mechanism, run.kp, run.kd), roots(mechanism, np.inf, 0.0)
     held = t >= test.seconds
     return Swing(run.name, t, target, hub, tip, test.seconds, fitted(t[held] - test.seconds, tip[held], theory),

@@ -22,7 +22,7 @@ class Gpio(Lendable):
     def __init__(self, name: str, base: int) -> None:
         self._wired: dict[int, bool] = {}
         self.sources: dict[int, Callable[[], bool]] = {}  # what is wired to an input and changes by itself
-        self.told: dict[int, Callable[[], bool]] = {}  # whether a source stays as it is until `forget`
+        self.steady: dict[int, Callable[[], bool]] = {}  # whether a source stays as it is until `forget`
         self.before_change: Callable[[], None] = lambda: None  # called before outputs change
         self.on_output: Callable[[], None] = lambda: None  # called after
         self.asked = 0  # output pins, as bits, whose levels others ask for when they need them: they are told of none
@@ -82,7 +82,7 @@ class Gpio(Lendable):
         for pin in {**self._wired, **self.sources}:
             if not (outputs | analogue) >> pin & 1:
                 levels = levels & ~(1 << pin) | self.level(pin) << pin
-                steady = steady and (pin not in self.sources or pin in self.told and self.told[pin]())
+                steady = steady and (pin not in self.sources or pin in self.steady and self.steady[pin]())
         if steady:
             self.say("IDR", levels & ~analogue)
         return levels & ~analogue

@@ -80,7 +80,7 @@ class Serial(Lendable):
         self._complete_cleared = False  # TC was cleared since the last byte was out
         self.receive_stream = self.transmit_stream = None
         self.request(False)
-        self._tell()
+        self._call_watchers()
 
     @property
     def dma_cycles(self) -> int:
@@ -92,13 +92,13 @@ class Serial(Lendable):
         self._dma_cycles = cycles
         self.touched()
 
-    def _tell(self) -> None:
+    def _call_watchers(self) -> None:
         for watcher in self.watchers:
             watcher()
 
     def write(self, offset: int, size: int, value: int) -> None:
         super().write(offset, size, value)
-        self._tell()
+        self._call_watchers()
 
     @property
     def settled_until(self) -> int:
@@ -124,7 +124,7 @@ class Serial(Lendable):
         if self.out and not errors and data and self._lent_line_in(data):
             return
         self.catch_up()
-        self._tell()
+        self._call_watchers()
         spacing = self.byte_cycles
         at = max(float(self.events.now), self._line_free)
         for byte in data:
@@ -143,7 +143,7 @@ class Serial(Lendable):
             return
         data = stream.ahead
         self.catch_up()
-        self._tell()
+        self._call_watchers()
         spacing, now = self.byte_cycles, float(self.events.now)
         others = [entry for entry in self._line_in if entry[0] > now]
         self._line_in = deque(entry for entry in self._line_in if entry[0] <= now)
@@ -271,7 +271,7 @@ class Serial(Lendable):
 
     def _take_received(self) -> int:
         self.catch_up()
-        self._tell()
+        self._call_watchers()
         if self._waiting_for_dma:  # which then never gets it
             return self._line_in.popleft()[1]
         self._status &= ~RXNE
@@ -413,7 +413,7 @@ class Served(Peripheral):
         for link in links:
             link.touched()
 
-    def told(self, offset: int, value: int) -> int:
+    def publish(self, offset: int, value: int) -> int:
         """What a register tells, which stays so until a link moves something; it has caught up."""
         links = self.at(offset)
         for link in links:

@@ -114,11 +114,11 @@ class Dma(serial.Served):
 
         def left() -> int:
             self.catch_up(at + 4)
-            return self.told(at + 4, stream.left)
+            return self.publish(at + 4, stream.left)
 
         def control() -> int:
             self.catch_up(at)
-            return self.told(at, stream.control)
+            return self.publish(at, stream.control)
 
         first, shift = 0x08 + 4 * (number // 4), _FLAG_SHIFT[number % 4]
         stream.registers = Registers(self, dict(zip(_OFFSETS, (at, at + 4, at + 8, at + 0xC, first), strict=True)),

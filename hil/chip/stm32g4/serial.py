@@ -159,7 +159,7 @@ class Dma(Served):
 
             def read() -> int:
                 self.catch_up(offset)
-                return self.told(offset, getattr(channel, key))
+                return self.publish(offset, getattr(channel, key))
             return read
 
         places = {f"STREAM_{what}": at + _OFFSETS[key] for what, key in zip(_WORDS, _OFFSETS, strict=True)}

@@ -30,9 +30,9 @@ class Servo:
     integral: Array = field(default_factory=lambda: np.zeros(1))
 
     def command(self, seconds: float, angle: ArrayLike, velocity: ArrayLike, target: ArrayLike,
-                target_rate: ArrayLike = 0.0) -> Array:
+                target_velocity: ArrayLike = 0.0) -> Array:
         """The output (n,) to hold for the next `seconds`."""
-        error, slip = np.subtract(angle, target), np.subtract(velocity, target_rate)
+        error, slip = np.subtract(angle, target), np.subtract(velocity, target_velocity)
         integral = self.integral + seconds * error
         steady = np.asarray(self.ko, float) - np.multiply(self.kp, error) - np.multiply(self.kd, slip)
         wanted = steady - np.multiply(self.ki, integral)

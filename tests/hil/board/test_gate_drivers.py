@@ -58,7 +58,8 @@ def test_a_driver_whose_supply_dips_forgets_and_pulls_its_fault_line():
     assert driver.exchange(0.061, 1 << 15, 1) == 0  # read, and gone
 
 
-@pytest.mark.parametrize(("mode", "shut"), [(drv8301.CHOPPED, False), (drv8301.LATCHED, True), (drv8301.TOLD, False)])
+@pytest.mark.parametrize(("mode", "shut"), [
+    (drv8301.CHOPPED, False), (drv8301.LATCHED, True), (drv8301.REPORTED, False)])
 def test_over_current_shuts_a_driver_down_in_one_mode_alone(mode, shut):
     driver = Drv8301()
     driver.enable(0.0, True)

@@ -27,7 +27,7 @@ class Talker(Node):
         self.queue: list[Frame] = []
         self.got: list[tuple[float, Frame]] = []
         self.done: list[float] = []
-        self.told: list[str] = []
+        self.events: list[str] = []
         wire.attach(self)
 
     @property
@@ -42,14 +42,14 @@ class Talker(Node):
         self.wire.ask(self)
 
     def lost(self) -> None:
-        self.told.append("lost")
+        self.events.append("lost")
 
     def sent(self) -> None:
         self.queue.pop(0)
         self.done.append(self.wire.clock.seconds)
 
     def failed(self, error: Error) -> None:
-        self.told.append(error.name)
+        self.events.append(error.name)
 
     def heard(self, frame: Frame) -> None:
         self.got.append((self.wire.clock.seconds, frame))
@@ -95,7 +95,7 @@ def test_the_dominant_identifier_goes_first(clock, wire, first, second):
     b.send(first)
     clock.run(1e-3)
     assert [frame for _, frame in c.got] == [first, second]
-    assert a.told == ["lost"] and b.told == []
+    assert a.events == ["lost"] and b.events == []
 
 
 def test_equal_frames_of_two_nodes_go_as_one_and_different_ones_of_one_identifier_collide(clock, wire):
@@ -107,7 +107,7 @@ def test_equal_frames_of_two_nodes_go_as_one_and_different_ones_of_one_identifie
     a.send(Frame(5, b"\x01"))
     b.send(Frame(5, b"\x02"))
     clock.run(0.5e-3)
-    assert not c.got[1:] and set(a.told) == {"RECESSIVE"} and a.counters.transmit == b.counters.transmit > 0
+    assert not c.got[1:] and set(a.events) == {"RECESSIVE"} and a.counters.transmit == b.counters.transmit > 0
 
 
 def test_alone_a_node_repeats_for_ever_and_becomes_passive_but_never_off(clock, wire):
@@ -115,7 +115,7 @@ def test_alone_a_node_repeats_for_ever_and_becomes_passive_but_never_off(clock, 
     a.send(Frame(5, b"\x01"))
     clock.run(0.1)
     assert a.counters.transmit == 128 and a.counters.passive and not a.counters.off
-    assert len(a.told) > 500 and set(a.told) == {"ACK"} and not a.done
+    assert len(a.events) > 500 and set(a.events) == {"ACK"} and not a.done
     b = Talker(wire)
     clock.run(1e-3)
     assert len(a.done) == 1 and len(b.got) == 1 and a.counters.transmit == 127
@@ -126,7 +126,7 @@ def test_a_node_of_another_bit_rate_disturbs_until_it_is_passive_itself(clock, w
     wrong = Talker(wire, timing=BitTiming(100e-9, 15, 5, 4))
     a.send(Frame(5, b"\x01"))
     clock.run(5e-3)
-    assert wrong.counters.passive and len(b.got) == 1 and "RECESSIVE" in a.told and not a.counters.off
+    assert wrong.counters.passive and len(b.got) == 1 and "RECESSIVE" in a.events and not a.counters.off
 
 
 def test_nodes_whose_clocks_differ_by_more_than_they_resynchronise_do_not_agree():
@@ -140,7 +140,7 @@ def test_a_node_that_knows_no_fd_destroys_fd_frames(clock, wire):
     a, b, old = Talker(wire, fd=True), Talker(wire, fd=True), Talker(wire)
     a.send(Frame(5, bytes(16), fd=True, fast=True))
     clock.run(0.2e-3)
-    assert not b.got and a.told and old.counters.receive > 0
+    assert not b.got and a.events and old.counters.receive > 0
 
 
 def test_noise_disturbs_its_share_and_every_frame_comes_in_the_end(clock, wire):
@@ -153,7 +153,7 @@ def test_noise_disturbs_its_share_and_every_frame_comes_in_the_end(clock, wire):
     clock.run(0.1)
     assert [frame for _, frame in b.got] == frames
     share = sum(1 for p in passed if p.error) / len(passed)
-    assert 0.05 < share < 0.16 and len(a.told) == len(passed) - 200
+    assert 0.05 < share < 0.16 and len(a.events) == len(passed) - 200
 
 
 def test_a_short_brings_the_sender_off_and_nobody_else(clock, wire):
@@ -161,7 +161,7 @@ def test_a_short_brings_the_sender_off_and_nobody_else(clock, wire):
     a, b = Talker(wire), Talker(wire)
     a.send(Frame(5))
     clock.run(2e-3)
-    assert a.counters.off and a.told == ["DOMINANT"] * 32 and b.counters.receive == 0
+    assert a.counters.off and a.events == ["DOMINANT"] * 32 and b.counters.receive == 0
 
 
 def test_a_sender_goes_off_on_a_wire_that_is_held_and_hearers_become_passive(clock, wire):
@@ -173,7 +173,7 @@ def test_a_sender_goes_off_on_a_wire_that_is_held_and_hearers_become_passive(clo
     clock.run((6 + 14 + 29 * 8 + 4) * BIT)
     assert a.counters.transmit == 31 * 8 and not a.counters.off
     clock.run(8 * BIT)
-    assert a.counters.off and b.counters.passive and a.told == ["RECESSIVE"] + ["FORM"] * 31
+    assert a.counters.off and b.counters.passive and a.events == ["RECESSIVE"] + ["FORM"] * 31
     clock.run(5e-3)
     assert (a.counters.transmit, b.counters.receive, c.counters.receive) == (256, 255, 255)
     b.send(Frame(6))
@@ -205,7 +205,7 @@ def test_an_open_end_disturbs_some_frames_and_two_disturb_all(clock, wire):
     wire.terminators = 1
     a.send(*[Frame(k) for k in range(50)])
     clock.run(0.05)
-    assert len(b.got) == 50 and a.told
+    assert len(b.got) == 50 and a.events
     wire.terminators = 0
     a.send(Frame(5))
     clock.run(0.05)

@@ -88,7 +88,7 @@ class Damiao(Drive):
     def _framed(self, data: bytes) -> Frame:
         return Frame(int(self.registers[7]), data, fd=self.fast is not None, fast=self.fast is not None)
 
-    def told(self, data: bytes) -> Frame:
+    def report(self, data: bytes) -> Frame:
         return self._framed(bytes([ENABLED << 4 | self.id & 15]) + data)
 
     def rescale(self, share: float) -> None:

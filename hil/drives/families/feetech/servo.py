@@ -117,7 +117,7 @@ class Sts3215(Motor):
     def delay(self) -> float:
         return 2e-6 * self.registers[DELAY] + TURNAROUND + self.late
 
-    def told(self, packet: bytes) -> None:
+    def heard(self, packet: bytes) -> None:
         """SYNC WRITE, the one packet of the board's that is no question."""
         if packet[:2] != b"\xff\xff" or ~sum(packet[2:-1]) & 0xFF != packet[-1] or packet[4] != SYNC_WRITE:
             return

@@ -78,7 +78,7 @@ class MiniCheetah(Drive):
             self.obey(mit_command(frame.data, self.ranges))
         return answer
 
-    def told(self, data: bytes) -> Frame:
+    def report(self, data: bytes) -> Frame:
         return Frame(self.master, bytes([self.id]) + data)
 
     def _special(self, code: int) -> None:

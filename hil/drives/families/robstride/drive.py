@@ -68,7 +68,7 @@ class RobStride(Drive):
             return None
         return answer
 
-    def told(self, data: bytes) -> Frame:
+    def report(self, data: bytes) -> Frame:
         return Frame(STATE << 24 | RUN << 22 | self.id << 8 | self.host, data + bytes(1), extended=True)
 
     def _operate(self, torque: int, data: bytes) -> None:
