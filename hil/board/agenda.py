@@ -1,4 +1,4 @@
-"""What is to be done to a board at some time to come."""
+"""Actions on a board that are planned for a later time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Agenda:
-    """Actions in the order of their times; of equal ones, in that in which they were planned."""
+    """Actions in the order of their times; those of one time in the order in which they were planned."""
 
     def __init__(self) -> None:
         self._planned: list[tuple[float, Callable[[], None]]] = []
@@ -17,11 +17,11 @@ class Agenda:
         self._planned.sort(key=lambda planned: planned[0])
 
     def run(self, seconds: float) -> None:
-        """Do all that is due by then, what is added meanwhile included."""
+        """Do all actions that are due by then, also those that are added meanwhile."""
         while self.next <= seconds:
             self._planned.pop(0)[1]()
 
     @property
     def next(self) -> float:
-        """When the first of them is due; infinity without any."""
+        """Time of the first action, s; infinity without any."""
         return self._planned[0][0] if self._planned else math.inf

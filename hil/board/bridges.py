@@ -1,4 +1,4 @@
-"""What a board's bridges put on its motors, as the pins and timers of the chip have it."""
+"""Voltages that a board's bridges put on its motors, from the pins and timers of the chip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Served = Sequence[tuple[Joint, description.Channel | None]]  # joints, and the b
 class Bridge:
     """The bridge of one motor. share: of the bus voltage (-1..1), with the motor's sign; None while it is off.
 
-    It is formed anew only after something at its timers or ports may have changed.
+    The share is computed again only after a possible change at the bridge's timers or ports.
     """
 
     def __init__(self, board: description.Board, chip: Stm32, joint: Joint, channel: description.Channel) -> None:
@@ -25,7 +25,7 @@ class Bridge:
         self._motor, self._channel = joint.motor, channel
         self._timers = {pwm.timer: chip.timers[pwm.timer] for _, pwm in channel.switches}
         self._direction = pin_of(chip, channel.direction) if channel.direction else None
-        self._wires: dict[str, list[tuple[Gpio, int, int]]] = {}  # of a switch: port, pin, alternate function
+        self._wires: dict[str, list[tuple[Gpio, int, int]]] = {}  # by switch: port, pin, alternate function
         for name, pwm in channel.switches:
             signal = f"{pwm.timer}_CH{pwm.output}"
             pins = [(signal, pwm.pin)] + ([(f"{signal}N", pwm.low)] if pwm.low else [])
@@ -33,7 +33,7 @@ class Bridge:
         ports = [port for wires in self._wires.values() for port, _, _ in wires]
         ports += [self._direction[0]] if self._direction else []
         self._parts = list(dict.fromkeys([*self._timers.values(), *ports]))
-        self._changes = -1  # of all parts when the share was formed
+        self._changes = -1  # counters of changes of all parts, summed, when the share was computed
         self._share: float | None = None
 
     @property
@@ -46,18 +46,18 @@ class Bridge:
         return self._share
 
     def _connected(self, switch: str) -> bool:
-        """Whether the timer's signals are on the pins of an output."""
+        """True if the timer's signals are on the pins of an output."""
         return all(port.alternate(pin) == function for port, pin, function in self._wires[switch])
 
     @property
     def timers(self) -> list[Timer]:
-        """Those that switch it."""
+        """Timers that switch the bridge."""
         return list(self._timers.values())
 
     # -- lent (hil/board/coupled.c) -------------------------------------------
 
     def lend(self, state: Any) -> None:
-        """Tell C what it gives as the compare values of its timers say."""
+        """Describe to C how the bridge's voltage follows from compare values of its timers."""
         kinds, switches = library()[1], self._channel.switches
         state.sign = self._motor.sign
         if self._channel.opposite:
@@ -76,7 +76,7 @@ class Bridge:
         lend_pin(state.one, self._timers[pwm.timer], pwm.output, self._connected("pwm"))
 
     def _of_bridge(self) -> float | None:
-        """Of an H-bridge with PWM and direction (or enable)."""
+        """Share of an H-bridge with PWM and direction (or enable)."""
         assert self._direction is not None
         pwm, (port, pin) = self._channel.pwm, self._direction
         high = self._timers[pwm.timer].duty(pwm.output) if self._connected("pwm") else 0.0
@@ -85,7 +85,7 @@ class Bridge:
         return -high if port.driven(pin) else high
 
     def _of_halves(self) -> float | None:
-        """Of two half bridges: the difference of what they give."""
+        """Share of two half bridges: the difference of their duties."""
         one, other = (self._timers[pwm.timer].half_bridge(pwm.output) if self._connected(name) else None
                       for name, pwm in self._channel.switches)
         return None if one is None or other is None else one - other
@@ -97,7 +97,7 @@ def pin_of(chip: Stm32, name: str) -> tuple[Gpio, int]:
 
 
 def lend_pin(state: Any, timer: Timer, channel: int, connected: bool) -> None:
-    """Tell C how a pin follows the compare value of a timer's channel."""
+    """Describe to C how a pin follows the compare value of a timer's channel."""
     follows = timer.follows_compare(channel) if connected else None
     state.timer, state.channel, state.follows = timer.slot, channel - 1, follows is not None
     state.top, state.inverted = follows or (0, False)

@@ -25,17 +25,17 @@ from femtorque.hil.plant.choose import Driven
 
 Array = NDArray[np.float64]
 
-# of the pins: DS8626 table 9 (CAN1, CAN2), DS12288 table 13 (FDCAN1 to FDCAN3)
+# alternate functions of the pins: DS8626 table 9 (CAN1, CAN2), DS12288 table 13 (FDCAN1 to FDCAN3)
 CAN_FUNCTION = {"CAN1": 9, "CAN2": 9, "FDCAN1": 9, "FDCAN2": 9, "FDCAN3": 11}
-USART_FUNCTION = 7  # of USART1 to USART3: DS8626 table 9, DS12288 table 13
-STEP = 100e-6  # s for which joints go on between two looks at their drives, which loop within it
+USART_FUNCTION = 7  # alternate function of USART1 to USART3: DS8626 table 9, DS12288 table 13
+STEP = 100e-6  # s of the plant for which a drive's torque is a mean; its inner loop has shorter steps
 
 
 Plug = Callable[[str, Wire | OneWire], None]
 
 
 def plugs(board: description.Board, chip: Stm32) -> Plug:
-    """What puts a chip on the wire of a bus."""
+    """A function that connects a chip to the wire of a bus."""
     def plug(name: str, wire: Wire | OneWire) -> None:
         if isinstance(wire, Wire):
             _plug(board.can[name], chip, wire)
@@ -103,7 +103,7 @@ class Buses:
         self._in_c = ServoSteps(self.servos, self.signs, self.gears, self._plant)
 
     def _angle(self, j: int) -> float:
-        """Of a drive's output."""
+        """Angle of a drive's output, rad."""
         return float(self.signs[j] * self.gears[j] * self._plant.q[j] + self.zeros[j])
 
     @property
@@ -112,24 +112,24 @@ class Buses:
 
     @property
     def limp(self) -> bool:
-        """Whether none of them does anything to its joint: off, or enabled and asked for nothing."""
+        """True if no drive acts on its joint: all are off, or enabled without a gain or a torque."""
         return not any(servo.driving for servo in self.servos.values()) and all(
             drive.limp for drive in self.drives.values())
 
     @property
     def safe(self) -> bool:
-        """Whether none of them drives its joint: off, or braking."""
+        """True if no drive gives its joint torque: all are off, or brake."""
         return not self.at_work
 
     @property
     def at_work(self) -> list[int]:
-        """The joints that one of them drives."""
+        """Joints to which a drive or servo gives torque."""
         motors = {j: drive.motor for j, drive in self.drives.items() if drive.driving}
         on = {j for j, m in motors.items() if m.command.kp or m.command.torque or m.standing is not None}
         return sorted(on | {j for j, servo in self.servos.items() if servo.turning})
 
     def idle(self, since: float, until: float) -> None:
-        """Let time pass for drives that are enabled while the plant stands still."""
+        """Let time pass for enabled drives while the plant stands still."""
         self._switch()
         if not self.driving:
             return
@@ -139,7 +139,7 @@ class Buses:
             self._torques(h, since + i * h)
 
     def move(self, since: float, until: float, voltage: Array) -> None:
-        """Let the plant go on from one time to another, s, with voltages (J,) at its motors and its drives at work."""
+        """Move the plant from one time to another, s, with voltages (J,) at its motors and torques of its drives."""
         count = max(1, round((until - since) / STEP))
         h = (until - since) / count
         if self.servos and not self.drives and self._in_c.could:
@@ -150,7 +150,7 @@ class Buses:
             self._plant.move(h, self._voltages(since + i * h, voltage), self._torques(h, since + i * h))
 
     def _voltages(self, now: float, voltage: Array) -> Array:
-        """Those at the bridges, and at the servos' motors."""
+        """Voltages (J,) at the bridges and at the servos' motors."""
         if not self.servos:
             return voltage
         self._switch()
@@ -161,7 +161,7 @@ class Buses:
         return volts
 
     def _switch(self) -> None:
-        """Servos have power or have none."""
+        """Switch servos on or off as their supply is there or not."""
         volts = self._supply()
         for j, servo in self.servos.items():
             if (on := volts > servo.least_supply and self._supplied() and servo.supplied) != servo.powered:
@@ -180,7 +180,7 @@ class Buses:
 
 
 def made(drive: Drive, bus: Bus, wire: Wire) -> VirtualDrive:
-    """As it comes, but for what the mechanism file says otherwise."""
+    """A drive as it comes, but with the ranges of the mechanism file where these differ."""
     own, wanted, listed = catalogue.ranges(drive.type.name), drive.type, DRIVES[drive.type.name]
     if wanted != listed:
         own = Ranges(wanted.position, wanted.velocity, wanted.torque, wanted.kp, wanted.kd)

@@ -1,13 +1,13 @@
-"""A serial cable between a virtual board and a host in the same process. What one end writes is there for the other at
-once, in every run alike; through a TCP port that would be up to the operating system."""
+"""A serial cable between a virtual board and a host in the same process. Each end reads at once what the other end has
+written, in every run alike; over a TCP port the operating system would decide when."""
 
 from __future__ import annotations
 
 
 class Cable:
-    """name: what messages call the port. read, write, close: the host's end, as
-    femtorque.host.link.link.Device; recv, sendall,
-    close: the board's, as a socket that does not wait. Once either has closed it, it is of no use to the other."""
+    """name: of the port in messages. read, write, close: the host's end, a femtorque.host.link.link.Device. recv,
+    sendall, close: the board's end, as of a socket that does not wait. After either end has closed it, the other end
+    cannot use it either."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -39,7 +39,7 @@ class Cable:
 
 
 def _first(waiting: bytearray, size: int) -> bytes:
-    """Take bytes out of what waits."""
+    """Take the first bytes out of a buffer."""
     data = bytes(waiting[:size])
     del waiting[:size]
     return data

@@ -1,7 +1,7 @@
-/* What hil/board/coupler.py, bridges.py, current_sensors.py and encoders.py do
- * while nothing but duties changes, between the chip's timers and converters
- * and a plant; one in Python is asked to go on. In C because a current loop comes through here twenty
- * thousand times a second. */
+/* The C of hil/board/coupler.py, bridges.py, current_sensors.py and
+ * encoders.py, between the chip's timers and converters and a plant, while
+ * nothing but duties changes. A plant in Python is called to move on. In C
+ * because a current loop runs this twenty thousand times a second. */
 #include "coupled.h"
 
 #include <math.h>
@@ -48,7 +48,8 @@ static int same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Tell whether an arm at rest is held up from outside, nothing driving it. */
+/* Return true if an arm at rest is held up from outside and nothing drives
+ * it. */
 static int let_be(const coupled *b)
 {
     int32_t j;
@@ -61,7 +62,7 @@ static int let_be(const coupled *b)
     return b->held;
 }
 
-/* Let the plant move under the voltages that there are. */
+/* Move the plant under the present voltages. */
 static void move(coupled *b, double time)
 {
     plant_steps *p = b->plant;
@@ -84,14 +85,14 @@ static void drive(coupled *b, double until)
         return;
     if (p->take == 0)
         b->pass(until - b->plant_at, let_be(b));
-    else if (let_be(b)) /* which leaves no current */
+    else if (let_be(b)) /* currents are 0 then */
         memset(p->current, 0, (size_t)p->n * sizeof(double));
     else
         move(b, until - b->plant_at);
     b->plant_at = until;
 }
 
-/* Outputs change, or seem to. */
+/* Step the plant before outputs may change. */
 void coupled_change(void *board)
 {
     coupled *b = board;
@@ -109,7 +110,7 @@ void coupled_change(void *board)
     b->changed_at = seconds(b);
 }
 
-/* Let the plant's time be the chip's. */
+/* Bring the plant to the chip's time. */
 void coupled_bring_up(void *board)
 {
     coupled *b = board;
@@ -120,7 +121,7 @@ void coupled_bring_up(void *board)
     }
 }
 
-/* Tell whether a low switch conducts all the time between two cycles. */
+/* Return true if a low switch conducts all the time between two cycles. */
 static int conducts(const coupled *b, const pin *p, double from, double to)
 {
     const lent_timer *t = &b->chip->timers[p->timer];

@@ -1,5 +1,4 @@
-/* The interface of coupled.c. hil/board/coupled.py declares it once more; the
- * compiler holds both layouts to each other. */
+/* The interface of coupled.c, which hil/board/coupled.py reads too. */
 #ifndef COUPLED_H
 #define COUPLED_H
 
@@ -9,7 +8,7 @@
 #define MOST 32     /* joints */
 #define CHANNELS 19 /* of a converter */
 
-/* A pin that is as a compare value says; follows 0: it is low. */
+/* A pin that follows a compare value; follows 0: it is low. */
 typedef struct {
     int32_t timer, channel, follows, inverted;
     double top;
@@ -18,7 +17,7 @@ typedef struct {
 enum { FLOATS, SIGNED, ANTIPHASE, HALVES };
 
 /* port, pin: of the direction, -1 where that is no output and thus low. wire:
- * see hil/board/power_stage.py. */
+ * as in hil/board/power_stage.py. */
 typedef struct {
     int32_t kind, port, pin;
     pin one, other;
@@ -27,16 +26,16 @@ typedef struct {
 
 enum { STEADY, IN_LINE, SHUNT };
 
-/* What is on an analogue pin. sign: of the current at the sensor against the
- * motor's; below: the low switch that a shunt's current goes through. */
+/* The source of an analogue pin's voltage. sign: of the current at the sensor
+ * relative to the motor's; below: the low switch in series with a shunt. */
 typedef struct {
     int32_t kind, joint;
     double zero, sign, slope, low, high;
     pin below;
 } sense;
 
-/* held: something holds an arm at rest up; stopped: brakes are closed, it is at
- * rest, and all terminals float. */
+/* held: an arm at rest is held up from outside; stopped: brakes are closed, the
+ * arm is at rest, and all terminals float. */
 typedef struct {
     lent *chip;
     double seconds_before, hz;
@@ -47,11 +46,11 @@ typedef struct {
     bridge bridges[MOST];
     sense senses[LENT_CONVERTERS][CHANNELS];
     double origin[MOST], per_unit[MOST]; /* of the encoders */
-    int64_t counted[MOST]; /* by them, of a plant in Python */
-    plant_steps *plant;  /* without `take`: it is in Python */
+    int64_t counted[MOST]; /* counts of the encoders of a plant in Python */
+    plant_steps *plant;  /* without `take`: the plant is in Python */
     int32_t place[MOST]; /* of the motors among the plant's joints */
     void (*stuck)(void); /* the plant cannot go on */
-    void (*pass)(double time, int32_t held); /* of a plant in Python */
+    void (*pass)(double time, int32_t held); /* move a plant in Python on */
     double (*count)(const lent_timer *t, double cycle);
 } coupled;
 

@@ -25,17 +25,17 @@ from femtorque.hil.plant.plant_library import MOST
 Array = NDArray[np.float64]
 
 TOGETHER = 20e-6  # s
-GRIP = 0.05  # rad/s or m/s: brakes hold what is slower, and stop nothing that is faster
+GRIP = 0.05  # rad/s or m/s: brakes hold a slower joint, and do not stop a faster one
 
 
 class PlantCoupler:
-    """held: whether something holds an arm at rest up while nothing drives it."""
+    """held: true if an arm at rest is held up from outside while nothing drives it."""
 
     def __init__(self, chip: Stm32, plant: Driven, wiring: Wiring, modes: ModeFollower) -> None:
         self._chip, self._plant, self._wiring, self._modes = chip, plant, wiring, modes
         self._borrowed = Borrowed(self, chip, plant, wiring) if could_lend(wiring, modes) else None
         self._held = False
-        self._plant_at = self._changed_at = 0.0  # s: where the plant is; when outputs last seemed to change
+        self._plant_at = self._changed_at = 0.0  # s: time of the plant; time of the last possible change of outputs
         self._terminals: list[float | None] = [None for _ in wiring.joints]  # V on the motors, until _changed_at
         for drive in wiring.buses.all.values():
             drive.catch_up = self.bring_up
@@ -51,17 +51,17 @@ class PlantCoupler:
         self._held = held
 
     def recall(self) -> None:
-        """Have back what is lent to C."""
+        """Take back the state that is lent to C."""
         if self._borrowed is not None:
             self._borrowed.recall()
 
     def look(self) -> None:
-        """Somebody may have moved the plant."""
+        """Read a plant that somebody else may have moved."""
         if self._borrowed is not None:
             self._borrowed.copy_plant()
 
     def _before_change(self) -> None:
-        """Outputs change, or seem to: only where the voltages did is there a step for the plant to take."""
+        """Step the plant before outputs may change; without a change of voltages there is no step."""
         self.recall()
         terminals = self._wiring.power.terminals()
         if terminals != self._terminals:
@@ -70,7 +70,7 @@ class PlantCoupler:
         self._changed_at = self._chip.seconds
 
     def bring_up(self) -> None:
-        """Let the plant's time be the chip's."""
+        """Bring the plant to the chip's time."""
         if self._borrowed is not None and self._borrowed.bring_up():
             return
         now = self._chip.seconds
@@ -83,7 +83,7 @@ class PlantCoupler:
         if until - self._plant_at > TOGETHER:
             volts = floating(self._terminals)
             if self._wiring.brakes.closed(self._plant_at):
-                self._plant.stop()  # without slip: how much torque they hold is not modelled
+                self._plant.stop()  # without slip: the brakes' largest torque is not modelled
                 self._plant.hold(until - self._plant_at, volts)
             elif self._let_be() and np.all(np.abs(self._plant.v) < GRIP):
                 self._wiring.buses.idle(self._plant_at, until)
@@ -93,7 +93,7 @@ class PlantCoupler:
             self._plant_at = until
 
     def _let_be(self) -> bool:
-        """Whether an arm at rest is held up from outside, nothing driving it."""
+        """True if an arm at rest is held up from outside and nothing drives it."""
         return self.held and all(volts is None for volts in self._terminals) and self._wiring.buses.limp
 
     def _move(self, until: float, volts: Array) -> None:
@@ -105,12 +105,12 @@ class PlantCoupler:
     # -- lent (femtorque.hil.chip.lending) ----------------------------------------------
 
     def give(self, state: Any) -> None:
-        """Tell C when the plant is where."""
+        """Copy times, voltages and `held` to C."""
         state.held, state.plant_at, state.changed_at = self._held, self._plant_at, self._changed_at
         state.terminals[0:len(self._terminals)] = floating(self._terminals).tolist()
 
     def lend_brakes(self, state: Any) -> bool:
-        """Tell C whether they are closed. False: they may change, or have not stopped all that there is to stop."""
+        """Store for C whether the brakes are closed. False: they are about to move, or a joint has not stopped."""
         brakes, kinds = self._wiring.brakes, library()[1]
         if not brakes.settled(self._plant_at):
             return False
@@ -120,14 +120,14 @@ class PlantCoupler:
             self._plant.v)
 
     def take(self, state: Any) -> None:
-        """Have that back."""
+        """Copy times and voltages back from C."""
         self._plant_at, self._changed_at = state.plant_at, state.changed_at
         self._terminals = [None if math.isnan(volts) else volts for volts in state.terminals[0:len(self._terminals)]]
 
 
 class Borrowed:
-    """The C's side (coupled.c), lent while timers are and nothing outside of the chip is out of the ordinary. A plant
-    that is not C's goes on in Python when the C says so."""
+    """The coupler in C (coupled.c), in use while the chip's timers are lent to C and no part outside of the chip is in
+    an unusual state. C calls back into Python to step a plant that is not in C."""
 
     def __init__(self, coupler: PlantCoupler, chip: Stm32, plant: Driven, wiring: Wiring) -> None:
         self._coupler, self._chip, self._plant, self._wiring = coupler, chip, plant, wiring
@@ -135,7 +135,7 @@ class Borrowed:
         self._ffi, self._lib = library()
         self._lending = chip.core.lending
         self.again, self.out = 0, False
-        self._sequences: dict[int, list[int]] = {}  # of the converters
+        self._sequences: dict[int, list[int]] = {}  # channels that a converter samples, by the converter's number
         self._joints = len(wiring.joints)
         self._rows = np.zeros((4, self._joints))  # of a plant in Python: q, v, current, volts
         self._in_python = self._ffi.new("plant_steps *", {name: self._ffi.from_buffer("double[]", row)
@@ -165,7 +165,7 @@ class Borrowed:
     # -- lending --------------------------------------------------------------
 
     def lend(self, lending: Lending) -> bool:
-        """See femtorque.hil.chip.lending.Lender."""
+        """Lend bridges, brakes, senses and plant; see femtorque.hil.chip.lending.Lender."""
         wiring = self._wiring
         self.again = lending.now + _ASK_AGAIN
         if not wiring.power.settled() or not all(t.out for t in wiring.power.timers):
@@ -174,7 +174,7 @@ class Borrowed:
             wiring.power.lend(self.state)
             if not all(self._sense(slot) for slot in self._sequences) or not self._coupler.lend_brakes(self.state):
                 return False
-        except Unmodelled:  # the model will say so when it is used
+        except Unmodelled:  # the model itself refuses when it is used
             return False
         self.out = True
         self._coupler.give(self.state)
@@ -196,7 +196,7 @@ class Borrowed:
         state.origin[0:J], state.per_unit[0:J] = (x[self._places].tolist() for x in plant.encoders.line)
 
     def recall(self) -> None:
-        """Have back what is lent."""
+        """Take back what is lent."""
         if not self.out:
             return
         self.out = False
@@ -205,7 +205,7 @@ class Borrowed:
         self._lending.returned(self)
 
     def bring_up(self) -> bool:
-        """By the C, if it is lent."""
+        """Bring the plant to the chip's time in C. False: the coupler is not lent."""
         if self.out:
             self._lib.coupled_bring_up(self.state)
             self._chip.core.check()
@@ -213,16 +213,16 @@ class Borrowed:
         return False
 
     def _changed(self) -> None:
-        """Somebody has changed something outside of the chip."""
+        """Take back everything after a change outside of the chip."""
         self._wiring.power.settle()
         self._lending.recall()
         for timer in self._chip.timers.values():
             timer.touched()
 
-    # -- asked by C and by converters -------------------------------------------
+    # -- called by C and by converters ------------------------------------------
 
     def _sources(self, lending: Lending, slot: int, channels: list[int]) -> bool:
-        """A converter is about to be lent, which samples these."""
+        """Lend the senses of these channels before their converter is lent."""
         self._sequences[slot] = channels
         return self.out and self._sense(slot)
 
@@ -258,7 +258,7 @@ _WAYS = {"before_change": "change", "before_read": "bring_up", "volts": "volts",
 
 
 def _inside(plant: Driven) -> tuple[Stepped | None, NDArray[np.intp]]:
-    """The plant itself, if C moves it, and where the board's joints are among its own."""
+    """The plant itself if C moves it, and the numbers of the board's joints among the plant's."""
     whole = plant.plant if isinstance(plant, Wired) else plant
     if not isinstance(whole, Stepped):
         return None, np.zeros(0, int)
@@ -266,7 +266,7 @@ def _inside(plant: Driven) -> tuple[Stepped | None, NDArray[np.intp]]:
 
 
 def could_lend(wiring: Wiring, modes: ModeFollower) -> bool:
-    """Whether there is but what the C knows: motors behind bridges, in one mode."""
+    """True if the C covers all parts: motors behind bridges, in one mode."""
     return len(wiring.joints) <= MOST and not (modes.many or wiring.buses.all)
 
 

@@ -1,5 +1,5 @@
-"""The current sensors that the boards have in hardware: what they put on their pins, by the word of those who made them
-and of other firmware for the same board, none of it from the board files that the firmware is made from.
+"""Current sensors that boards have in hardware: the voltage on their pins, from makers' documents and from other
+firmware for the same board, not from the board files that the firmware is made from.
 
 A current is positive where it leaves the bridge at its first output, goes through the motor and comes back at the
 other.
@@ -23,7 +23,7 @@ Window = tuple[float, float]  # cycles between which a converter samples
 
 @dataclass(frozen=True)
 class InLine:
-    """A Hall sensor in the motor's line. V, V/A; low, high: where its output ends."""
+    """A Hall sensor in the motor's line. V, V/A; low, high: ends of its output."""
 
     zero_v: float
     volts_per_ampere: float
@@ -37,21 +37,20 @@ class InLine:
 @dataclass(frozen=True)
 class LowShunt:
     """A shunt below one half bridge and the amplifier of its gate driver. timer, output: of that half bridge, the
-    second one of its motor. driver: which gate driver amplifies."""
+    second half bridge of its motor. driver: number of the gate driver that amplifies."""
 
     timer: str
     output: int
     driver: int
 
 
-# Allegro ACS725LLCTR-20AB-T at 3.3 V: 66 mV/A about half the supply, +-20 A, so that its output has to go from 0.33 to
-# 2.97 V. Here it ends just beyond, 0.3 V from the rails: a choice, no source was found for how near it comes to them.
-# What is asked for (14.3 A) and the trip (17.2 A) lie within +-20 A, which the part number says.
+# Allegro ACS725LLCTR-20AB-T at 3.3 V: 66 mV/A about half the supply, +-20 A, so its output must reach from 0.33 to 2.97
+# V. Here the output ends just beyond, 0.3 V from the rails: chosen, no source says how near to the rails it comes. The
+# largest commanded current (14.3 A) and the trip (17.2 A) lie within the +-20 A of the part number.
 _HALL = InLine(1.65, 0.066, 0.3, 3.0)
 
 # ODrive v3.6: shunts of 0.5 mOhm (SHUNT_RESISTANCE in Board/v3/board.h) below half bridges B and C. ODrive's firmware
-# takes
-# (count - middle) / gain / shunt for the current into the motor at that half bridge, without a minus (motor.cpp,
+# takes (count - middle) / gain / shunt as the current into the motor at that half bridge, without a minus (motor.cpp,
 # phase_current_from_adcval; board.cpp, fetch_and_reset_adcs: Ia = -Ib - Ic), and its current loop is stable: the pin is
 # above the middle while current leaves the bridge there. The amplifier is the DRV8301's (SLOS719): half of the
 # reference of 3.3 V, 10 to 80 V/V, output from 0.3 V up; the converter's protection ends it at 3.3 V.
@@ -66,8 +65,8 @@ PARTS: dict[str, dict[str, InLine | LowShunt]] = {
 
 
 class CurrentSensor(Outside):
-    """One sensor as it is built in. backwards: put in the wrong way round. gain: share of its signal that is left.
-    stuck: V that it gives whatever flows. noise: V up to which it is off, either way, each time."""
+    """One sensor as it is built in. backwards: mounted the wrong way round. gain: share of its signal that is left.
+    stuck: V on its pin at any current. noise: largest error of a reading, V, in either direction."""
 
     def __init__(self, board: str, pin: str, chip: Stm32, drivers: list[Drv8301], window: Callable[[], Window]) -> None:
         self._part, self._chip, self._drivers, self._window = PARTS[board][pin], chip, drivers, window
@@ -76,7 +75,7 @@ class CurrentSensor(Outside):
         self.noise, self._random = 0.0, Random(1)
 
     def volts(self, amperes: float) -> float:
-        """V on the pin in the window in which it is sampled, A flowing."""
+        """V on the pin in the sampling window, at a current in A."""
         if self.stuck is not None:
             return self.stuck
         amperes *= -self.gain if self.backwards else self.gain
@@ -85,7 +84,7 @@ class CurrentSensor(Outside):
         return volts + self._random.uniform(-self.noise, self.noise) if self.noise else volts
 
     def lend(self, state: Any, sign: float) -> bool:
-        """Tell C what it gives; sign: of the current at the sensor against the motor's. False: that is chance."""
+        """Describe the sensor to C; sign: of its current against the motor's. False: its noise is random."""
         part, kinds = self._part, library()[1]
         if self.stuck is not None:
             state.kind, state.zero = kinds.STEADY, self.stuck
@@ -105,7 +104,7 @@ class CurrentSensor(Outside):
         return True
 
     def _of_shunt(self, part: LowShunt, amperes: float) -> float:
-        """Nothing flows through the shunt unless the low switch above it conducts."""
+        """V behind a shunt, which carries no current unless the low switch above it conducts."""
         if not self._chip.timers[part.timer].low_switch_on(part.output, *self._window()):
             return _MIDDLE_V
         leaving = -amperes  # at this half bridge

@@ -8,11 +8,11 @@ END = 0  # of a COBS frame
 
 
 class Disturbance:
-    """Passes bytes on, frame by frame, after doing to each frame what chance decides.
+    """Filter of the bytes of one direction, which treats each frame at random.
 
-    flip, drop, duplicate, swap: probability a frame of one wrong bit, of being lost, of coming twice, of coming after
-    the next one. stalled: bytes wait until it is False again. cut: bytes are lost. Counts what it did in `flipped`,
-    `dropped`, `duplicated`.
+    flip, drop, duplicate, swap: probability per frame of one wrong bit, of loss, of arriving twice, of arriving after
+    the next one. stalled: bytes wait until it is False again. cut: bytes are lost. `flipped`, `dropped`, `duplicated`:
+    counts of such frames.
     """
 
     def __init__(self, seed: int = 0, flip: float = 0.0, drop: float = 0.0, duplicate: float = 0.0) -> None:
@@ -30,7 +30,7 @@ class Disturbance:
         return not (self.flip or self.drop or self.duplicate or self.swap or self._late or self._partial)
 
     def inject(self, size: int) -> None:
-        """Random bytes on the line, ahead of what comes."""
+        """Put random bytes on the line, ahead of the next ones."""
         self._waiting += self._random.bytes(size)
 
     def __call__(self, data: bytes) -> bytes:
@@ -50,7 +50,7 @@ class Disturbance:
         return bytes(out)
 
     def _in_order(self, frame: bytes) -> bytes:
-        """The frame, or nothing yet, or it before the one that was held back for it."""
+        """The frame; or nothing while it is held back; or the frame and the one held back before it."""
         late, self._late = self._late, b""
         if self.swap and not late and frame and self._random.random() < self.swap:
             self._late = frame

@@ -1,8 +1,8 @@
-"""The drives of a mechanism on their buses, with the joints that they turn and without a board: for other people's
-programs, each bus behind two serial adapters for CAN (femtorque.hil.bus.gateway), one a terminal, one at a TCP port.
+"""Drives of a mechanism on their buses, with the joints that they turn and without a board, for programs of others:
+each bus behind two serial adapters for CAN (femtorque.hil.bus.gateway), one a terminal, one at a TCP port.
 
 python-can opens one with interface="slcan", channel="/dev/pts/N" or channel="socket://127.0.0.1:PORT". Programs that
-ask it for what has come, without waiting, want the terminal: of a socket pyserial gives it a byte each time.
+read without waiting need the terminal: from a socket pyserial gives them one byte at a time.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from femtorque.hil.drives.drive import timing
 from femtorque.hil.plant.choose import Driven
 
 PACE = 1e-3  # s, between two looks at the ports
-LONGEST = 0.05  # s of simulated time at once: a computer that is too slow lets the joints lag behind
+LONGEST = 0.05  # s of simulated time at once: with a slower computer the joints lag behind
 
 
 class DrivesAlone:
-    """urls, terminals: of the buses, by name. port: of the first, the others follow; 0: any."""
+    """urls, terminals: of the buses, by name. port: of the first bus, the next numbers for the others; 0: any."""
 
     def __init__(self, mechanism: Mechanism, plant: Driven, port: int = 0) -> None:
         file = mechanism.source or mechanism.name
@@ -65,7 +65,7 @@ class DrivesAlone:
         return {name: terminal.url for name, (_, terminal) in self.ports.items()}
 
     def _plug(self, name: str, wire: Wire | OneWire) -> None:
-        """Wires of servos have nobody else on them."""
+        """Put adapters on a wire of CAN; a half-duplex wire has no other nodes."""
         if isinstance(wire, OneWire):
             return
         bus: Bus = self._by_name[name]
@@ -74,13 +74,13 @@ class DrivesAlone:
         self._gateways += [(port, Gateway(Adapter(wire, timing(bus.bitrate), fast), port.send)) for port in ports]
 
     def _catch_up(self) -> None:
-        """The joints go on to now."""
+        """Move the joints on to now."""
         if self.clock.seconds - self._at > 1e-9:
             since, self._at = self._at, self.clock.seconds
             self.buses.move(since, self._at, self._still)
 
     def look(self) -> int:
-        """Take in what programs have sent. Returns how many frames."""
+        """Take frames that programs have sent. Returns their number."""
         return sum(gateway.take(data) for port, gateway in self._gateways if (data := port.receive()))
 
     def run(self, seconds: float) -> None:
@@ -89,7 +89,7 @@ class DrivesAlone:
         self._catch_up()
 
     def serve(self, until: Callable[[], bool]) -> None:
-        """In real time."""
+        """Run in real time until until() is true."""
         last = time.monotonic()
         while not until():
             time.sleep(PACE)

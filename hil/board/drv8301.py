@@ -1,10 +1,10 @@
 """A DRV8301 gate driver, as its data sheet describes it (SLOS719): SPI, supply, over-current, fault line.
 
-16-bit frames, the answer to a read comes in the frame after it. The interface sleeps, and forgets, while EN_GATE is
-low. It forgets just so when its supply PVDD is below the under-voltage lock-out, whatever EN_GATE does (TI e2e 184722:
-"CR1 and CR2 are reseted to default values ... the gain factor is reset to 10"). Over-current in mode 00 is chopped, and
-told on nOCTW alone (TI e2e 624720), which an ODrive does not wire to its processor (main.h); in mode 01 it is latched,
-and pulls nFAULT.
+Frames have 16 bits; the answer to a read comes in the next frame. The interface sleeps, and loses its registers, while
+EN_GATE is low. It loses them too while its supply PVDD is below the under-voltage lock-out, whatever EN_GATE is (TI e2e
+184722: "CR1 and CR2 are reseted to default values ... the gain factor is reset to 10"). Over-current in mode 00 is
+chopped, and reported on nOCTW alone (TI e2e 624720), which an ODrive does not wire to its processor (main.h); in mode
+01 it is latched, and pulls nFAULT.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DEVICE_ID = 0x01  # in status register 2
 FAULT, GVDD_UV, PVDD_UV, OTSD, OTW = 1 << 10, 1 << 9, 1 << 8, 1 << 7, 1 << 6
 FETHA_OC, FETLA_OC, FETHB_OC, FETLB_OC, FETHC_OC, FETLC_OC = (1 << bit for bit in (5, 4, 3, 2, 1, 0))
 _OVER_CURRENT = 0x3F
-GATE_RESET = 1 << 2  # of control register 1: lets go of what is latched
+GATE_RESET = 1 << 2  # of control register 1: clears latched faults
 CHOPPED, LATCHED, REPORTED, IGNORED = 0, 1, 2, 3  # OCP_MODE, bits 5:4 of control register 1
 GAINS = (10.0, 20.0, 40.0, 80.0)  # V/V, bits 3:2 of control register 2
 UNDER_VOLTAGE = 5.9  # V of PVDD, at most
@@ -28,7 +28,7 @@ _MODE = 1  # data on the falling edge
 
 
 class Drv8301(Outside):
-    """registers: control 1 and 2. octw: whether nOCTW is pulled low, which nobody sees."""
+    """registers: control 1 and 2. octw: true while nOCTW is pulled low, a line without a reader."""
 
     def __init__(self) -> None:
         self.registers = dict(AFTER_RESET)
@@ -39,12 +39,12 @@ class Drv8301(Outside):
         self._shut = False
         self.octw = False
         self._answer = 0
-        self.deaf = False  # does not answer: a broken one
+        self.deaf = False  # does not answer, as a broken chip
 
     # -- its pins -----------------------------------------------------------
 
     def enable(self, seconds: float, high: bool) -> None:
-        """EN_GATE takes a level. A short low pulse lets go of what is latched; a long one resets everything."""
+        """Set the level of EN_GATE. A short low pulse clears latched faults; a long one resets all registers."""
         if high == self.enabled:
             return
         if high:
@@ -54,17 +54,17 @@ class Drv8301(Outside):
         self.enabled, self._since = high, seconds
 
     def supply(self, seconds: float, volts: float) -> None:
-        """PVDD takes a voltage."""
+        """Set the voltage of PVDD."""
         was_low, self._volts = self._volts < UNDER_VOLTAGE, volts
         if volts < UNDER_VOLTAGE:
             self._reset()
             self._let_go()
             self._under = FAULT | GVDD_UV | PVDD_UV
         elif was_low and self.enabled:
-            self._since = seconds  # it powers up anew
+            self._since = seconds  # it powers up again
 
     def over_current(self, fets: int) -> None:
-        """The drain-source voltage of these transistors (bits of status 1) is above what is set."""
+        """Report a drain-source voltage of these transistors (bits of status 1) above the set limit."""
         mode = self.registers[CONTROL_1] >> 4 & 3
         if mode == IGNORED:
             return
@@ -78,31 +78,31 @@ class Drv8301(Outside):
         return GAINS[self.registers[CONTROL_2] >> 2 & 3]
 
     def awake(self, seconds: float) -> bool:
-        """Whether its interface listens."""
+        """True if its interface answers."""
         powered = self._volts >= UNDER_VOLTAGE and self.enabled
         return powered and seconds - self._since >= _WAKE_S and not self.deaf
 
     def settled(self, seconds: float) -> bool:
-        """Whether time alone changes nothing any more."""
+        """True if nothing changes any more with time alone."""
         return not self.enabled or seconds - self._since >= _WAKE_S
 
     def drives(self, seconds: float) -> bool:
-        """Whether its outputs follow its inputs; else they let the bridges float."""
+        """True if its outputs follow its inputs; otherwise the bridges float."""
         return self.awake(seconds) and not self._shut
 
     def pulls_fault(self, seconds: float) -> bool:
-        """Whether it pulls nFAULT: a fault, or still on its way up. Without any supply it cannot."""
+        """True if it pulls nFAULT: with a fault, or while it powers up. Without any supply it cannot."""
         return self._volts >= _LIFE and self.enabled and not self.drives(seconds) and not self.deaf
 
     # -- its registers ------------------------------------------------------
 
     @property
     def effect(self) -> tuple[int, ...]:
-        """What frames may change of what it does to others."""
+        """Values that frames may change and that others depend on."""
         return int(self._shut), *self.registers.values()
 
     def forget(self) -> None:
-        """Lose the control registers with the supply in order, as seen with a motor running (TI e2e 184722)."""
+        """Lose the control registers while the supply is good, as seen with a motor running (TI e2e 184722)."""
         self.registers = dict(AFTER_RESET)
 
     def _reset(self) -> None:
@@ -119,7 +119,7 @@ class Drv8301(Outside):
         return bits
 
     def exchange(self, seconds: float, word: int, mode: int) -> int:
-        """One frame: what comes back while `word` goes in."""
+        """Answer of one frame in which `word` is received."""
         if not self.awake(seconds) or mode != _MODE:
             return 0
         answer, address, data = self._answer, word >> 11 & 15, word & 0x7FF

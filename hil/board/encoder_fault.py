@@ -10,8 +10,8 @@ from femtorque.hil.board.outside import Outside
 
 @dataclass
 class EncoderFault(Outside):
-    """What is wrong with one encoder: frozen at a count, off by some counts, turned round, up to `noise` counts off
-    each time it is read. stall: cycles that the next reading of it costs."""
+    """Errors of one encoder: frozen at a count, off by some counts, reversed, up to `noise` counts off at each reading.
+    stall: cycles that its next reading costs."""
 
     frozen: int | None = None
     offset: int = 0
@@ -22,7 +22,7 @@ class EncoderFault(Outside):
 
     @property
     def none(self) -> bool:
-        """Whether it counts rightly."""
+        """True if the encoder counts right."""
         return self.frozen is None and self.sign == 1 and not (self.offset or self.noise or self.stall)
 
     def seen(self, counts: int) -> int:
@@ -30,5 +30,5 @@ class EncoderFault(Outside):
         return (self.sign * counts if self.frozen is None else self.frozen) + self.offset + off
 
     def reverse(self, counts: int) -> None:
-        """Count the other way from here on."""
+        """Reverse the direction of counting from here on."""
         self.offset, self.sign = self.seen(counts) + self.sign * counts, -self.sign

@@ -1,4 +1,4 @@
-"""The encoders of a board: what the chip's timers count and its index pins see of a plant, with what may be wrong."""
+"""Encoders of a board: a plant's motion as counts in the chip's timers and levels of index pins, with their errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Wires = list[tuple[Gpio, int, int]]
 
 
 class Encoders:
-    """faults: what is wrong with each joint's (J)."""
+    """faults: errors of each joint's encoder (J)."""
 
     def __init__(self, board: description.Board, chip: Stm32, joints: Served,
                  plant: Driven) -> None:
@@ -31,16 +31,17 @@ class Encoders:
                     port.sources[pin] = partial(self._index, j)
 
     def _wires(self, encoder: description.ChannelEncoder) -> Wires:
-        """Port, pin and alternate function of its two lines."""
+        """Port, pin and alternate function of an encoder's two lines."""
         return [(*pin_of(self._chip, pin), self._board.function(f"{encoder.timer}_CH{n}", pin))
                 for n, pin in ((1, encoder.a), (2, encoder.b))]
 
     def _plainly(self, j: int, wires: Wires) -> int | None:
-        """The joint, where a timer counts nothing but its plant's counts."""
+        """The joint whose counts a timer has without any error; None: there is an error, or the pins are not the
+        timer's."""
         return j if self.faults[j].none and _connected(wires) else None
 
     def _counter(self, j: int, wires: Wires) -> Callable[[], int]:
-        """What a timer counts: nothing while the encoder's pins are not switched to it."""
+        """Source of a timer's counts: 0 while the encoder's pins are not switched to the timer."""
         plant, fault = self._plant, self.faults[j]
 
         def counts() -> int:
@@ -52,12 +53,12 @@ class Encoders:
         return counts
 
     def _index(self, j: int) -> bool:
-        """Whether an encoder's index pulse is there, if its plant has one."""
+        """True while an encoder's index pulse is there, if its plant has one."""
         self._chip.before_read()
         pulse = getattr(self._plant, "index", None)
         return bool(pulse is not None and pulse(j))
 
 
 def _connected(wires: Wires) -> bool:
-    """Whether the pins are switched to the timer."""
+    """True if the pins are switched to the timer."""
     return all(port.alternate(pin) == function for port, pin, function in wires)

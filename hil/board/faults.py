@@ -1,4 +1,4 @@
-"""Things that go wrong, by name: what `femtorque hil --fault NAME` does to the board in mid-motion."""
+"""Faults by name, as `femtorque hil --fault NAME` brings them about on the board in mid-motion."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Strike = Callable[[PlayedBoard, VirtualClock], None]
 
 @dataclass(frozen=True)
 class Fault:
-    """doc: one line. strike: does it. early: at power-on, not in mid-motion. settle: s until the board has come to
-    its last state after the host has given up. chip: to the virtual board itself, which no real one lets be done.
-    needs: of NEEDS, what the arm must have for it; empty: nothing."""
+    """doc: one line. strike: brings the fault about. early: at power-on, not in mid-motion. settle: s from the host's
+    giving up until the board is in its last state. chip: needs the virtual board itself. needs: a key of NEEDS, which
+    the arm must meet; empty: nothing."""
 
     doc: str
     strike: Strike
@@ -43,7 +43,7 @@ def _rated(board: PlayedBoard) -> bool:
 NEEDS: dict[str, Callable[[PlayedBoard], bool]] = {
     "a first joint with drive = 'current'": lambda board: any(
         joint.motor is not None and joint.motor.drive == "current" for joint, _ in board.joints[:1]),
-    "gate drivers that are told things": lambda board: board.board.gate_driver is not None,
+    "gate drivers that are set over SPI": lambda board: board.board.gate_driver is not None,
     "a first joint whose motor has continuous and thermal_s": _rated,
     "a drive on a bus": lambda board: any(joint.drive is not None for joint, _ in board.joints),
     "a drive on CAN": lambda board: any(joint.drive is not None and joint.drive.servo is None
@@ -81,7 +81,7 @@ def _turned(board: PlayedBoard, clock: VirtualClock) -> None:
 
 
 def _leaned_on(board: PlayedBoard, clock: VirtualClock) -> None:
-    """With twice what the first motor carries for good."""
+    """Lean on the first joint with twice the torque that its motor carries for good."""
     motor, torque = board.joints[0][0].motor, np.zeros(len(board.joints))
     assert motor is not None and motor.continuous is not None
     torque[0] = 2.0 * motor.continuous * motor.K * motor.gear
@@ -97,7 +97,7 @@ def _bus(share: float) -> Strike:
 
 
 def _on_chip(strike: Callable[[VirtualBoard], None]) -> Strike:
-    """Of a fault that only the virtual board can have."""
+    """Strike of a fault that only the virtual board can have."""
     def on_virtual(board: PlayedBoard, clock: VirtualClock) -> None:
         assert isinstance(board, VirtualBoard)
         strike(board)
@@ -123,7 +123,7 @@ def _sag(board: VirtualBoard) -> None:
 
 
 def _stack(board: VirtualBoard) -> None:
-    """It ends where RAM begins, and holds a mark there."""
+    """Overwrite the mark where the stack ends and RAM begins."""
     board.chip.core.load(SRAM_START + 16, b"\0\0\0\0")
 
 
@@ -140,12 +140,12 @@ def _sensor_stuck(board: VirtualBoard) -> None:
 
 
 def _cable(ohm: float, henry: float) -> Callable[[VirtualBoard], None]:
-    """The first motor's cable is shorted or cut."""
+    """Short or cut the first motor's cable."""
     return lambda board: board.plant.motors.rewind(0, ohm, henry, 1e-9)  # type: ignore[attr-defined]
 
 
 def _first(board: VirtualBoard) -> Drive | Servo:
-    """The first drive on a bus."""
+    """The first drive or servo on a bus."""
     return next(iter(board.wiring.buses.all.values()))
 
 
@@ -154,7 +154,7 @@ def _first_on_can(board: VirtualBoard) -> Drive:
 
 
 def _line(board: VirtualBoard) -> OneWire | None:
-    """The first half-duplex wire, where there is no other bus."""
+    """The first half-duplex wire of an arm without any other bus."""
     buses = board.wiring.buses
     return None if buses.wires else next(iter(buses.lines.values()))
 
@@ -173,7 +173,7 @@ def _intrude(board: VirtualBoard, frame: Frame, period: float) -> None:
 
 
 def _babble(board: VirtualBoard) -> None:
-    """With the identifier that goes before all others; on one wire without a pause."""
+    """Flood the bus with the identifier of highest priority; a half-duplex wire without a pause."""
     if (line := _line(board)) is not None:
         line.babbles = True
         return
@@ -181,7 +181,8 @@ def _babble(board: VirtualBoard) -> None:
 
 
 def _foreign(board: VirtualBoard) -> None:
-    """Its position and all else at the lower end of their ranges; on one wire a second servo of its number."""
+    """Send reports of the first drive with all values at the lower end of their ranges; on a half-duplex wire, connect
+    a second servo of the first one's number."""
     if (line := _line(board)) is not None:
         line.servos.append(line.servos[0].twin())
         return
@@ -215,13 +216,13 @@ def _unplug_terminator(board: VirtualBoard) -> None:
 
 
 def _drive_restarts(board: VirtualBoard) -> None:
-    """For as long as its supply takes to come back."""
+    """Take away the supply of the first drive for a while."""
     drive = _first(board)
     drive.supplied = False
     board.at(board.seconds + 0.2, lambda: setattr(drive, "supplied", True))
 
 
-_HOST_LOST = 1.5  # s: two-stage failsafe, first stop on the path, then power off or hold
+_HOST_LOST = 1.5  # s: of the failsafe in two stages, a stop on the path, then power off or hold
 
 FAULTS = {
     "estop": Fault("the e-stop loop opens", _on_chip(lambda board: board.estop(True)), chip=True),
@@ -255,7 +256,7 @@ FAULTS = {
                            needs=_LOOP),
     "cable-off": Fault("the cable of the first joint's motor comes off", _on_chip(_cable(1e6, 1.0)), chip=True,
                        needs=_LOOP),
-    "driver-forgets": Fault("the first gate driver forgets what it was told",
+    "driver-forgets": Fault("the first gate driver loses its settings",
                             _on_chip(lambda board: board.gate_drivers[0].forget()), chip=True, needs=_DRIVERS),
     "phase-shorted": Fault("a phase of the first motor is shorted at its driver",
                            _on_chip(lambda board: board.over_current(0, FETHA_OC | FETLB_OC)), chip=True,
@@ -264,7 +265,7 @@ FAULTS = {
     "drive-late": Fault("the first drive answers 1.5 ms late", _on_chip(_late), chip=True, needs=_BUS),
     "drive-rescaled": Fault("the first drive is set to 0.8 of the range of velocity", _on_chip(_rescale), early=True,
                             chip=True, needs=_CAN),
-    "drive-ails": Fault("the first drive gets too hot and tells so", _on_chip(_ail), chip=True, needs=_BUS),
+    "drive-ails": Fault("the first drive gets too hot and reports it", _on_chip(_ail), chip=True, needs=_BUS),
     "drive-restarts": Fault("the first drive is without supply for 0.2 s", _on_chip(_drive_restarts), chip=True,
                             needs=_BUS),
     "bus-babble": Fault("a node floods the first bus", _on_chip(_babble), chip=True, needs=_BUS),
@@ -280,8 +281,8 @@ FAULTS = {
 
 
 def inject(name: str, board: PlayedBoard, clock: VirtualClock, middle: float) -> None:
-    """Let a fault of FAULTS strike: `middle` seconds from now, or, if it is an early one, now. Raises BadInput where
-    the arm has nothing for it to strike at."""
+    """Bring about a fault of FAULTS `middle` seconds from now, or now if it is an early one. Raises BadInput if the arm
+    lacks what the fault needs."""
     fault = FAULTS[name]
     if fault.needs and not NEEDS[fault.needs](board):
         possible = ", ".join(other for other, f in FAULTS.items() if not f.needs or NEEDS[f.needs](board))

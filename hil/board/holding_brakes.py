@@ -1,5 +1,5 @@
-"""The holding brakes of an arm at a pin of its board. Their springs close them whenever nothing opens them, a chip in
-reset included."""
+"""Holding brakes of an arm at a pin of its board. Their springs close them unless the pin opens them; a chip in reset
+does not."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from femtorque.hil.chip.stm32.chip import Stm32
 
 
 class HoldingBrakes:
-    """They are never closed where board or mechanism has none."""
+    """Without brakes in the board or the mechanism they are never closed."""
 
     def __init__(self, board: description.Board, chip: Stm32, mechanism: Mechanism) -> None:
         self._output, self._times = board.brake, mechanism.safety.brake
         self._pin = pin_of(chip, board.brake.pin) if board.brake else None
-        self._commanded, self._moved = False, -math.inf  # whether they are told to open, and since when
+        self._commanded, self._moved = False, -math.inf  # true: commanded to open; s of the last command
 
     @property
     def there(self) -> bool:
         return self._output is not None and self._pin is not None and self._times is not None
 
     def closed(self, seconds: float) -> bool:
-        """Whether they hold."""
+        """True if the brakes hold."""
         if not self.there:
             return False
         commanded = self._is_commanded()
         if commanded != self._commanded:
             was_closed = self._closed_by(seconds)
             self._commanded = commanded
-            self._moved = seconds if was_closed == commanded else -math.inf  # turned round on its way: it is there
+            self._moved = seconds if was_closed == commanded else -math.inf  # reversed on its way: there at once
         return self._closed_by(seconds)
 
     def settled(self, seconds: float) -> bool:
-        """Whether they are where they were told to be, and stay there until they are told otherwise."""
+        """True if the brakes have obeyed their last command, and stay so until the next one."""
         if not self.there:
             return True
         assert self._times is not None
@@ -43,13 +43,13 @@ class HoldingBrakes:
         return self._is_commanded() == self._commanded and seconds - self._moved >= takes
 
     def _is_commanded(self) -> bool:
-        """Whether their output tells them to open."""
+        """True if their output commands them to open."""
         assert self._output is not None and self._pin is not None
         port, pin = self._pin
         return port.mode(pin) == 1 and port.driven(pin) == (self._output.release == "high")
 
     def _closed_by(self, seconds: float) -> bool:
-        """Whether they are closed at a time, their output being as it was last seen."""
+        """True if the brakes are closed at a time, their output being as it was last read."""
         assert self._times is not None
         since = seconds - self._moved
         return since < self._times.release_s if self._commanded else since >= self._times.engage_s

@@ -8,7 +8,7 @@ from femtorque.hil.chip.stm32.chip import Stm32
 
 
 class Led:
-    """Dark where the board has none, and while its pin is no output."""
+    """The LED; dark if the board has none, and while its pin is no output."""
 
     def __init__(self, board: description.Board, chip: Stm32) -> None:
         self._wired = (*pin_of(chip, board.led.pin), board.led.on == "high") if board.led else None

@@ -1,5 +1,5 @@
-"""Things outside of the chip that may be changed by hand at any time: by faults, scenarios and tests. Who goes on by
-what they were is called then."""
+"""Things outside of the chip that faults, scenarios and tests may change at any time. Code that relies on their values
+is called at each change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 
 
 class Outside:
-    """A thing whose attributes may be set, but for those with an underscore. on_change: called then."""
+    """A thing whose public attributes may be set. on_change: called at each change."""
 
     on_change: Callable[[], None] | None = None
 
@@ -19,7 +19,7 @@ class Outside:
 
 
 class Values(list[float]):
-    """Numbers of which each may be set, as many as there are. on_change: called then."""
+    """A list of numbers of fixed length, each of which may be set. on_change: called at each change."""
 
     on_change: Callable[[], None] | None = None
 

@@ -1,4 +1,4 @@
-"""A board with its plant, as those see it who play motions on it, and its time as a host's clock."""
+"""Interface of a board with its plant to code that plays motions on it, and its time as a host's clock."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Array = NDArray[np.float64]
 
 
 class PlayedBoard(Protocol):
-    """A board with its plant, as those see it who play motions on it and let faults strike: virtual, or a real one with
-    femtorque.hil.play.pil.Relay before it."""
+    """A board with its plant, for code that plays motions on it and brings faults about: virtual, or a real one behind
+    femtorque.hil.play.pil.Relay."""
 
     mechanism: Mechanism
     board: description.Board
@@ -42,7 +42,7 @@ class PlayedBoard(Protocol):
     def seconds(self) -> float: ...
 
     def plug_in(self) -> Device:
-        """What the host's link is to open."""
+        """Device that the host's link opens."""
 
     def run(self, seconds: float) -> None: ...
 
@@ -60,7 +60,7 @@ class PlayedBoard(Protocol):
 
 
 class VirtualClock:
-    """The board's time as a host's clock: sleeping lets the board run."""
+    """The board's time as a host's clock: to sleep is to let the board run."""
 
     def __init__(self, board: PlayedBoard) -> None:
         self._board = board
@@ -78,5 +78,5 @@ class VirtualClock:
             self._board.run(late)
 
     def stall(self, seconds: float) -> None:
-        """The host's computer has other things to do: the sleep under way takes that much longer."""
+        """Make the current sleep that much longer, as a busy computer does."""
         self._overslept += seconds

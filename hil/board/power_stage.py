@@ -1,5 +1,4 @@
-"""A board's power stage: what its bridges put on the motors, as its pins, timers, gate drivers and e-stop loop let
-them."""
+"""Power stage of a board: voltages on the motors, from bridges, pins, timers, gate drivers and e-stop loop."""
 
 from __future__ import annotations
 
@@ -17,9 +16,8 @@ from femtorque.hil.chip.stm32.timer import Timer
 
 
 class PowerStage:
-    """gate_drivers: chips that are told things over SPI, if the board has such. sleeping: bridges that its enable line
-    wakes, if it has such. motor_wires (J): share of a bridge's
-    voltage at its motor; -1: the wrong way round."""
+    """gate_drivers: chips with an SPI, if the board has such. sleeping: bridges that the enable line wakes, if the
+    board has such. motor_wires (J): share of a bridge's voltage at its motor; -1: the wrong way round."""
 
     def __init__(self, board: description.Board, chip: Stm32, joints: Served,
                  bus_voltage: float) -> None:
@@ -28,7 +26,7 @@ class PowerStage:
         self._selects = [pin_of(chip, name) for name in selects]
         self.gate_drivers = [Drv8301() for _ in selects]
         self.motor_wires = Values(1.0 for _ in joints)
-        self.on_change: Callable[[], None] = lambda: None  # called where duties and pins do not tell it
+        self.on_change: Callable[[], None] = lambda: None  # called at changes that duties and pins do not show
         self.sleeping = SleepingBridges() if board.outputs and board.outputs.wake_us else None
         self._fault_pulled = self._estop_open = False
         self.bus_voltage = bus_voltage
@@ -59,7 +57,7 @@ class PowerStage:
         for driver in self.gate_drivers:
             driver.supply(self._chip.seconds, volts)
 
-    # -- what it does to the motors -----------------------------------------
+    # -- motors -------------------------------------------------------------
 
     def terminals(self) -> list[float | None]:
         """V on each motor; None where its terminals float."""
@@ -71,7 +69,7 @@ class PowerStage:
         return [None if share is None else share * self._bus_voltage * wire for share, wire in wires]
 
     def settled(self) -> bool:
-        """Whether time alone changes nothing in it."""
+        """True if nothing changes in the power stage with time alone."""
         now = self._chip.seconds
         if self.sleeping and not self.sleeping.settled(now):
             return False
@@ -79,15 +77,15 @@ class PowerStage:
 
     @property
     def timers(self) -> set[Timer]:
-        """Those that switch its bridges."""
+        """Timers that switch the bridges."""
         return {timer for bridge in self._bridges if bridge for timer in bridge.timers}
 
     def settle(self) -> None:
-        """Somebody has changed something in it."""
+        """Call `on_change` after a change by hand."""
         self._changed()
 
     def lend(self, state: Any) -> None:
-        """Tell C what it does to the motors, which only duties change from now on."""
+        """Describe the voltages on the motors to C, in which from now on only duties change."""
         state.bus = self._bus_voltage
         for port in self._chip.gpio.values():
             port.steer_none()
@@ -105,14 +103,14 @@ class PowerStage:
 
     @property
     def on(self) -> bool:
-        """Whether bridges are let through to the motors at all."""
+        """True if the enable line lets the bridges drive the motors."""
         outputs = self._board.outputs
         if outputs is None or self._enable is None or not self._enable[0].driven(self._enable[1]):
             return False
         return not (outputs.gated and self._estop_open)
 
     def _let_through(self, j: int) -> bool:
-        """Whether a joint's gate driver, if there is one, drives its bridge."""
+        """True if a joint's gate driver, if there is one, drives its bridge."""
         driver = self.gate_driver(j)
         return driver is None or driver.drives(self._chip.seconds)
 
@@ -121,28 +119,28 @@ class PowerStage:
         motor = self._joints[j][0].motor
         return self.gate_drivers[motor.channel] if self.gate_drivers and motor else None
 
-    # -- what the chip has to do with the gate drivers ----------------------
+    # -- the chip's lines to the gate drivers -------------------------------
 
     def _fault_line(self) -> bool:
-        """The level of the drivers' common fault line, which each of them can pull low."""
+        """Level of the drivers' common fault line, which each driver can pull low."""
         now = self._chip.seconds
         asleep = self.sleeping is not None and self.sleeping.pulls_fault(now)
         return not (self._fault_pulled or asleep or any(driver.pulls_fault(now) for driver in self.gate_drivers))
 
     def _move_enable(self) -> None:
-        """The line that wakes the gate drivers may have moved."""
+        """Pass the level of the line that wakes the gate drivers on to them."""
         assert self._enable is not None
         for driver in self.gate_drivers:
             driver.enable(self._chip.seconds, self._enable[0].driven(self._enable[1]))
         self._changed()
 
     def _wake(self) -> None:
-        """The line that wakes bridges may have moved."""
+        """Pass the level of the line that wakes bridges on to them."""
         if self.sleeping and self.sleeping.enable(self._chip.seconds, self.on):
             self._changed()
 
     def _exchange(self, word: int, mode: int) -> int:
-        """What the selected gate driver answers; two at once answer nothing sensible."""
+        """Answer of the selected gate driver; two that are selected at once answer nothing sensible."""
         selected = [driver for driver, (port, pin) in zip(self.gate_drivers, self._selects, strict=True)
                     if port.mode(pin) == 1 and not port.driven(pin)]
         if len(selected) != 1:
@@ -154,10 +152,10 @@ class PowerStage:
             self._changed()
         return answer
 
-    # -- what befalls it ----------------------------------------------------
+    # -- faults -------------------------------------------------------------
 
     def estop(self, pressed: bool) -> None:
-        """Open (True) or close the e-stop loop: its pins go low, and where it does so by itself, the enable line."""
+        """Open (True) or close the e-stop loop: its pins go low, and the enable line if the loop pulls it."""
         if not self._board.outputs:
             return
         self._chip.before_change()
@@ -171,13 +169,13 @@ class PowerStage:
                 self._chip.timers[loop.timer].set_break(pressed)
 
     def driver_fault(self, present: bool) -> None:
-        """A motor driver pulls its fault line low, or lets go of it."""
+        """Pull the motor drivers' fault line low, or release it."""
         assert self._board.outputs is not None and self._board.outputs.fault is not None
         self._fault_pulled = present
         self._changed()
 
     def over_current(self, j: int, fets: int) -> None:
-        """Transistors of a joint's bridges (bits of status register 1) carry more than its gate driver lets them."""
+        """Overload transistors of a joint's bridges (bits of status register 1) beyond the gate driver's limit."""
         driver = self.gate_driver(j)
         assert driver is not None
         self._chip.before_change()

@@ -1,4 +1,4 @@
-"""What is on the analogue pins of a board: its motors' currents, the bus voltage and temperatures."""
+"""Voltages on the analogue pins of a board: motor currents, bus voltage and temperatures."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from femtorque.hil.plant.choose import Driven
 
 
 class Senses:
-    """temperatures: deg C, as [sense] lists them. current_sensors: by joint, on a chip that has a converter for
-    them."""
+    """temperatures: deg C, in the order of [sense]. current_sensors: by joint, if the chip has a converter for them."""
 
     def __init__(self, board: description.Board, chip: Stm32, joints: Served,
                  plant: Driven, power: PowerStage) -> None:
@@ -27,7 +26,7 @@ class Senses:
         sense = board.sense
         self.temperatures = Values(25.0 for _ in (sense.temperature.pins if sense.temperature else ()))
         self.current_sensors: dict[int, CurrentSensor] = {}
-        self._sensor_channels: dict[int, int] = {}  # of the converter, to joints
+        self._sensor_channels: dict[int, int] = {}  # joints by channel of the converter
         sampling = board.chip.sampling
         for j, (joint, channel) in enumerate(joints):
             if sampling and channel and channel.current and joint.motor:
@@ -39,7 +38,7 @@ class Senses:
             converter.volts = partial(self._volts, converter)
 
     def _volts(self, converter: object, number: int) -> float:
-        """V on an analogue pin of a converter: the first is that of the motors' currents, the last that of bus and
+        """V on an analogue pin of a converter: the first converter samples motor currents, the last one bus voltage and
         temperatures."""
         if converter is self._chip.converters[-1]:
             for key, name in self._board.sense.pins:
@@ -50,7 +49,7 @@ class Senses:
         return 0.0
 
     def lend(self, states: Any, converter: int, channels: list[int]) -> bool:
-        """Tell C what is on channels of a converter; states: by channel. False: that is chance."""
+        """Describe to C the voltages on channels of a converter; states: by channel. False: one of them is random."""
         return all(self._lend(states[number], converter, number) for number in channels)
 
     def _lend(self, state: Any, converter: int, number: int) -> bool:
@@ -69,15 +68,15 @@ class Senses:
         return port.mode(pin) == 3
 
     def _current(self, j: int) -> float:
-        """V that a motor's current puts on its pin: the current at the bridge, whichever way round its motor is
-        wired."""
+        """V that a motor's current puts on its pin, by the current at the bridge, which has the opposite sign where the
+        motor is wired the wrong way round."""
         joint, channel = self._joints[j]
         assert joint.motor and channel and channel.current
         amperes = self._sign(j) * float(self._plant.current[j])
         return self.current_sensors[j].volts(amperes) if self._is_analogue(channel.current.pin) else 0.0
 
     def _sign(self, j: int) -> float:
-        """Of a current at the bridge against the motor's."""
+        """Sign of a joint's current at the bridge relative to the motor's."""
         motor = self._joints[j][0].motor
         assert motor is not None
         return motor.sign * math.copysign(1.0, self._power.motor_wires[j])

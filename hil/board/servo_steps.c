@@ -1,18 +1,18 @@
-/* What hil/board/buses.py does between two looks at servos on a wire: each
- * gives its motor a voltage for an interval, then the plant goes on under
- * these. In C because that is ten thousand times a second. */
+/* The C of hil/board/buses.py for servos on a wire: each servo sets its motor's
+ * voltage for an interval, then the plant moves on with these voltages. In C
+ * because that is done ten thousand times a second. */
 #include "servo_steps.h"
 
 #include <math.h>
 
-/* Add up what both sides of a gear do. */
+/* Add the parts of both sides of a gear. */
 static double both(const served *s, const double *of_joints)
 {
     return of_joints[s->gear] +
            (s->output != s->gear ? of_joints[s->output] : 0.0);
 }
 
-/* Let all servos look at their joints. */
+/* Set the voltages of all servos' motors. */
 static void look(const servo_line *line, double now)
 {
     const plant_steps *p = line->plant;
@@ -25,7 +25,7 @@ static void look(const servo_line *line, double now)
     }
 }
 
-/* Go on by so many intervals; 0 if the plant cannot. */
+/* Move on by `count` intervals; return 0 if the plant cannot. */
 int servo_steps(servo_line *line, double since, int64_t count)
 {
     plant_steps *p = line->plant;

@@ -4,11 +4,11 @@
 
 #include "plant_steps.h"
 
-/* One servo. terminal: V at its motor from now on, NaN where it floats, at an
- * angle and velocity of its output and with a current, A, of its motor. sign,
- * turns: which way it turns, and turns of its output per turn of the joint,
- * signed. gear, output: of the plant's joints, the motor's and the one that
- * leans on it, which may be the same. */
+/* One servo. terminal: V at its motor from now on, NaN where the motor floats,
+ * at an angle and velocity of its output and with a current, A, of its motor.
+ * sign: of the servo's direction; turns: turns of its output per turn of the
+ * joint, signed. gear, output: numbers of the plant's joints that have the
+ * motor and the output, which may be the same. */
 typedef struct {
     void *servo;
     double (*terminal)(void *servo, double now, double angle, double velocity,
@@ -17,7 +17,7 @@ typedef struct {
     int64_t gear, output;
 } served;
 
-/* h: s of an interval. */
+/* h: length of an interval, s. */
 typedef struct {
     plant_steps *plant;
     int64_t servos;

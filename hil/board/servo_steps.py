@@ -1,5 +1,4 @@
-"""Servos on a wire and the joints that they turn, moved on in C (servo_steps.c), as femtorque.hil.board.buses does
-it."""
+"""Steps in C (servo_steps.c) of servos on a wire with the joints that they turn, for femtorque.hil.board.buses."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ Places = NDArray[np.intp]
 
 
 class ServoSteps:
-    """servos: by the number of their joint; signs, gears (J,): how they are mounted, as in
+    """servos: by the number of their joint. signs, gears (J,): direction and gear of each, as in
     femtorque.hil.board.buses."""
 
     def __init__(self, servos: Mapping[int, Servo], signs: Array, gears: Array, plant: Driven) -> None:
@@ -45,11 +44,11 @@ class ServoSteps:
 
     @property
     def could(self) -> bool:
-        """Whether C can move all that moves."""
+        """True if servos and plant all move in C."""
         return self._inner is not None
 
     def move(self, since: float, h: float, count: int, voltage: Array, supply: float) -> None:
-        """So many intervals of h seconds with voltages (J,) at the motors of other joints; supply: V of the servos."""
+        """Take `count` steps of h seconds with voltages (J,) at the motors of other joints; supply: V of the servos."""
         inner = self._inner
         assert inner is not None
         for servo in self._servos.values():
@@ -62,7 +61,7 @@ class ServoSteps:
 
 
 def _inside(plant: Driven) -> tuple[Stepped | None, Places, Places]:
-    """What takes the steps, if that is C, and there the joints of the board's: of motors, and of outputs."""
+    """The plant that moves in C, or None, and in it the numbers of the joints that have the motors and the outputs."""
     whole, inner = plant.plant if isinstance(plant, Wired) else plant, stepped_of(plant)
     if inner is None:
         return None, np.zeros(0, int), np.zeros(0, int)

@@ -1,8 +1,8 @@
-"""The relay that switches the servos' supply at a pin of their board: open whenever nothing closes it, a chip in reset
-or without power included.
+"""Relay that switches the servos' supply at a pin of their board: open unless the pin closes it; a chip in reset or
+without power does not.
 
-Times at most of Omron's G5LE-1 (data sheet K100): 10 ms to operate, 5 ms to release. What servos have in capacitors of
-their own is not modelled: without supply they are off at once.
+Longest times of Omron's G5LE-1 (data sheet K100): 10 ms to operate, 5 ms to release. Capacitors inside the servos are
+not modelled: without supply they are off at once.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ OPERATE_S, RELEASE_S = 10e-3, 5e-3
 
 
 class SupplyRelay:
-    """It is always closed where board or mechanism has none: the servos' supply is the motors' then."""
+    """Without a relay in board or mechanism it is always closed: the servos then have the motors' supply."""
 
     def __init__(self, board: description.Board, chip: Stm32, mechanism: Mechanism) -> None:
         there = board.cutoff is not None and mechanism.safety.cutoff is not None
         self._pin = pin_of(chip, board.cutoff.pin) if there and board.cutoff else None
         self._chip = chip
-        self._commanded, self._since, self._was = False, 0.0, False  # what it is told, since when, what it was then
+        self._commanded, self._since, self._was = False, 0.0, False  # to be closed; since when, s; closed until then
 
     @property
     def closed(self) -> bool:
-        """Whether it lets current through now."""
+        """True if it conducts now."""
         if self._pin is None:
             return True
         now, (port, pin) = self._chip.seconds, self._pin
@@ -37,5 +37,5 @@ class SupplyRelay:
         return self._at(now)
 
     def _at(self, seconds: float) -> bool:
-        """At a time, its pin being as it was last seen."""
+        """True if it conducts at a time, its pin being as it was last read."""
         return self._commanded if seconds - self._since >= (OPERATE_S if self._commanded else RELEASE_S) else self._was

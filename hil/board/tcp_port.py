@@ -1,7 +1,7 @@
 """The host's end of a virtual board's link: a TCP port, or a cable to a host in this process. One host at a time.
 
-Any web page may have a browser send a request to this port, and choose what follows its header. So who begins as HTTP
-does is hung up before anything is heard of it.
+Any web page may have a browser send a request to this port, and may choose the bytes after its header. A client that
+begins like HTTP is therefore hung up on before the chip gets any of its bytes.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from femtorque.hil.board.cable import Cable
 
 HOST = "127.0.0.1"
 METHODS = tuple(name + b" " for name in (b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"OPTIONS", b"PATCH", b"TRACE",
-                                         b"CONNECT"))  # RFC 9110 9.3, RFC 5789; browsers send no other unasked
+                                         b"CONNECT"))  # RFC 9110 9.3, RFC 5789; browsers send no other by themselves
 
 
 class TcpPort:
-    """port: that it listens at; url: what pyserial opens."""
+    """port: on which it listens. url: for pyserial."""
 
     def __init__(self, port: int = 0) -> None:
         self._server = socket.create_server((HOST, port))
         self._server.setblocking(False)
         self._host: socket.socket | Cable | None = None
-        self._first: bytes | None = None  # bytes that may yet become a request; None once they cannot
+        self._first: bytes | None = None  # first bytes, while they may still begin a request; None afterwards
         self.port: int = self._server.getsockname()[1]
         self.url = f"socket://{HOST}:{self.port}"
 
     def plug_in(self) -> Cable:
-        """A cable in the place of any other host."""
+        """A cable to a host in this process, in the place of any other host."""
         self._hang_up()
         self._host, self._first = Cable(self.url), None
         return self._host
 
     def receive(self) -> bytes | None:
-        """What has come from the host; None where there is none."""
+        """Bytes from the host; None without a host."""
         if self._host is None and not self._accepted():
             return None
         assert self._host is not None
@@ -51,7 +51,7 @@ class TcpPort:
         return None
 
     def _held(self, data: bytes) -> bytes:
-        """The first bytes, once they are enough to say that they are no request."""
+        """The first bytes, as soon as they cannot begin a request; until then nothing."""
         first = (self._first or b"") + data
         open_yet = any(method.startswith(first) for method in METHODS)
         self._first = first if open_yet else None
@@ -59,7 +59,7 @@ class TcpPort:
 
     @property
     def live(self) -> bool:
-        """Whether something can come from a host while the board runs: not from one in this process, which waits."""
+        """True if bytes can come from a host while the board runs; a host in this process waits meanwhile."""
         return not isinstance(self._host, Cable)
 
     def send(self, data: bytes) -> None:

@@ -1,5 +1,5 @@
-"""The host's end of a serial link as a terminal of the system (a pseudo-terminal): what programs open that know serial
-ports by their files alone, or that ask one how many bytes wait, which sockets do not tell."""
+"""The host's end of a serial link as a terminal of the system (a pseudo-terminal): for programs that open serial ports
+by file name only, or ask for the number of waiting bytes, which sockets do not have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class TerminalPort:
     """url: the terminal's file. Linux and other POSIX systems. One program at a time."""
 
     def __init__(self) -> None:
-        self._ours, self._theirs = os.openpty()  # theirs is kept open: bytes of a program that has left are no error
+        self._ours, self._theirs = os.openpty()  # theirs stays open: bytes of a program that has left are no error
         import tty  # noqa: PLC0415 (Windows has none, nor terminals of this kind)
 
         tty.setraw(self._theirs)
@@ -18,14 +18,14 @@ class TerminalPort:
         self.url = os.ttyname(self._theirs)
 
     def receive(self) -> bytes:
-        """What has come."""
+        """Bytes that have come."""
         try:
             return os.read(self._ours, 65536)
         except BlockingIOError:
             return b""
 
     def send(self, data: bytes) -> None:
-        """Where nobody reads what does not fit is lost, as on a wire."""
+        """Send bytes; without a reader those that do not fit are lost, as on a wire."""
         try:
             os.write(self._ours, data)
         except BlockingIOError:

@@ -1,8 +1,8 @@
 """The virtual board: the exact flash image on a modelled chip, driving a plant, talking over a cable or a TCP port.
 
-Time is the chip's. Whoever holds the board grants it time (`run`, `advance`, or through `VirtualClock`), and nothing
-moves in between: outcomes do not depend on how fast the machine is, nor, on a cable, on its network. What is on the
-chip's pins is in femtorque.hil.board.wiring, how the plant keeps up with the chip in femtorque.hil.board.coupler.
+Time is the chip's. The holder of the board grants it time (`run`, `advance`, or through `VirtualClock`), and nothing
+moves in between: outcomes do not depend on the machine's speed, nor, on a cable, on its network. Parts on the chip's
+pins are in femtorque.hil.board.wiring; femtorque.hil.board.coupler keeps the plant at the chip's time.
 """
 
 from __future__ import annotations
@@ -38,15 +38,14 @@ from femtorque.host.scene.surroundings import Surroundings
 Array = NDArray[np.float64]
 
 SLICE = 1e-3  # s between two looks at the link
-UNHEARD = 5e-3  # s, where nothing can come of the first: its buffers hold no more
-GRANT = 1e-3  # s that is run at once at least, where the machine's clock paces: in between it sleeps
-CYCLE = 1e-7  # s, more than one clock cycle: as near as the chip comes to a moment
+UNHEARD = 5e-3  # s between two looks where no host can send and nothing listens: the chip's buffers hold no more
+GRANT = 1e-3  # s that are run at once at least when the machine's clock paces; in between the process sleeps
+CYCLE = 1e-7  # s: longer than a clock cycle, the tolerance of a moment
 
 
 class VirtualBoard:
-    """One board with its plant. `plug_in` is for a host in this process; `port` is the TCP port of the serial link,
-    `url` what pyserial opens. number: of its chip, which tells equal boards apart; left out, the port that was asked
-    for."""
+    """One board with its plant. `plug_in`: for a host in this process. `port`: TCP port of the serial link. `url`: for
+    pyserial. number: of its chip, which distinguishes equal boards; None: the requested port."""
 
     def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Driven, port: int = 0,
                  number: int | None = None) -> None:
@@ -112,7 +111,7 @@ class VirtualBoard:
 
     @property
     def brakes(self) -> bool:
-        """Whether something holds an arm at rest up while its drivers are off."""
+        """True if an arm at rest is held up from outside while its drivers are off."""
         return self.coupler.held
 
     @brakes.setter
@@ -120,24 +119,24 @@ class VirtualBoard:
         self.coupler.held = held
 
     def brake_closed(self, seconds: float) -> bool:
-        """Whether the holding brakes hold."""
+        """True if the holding brakes hold."""
         return self.wiring.brakes.closed(seconds)
 
     @property
     def lit(self) -> bool:
-        """Whether the LED that shows the state is lit."""
+        """True if the LED that shows the state is lit."""
         return self.wiring.led.lit
 
     def voltages(self) -> Array:
-        """What the drivers put on the motors (J,) V; NaN where they let them float."""
+        """Voltages (J,) of the drivers on the motors, V; NaN where a motor's terminals float."""
         return floating(self.power.terminals())
 
     def outputs_safe(self) -> bool:
-        """Whether no motor is driven: drivers off, or every PWM output low; drives on a bus off, or braking."""
+        """True if no motor is driven: drivers off, or every PWM output low; drives on a bus off, or braking."""
         return not self.driven()
 
     def driven(self) -> list[int]:
-        """The joints whose motors are driven."""
+        """Numbers of the joints whose motors are driven."""
         volts = self.voltages()
         return sorted({*np.flatnonzero(~(np.isnan(volts) | (volts == 0.0))).tolist(), *self.wiring.buses.at_work})
 
@@ -161,7 +160,7 @@ class VirtualBoard:
         self.coupler.bring_up()
 
     def at(self, seconds: float, action: Callable[[], None]) -> None:
-        """Do something to the board at that time after power-on (now, if it is past)."""
+        """Do something to the board at that time after power-on; at once if the time is past."""
         self._agenda.add(max(seconds, self.seconds), action)
 
     def advance(self, ticks: int) -> None:
@@ -169,13 +168,13 @@ class VirtualBoard:
         self.run(ticks * self.dt)
 
     def serve(self, speed: float = 1.0, until: Callable[[], bool] = lambda: False) -> None:
-        """Run paced by the machine's clock, `speed` times real time, until interrupted or until() says so."""
+        """Run at `speed` times real time until interrupted, or until until() is true."""
         began, start = time.monotonic(), self.seconds
         while not until():
             behind = (time.monotonic() - began) * speed - (self.seconds - start)
             if behind >= GRANT:
                 self.run(min(behind, 0.05))
-                if behind > 1.0:  # the machine is too slow: do not run after lost time
+                if behind > 1.0:  # the machine is too slow: do not try to catch up
                     began, start = time.monotonic(), self.seconds
             else:
                 time.sleep((GRANT - behind) / speed)
@@ -183,13 +182,13 @@ class VirtualBoard:
     # -- link ---------------------------------------------------------------
 
     def _listen(self) -> None:
-        """Bytes from the host onto the wire."""
+        """Pass bytes from the host on to the wire."""
         data = self._line.receive()
         if data is not None and (data := self.incoming(data)):
             self._usart.line_in(data)
 
     def _talk(self) -> None:
-        """Bytes that have left the chip to the host."""
+        """Pass bytes that have left the chip on to the host."""
         sent = self._usart.line_out()
         if sent and self.listeners:
             for listener in self.listeners:
@@ -207,19 +206,19 @@ class VirtualBoard:
         self.power.estop(pressed)
 
     def driver_fault(self, present: bool) -> None:
-        """A motor driver pulls its fault line low, or lets go of it."""
+        """Pull a motor driver's fault line low, or release it."""
         self.power.driver_fault(present)
 
     def over_current(self, j: int, fets: int) -> None:
-        """Transistors of a joint's bridges (bits of status register 1) carry more than its gate driver lets them."""
+        """Overload transistors of a joint's bridges (bits of status register 1) beyond the gate driver's limit."""
         self.power.over_current(j, fets)
 
     def reset(self, cause: str = "pin") -> None:
-        """Reset the chip in the middle of whatever it does: 'pin', 'brownout' or 'power'."""
+        """Reset the chip at any moment: 'pin', 'brownout' or 'power'."""
         self.chip.reset(cause)
 
     def kill_crystal(self) -> None:
-        """The external oscillator stops."""
+        """Stop the external oscillator."""
         self.chip.rcc.fail_hse()
 
     # -- recording ----------------------------------------------------------
@@ -233,7 +232,7 @@ class VirtualBoard:
         self._look_at_mode(self.seconds - cycles / self.chip.rcc.hclk)
         if self.recording:
             if self.wiring.buses.all:
-                self.coupler.bring_up()  # no encoder was read in the tick
+                self.coupler.bring_up()  # no encoder was read in the tick, which would have done it
             self._recorder.take(self.plant, self.seconds)
             if self._world is not None:
                 self._recorder.look_round(self._world)
@@ -243,7 +242,7 @@ class VirtualBoard:
             self._modes.computed(self._recorder.telemetry.mode_now(), began + self.board.lead * self.dt)
 
     def telemetry(self) -> np.void:
-        """What the image's last tick has left, as `telemetry_type` lays it out."""
+        """Results of the image's last tick, laid out as `telemetry_type`."""
         telemetry = self._recorder.telemetry
         return telemetry.taken(telemetry.read())[0]
 
@@ -252,16 +251,16 @@ class VirtualBoard:
         return self._recorder.record()
 
     def truth(self, tick: int) -> tuple[Array, Array]:
-        """Positions and rates (J,) of the plant when a tick of late began; nan where it was not recorded."""
+        """Positions and velocities (J,) of the plant at the beginning of a recent tick; nan if it was not recorded."""
         return self._recorder.truth(tick)
 
     def tips(self, tick: int) -> dict[str, tuple[float, ...]]:
-        """How the plant's flexible links were bent when a tick of late began, by link: how far, m, then the shape."""
+        """Bend of the plant's flexible links at the beginning of a recent tick, by link: deflection, m, then shape."""
         return self._recorder.tips(tick)
 
     @property
     def surroundings(self) -> Surroundings | None:
-        """Of a plant that stands among things."""
+        """Things around the arm, and how they moved; None if the plant has none."""
         return None if self._world is None else Surroundings(self._world.things, self._recorder.moment)
 
     def target_positions(self, record: Record) -> Array:

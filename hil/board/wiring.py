@@ -1,8 +1,8 @@
-"""What is connected to the pins of a virtual board's chip.
+"""Parts that are connected to the pins of a virtual board's chip.
 
-A part is one thing outside the chip. It is made with the chip and hangs itself on what the pins offer: `Gpio.drive`,
-`sources` and `on_output`, `Timer.counts` and `set_break`, a converter's `volts`, `Spi.exchange`, a CAN controller's
-`plug`. It acts when the chip asks it; what moves joints beside the bridges is the coupler's to ask
+A part is one thing outside the chip. It is made with the chip and connects itself to the pins: `Gpio.drive`, `sources`
+and `on_output`, `Timer.counts` and `set_break`, a converter's `volts`, `Spi.exchange`, a CAN controller's `plug`. The
+chip calls a part when it needs it; parts that move joints beside the bridges are called by the coupler
 (femtorque.hil.board.coupler). A new kind of part is a module beside these and a line here.
 """
 
@@ -22,7 +22,7 @@ from femtorque.hil.plant.choose import Driven
 
 
 class Wiring:
-    """joints: streamed ones and the board's channel of each, None where it has none."""
+    """joints: the streamed ones, each with the board's channel, or None."""
 
     def __init__(self, board: description.Board, chip: Stm32, mechanism: Mechanism, plant: Driven) -> None:
         assert mechanism.board is not None
