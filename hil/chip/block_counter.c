@@ -1,11 +1,11 @@
-/* What Unicorn calls before every basic block of the emulated processor:
- * counts instructions and cycles, and stops when something is due. In C
- * because a tick has hundreds of blocks; hil/chip/cpu.py explains it. */
+/* Called by Unicorn before every basic block of the emulated processor: counts
+ * instructions and cycles, and stops when an event is due. In C because a tick
+ * has hundreds of blocks; see hil/chip/cpu.py. */
 #include "block_counter.h"
 
 #define IT_STATE 0x0600FC00u /* in the program status register */
 
-/* Find where a block's slot is told, or is to be told. */
+/* Find the place of a block's slot in the hash table. */
 static uint32_t place_of(const counter *c, uint64_t address, uint32_t size)
 {
     uint32_t i = (uint32_t)(address >> 1) * 2654435761u >> 16;
@@ -15,7 +15,7 @@ static uint32_t place_of(const counter *c, uint64_t address, uint32_t size)
     return i;
 }
 
-/* Give a block that was not known a slot; 0 if there is none left. */
+/* Give a new block a slot; return 0 if there is none left. */
 uint32_t keep_block(counter *c, uint64_t address, uint32_t size)
 {
     uint32_t slot = c->known + 1u;
@@ -38,14 +38,14 @@ uint64_t executed_by(const counter *c, const uint32_t *slots, uint32_t count)
     return sum;
 }
 
-/* End execution before the block. */
+/* End execution before the block, for a reason. */
 static void leave(counter *c, void *unicorn, uint32_t why)
 {
     c->stopped = why;
     c->stop(unicorn);
 }
 
-/* Account for the way that the last block's branch has gone. */
+/* Count whether the last block's branch was taken. */
 static void note_way(counter *c, uint64_t address)
 {
     block *last = &c->blocks[c->last_slot];
@@ -57,8 +57,8 @@ static void note_way(counter *c, uint64_t address)
     c->now += c->last_refill;
 }
 
-/* Begin a round of the watched handler whose first block this is; one that
- * comes above the first of them is part of that one's round. */
+/* Begin a round of the watched handler whose first block this is. A handler
+ * that interrupts a watched one is part of that one's round. */
 static void begin_round(counter *c, const block *b)
 {
     flash_watch *w;
@@ -92,7 +92,7 @@ static void watch_block(counter *c, block *b)
         b->most = b->here;
 }
 
-/* Account for one block that is about to run. */
+/* Count one block that is about to run. */
 void before_block(void *unicorn, uint64_t address, uint32_t size, void *user)
 {
     counter *c = user;
@@ -123,7 +123,7 @@ void before_block(void *unicorn, uint64_t address, uint32_t size, void *user)
         watch_block(c, b);
 }
 
-/* Keep which instruction it is that loads from flash. */
+/* Mark the instruction that loads from flash. */
 static void note_reader(counter *c, void *unicorn)
 {
     uint32_t at = 0, i;
@@ -133,10 +133,10 @@ static void note_reader(counter *c, void *unicorn)
         c->readers[i / 8u] |= (uint8_t)(1u << (i % 8u));
 }
 
-/* End the IT block that Unicorn has put into the program status register. It
- * does so before each load or store that it calls somebody for. The code of the
- * block, translated as a whole, does not use and never clears it, so that the
- * next block would be under its condition. */
+/* End the IT block that Unicorn has put into the program status register, as it
+ * does before each load or store with a hook. The block's code, translated as a
+ * whole, does not use that state and never clears it; the next block would be
+ * executed under its condition. */
 void leave_it_block(const counter *c, void *unicorn)
 {
     uint32_t status = 0;
@@ -147,7 +147,7 @@ void leave_it_block(const counter *c, void *unicorn)
     c->write_register(unicorn, c->status_register, &status);
 }
 
-/* Account for a load from flash. */
+/* Count a load from flash. */
 void before_read(void *unicorn, int type, uint64_t address, int size,
                  int64_t value, void *user)
 {

@@ -1,10 +1,10 @@
-/* What hil/chip/block_counter.c keeps, and what it counts time by. */
+/* Counts of hil/chip/block_counter.c, and its clock. */
 #ifndef BLOCK_COUNTER_H
 #define BLOCK_COUNTER_H
 
 #include "flash_fetch.h"
 
-#define SLOTS 32768u /* of blocks; no block has the first */
+#define SLOTS 32768u /* for blocks; the first one stays empty */
 #define HASHES 65536u /* a power of two, more than there are slots */
 #define WATCHES 2u
 #define FLASH_MOST 0x100000u /* bytes */
@@ -16,12 +16,12 @@ typedef struct {
     uint64_t address;
     uint32_t size; /* bytes */
     uint32_t instructions, cycles;
-    uint32_t refill; /* cycles more if the block's branch is taken */
+    uint32_t refill; /* cycles in addition if the block's branch is taken */
     uint64_t runs;
-    uint64_t taken, fell; /* its branch, where nothing came between */
+    uint64_t taken, fell; /* ways of its branch, unless an exception came */
     const instruction *code;
-    uint64_t round; /* of a watched handler: the last one it ran in */
-    uint32_t here, most; /* runs in that one, and in any */
+    uint64_t round; /* of a watched handler: the last round it ran in */
+    uint32_t here, most; /* runs in that round, and in any */
 } block;
 
 /* The waiting for flash of one exception handler, with all that interrupts it.
@@ -34,11 +34,11 @@ typedef struct {
 
 typedef struct {
     int64_t now, deadline; /* cycles */
-    int64_t began;         /* cycle at which the block was looked at */
+    int64_t began;         /* cycle at which the block began */
     uint64_t instructions;
     uint64_t last_end; /* address behind the last block */
     uint32_t last_refill, last_slot;
-    uint32_t stopped;  /* why */
+    uint32_t stopped;  /* reason why execution stopped */
     uint64_t unknown_address;
     uint32_t unknown_size;
     void (*stop)(void *);
@@ -49,9 +49,9 @@ typedef struct {
     uint64_t rounds;
     uint64_t flash_start;
     uint8_t readers[FLASH_MOST / 16u]; /* bit a halfword: reads flash */
-    uint32_t known;         /* blocks */
+    uint32_t known;         /* number of blocks */
     uint16_t slots[HASHES]; /* 0: no block */
-    block blocks[SLOTS];    /* in the order in which they became known */
+    block blocks[SLOTS];    /* in the order of their first runs */
 } counter;
 
 uint32_t keep_block(counter *c, uint64_t address, uint32_t size);

@@ -18,8 +18,8 @@ from femtorque.hil.chip.unicorn_calls import hook
 
 
 class BlockCounter:
-    """Hooked to one Unicorn instance. `state` has now, deadline, began, instructions, stopped as
-    hil/chip/block_counter.c says."""
+    """The counter of one Unicorn instance. `state`: now, deadline, began, instructions, stopped as in
+    hil/chip/block_counter.c."""
 
     def __init__(self, uc: Uc) -> None:
         self._ffi, self._lib = library()
@@ -31,12 +31,12 @@ class BlockCounter:
         self.state.status_register, self.state.program_counter = arm.UC_ARM_REG_XPSR, arm.UC_ARM_REG_PC
         self._uc = uc
         self._used: list[tuple[int, Any]] = []  # (address, slot) of each block
-        self._kept: list[Any] = []  # what the C has pointers to
+        self._kept: list[Any] = []  # objects to which the C has pointers
         hook(uc, UC_HOOK_BLOCK, self._lib.before_block, self.state)
 
     def watch(self, fetches: dict[int, FlashFetch], start: int, end: int) -> list[Any]:
-        """From here on handlers, by address, fetch from the flash [start, end). Returns what the C keeps of each, to
-        say that it no longer runs."""
+        """Count waiting for flash at addresses [start, end), for handlers by address. Returns the C's row of each
+        handler, in which to note that it no longer runs."""
         hook(self._uc, UC_HOOK_MEM_READ, self._lib.before_read, self.state, start, end - 1)
         self.state.flash_start = start
         for i, (handler, fetch) in enumerate(fetches.items()):
@@ -47,7 +47,7 @@ class BlockCounter:
 
     @property
     def known(self) -> int:
-        """How many blocks there are."""
+        """Number of blocks that have run."""
         return len(self._used)
 
     @property
@@ -68,11 +68,11 @@ class BlockCounter:
         self._used.append((block.start, slot))
 
     def slots(self, first: int, parts: Sequence[tuple[int, int]]) -> list[int]:
-        """Slots of the blocks from the first-th known one on that start at addresses [start, end) of some parts."""
+        """Slots of the blocks that start at addresses [start, end) of some parts, from the first-th block that ran."""
         return [slot for address, slot in self._used[first:] if any(start <= address < end for start, end in parts)]
 
     def chosen(self, slots: NDArray[np.uint32]) -> Any:
-        """Some slots as the C has them."""
+        """Some slots as an array for C."""
         return self._ffi.from_buffer("uint32_t[]", slots)
 
     def executed(self, chosen: Any) -> int:

@@ -1,11 +1,11 @@
-/* In C because most of what a tick reads has not changed since it was last
- * read. hil/chip/registers.py says when what is held here is forgotten. */
+/* In C because most registers that a tick reads have not changed since the last
+ * read. hil/chip/registers.py says when a published answer is withdrawn. */
 #include "lent.h"
 
 #define WORD 4u       /* bytes */
 #define NO_VALUE (-1) /* of a read */
 
-/* Find a register's place, or the empty one where it belongs. */
+/* Find a register's place, or the empty one for it. */
 place_of_register *bus_place(place_of_register *places, uint32_t address)
 {
     uint32_t i = (address >> 2) * 2654435761u % PLACES;
@@ -14,7 +14,7 @@ place_of_register *bus_place(place_of_register *places, uint32_t address)
     return places + i;
 }
 
-/* Tell who listens of an access. */
+/* Report an access to the listener. */
 static void note(const bus *b, uint32_t address, unsigned size, int64_t value)
 {
     if (*b->listening)

@@ -1,20 +1,20 @@
-/* Accesses to peripherals: what their models in Python have said beforehand is
- * answered here. */
+/* Accesses to peripherals, answered here with what their models in Python have
+ * published. */
 #ifndef BUS_H
 #define BUS_H
 
 #include "core.h"
 
-#define PLACES 1024u /* of registers; a power of two, far more than are used */
+#define PLACES 1024u /* for registers; a power of two, far more than are used */
 
 enum {
     ASK,    /* the model */
     HELD,   /* a read before `until` gives `value` */
     CYCLES, /* a read gives the cycles since `value` */
     CONTROL, /* a read gives the register ICSR, a write sets it */
-    LENT,    /* `value` says what it is of what is lent */
-    PINS     /* `value` is what is put out; a write that sets and clears pins is
-             * the model's only if it changes that */
+    LENT,    /* `value` names the lent object and the register's part in it */
+    PINS     /* `value` has the levels of outputs; a write that sets and clears
+             * pins goes to the model only if it changes them */
 };
 
 typedef struct {
@@ -22,8 +22,8 @@ typedef struct {
     int64_t until;
 } place_of_register;
 
-/* The models' functions, of one stretch of addresses. note: told of every
- * access before it is made, if somebody listens; value -1 of a read. */
+/* The models' functions, for one range of addresses. note: called before every
+ * access if there is a listener; value -1 for a read. */
 typedef struct {
     core *core;
     uint32_t start;

@@ -1,6 +1,6 @@
 """C sources compiled for the Cortex-M4F and called one function at a time, with every executed instruction counted.
 
-For the step alone: bit identity with the host, instruction counts, stack. The whole image on its board is board.py's.
+For the step alone: bit identity with the host, instruction counts, stack. Whole images: femtorque.hil.board.virtual.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FLASH, FLASH_SIZE = 0x08000000, 0x00100000
 IT_STATE = 0x0600FC00  # in the program status register
 RAM, RAM_SIZE = 0x20000000, 0x00100000
 ELF = "chip.elf"  # the one file of an entry in the cache
-_RETURN = FLASH + FLASH_SIZE - 4  # where every called function returns to
+_RETURN = FLASH + FLASH_SIZE - 4  # return address of every called function
 _PAINT = 0xA5
 
 _LINKER_SCRIPT = f"""
@@ -49,7 +49,7 @@ SECTIONS {{
 
 @cache
 def cross_compiler() -> str:
-    """arm-none-eabi-gcc from PATH. Refused if it is not there."""
+    """arm-none-eabi-gcc from PATH. Raises Refused without one."""
     found = shutil.which("arm-none-eabi-gcc")
     if not found:
         raise Refused("no arm-none-eabi-gcc found: install it, e.g. `apt install gcc-arm-none-eabi`")
@@ -58,13 +58,13 @@ def cross_compiler() -> str:
 
 @dataclass(frozen=True)
 class Call:
-    """What one call of a function did."""
+    """Result and costs of one call of a function."""
 
     result: int  # r0
     instructions: int
     stack_bytes: int
     cycles: int = 0  # by the model of hil/chip/timing.py
-    fetch_stalls: int = 0  # cycles more, waiting for flash
+    fetch_stalls: int = 0  # of these, cycles of waiting for flash
 
 
 class ChipLibrary:
@@ -76,7 +76,7 @@ class ChipLibrary:
 
     def __init__(self, sources: dict[str, str], flags: tuple[str, ...] = ("-O2",), warnings: bool = True,
                  libraries: tuple[str, ...] = ()) -> None:
-        """libraries: what the sources need beyond themselves, e.g. ("-lm",)."""
+        """libraries: those that the sources need, e.g. ("-lm",)."""
         options = (
             *MACHINE,
             *flags,
@@ -169,7 +169,7 @@ class ChipLibrary:
         if self._timed:
             self._timed.fetch.read(address)
         status = uc.reg_read(arm.UC_ARM_REG_XPSR)
-        if status & IT_STATE:  # which Unicorn leaves behind: see before_read in hil/chip/block_counter.c
+        if status & IT_STATE:  # Unicorn leaves it behind: see before_read in hil/chip/block_counter.c
             uc.reg_write(arm.UC_ARM_REG_XPSR, status & ~IT_STATE)
 
 

@@ -27,8 +27,8 @@ def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = Non
         modes: NDArray[np.uint32] | None = None) -> ChipRun:
     """Torque at s_0..s_N-1 of a motion sampled at s_-1..s_N: positions (N+2, J), rad or m. The step counted.
 
-    sources: the emitted files of this model, where they are at hand already. modes (N+1, 2): where the motion leads
-    through several, as femtorque.codegen.model.modes.schedule has them.
+    sources: the emitted files of this model, if the caller has them. modes (N+1, 2): where the motion has several, as
+    femtorque.codegen.model.modes.schedule returns them.
     """
     turns, positions = Turns(model, "single"), np.asarray(positions, float)
     samples = turns.samples(positions)
@@ -55,5 +55,5 @@ def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = Non
 
 
 def torque(model: Model, positions: ArrayLike, modes: NDArray[np.uint32] | None = None) -> NDArray[np.float32]:
-    """The torques alone."""
+    """The torques of `chip_torque`, without counts."""
     return run(model, positions, modes=modes).tau

@@ -1,14 +1,14 @@
-/* The processor as long as it needs nobody: blocks, sleep, exceptions. In C
- * because current loops interrupt it twenty thousand times a second. */
+/* The processor as long as Python is not needed: blocks, sleep, exceptions. In
+ * C because current loops interrupt it twenty thousand times a second. */
 #include "core.h"
 
 #include "exceptions.h"
 #include "lent.h"
 
 #define IT_STATE 0x0600FC00u
-#define EXCEPTION_RETURN 8 /* of those that Unicorn reports */
+#define EXCEPTION_RETURN 8 /* Unicorn's number of an exception return */
 
-/* Find where memory lies, or 0. */
+/* Find memory at an address, or 0. */
 uint8_t *core_memory(const core *c, uint32_t address, uint32_t size,
                      int writable)
 {
@@ -20,7 +20,7 @@ uint8_t *core_memory(const core *c, uint32_t address, uint32_t size,
     return 0;
 }
 
-/* Keep what Unicorn's translator reports, and stop. */
+/* Note the report of Unicorn's translator, and stop. */
 void core_interrupted(void *engine, uint32_t number, void *user)
 {
     core *c = user;
@@ -36,17 +36,17 @@ static uint32_t register_of(const core *c, int name)
     return value;
 }
 
-/* Take the exception that comes first, if it may come now. */
+/* Take the exception of highest priority, if it may come now. */
 static void take_exception(core *c, int32_t number)
 {
-    c->asleep = 0; /* WFI ends whatever PRIMASK says */
+    c->asleep = 0; /* it ends WFI whatever PRIMASK is */
     if (nvic_group(&c->nvic, number) < exceptions_level(c) &&
         (register_of(c, c->u.xpsr) & IT_STATE) == 0)
         exceptions_enter(c, number);
 }
 
-/* Let the code run until the deadline, or something in itself, ends it: no
- * address does. */
+/* Let the code run until the deadline or until the code itself ends it; no
+ * address ends it. */
 static void execute(core *c)
 {
     c->interrupt = -1;
@@ -56,7 +56,7 @@ static void execute(core *c)
     c->pc = register_of(c, c->u.pc);
 }
 
-/* Look at what ended it: whether Python must, and why. */
+/* Return why Python is needed after the end of execution. */
 static int32_t look(core *c)
 {
     if (c->refused)
@@ -74,14 +74,14 @@ static int32_t look(core *c)
     return WAKE;
 }
 
-/* Let time pass until it is time for what comes next. */
+/* Let time pass until the next event. */
 static void sleep_until(counter *count, int64_t wake)
 {
     count->now = count->now > wake ? count->now : wake;
     count->began = count->now - 1;
 }
 
-/* Execute until a cycle at most, or until something in the code ends it. */
+/* Execute until a cycle at most, or until the code itself ends it. */
 static int32_t go_on(core *c, int64_t wake)
 {
     counter *count = c->count;
@@ -92,7 +92,7 @@ static int32_t go_on(core *c, int64_t wake)
         sleep_until(count, wake);
         return WAKE;
     }
-    /* one that waits behind a mask is looked at after every block */
+    /* a masked one is tried again after every block */
     next = nvic_candidate(&c->nvic);
     count->deadline =
         next != NO_EXCEPTION && count->now + 1 < wake ? count->now + 1 : wake;
@@ -102,8 +102,8 @@ static int32_t go_on(core *c, int64_t wake)
     return look(c);
 }
 
-/* Run until a cycle, or until Python is needed: for what it plans next, with
- * its order, among others. */
+/* Run until a cycle, or until Python is needed, for its next event at `next`,
+ * with its order, too. */
 int32_t core_run(core *c, int64_t until, int64_t next, uint64_t order)
 {
     counter *count = c->count;

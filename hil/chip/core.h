@@ -1,4 +1,4 @@
-/* A Cortex-M4F around Unicorn: what hil/chip/cpu.py holds of it in C. */
+/* A Cortex-M4F around Unicorn: the part of hil/chip/cpu.py in C. */
 #ifndef CORE_H
 #define CORE_H
 
@@ -15,8 +15,8 @@ typedef struct {
     int32_t writable;
 } memory;
 
-/* What a handler, or thread mode as number 0, has executed so far, without
- * what preempted it. */
+/* Costs of a handler (number 0: thread mode) so far, without those of handlers
+ * that preempted it. */
 typedef struct {
     int64_t entries, instructions, cycles;
 } handled;
@@ -37,34 +37,34 @@ struct lent;
 
 typedef struct {
     unicorn u;
-    counter *count; /* of blocks, and the clock */
+    counter *count; /* blocks, and the clock */
     nvic nvic;
-    memory memories[MEMORIES]; /* up to one without bytes */
+    memory memories[MEMORIES]; /* the first one without bytes ends the list */
     uint32_t vectors;          /* address of the table */
     uint32_t pc;
     int32_t asleep, locked_up, halted;
-    int32_t attend;    /* something has changed that Python must look at */
-    int32_t refused;   /* a peripheral's model has given up */
-    int32_t interrupt; /* that Unicorn's translator has reported, or -1 */
-    int32_t failed;    /* Unicorn's error, where it stopped for one */
-    int32_t ended;     /* exception whose handler has ended last */
+    int32_t attend;    /* a change that Python must handle */
+    int32_t refused;   /* a peripheral's model has raised an error */
+    int32_t interrupt; /* reported by Unicorn's translator, or -1 */
+    int32_t failed;    /* Unicorn's error, if it stopped with one */
+    int32_t ended;     /* exception whose handler ended last */
     int64_t ended_at;  /* cycle, before the frame was unstacked */
-    struct lent *lent; /* what Python's models have lent out */
+    struct lent *lent; /* state that models in Python have lent */
     int32_t entry_cycles, return_cycles, float_cycles;
-    uint8_t heard[EXCEPTIONS]; /* those whose ends Python is told of */
+    uint8_t heard[EXCEPTIONS]; /* exceptions whose ends go to Python */
     handled handlers[EXCEPTIONS];
     int64_t accounted_instructions, accounted_cycles; /* to handlers */
 } core;
 
-/* Why core_run returns. */
+/* Reasons for the return of core_run. */
 enum {
-    WAKE,          /* it is time for what comes next */
-    ATTEND,        /* something has changed */
+    WAKE,          /* the next event is due */
+    ATTEND,        /* a change that Python must handle */
     UNKNOWN_BLOCK, /* a block is about to run for the first time */
-    REFUSED,       /* a peripheral's model has given up */
-    FAILED,        /* Unicorn has come upon something it cannot execute */
-    INTERRUPTED,   /* so has its translator */
-    ENDED          /* the handler of an exception that is heard has ended */
+    REFUSED,       /* a peripheral's model has raised an error */
+    FAILED,        /* Unicorn cannot execute the code */
+    INTERRUPTED,   /* its translator has reported an exception */
+    ENDED          /* the handler of an exception in `heard` has ended */
 };
 
 uint8_t *core_memory(const core *c, uint32_t address, uint32_t size,

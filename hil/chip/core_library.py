@@ -1,4 +1,4 @@
-"""The processor in C (core.c and what it is made of), compiled once."""
+"""The processor in C (core.c and the files that it includes), compiled once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 from femtorque.codegen.toolchain import host_compiler
 
 EXCEPTIONS = 144
-PLACES = 1024  # of registers
+PLACES = 1024  # for registers
 
 
 @cache
@@ -25,12 +25,12 @@ def library() -> tuple[cffi.FFI, Any]:
 
 
 def headers() -> dict[str, str]:
-    """The C's headers by name, for what hangs on the chip in C."""
+    """The C's headers by name, for other C that is connected to the chip."""
     return host_compiler.texts(Path(__file__).parent, "*.h")
 
 
 def unicorn_calls(uc: Uc) -> dict[str, Any]:
-    """`unicorn` of the C, of one instance."""
+    """`unicorn` of the C for one instance."""
     ffi, _ = library()
     assert uc._uch is not None
     functions = {

@@ -2,9 +2,8 @@
 
 Unicorn translates and runs the instructions; it has no NVIC, no SysTick and no sense of time. Those are here. Time is
 counted in processor cycles by the model of femtorque.hil.chip.timing, one basic block at a time
-(femtorque.hil.chip.block_counter): events
-and interrupts come at block boundaries, and a register that shows time shows that of the end of the block that reads
-it.
+(femtorque.hil.chip.block_counter): events and interrupts come at block boundaries, and a register with a time has the
+time of the end of the block that reads it.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Region:
 
 @dataclass
 class Handled:
-    """What one exception handler (0: thread mode) has executed so far, without what preempted it."""
+    """Costs of one exception handler (0: thread mode) so far, without those of handlers that preempted it."""
 
     entries: int = 0
     instructions: int = 0
@@ -63,7 +62,7 @@ class Handled:
 class CortexM4:
     """The processor with its memory. Peripherals are attached to `bus` by the chip model.
 
-    vectors: where the vector table is out of reset; `image` is put there.
+    vectors: address of the vector table out of reset, at which `image` lies.
     """
 
     def __init__(self, regions: tuple[Region, ...], vectors: int, bus: Bus, image: bytes) -> None:
@@ -71,7 +70,7 @@ class CortexM4:
         self.uc.ctl_set_cpu_model(arm.UC_CPU_ARM_CORTEX_M4)
         self.regions, self.vectors, self.bus = regions, vectors, bus
         self._memories = [(region.start, region.start + region.size, mmap.mmap(-1, region.size)) for region in regions]
-        self._held: list[Any] = []  # by Unicorn
+        self._held: list[Any] = []  # objects to which Unicorn has pointers
         for region, (_, _, memory) in zip(regions, self._memories, strict=True):
             rights = const.UC_PROT_ALL if region.writable else const.UC_PROT_READ | const.UC_PROT_EXEC
             self._held.append(map_memory(self.uc, region.start, memory, rights))
@@ -96,7 +95,7 @@ class CortexM4:
         self.reset()
 
     def _core_in_c(self) -> Any:
-        """Its memories, the stack's among them, and what it calls."""
+        """Map its memories, the stack's among them, and connect its calls."""
         ffi, lib = library()
         self._in_c = lib
         memories = [(start, end, ffi.from_buffer(memory), region.writable)
@@ -109,13 +108,13 @@ class CortexM4:
         hook(self.uc, UC_HOOK_INTR, lib.core_interrupted, core)
         hook(self.uc, UC_HOOK_TLB_FILL, lib.page_rights, core)
         grant_pages(self.uc, True)
-        self.uc.ctl_exits_enabled(True)  # nowhere: a place to stop at would be translated anew at every start
+        self.uc.ctl_exits_enabled(True)  # without exits: one would be translated again at every start
         return core
 
     # -- life ---------------------------------------------------------------
 
     def reset(self) -> None:
-        """Registers to their reset values, stack pointer and program counter from the vector table."""
+        """Reset: registers to their reset values, stack pointer and program counter from the vector table."""
         self.nvic.reset()
         self.scs.reset()
         self.dwt.reset()
@@ -138,13 +137,13 @@ class CortexM4:
         core.pc = start
 
     def request_reset(self) -> None:
-        """A system reset at the next block; whoever runs the core sees `reset_requested`."""
+        """Request a system reset at the next block, as `reset_requested` for the caller of `run`."""
         self.reset_requested = True
         self.events.attend()
 
     def halt(self, halted: bool) -> None:
-        """A debugger stops the processor, and with it SysTick and the cycle counter (ARMv7-M C1.5, B3.3.1), or lets it
-        go on."""
+        """Halt the processor as a debugger does, and with it SysTick and the cycle counter (ARMv7-M C1.5, B3.3.1), or
+        let it go on."""
         if halted != self._core.halted:
             self._core.halted = halted
             self.scs.systick.hold(halted)
@@ -152,19 +151,19 @@ class CortexM4:
             self.events.attend()
 
     def lock_up(self) -> None:
-        """Execute nothing more until a reset."""
+        """Execute nothing until a reset."""
         self._core.locked_up = True
 
     def hold(self, held: bool) -> None:
-        """Without power it executes nothing."""
+        """Switch the power; without it nothing is executed."""
         self._core.halted = held
 
     def load(self, address: int, data: bytes) -> None:
-        """Put bytes into memory, as a programmer or debugger does."""
+        """Write to memory, as a programmer or debugger does."""
         self.uc.mem_write(address, data)
 
     def stall(self, cycles: int) -> None:
-        """Let the code that runs lose so many cycles, in the middle of a peripheral access."""
+        """Cost the running code so many cycles, in the middle of a peripheral access."""
         self._count.now += cycles
 
     def memory(self, address: int, size: int) -> bytes:
@@ -174,7 +173,7 @@ class CortexM4:
         raise UcError(const.UC_ERR_READ_UNMAPPED)
 
     def window(self, address: int, size: int) -> memoryview:
-        """The same as it is whenever it is looked at."""
+        """A view of these bytes, which shows their changes."""
         for start, end, memory in self._memories:
             if start <= address and address + size <= end:
                 return memoryview(memory)[address - start:address - start + size]
@@ -192,17 +191,17 @@ class CortexM4:
 
     @property
     def pc(self) -> int:
-        """Of the instruction that comes next."""
+        """Address of the next instruction."""
         return int(self._core.pc)
 
     @property
     def asleep(self) -> bool:
-        """Whether it waits for an interrupt."""
+        """True if it waits for an interrupt."""
         return bool(self._core.asleep)
 
     @property
     def locked_up(self) -> bool:
-        """Whether a fault came inside the handler of faults: only a reset ends it."""
+        """True after a fault inside the handler of faults; only a reset ends that."""
         return bool(self._core.locked_up)
 
     @property
@@ -211,7 +210,7 @@ class CortexM4:
 
     @property
     def vector_table(self) -> int:
-        """Its address, 0 for where it is out of reset."""
+        """Address of the vector table, 0 for the one out of reset."""
         return int(self._core.vectors)
 
     @vector_table.setter
@@ -220,7 +219,7 @@ class CortexM4:
 
     @property
     def on_systick(self) -> Callable[[], None] | None:
-        """Called whenever SysTick comes to zero."""
+        """Function that is called at each zero of SysTick."""
         return self._on_systick
 
     @on_systick.setter
@@ -229,12 +228,12 @@ class CortexM4:
         self._on_systick = call
 
     def handled(self, number: int) -> Handled:
-        """What the handler of an exception (0: thread mode) has executed so far, without what preempted it."""
+        """Costs of an exception's handler (0: thread mode) so far, without those of handlers that preempted it."""
         done = self._core.handlers[number]
         return Handled(done.entries, done.instructions, done.cycles)
 
     def hear(self, numbers: Collection[int] = range(EXCEPTIONS)) -> None:
-        """From now on `on_exception` is told of the ends of these exceptions alone."""
+        """Call `on_exception` at the ends of these exceptions alone."""
         for number in range(EXCEPTIONS):
             self._core.heard[number] = number in numbers
 
@@ -251,7 +250,7 @@ class CortexM4:
             self._execute(until)
 
     def _execute(self, until: int) -> None:
-        """Run until a cycle or the next event, or until something in the code itself ends it."""
+        """Run until a cycle, the next event, or an end that the code itself brings about."""
         core, count, events, c = self._core, self._count, self.events, self._in_c
         count.now, core.attend = events.now, False
         why = c.core_run(core, until, events.next(), events.next_order)
@@ -272,7 +271,7 @@ class CortexM4:
             self._internal(core.interrupt)
 
     def _learn(self, address: int, size: int) -> None:
-        """A block is about to run for the first time."""
+        """Add a block that is about to run for the first time."""
         block = timing.block(address, self.memory(address, size))
         if block.floating_point and not self.floating_point:
             raise Unmodelled(f"floating-point instruction in the block at pc 0x{address:08X} while CPACR is off")
@@ -284,11 +283,11 @@ class CortexM4:
 
     @property
     def blocks(self) -> BlockCounter:
-        """What is known of the code that has run."""
+        """Counts of the code that has run."""
         return self._counter
 
     def watch_flash(self, fetches: dict[int, FlashFetch], start: int, end: int) -> list[Any]:
-        """See BlockCounter.watch; before anything has run."""
+        """Call BlockCounter.watch; before any code has run."""
         return self._counter.watch(fetches, start, end)
 
     @property
@@ -307,7 +306,7 @@ class CortexM4:
     # -- memory-mapped registers --------------------------------------------
 
     def _bus_in_c(self, base: int) -> Any:
-        """A stretch of addresses that peripherals have, with what asks their models."""
+        """A range of addresses of peripherals, with callbacks to their models."""
         (ffi, _), bus = library(), self.bus
         failed = {"error": 0, "onerror": self.refuse}
         calls = {
@@ -353,7 +352,7 @@ class CortexM4:
         return write
 
     def _protected(self, uc: Uc, access: int, address: int, size: int, value: int, data: object) -> bool:
-        """Code writes to memory that it cannot write to. False: that is a fault."""
+        """Handle a write to memory that code cannot write to. False: the write is a fault."""
         self.events.now, self.events.done = self._count.now, self._count.began
         try:
             return self.on_flash_write(address, size, value & (1 << 8 * size) - 1)
@@ -362,14 +361,14 @@ class CortexM4:
             return True
 
     def check(self) -> None:
-        """Raise what was refused while C could not."""
+        """Raise an error that was noted while C ran."""
         refused, self._refused, self._core.refused = self._refused, None, False
         if refused is not None:
             raise refused
 
     def refuse(self, kind: type[BaseException], error: BaseException, traceback: object) -> None:
-        """A peripheral, or what hangs on it, raised this: stop execution; the error leaves run() with the place in the
-        image added."""
+        """Stop execution for an error of a peripheral or of a part outside; run() raises it with the place in the image
+        added."""
         self._core.refused = True
         if self._refused is None:
             pc = self.uc.reg_read(arm.UC_ARM_REG_PC)
@@ -380,7 +379,7 @@ class CortexM4:
     # -- exceptions ---------------------------------------------------------
 
     def _internal(self, number: int) -> None:
-        """What the running code brought about itself."""
+        """Raise the exception that the running code has caused."""
         if number == _INTR_SVC:
             self.nvic.pend(SVCALL)
         elif number == _INTR_PREFETCH:
@@ -396,7 +395,7 @@ class CortexM4:
             self._fault(USAGE_FAULT, _INVSTATE)
 
     def _memory_fault(self, error: int) -> None:
-        """Of Unicorn's errors."""
+        """Raise the exception for one of Unicorn's errors."""
         fetches = (const.UC_ERR_FETCH_UNMAPPED, const.UC_ERR_FETCH_PROT, const.UC_ERR_EXCEPTION)
         if error == const.UC_ERR_EXCEPTION and self._in_c.core_memory(self._core, self.pc, 1, True):
             grant_pages(self.uc, False)  # see pages.c
@@ -408,7 +407,7 @@ class CortexM4:
             self._fault(BUS_FAULT, _PRECISERR)
 
     def _fault(self, fault: int, status: int) -> None:
-        """A synchronous fault at the present instruction: taken at once, escalated where it must be."""
+        """Take a synchronous fault at the present instruction at once, escalated if it must be."""
         self.scs.value["CFSR"] |= status
         level = self._in_c.exceptions_level(self._core)
         number = self.nvic.escalate(fault, level)

@@ -1,4 +1,4 @@
-/* Something that comes at a cycle; of equal ones the lower order is first. */
+/* An event at a cycle; of equal cycles the lower order is first. */
 #ifndef DUE_H
 #define DUE_H
 

@@ -1,4 +1,4 @@
-"""An image as the linker made it: the bytes that are flashed, and where its symbols are."""
+"""An image as the linker made it: the flashed bytes, and the addresses of its symbols."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OBJECT, _FUNCTION = 1, 2
 
 @dataclass(frozen=True)
 class Symbol:
-    """address (of functions without the Thumb bit) and size, bytes."""
+    """address (of functions without the Thumb bit) and size in bytes."""
 
     address: int
     size: int
@@ -37,7 +37,7 @@ class Image:
 
     @staticmethod
     def load(path: str | Path, start: int, size: int) -> Image:
-        """What of an ELF file goes to the flash memory [start, start + size)."""
+        """The part of an ELF file that lies in the flash memory [start, start + size)."""
         try:
             with open(path, "rb") as stream:
                 elf = ELFFile(stream)
@@ -59,7 +59,7 @@ class Image:
         return self.symbols[name]
 
     def function_at(self, address: int) -> str:
-        """The function an address lies in."""
+        """Function that has an address."""
         for name, symbol in self.symbols.items():
             if symbol.address <= address < symbol.end:
                 return name
@@ -67,7 +67,7 @@ class Image:
 
 
 def _symbols(elf: ELFFile) -> dict[str, Symbol]:
-    """Of a table of a thousand symbols, which is why it is taken apart here: entries of ELF32, System V ABI."""
+    """Symbols of ELF32 (System V ABI), read here because a table has a thousand of them."""
     table = elf.get_section_by_name(".symtab")
     if not isinstance(table, SymbolTableSection):
         return {}

@@ -1,4 +1,4 @@
-"""Simulated time: what happens at which processor cycle."""
+"""Simulated time: events at processor cycles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NEVER = 1 << 62
 
 
 class Event:
-    """One thing to happen. Cancelling it leaves it in the queue without effect."""
+    """One planned action. A cancelled event stays in the queue without effect."""
 
     __slots__ = ("at", "order", "action")
 
@@ -21,7 +21,7 @@ class Event:
         self.action: Callable[[], None] | None = action
 
     def __lt__(self, other: Event) -> bool:
-        """In the place of another one that is the same but was cancelled."""
+        """True if the event is cancelled: of two with equal keys, one replaces the other."""
         return self.action is None
 
     def cancel(self) -> None:
@@ -29,7 +29,7 @@ class Event:
 
 
 class Lent(Protocol):
-    """What C does beside (femtorque.hil.chip.lending)."""
+    """Events that C has (femtorque.hil.chip.lending)."""
 
     def fire(self, next_at: int, order: int) -> bool: ...
 
@@ -37,17 +37,17 @@ class Lent(Protocol):
 
 
 class Events:
-    """The queue. `deadline` is the cycle at which execution must look at it again: the next event or the horizon.
+    """The queue. `deadline` is the cycle at which execution must stop for it: the next event or the horizon.
 
-    done: everything up to this cycle has happened; what is due later waits for the end of the block that runs. order:
-    of the event planned last, here or in C; of equal ones the lower is first.
+    done: all events up to this cycle have happened; later ones wait for the end of the running block. order: number of
+    the last planned event, here or in C; of events at one cycle the lower number is first.
     """
 
     def __init__(self) -> None:
         self._queue: list[tuple[int, int, Event]] = []
         self.order = library()[0].new("uint64_t *")
         self.lent: Lent | None = None
-        self.now = self.done = 0  # kept by whoever runs the clock
+        self.now = self.done = 0  # kept by the owner of the clock
         self.deadline = NEVER
 
     def at(self, cycle: int, action: Callable[[], None]) -> Event:
@@ -58,7 +58,7 @@ class Events:
         return event
 
     def restore(self, at: int, order: int, action: Callable[[], None]) -> Event:
-        """An event that was planned before."""
+        """Plan an event again with its number."""
         event = Event(at, order, action)
         heapq.heappush(self._queue, (at, order, event))
         return event
@@ -67,7 +67,7 @@ class Events:
         return self.at(self.now + cycles, action)
 
     def attend(self) -> None:
-        """Make execution stop at the next block, because something changed that it must look at."""
+        """Make execution stop at the next block for a change outside of the queue."""
         self.deadline = 0
 
     def next(self) -> int:
@@ -78,11 +78,11 @@ class Events:
 
     @property
     def next_order(self) -> int:
-        """Of that event."""
+        """Number of that event."""
         return self._queue[0][1] if self._queue else 0
 
     def fire(self) -> None:
-        """Do everything that is due."""
+        """Do all actions that are due."""
         while True:
             at = self.next()
             if self.lent is not None and not self.lent.fire(at, self.next_order):
@@ -95,7 +95,7 @@ class Events:
         self.done = self.now
 
     def rescale(self, old_hz: int, new_hz: int) -> None:
-        """The processor clock changed: what is pending keeps its time in seconds."""
+        """Scale pending events to another processor clock: their times in seconds stay."""
         if self.lent is not None:
             self.lent.recall()
         for entry in self._queue:
@@ -106,7 +106,7 @@ class Events:
 
 
 class EventClock:
-    """The queue in seconds, for what hangs on the chip. hz: of its cycles; seconds: now, since power-on."""
+    """The queue in seconds, for parts outside of the chip. hz: of its cycles; seconds: now, since power-on."""
 
     def __init__(self, events: Events, hz: Callable[[], float], seconds: Callable[[], float]) -> None:
         self._events, self._hz, self._seconds = events, hz, seconds

@@ -1,15 +1,15 @@
-/* The frame goes onto the stack that was in use; its top is a multiple of
- * eight, which a bit of the stacked status tells. */
+/* The frame goes onto the stack in use; its top is a multiple of eight, and a
+ * bit of the stacked status says if the stack was moved for that. */
 #include "exceptions.h"
 
 #include <string.h>
 
 #define ALIGNED (1u << 9) /* stacked xPSR: the stack was moved by four */
 #define THUMB (1u << 24)  /* xPSR */
-#define FPCA (1u << 2)    /* CONTROL: the floating-point unit holds something */
+#define FPCA (1u << 2)    /* CONTROL: the floating-point unit is in use */
 #define SPSEL (1u << 1)   /* CONTROL: thread mode runs on the process stack */
-/* CONTROL, of processors with a secure state, as which Unicorn takes this one:
- * without it, it clears FPSCR. */
+/* CONTROL, of processors with a secure state, which Unicorn takes this one for:
+ * without this bit it clears FPSCR. */
 #define SFPA (1u << 3)
 #define EXC_RETURN 0xFFFFFFE1u
 #define BASIC 0x20u    /* bytes of a frame */
@@ -17,7 +17,7 @@
 #define INTEGERS 6     /* r0 to r3, r12, lr */
 #define DOUBLES 8
 
-/* Read registers in the order given; for it matters which stack sp names. */
+/* Read registers in the given order: sp is that of the stack in use. */
 static void read_registers(const core *c, const int *names, uint64_t *values,
                            int count)
 {
@@ -30,7 +30,7 @@ static void read_registers(const core *c, const int *names, uint64_t *values,
     (void)c->u.read(c->u.engine, names, at, count);
 }
 
-/* Write registers in the order given. */
+/* Write registers in the given order. */
 static void write_registers(const core *c, const int *names, uint64_t *values,
                             int count)
 {
@@ -54,7 +54,7 @@ static void write_register(const core *c, int name, uint32_t value)
     write_registers(c, &name, &wide, 1);
 }
 
-/* Charge what was executed since the last time to who executed it. */
+/* Charge the costs since the last call to the handler that caused them. */
 static handled *account(core *c)
 {
     const nvic *n = &c->nvic;
@@ -67,7 +67,7 @@ static handled *account(core *c)
     return h;
 }
 
-/* Tell the execution priority. */
+/* Return the execution priority. */
 int32_t exceptions_level(core *c)
 {
     const int names[3] = {c->u.primask, c->u.basepri, c->u.faultmask};
@@ -98,7 +98,7 @@ static void stack(const core *c, uint8_t *top, uint32_t xpsr, int floats)
     memcpy(top + BASIC + DOUBLES * sizeof *values, words, 2 * sizeof *words);
 }
 
-/* Go to the handler, in handler mode, which is on the main stack. */
+/* Go to the handler, in handler mode, which uses the main stack. */
 static void go_to(core *c, int32_t number, uint32_t top, uint32_t control,
                   uint32_t code)
 {
@@ -116,7 +116,7 @@ static void go_to(core *c, int32_t number, uint32_t top, uint32_t control,
     c->count->last_refill = 0;
 }
 
-/* Stack the frame and go to the handler; without memory to stack it in, the
+/* Stack the frame and go to the handler; without memory for the frame the
  * processor locks up. */
 void exceptions_enter(core *c, int32_t number)
 {
@@ -146,7 +146,7 @@ void exceptions_enter(core *c, int32_t number)
     c->count->now += c->entry_cycles + (floats ? c->float_cycles : 0);
 }
 
-/* Take the frame at `top` back into the registers. */
+/* Read the frame at `top` back into the registers. */
 static void unstack(core *c, uint32_t top, const uint8_t *frame, int floats)
 {
     int names[INTEGERS + 2];
@@ -174,7 +174,7 @@ static void unstack(core *c, uint32_t top, const uint8_t *frame, int floats)
     c->pc = words[6] & ~1u;
 }
 
-/* Unstack the frame that EXC_RETURN `code` names; 0 if it names none. */
+/* Unstack the frame of EXC_RETURN `code`; return 0 if that is no such code. */
 int exceptions_return(core *c, uint32_t code)
 {
     int floats = (code & 0x10u) == 0;
@@ -187,7 +187,7 @@ int exceptions_return(core *c, uint32_t code)
     c->ended_at = c->count->now;
     if (c->ended != NMI)
         write_register(c, c->u.faultmask, 0);
-    if ((code & 0x8u) != 0) /* modes first, so that sp names its stack */
+    if ((code & 0x8u) != 0) /* the mode first: it decides which stack sp is */
         write_register(c, c->u.xpsr, THUMB);
     write_register(c, c->u.control, ((code & 0x4u) != 0 ? SPSEL : 0u) |
                                         (floats ? FPCA | SFPA : 0u));

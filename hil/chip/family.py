@@ -1,4 +1,4 @@
-"""Which model runs which family's images."""
+"""Models of chips by the names of their families."""
 
 from __future__ import annotations
 

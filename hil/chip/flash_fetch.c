@@ -1,10 +1,10 @@
-/* The model of flash that hil/chip/timing.py describes. In C because a tick has a
- * thousand instructions, and every tick of a run is looked at. */
+/* The model of flash in hil/chip/timing.py. In C because a tick has a thousand
+ * instructions, and every tick of a run is counted. */
 #include "flash_fetch.h"
 
 #include <string.h>
 
-/* Begin with empty caches and nothing waited for. */
+/* Begin with empty caches and without a wait. */
 void flash_empty(flash_fetch *f)
 {
     f->stalls = 0;
@@ -13,7 +13,7 @@ void flash_empty(flash_fetch *f)
     f->code.used = f->data.used = 0;
 }
 
-/* Return how far in front a line stands in a cache, or how many there are. */
+/* Return a line's place from the front of a cache, or the number of lines. */
 static uint32_t place_of(const flash_cache *c, uint32_t line)
 {
     uint32_t i = 0;
@@ -22,8 +22,8 @@ static uint32_t place_of(const flash_cache *c, uint32_t line)
     return i;
 }
 
-/* Make a line the one used last; where it stood is given up, or the line that
- * has not been used for longest. */
+/* Make a line the last used one, in the place of its old entry or of the line
+ * that has not been used for longest. */
 static void put_first(flash_cache *c, uint32_t line, uint32_t place)
 {
     if (place == c->room)
@@ -34,7 +34,7 @@ static void put_first(flash_cache *c, uint32_t line, uint32_t place)
     c->lines[0] = line;
 }
 
-/* Wait for the line that comes next. */
+/* Wait for the next line. */
 static void enter(flash_fetch *f, uint32_t line)
 {
     uint32_t place = place_of(&f->code, line), reading = 1u + f->wait_states;
@@ -51,7 +51,7 @@ static void enter(flash_fetch *f, uint32_t line)
     f->spent = 0;
 }
 
-/* Execute instructions. Each starts when its last byte is there. */
+/* Execute instructions; each starts when its last byte is there. */
 void flash_execute(flash_fetch *f, const instruction *code, uint32_t count)
 {
     const instruction *i;

@@ -1,17 +1,17 @@
-/* What a processor waits for its flash, line by line; hil/chip/timing.py says what
- * is modelled. */
+/* Cycles that a processor waits for its flash, line by line; the model is
+ * described in hil/chip/timing.py. */
 #ifndef FLASH_FETCH_H
 #define FLASH_FETCH_H
 
 #include <stdint.h>
 
-enum { CACHE_ROOM = 128 }; /* lines of the largest */
+enum { CACHE_ROOM = 128 }; /* lines of the largest cache */
 
 typedef struct {
     uint32_t address, size, cycles;
 } instruction;
 
-/* Lines of a cache, the one used last first. */
+/* Lines of a cache, the last used one first. */
 typedef struct {
     uint32_t room, used;
     uint32_t lines[CACHE_ROOM];
@@ -21,7 +21,7 @@ typedef struct {
     uint32_t wait_states, line; /* bytes of a line */
     uint64_t stalls;            /* cycles waited so far */
     int64_t at;                 /* line that executes */
-    uint32_t spent;             /* cycles executed from it */
+    uint32_t spent;             /* cycles executed within it */
     flash_cache code, data;
 } flash_fetch;
 

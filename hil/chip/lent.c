@@ -1,4 +1,4 @@
-/* Line by line what the models in Python do, in their order and with their
+/* The models in Python line by line, in the same order and with the same
  * roundings. */
 #include "lent.h"
 
@@ -6,11 +6,11 @@
 
 #define NEVER ((int64_t)1 << 62)
 #define UPDATED 1u    /* SR.UIF */
-#define FED 0xAAAAu   /* to the watchdog's key register */
-#define COUNTS 4096.0 /* of a converter at its reference */
+#define FED 0xAAAAu   /* value for the watchdog's key register */
+#define COUNTS 4096.0 /* of a converter at its reference voltage */
 #define REFERENCE_V 3.3
 
-/* Divide as Python's // does. */
+/* Divide like Python's //. */
 double lent_floored(double a, double b)
 {
     double rest = fmod(a, b), quotient = (a - rest) / b, whole;
@@ -20,14 +20,14 @@ double lent_floored(double a, double b)
     return quotient - whole > 0.5 ? whole + 1.0 : whole;
 }
 
-/* Take the rest as Python's % does. */
+/* Return the remainder like Python's %. */
 static double modulo(double a, double b)
 {
     double rest = fmod(a, b);
     return rest != 0.0 && (rest < 0.0) != (b < 0.0) ? rest + b : rest;
 }
 
-/* Plan something, never before now. */
+/* Plan an event, never before now. */
 void lent_plan(const lent *l, due *d, int64_t at)
 {
     counter *count = l->core->count;
@@ -38,7 +38,7 @@ void lent_plan(const lent *l, due *d, int64_t at)
         count->deadline = d->at;
 }
 
-/* Prefer what comes first. */
+/* Return the earlier of two events. */
 static const due *earlier(const due *a, const due *b)
 {
     if (!b->armed)
@@ -48,7 +48,7 @@ static const due *earlier(const due *a, const due *b)
     return a;
 }
 
-/* Find what comes first of all, or 0. */
+/* Find the earliest event, or 0. */
 static const due *first(const lent *l)
 {
     const due *found = earlier(0, &l->systick.expire);
@@ -62,7 +62,7 @@ static const due *first(const lent *l)
     return found;
 }
 
-/* Tell the cycle of what comes first. */
+/* Return the cycle of the earliest event. */
 int64_t lent_next(const lent *l)
 {
     const due *d = first(l);
@@ -76,7 +76,7 @@ static int armed(const lent_converter *c)
     return c->by_trigger && (!c->latched || (c->control & c->start) != 0);
 }
 
-/* Begin the sequence at a cycle. */
+/* Begin the sequence, the first sample at a cycle. */
 static void start(const lent *l, lent_converter *c, double at)
 {
     int32_t i;
@@ -184,7 +184,7 @@ static int differs(const lent_timer *t)
     return 0;
 }
 
-/* Plan the next update if it brings something. */
+/* Plan the next update if it has an effect. */
 static void schedule(const lent *l, lent_timer *t)
 {
     int64_t at = (int64_t)rint(t->phase + t->period);
@@ -208,7 +208,7 @@ static int write_compare(const lent *l, lent_timer *t, uint32_t i,
     return 1;
 }
 
-/* Tell whether an update is nobody else's. */
+/* Return true if C can do a whole update. */
 static int can_update(const lent *l, const lent_timer *t)
 {
     const lent_converter *c = l->converters + (t->triggers < 0 ? 0
@@ -218,7 +218,7 @@ static int can_update(const lent *l, const lent_timer *t)
     return t->triggers < 0 || (c->lent && (!armed(c) || !c->end.armed));
 }
 
-/* Let preloaded values be taken over, and the trigger go out. */
+/* Take over preloaded values, and put out the trigger. */
 static void update(lent *l, lent_timer *t)
 {
     lent_converter *c = l->converters + (t->triggers < 0 ? 0 : t->triggers);
@@ -235,7 +235,7 @@ static void update(lent *l, lent_timer *t)
     schedule(l, t);
 }
 
-/* Tell what a running counter shows at a cycle near its last update. */
+/* Return the count of a running counter at a cycle near its last update. */
 double lent_count(const lent_timer *t, double cycle)
 {
     double gone = (cycle - t->phase) / t->clock, top = t->top, place;
@@ -245,7 +245,7 @@ double lent_count(const lent_timer *t, double cycle)
     return place <= top ? place : 2.0 * top - place;
 }
 
-/* Read what an encoder's timer has counted. */
+/* Read the count of an encoder's timer. */
 static int read_count(lent *l, const lent_timer *t, uint64_t *value)
 {
     int64_t counts;
@@ -277,9 +277,9 @@ static int write_pins(const lent *l, lent_port *p, uint32_t value)
     return 1;
 }
 
-/* -- the processor's own ------------------------------------------------- */
+/* -- the processor's own parts ------------------------------------------- */
 
-/* Let SysTick come to zero. */
+/* Let SysTick reach zero. */
 static void expire(lent *l)
 {
     lent_systick *s = &l->systick;
@@ -311,9 +311,9 @@ static int feed(lent *l, uint32_t value)
     return 1;
 }
 
-/* -- what the processor sees --------------------------------------------- */
+/* -- interface to the processor ------------------------------------------ */
 
-/* Do one thing that is due; 0 if it must be Python's. */
+/* Do one event that is due; return 0 if Python must. */
 static int act(lent *l, const due *d)
 {
     int32_t i;
@@ -337,11 +337,11 @@ static int act(lent *l, const due *d)
             update(l, &l->timers[i]);
             return 1;
         }
-    return 0; /* the watchdog bites */
+    return 0; /* the watchdog resets the chip */
 }
 
-/* Do all that is due before what Python plans next; 0 if something must be
- * Python's. */
+/* Do all events that are due before Python's next one; return 0 if Python must
+ * do one of them. */
 int lent_fire(lent *l, int64_t next, uint64_t order)
 {
     const due *d;
@@ -354,7 +354,7 @@ int lent_fire(lent *l, int64_t next, uint64_t order)
     return 1;
 }
 
-/* Read a lent register; 0 if that is Python's. */
+/* Read a lent register; return 0 if Python must. */
 int lent_read(lent *l, uint32_t what, uint64_t *value)
 {
     uint32_t i = what & ((1u << LENT_WHAT) - 1u);
@@ -381,7 +381,7 @@ int lent_read(lent *l, uint32_t what, uint64_t *value)
     }
 }
 
-/* Write a lent register; 0 if that is Python's. */
+/* Write a lent register; return 0 if Python must. */
 int lent_write(lent *l, uint32_t what, uint32_t value)
 {
     uint32_t i = what & ((1u << LENT_WHAT) - 1u);

@@ -1,7 +1,6 @@
-/* What models in Python have lent out: timers, converters, ports, a link,
- * SysTick and watchdog as long as nothing happens to them but what the models
- * would do again and again. hil/chip/lending.py says when; what is not here is
- * asked back. */
+/* State that models in Python have lent: timers, converters, ports, a link,
+ * SysTick and watchdog, as long as only repeated work is to be done. It is lent
+ * and taken back by hil/chip/lending.py; all else goes back to Python. */
 #ifndef LENT_H
 #define LENT_H
 
@@ -13,24 +12,24 @@
 #define LENT_PORTS 16
 #define COMPARES 4 /* channels of a timer; results of a converter as well */
 
-/* hil/chip/stm32/timer.py. period: cycles from update to update, 0 of those
- * that only count an encoder. laps: of the counter in one. */
+/* hil/chip/stm32/timer.py. period: cycles from update to update, 0 for a timer
+ * that only counts an encoder. laps: of the counter in one period. */
 typedef struct {
     due update;
     double phase, period, clock; /* cycles, the last of the counter's clock */
     uint32_t laps, centred, top, full, preloaded, status;
     uint32_t value[COMPARES], shadow[COMPARES];
     int32_t rising;
-    int32_t triggers; /* which converter, or -1 */
-    int32_t joint;    /* whose encoder, or -1 */
+    int32_t triggers; /* number of a converter, or -1 */
+    int32_t joint;    /* with the encoder, or -1 */
     int64_t origin;
     int32_t backwards;
 } lent_timer;
 
-/* hil/chip/stm32/injected.py. start: bit of the control register, kept: those
- * that no zero clears; latched: start stays set until the end, and a trigger is
- * waited for only while it is. stale: cycles after which a first result is
- * wrong, or -1. */
+/* hil/chip/stm32/injected.py. start: bit of the control register; kept: bits
+ * that a zero does not clear; latched: start stays set until the end, and
+ * triggers count only while it is set. stale: cycles after which a first result
+ * is wrong, or -1. */
 typedef struct {
     due end;
     double cycles, conversion, latency;
@@ -40,13 +39,13 @@ typedef struct {
     uint32_t channel[COMPARES], result[COMPARES];
     double sampling[COMPARES], from[COMPARES], to[COMPARES];
     place_of_register *results[COMPARES];
-    double stale, finished; /* cycles; -1 of one that never has */
+    double stale, finished; /* cycles; -1: never */
 } lent_converter;
 
 /* hil/chip/stm32/gpio.py. levels: of the output register; outputs: pins that
- * show theirs; steered: pins that nobody but bridges looks at, while the board
- * is lent; asked: pins whose levels others ask for, and are not told; inputs:
- * place of the input register. */
+ * put them out; steered: pins that only bridges depend on, while the board is
+ * lent; asked: pins that are read when needed, without a call at changes;
+ * inputs: place of the input register. */
 typedef struct {
     uint32_t levels, outputs, steered, asked;
     place_of_register *inputs;
@@ -65,11 +64,12 @@ typedef struct {
     int64_t timeout; /* cycles */
 } lent_watchdog;
 
-/* board: what is outside of the chip, 0 while that is not lent: brings the
- * plant up to date, V on a pin, counts of an encoder. */
+/* board: the parts outside of the chip, 0 while they are not lent; its
+ * functions bring the plant up to date, return V on a pin, and counts of an
+ * encoder. */
 typedef struct lent {
     core *core;
-    uint64_t *order; /* of the event planned last, here or in Python */
+    uint64_t *order; /* of the last planned event, here or in Python */
     int32_t timer_count;
     lent_timer timers[LENT_TIMERS];
     lent_converter converters[LENT_CONVERTERS];
@@ -85,8 +85,8 @@ typedef struct lent {
     int64_t (*counts)(void *board, int32_t joint);
 } lent;
 
-/* What a lent register is, in the upper bits of its place's value; the lower
- * ones are which of them. */
+/* Kinds of lent registers, in the upper bits of a place's value; the lower bits
+ * are the number of the object. */
 enum {
     TIMER_STATUS = 1,
     TIMER_COUNT,
@@ -98,7 +98,7 @@ enum {
     WATCHDOG_KEY,
     LINK
 };
-#define LENT_WHAT 8u /* bits below it */
+#define LENT_WHAT 8u /* bits below the kind */
 
 void lent_plan(const lent *l, due *d, int64_t at);
 double lent_floored(double a, double b);

@@ -1,11 +1,11 @@
-/* As hil/chip/stm32/serial.py and the families' registers do it. */
+/* The link of hil/chip/stm32/serial.py and the families' registers. */
 #include "lent.h"
 
 #include <math.h>
 
 #define RECEIVES 0
 #define SENDS 1
-#define ENABLED 1u  /* of a stream's control word */
+#define ENABLED 1u  /* in a stream's control word */
 #define MOST 0xFFFFu /* bytes of a stream */
 
 /* Flags of the status register. */
@@ -32,7 +32,7 @@ static void ask(const lent *l)
 
 /* -- streams ------------------------------------------------------------- */
 
-/* Count a byte that has been moved. */
+/* Count a moved byte. */
 static void moved(lent_stream *s)
 {
     uint32_t half = s->reload / 2u;
@@ -47,7 +47,7 @@ static void moved(lent_stream *s)
         s->control &= ~ENABLED;
 }
 
-/* Take the next byte from memory, or -1. */
+/* Take the next byte from memory; return -1 without one. */
 static int32_t fetched(lent_stream *s)
 {
     int32_t byte;
@@ -60,7 +60,7 @@ static int32_t fetched(lent_stream *s)
 
 /* -- the wire ------------------------------------------------------------ */
 
-/* The data register has been read, by DMA or the processor. */
+/* Note that DMA or the processor has read the data register. */
 static void data_read(lent *l)
 {
     lent_link *k = &l->link;
@@ -71,7 +71,7 @@ static void data_read(lent *l)
     ask(l);
 }
 
-/* Take in what has come. */
+/* Receive the bytes that have come. */
 static void receive(lent *l)
 {
     lent_link *k = &l->link;
@@ -87,15 +87,15 @@ static void receive(lent *l)
         data_read(l);
 }
 
-/* Fill the data register as soon as it is empty. */
+/* Fill the data register when it is empty. */
 static void refill(lent_link *k)
 {
     if (k->held < 0)
         k->held = fetched(&k->streams[SENDS]);
 }
 
-/* Let out what has been shifted out, and what had its turn after it; 0 if there
- * is no room for it. */
+/* Send the byte that has been shifted out, and those after it; return 0 if
+ * there is no room for them. */
 static int transmit(lent *l)
 {
     lent_link *k = &l->link;
@@ -129,8 +129,8 @@ static int catch_up(lent *l)
     return transmit(l);
 }
 
-/* Let the other side put bytes on the wire from now on; 0 if there is no room
- * for them. */
+/* Put bytes on the wire from the other side from now on; return 0 if there is
+ * no room for them. */
 int link_line_in(lent *l, const uint8_t *data, uint32_t count)
 {
     lent_link *k = &l->link;
@@ -149,13 +149,13 @@ int link_line_in(lent *l, const uint8_t *data, uint32_t count)
     return 1;
 }
 
-/* Bring what has left up to date; 0 if there is no room for it. */
+/* Bring the sent bytes up to date; return 0 if there is no room for them. */
 int link_line_out(lent *l)
 {
     return catch_up(l);
 }
 
-/* A byte's time has passed without one. */
+/* Set the idle flag after a byte's time without a byte. */
 int link_quiet(lent *l)
 {
     lent_link *k = &l->link;
@@ -169,7 +169,7 @@ int link_quiet(lent *l)
 
 /* -- registers ----------------------------------------------------------- */
 
-/* Form the status register. */
+/* Return the status register. */
 static uint32_t status(const lent_link *k)
 {
     uint32_t value = k->status & ~(EMPTY | COMPLETE);
@@ -177,7 +177,7 @@ static uint32_t status(const lent_link *k)
     return value | (k->held < 0 && k->shifting < 0 ? COMPLETE : 0u);
 }
 
-/* Read a register; 0 if that is Python's. */
+/* Read a register; return 0 if Python must. */
 int link_read(lent *l, uint32_t what, uint32_t side, uint64_t *value)
 {
     lent_link *k = &l->link;
@@ -203,7 +203,7 @@ int link_read(lent *l, uint32_t what, uint32_t side, uint64_t *value)
     }
 }
 
-/* Take a write to a stream's control word: it starts as it always does. */
+/* Take a write to a stream's control word that starts it in the usual way. */
 static int write_control(lent *l, lent_stream *s, uint32_t value)
 {
     if ((value & ~ENABLED) != s->usual)
@@ -226,7 +226,7 @@ static int write_control(lent *l, lent_stream *s, uint32_t value)
     return 1;
 }
 
-/* Take a write to a register that stands still while the stream runs. */
+/* Take a write to a register that may not change while the stream runs. */
 static int write_still(const lent_stream *s, uint32_t *reg, uint32_t value)
 {
     if ((s->control & ENABLED) != 0)
@@ -235,7 +235,7 @@ static int write_still(const lent_stream *s, uint32_t *reg, uint32_t value)
     return 1;
 }
 
-/* Take a write that clears a stream's flags and nobody else's. */
+/* Take a write that clears flags of one stream alone. */
 static int write_flags(lent_stream *s, uint32_t value)
 {
     if ((value & ~s->flags) != 0)
@@ -247,7 +247,7 @@ static int write_flags(lent_stream *s, uint32_t value)
     return 1;
 }
 
-/* Take a write to a register of the stream that sends. */
+/* Take a write to a register of the sending stream. */
 static int write_stream(lent *l, uint32_t what, uint32_t value)
 {
     lent_stream *s = &l->link.streams[SENDS];
@@ -267,7 +267,7 @@ static int write_stream(lent *l, uint32_t what, uint32_t value)
     }
 }
 
-/* Write a register; 0 if that is Python's. */
+/* Write a register; return 0 if Python must. */
 int link_write(lent *l, uint32_t what, uint32_t side, uint32_t value)
 {
     lent_link *k = &l->link;

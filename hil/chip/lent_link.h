@@ -1,6 +1,6 @@
 /* A serial link and the DMA streams that serve it, lent by their models in
- * Python (hil/chip/stm32/serial.py) as long as bytes come in whole and both
- * streams move them. */
+ * Python (hil/chip/stm32/serial.py) as long as bytes come in without errors and
+ * both streams move them. */
 #ifndef LENT_LINK_H
 #define LENT_LINK_H
 
@@ -8,11 +8,11 @@
 
 #define LINK_BYTES 1024u /* of either direction; a power of two */
 
-/* One stream or channel. usual: its control word, but for the lowest bit, which
- * enables it; source: address of the link's data register; request: what the
- * multiplexer has for it. flags: that belong to it in the register that clears
- * them, by half_bits and complete_bits. stays: enabled after its last byte.
- * bytes: where its memory is here. */
+/* One stream or channel. usual: its control word without the lowest bit, which
+ * enables it; source: address of the link's data register; request: its number
+ * in the multiplexer. flags: its flags in the register that clears flags, by
+ * half_bits and complete_bits. stays: enabled after its last byte. bytes: its
+ * memory in this process. */
 typedef struct {
     uint32_t control, left, peripheral, memory, reload, half, complete;
     uint32_t usual, source, request, flags, half_bits, complete_bits;
@@ -20,13 +20,13 @@ typedef struct {
     uint8_t *bytes;
 } lent_stream;
 
-/* coming: bytes on the wire, from `first` to `last`, which go on counting, and
- * the cycles at which they arrive; until: when the last one has, ever. held: in
- * the data register; shifting: in the shift register until `shifted`; -1: none.
- * seen: flags that a read of the status register has shown, which a read of the
- * data register then clears; by_reading: whether it does. out: what has left. */
+/* coming: bytes on the wire, from `first` to `last`, which are never reset, and
+ * the cycles at which they arrive; until: when the last one has arrived. held:
+ * in the data register; shifting: in the shift register until `shifted`; -1:
+ * none. seen: flags that a read of the status register has shown; by_reading:
+ * true if a read of the data register then clears them. out: sent bytes. */
 typedef struct {
-    due quiet; /* the line, for a byte's time */
+    due quiet; /* end of a byte's time of silence on the line */
     int32_t lent, interrupt, by_reading, asks;
     double byte_cycles, until, shifted, arrives[LINK_BYTES];
     uint8_t coming[LINK_BYTES], out[LINK_BYTES];
@@ -35,8 +35,8 @@ typedef struct {
     lent_stream streams[2]; /* that receives, that sends */
 } lent_link;
 
-/* What its registers are, in the order of lent.h; those of the streams are
- * there for each of both. */
+/* Its registers as kinds, in the order of lent.h; those of a stream exist for
+ * each of both streams. */
 enum {
     LINK_STATUS,
     LINK_DATA,

@@ -5,19 +5,19 @@
 
 #define AT_ONCE 8 /* divides EXCEPTIONS */
 
-/* Tell the priority that an exception has for good, or the one it is given. */
+/* Return an exception's fixed priority, or the set one. */
 static int32_t priority_of(const nvic *n, int32_t number)
 {
     return number <= HARD_FAULT ? number - 4 : n->priority[number];
 }
 
-/* Leave of a priority what decides preemption. */
+/* Return the part of a priority that decides preemption. */
 static int32_t grouped(const nvic *n, int32_t priority)
 {
     return priority >> (n->group_shift + 1u) << (n->group_shift + 1u);
 }
 
-/* Tell whether an exception is being handled. */
+/* Return true if an exception is active. */
 static int is_active(const nvic *n, int32_t number)
 {
     int32_t i;
@@ -27,7 +27,7 @@ static int is_active(const nvic *n, int32_t number)
     return 0;
 }
 
-/* Let a peripheral drive its interrupt request. */
+/* Set a peripheral's interrupt request. */
 void nvic_line(nvic *n, int32_t irq, int32_t asserted)
 {
     int32_t number = FIRST_IRQ + irq;
@@ -36,14 +36,14 @@ void nvic_line(nvic *n, int32_t irq, int32_t asserted)
     n->lines[number] = (uint8_t)(asserted != 0);
 }
 
-/* Tell the part of an exception's priority that decides preemption. */
+/* Return the part of an exception's priority that decides preemption. */
 int32_t nvic_group(const nvic *n, int32_t number)
 {
     return number <= HARD_FAULT ? number - 4
                                 : grouped(n, n->priority[number]);
 }
 
-/* Tell the execution priority: only what is below it preempts. */
+/* Return the execution priority: only lower numbers preempt. */
 int32_t nvic_running(const nvic *n, uint32_t primask, uint32_t basepri,
                      uint32_t faultmask)
 {
@@ -58,8 +58,8 @@ int32_t nvic_running(const nvic *n, uint32_t primask, uint32_t basepri,
     return faultmask != 0 && level > -1 ? -1 : level;
 }
 
-/* Tell whether any exception from a number on, of as many as a word has bytes,
- * is pending. */
+/* Return true if any exception from a number on, of as many as a word has
+ * bytes, is pending. */
 static int any_pends(const nvic *n, int32_t from)
 {
     uint64_t pending;
@@ -67,7 +67,7 @@ static int any_pends(const nvic *n, int32_t from)
     return pending != 0;
 }
 
-/* Find the pending, enabled exception that would be taken first. */
+/* Find the pending, enabled exception of highest priority. */
 int32_t nvic_candidate(const nvic *n)
 {
     int32_t best = NO_EXCEPTION, from, i;
@@ -80,7 +80,7 @@ int32_t nvic_candidate(const nvic *n)
     return best;
 }
 
-/* Tell whether an interrupt is pending and enabled. */
+/* Return true if an interrupt is pending and enabled. */
 static int interrupt_waits(const nvic *n)
 {
     int32_t i;
@@ -90,7 +90,7 @@ static int interrupt_waits(const nvic *n)
     return 0;
 }
 
-/* Form the register ICSR (ARMv7-M B3.2.4). */
+/* Return the register ICSR (ARMv7-M B3.2.4). */
 uint32_t nvic_control(const nvic *n)
 {
     int32_t next = nvic_candidate(n);
@@ -103,7 +103,7 @@ uint32_t nvic_control(const nvic *n)
     return value | (uint32_t)(n->pending[NMI] != 0) << 31;
 }
 
-/* Take a write to it. */
+/* Take a write to ICSR. */
 void nvic_set(nvic *n, uint32_t value)
 {
     if (value >> 26 & 1u)
@@ -118,14 +118,14 @@ void nvic_set(nvic *n, uint32_t value)
         n->pending[PENDSV] = 0;
 }
 
-/* Begin to handle an exception. */
+/* Make an exception active. */
 void nvic_enter(nvic *n, int32_t number)
 {
     n->pending[number] = 0;
     n->active[n->depth++] = number;
 }
 
-/* End handling the innermost one, and tell which it was. */
+/* End the innermost active exception, and return its number. */
 int32_t nvic_leave(nvic *n)
 {
     int32_t number = n->active[--n->depth];

@@ -1,5 +1,5 @@
-/* Exceptions of an ARMv7-M processor: which are pending, enabled, active, and
- * which one comes next. */
+/* Exceptions of an ARMv7-M processor: pending, enabled and active ones, and the
+ * next one by priority. */
 #ifndef NVIC_H
 #define NVIC_H
 

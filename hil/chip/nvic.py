@@ -1,4 +1,4 @@
-"""Exceptions of an ARMv7-M processor: which are pending, enabled, active; the rules are in nvic.c."""
+"""Exceptions of an ARMv7-M processor: pending, enabled and active ones; the rules are in nvic.c."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ _FAULTS = (MEM_MANAGE, BUS_FAULT, USAGE_FAULT)
 
 
 class Nvic:
-    """The state, which is the C's. pending, enabled, lines (interrupt requests that peripherals hold asserted),
-    priority: by the exception's number; priorities are the 8-bit fields, of which the chip implements the upper four
-    bits."""
+    """The state, which is in C. pending, enabled, lines (interrupt requests that peripherals hold asserted), priority:
+    by the exception's number; of the 8 bits of a priority the chip has the upper four."""
 
     def __init__(self, state: Any) -> None:
         self._ffi, self._lib = library()
@@ -31,7 +30,7 @@ class Nvic:
 
     @property
     def active(self) -> list[int]:
-        """Innermost last."""
+        """Active exceptions, the innermost last."""
         return list(self._state.active[0:self._state.depth])
 
     @property
@@ -45,7 +44,7 @@ class Nvic:
 
     @property
     def waiting(self) -> list[int]:
-        """Pending and enabled, whatever is active."""
+        """True if an exception is pending and enabled, whatever is active."""
         return [number for number in range(EXCEPTIONS) if self._state.pending[number] and self._state.enabled[number]]
 
     def pend(self, number: int, pending: bool = True) -> None:
@@ -58,13 +57,13 @@ class Nvic:
         self._state.priority[number] = priority & 0xF0  # four bits are implemented
 
     def unpend(self, numbers: Iterable[int]) -> None:
-        """By software: what is asserted stays, unless it is being handled."""
+        """Clear a pending exception by software: an asserted one stays pending, unless it is active."""
         active = self.active
         for number in numbers:
             self._state.pending[number] = self._state.lines[number] and number not in active
 
     def line(self, irq: int, asserted: bool) -> None:
-        """A peripheral drives its interrupt request."""
+        """Set the interrupt request of a peripheral."""
         self._lib.nvic_line(self._at, irq, asserted)
 
     def group(self, number: int) -> int:
@@ -72,7 +71,7 @@ class Nvic:
         return int(self._lib.nvic_group(self._at, number))
 
     def candidate(self) -> int | None:
-        """The pending, enabled exception that would be taken first."""
+        """The first pending, enabled exception by priority."""
         number = int(self._lib.nvic_candidate(self._at))
         return None if number < 0 else number
 

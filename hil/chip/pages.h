@@ -1,4 +1,4 @@
-/* What may be done with the pages of memory. */
+/* Rights of memory pages. */
 #ifndef PAGES_H
 #define PAGES_H
 
@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Unicorn's: where a page lies, and what may be done with it. */
+/* Unicorn's struct: address and rights of a page. */
 typedef struct {
     uint64_t address;
     int rights;

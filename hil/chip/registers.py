@@ -1,10 +1,10 @@
 """Memory-mapped peripherals: blocks of 32-bit registers, and the bus that finds them.
 
-What a model says beforehand of a register, `say` and its like, is answered in C (bus.c) without asking it; it says so
-again whenever it is asked, and forgets it at every write and whenever else it may change.
+A model may publish the next answer of a register (`say` and its like). C (bus.c) then gives it without calling the
+model, which publishes it again at each call, and withdraws it at every write and at any other change.
 
-A model knows the registers and bits it gives a meaning to and refuses every other access with address, register and
-program counter: an image that touches hardware the virtual board does not have must fail loudly, not run on zeros.
+A model knows the registers and bits that have a meaning here and refuses every other access with address, register and
+program counter: an image that touches hardware which the virtual board lacks must fail loudly, not run on zeros.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Unmodelled(Exception):
 
 @dataclass(frozen=True)
 class Register:
-    """name; value after reset, where no table of the chip's has it; bits that software may set (a one in any other bit
-    that reads zero is refused)."""
+    """name; value after reset, unless the chip's table has one; bits that software may set (a one in any other bit that
+    reads zero is refused)."""
 
     name: str
     reset: int = 0
@@ -38,18 +38,18 @@ class Peripheral:
     """A block of registers at `base`. Subclasses name them in REGISTERS (offset -> Register).
 
     A method `read_NAME(self) -> int` or `write_NAME(self, value)` gives a register behaviour; without one it is plain
-    storage. Stored values are in `self.value[NAME]`. changes: counts whatever may have changed what it puts out.
-    resets: values after reset that the chip's table has.
+    storage. Stored values are in `self.value[NAME]`. changes: counts all possible changes of the peripheral's outputs.
+    resets: values after reset from the chip's table.
     """
 
     REGISTERS: dict[int, Register] = {}
-    UNTOUCHED: ClassVar[frozenset[str]] = frozenset()  # registers that no write of another changes unseen
+    UNTOUCHED: ClassVar[frozenset[str]] = frozenset()  # registers that a write of another register does not change
     SIZE = 1 << 10  # bytes of addresses
 
     def __init__(self, name: str, base: int) -> None:
         self.name, self.base = name, base
         self._bus: Bus | None = None
-        self._said: dict[str, Any] = {}  # places of registers of which something is said beforehand
+        self._said: dict[str, Any] = {}  # places of the registers with a published answer
         self._offsets = {register.name: offset for offset, register in self.REGISTERS.items()}
         self.clocked = True
         self.changes = 0
@@ -69,7 +69,7 @@ class Peripheral:
 
     @property
     def clocked(self) -> bool:
-        """Whether it has a clock: the clock controller switches that of peripherals behind a gate."""
+        """True if it has a clock; the clock controller switches that of peripherals behind a gate."""
         return self._clocked
 
     @clocked.setter
@@ -77,22 +77,22 @@ class Peripheral:
         self._clocked = clocked
         self.forget()
 
-    # -- what is said beforehand --------------------------------------------
+    # -- published answers --------------------------------------------------
 
     def say(self, key: str, value: int, until: int = NEVER) -> None:
-        """A read of a register gives this value, and does nothing, before that cycle, or until `forget`."""
+        """Publish a register's value: reads have no effect before that cycle, or until `forget`."""
         self._say(key, "HELD", value, until)
 
     def say_cycles(self, key: str, since: int) -> None:
-        """A read of a register gives the cycles since then, until `forget`."""
+        """Publish that a register counts the cycles since then, until `forget`."""
         self._say(key, "CYCLES", since & WORD, NEVER)
 
     def say_pins(self, key: str, levels: int) -> None:
-        """A write that sets and clears pins does nothing where it leaves these levels, until `forget`."""
+        """Publish that a write to set and clear pins has no effect if it leaves these levels, until `forget`."""
         self._say(key, "PINS", levels, NEVER)
 
     def say_control(self, key: str) -> None:
-        """The register is ICSR, of which C knows everything, until `forget`."""
+        """Publish that the register is ICSR, which C has whole, until `forget`."""
         self._say(key, "CONTROL", 0, NEVER)
 
     def _say(self, key: str, kind: str, value: int, until: int) -> None:
@@ -102,22 +102,22 @@ class Peripheral:
             self._said[key] = place
 
     def forget(self, *keys: str) -> None:
-        """From here on the model is asked again: of these registers, or of all."""
+        """Withdraw the published answers of these registers, or of all."""
         for key in keys or tuple(self._said):
             if place := self._said.pop(key, None):
                 place.kind = 0
 
     def _forget_at(self, written: str) -> None:
-        """A register is written: it and all that is not UNTOUCHED may change."""
+        """Withdraw answers at a write: of the written register and of all that are not UNTOUCHED."""
         self.forget(*(key for key in tuple(self._said) if key == written or key not in self.UNTOUCHED), written)
 
     def clear(self) -> None:
-        """All registers to their reset values."""
+        """Set all registers to their reset values."""
         self.forget()
         self.value = {register.name: register.reset for register in self.REGISTERS.values()} | self.resets
 
     def reset(self) -> None:
-        """What a system reset does to this peripheral."""
+        """Do the peripheral's part of a system reset."""
         self.clear()
 
     def read(self, offset: int, size: int) -> int:
@@ -150,7 +150,7 @@ class Peripheral:
 
 
 class BitBand:
-    """Where each bit of the first megabyte of peripherals is a word (ARMv7-M B3.1, Cortex-M4 TRM 3.7)."""
+    """Bit banding: each bit of the first megabyte of peripherals as a word (ARMv7-M B3.1, Cortex-M4 TRM 3.7)."""
 
     base = 0x42000000
     SIZE = 32 << 20
@@ -170,16 +170,16 @@ class BitBand:
         return peripheral.read(register, 4) >> bit & 1
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """The word is read, changed and written."""
+        """Read, change and write the word that has the bit."""
         peripheral, register, bit = self._place(offset)
         word = peripheral.read(register, 4)
         peripheral.write(register, 4, word & ~(1 << bit) | (value & 1) << bit)
 
 
 class Bus:
-    """Peripherals by address. watch(address, bytes, value) is told of every access, value None for a read. resets:
-    address to value of the registers that do not come up as zero. answers: whether what models say beforehand is
-    answered in C; tests hold that against their models. places, listening: of the C's bus; kinds: its numbers."""
+    """Peripherals by address. watch(address, bytes, value): called at every access, value None for a read. resets:
+    address to value of the registers that are not zero after reset. answers: true if C gives published answers; tests
+    compare both ways. places, listening: of the bus in C; kinds: its constants."""
 
     answers: ClassVar[bool] = True
 
@@ -203,7 +203,7 @@ class Bus:
         self.listening[0] = watch is not None
 
     def place(self, address: int) -> Any:
-        """Of a register, in the C."""
+        """A register's place in the bus in C."""
         if address not in self._placed:
             if len(self._placed) >= PLACES // 2:
                 raise MemoryError("more registers than the bus has places for")
@@ -220,7 +220,7 @@ class Bus:
                              register in peripheral.REGISTERS.items() if peripheral.base + offset in self.resets}
 
     def at(self, address: int) -> Peripheral | BitBand:
-        """What answers an access there."""
+        """Model that answers an access at an address."""
         return self._bits if 0 <= address - BitBand.base < BitBand.SIZE else self.find(address)
 
     def find(self, address: int) -> Peripheral:

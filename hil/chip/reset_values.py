@@ -1,12 +1,11 @@
-"""What the registers of a chip hold after a reset, by the vendor's own description.
+"""Values of a chip's registers after a reset, by the vendor's own description.
 
 `python -m femtorque.hil.chip.reset_values stm32g4 STM32G474.svd` writes hil/chip/stm32g4/reset_values.txt from a
-CMSIS-SVD file:
-one line for each register of the peripherals below that does not come up as zero. The files are ST's, as modm keeps
-them (modm-io/cmsis-svd-stm32 on GitHub, commit c97f752f: stm32f4/STM32F405.svd, stm32g4/STM32G474.svd); those of
-cmsis-svd/cmsis-svd-data, commit 05a9562e, say the same of every register that an image touches, but for the FLASH.ACR
-of the G4, which they have without DBG_SWEN. Where the files are known to be wrong CORRECTIONS has another source's
-value.
+CMSIS-SVD file: one line for each register of the peripherals below that is not zero after reset. The files are ST's, as
+modm keeps them (modm-io/cmsis-svd-stm32 on GitHub, commit c97f752f: stm32f4/STM32F405.svd, stm32g4/STM32G474.svd);
+those of cmsis-svd/cmsis-svd-data, commit 05a9562e, agree in every register that an image touches, but for the FLASH.ACR
+of the G4, where they lack DBG_SWEN. CORRECTIONS has values of another source for registers of which the files are
+wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ HERE = Path(__file__).parent
 PERIPHERALS = ("RCC", "FLASH", "PWR", "SYSCFG", "EXTI", "GPIO", "TIM", "USART", "UART", "LPUART", "ADC", "SPI", "DMA",
                "IWDG", "DBG", "CAN", "FDCAN1", "FDCAN2", "FDCAN3")
 
-# family: register: (value, why the file is not believed)
+# family: register: (value, why the file is wrong)
 CORRECTIONS: dict[str, dict[str, tuple[int, str]]] = {
     "stm32f4": {
         "PWR.CR": (0x4000, "RM0090 5.4.1: VOS is set; the file is that of the F2, which has no VOS"),
@@ -84,7 +83,7 @@ def render(family: str, svd: Path) -> str:
 
 @cache
 def after_reset(family: str) -> dict[int, int]:
-    """Address to value of every register that does not come up as zero."""
+    """Address to value of every register that is not zero after reset."""
     text = (HERE / family / "reset_values.txt").read_text(encoding="utf-8")
     rows = [line.split()[:2] for line in text.splitlines() if line and not line.startswith("#")]
     return {int(address, 16): int(value, 16) for address, value in rows}

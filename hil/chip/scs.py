@@ -12,7 +12,7 @@ from femtorque.hil.chip.registers import WORD, Peripheral, Register, Unmodelled
 
 BASE, DWT_BASE = 0xE000E000, 0xE0001000
 _IRQ_WORDS = 4  # 128 interrupt lines
-_KEY = 0x05FA  # AIRCR writes without it are ignored
+_KEY = 0x05FA  # without it a write of AIRCR has no effect
 _ASK_AGAIN = 20_000  # cycles
 _SHCSR_FAULTS = {16: 4, 17: 5, 18: 6}  # enable bit -> exception number
 
@@ -40,7 +40,7 @@ def _registers() -> dict[int, Register]:
 
 
 class Core(Protocol):
-    """What these registers ask of the core that they belong to."""
+    """The parts of the core that these registers need."""
 
     nvic: Nvic
     events: Events
@@ -201,7 +201,7 @@ class _SysTick:
         self._held, self._held_at = False, 0
         self.enabled = self.interrupt = self.flag = False
         self.divider, self.reload, self.loaded = 1, 0, 0
-        self._from = 0  # what the counter was last loaded with
+        self._from = 0  # the value last loaded into the counter
         self._schedule()
 
     @property
@@ -224,7 +224,7 @@ class _SysTick:
         self._schedule()
 
     def load(self, reload: int) -> None:
-        """The counter takes a new value from here at its next clock after it has come to 0, or was started at 0."""
+        """Set the value that the counter takes at its next clock after 0, or at once if it was started at 0."""
         self.recall()
         self.reload = reload
         if self.enabled and self.core.events.now == self.loaded:
@@ -244,7 +244,7 @@ class _SysTick:
         return self._from - (now - self.loaded) // self.divider % (self._from + 1)
 
     def hold(self, held: bool) -> None:
-        """The processor is halted, or goes on."""
+        """Stop the counter while the processor is halted, or let it go on."""
         self.recall()
         if held:
             self._held_at = self.core.events.now
@@ -308,7 +308,7 @@ class Dwt(Peripheral):
         return self.traced and bool(self.value["CTRL"] & 1)
 
     def hold(self, held: bool) -> None:
-        """The processor is halted, or goes on."""
+        """Stop the counter while the processor is halted, or let it go on."""
         self.forget()
         if held:
             self._held = self.read_CYCCNT()

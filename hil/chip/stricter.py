@@ -1,7 +1,7 @@
-"""Where the virtual chip is stricter than silicon on purpose: what it refuses, and what silicon does instead.
+"""Mistakes that the virtual chip refuses on purpose and silicon lets pass, with silicon's behaviour.
 
-Each is a mistake that silicon lets pass unseen, for a while or for good. Whatever the virtual chip has no model of it
-refuses, too; that is no judgement, and not listed.
+On silicon each passes unseen, for a while or for good. The virtual chip also refuses all that it has no model of; that
+is no judgement, and not listed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a basic block costs: instructions (exact) and cycles (a model).
+"""Cost of a basic block: instructions (exact) and cycles (a model).
 
-The cycle model has the classes of the Cortex-M4 technical reference manual with zero-wait-state memory; divisions at
-their longest, a taken branch refills the pipeline in REFILL cycles. FlashFetch adds what waiting for flash costs. Both
-are models, not silicon.
+The cycle model has the classes of the Cortex-M4 technical reference manual with zero-wait-state memory; divisions take
+their longest, a taken branch refills the pipeline in REFILL cycles. FlashFetch adds waiting for flash. Both are models,
+not silicon.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from femtorque.hil.chip.core_library import library
 REFILL = 2  # cycles to refill the pipeline after a taken branch (1 to 3 by the manual)
 EXCEPTION_ENTRY = 12  # stacking of the basic frame overlaps the vector fetch
 EXCEPTION_RETURN = 10
-FLOATING_POINT_FRAME = 17  # more, when the floating-point registers are stacked too
+FLOATING_POINT_FRAME = 17  # in addition, when the floating-point registers are stacked too
 
 _CYCLES = {
     "mla": 2, "mls": 2, "sdiv": 12, "udiv": 12,
@@ -33,7 +33,7 @@ _decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
 
 class Block:
     """A straight run of instructions. start, end: addresses; code: address, size and cycles of each instruction;
-    refill: cycles more if its branch is taken."""
+    refill: cycles in addition if its branch is taken."""
 
     __slots__ = ("start", "end", "code", "cycles", "refill", "floating_point")
 
@@ -51,13 +51,13 @@ class Block:
 
 @cache
 def block(start: int, code: bytes) -> Block:
-    """The same one for the same code: boards that carry one image learn it together."""
+    """The block of this code, the same object for all boards with one image."""
     return Block(start, code)
 
 
 @dataclass(frozen=True)
 class FlashMemory:
-    """What a family's flash is, in FlashFetch's terms. line: bytes read at once."""
+    """A family's flash, in FlashFetch's terms. line: bytes read at once."""
 
     wait_states: int
     line: int
@@ -72,18 +72,18 @@ FLASH_MEMORIES = {
 
 
 class FlashFetch:
-    """Cycles that a chip waits for its flash, caches empty at first; as it stands an STM32F405 at 168 MHz. What is
-    modelled (RM0090, 3.5; RM0440, 3.3), in hil/chip/flash_fetch.c:
+    """Cycles that a chip waits for its flash, with caches empty at first, by default of an STM32F405 at 168 MHz. The
+    model (RM0090, 3.5; RM0440, 3.3), in hil/chip/flash_fetch.c:
 
     - flash gives a LINE of 16 bytes in 1 + WAIT_STATES cycles;
-    - while a line executes, the next one is prefetched: going on into it waits for what is left of its reading, so
-      straight code of 4-byte instructions of one cycle takes 6 cycles per line instead of 4;
-    - a jump to a line that is nowhere waits for all of it; only such lines enter the instruction cache (CODE_LINES,
+    - while a line executes, the next one is prefetched: to go on into it costs the rest of its reading, so straight
+      code of 4-byte instructions of one cycle takes 6 cycles per line instead of 4;
+    - a jump to a line in no cache waits for all of it; only such lines enter the instruction cache (CODE_LINES, the
       least recently used goes first), prefetched ones do not;
-    - constants come through a cache of their own (DATA_LINES); a line that is not there costs all wait states, during
+    - constants come through a cache of their own (DATA_LINES); a line that is not in it costs all wait states, during
       which nothing is prefetched.
 
-    Not modelled: a prefetch in the way of a jump, and whatever else reads flash meanwhile.
+    Not modelled: a prefetch that delays a jump, and other readers of flash.
     """
 
     WAIT_STATES = 5
@@ -99,7 +99,7 @@ class FlashFetch:
         self.empty()
 
     def empty(self) -> None:
-        """Nothing in the caches, nothing waited for."""
+        """Empty the caches and wait for nothing."""
         self._lib.flash_empty(self._state)
 
     @property
@@ -108,15 +108,15 @@ class FlashFetch:
 
     @property
     def address(self) -> int:
-        """Where the C's state lies."""
+        """Address of the state in C."""
         return int(self._ffi.cast("uintptr_t", self._state))
 
     def execute(self, address: int, size: int, cycles: int) -> None:
-        """One instruction. It starts when its last byte is there."""
+        """Fetch one instruction, which starts when its last byte is there."""
         self._lib.flash_execute(self._state, self._ffi.new("instruction *", (address, size, cycles)), 1)
 
     def read(self, address: int) -> None:
-        """A load of a constant from flash."""
+        """Load a constant from flash."""
         self._lib.flash_read(self._state, address)
 
 
@@ -142,7 +142,7 @@ def cycles(name: str, operands: str) -> int:
 
 
 def _registers(operands: str) -> int:
-    """How many registers {r4, s16-s19, ...} names."""
+    """Number of registers in {r4, s16-s19, ...}."""
     count = 0
     for item in operands[operands.index("{") + 1:operands.index("}")].split(","):
         first, _, last = item.strip().partition("-")

@@ -1,4 +1,4 @@
-"""The calls to Unicorn that hand it C functions and memory, which its Python binding does not."""
+"""Calls to Unicorn that pass C functions and memory to it, which its Python binding lacks."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ def _check(status: int) -> None:
 
 
 def hook(uc: Uc, kind: int, function: Any, user: Any, start: int = 1, end: int = 0) -> None:
-    """Have Unicorn call a C function with a C pointer where addresses are within [start, end], everywhere if that is
-    empty."""
+    """Have Unicorn call a C function with a C pointer at addresses within [start, end]; if that is empty, at all."""
     pointers = (int(_FFI.cast("uintptr_t", pointer)) for pointer in (function, user))
     status = uclib.uc_hook_add(uc._uch, ctypes.byref(ctypes.c_size_t()), kind, *map(ctypes.c_void_p, pointers),
                                ctypes.c_uint64(start), ctypes.c_uint64(end))
@@ -38,20 +37,20 @@ def hook(uc: Uc, kind: int, function: Any, user: Any, start: int = 1, end: int =
 
 
 def grant_pages(uc: Uc, by_hook: bool) -> None:
-    """Have a hook tell Unicorn what may be done with the pages of memory, or let it go by the processor's rules."""
+    """Have a hook decide about the rights of memory pages, or leave them to Unicorn's own rules."""
     uc.ctl(const.UC_CTL_TLB_TYPE, const.UC_CTL_IO_WRITE,
            ctypes.c_uint(const.UC_TLB_VIRTUAL if by_hook else const.UC_TLB_CPU))
     uc.ctl(const.UC_CTL_TLB_FLUSH, const.UC_CTL_IO_WRITE)
 
 
 def map_peripherals(uc: Uc, start: int, size: int, read: Any, write: Any, user: Any) -> None:
-    """Let accesses to addresses [start, start + size) call C functions with a C pointer."""
+    """Have accesses to addresses [start, start + size) call C functions with a C pointer."""
     pointers = [_FFI.cast("void *", int(_FFI.cast("uintptr_t", pointer))) for pointer in (read, user, write, user)]
     _check(_LIB.uc_mmio_map(_engine(uc), start, size, *pointers))
 
 
 def map_memory(uc: Uc, start: int, memory: Any, rights: int) -> Any:
-    """Let a buffer, of whole pages, be the memory from an address on. What is returned must live as long as `uc`."""
+    """Map a buffer of whole pages as memory at an address. The caller keeps the result as long as `uc` lives."""
     held = _FFI.from_buffer(memory, require_writable=True)
     _check(_LIB.uc_mem_map_ptr(_engine(uc), start, len(memory), rights, held))
     return held

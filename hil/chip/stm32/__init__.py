@@ -1,1 +1,1 @@
-"""What the STM32 families of the virtual board have in common: one module a peripheral, put together in `chip`."""
+"""Parts that the STM32 families of the virtual board share: one module a peripheral, put together in `chip`."""

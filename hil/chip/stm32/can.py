@@ -1,4 +1,4 @@
-"""What the families' CAN controllers have in common: a node that sits in a chip."""
+"""The common part of the families' CAN controllers: a node of a bus that is a peripheral of a chip."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from femtorque.hil.chip.registers import Peripheral
 
 
 class CanController(Peripheral, Node):
-    """wire: what its transceiver is on. connected: whether its pins are those of the transceiver."""
+    """wire: at its transceiver. connected: true if its pins are switched to the transceiver."""
 
     wire: Wire | None
     _off: bool
@@ -28,10 +28,10 @@ class CanController(Peripheral, Node):
 
     @abstractmethod
     def _note_errors(self) -> None:
-        """Flags of the error state, and what comes with a new one."""
+        """Set the flags of the error state; raise the interrupts of a new one."""
 
     def _take_part(self) -> None:
-        """In step with the bus; after bus off with new counters."""
+        """Join the bus; after bus off with new counters."""
         if self._off:
             self._off = False
             self.counters.clear()
@@ -39,12 +39,12 @@ class CanController(Peripheral, Node):
         self._wake()
 
     def _wake(self) -> None:
-        """What waits may go."""
+        """Let a waiting frame go."""
         if self.wire and self.offer() is not None:
             self.wire.ask(self)
 
     def _offset(self, key: str) -> int:
-        """Of a register."""
+        """Offset of a register."""
         return next(at for at, register in self.REGISTERS.items() if register.name == key)
 
     def _on_write(self, key: str, write: Callable[[int], None]) -> None:

@@ -1,4 +1,4 @@
-"""An STM32 as the families share it: Cortex-M4F, memory, timers, ports, watchdog, time, resets. A family brings its
+"""The common part of the STM32 families: Cortex-M4F, memory, timers, ports, watchdog, time, resets. A family adds its
 addresses, clock controller, links and DMA."""
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from femtorque.hil.chip.stm32.timer import Timer
 from femtorque.hil.chip.stm32.watchdog import Watchdog
 
 FLASH_START, SRAM_START = 0x08000000, 0x20000000
-SYSTEM_START, SYSTEM_SIZE = 0x1FFF0000, 0x8000  # ST's own memory: boot loader, one-time area, what is unique
+SYSTEM_START, SYSTEM_SIZE = 0x1FFF0000, 0x8000  # ST's own memory: boot loader, one-time area, unique number
 SYSTEM = Region("system", SYSTEM_START, SYSTEM_SIZE, writable=False)
 
 Gate = tuple[str, int]  # enable register and bit
 
 
-# Of the boot loader only that it has been entered: its vector table, then it sleeps.
+# The boot loader is modelled only as entered: its vector table, then it sleeps.
 ROM = struct.pack("<II", SRAM_START + 0x2000, SYSTEM_START + 9) + bytes.fromhex("30bf fde7")
 
 
@@ -45,11 +45,11 @@ def unique(number: int) -> bytes:
 
 
 class Stm32(ABC):
-    """The chip. `hse_hz`: the crystal; None if it is dead. number: of this part, which makes it unique. The board
-    around it hangs on the hooks of the parts.
+    """The chip. `hse_hz`: the crystal; None if it is dead. number: of this part, which makes it unique. The board's
+    parts connect themselves to the chip's.
 
-    before_change: called before any output changes, so that what the outputs drive can be brought up to date.
-    UNIQUE: where its 96 bits are. TIMERS: name to base, whether on APB2, gate. PORT_BASE, PORT_GATE: of the ports.
+    before_change: called before any output changes, to bring up to date whatever the outputs drive.
+    UNIQUE: address of the 96 bits. TIMERS: name to base, whether on APB2, gate. PORT_BASE, PORT_GATE: of the ports.
     """
 
     FAMILY: ClassVar[Chip]
@@ -81,7 +81,7 @@ class Stm32(ABC):
         self.core.load(self.UNIQUE, unique(number))
         self.core.load(SYSTEM_START, ROM)
         self.powered = True
-        self.seconds_before = 0.0  # of simulated time until the clock last changed
+        self.seconds_before = 0.0  # simulated time at the last change of the clock
         self._cycles_then = 0
         events = self.core.events
         self.rcc = self._clocks(hse_hz)
@@ -98,14 +98,14 @@ class Stm32(ABC):
         self.resets: list[str] = []
         self._reset("power")
 
-    # -- what a family brings -----------------------------------------------
+    # -- parts of a family --------------------------------------------------
 
     @abstractmethod
     def _clocks(self, hse_hz: int | None) -> ClockController: ...
 
     @property
     def debug_closed(self) -> bool:
-        """Whether the image has switched the debug port off."""
+        """True if the image has switched the debug port off."""
         return False
 
     @abstractmethod
@@ -114,7 +114,7 @@ class Stm32(ABC):
 
     @abstractmethod
     def _links(self) -> tuple[Mapping[str, Serial], dict[Gate, Peripheral]]:
-        """The links by name; they and what serves them by the gates of their clocks."""
+        """The links by name, and the links with the DMA controllers that serve them by the gates of their clocks."""
 
     def _timer(self, name: str, base: int, cycles: Callable[[], float]) -> Timer:
         return self.TIMER(name, base, self.core.events, self.FAMILY.timers[name], cycles)
@@ -126,7 +126,7 @@ class Stm32(ABC):
     # -- the chip's own supply ----------------------------------------------
 
     def supply(self, volts: float) -> None:
-        """Let the supply have that voltage from now on. Below the power-down threshold the chip is in reset."""
+        """Set the voltage of the supply. Below the power-down threshold the chip is in reset."""
         self.detector.set(volts)
         if volts < POWER_DOWN and self.powered:
             self.powered = False
@@ -137,7 +137,7 @@ class Stm32(ABC):
 
     @property
     def out_of_specification(self) -> bool:
-        """Whether the processor runs faster than is specified at this voltage: it may compute anything."""
+        """True if the processor runs faster than is specified at this voltage: its results are then undefined."""
         return self.detector.volts < self.FULL_SPEED_VOLTS and self.rcc.hclk > self.LOW_VOLTAGE_HZ
 
     def _supply_is_low(self, low: bool) -> None:
@@ -149,7 +149,7 @@ class Stm32(ABC):
 
     @property
     def detector_breaks(self) -> bool:
-        """Whether the voltage detector acts on the timers' break inputs."""
+        """True if the voltage detector acts on the timers' break inputs."""
         return False
 
     def _break(self, active: bool) -> None:
@@ -186,7 +186,7 @@ class Stm32(ABC):
         self.watchdog.on_bite = self._bite
 
     def _let_lend(self) -> None:
-        """Watchdog, timers, converters, ports and links lend what they have to C while nothing else happens to them."""
+        """Let watchdog, timers, converters, ports and links lend their state to C."""
         numbered: list[tuple[int, Lendable]] = [(0, self.watchdog), *enumerate(self.timers.values()),
                                                 *enumerate(self.converters), *enumerate(self.gpio.values()),
                                                 *((0, usart) for usart in self.usarts.values())]
@@ -197,14 +197,14 @@ class Stm32(ABC):
             lending.add(part)
 
     def _announcement(self, part: Peripheral) -> Callable[[], None]:
-        """What a part calls before it changes what it puts out."""
+        """Function that a part calls before its outputs change."""
         def announce() -> None:
             self.before_change()
             part.changes += 1
         return announce
 
     def _line(self, number: int) -> Callable[[bool], None]:
-        """What drives one interrupt request."""
+        """Function that drives one interrupt request."""
         def drive(asserted: bool) -> None:
             self.core.nvic.line(number, asserted)
             if asserted:
@@ -214,7 +214,7 @@ class Stm32(ABC):
     # -- time ---------------------------------------------------------------
 
     def clock(self) -> EventClock:
-        """Its time, for what hangs on it."""
+        """The chip's time, for parts outside of it."""
         return EventClock(self.core.events, lambda: self.rcc.hclk, lambda: self.seconds)
 
     @property
@@ -224,7 +224,7 @@ class Stm32(ABC):
 
     @property
     def time_base(self) -> tuple[float, int, int]:
-        """Seconds until the clock last changed, the cycle of that, and its cycles a second since."""
+        """Seconds at the last change of the clock, the cycle of that change, and cycles per second since."""
         return self.seconds_before, self._cycles_then, self.rcc.hclk
 
     def _clock_changed(self, old: int, new: int) -> None:
@@ -251,7 +251,7 @@ class Stm32(ABC):
     # -- debugging ----------------------------------------------------------
 
     def halt(self) -> None:
-        """A debugger halts the processor; what the debug unit says stops with it, and nothing else."""
+        """Halt the processor as a debugger does, with the parts that the debug unit freezes, and no others."""
         self.core.halt(True)
         for name, timer in self.timers.items():
             timer.freeze(self.debug.freezes(name))
@@ -259,7 +259,7 @@ class Stm32(ABC):
             self.watchdog.hold(True)
 
     def resume(self) -> None:
-        """It goes on where it was."""
+        """Let the processor go on."""
         self.core.halt(False)
         for timer in self.timers.values():
             timer.freeze(False)
@@ -275,11 +275,11 @@ class Stm32(ABC):
 
     @property
     def in_rom(self) -> bool:
-        """Whether the processor runs ST's boot loader."""
+        """True if the processor runs ST's boot loader."""
         return SYSTEM_START <= self.core.pc < SYSTEM_START + SYSTEM_SIZE
 
     def reset(self, cause: str = "pin") -> None:
-        """A reset from outside: 'pin', 'brownout' or 'power' (which loses the memory)."""
+        """Reset from outside: 'pin', 'brownout' or 'power' (which loses the memory)."""
         self._reset(cause)
 
     def _reset(self, cause: str) -> None:
@@ -298,7 +298,7 @@ class Stm32(ABC):
         self.detector.look()
 
     def _scramble_memory(self) -> None:
-        """Memory after power-on holds anything: always the same anything, so that runs repeat."""
+        """Fill memory after power-on with arbitrary bytes, always the same ones, so that runs repeat."""
         random = np.random.default_rng(0x5EED)
         for region in self.REGIONS:
             if region.writable:

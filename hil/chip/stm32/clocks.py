@@ -1,5 +1,5 @@
-"""The clock controller that the families share: oscillators that take time, clock tree, gates, reset flags, clock
-security. A family names its registers and limits."""
+"""The common part of the families' clock controllers: oscillators with start-up times, clock tree, gates, reset flags,
+clock security. A family names its registers and limits."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class ClockController(Peripheral):
     RESET_FLAGS: ClassVar[dict[str, int]]
     CLEAR_FLAGS: ClassVar[int]
     GATES: ClassVar[tuple[str, ...]]
-    PLL_OUTPUTS: ClassVar[int] = 0  # bits of PLLCFGR that let its clocks out, at any time
-    hsi_hz = HSI_HZ  # of this very chip
+    PLL_OUTPUTS: ClassVar[int] = 0  # bits of PLLCFGR that enable its outputs, which may change at any time
+    hsi_hz = HSI_HZ  # of this individual chip
 
     def __init__(self, base: int, events: Events, hse_hz: int | None) -> None:
         self.events, self.hse_hz = events, hse_hz
         self.hse_alive = hse_hz is not None
-        self.gates: dict[tuple[str, int], Peripheral] = {}  # (enable register, bit) -> what it clocks
-        self.on_clock: Callable[[int, int], None] = lambda old, new: None  # another HCLK
-        self.on_tree: Callable[[], None] = lambda: None  # the clock tree was taken over
+        self.gates: dict[tuple[str, int], Peripheral] = {}  # (enable register, bit) -> peripheral that it clocks
+        self.on_clock: Callable[[int, int], None] = lambda old, new: None  # called when HCLK changes
+        self.on_tree: Callable[[], None] = lambda: None  # called when the clock tree was taken over
         self.on_clock_failure: Callable[[], None] = lambda: None
         self.hclk = HSI_HZ
         self.reset_flags = 0
@@ -70,7 +70,7 @@ class ClockController(Peripheral):
 
     @abstractmethod
     def _check(self, hclk: int) -> None:
-        """Refuse what flash and voltage regulator would not survive."""
+        """Refuse a clock that flash or voltage regulator do not allow."""
 
     @abstractmethod
     def _pll_uses_hse(self) -> bool: ...
@@ -89,7 +89,7 @@ class ClockController(Peripheral):
         return bus if bus == self.hclk else 2 * bus
 
     def _apply(self) -> None:
-        """Take over the clock tree that the registers describe; refuse what silicon would not survive."""
+        """Take over the clock tree of the registers; refuse one that is beyond silicon's limits."""
         status = self.value["CFGR"] >> 2 & 3
         hclk = self._source_hz(status) // AHB_DIVIDERS[self.value["CFGR"] >> 4 & 15]
         old, self.hclk = self.hclk, hclk
@@ -148,7 +148,7 @@ class ClockController(Peripheral):
         self._apply()
 
     def fail_hse(self) -> None:
-        """The crystal stops. With the clock security system on: break, NMI, and on with HSI."""
+        """Stop the crystal. With the clock security system on: break, NMI, and on with HSI."""
         self.hse_alive = False
         self.forget()
         control = self.value["CR"]
@@ -178,7 +178,7 @@ class ClockController(Peripheral):
                 peripheral.clocked = bool(value >> bit & 1)
 
     def _reset_gated(self, register: str, resets: str, value: int) -> None:
-        """A peripheral's reset bit holds it in its reset state; who lets it go has one that was never used."""
+        """Hold a peripheral in its reset state while its reset bit is set; it comes out of it as if never used."""
         self.value[resets] = value
         for (name, bit), peripheral in self.gates.items():
             if name == register and value >> bit & 1:
@@ -186,7 +186,7 @@ class ClockController(Peripheral):
 
     # reset flags
     def flag_reset(self, cause: str) -> None:
-        """Note why a reset comes. The pin flag is set by every reset, as the reset pin is pulled by all of them."""
+        """Note the cause of a reset. Every reset sets the pin flag, as each of them pulls the reset pin."""
         self.reset_flags |= self.RESET_FLAGS[cause] | self.RESET_FLAGS["pin"]
         if cause == "power":
             self.reset_flags |= self.RESET_FLAGS["brownout"]

@@ -12,7 +12,7 @@ IWDG, WWDG = 1 << 12, 1 << 11
 
 
 class DebugUnit(Peripheral):
-    """What goes on while the processor is halted or sleeps. A system reset leaves it alone, loss of power does not.
+    """Behaviour of the chip while the processor is halted or sleeps. A system reset keeps it, loss of power does not.
 
     WATCHDOG_FREEZE: the register with the watchdogs' bits; FREEZE: timer to register and bit (ST's SVD files).
     """
@@ -24,14 +24,14 @@ class DebugUnit(Peripheral):
         super().__init__("DBGMCU", BASE)
 
     def reset(self) -> None:
-        """Only power_on() does."""
+        """Do nothing: only power_on() resets it."""
 
     def power_on(self) -> None:
         self.clear()
 
     @property
     def keeps_clocks(self) -> bool:
-        """Whether a processor that sleeps still answers on SWD."""
+        """True if a sleeping processor still answers on SWD."""
         return bool(self.value["CR"] & SLEEP)
 
     @property

@@ -1,6 +1,6 @@
-"""What the families' flash interfaces have in common: keys, locks, and the time that erasing and programming take.
+"""The common part of the families' flash interfaces: keys, locks, and times of erasing and programming.
 
-Left out: that the processor waits for a bank that is busy, and write and read protection.
+Left out: the processor's wait for a busy bank, and write and read protection.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from femtorque.hil.chip.events import NEVER, Events
 from femtorque.hil.chip.registers import Peripheral
 
 KEYS = (0x45670123, 0xCDEF89AB)  # FLASH_KEY1, FLASH_KEY2 of ST's stm32f4xx_hal_flash.h and stm32g4xx_hal_flash.h
-OPTION_KEYS = (0x08192A3B, 0x4C5D6E7F)  # FLASH_OPT_KEY1 there, FLASH_OPTKEY1 here, and so on
+OPTION_KEYS = (0x08192A3B, 0x4C5D6E7F)  # FLASH_OPT_KEY1 (F4), FLASH_OPTKEY1 (G4), and the second ones
 PG, EOP, BUSY, LOCK = 1 << 0, 1 << 0, 1 << 16, 1 << 31
 EOPIE, START = 1 << 24, 1 << 16
 ERASED = b"\xff"
 
 
 class Memory(Protocol):
-    """The processor's."""
+    """The processor as the flash interface needs it."""
 
     def memory(self, address: int, size: int) -> bytes: ...
 
@@ -29,7 +29,7 @@ class Memory(Protocol):
 
 
 class FlashInterface(Peripheral):
-    """hz: of the processor. options: the option bytes; a reset leaves them. ERRORS: bits of SR."""
+    """hz: of the processor. options: the option bytes, which a reset keeps. ERRORS: bits of SR."""
 
     ERRORS: ClassVar[int]
     options: int
@@ -48,10 +48,10 @@ class FlashInterface(Peripheral):
 
     @abstractmethod
     def _program(self, address: int, size: int, value: int) -> None:
-        """A write that code has made where flash is."""
+        """Program a word or refuse it."""
 
     def program(self, address: int, size: int, value: int) -> bool:
-        """Take such a write. False: flash is not being programmed."""
+        """Take a write of code to flash. False: flash is not being programmed."""
         if self.value["CR"] & (LOCK | PG) != PG:
             return False
         self.forget("SR")
@@ -63,7 +63,7 @@ class FlashInterface(Peripheral):
         return self.events.now < self._until
 
     def _takes(self, seconds: float) -> None:
-        """An operation begins that ends well."""
+        """Begin an operation that succeeds after so many seconds."""
         self._until = self.events.now + seconds * self._hz()
         if self.value["CR"] & EOPIE:
             self.value["SR"] |= EOP
@@ -72,7 +72,7 @@ class FlashInterface(Peripheral):
         self._core.load(address, ERASED * size)
 
     def _key(self, register: str, value: int, keys: tuple[int, int], unlock: Callable[[], None]) -> None:
-        """Both keys in their order unlock; anything else leaves it locked until a reset."""
+        """Unlock after both keys in their order; after anything else stay locked until a reset."""
         given = self._keys[register]
         right = given < len(keys) and value == keys[given]
         self._keys[register] = given + 1 if right else len(keys) + 1

@@ -11,7 +11,7 @@ from femtorque.hil.chip.registers import Register
 
 
 class Gpio(Lendable):
-    """Pins 0 to 15. `drive(pin, level)` is what is wired to an input; None lets it float to its pull resistor."""
+    """Pins 0 to 15. `drive(pin, level)`: the source that is wired to an input; None: its pull resistor alone."""
 
     REGISTERS = {
         0x00: Register("MODER"), 0x04: Register("OTYPER", 0, 0xFFFF), 0x08: Register("OSPEEDR"),
@@ -21,12 +21,12 @@ class Gpio(Lendable):
 
     def __init__(self, name: str, base: int) -> None:
         self._wired: dict[int, bool] = {}
-        self.sources: dict[int, Callable[[], bool]] = {}  # what is wired to an input and changes by itself
-        self.steady: dict[int, Callable[[], bool]] = {}  # whether a source stays as it is until `forget`
+        self.sources: dict[int, Callable[[], bool]] = {}  # sources of inputs that change by themselves
+        self.steady: dict[int, Callable[[], bool]] = {}  # true while a source stays the same until `forget`
         self.before_change: Callable[[], None] = lambda: None  # called before outputs change
-        self.on_output: Callable[[], None] = lambda: None  # called after
-        self.asked = 0  # output pins, as bits, whose levels others ask for when they need them: they are told of none
-        self._lent: Any = None  # the C's
+        self.on_output: Callable[[], None] = lambda: None  # called after outputs changed
+        self.asked = 0  # output pins, as bits, that are read when needed: no call announces their changes
+        self._lent: Any = None  # the port's state in C
         super().__init__(name, base)
 
     def reset(self) -> None:
@@ -46,17 +46,17 @@ class Gpio(Lendable):
         return self._value["MODER"] >> 2 * pin & 3
 
     def alternate(self, pin: int) -> int | None:
-        """The alternate function a pin is switched to, if any."""
+        """Number of the alternate function to which a pin is switched; None without one."""
         if self.mode(pin) != 2:
             return None
         return self._value["AFRH" if pin > 7 else "AFRL"] >> 4 * (pin % 8) & 15
 
     def open_drain(self, pin: int) -> bool:
-        """Whether an output pulls low only."""
+        """True if an output pulls low only."""
         return bool(self._value["OTYPER"] >> pin & 1)
 
     def level(self, pin: int) -> bool:
-        """The level on a pin, as its input register sees it."""
+        """Level on a pin, as its input register shows it."""
         if self.mode(pin) == 1:
             return bool(self._levels >> pin & 1)
         if pin in self.sources:
@@ -66,12 +66,12 @@ class Gpio(Lendable):
         return (self._value["PUPDR"] >> 2 * pin & 3) == 1
 
     def driven(self, pin: int) -> bool:
-        """The level of an output pin as seen outside, where a resistor pulls it low while the pin is no output."""
+        """Level of an output pin as seen outside, where a resistor pulls it low while the pin is no output."""
         return self.mode(pin) == 1 and bool(self._levels >> pin & 1)
 
     @property
     def _levels(self) -> int:
-        """Of the output register, lent or not."""
+        """Levels of the output register, lent or not."""
         return int(self._lent.levels) if self.out else self._value["ODR"]
 
     def read_IDR(self) -> int:
@@ -108,12 +108,12 @@ class Gpio(Lendable):
     # -- lent (femtorque.hil.chip.lending) ----------------------------------------------
 
     def steer_none(self) -> None:
-        """No output pin is."""
+        """Note in C that no output pin belongs to a bridge."""
         assert self.lending is not None
         self.lending.state.ports[self.slot].steered = 0
 
     def steer(self, pin: int) -> int:
-        """From now on an output pin is a bridge's alone, which C has. Returns the port's slot there."""
+        """Note in C that an output pin belongs to a bridge alone. Returns the port's slot there."""
         assert self.lending is not None
         state = self.lending.state.ports[self.slot]
         state.steered, state.levels = state.steered | 1 << pin, self._levels
@@ -139,7 +139,7 @@ class Gpio(Lendable):
 
 
 class GpioG4(Gpio):
-    """Pins are cleared by a register of their own, too (RM0440 section 9.4.11)."""
+    """A port with a register of its own that clears pins (RM0440 section 9.4.11)."""
 
     REGISTERS = Gpio.REGISTERS | {0x28: Register("BRR", 0, 0xFFFF)}
 
@@ -152,5 +152,5 @@ class GpioG4(Gpio):
 
 @cache
 def _pins(register: int, code: int) -> int:
-    """The pins, as bits, whose two bits in a register are `code`."""
+    """Pins, as bits, whose two bits in a register are `code`."""
     return sum((register >> 2 * pin & 3 == code) << pin for pin in range(16))

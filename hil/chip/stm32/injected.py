@@ -1,6 +1,5 @@
-"""What the families' converters have in common: an injected sequence, which software or a timer starts, takes its
-channels one after another; each is sampled in a window of its own, and at the end there are results, flags, an
-interrupt."""
+"""The common part of the families' converters: an injected sequence, started by software or a timer, converts its
+channels one after another, each sampled in a window of its own, and ends with results, flags and an interrupt."""
 
 from __future__ import annotations
 
@@ -21,9 +20,10 @@ def _nobodys(lending: Lending, slot: int, channels: list[int]) -> bool:
 
 
 class Injected(Lendable):
-    """volts(channel): what is on its pin, asked for when `window` is the channel's (from, to), cycles; before_read:
-    called before it is looked at. request: drives its interrupt; interrupt: its number, if that is all it does. dead:
-    it converts no more. sources(lending, slot, channels): the board lends what is on these; whether it could."""
+    """volts(channel): voltage on its pin, read while `window` is the channel's (from, to), cycles. before_read: called
+    before that. request: drives the interrupt request; interrupt: its number, if the request goes nowhere else. dead:
+    it converts no more. sources(lending, slot, channels): lends the sources of these channels; returns true if it
+    could."""
 
     SIZE = 1 << 8
     UNTOUCHED = frozenset(_RESULTS)
@@ -37,7 +37,7 @@ class Injected(Lendable):
         self.sources = _nobodys
         self._dead = False
         self.window = (0.0, 0.0)
-        self._sequence: list[tuple[int, float, float]] = []  # channel, from, to: under way
+        self._sequence: list[tuple[int, float, float]] = []  # channel, from, to: those under way
         self._end: Event | None = None
         super().__init__(name, base)
         self.reset()
@@ -55,7 +55,7 @@ class Injected(Lendable):
 
     @volts.setter
     def volts(self, volts: Callable[[int], float]) -> None:
-        """From now on by somebody whom C does not know."""
+        """Set the source of voltages to one that C does not have."""
         self.recall()
         self._volts, self.sources = volts, _nobodys
 
@@ -74,7 +74,7 @@ class Injected(Lendable):
         self.recall()
         return self._end is not None
 
-    # -- a family's ---------------------------------------------------------
+    # -- parts of a family --------------------------------------------------
 
     @abstractmethod
     def _cycles(self) -> float:
@@ -82,19 +82,19 @@ class Injected(Lendable):
 
     @abstractmethod
     def _channels(self) -> list[tuple[int, float]]:
-        """The sequence: channel and clocks for which it is sampled."""
+        """The sequence: channels, each with its sampling time in clocks."""
 
     @abstractmethod
     def _ended(self) -> None:
-        """Set flags; ask for an interrupt where that is let."""
+        """Set flags; request an interrupt if it is enabled."""
 
     CONVERSION: float  # clocks from the end of a sample to its result
     LATENCY: float  # clocks from a timer's trigger to the first sample, at most
 
-    # -- what they share ----------------------------------------------------
+    # -- common part --------------------------------------------------------
 
     def _start(self, at: float) -> None:
-        """The first sample begins at a cycle."""
+        """Start the sequence, the first sample at a cycle."""
         if self.busy:
             raise Unmodelled(f"{self.name} started while it converts")
         cycles = self._cycles()
@@ -105,14 +105,14 @@ class Injected(Lendable):
         self._end = self.events.at(round(at), self._convert)
 
     def triggered(self, at: float) -> None:
-        """A timer has put out its trigger at a cycle."""
+        """Start at a trigger that a timer has put out at a cycle."""
         self.recall()
         if not self.dead and self._armed():
             self._start(at + self.LATENCY * self._cycles())
 
     @abstractmethod
     def _armed(self) -> bool:
-        """Whether the timer's trigger is waited for."""
+        """True if it waits for the timer's trigger."""
 
     def _convert(self) -> None:
         self._end = None
@@ -127,7 +127,7 @@ class Injected(Lendable):
 
     # -- lent (femtorque.hil.chip.lending) ----------------------------------------------
 
-    STATUS: ClassVar[str]  # its registers, and what they do in the C's words (lent.h)
+    STATUS: ClassVar[str]  # name of the status register; this and the next ones describe the converter to C (lent.h)
     CONTROL: ClassVar[str]
     ENDED: ClassVar[int]
     ASKING: ClassVar[int]
@@ -138,14 +138,14 @@ class Injected(Lendable):
 
     @abstractmethod
     def _asks(self) -> bool:
-        """Whether its interrupt is let."""
+        """True if its interrupt is enabled."""
 
     @abstractmethod
     def _by_trigger(self) -> bool:
-        """Whether the timer's trigger starts it."""
+        """True if the timer's trigger starts it."""
 
     def _converts(self) -> bool:
-        """Whether it is ready, so that nothing but a start is to come."""
+        """True if it is ready, and changes with a start only."""
         return True
 
     def _lend(self, lending: Lending) -> bool:
@@ -187,7 +187,7 @@ class Injected(Lendable):
         return -1.0, -1.0
 
     def _finished_at(self, cycle: float) -> None:
-        """When the last sequence ended; -1: none has."""
+        """Note the cycle at which the last sequence ended; -1: none has."""
 
     def _state(self, lending: Lending) -> Any:
         return lending.state.converters[self.slot]

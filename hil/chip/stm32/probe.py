@@ -7,18 +7,18 @@ from femtorque.hil.chip.stm32.debug import IWDG, SLEEP, STANDBY, STOP, WWDG
 
 
 class NoAnswer(Exception):
-    """The chip does not answer on SWD."""
+    """Error: the chip does not answer on SWD."""
 
 
 class Probe:
-    """A debugger without a reset line, as OpenOCD's stm32f4x.cfg and stm32g4x.cfg drive one: once it is there it stops
-    the watchdogs with the processor and keeps the clocks of one that sleeps."""
+    """A debugger without a reset line, as set up by OpenOCD's stm32f4x.cfg and stm32g4x.cfg: once connected it freezes
+    the watchdogs with the processor and keeps the clocks of a sleeping processor on."""
 
     def __init__(self, chip: Stm32) -> None:
         self.chip = chip
 
     def attach(self) -> None:
-        """Raises NoAnswer where SWD is closed: by the flash interface, or by a sleep that takes the clocks away."""
+        """Connect. Raises NoAnswer if SWD is off: by the flash interface, or in a sleep that stops its clocks."""
         debug = self.chip.debug
         if self.chip.debug_closed:
             raise NoAnswer("the access port was switched off: FLASH_ACR.DBG_SWEN is 0")

@@ -1,7 +1,7 @@
-"""Serial links and the DMA streams that serve them, as the families share them: bytes take their time on the wire.
+"""The common part of the families' serial links and of the DMA streams that serve them: bytes take time on the wire.
 
-Nothing but the end of a burst is scheduled. The rest is brought up to date whenever the image looks at it or the board
-asks, byte by byte with each byte's own time. Interrupts come on an idle line and on errors; others are refused.
+The end of a burst is the only event. Everything else is brought up to date when the image reads it or the board needs
+it, byte by byte with each byte's own time. Interrupts on an idle line and on errors are modelled; others are refused.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ _LENT = 1024  # bytes of either direction: LINK_BYTES of lent_link.h
 
 
 class HalfDuplex(Protocol):
-    """A wire on which both sides talk. connected: whether the USART's pin is on it."""
+    """A wire on which both sides send. connected: true if the USART's pin is on it."""
 
     @property
     def connected(self) -> bool: ...
 
     def sent(self, data: bytes, seconds: float) -> None:
-        """The USART puts bytes on it from now on, each of so many seconds."""
+        """Send the USART's bytes from now on, each in so many seconds."""
 
     def echo(self, data: bytes) -> bytes:
-        """What of these the wire carries."""
+        """The bytes that the wire carries while these are sent."""
 
 
 class Serial(Lendable):
-    """8 data bits, no parity, one stop bit. A family names its registers and where UE is; STEPS: of BRR a clock.
+    """8 data bits, no parity, one stop bit. A family names its registers and the place of UE; STEPS: of BRR per clock.
 
-    request: drives the interrupt request; interrupt: its number, if that is all it does. dma_cycles: for which a byte
-    that has come waits in the data register until DMA takes it: some cycles, more while others have the bus (AN4031,
-    total transfer time). 0 unless a test asks.
+    request: drives the interrupt request; interrupt: its number, if the request goes nowhere else. dma_cycles: for
+    which a byte waits in the data register until DMA takes it: some cycles, more while others use the bus (AN4031,
+    total transfer time). 0 unless a test sets it.
     """
 
-    clock_hz: Callable[[], float]  # of the processor, whose cycles times are in
+    clock_hz: Callable[[], float]  # of the processor, whose cycles are the unit of time
     UE: ClassVar[int]
     STEPS: ClassVar[int] = 1
     LEAST: ClassVar[int] = 16
-    BY_READING: ClassVar[bool]  # whether flags that have been read are cleared as the data register is
-    PLACES: ClassVar[dict[str, int]]  # registers that are lent, in the C's words (lent_link.h)
+    BY_READING: ClassVar[bool]  # true if reading the data register clears flags that have been read
+    PLACES: ClassVar[dict[str, int]]  # registers that are lent, by their names in C (lent_link.h)
     alone = True
     _seen = 0  # flags that a read of the status register has shown
 
@@ -59,15 +59,15 @@ class Serial(Lendable):
         self.events, self._cycles_per_clock = events, cycles_per_clock
         self.request: Callable[[bool], None] = lambda asserted: None
         self.interrupt: int | None = None
-        self.receive_stream: Stream | None = None  # set while a DMA stream serves this request
+        self.receive_stream: Stream | None = None  # the DMA stream that serves this request
         self.transmit_stream: Stream | None = None
-        self._line_in: deque[tuple[float, int, int]] = deque()  # (cycle at which it has arrived, byte, its errors)
+        self._line_in: deque[tuple[float, int, int]] = deque()  # (cycle of arrival, byte, its errors)
         self._line_free = 0.0
         self._out = bytearray()
         self._quiet: Event | None = None
         self._dma_cycles = 0
         self.wire: HalfDuplex | None = None
-        self.watchers: list[Callable[[], None]] = []  # called when more may change than time has it
+        self.watchers: list[Callable[[], None]] = []  # called at changes that do not come with time alone
         super().__init__(name, base)
         self.reset()
 
@@ -76,7 +76,7 @@ class Serial(Lendable):
         self._status = TXE | TC
         self._received = 0
         self._held: int | None = None  # the transmit data register, while the shift register is busy
-        self._shifting: tuple[float, int] | None = None  # (cycle at which it is out, byte)
+        self._shifting: tuple[float, int] | None = None  # (cycle at which the byte is out, byte)
         self._complete_cleared = False  # TC was cleared since the last byte was out
         self.receive_stream = self.transmit_stream = None
         self.request(False)
@@ -102,14 +102,14 @@ class Serial(Lendable):
 
     @property
     def settled_until(self) -> int:
-        """Cycle before which nothing comes or goes, once it has caught up."""
+        """Cycle before which no byte comes or goes, once the link has caught up."""
         arrival = self._line_in[0][0] if self._line_in else NEVER
         return math.ceil(min(arrival, self._shifting[0] if self._shifting else NEVER))
 
     @property
     @abstractmethod
     def receive_address(self) -> int:
-        """Of the data register that DMA reads."""
+        """Address of the data register that DMA reads."""
 
     @property
     @abstractmethod
@@ -120,7 +120,7 @@ class Serial(Lendable):
         return _BITS * self.value["BRR"] / self.STEPS * self._cycles_per_clock()
 
     def line_in(self, data: bytes, errors: int = 0) -> None:
-        """Bytes that the other side puts on the wire, one after another from now on; errors: FE, NE of each of them."""
+        """Put bytes on the wire from the other side, one after another from now on; errors: FE, NE of each byte."""
         if self.out and not errors and data and self._lent_line_in(data):
             return
         self.catch_up()
@@ -137,8 +137,8 @@ class Serial(Lendable):
         self.touched()
 
     def sending(self, stream: Stream) -> None:
-        """DMA begins to hand over bytes. In half duplex (RM0090 30.3.10, RM0440 37.5.16) the receiver is at the
-        transmitter's pin: it hears them too, and what others put on the wire meanwhile spoils them."""
+        """Begin to send bytes of DMA. In half duplex (RM0090 30.3.10, RM0440 37.5.16) the receiver is at the
+        transmitter's pin: it receives these bytes too, and others that send meanwhile spoil them."""
         if not self.value["CR3"] & HDSEL:
             return
         data = stream.ahead
@@ -159,7 +159,7 @@ class Serial(Lendable):
         self.wire.sent(b"" if others else data, spacing / self.clock_hz())
 
     def _line_idle(self) -> None:
-        """A character's time has passed without one."""
+        """Set the idle flag after a character's time without a character."""
         self._quiet = None
         self.catch_up()
         if self.value["CR1"] & (self.UE | RE) == self.UE | RE:
@@ -167,12 +167,12 @@ class Serial(Lendable):
             self._ask()
 
     def _ask(self) -> None:
-        """Drive the interrupt request as the flags and their enables say."""
+        """Drive the interrupt request by the flags and their enables."""
         self.request(bool(self.value["CR1"] & IDLEIE and self._status & IDLE
                           or self.value["CR3"] & EIE and self._status & (FE | NE | ORE)))
 
     def line_out(self) -> bytes:
-        """Bytes that have left since last asked."""
+        """Bytes that have left since the last call."""
         if self.out and (left := self._lent_line_out()) is not None:
             return left
         self.catch_up()
@@ -181,7 +181,7 @@ class Serial(Lendable):
 
     @property
     def waiting(self) -> int:
-        """Bytes on the wire that have not arrived yet."""
+        """Number of bytes on the wire that have not arrived yet."""
         self.recall()
         return len(self._line_in)
 
@@ -191,7 +191,7 @@ class Serial(Lendable):
         self._transmit()
 
     def _receive(self) -> None:
-        """Take in what has arrived: by DMA as long as it takes bytes, then through the data register."""
+        """Receive the bytes that have arrived: by DMA while it takes bytes, otherwise through the data register."""
         line, now = self._line_in, self.events.now - (self.dma_cycles if self._served else 0)
         if not line or line[0][0] > now:
             return
@@ -217,7 +217,7 @@ class Serial(Lendable):
 
     @property
     def _served(self) -> bool:
-        """DMA takes what comes."""
+        """Let DMA take the bytes that have come."""
         return bool(self.value["CR3"] & DMAR and self.receive_stream and self.receive_stream.enabled)
 
     @property
@@ -225,10 +225,10 @@ class Serial(Lendable):
         return bool(self._served and self._line_in and self._line_in[0][0] <= self.events.now)
 
     def _dma_has_read(self) -> None:
-        """The data register, which clears flags in one family."""
+        """Note that DMA has read the data register, which clears flags in one family."""
 
     def _transmit(self) -> None:
-        """Let out what has been shifted out by now, and what had its turn after it."""
+        """Send the byte that has been shifted out by now, and the bytes after it."""
         self._refill()
         now = float(self.events.now)
         if self._shifting is None:
@@ -247,17 +247,17 @@ class Serial(Lendable):
         self._shifting = None if follows is None else (end + gone * period, follows)
 
     def _refill(self) -> None:
-        """DMA fills the transmit data register as soon as it is empty."""
+        """Let DMA fill the transmit data register when it is empty."""
         if self._held is None and (fetched := self._fetched(1)):
             self._held, self._complete_cleared = fetched[0], False
 
     def _clear_complete(self) -> None:
-        """TC is cleared, and comes again with the end of the next byte."""
+        """Clear TC until the end of the next byte."""
         self.catch_up()
         self._complete_cleared = self._shifting is None and self._held is None
 
     def _fetched(self, count: int) -> bytes:
-        """As many of the next bytes as DMA has."""
+        """As many of the next `count` bytes as DMA has."""
         stream = self.transmit_stream
         return stream.take(count) if stream and stream.left and self.value["CR3"] & DMAT else b""
 
@@ -272,7 +272,7 @@ class Serial(Lendable):
     def _take_received(self) -> int:
         self.catch_up()
         self._call_watchers()
-        if self._waiting_for_dma:  # which then never gets it
+        if self._waiting_for_dma:  # DMA will never take it
             return self._line_in.popleft()[1]
         self._status &= ~RXNE
         return self._received
@@ -304,7 +304,7 @@ class Serial(Lendable):
     # -- lent (femtorque.hil.chip.lending) ----------------------------------------------
 
     def touched(self) -> None:
-        """With others on its wire it never lends."""
+        """Lend the link to C, unless it is on a wire with others."""
         if self.wire is None:
             super().touched()
 
@@ -353,12 +353,12 @@ class Serial(Lendable):
         self._quiet = lending.take(state.quiet, self._line_idle)
 
     def _lent_line_in(self, data: bytes) -> bool:
-        """By the C, if there is room."""
+        """Pass bytes to C, if it has room."""
         assert self.lending is not None
         return self.lending.present and self.lending.line_in(data)
 
     def _lent_line_out(self) -> bytes | None:
-        """By the C, if it is as far as events are."""
+        """Bytes that have left in C, if C is at the time of the events."""
         assert self.lending is not None
         if not self.lending.present or not self.lending.line_out():
             return None
@@ -371,23 +371,23 @@ class Serial(Lendable):
 
 
 class Served(Peripheral):
-    """A DMA controller: what serves the links. served: its links."""
+    """A DMA controller that serves links. served: its links."""
 
     @property
     @abstractmethod
     def served(self) -> Iterable[Serial]: ...
 
     def at(self, offset: int) -> Iterable[Serial]:
-        """The links that a register may have to do with."""
+        """Links that a register may belong to."""
         return self.served
 
     def catch_up(self, offset: int) -> None:
-        """The links at a register."""
+        """Let the links of a register catch up."""
         for link in self.at(offset):
             link.catch_up()
 
     def recall(self) -> None:
-        """Have back what the links have lent."""
+        """Take back the state that the links have lent."""
         for link in self.served:
             link.recall()
 
@@ -397,7 +397,7 @@ class Served(Peripheral):
         super().forget(*keys)
 
     def _moved(self) -> None:
-        """A link moves something: what was told of its streams may change, other links keep what they lend."""
+        """Withdraw published answers about streams after a link has moved a byte; other links keep what they lend."""
         super().forget()
 
     def read(self, offset: int, size: int) -> int:
@@ -414,7 +414,7 @@ class Served(Peripheral):
             link.touched()
 
     def publish(self, offset: int, value: int) -> int:
-        """What a register tells, which stays so until a link moves something; it has caught up."""
+        """Publish a register's value, which stays the same until a link moves a byte; the link has caught up."""
         links = self.at(offset)
         for link in links:
             if self._moved not in link.watchers:
@@ -425,8 +425,8 @@ class Served(Peripheral):
 
 @dataclass(frozen=True)
 class Registers:
-    """Of a stream. controller: whose they are; offsets: by their names in lent_link.h. bits: of what clears flags those
-    that are the stream's, half and complete among them."""
+    """Registers of a stream. controller: that has them; offsets: by their names in lent_link.h. bits: the stream's
+    flags in the register that clears flags, half and complete among them."""
 
     controller: Served
     offsets: dict[str, int]
@@ -436,13 +436,13 @@ class Registers:
 
 
 class Stream:
-    """One DMA stream or channel: bytes, incrementing memory address. fetch, store: memory. STAYS: whether it is still
-    enabled once it has moved its last byte."""
+    """One DMA stream or channel: bytes, incrementing memory address. fetch, store: access memory. STAYS: true if it is
+    still enabled after it has moved its last byte."""
 
     STAYS = False
     registers: Registers
-    usual: int | None  # its control word when it was last started, but for the bit that does that
-    chosen: tuple[Peripheral, int, int] | None = None  # then: a multiplexer, offset of a register, the request in it
+    usual: int | None  # its control word at its last start, without the enable bit
+    chosen: tuple[Peripheral, int, int] | None = None  # at its last start: multiplexer, offset of a register, request
 
     def __init__(self, fetch: Callable[[int, int], bytes], store: Callable[[int, bytes], None], circular: int) -> None:
         self._fetch, self._store, self._circular = fetch, store, circular
@@ -460,15 +460,15 @@ class Stream:
 
     @property
     def ahead(self) -> bytes:
-        """What it will hand over, from memory as it is."""
+        """Bytes that it will send, from memory as it is now."""
         return self._fetch(self.memory, self.left)
 
     def ended(self) -> None:
-        """All bytes have been moved, and it does not go round."""
+        """End a stream that is not circular after its last byte."""
         self.control &= ~1
 
     def _moved(self, count: int) -> None:
-        """So many bytes have been moved, of those that are left."""
+        """Count moved bytes."""
         half = self.reload // 2
         self.half |= self.left - count <= half < self.left
         self.left -= count
@@ -480,7 +480,8 @@ class Stream:
                 self.ended()
 
     def _pieces(self, count: int) -> Iterator[tuple[int, int]]:
-        """Where the next `count` bytes lie, fewer if there are not so many: address and length; they count as moved."""
+        """Pieces of memory of the next `count` bytes, or of as many as are left: address and length; they count as
+        moved."""
         while count and self.enabled and self.left:
             length = min(self.left, count)
             yield self.memory + self.reload - self.left, length
@@ -488,7 +489,7 @@ class Stream:
             count -= length
 
     def put(self, data: bytes | bytearray) -> int:
-        """Bytes from the peripheral to memory; how many of them the stream has taken."""
+        """Store bytes from the peripheral in memory. Returns how many the stream has taken."""
         taken = 0
         for address, length in self._pieces(len(data)):
             self._store(address, bytes(data[taken:taken + length]))
@@ -496,13 +497,13 @@ class Stream:
         return taken
 
     def take(self, count: int) -> bytes:
-        """The next bytes from memory for the peripheral, fewer if there are not so many."""
+        """The next bytes from memory for the peripheral, or as many as are left."""
         return b"".join([self._fetch(address, length) for address, length in self._pieces(count)])
 
     # -- lent (femtorque.hil.chip.lending) ----------------------------------------------
 
     def lendable(self, lending: Lending) -> bool:
-        """Whether it runs, or stands and is as it was when it ran."""
+        """True if it runs, or stands with the settings of its last run."""
         if self.control & ~1 != self.usual or self.chosen and not self._as_chosen(*self.chosen):
             return False
         return not self.enabled or bool(lending.memory(self.memory, self.reload, not self.sends))
@@ -516,7 +517,7 @@ class Stream:
         return multiplexer.value[multiplexer.REGISTERS[offset].name] == request
 
     def lend(self, lending: Lending, state: Any, side: int) -> list[Any]:
-        """Fills in the C's state. Returns the places of its registers."""
+        """Fill in the stream's state in C. Returns the places of its registers."""
         own = self.registers
         for name in _STREAM:
             setattr(state, name, getattr(self, name))

@@ -14,7 +14,7 @@ _MASTER = MSTR | SSI | SSM | DFF
 
 
 class Spi(Peripheral):
-    """exchange(word, mode) -> word: what is selected on the bus; mode: CPOL and CPHA as bits 1 and 0."""
+    """exchange(word, mode) -> word: of the selected chip on the bus; mode: CPOL and CPHA as bits 1 and 0."""
 
     REGISTERS = {0x00: Register("CR1", 0, 0x0FFF), 0x04: Register("CR2", 0, 0), 0x08: Register("SR", TXE, 0),
                  0x0C: Register("DR", 0, 0xFFFF)}
@@ -43,10 +43,10 @@ class Spi(Peripheral):
         self._done = self.events.now + clocks * self._cycles_per_clock()
         self._received = self.exchange(value, (control & 2) | (control & 1))
         self._unread = True
-        self.read_SR()  # says it
+        self.read_SR()  # publishes it
 
     def read_DR(self) -> int:
         self.forget()
         self._unread = False
-        self.read_SR()  # says it
+        self.read_SR()  # publishes it
         return self._received

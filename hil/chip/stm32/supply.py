@@ -1,8 +1,8 @@
-"""The chip's own supply: the voltage that it gets, the voltage detector, external interrupt line 16, and what the chip
-does below the voltage at which it is specified.
+"""The chip's own supply: its voltage, the voltage detector, external interrupt line 16, and the chip's behaviour below
+the voltage at which it is specified.
 
 Thresholds: typical values of the F405's data sheet (embedded reset and power control block characteristics); those of
-the G474 are the same within 0.05 V, but that its level 7 is an external input.
+the G474 are the same within 0.05 V, except that its level 7 is an external input.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _PVD_INTERRUPT = 1
 
 
 class ExternalInterrupts(Peripheral):
-    """As far as the voltage detector goes: line 16. PR is cleared by writing 1."""
+    """External interrupts, line 16 of the voltage detector alone. PR is cleared by writing 1."""
 
     def __init__(self, base: int, nvic: Nvic) -> None:
         self.nvic = nvic
         super().__init__("EXTI", base)
 
     def edge(self) -> None:
-        """The detector's output rises."""
+        """Set the line's flag at a rising output of the detector."""
         if self.value[self.RTSR] & LINE:
             self.value[self.PR] |= LINE
         self._ask()
@@ -67,7 +67,7 @@ class ExternalInterruptsG4(ExternalInterrupts):
 
 
 class VoltageDetector:
-    """Compares the supply with the level that is set. level(): PLS, or None while it is off. on_low: told of each
+    """Comparator of the supply with the set level. level(): PLS, or None while it is off. on_low: called at each
     change."""
 
     def __init__(self, level: Callable[[], int | None]) -> None:
@@ -81,7 +81,7 @@ class VoltageDetector:
         self.look()
 
     def look(self) -> None:
-        """The supply or the level has changed."""
+        """Compare again after a change of the supply or the level."""
         level = self._level()
         threshold = None if level is None else FALLING[level] + (HYSTERESIS if self.low else 0.0)
         low = threshold is not None and self.volts < threshold

@@ -20,20 +20,20 @@ _CHANNELS = range(1, 5)
 
 
 class Timer(Lendable):
-    """One timer, as `femtorque.codegen.board.chip.Timer` says: width, outputs, encoder mode, whether it counts up and
-    down; those with a repetition counter have break and MOE too.
+    """One timer, described by `femtorque.codegen.board.chip.Timer`: width, outputs, encoder mode, whether it counts up
+    and down; timers with a repetition counter have break and MOE too.
 
-    Outputs and counts are for the board to ask: `duty(channel)`, `outputs_on`. It gives encoder counts by `counts`
-    and the level of the break pin by `set_break`. `before_change` is called before an output changes,
-    `before_read` before an encoder's count is read.
+    The board reads outputs by `duty(channel)` and `outputs_on`, gives encoder counts by `counts` and the level of the
+    break pin by `set_break`. `before_change` is called before an output changes, `before_read` before an encoder's
+    count is read.
 
-    `on_trigger` is told of the cycle of each update that is put out as trigger (TRGO, CR2.MMS = update).
+    `on_trigger` is called with the cycle of each update that is put out as trigger (TRGO, CR2.MMS = update).
 
-    joint: number of the one whose encoder it counts, if there is nothing about it but its plant's counts; follows: the
-    converter that its trigger starts, by its slot.
+    joint: whose encoder it counts, if the counts are the plant's without any error. follows: slot of the converter that
+    its trigger starts.
 
-    An update event is scheduled only if it brings something: preloaded values, a trigger, an interrupt, a call of
-    `on_update`. Of the others the last one's time is found when a register is accessed.
+    An update is an event only if it has an effect: preloaded values, a trigger, an interrupt, a call of `on_update`.
+    Otherwise the time of the last update is computed when a register is accessed.
     """
 
     REGISTERS = {
@@ -77,9 +77,9 @@ class Timer(Lendable):
         self._shadow = {"PSC": 0, "ARR": self.value["ARR"], "CCR1": 0, "CCR2": 0, "CCR3": 0, "CCR4": 0}
         self._repetition = 0
         self._phase: float = 0  # cycle of the last over- or underflow, or of the start
-        self._rising = True  # its direction
-        self._origin = 0  # encoder: CNT minus the counts given
-        self._frozen_at: int | None = None  # when the debug unit stopped it
+        self._rising = True  # direction of counting
+        self._origin = 0  # encoder: CNT minus the board's counts
+        self._frozen_at: int | None = None  # cycle at which the debug unit stopped it
 
     @property
     def _full(self) -> int:
@@ -100,7 +100,7 @@ class Timer(Lendable):
 
     @property
     def on_update(self) -> Callable[[], None] | None:
-        """Called at every update."""
+        """Function that is called at every update."""
         return self._on_update
 
     @on_update.setter
@@ -117,7 +117,7 @@ class Timer(Lendable):
 
     def write(self, offset: int, size: int, value: int) -> None:
         if self.out and size == 4 and offset == 0x44 and value == self._value["BDTR"] and not self.break_active:
-            return  # written in every loop while outputs are off: nothing changes
+            return  # written again and again while outputs are off: nothing changes
         self.recall()
         if self._event and size == 4 and self._waits(offset):
             self.value[self.REGISTERS[offset].name] = value & self._full
@@ -129,19 +129,19 @@ class Timer(Lendable):
         self._schedule()
 
     def _waits(self, offset: int) -> bool:
-        """Whether a write to that register waits for the update that is coming, and is nothing until then."""
+        """True if a write to that register takes effect at the next update only."""
         channel = _COMPARE.get(offset)
         return channel is not None and self.clocked and bool(self._output_mode(channel) & 8)
 
     def clock_changed(self) -> None:
-        """The cycles of a clock may have changed."""
+        """Schedule again after a change of the processor's clock."""
         self.forget()
         self._settle()
         self._schedule()
         self.touched()
 
     def freeze(self, frozen: bool) -> None:
-        """The debug unit stops it with the processor, or lets it go on."""
+        """Stop the counter while the debug unit freezes it, or let it go on."""
         if frozen == (self._frozen_at is not None):
             return
         self.before_change()
@@ -166,7 +166,7 @@ class Timer(Lendable):
 
     @property
     def settled_until(self) -> int:
-        """Cycle before which no update passes without an event; at events it is forgotten what was said."""
+        """Cycle before which no update passes without an event; an event withdraws published answers."""
         return int(self._phase + self._period) if self._period and not self._event else NEVER
 
     def _pass(self, updates: float) -> None:
@@ -176,7 +176,7 @@ class Timer(Lendable):
             self._rising = not self._rising
 
     def _schedule(self) -> None:
-        """The next update, if there is one and it brings something, is an event."""
+        """Plan an event for the next update, if there is one and it has an effect."""
         counting = self.value["CR1"] & CEN and not self.encoder and self._shadow["ARR"] and self._frozen_at is None
         self._period = (self._repetition + 1) * self._lap() if counting else 0.0
         due = round(self._phase + self._period) if counting and self._brings_something() else None
@@ -193,7 +193,7 @@ class Timer(Lendable):
 
     @property
     def _returns(self) -> bool:
-        """Whether outputs come on again by themselves once the break is over (AOE)."""
+        """True if outputs come on again by themselves at the end of the break (AOE)."""
         return self._value["BDTR"] & (AOE | MOE) == AOE and not self.break_active
 
     @property
@@ -218,10 +218,10 @@ class Timer(Lendable):
         self._schedule()
 
     def _update(self, flags: bool = True) -> None:
-        """The update event: preloaded values are taken over together. flags: whether it says so."""
+        """Update: take over all preloaded values together. flags: true if the update sets its flag."""
         self.forget("SR")
         taken = {key: self.value[key] for key in self._shadow}
-        if taken != self._shadow:  # outputs need a look only then
+        if taken != self._shadow:  # outputs change only then
             self.before_change()
             self._shadow = taken
         self._repetition = self.value["RCR"]
@@ -261,8 +261,8 @@ class Timer(Lendable):
             self._phase, self._rising = self.events.now - gone, True
 
     def read_CR1(self) -> int:
-        """DIR tells which way a centred timer counts. updates_at_bottom: silicon that starts its repetition the other
-        way."""
+        """Value with DIR, the direction of a centred timer. updates_at_bottom: as of silicon that starts its repetition
+        in the other direction."""
         if not self.value["CR1"] & CMS or not self.value["CR1"] & CEN:
             return self.value["CR1"]
         laps = int((self.events.now - self._phase) / self._lap())
@@ -301,7 +301,7 @@ class Timer(Lendable):
         self._sense_break()
 
     def _sense_break(self) -> None:
-        """The break input acts by level: MOE stays low and BIF high while it is active."""
+        """Let the break input act by level: MOE stays low and BIF high while it is active."""
         if self.break_active:
             self.forget()
             self.value["SR"] |= BIF
@@ -330,7 +330,7 @@ class Timer(Lendable):
         return (cycle - self._phase) / ((self._shadow["PSC"] + 1) * self._cycles_per_clock())
 
     def _count(self, gone: float) -> float:
-        """What a running counter shows so many clocks after the last over- or underflow."""
+        """Count of a running counter so many clocks after the last over- or underflow."""
         if not self.value["CR1"] & CMS:
             return gone % (self._shadow["ARR"] + 1)
         top = self._shadow["ARR"]
@@ -364,8 +364,8 @@ class Timer(Lendable):
 
     @property
     def outputs_on(self) -> bool:
-        """A timer with MOE that the debug unit has stopped drops its outputs as if MOE were 0: RM0440 28.3.31; that the
-        F405 does so too, ODrive's firmware relies on."""
+        """True if outputs are on. A timer with MOE that the debug unit has stopped drops its outputs as if MOE were 0:
+        RM0440 28.3.31; ODrive's firmware relies on the same of the F405."""
         self.recall()
         return self._on
 
@@ -380,8 +380,8 @@ class Timer(Lendable):
         return self.duty(channel) if self.halves_on(channel) else None
 
     def low_switch_on(self, channel: int, since: float, until: float) -> bool:
-        """Whether the low switch of a half bridge conducts all the time between two cycles that lie about a top of a
-        centred counter, near to each other: it does while the count is at least the compare value (PWM mode 1)."""
+        """True if the low switch of a half bridge conducts all the time between two cycles shortly before and after a
+        top of a centred counter: it does while the count is at least the compare value (PWM mode 1)."""
         if self.half_bridge(channel) is None:
             return False
         counts = [self._count(self._clocks_since(cycle)) for cycle in (since, until)]
@@ -435,7 +435,7 @@ class Timer(Lendable):
 
     @property
     def _triggers_unknown(self) -> bool:
-        """Whether its trigger starts what the C does not know."""
+        """True if its trigger starts a part that is not in C."""
         return self._triggers and self.follows is None
 
     def _state(self, lending: Lending) -> Any:
@@ -453,7 +453,7 @@ class Timer(Lendable):
         self._event = lending.take(state.update, self._update_due)
 
     def follows_compare(self, channel: int) -> tuple[int, bool] | None:
-        """(counts of a whole period, whether inverted) of a pin that is high as the compare value says; None: it is
+        """(counts of a whole period, whether inverted) of a pin that follows its compare value; None: the pin is
         low."""
         value = self._value
         if not value["CCER"] >> 4 * (channel - 1) & 1 or not self._on:
@@ -467,7 +467,7 @@ class Timer(Lendable):
         return self._shadow["ARR"] + (0 if value["CR1"] & CMS else 1), inverted
 
     def halves_on(self, channel: int) -> bool:
-        """Whether a half bridge on a channel and its complement is switched by them."""
+        """True if the outputs switch a half bridge on a channel and its complement."""
         if self._value["CCER"] >> 4 * (channel - 1) & 5 != 5 or not self._on:
             return False
         if not self._value["BDTR"] & 0x7F:
@@ -483,7 +483,7 @@ class Timer(Lendable):
         top, inverted = follows
         share = min(self._shadow[f"CCR{channel}"] / top, 1.0) if top else 0.0
         if self._frozen_at is not None:
-            share = float(self.read_CNT() < self._shadow[f"CCR{channel}"])  # it stays at that level
+            share = float(self.read_CNT() < self._shadow[f"CCR{channel}"])  # the pin stays at that level
         return 1.0 - share if inverted else share
 
     # -- break --------------------------------------------------------------
@@ -494,12 +494,12 @@ class Timer(Lendable):
         return self.advanced and bool(self._value["BDTR"] & BKE) and (pin or self._system_break)
 
     def set_system_break(self, active: bool) -> None:
-        """What the chip itself puts onto the break input."""
+        """Set the level of the chip's own break sources."""
         self._system_break = active
         self._sense_break()
 
     def set_break(self, low: bool) -> None:
-        """The level of the break pin (True: low)."""
+        """Set the level of the break pin (True: low)."""
         self._break_low = low
         self._sense_break()
         if self.value["BDTR"] & AOE:
@@ -507,7 +507,7 @@ class Timer(Lendable):
             self._schedule()
 
     def clock_failed(self) -> None:
-        """The clock security system acts on the break input too."""
+        """Activate the break input by the clock security system."""
         if self.advanced and self.value["BDTR"] & BKE:
             self.before_change()
             self.forget()
@@ -532,7 +532,7 @@ class Timer(Lendable):
     # -- encoder ------------------------------------------------------------
 
     def _signed_counts(self) -> int:
-        """Counts in the direction that the channels' polarities give: one inverted input reverses it."""
+        """Counts in the direction of the channels' polarities: one inverted input reverses it."""
         return -self.counts() if self._inverted else self.counts()
 
     @property

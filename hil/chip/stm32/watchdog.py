@@ -1,5 +1,4 @@
-"""The independent watchdog (RM0090 section 21, RM0440 section 43): runs from its own 32 kHz oscillator and really
-resets."""
+"""The independent watchdog (RM0090 section 21, RM0440 section 43), on its own 32 kHz oscillator; it resets the chip."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ _UNLOCK, _START, _FEED = 0x5555, 0xCCCC, 0xAAAA
 
 
 class Watchdog(Lendable):
-    """`on_bite` is called when it was not fed in time. Once started only a reset stops it."""
+    """`on_bite`: called when it was not fed in time. Once started it stops at a reset only."""
 
     REGISTERS = {0x0: Register("KR", 0, 0xFFFF), 0x4: Register("PR", 0, 7), 0x8: Register("RLR", 0, 0xFFF),
                  0xC: Register("SR", 0, 0)}
@@ -34,7 +33,7 @@ class Watchdog(Lendable):
             self._event.cancel()
         self._event = None
         self._running = self._unlocked = False
-        self._left: int | None = None  # cycles, while it is held
+        self._left: int | None = None  # cycles to a reset, while it is held
 
     def timeout_s(self) -> float:
         return (self.value["RLR"] + 1) * (4 << min(self.value["PR"], 6)) / LSI_HZ
@@ -56,7 +55,7 @@ class Watchdog(Lendable):
         self._unlocked = False
 
     def hold(self, held: bool) -> None:
-        """The debug unit stops it with the processor, or lets it go on."""
+        """Stop it while the debug unit freezes it, or let it go on."""
         self.recall()
         if held and self._event:
             self._left = self._event.at - self.events.now
@@ -87,6 +86,6 @@ class Watchdog(Lendable):
 
 
 class WatchdogG4(Watchdog):
-    """Its window is refused: as it is out of reset there is none (RM0440 section 43.4.5)."""
+    """A watchdog whose window stays as out of reset, which is none (RM0440 section 43.4.5); others are refused."""
 
     REGISTERS = Watchdog.REGISTERS | {0x10: Register("WINR", 0xFFF, 0)}

@@ -17,13 +17,13 @@ _FASTEST_HZ = 36_000_000
 
 
 class AdcCommon(Peripheral):
-    """What the converters have in common: their clock."""
+    """The converters' common registers: their clock."""
 
     SIZE = 1 << 8
     REGISTERS = {0x00: Register("CSR", 0, 0), 0x04: Register("CCR", 0, 0x00030000)}
 
     def __init__(self, base: int) -> None:
-        self.deaf = False  # it takes nothing, as a part whose clock is off
+        self.deaf = False  # true: it ignores writes, like a part without a clock
         self.converters: list[Injected] = []
         super().__init__("ADC_Common", base)
 
@@ -35,7 +35,7 @@ class AdcCommon(Peripheral):
 
     @property
     def divider(self) -> int:
-        """Of the bus's clock."""
+        """Frequency of the converters' clock, from that of the bus."""
         return 2 * (self.value["CCR"] >> 16) + 2
 
 
@@ -43,8 +43,8 @@ class Adc(Injected):
     """hz: of its bus."""
 
     CONVERSION = 12.0
-    # DS8626, table of the ADC, injection trigger conversion latency: by memory. RM0090 13.3.9 draws it and refers to
-    # that table for the longest; no second source for the number was found.
+    # DS8626, table of the ADC, injection trigger conversion latency: quoted from memory. RM0090 13.3.9 draws it and
+    # refers to that table for the longest; no second source for the number was found.
     LATENCY = 3.0
     STATUS, CONTROL, ENDED, ASKING, START = "SR", "CR2", _JEOC | _JSTRT, _JEOC, _JSWSTART
     ONES_CLEAR = LATCHED = False

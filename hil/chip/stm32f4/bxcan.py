@@ -20,11 +20,11 @@ from femtorque.hil.chip.stm32.can import CanController
 # MCR, MSR
 INRQ, SLEEP, TXFP, RFLM, NART, ABOM, RESET, DBF = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 6, 1 << 15, 1 << 16
 INAK, SLAK, ERRI, SLAKI, TXM, RXM, SAMP, RX = 1, 1 << 1, 1 << 2, 1 << 4, 1 << 8, 1 << 9, 1 << 10, 1 << 11
-# TSR, of mailbox 0; the others eight bits on
+# TSR, of mailbox 0; eight bits further for each next one
 RQCP, TXOK, ALST, TERR, ABRQ = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 7
 FULL, FOVR, RFOM = 1 << 3, 1 << 4, 1 << 5  # RFR
 # IER
-TMEIE, FMPIE, FFIE, FOVIE = 1, 1 << 1, 1 << 2, 1 << 3  # the last three of FIFO 0; of FIFO 1 three bits on
+TMEIE, FMPIE, FFIE, FOVIE = 1, 1 << 1, 1 << 2, 1 << 3  # the last three for FIFO 0; three bits further for FIFO 1
 EWGIE, EPVIE, BOFIE, LECIE, ERRIE, SLKIE = 1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 15, 1 << 17
 EWGF, EPVF, BOFF = 1, 1 << 1, 1 << 2  # ESR
 TXRQ, RTR, IDE = 1, 1 << 1, 1 << 2  # TIR, RIR
@@ -34,7 +34,7 @@ FINIT = 1  # FMR
 MAILBOXES, DEPTH, BANKS = 3, 3, 28
 WARNING = 96  # 32.9.2, ESR.EWGF
 RECOVERY = 128  # sequences of 11 recessive bits, 32.7.6
-HANDSHAKE = 4  # clocks from a request of another mode, on an idle bus, to its acknowledgement; chosen
+HANDSHAKE = 4  # clocks from the request of a mode, on an idle bus, to its acknowledgement; chosen
 RELEASE = 4  # clocks that RFOM takes (32.9.2: cleared by hardware when the mailbox has been released); chosen
 INTERRUPTS = ("tx", "rx0", "rx1", "sce")
 
@@ -67,7 +67,7 @@ def _filter_registers() -> dict[int, Register]:
 
 @dataclass
 class _Mailbox:
-    """state: empty, pending, sending. order: of the requests."""
+    """state: empty, pending, sending. order: number of the request."""
 
     state: str = "empty"
     flags: int = 0
@@ -92,7 +92,7 @@ class BxCan(CanController):
         self.events, self._clock_hz, self._cycles = events, clock_hz, cycles_per_clock
         self.request: dict[str, Callable[[bool], None]] = {line: lambda asserted: None for line in INTERRUPTS}
         self.filters: Filters
-        self._pending: Handle | None = None  # another mode
+        self._pending: Handle | None = None  # the change to a requested mode
         self._recovering: Handle | None = None  # the end of bus off
         self._boxes = [_Mailbox() for _ in range(MAILBOXES)]
         self._fifos = [_Fifo() for _ in range(2)]
@@ -106,7 +106,7 @@ class BxCan(CanController):
         self.reset()
 
     def _protect(self, key: str, m: int) -> None:
-        """A mailbox that is not empty takes no writes (32.9.3)."""
+        """Ignore writes to a mailbox that is not empty (32.9.3)."""
         def write(value: int) -> None:
             if self._boxes[m].state == "empty":
                 self.value[key] = value
@@ -116,7 +116,7 @@ class BxCan(CanController):
         self._on_write(key, write)
 
     def _show(self, key: str, f: int, place: int) -> None:
-        """The output mailbox of a FIFO."""
+        """Show the oldest frame of a FIFO in a register."""
         self._read[self._offset(key)] = lambda: self._fifos[f].slots[0][place] if self._fifos[f].slots else 0
 
     def reset(self) -> None:
@@ -124,7 +124,7 @@ class BxCan(CanController):
         self._mode, self._off = "sleep", False
         self._acknowledged = SLAK
         self._flags, self._lec = 0, 0
-        self._errors = 0  # ESR's flags as they last were
+        self._errors = 0  # last flags of ESR
         self.counters.clear()
         self._boxes[:] = [_Mailbox() for _ in range(MAILBOXES)]
         self._fifos[:] = [_Fifo() for _ in range(2)]
@@ -165,9 +165,9 @@ class BxCan(CanController):
         self._turn("init" if value & INRQ else "sleep" if value & SLEEP else "normal")
 
     def _turn(self, wanted: str) -> None:
-        """Ask for a mode: initialisation and sleep wait for what is on the bus, normal for eleven recessive bits.
-        Initialisation wins over sleep: HAL_CAN_Init of ST's stm32f4xx_hal_can.c asks for it, and awaits INAK, with
-        SLEEP as it was out of reset."""
+        """Request a mode: initialisation and sleep wait for the frame on the bus, normal for eleven recessive bits.
+        Initialisation wins over sleep: HAL_CAN_Init of ST's stm32f4xx_hal_can.c requests it and waits for INAK while
+        SLEEP is still set, as out of reset."""
         self._forget()
         if wanted == self._mode:
             return
@@ -180,7 +180,7 @@ class BxCan(CanController):
             self._pending = self.events.after(round(HANDSHAKE * self._cycles()), lambda: self._enter(wanted))
 
     def _enter(self, mode: str) -> None:
-        """Bus off ends in normal mode alone (32.7.6): in the others nothing is seen of the bus."""
+        """End bus off, in normal mode alone (32.7.6): in other modes the controller does not read the bus."""
         self._pending = None
         self._stay_off()
         self._mode, self._acknowledged = mode, {"sleep": SLAK, "init": INAK, "normal": 0}[mode]
@@ -189,7 +189,7 @@ class BxCan(CanController):
         self._ask()
 
     def _join(self) -> None:
-        """INAK goes after eleven recessive bits (32.4.2), bus off only after 128 times as many (32.7.6)."""
+        """Clear INAK after eleven recessive bits (32.4.2), end bus off only after 128 times as many (32.7.6)."""
         self._enter("normal")
         if self._off:
             self._recover()
@@ -239,7 +239,7 @@ class BxCan(CanController):
         return self._frame(self._offered)
 
     def _priority(self, m: int) -> tuple[str, int]:
-        """By the order of the requests, or by identifier and then by number (32.7.1)."""
+        """Next mailbox by the order of requests, or by identifier and then by number (32.7.1)."""
         if self.value["MCR"] & TXFP:
             return "", self._boxes[m].order
         return arbitration(self._frame(m)), m
@@ -316,7 +316,7 @@ class BxCan(CanController):
         self._ask()
 
     def _ask(self) -> None:
-        """Drive the interrupt requests as flags and their enables say (32.8)."""
+        """Drive the interrupt requests by flags and their enables (32.8)."""
         enabled = self.value["IER"]
         self.request["tx"](bool(enabled & TMEIE and any(box.flags & RQCP for box in self._boxes)))
         for f, fifo in enumerate(self._fifos):
@@ -345,7 +345,7 @@ class BxCan(CanController):
             fifo.flags |= FULL if len(fifo.slots) == DEPTH else 0
             return
         fifo.flags |= FOVR
-        if not self.value["MCR"] & RFLM:  # the last one that came gives way
+        if not self.value["MCR"] & RFLM:  # the newest frame is overwritten
             fifo.slots[-1] = slot
 
     def read_RF0R(self) -> int:
@@ -390,7 +390,7 @@ class BxCan(CanController):
         self._note_errors()
 
     def _note_errors(self) -> None:
-        """Flags of the error state, and what comes with a new one."""
+        """Set the flags of the error state, and request the interrupts of a new one."""
         if self.counters.off and not self._off:
             self._off = True
             if self.value["MCR"] & ABOM:
@@ -416,7 +416,7 @@ class BxCan(CanController):
 
 
 class Filters(BxCan):
-    """CAN1, with the filter banks of both (32.7.4): the first ones its own, from FMR.CAN2SB on the other's."""
+    """CAN1, with the filter banks of both controllers (32.7.4): those before FMR.CAN2SB its own, the others CAN2's."""
 
     REGISTERS = _registers() | _filter_registers()
 
@@ -437,7 +437,7 @@ class Filters(BxCan):
         return not self.value["FA1R"] >> bank & 1
 
     def _settle(self, key: str, free: Callable[[], bool]) -> None:
-        """A register that changes while filters are being set up (FINIT), or when it is free."""
+        """Let a register change only during the set-up of filters (FINIT), or when `free`."""
         def write(value: int) -> None:
             if self.value["FMR"] & FINIT or free():
                 self.value[key] = value
@@ -461,8 +461,8 @@ class Filters(BxCan):
         return None
 
     def _tests_of(self, banks: range) -> list[_Test]:
-        """In the order of their priority: wide before narrow, lists before masks, then by number. Banks that are off
-        count in the numbers."""
+        """Filters in the order of their priority: wide before narrow, lists before masks, then by number. Banks that
+        are off count in the numbers."""
         found, numbers = [], [0, 0]
         for bank in banks:
             one, two = self.value[f"F{bank}R1"], self.value[f"F{bank}R2"]
@@ -484,7 +484,7 @@ class Filters(BxCan):
 
 @dataclass(frozen=True)
 class _Test:
-    """narrow, masked: what sorts it; index: its number in its FIFO."""
+    """narrow, masked: keys of its priority; index: its number in its FIFO."""
 
     narrow: bool
     masked: bool

@@ -1,4 +1,4 @@
-"""An STM32F405: its addresses, links, DMA requests and what its debug pins are out of reset (RM0090)."""
+"""An STM32F405: its addresses, links, DMA requests and the state of its debug pins out of reset (RM0090)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Stm32F405(Stm32):
         "TIM13": (0x40001C00, False, ("APB1ENR", 7)), "TIM14": (0x40002000, False, ("APB1ENR", 8)),
     }
     PORT_BASE, PORT_GATE = 0x40020000, "AHB1ENR"
-    # the data sheet's table of wait states: 30 MHz each from 2.7 V on, 24 MHz below; images run with 5
+    # wait states by the data sheet: 30 MHz each from 2.7 V on, 24 MHz below; images run with 5
     FULL_SPEED_VOLTS, LOW_VOLTAGE_HZ = 2.7, 144_000_000
 
     def _timer(self, name: str, base: int, cycles: Callable[[], float]) -> Timer:

@@ -14,7 +14,7 @@ _SER, _MER, _PGPERR, _OPTLOCK, _OPTSTRT = 1 << 1, 1 << 2, 1 << 6, 1 << 0, 1 << 1
 # address and bytes of each sector (RM0090 table 5)
 _SECTORS = [(0x08000000 + (at << 10), size << 10) for at, size in (
     *((16 * i, 16) for i in range(4)), (64, 64), *((128 * i, 128) for i in range(1, 8)))]
-# DS8626, flash memory programming, by words, typical: by memory
+# DS8626, flash memory programming, by words, typical: quoted from memory
 _PROGRAM_S, _ERASE_S, _MASS_ERASE_S = 16e-6, {16: 0.25, 64: 0.55, 128: 1.0}, 8.0
 _LOW_VOLTAGE_HZ = 144_000_000  # fastest HCLK with PWR_CR.VOS = 0
 
@@ -32,7 +32,7 @@ class Flash(FlashInterface):
         return self.options
 
     def write_OPTCR(self, value: int) -> None:
-        """OPTLOCK is set by software and cleared by the keys; OPTSTRT programs what else is there."""
+        """Set OPTLOCK, which the keys clear, or program the other bits at OPTSTRT."""
         if not self.options & _OPTLOCK:
             self.options = value & ~_OPTSTRT
             if value & _OPTSTRT:
@@ -60,7 +60,7 @@ class Flash(FlashInterface):
             self._takes(_ERASE_S[_SECTORS[number][1] >> 10])
 
     def _program(self, address: int, size: int, value: int) -> None:
-        """Bits go from 1 to 0 alone."""
+        """Program bits from 1 to 0 alone."""
         if size != 1 << (self.value["CR"] >> 8 & 3):
             self.value["SR"] |= _PGPERR
             return
@@ -77,11 +77,11 @@ class Power(Peripheral):
     """The voltage regulator's scale, and the voltage detector's level."""
 
     REGISTERS = {0x00: Register("CR", 0, 0x40F0), 0x04: Register("CSR", 0, 0)}
-    on_level: Callable[[], None] = staticmethod(lambda: None)  # told when that was set
+    on_level: Callable[[], None] = staticmethod(lambda: None)  # called when that level was set
     is_low: Callable[[], bool] = staticmethod(lambda: False)
 
     def level(self) -> int | None:
-        """Of the voltage detector, None while it is off."""
+        """PLS of the voltage detector, None while it is off."""
         return self.value["CR"] >> 5 & 7 if self.value["CR"] & 0x10 else None
 
     def write_CR(self, value: int) -> None:

@@ -48,7 +48,7 @@ class Usart(Serial):
         return self._seen
 
     def write_SR(self, value: int) -> None:
-        """RXNE and TC are cleared by a 0."""
+        """Clear RXNE and TC where a 0 is written."""
         self.catch_up()
         self._status &= value | ~RXNE
         if not value & TC:
@@ -134,7 +134,7 @@ class Dma(serial.Served):
         return dict.fromkeys([usart for usart, _ in self.requests.values()])
 
     def at(self, offset: int) -> Iterable[Serial]:
-        """A stream's registers are those of its links; the flags are of four streams."""
+        """Links that a register belongs to: a stream's, or, of the flags, those of four streams."""
         if offset not in self._links:
             first = (offset - 0x10) // 0x18 if offset >= 0x10 else 4 * (offset >> 2 & 1)
             of = range(first, first + (1 if offset >= 0x10 else 4))

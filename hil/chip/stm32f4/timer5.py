@@ -14,7 +14,7 @@ _LSI = 1 << 6  # OR.TI4_RMP
 
 
 class Timer5(Timer):
-    """A timer like the others, and LSI on channel 4."""
+    """A timer like the others, with LSI on channel 4."""
 
     REGISTERS = Timer.REGISTERS | {0x50: Register("OR", 0, 0xC0)}
 

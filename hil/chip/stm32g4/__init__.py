@@ -1,1 +1,1 @@
-"""The STM32G474 of the virtual board: what is its own beside `femtorque.hil.chip.stm32`."""
+"""The STM32G474 of the virtual board: the parts that differ from `femtorque.hil.chip.stm32`."""

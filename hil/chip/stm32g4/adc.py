@@ -10,19 +10,19 @@ from femtorque.hil.chip.stm32.injected import COUNTS, Injected
 
 _ADEN, _ADDIS, _JADSTART, _JADSTP = 1 << 0, 1 << 1, 1 << 3, 1 << 5
 _ADVREGEN, _DEEPPWD, _ADCAL = 1 << 28, 1 << 29, 1 << 31
-_OVRMOD, _JQDIS = 1 << 12, 1 << 31  # of CFGR: regular conversions, of which there are none; no queue
+_OVRMOD, _JQDIS = 1 << 12, 1 << 31  # of CFGR: for regular conversions, which are not modelled; no queue
 _ADRDY, _JEOC, _JEOS = 1 << 0, 1 << 5, 1 << 6
 _JEOSIE = 1 << 6
 _JEXTSEL, _JEXTEN, _RISING = 31 << 2, 3 << 7, 1 << 7  # JEXTSEL 0 is TIM1's TRGO (RM0440 table 164)
 _SAMPLING = (2.5, 6.5, 12.5, 24.5, 47.5, 92.5, 247.5, 640.5)  # clocks
 _CALIBRATION = 116  # clocks
 _REGULATOR_S = 20e-6
-_STALE = 0.9  # of a tick of 1 kHz
+_STALE = 0.9  # share of a tick of 1 kHz
 _STALE_S = 1e-3  # after so long without a conversion the next one may be wrong (erratum)
 
 
 class AdcCommon(Peripheral):
-    """What ADC1 and ADC2 have in common: their clock, here from that of the bus."""
+    """Common registers of ADC1 and ADC2: their clock, here from that of the bus."""
 
     SIZE = 1 << 8
     REGISTERS = {0x00: Register("CSR", 0, 0), 0x08: Register("CCR", 0, 0x00030000)}
@@ -45,13 +45,13 @@ class AdcCommon(Peripheral):
 
 
 class Adc(Injected):
-    """hz: of its bus. The first conversion of a sequence long after the last one may be wrong (erratum): here it is."""
+    """hz: of its bus. The first conversion long after the last one may be wrong (erratum); here it always is."""
 
     CONVERSION = 12.5
     STATUS, CONTROL, ENDED, ASKING, START = "ISR", "CR", _JEOC | _JEOS, _JEOS, _JADSTART
     KEPT = _ADEN | _ADCAL
     ONES_CLEAR = LATCHED = True
-    LATENCY = 3.125  # DS12288 rev 4 table 66, injected channels, clock of the bus by four: at most
+    LATENCY = 3.125  # DS12288 rev 4 table 66, injected channels, clock of the bus by four: the longest
     REGISTERS = {
         0x00: Register("ISR", 0, 0x7FF), 0x04: Register("IER", 0, _JEOSIE),
         0x08: Register("CR", _DEEPPWD, _ADEN | _ADDIS | _JADSTART | _JADSTP | _ADVREGEN | _ADCAL),
@@ -66,16 +66,16 @@ class Adc(Injected):
 
     def __init__(self, name: str, base: int, events: Events, common: AdcCommon, hz: Callable[[], int]) -> None:
         self._common, self._hz = common, hz
-        self.seconds: list[Injected] = []  # those with its clock
+        self.seconds: list[Injected] = []  # converters that have its clock
         super().__init__(name, base, events)
         common.converters.append(self)
 
     def reset(self) -> None:
         super().reset()
-        self._awake: float | None = None  # when the regulator is there
+        self._awake: float | None = None  # cycle at which the regulator is ready
         self._calibrated: float | None = None
-        self._ready: float | None = None  # to convert
-        self._finished: float | None = None  # the last sequence
+        self._ready: float | None = None  # cycle at which it is ready to convert
+        self._finished: float | None = None  # cycle at which the last sequence ended
 
     def forget(self, *keys: str) -> None:
         for second in self.seconds:
@@ -89,7 +89,7 @@ class Adc(Injected):
         return self.events.now + count * self._common.divider
 
     def _settle(self) -> None:
-        """Note what has come about by now."""
+        """Set the flags of times that have passed."""
         if self._past(self._calibrated):
             self.value["CR"] &= ~_ADCAL
         if self._past(self._ready):
@@ -193,7 +193,7 @@ class Adc(Injected):
         self._ask()
 
     def _stale(self) -> bool:
-        """Whether the last conversion is long ago; a tick of 1 kHz is about as long as that."""
+        """True if the last conversion is long ago; a tick of 1 kHz is about as long."""
         return self._finished is None or self.events.now - self._finished > _STALE * _STALE_S * self._hz()
 
     def _sampling(self, channel: int) -> float:
@@ -202,7 +202,7 @@ class Adc(Injected):
 
 
 class SecondAdc(Adc):
-    """Its clock is the first one's."""
+    """A converter that has the first one's clock."""
 
     def __init__(self, first: Adc, name: str, base: int) -> None:
         self._first = first
@@ -218,4 +218,4 @@ class SecondAdc(Adc):
         pass
 
     def say(self, key: str, value: int, until: int = NEVER) -> None:
-        """Nothing: it is not told when its clock goes."""
+        """Publish nothing: no call announces that its clock stops."""

@@ -1,4 +1,4 @@
-"""An STM32G474: its addresses, links, DMA requests and what its pins are out of reset (RM0440)."""
+"""An STM32G474: its addresses, links, DMA requests and the state of its pins out of reset (RM0440)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from femtorque.hil.chip.stm32g4.fdcan import INTERRUPTS, Block, Fdcan, FirstFdca
 from femtorque.hil.chip.stm32g4.serial import Dma, DmaMux, LpUart, Usart
 from femtorque.hil.chip.stm32g4.timer import FilteredTimer
 
-# name: class, base, on APB2, gate, request to receive (that to transmit is the next one; RM0440 table 91)
+# name: class, base, on APB2, gate, request to receive (the next one is to transmit; RM0440 table 91)
 _USARTS = {
     "USART1": (Usart, 0x40013800, True, ("APB2ENR", 14), 24),
     "USART2": (Usart, 0x40004400, False, ("APB1ENR1", 17), 26),
@@ -47,7 +47,7 @@ class Stm32G474(Stm32):
     }
     WATCHDOG = WatchdogG4
     PORT, PORT_BASE, PORT_GATE = GpioG4, 0x48000000, "AHB2ENR"
-    FULL_SPEED_VOLTS, LOW_VOLTAGE_HZ = 1.71, 170_000_000  # the data sheet: all speeds down to there
+    FULL_SPEED_VOLTS, LOW_VOLTAGE_HZ = 1.71, 170_000_000  # the data sheet: all speeds down to this voltage
 
     def _clocks(self, hse_hz: int | None) -> Rcc:
         self.flash = Flash("FLASH", 0x40022000, self.core.events, lambda: self.rcc.hclk, self.core)
@@ -90,7 +90,7 @@ class Stm32G474(Stm32):
             for name, (*_, request) in _USARTS.items():
                 dma.requests |= {request: (usarts[name], "receive"), request + 1: (usarts[name], "transmit")}
         adc = Adc("ADC1", 0x50000000, core.events, self._adc_common, lambda: self.rcc.hclk)
-        self.adc = SecondAdc(adc, "ADC2", 0x50000100)  # of the motors' currents
+        self.adc = SecondAdc(adc, "ADC2", 0x50000100)  # samples the motors' currents
         self.converters = (self.adc, adc)
         self.adc.request, self.adc.interrupt = self._line(_ADC_INTERRUPT), _ADC_INTERRUPT
         self.timers["TIM1"].on_trigger, self.timers["TIM1"].follows = self.adc.triggered, 0

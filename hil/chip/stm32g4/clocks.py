@@ -14,21 +14,21 @@ _HZ_PER_WAIT_STATE = {False: 30_000_000, True: 34_000_000}  # range 1 without an
 _PER, _MER1, _MER2, _OPTSTRT, _LAUNCH, _OPTLOCK = 1 << 1, 1 << 2, 1 << 15, 1 << 17, 1 << 27, 1 << 30  # of CR
 _PROGERR, _SIZERR, _PGSERR = 1 << 3, 1 << 6, 1 << 7  # of SR
 _BANKS, _PAGE, _PAGES = (0x08000000, 0x08040000), 2 << 10, 128  # DBANK = 1, as delivered (RM0440 table 4)
-_PROGRAM_S, _ERASE_S = 81.7e-6, 22e-3  # DS12288, flash memory characteristics, typical: by memory; a bank as a page
+_PROGRAM_S, _ERASE_S = 81.7e-6, 22e-3  # DS12288, flash memory characteristics, typical: from memory; a bank as a page
 _NORMAL_HZ = 150_000_000  # fastest HCLK without boost
 DBG_SWEN = 1 << 18  # of ACR
-_SLOW_HZ = 80_000_000  # a PLL faster than that is switched to by way of HPRE
+_SLOW_HZ = 80_000_000  # HPRE must divide while the clock is switched to a faster PLL
 
 
 class Flash(FlashInterface):
-    """The flash interface: wait states, caches, whether the debug port works (Klipper's pull request 5927: a 0 written
-    to DBG_SWEN disables SWD), two banks of pages, option bytes. options: as delivered (RM0440 section 3.4.1)."""
+    """The flash interface: wait states, caches, the debug port's switch (Klipper's pull request 5927: a 0 written to
+    DBG_SWEN disables SWD), two banks of pages, option bytes. options: as delivered (RM0440 section 3.4.1)."""
 
     REGISTERS = {0x00: Register("ACR", 0, 0x71F0F), 0x08: Register("KEYR"), 0x0C: Register("OPTKEYR"),
                  0x10: Register("SR"), 0x14: Register("CR", LOCK | _OPTLOCK, 0xCB038BFF), 0x20: Register("OPTR")}
     ERRORS = 0xC3FA  # OPERR, PROGERR, WRPERR, PGAERR, SIZERR, PGSERR, MISERR, FASTERR, RDERR, OPTVERR
     options = 0xFFEFF8AA
-    on_launch: Callable[[], None] = staticmethod(lambda: None)  # option bytes are loaded anew, which resets the chip
+    on_launch: Callable[[], None] = staticmethod(lambda: None)  # called to load option bytes, which resets the chip
 
     def reset(self) -> None:
         super().reset()
@@ -44,7 +44,7 @@ class Flash(FlashInterface):
             self.value["OPTR"] = value
 
     def write_CR(self, value: int) -> None:
-        """The locks are set by software, and cleared by keys."""
+        """Set the locks, which keys clear."""
         if self.value["CR"] & LOCK:
             return
         locked = self.value["CR"] & _OPTLOCK
@@ -63,7 +63,7 @@ class Flash(FlashInterface):
             self.on_launch()
 
     def _program(self, address: int, size: int, value: int) -> None:
-        """Two words at once, where nothing has been programmed since they were erased; zeros anywhere (RM0440
+        """Program two words at once if nothing was programmed there since they were erased; zeros at any time (RM0440
         3.3.7)."""
         first, self._first = self._first, None
         if size != 4:
@@ -82,16 +82,16 @@ class Flash(FlashInterface):
 
 
 class Power(Peripheral):
-    """The voltage regulator; R1MODE = 0 is its boost. CR3.UCPD1_DBDIS lets go of PB4 and PB6."""
+    """The voltage regulator; R1MODE = 0 is its boost. CR3.UCPD1_DBDIS releases PB4 and PB6."""
 
     REGISTERS = {0x00: Register("CR1", 0, 0x0700), 0x04: Register("CR2", 0, 0xFF),
                  0x08: Register("CR3", 0, 0xE000), 0x14: Register("SR2", 0, 0), 0x80: Register("CR5", 0, 0x0100)}
-    on_level: Callable[[], None] = staticmethod(lambda: None)  # told when the voltage detector was set
+    on_level: Callable[[], None] = staticmethod(lambda: None)  # called when the voltage detector was set
     is_low: Callable[[], bool] = staticmethod(lambda: False)
     locked: Callable[[], bool] = staticmethod(lambda: False)
 
     def level(self) -> int | None:
-        """Of the voltage detector, None while it is off; 7 is an external input."""
+        """PLS of the voltage detector, None while it is off; 7 is an external input."""
         return self.value["CR2"] >> 1 & 7 if self.value["CR2"] & 1 else None
 
     def write_CR2(self, value: int) -> None:
@@ -164,7 +164,7 @@ class Rcc(ClockController):
         return self._pll_hz(24, 25)
 
     def _pll_hz(self, lets_out: int, divides: int) -> int:
-        """Of one of its outputs: the bits of PLLCFGR that let it out and divide it."""
+        """Frequency of an output of the PLL, by the bits of PLLCFGR that enable and divide it."""
         pll = self.value["PLLCFGR"]
         m, n, divider = (pll >> 4 & 15) + 1, pll >> 8 & 0x7F, 2 * (pll >> divides & 3) + 2
         vco_in = (self.hse_hz or 0 if self._pll_uses_hse() else self.hsi_hz) / m
@@ -173,7 +173,7 @@ class Rcc(ClockController):
         return round(vco_in * n / divider)
 
     def fdcan_hz(self) -> int:
-        """Of the FDCANs' bits (CCIPR.FDCANSEL): the crystal, the PLL's Q, or APB1."""
+        """Frequency of the FDCANs' clock (CCIPR.FDCANSEL): the crystal, the PLL's Q, or APB1."""
         chosen = self.value["CCIPR"] >> 24 & 3
         if chosen == 1:
             return self._pll_hz(20, 21)

@@ -1,8 +1,8 @@
-"""FDCAN of the STM32G474 (RM0440 section 44; Bosch's M_CAN, whose user's manual 3.3 it follows): three controllers of
-one clock, each with a fixed piece of message RAM.
+"""FDCAN of the STM32G474 (RM0440 section 44; Bosch's M_CAN, by its user's manual 3.3): three controllers with one
+clock, each with a fixed part of message RAM.
 
 Refused: restricted operation, clock stop, test modes, transmit events, priority messages. Left out: time stamps,
-timeout counter, RAM watchdog, the count of recovery that PSR and ECR show.
+timeout counter, RAM watchdog, the count of recovery in PSR and ECR.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from femtorque.hil.chip.stm32.can import CanController
 INIT, CCE, MON, DAR, FDOE, BRSE, PXHD, TXP = 1, 1 << 1, 1 << 5, 1 << 6, 1 << 8, 1 << 9, 1 << 12, 1 << 14
 SETTINGS = MON | DAR | FDOE | BRSE | PXHD | TXP
 TDC, TFQM = 1 << 23, 1 << 24  # DBTP, TXBC
-# IR; of FIFO 0, those of FIFO 1 three bits on
+# IR, for FIFO 0; three bits further for FIFO 1
 RFN, RFF, RFL = 1, 1 << 1, 1 << 2
 TC, TCF, TFE, EP, EW, BO, PEA, PED = 1 << 7, 1 << 8, 1 << 9, 1 << 17, 1 << 18, 1 << 19, 1 << 21, 1 << 22
 GROUPS = (0x7, 0x38, 0x1C0, 0x1E00, 0xE000, 0x30000, 0xFC0000)  # of IR, by bit of ILS (44.4.16)
-NO_CHANGE = 7  # LEC, DLEC after they were read
+NO_CHANGE = 7  # LEC and DLEC after a read
 
-# 44.3.5: in each piece of message RAM
+# 44.3.5: places in each part of message RAM
 PIECE, STANDARD, EXTENDED, RECEIVED, TO_SEND = 0x350, 0x000, 0x070, (0x0B0, 0x188), 0x278
 ELEMENT, DEPTH, STANDARD_FILTERS, EXTENDED_FILTERS = 72, 3, 28, 8
 WARNING, RECOVERY = 96, 129  # 44.4.12 PSR.EW; 44.3.2: sequences of 11 recessive bits
@@ -39,7 +39,7 @@ PLACES = {"FDCAN1": 0, "FDCAN2": 1, "FDCAN3": 2}
 
 
 class MessageRam(Peripheral):
-    """Written in words alone, read in any pieces; after power-on it holds anything."""
+    """Message RAM: written in words alone, read in any pieces; after power-on its content is arbitrary."""
 
     SIZE = 3 * PIECE
 
@@ -48,7 +48,7 @@ class MessageRam(Peripheral):
         super().__init__("SRAMCAN", base)
 
     def reset(self) -> None:
-        """A reset leaves it as it is."""
+        """Keep the content over a reset."""
 
     def read(self, offset: int, size: int) -> int:
         self._check(offset, "read of")
@@ -100,7 +100,7 @@ class _Fifo:
 
 @dataclass
 class _Buffers:
-    """To send. order: of a FIFO's, those that were cancelled too until their turn. put: where the next one goes."""
+    """Elements to send. order: of a FIFO's, also cancelled ones until their turn. put: place of the next one."""
 
     pending: set[int] = field(default_factory=set)
     sent: set[int] = field(default_factory=set)
@@ -111,7 +111,7 @@ class _Buffers:
 
 
 class Fdcan(CanController):
-    """clock_hz: of its bits, before CKDIV. request: drives its interrupt requests, by name of INTERRUPTS."""
+    """clock_hz: of its bits, before CKDIV. request: drives an interrupt request, by its name in INTERRUPTS."""
 
     REGISTERS = _registers()
 
@@ -136,7 +136,7 @@ class Fdcan(CanController):
         self._ask()
 
     def _protect(self, key: str) -> None:
-        """Changed with INIT and CCE alone."""
+        """Let a register change with INIT and CCE alone."""
         def write(value: int) -> None:
             if self.value["CCCR"] & CCE:
                 self.value[key] = value
@@ -148,14 +148,14 @@ class Fdcan(CanController):
         self.value["CCCR"] = INIT
         self._joined = self._off = False
         self._flags, self._codes, self._logged = 0, [NO_CHANGE, NO_CHANGE], 0
-        self._state = (False, False, False)  # warned, passive, off, as they last were
+        self._state = (False, False, False)  # last error state: warned, passive, off
         self.counters.clear()
         self._start_over()
         self._forget()
         self._ask()
 
     def _start_over(self) -> None:
-        """What CCE resets (44.3.2): FIFOs and requests."""
+        """Reset FIFOs and requests, as CCE does (44.3.2)."""
         self._fifos, self._buffers, self._sending, self._offered = [_Fifo(), _Fifo()], _Buffers(), -1, -1
 
     def _forget(self) -> None:
@@ -209,7 +209,7 @@ class Fdcan(CanController):
         return BitTiming(((d >> 16 & 31) + 1) * self._quantum, 2 + (d >> 8 & 31), 1 + (d >> 4 & 15), 1 + (d & 15))
 
     def sees_itself(self, loop_delay: float) -> bool:
-        """At the sample point, or with compensation at the offset into the bit that comes back (44.3.4)."""
+        """True if it reads a sent bit back in time: by the sample point, or compensated by the offset (44.3.4)."""
         fast = self.fast
         assert fast is not None
         if not self.value["DBTP"] & TDC:
@@ -246,7 +246,7 @@ class Fdcan(CanController):
         return self._ram.words[first:first + count]
 
     def _frame(self, i: int) -> Frame:
-        """Of an element to send (44.3.5, table 406)."""
+        """The frame of an element to send (44.3.5, table 406)."""
         head, control, *data = self._words(TO_SEND + ELEMENT * i, ELEMENT // 4)
         if control & 1 << 23:
             raise Unmodelled(f"{self.name}: transmit events")
@@ -279,7 +279,7 @@ class Fdcan(CanController):
         self._fault(error)
 
     def _done(self, i: int, sent: bool) -> None:
-        """A request is over: sent, or given up; one cancelled on the wire that went through is both."""
+        """Finish a request: sent, or given up; both if it was cancelled on the wire and went through."""
         b = self._buffers
         b.pending.discard(i)
         if sent:
@@ -343,7 +343,7 @@ class Fdcan(CanController):
         get = b.order[0] if b.order else b.put
         return level | get << 8 | b.put << 16 | (0 if level else 1 << 21)
 
-    # -- what comes ---------------------------------------------------------
+    # -- receiving ----------------------------------------------------------
 
     def heard(self, frame: Frame) -> None:
         self._codes[0] = 0
@@ -355,7 +355,7 @@ class Fdcan(CanController):
         self._note_errors()
 
     def _filtered(self, frame: Frame) -> tuple[int | None, int]:
-        """FIFO and what R1 says of the filter (index, or that none matched)."""
+        """FIFO of a frame, and R1's bits about the filter (index, or that none matched)."""
         general = self.value["RXGFC"]
         if frame.remote and general >> (0 if frame.extended else 1) & 1:
             return None, 0
@@ -453,7 +453,7 @@ class Fdcan(CanController):
         self._note_errors()
 
     def _note_errors(self) -> None:
-        """A change of the error state raises its flag, either way; bus off stops it by INIT."""
+        """Set the flags of a change of the error state, in either direction; bus off sets INIT."""
         c = self.counters
         if c.off and not self._off:
             self._off, self._joined = True, False
@@ -484,7 +484,7 @@ class Fdcan(CanController):
 
 
 class FirstFdcan(Fdcan):
-    """FDCAN1, beside which is what divides the clock of all three."""
+    """FDCAN1, with the divider of the clock of all three."""
 
     REGISTERS = _registers() | {0x100: Register("CKDIV", 0, 15)}
 
@@ -493,12 +493,12 @@ class FirstFdcan(Fdcan):
             self.value["CKDIV"] = value
 
     def divided_by(self) -> int:
-        """44.4.37: nothing, or twice what it says."""
+        """Divider of the clock: 1, or twice CKDIV (44.4.37)."""
         return 2 * self.value["CKDIV"] or 1
 
 
 class Block(Peripheral):
-    """What one clock gate and one reset bit stand before: it has no addresses of its own."""
+    """The peripherals behind one clock gate and one reset bit; it has no addresses of its own."""
 
     SIZE = 0
 
@@ -526,7 +526,7 @@ def _bits(numbers: set[int]) -> int:
 
 
 def _matches(kind: int, number: int, one: int, two: int) -> bool:
-    """0: a range, 1: either of two, 2: value and mask."""
+    """kind: 0, a range; 1, either of two; 2, value and mask."""
     if kind == 0:
         return one <= number <= two
     return number in (one, two) if kind == 1 else (number ^ one) & two == 0

@@ -73,7 +73,7 @@ class Usart(Serial):
 
 
 class LpUart(Usart):
-    """The divider has 256 steps a clock and three clocks a bit at least."""
+    """A UART whose divider has 256 steps a clock and at least three clocks a bit."""
 
     STEPS, LEAST = 256, 0x300
     REGISTERS = Usart.REGISTERS | {0x0C: Register("BRR", 0, 0xFFFFF)}
@@ -84,7 +84,7 @@ _CONTROL_BITS = 0x30B1  # PL, MINC, CIRC, DIR to peripheral, EN
 
 
 class Channel(Stream):
-    """A channel stays enabled when it has moved its last byte."""
+    """A channel, which stays enabled after its last byte."""
 
     STAYS = True
 
@@ -93,8 +93,8 @@ class Channel(Stream):
 
 
 class DmaMux(Peripheral):
-    """Which request each channel serves: 0 to 7 of DMA1, 8 to 15 of DMA2. Nothing is synchronised, so that no such
-    overrun (CSR) is to be cleared (CFR)."""
+    """Requests of the channels: 0 to 7 of DMA1, 8 to 15 of DMA2. Without synchronisation there is no overrun (CSR) to
+    clear (CFR)."""
 
     REGISTERS = {4 * i: Register(f"C{i}CR", 0, 0x7F) for i in range(16)} | {
         0x80: Register("CSR", 0, 0), 0x84: Register("CFR", 0, 0xFFFF)}
@@ -109,7 +109,7 @@ class DmaMux(Peripheral):
         super().write(offset, size, value)
 
     def write_CFR(self, value: int) -> None:
-        """Nothing to clear."""
+        """Clear nothing."""
 
 
 def _registers() -> dict[int, Register]:

@@ -7,16 +7,16 @@ from femtorque.hil.chip.registers import Register
 from femtorque.hil.chip.stm32.timer import Timer
 
 _BKF = 15 << 16
-# Timer clocks for which the pin must stand still, by BKF, the division of DTS being 1: names of LL_TIM_BREAK_FILTER_ in
+# Timer clocks for which the pin must be stable, by BKF, with a division of DTS of 1: names of LL_TIM_BREAK_FILTER_ in
 # ST's stm32g4xx_ll_tim.h (FDIV8_N6: six samples, each eighth clock).
 _CLOCKS = (0, 2, 4, 8, 2 * 6, 2 * 8, 4 * 6, 4 * 8, 8 * 6, 8 * 8, 16 * 5, 16 * 6, 16 * 8, 32 * 5, 32 * 6, 32 * 8)
 
 
 class FilteredTimer(Timer):
-    """What the chip itself puts onto the break (clock, supply) does not go through the filter."""
+    """A timer with that filter; the chip's own break sources (clock, supply) bypass it."""
 
     REGISTERS = {**Timer.REGISTERS, 0x44: Register("BDTR", 0, 0xFFF7F)}
-    LOCKED = {level: bits | (_BKF if level else 0) for level, bits in Timer.LOCKED.items()}  # noted at BKF there
+    LOCKED = {level: bits | (_BKF if level else 0) for level, bits in Timer.LOCKED.items()}  # RM0440's note at BKF
     _passing: Event | None = None  # a level on its way through the filter
 
     def set_break(self, low: bool) -> None:
