@@ -75,8 +75,6 @@ def unfollowed(mechanism: Mechanism) -> str:
     """Why a mechanism cannot follow targets that are sent live; '' if it can."""
     if mechanism.flexible:
         return "its flexible links would need a motion that is known beforehand"
-    if mechanism.control.trig == "knot":
-        return "its sines and cosines are made exact at knots alone, and targets have no knots (control.trig)"
     modes = [mode.name for mode in mechanism.modes] if has_modes(mechanism) else [""]
     for mode in modes:
         if assemble(Model.of(in_mode(mechanism, mode) if mode else in_mode(mechanism))).redundant:

@@ -102,9 +102,7 @@ class Sections:
     frames: int
     components: int
     pairs: int
-    rotate: bool
     radius: str
-    at_knots: int
     uses_positions: int
     uses_changes: int
     primed: bool
@@ -155,9 +153,6 @@ def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> 
     """The emitted files of a step, by name: ft_model.h, ft_trig.h, ft_step.h and .c, or those of another `name`.
 
     prefix: of the names of one of several modes.
-
-    control.trig: "tick" makes one component of one turning frame exact in every tick, in rotation; "knot" leaves all of
-    them to the caller, at every knot: ft_step_pairs forms them outside the tick, ft_step_take hands them over.
     """
     planar = isinstance(step, PlanarStep)
     far = FAR if model.n > MANY and not planar else NEVER
@@ -188,9 +183,8 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
     control, inputs = model.mechanism.control, graph.inputs()
     blocks = Printer(graph, names, far, made_of).blocks
     tree, looped = name != "step", model.mechanism.constrained
-    rotate = control.trig == "tick" and bool(angles)
     kept = [fill(f"ft_real {', '.join(block.kept)};", 72, subsequent_indent="    ") for block in blocks if block.kept]
-    read = inputs | ({"q"} if rotate else set())
+    read = inputs | ({"q"} if angles else set())
     taken = [given for given in GIVEN if given.member in read]
     sections = Sections(
         name=model.mechanism.name,
@@ -204,20 +198,18 @@ def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: li
         displacement="w" in inputs,
         shared="r" in inputs,
         taken=taken,
-        unused=([] if taken else ["next"]) + ([] if rotate or inputs & STATE.keys() else ["s"]),
+        unused=([] if taken else ["next"]) + ([] if angles or inputs & STATE.keys() else ["s"]),
         turns=[Turn("default:" if i + 1 == len(angles) else f"case {i}:", wrap(f"return {angle};", 80))
                for i, angle in enumerate(angles)],
         frames=len(angles),
         components=2 * len(angles),
         pairs=max(1, len(angles)),
-        rotate=rotate,
         radius="ft_radius[i] * " if form.radii else "",
-        at_knots=int(control.trig == "knot" and bool(angles)),
         uses_positions=int("q" in read),
         uses_changes=int(form.euler or form.nodal),
         primed=form.flexible or not (form.euler or form.planar or form.nodal),
         momenta=not form.planar and not form.euler and not form.nodal,
-        empty=form.euler and not (rotate or bool(angles) or form.flexible),
+        empty=form.euler and not (angles or form.flexible),
         exact_turns=control.rate_hz < EXACT_BELOW_HZ,
         dry=any(is_passive(joint) and joint.friction.coulomb > 0.0 for joint in model.mechanism.moving),
         intro=intro, blocks=blocks, kept=kept, clobbers='"+m"(kept) ' if kept else "",

@@ -291,7 +291,6 @@ class Control:
     rate_hz: int = 1000
     knot_hz: int = 250
     scheme: str = "auto"  # midpoint | newton-euler | nodal | newmark; auto: Mechanism.settled_scheme
-    trig: str = "tick"  # where sines and cosines are made exact: in every tick, or at every knot outside the tick
     beta: float = 0.25
     gamma: float = 0.5
     allocation: str = "closed"

@@ -222,19 +222,12 @@ class _Reader:
                       f"nearest: {near}")
         if t.scheme != "newmark" and (t.beta is not None or t.gamma is not None):
             self.warn(f"control.beta and gamma are not used by scheme {t.scheme!r}")
-        if t.scheme == "newmark" and t.trig != "tick":
-            self.warn("control.trig is not used by scheme 'newmark', whose sines and cosines are always exact")
-        trig = t.trig
-        if (self.table.loop or len(self.table.mode) > 1) and t.trig != "tick":
-            self.warn("control.trig = 'knot' is not used with closed loops and modes, whose sines are made exact in "
-                      "every tick")
-            trig = "tick"
         observer_hz = min(OBSERVER_HZ, OBSERVER_PER_TICK * t.rate_hz) if t.observer_hz is None else t.observer_hz
         if observer_hz > OBSERVER_PER_TICK * t.rate_hz:
             self.fail("control.observer_hz", observer_hz, f"must be at most a quarter of rate_hz = {t.rate_hz}",
                       "a faster one only passes noise on")
         return Control(
-            rate_hz=t.rate_hz, knot_hz=t.knot_hz, scheme=t.scheme, trig=trig,
+            rate_hz=t.rate_hz, knot_hz=t.knot_hz, scheme=t.scheme,
             beta=0.25 if t.beta is None else t.beta, gamma=0.5 if t.gamma is None else t.gamma,
             allocation=t.allocation, observer_hz=observer_hz, host_timeout_s=t.host_timeout_s,
         )

@@ -75,8 +75,6 @@ class ControlTable(Table):
         "of the inverse dynamics; left out, it is chosen by what single precision costs (closed loops: "
         "`newton-euler`). `nodal` is the paper's step with nothing folded, `newmark` the paper's integration",
         Control.scheme)
-    trig: Literal["tick", "knot"] = key(
-        "where sines and cosines are made exact: in every tick, or at every knot outside the tick", Control.trig)
     beta: Annotated[float, Field(gt=0.0, le=1.0)] | None = key("of newmark", None)
     gamma: Annotated[float, Field(gt=0.0, le=1.0)] | None = key("of newmark", None)
     allocation: Literal["closed", "partition"] = key(

@@ -7,8 +7,8 @@ forces come out as torques. The unit of length is one of the mechanism's own off
 du comes from the motion, not from the difference of two increments that are rounded already: nothing in the step is
 then larger than the forces themselves, and single precision costs no more than that.
 
-Executed instructions on a Cortex-M4F without exact sines, beside the midpoint rule's: planar-3 115 (102), planar-8
-319 (291), UR5 407 (259), PUMA560 495 (324), Panda 862 (626). Error in single precision, of peak: 2e-7 to 4e-6 at 1 kHz
+Executed instructions on a Cortex-M4F, beside the midpoint rule's: planar-3 161 (153), planar-8 379 (355), UR5 453
+(309), PUMA560 541 (374), Panda 906 (670). Error in single precision, of peak: 2e-7 to 4e-6 at 1 kHz
 and hardly more at 10 kHz (midpoint 1e-5 to 2e-4 and 1e-4 to 1e-3).
 """
 

@@ -78,18 +78,12 @@ def _of_tree(model: Model, positions: ArrayLike) -> NDArray[np.float64]:
 
     turning = [sum(tree.bodies[i].sign * signed[i] for i in tree.members(j)) for j in range(model.n)]
     w = 0.5 * dt * float(np.abs(turning).max()) if control.rate_hz >= EXACT_BELOW_HZ else 0.0
-    between = _between(model) if w else 0.0
+    between = 2.0 * model.n if w else 0.0  # ticks from one exact turn of a frame to its next
     drift = between * w**3 / 3.0
     if model.scheme in ("newton-euler", "nodal"):
         rounded = (NEWTON_EULER_ROUNDINGS + np.sqrt(between)) * EPS
         return (rounded + drift + 0.5 * w**2) * T
     return ((ROUNDINGS + np.sqrt(between)) * EPS + drift) * (np.max(P, axis=1) / dt + T) + 0.5 * w**2 * T
-
-
-def _between(model: Model) -> float:
-    """Ticks from one exact turn of a frame to its next."""
-    control = model.mechanism.control
-    return control.rate_hz / control.knot_hz if control.trig == "knot" else 2.0 * model.n
 
 
 def _turning_path(tree: Tree, j: int) -> list[int]:

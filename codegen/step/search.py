@@ -1,7 +1,8 @@
 """The step that costs least: which frames, base parameters and unit of length the graph's own count prefers.
 
 Gains of each idea, in executed instructions of a Cortex-M4F (tests/bench/test_step_instructions.py gives the
-total: planar-3 102, planar-8 291, UR5 259, PUMA560 324, Panda-7 626 without exact sines, about 50 more with):
+total: planar-3 153, planar-8 355, UR5 309, PUMA560 374, Panda-7 670, of which some 50 are exact sines; figures below
+are without these):
 
 - nodal form for planar chains: planar-8 422 -> 308; sqrt(M) in the unit of length spares a multiplication per link;
 - finding A again on the way in instead of keeping it: planar-8 308 -> 293;

@@ -64,14 +64,11 @@ class SinglePrecision:
         return {call: dict(zip(call.function.parts, results[:, :, k], strict=True)) for k,
                 call in enumerate(self.calls)}
 
-    def _make_exact(self, k: int, pair: Single, exact: Single) -> None:
-        """Make exact after tick k: one component in rotation, or all at a knot."""
-        control, n = self.model.mechanism.control, pair.shape[1]
-        if control.trig == "tick":
-            component, i = k % 2, k // 2 % n
-            pair[component, i] = exact[component, k + 1, i]
-        elif k % (control.rate_hz // control.knot_hz) == 0:
-            pair[:] = exact[:, k + 1]
+    @staticmethod
+    def _make_exact(k: int, pair: Single, exact: Single) -> None:
+        """Make one component exact after tick k, in rotation."""
+        component, i = k % 2, k // 2 % pair.shape[1]
+        pair[component, i] = exact[component, k + 1, i]
 
     def _leaps(self) -> bool:
         return self.model.mechanism.control.rate_hz >= EXACT_BELOW_HZ

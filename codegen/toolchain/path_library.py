@@ -117,8 +117,6 @@ long ft_path_torque(long knots, long held, const void *state,
         ft_motion_tick(&m);
         if (!ft_loops_step(&s, &m, k < 0 ? primed : tau + k * FT_JOINTS))
             return -1;
-        if (FT_STEP_EXACT_AT_KNOTS && m.pairs != 0)
-            ft_step_take(&s, m.pairs);
         next = fill(&m.queue, next, knots, q, rate, acceleration, mode);
         if (k < 0)
             continue;

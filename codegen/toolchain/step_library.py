@@ -24,7 +24,7 @@ int ft_host_start(void *s, const ft_turn *q);
 void ft_step_start(void *s, const ft_turn *q);
 void ft_step_anchor(void *s, const ft_turn *q);
 void ft_step(void *s, const void *next, ft_real *tau);
-long ft_host_torque(void *s, long ticks, long knot, const void *samples, const uint32_t *modes, ft_real *tau);
+long ft_host_torque(void *s, long ticks, const void *samples, const uint32_t *modes, ft_real *tau);
 void ft_host_bent(void *s, long ticks, const void *samples, ft_real *bent);
 """
 
@@ -36,7 +36,7 @@ HOST_SOURCE = """\
 
 void *ft_host_state(void);
 int ft_host_start(void *s, const ft_turn *q);
-long ft_host_torque(void *s, long ticks, long knot, const void *samples,
+long ft_host_torque(void *s, long ticks, const void *samples,
                     const uint32_t *modes, ft_real *tau);
 
 /* The one state of this library. */
@@ -82,10 +82,10 @@ static int ft_host_step(ft_step_state *s, const uint32_t *mode,
 #endif
 }
 
-/* A step a sample; anchored every `knot` ticks (0: never). modes: number and
- * ticks it lasts, a sample; 0 where there is but one. Returns how many were
- * made before a fault; of a mode that does not fit -1 minus that. */
-long ft_host_torque(void *s, long ticks, long knot, const void *samples,
+/* A step a sample. modes: number and ticks it lasts, a sample; 0 where there is
+ * but one. Returns how many were made before a fault; of a mode that does not
+ * fit -1 minus that. */
+long ft_host_torque(void *s, long ticks, const void *samples,
                     const uint32_t *modes, ft_real *tau)
 {
     ft_step_state *state = (ft_step_state *)s;
@@ -96,8 +96,6 @@ long ft_host_torque(void *s, long ticks, long knot, const void *samples,
         if (ft_host_step(state, modes ? modes + 2 * k : modes, next,
                          tau + k * FT_JOINTS))
             return -1 - k;
-        if (knot && k % knot == 0)
-            ft_step_anchor(state, next->q);
         if (ft_host_stuck(state))
             return k;
     }
@@ -199,10 +197,8 @@ class CompiledStep:
         Raises Refused where closed loops come to a singular pose or a mode does not fit the motion.
         """
         tau: NDArray[Any] = np.empty((len(samples), len(self.turns.units)), self.turns.real)
-        control = self.model.mechanism.control
-        knot = control.rate_hz // control.knot_hz if control.trig == "knot" else 0
         given = self.ffi.from_buffer(np.ascontiguousarray(samples))
-        made = self.lib.ft_host_torque(self.state, len(tau), knot, given, self._table(modes, len(tau)),
+        made = self.lib.ft_host_torque(self.state, len(tau), given, self._table(modes, len(tau)),
                                        self.ffi.from_buffer("ft_real[]", tau))
         if made < 0:
             raise Refused(f"{self.model.mechanism.name}: the mode entered in tick {-2 - made} does not fit the motion")

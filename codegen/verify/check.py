@@ -110,7 +110,7 @@ class Report:
             "file": str(m.source) if m.source else None,
             "gravity": m.gravity.tolist(),
             "control": {"rate_hz": c.rate_hz, "knot_hz": c.knot_hz, "scheme": scheme_of(m),
-                        "scheme_chosen": None if self.chosen is None else vars(self.chosen), "trig": c.trig,
+                        "scheme_chosen": None if self.chosen is None else vars(self.chosen),
                         "observer_hz": c.observer_hz, "newmark_growth": self.growth},
             "board": None if m.board is None else {"use": m.board.use, "bus_voltage": m.board.bus_voltage,
                                                    "pwm_hz": m.board.pwm_hz, "lead": self.lead},

@@ -57,7 +57,7 @@ def _heading(report: Report) -> Text:
     still = _standing(m)
     moved = sum(x.mass for x in m.links if x.name not in still)
     text = (f"{m.name}: {len(m.moving)} moving joints, {moved:.4g} kg moved, {scheme_of(m)} at "
-            f"{c.rate_hz} Hz, knots at {c.knot_hz} Hz, sines exact in every {c.trig}, {board}")
+            f"{c.rate_hz} Hz, knots at {c.knot_hz} Hz, {board}")
     return Text(text, style="bold")
 
 

@@ -544,8 +544,8 @@ REFUSALS = {
     "DRIVE_FAULT": (24, "a drive on a bus reports an error", "read its own error; what persists is not armed"),
     "DRIVE_SETTING": (25, "a drive on a bus is not set as the mechanism file says, or has not told yet",
                       "`femtorque monitor` names both values: mend the file, or set the drive"),
-    "NO_FOLLOWING": (26, "this mechanism cannot follow targets that are sent live: its links bend, more joints are "
-                     "driven than move freely, or control.trig is 'knot'", "play a planned motion"),
+    "NO_FOLLOWING": (26, "this mechanism cannot follow targets that are sent live: its links bend, or more "
+                     "joints are driven than move freely", "play a planned motion"),
     "OUT_OF_BOUNDS": (14, "no such joint, or a value beyond what the mechanism file allows", "ask for less"),
 }
 

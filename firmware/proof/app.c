@@ -105,7 +105,6 @@ void ft_observer_tick(ft_observer *o, const int32_t counts[FT_JOINTS],
 uint32_t ft_motion_tick(ft_motion *m)
 {
     m->next = nondet_sample();
-    m->pairs = nondet_bool() ? &m->queue.entry[0] : 0;
     return nondet_u32();
 }
 
@@ -113,7 +112,6 @@ uint32_t ft_follow_tick(ft_follow *f, ft_motion *m)
 {
     (void)f;
     m->next = nondet_sample();
-    m->pairs = 0;
     return nondet_u32();
 }
 
@@ -155,12 +153,6 @@ void ft_step(ft_step_state *t, const ft_sample *next, ft_real tau[FT_JOINTS])
     (void)t;
     (void)next;
     (void)tau;
-}
-
-void ft_step_take(ft_step_state *t, const ft_pair pairs[FT_STEP_PAIRS])
-{
-    CLAIM(pairs != 0);
-    *t = nondet_step();
 }
 
 void ft_capture_tick(const ft_view *v) { (void)v; }
@@ -278,7 +270,7 @@ static void any_state(void)
  * they are all zero unless the drive of the state that it ends in makes
  * torques; and it counts itself once, from the last number on to 0. Drives on buses
  * are told once what that state is, after they have been heard.
- * Run: unwind=5 mechanisms=three_link,drives,five_bar,summing */
+ * Run: unwind=5 mechanisms=three_link,drives,five_bar */
 void prove_app_outputs(void)
 {
     uint32_t before;

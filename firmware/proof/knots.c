@@ -204,7 +204,7 @@ void prove_queue_push(void)
 /* What has been formed ahead of a knot is marked as formed for exactly that step, and
  * what a motion begins with as that of its first segment; queue_struck has what a
  * tick finds while either is being formed.
- * Run: unwind=10 mechanisms=three_link,five_bar,summing */
+ * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_queue_prepare(void)
 {
     ft_crossing step;

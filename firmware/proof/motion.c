@@ -192,7 +192,6 @@ static void any_state(void)
     m.now = &m.due[slot];
     m.newest = &m.due[(slot + FT_MOTION_SLOTS - 1u) % FT_MOTION_SLOTS];
     m.before = &m.due[(slot + FT_MOTION_SLOTS - 2u) % FT_MOTION_SLOTS];
-    m.pairs = 0;
     GIVEN(possible(risen) && left < (int64_t)1 << 30 && well());
 }
 

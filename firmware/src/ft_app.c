@@ -95,8 +95,6 @@ static void step(ft_control *c, uint32_t drive, ft_findings *found)
         ft_found(found, &found->misfit, FT_NO_JOINT);
     if (FT_RARELY(ft_loops_lost(&c->step)))
         ft_found(found, &found->parted, FT_NO_JOINT);
-    if (FT_STEP_EXACT_AT_KNOTS && c->motion.pairs != 0)
-        ft_step_take(&c->step, c->motion.pairs);
 }
 
 /* Give what the law of this tick is made from. */

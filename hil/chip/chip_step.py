@@ -36,8 +36,6 @@ def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = Non
     state, next_at, tau_at = chip.put(STATE_ROOM), chip.put(samples[0]), chip.put(samples["u"][0])
     chip.call("ft_step_start", state, chip.put(turns.of(positions[0])))
     tau, instructions = np.empty_like(samples["u"]), np.zeros(len(samples), np.int64)
-    control = model.mechanism.control
-    knot = control.rate_hz // control.knot_hz if control.trig == "knot" else 0
     mode = 0
     for k, sample in enumerate(samples):
         chip.write(next_at, sample)
@@ -49,8 +47,6 @@ def run(model: Model, positions: ArrayLike, sources: dict[str, str] | None = Non
                 mode, instructions[k] = number, chip.call("ft_step_enter", state, number).instructions
             instructions[k] += chip.call("ft_step_moded", state, left, next_at, tau_at).instructions
         tau[k] = chip.read(tau_at, np.float32, tau.shape[1])
-        if knot and k % knot == 0:
-            chip.call("ft_step_anchor", state, next_at)  # its q comes first
     return ChipRun(tau[1:], instructions[1:])
 
 

@@ -41,7 +41,6 @@ class Cost:
     worst, mean: executed instructions of a call over the motion. flash_bytes: code and constants, with what they pull
     out of the library. stack_bytes: of a call, as seen. ram_bytes: kept from call to call. generation, compilation:
     processor time, s. error: worst over the motion against Pinocchio, of peak torque.
-    outside, handover: instructions at each knot on top of that, outside the control tick and in it.
     """
 
     worst: int
@@ -52,8 +51,6 @@ class Cost:
     generation: float
     compilation: float
     error: float
-    outside: int = 0
-    handover: int = 0
 
 
 def states(model: Model) -> tuple[Array, Array, Array, Array]:
@@ -111,17 +108,14 @@ def femtorque(model: Model) -> Cost:
     run = chip_step.run(model, positions, sources)
     truth = rnea(model, *given)
     chip, q = ChipLibrary(sources | _SIZE), np.zeros(model.n, np.int32)
-    state, q_at, pairs, tau_at = chip.put(1 << 16), chip.put(q), chip.put(8 * model.n), chip.put(q)
+    state, q_at, tau_at = chip.put(1 << 16), chip.put(q), chip.put(q)
     chip.call("ft_step_start", state, q_at)
     stack = chip.call("ft_step", state, chip.put(12 * model.n), tau_at, measure_stack=True).stack_bytes
-    at_knots = model.mechanism.control.trig == "knot"
     return Cost(
         worst=int(run.instructions.max()), mean=float(run.instructions.mean()),
         flash_bytes=object_files.examine(sources).flash_bytes, stack_bytes=stack,
         ram_bytes=chip.call("bench_state_bytes").result, generation=generation, compilation=compilation(sources),
         error=peak(run.tau - truth) / peak(truth),
-        outside=chip.call("ft_step_pairs", q_at, pairs).instructions if at_knots else 0,
-        handover=chip.call("ft_step_take", state, pairs).instructions if at_knots else 0,
     )
 
 

@@ -19,29 +19,20 @@ from femtorque.hil.cost.measure import measure
 from tests.bench import cost, table
 from tests.bench.arms import arms
 from tests.bench.cost import Cost
-from tests.support.sampling import exact_at
+from tests.bench.test_step_instructions import LIMITS
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
 pytestmark = pytest.mark.bench
 
-LIMITS = {  # instructions of the step: exact sines at the knots, outside the tick; everything in the tick
-    "planar-3": (103, 170),
-    "planar-8": (302, 373),
-    "ur5": (260, 325),
-    "puma560": (345, 409),
-    "panda-7": (659, 702),
-}
 SINGLE = 1e-6  # of peak: what a float32 recursion without differences over time reaches
 OURS_SINGLE = 1e-4  # of peak: momenta are differenced over a tick of 1 ms
 QUIET_SINGLE = 1e-5  # of peak: they are not, and what is left is the error of the scheme, second order in the tick
 
 METHODS = {
-    "femtorque_knot": "femtorque, exact sines at the knots",
-    "femtorque": "femtorque, all in the tick",
-    "femtorque_newton_euler_knot": "femtorque, newton-euler, exact sines at the knots",
-    "femtorque_newton_euler": "femtorque, newton-euler, all in the tick",
+    "femtorque": "femtorque",
+    "femtorque_newton_euler": "femtorque, newton-euler",
     "casadi": "CasADi, made single",
     "loop": "hand-written loop, newlib",
 }
@@ -60,10 +51,8 @@ def costs() -> dict[str, dict[str, Cost]]:
     for name, mechanism in arms().items():
         model = model_of(mechanism)
         found[name] = {
-            "femtorque_knot": cost.femtorque(exact_at("knot", model)),
-            "femtorque": cost.femtorque(exact_at("tick", model)),
-            "femtorque_newton_euler_knot": cost.femtorque(exact_at("knot", _newton_euler(mechanism))),
-            "femtorque_newton_euler": cost.femtorque(exact_at("tick", _newton_euler(mechanism))),
+            "femtorque": cost.femtorque(model),
+            "femtorque_newton_euler": cost.femtorque(_newton_euler(mechanism)),
             "casadi": cost.casadi(model),
             "loop": cost.loop(model),
         }
@@ -71,19 +60,17 @@ def costs() -> dict[str, dict[str, Cost]]:
 
 
 @pytest.fixture(scope="module")
-def ticks(tmp_path_factory) -> dict[str, dict[str, int]]:
-    """Instructions of the whole control tick of an image on board `compute`, the worst one, by arm and variant."""
-    return {name: {"femtorque_knot": _tick(mechanism, "knot", tmp_path_factory.mktemp(name)),
-                   "femtorque": _tick(mechanism, "tick", tmp_path_factory.mktemp(name))}
-            for name, mechanism in arms().items()}
+def ticks(tmp_path_factory) -> dict[str, int]:
+    """Instructions of the whole control tick of an image on board `compute`, the worst one, by arm."""
+    return {name: _tick(mechanism, tmp_path_factory.mktemp(name)) for name, mechanism in arms().items()}
 
 
 def _newton_euler(mechanism: Mechanism) -> Model:
     return model_of(replace(mechanism, control=replace(mechanism.control, scheme="newton-euler")))
 
 
-def _tick(mechanism: Mechanism, trig: str, folder) -> int:
-    image = replace(mechanism, board=BoardUse("compute"), control=replace(mechanism.control, trig=trig))
+def _tick(mechanism: Mechanism, folder) -> int:
+    image = replace(mechanism, board=BoardUse("compute"))
     return measure(image, platformio.build(image, folder)).instructions_tick
 
 
@@ -97,9 +84,7 @@ def test_every_method_computes_the_torque_that_pinocchio_does(costs):
 @pytest.mark.parametrize("name", LIMITS)
 def test_step_stays_within_its_budget_and_below_every_peer(costs, name):
     found = costs[name]
-    knot, tick = LIMITS[name]
-    assert found["femtorque_knot"].worst <= knot
-    assert found["femtorque"].worst <= tick
+    assert found["femtorque"].worst <= LIMITS[name]
     recorded = min(row[list(LIMITS).index(name)] for row in RECORDED.values())
     assert found["femtorque"].worst < min(found["casadi"].mean, found["loop"].mean, recorded)
 
@@ -108,8 +93,7 @@ def test_figures_are_kept(costs, ticks):
     """The table of all methods, its picture, and the figures for programs."""
     cases = {name: {method: {
         "instructions_step": found.worst, "instructions_step_mean": round(found.mean, 1),
-        "instructions_tick": ticks[name].get(method), "instructions_knot_outside": found.outside,
-        "instructions_knot_handover": found.handover,
+        "instructions_tick": ticks[name] if method == "femtorque" else None,
         "flash_bytes": found.flash_bytes, "stack_bytes": found.stack_bytes, "ram_bytes": found.ram_bytes,
         "error_of_peak": found.error,
     } for method, found in methods.items()} for name, methods in costs.items()}
@@ -125,9 +109,6 @@ def _instructions(costs: dict[str, dict[str, Cost]]) -> str:
     for method, title in METHODS.items():
         of = [costs[name][method] for name in LIMITS]
         rows.append([title, *(f"{c.worst} ({c.mean:.0f})" for c in of)])
-        if any(c.outside for c in of):
-            rows.append(["  and once per knot, outside the tick", *(c.outside for c in of)])
-            rows.append(["  and once per knot, to take them over", *(c.handover for c in of)])
     rows += [[f"{title}: recorded, not run here", *(f"({x})" for x in row)] for title, row in RECORDED.items()]
     return table.show(
         "Instructions of one inverse-dynamics call, Cortex-M4F, worst (mean) of a motion", ["method", *LIMITS], rows,
@@ -138,9 +119,9 @@ def _instructions(costs: dict[str, dict[str, Cost]]) -> str:
          " github.com/cdsousa/SymPyBotics; RobCoGen2: robcogenteam.bitbucket.io."])
 
 
-def _sizes(costs: dict[str, dict[str, Cost]], ticks: dict[str, dict[str, int]]) -> str:
+def _sizes(costs: dict[str, dict[str, Cost]], ticks: dict[str, int]) -> str:
     rows = [[name, METHODS[method], c.flash_bytes, c.stack_bytes, c.ram_bytes, f"{c.generation:.2f}",
-             f"{c.compilation:.2f}", f"{c.error:.1e}", ticks[name].get(method, "")]
+             f"{c.compilation:.2f}", f"{c.error:.1e}", ticks[name] if method == "femtorque" else ""]
             for name, methods in costs.items() for method, c in methods.items()]
     return table.show(
         "Size, time and error",
@@ -155,7 +136,7 @@ def _picture(costs: dict[str, dict[str, Cost]]):
     """Instructions of a call of every method on every arm; height is logarithmic."""
     bars = {title: [costs[name][method].worst for name in LIMITS] for method, title in METHODS.items()}
     bars |= {f"{title} (recorded)": list(row) for title, row in RECORDED.items()}
-    colours = ["#0b5394", "#6fa8dc", "#38761d", "#93c47d", "#e69138", "#cc4125", "#b7b7b7", "#999999", "#666666"]
+    colours = ["#0b5394", "#38761d", "#e69138", "#cc4125", "#b7b7b7", "#999999", "#666666"]
     figure, axes = pyplot.subplots(figsize=(11, 5.5), layout="constrained")
     width = 0.9 / len(bars)
     at = np.arange(len(LIMITS))

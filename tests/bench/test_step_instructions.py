@@ -1,7 +1,6 @@
 """Executed instructions of one feed-forward step on a Cortex-M4F, worst tick, on the five arms.
 
-The figures are what femtorque promises: at most these, with -O2 -ffp-contract=off, trigonometry included. "knot" is
-without the exact sines and cosines, which then come from ft_step_anchor outside the control tick.
+The figures are what femtorque promises: at most these, with -O2 -ffp-contract=off, trigonometry included.
 """
 
 from __future__ import annotations
@@ -20,38 +19,19 @@ from femtorque.codegen.toolchain.step_library import CompiledStep, Turns
 from femtorque.hil.chip.chip_library import ChipLibrary
 from tests.bench.arms import arms
 from tests.support.oracle import planar_chain, quintic, torque_at
-from tests.support.sampling import exact_at, middles, sampled_quintic
+from tests.support.sampling import middles, sampled_quintic
 
-LIMITS = {  # knot, tick
-    "planar-3": (103, 170),
-    "planar-8": (302, 373),
-    "ur5": (260, 325),
-    "puma560": (345, 409),
-    "panda-7": (659, 702),
+LIMITS = {"planar-3": 153, "planar-8": 355, "ur5": 309, "puma560": 374, "panda-7": 670}
+LIMITS_OF = {
+    "newton-euler": {"planar-3": 161, "planar-8": 379, "ur5": 453, "puma560": 541, "panda-7": 906},
+    "nodal": {"planar-3": 319, "planar-8": 904, "ur5": 1234, "puma560": 1247, "panda-7": 1944},
 }
-NEWTON_EULER = {  # the same of scheme "newton-euler"
-    "planar-3": (115, 161),
-    "planar-8": (319, 379),
-    "ur5": (407, 453),
-    "puma560": (495, 541),
-    "panda-7": (862, 906),
-}
-NODAL = {  # the same of scheme "nodal"
-    "planar-3": (276, 319),
-    "planar-8": (859, 904),
-    "ur5": (1187, 1234),
-    "puma560": (1204, 1247),
-    "panda-7": (1881, 1944),
-}
-LIMITS_OF = {"newton-euler": NEWTON_EULER, "nodal": NODAL}
 TICKS = 48  # more than two rounds of the components that are made exact
 
 
 @dataclass(frozen=True)
 class Measured:
     instructions: int  # worst tick
-    pairs: int  # one call of ft_step_pairs, outside the tick
-    take: int  # one call of ft_step_take, in a tick after a knot
     flash_bytes: int  # of ft_step
     state_bytes: int
     stack_bytes: int
@@ -76,51 +56,45 @@ def measure(model: Model, positions: np.ndarray) -> Measured:
         call = chip.call("ft_step", state, next_at, tau_at, measure_stack=k == 0)
         worst, stack = max(worst, call.instructions), max(stack, call.stack_bytes)
         torque.append(chip.read(tau_at, np.float32, model.n))
-    pairs_at = chip.put(8 * model.n)
-    pairs = chip.call("ft_step_pairs", q_at, pairs_at).instructions
-    take = chip.call("ft_step_take", state, pairs_at).instructions
     size = chip.call("ft_size").result
-    return Measured(worst, pairs, take, chip.size_of("ft_step"), size, stack, np.array(torque))
+    return Measured(worst, chip.size_of("ft_step"), size, stack, np.array(torque))
 
 
 def test_planar_chains_cost_little_more_a_link_when_they_are_long():
     per_link = {}
     for n in (4, 64):
-        model = exact_at("knot", model_of(planar_chain(n)))
+        model = model_of(planar_chain(n))
         measured = measure(model, sampled_quintic(model, np.zeros(n), np.linspace(0.1, -0.1, n)))
         per_link[n] = np.array([measured.instructions, measured.flash_bytes]) / n
     assert np.all(per_link[64] <= 1.4 * per_link[4])
 
 
-@pytest.mark.parametrize("trig", ["knot", "tick"])
-@pytest.mark.parametrize("name", NEWTON_EULER)
+@pytest.mark.parametrize("name", LIMITS)
 @pytest.mark.parametrize("scheme", LIMITS_OF)
-def test_other_schemes_take_no_more_instructions_than_they_did(scheme, name, trig):
+def test_other_schemes_take_no_more_instructions_than_they_did(scheme, name):
     mechanism = arms()[name]
-    control = replace(mechanism.control, scheme=scheme, trig=trig)
+    control = replace(mechanism.control, scheme=scheme)
     model = model_of(replace(mechanism, control=control))
     positions = sampled_quintic(model, np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n))
     measured = measure(model, positions)
-    assert measured.instructions <= LIMITS_OF[scheme][name][("knot", "tick").index(trig)]
+    assert measured.instructions <= LIMITS_OF[scheme][name]
     plain = discrete.torque(model, positions)[:TICKS]
     assert np.abs(measured.torque[1:] - plain[: TICKS - 1]).max() <= 1e-4 * np.abs(plain).max()
 
 
-@pytest.mark.parametrize("trig", ["knot", "tick"])
 @pytest.mark.parametrize("name", LIMITS)
-def test_step_takes_no_more_instructions_than_promised(name, trig):
-    model = exact_at(trig, model_of(arms()[name]))
+def test_step_takes_no_more_instructions_than_promised(name):
+    model = model_of(arms()[name])
     start, end = np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n)
     positions = sampled_quintic(model, start, end)
     measured = measure(model, positions)
-    assert measured.instructions <= LIMITS[name][("knot", "tick").index(trig)]
+    assert measured.instructions <= LIMITS[name]
     # and it is the right torque that costs so little
     truth = torque_at(model, quintic(start, end), middles(model, 1.0)[1:-1])
     single = CompiledStep(model, "single")
     error = np.abs(single.torque(positions) - truth)
     assert error.max() <= 1e-4 * np.abs(truth).max()
     assert np.all(error.max(axis=0) <= noise_floor(model, positions) + 1e-5 * np.abs(truth).max())
-    if trig == "tick":
-        single.start(positions[0])
-        host = single.run(single.turns.samples(positions))
-        assert np.array_equal(measured.torque.view(np.uint32), host[:TICKS].view(np.uint32))
+    single.start(positions[0])
+    host = single.run(single.turns.samples(positions))
+    assert np.array_equal(measured.torque.view(np.uint32), host[:TICKS].view(np.uint32))

@@ -208,7 +208,7 @@ def test_that_ticks_at_the_limit_are_counted_anew_for_joints_that_are_held_while
 def test_that_an_arm_stopped_in_mid_motion_and_turned_by_hand_is_carried_as_it_stands_while_its_brakes_open(tick):
     """Whatever the stopped motion had formed of the knot that it was about to pass."""
     mechanism = braked()
-    app = in_hold(replace(mechanism, control=replace(mechanism.control, trig="knot")))
+    app = in_hold(mechanism)
     app.run(OPENS)
     app.stream(three_link_knots(), most=100)
     app.command("START")

@@ -10,7 +10,7 @@ import pytest
 
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Command
-from tests.firmware.app import App, changed, three_link
+from tests.firmware.app import App, changed
 from tests.firmware.following import Sent, follow, hostile, play, wave
 
 V, A, J = 4.0, 20.0, 400.0
@@ -211,13 +211,6 @@ def test_links_that_bend_are_refused_by_name():
     from femtorque.codegen.mechanism.reader import load_mechanism
 
     app = App(load_mechanism(MECHANISMS / "flexible_link.toml"))
-    assert app.home() == "NONE" and app.command("ARM") == "NONE"
-    assert follow(app) == "NO_FOLLOWING"
-
-
-def test_sines_that_are_exact_at_knots_alone_are_refused_by_name():
-    """They would be off by more with every tick."""
-    app = App(replace(three_link(), control=replace(three_link().control, trig="knot")))
     assert app.home() == "NONE" and app.command("ARM") == "NONE"
     assert follow(app) == "NO_FOLLOWING"
 

@@ -485,12 +485,11 @@ def test_that_start_is_refused_by_name():
     assert app.command("START") == "NONE"
 
 
-@pytest.mark.parametrize("trig", ["tick", "knot"])
-def test_that_the_feedforward_of_a_motion_is_of_its_path_from_the_first_tick(trig):
+def test_that_the_feedforward_of_a_motion_is_of_its_path_from_the_first_tick():
     """Not of the pose that is held, which may be a little beside its start."""
     records = []
     for beside in (0.0, 0.004):
-        app = App(replace(three_link(), control=replace(three_link().control, trig=trig)))
+        app = App(three_link())
         assert app.home([j.start + beside for j in app.joints]) == "NONE"
         assert app.command("ARM") == "NONE"
         app.stream(three_link_knots(), most=250)
@@ -1572,10 +1571,8 @@ def elsewhere(app, way=0.6, count=84):
     return Knots(to_wire(motion(t), app.joints), *rates), there
 
 
-@pytest.mark.parametrize("trig", ["tick", "knot"])
-def test_that_a_motion_that_waited_elsewhere_is_not_what_the_next_one_begins_with(trig):
-    mechanism = three_link()
-    app = in_hold(replace(mechanism, control=replace(mechanism.control, trig=trig)))
+def test_that_a_motion_that_waited_elsewhere_is_not_what_the_next_one_begins_with():
+    app = in_hold(three_link())
     app.stream(still(three_link_knots(), 20))
     app.run(5)
     assert app.command("FLUSH") == "NONE"
@@ -1590,12 +1587,11 @@ def test_that_a_motion_that_waited_elsewhere_is_not_what_the_next_one_begins_wit
     carried(app, app.run(70))
 
 
-@pytest.mark.parametrize("trig", ["tick", "knot"])
-def test_that_a_motion_may_start_in_the_tick_in_which_another_ends(trig):
+def test_that_a_motion_may_start_in_the_tick_in_which_another_ends():
     """What it begins with has not been formed before then. A START too early is refused, and can be sent again."""
-    mechanism, taken = three_link(), []
+    taken = []
     for k in range(328, 340):
-        app = in_hold(replace(mechanism, control=replace(mechanism.control, trig=trig)))
+        app = in_hold(three_link())
         way, there = elsewhere(app)
         app.stream(way), app.stream(there)
         app.post("START")

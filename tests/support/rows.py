@@ -15,9 +15,9 @@ import pytest
 
 HERE: dict[str, tuple[str, ...]] = {
     "bench/test_step_instructions.py::test_other_schemes_take_no_more_instructions_than_they_did": (
-        "*-planar-3-*", "newton-euler-panda-7-tick", "nodal-ur5-tick"),
+        "*-planar-3", "newton-euler-panda-7", "nodal-ur5"),
     "bench/test_step_instructions.py::test_step_takes_no_more_instructions_than_promised": (
-        "planar-8-*", "ur5-*"),
+        "planar-8", "ur5"),
     "codegen/emit/test_features.py::test_a_feature_gives_the_torque_that_its_oracle_does": (
         "branch", "prismatic", "payload, lock and spring"),
     "codegen/emit/test_library.py::test_cmake_builds_it_and_the_plain_loop_prints_the_torques_of_its_motion": (
@@ -51,7 +51,7 @@ HERE: dict[str, tuple[str, ...]] = {
     "codegen/step/test_same_torques.py::test_torques_are_the_same_bit_for_bit": (
         "biped", "damiao_arm", "eight_link", "five_bar", "flexible_*", "four_bar", "four_bar, *", "pick_and_place*",
         "three_axis*", "three_link*", "two_*", "wall_arm", "planar-3, *", "planar-8, midpoint", "ur5, newton-euler",
-        "*, newmark", "tree 4, *", "tree 6, knot", "sprung tree, midpoint", "slow tree, newton-euler", "flexible: *",
+        "*, newmark", "tree 4, *", "sprung tree, midpoint", "slow tree, newton-euler", "flexible: *",
         "loop: slider-crank", "loop: driven slide", "loop: crank and rocker in space"),
     "codegen/toolchain/test_platformio.py::test_project_stands_on_its_own": ("nucleo-g474re-6",),
     "codegen/toolchain/test_platformio.py::test_what_cannot_be_built_is_said_in_one_line": (
@@ -88,7 +88,6 @@ HERE: dict[str, tuple[str, ...]] = {
         "pick_and_place", "two_arm_grasp"),
     "firmware/test_static_analysis.py::test_clang_tidy_finds_nothing": ("nucleo-g474re-6", "robomaster-c"),
     "firmware/test_static_analysis.py::test_cppcheck_finds_nothing": ("nucleo-g474re-6", "robomaster-c"),
-    "firmware/test_trig.py::test_that_host_and_chip_agree_bit_for_bit": ("three_link",),
     "hil/board/test_drives.py::test_drives_that_tell_little_end_in_the_same_names": (
         "cubemars-drive-ails-DRIVE_FAULT", "mini-cheetah-bus-foreign-ENCODER"),
     "hil/board/test_drives.py::test_every_rate_of_damiaos_that_a_chips_clock_makes_moves_the_arm": (

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.step.scheme import model_of
 
 Array = NDArray[np.float64]
 
@@ -26,9 +23,3 @@ def sampled_quintic(model: Model, start: ArrayLike, end: ArrayLike, duration: fl
     start, end = np.asarray(start, float), np.asarray(end, float)
     s = middles(model, duration)[:, None] / duration
     return start + (end - start) * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
-
-
-def exact_at(trig: str, model: Model) -> Model:
-    """A mechanism with its sines and cosines made exact elsewhere."""
-    control = replace(model.mechanism.control, trig=trig)
-    return model_of(replace(model.mechanism, control=control))

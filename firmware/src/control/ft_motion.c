@@ -131,30 +131,33 @@ void ft_motion_forget(ft_motion *m)
 /* ---- samples ---------------------------------------------------------- */
 
 /* Take the samples of a step across a knot as the main loop has formed them,
- * if it has. */
-static bool take_opening(ft_motion *m, const ft_crossing *step)
+ * if it has; return these, or 0. */
+static const ft_opening *take_opening(ft_motion *m, const ft_crossing *step)
 {
     const ft_opening *o = ft_queue_opening(&m->queue, step->segment);
 
     if (!ft_path_same(&o->of, step))
-        return false;
+        return 0;
     *m->newest = o->target;
     memcpy(m->next.q, o->next.q, sizeof m->next.q);
     memcpy(m->next.u, o->next.u, sizeof m->next.u);
-    m->pairs = o->pairs;
-    return true;
+    return o;
 }
 
-/* Sample a step across a knot; off pace 1 the tick may have to do that. */
-static void sample_across(ft_motion *m, const ft_segment *next,
-                          int32_t boundary, int32_t to)
+/* Sample a step across a knot; off pace 1 the tick may have to do that, and 0
+ * is returned. */
+static const ft_opening *sample_across(ft_motion *m, const ft_segment *next,
+                                       int32_t boundary, int32_t to)
 {
     const ft_crossing step = { m->queue.tail + 1u, m->at, boundary,
                                to - LENGTH };
 
-    if (!take_opening(m, &step))
+    const ft_opening *formed = take_opening(m, &step);
+
+    if (formed == 0)
         ft_path_across(m->newest, &m->next, ft_queue_tail(&m->queue), next,
                        &step);
+    return formed;
 }
 
 /* Return the segment after the tail, g, if the step to a place leads into
@@ -183,19 +186,20 @@ static void change_within(ft_motion *m, const ft_segment *g, int32_t stride)
     }
 }
 
-/* Form half of what u changes by over a step into the next segment. */
-static void change_at_knot(ft_motion *m, const ft_segment *next, int32_t to)
+/* Form half of what u changes by over a step into the next segment, unless the
+ * main loop has. */
+static void change_at_knot(ft_motion *m, const ft_segment *next,
+                           const ft_opening *o, int32_t to)
 {
-    const ft_queue *q = &m->queue;
     ft_opening here;
-    const ft_opening *o = &here;
     uint32_t j;
 
-    if (m->pairs != 0) /* the opening has been taken */
-        o = ft_queue_opening(q, q->tail + 1u);
-    else
-        ft_path_change_across(here.next.du, here.bend, ft_queue_tail(q), next,
-                              m->at, to - LENGTH);
+    if (o == 0) {
+        ft_path_change_across(here.next.du, here.bend,
+                              ft_queue_tail(&m->queue), next, m->at,
+                              to - LENGTH);
+        o = &here;
+    }
     for (j = 0; j < FT_JOINTS; j++) {
         m->next.du[j] = o->next.du[j] + m->bend[j];
         m->bend[j] = o->bend[j];
@@ -205,12 +209,13 @@ static void change_at_knot(ft_motion *m, const ft_segment *next, int32_t to)
 /* Form half of what u changes by: from the path itself while steps are equal,
  * otherwise as the difference from what it was before. */
 static void change(ft_motion *m, const ft_segment *g, const ft_segment *next,
-                   int32_t to, const ft_real before[FT_JOINTS])
+                   const ft_opening *formed, int32_t to,
+                   const ft_real before[FT_JOINTS])
 {
     int32_t stride = to - m->at;
 
     if (next != 0)
-        change_at_knot(m, next, to);
+        change_at_knot(m, next, formed, to);
     else
         change_within(m, g, stride);
     if (stride != m->stride) {
@@ -228,6 +233,7 @@ static inline void sample(ft_motion *m, const ft_segment *g, int32_t boundary,
                           int32_t to)
 {
     const ft_segment *next = entered(m, g, to);
+    const ft_opening *formed = 0;
     ft_real before[FT_JOINTS];
 
     if (FT_STEP_USES_CHANGES)
@@ -235,9 +241,9 @@ static inline void sample(ft_motion *m, const ft_segment *g, int32_t boundary,
     if (next == 0)
         ft_path_within(m->newest, &m->next, g, m->at, boundary, to);
     else
-        sample_across(m, next, boundary, to);
+        formed = sample_across(m, next, boundary, to);
     if (FT_STEP_USES_CHANGES)
-        change(m, g, next, to, before);
+        change(m, g, next, formed, to, before);
 }
 
 /* Stay where the boundary before this one was. */

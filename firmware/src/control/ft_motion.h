@@ -49,7 +49,6 @@ typedef struct {
     int32_t stride;            /* path units of the last step; 0: from rest */
     ft_real bend[FT_JOINTS];   /* what a knot between s_k and s_(k+1) adds to
                                 * the next du */
-    const ft_pair *pairs;      /* to be taken by the step after it, or 0 */
     int32_t at;                /* path units from the tail's knot to s_k */
     ft_pace pace;
     ft_motion_phase phase;
@@ -93,7 +92,6 @@ static inline void ft_motion_turn(ft_motion *m)
     m->now = ft_motion_after(m, past);
     m->before = m->newest;
     m->newest = past;
-    m->pairs = 0;
 }
 
 #endif

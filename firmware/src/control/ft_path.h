@@ -8,7 +8,7 @@
 #include "ft_config.h"  /* FT_TICKS_PER_KNOT, FT_TICK_HZ */
 #include "ft_pace.h"    /* FT_HALF_ONE */
 #include "ft_segment.h" /* ft_segment, ft_weights */
-#include "ft_step.h"    /* ft_sample, ft_pair */
+#include "ft_step.h"    /* ft_sample */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,13 +34,12 @@ typedef struct {
     int32_t to;             /* of s_(k+1) in this one */
 } ft_crossing;
 
-/* The samples of such a step, and exact sines and cosines after it. */
+/* The samples of such a step. */
 typedef struct {
     ft_crossing of; /* to is 0: not formed */
     ft_target target;
     ft_sample next;
     ft_real bend[FT_JOINTS]; /* what the knot adds to the step after it */
-    ft_pair pairs[FT_STEP_PAIRS];
 } ft_opening;
 
 /* Return a place as path time, s. */

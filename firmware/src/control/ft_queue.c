@@ -51,8 +51,6 @@ void ft_queue_prepare(ft_queue *q, const ft_crossing *step)
     if (FT_STEP_USES_CHANGES)
         ft_path_change_across(o->next.du, o->bend, before, after, step->from,
                               step->to);
-    if (FT_STEP_EXACT_AT_KNOTS)
-        ft_step_pairs(o->next.q, o->pairs);
     o->of.segment = step->segment;
     o->of.from = step->from;
     o->of.boundary = step->boundary;

@@ -26,7 +26,7 @@ from femtorque.codegen.toolchain.step_library import CompiledStep, Turns
 from femtorque.hil.chip import chip_step
 from femtorque.hil.chip.chip_library import MACHINE
 from tests.support.oracle import peak, planar_chain, quintic, random_chain, random_quintic, random_tree, torque_at
-from tests.support.sampling import exact_at, middles, sampled_quintic
+from tests.support.sampling import middles, sampled_quintic
 
 BATCH = 20  # chains that are compiled together
 BATCHES, CAMPAIGN = 3, 10
@@ -55,7 +55,7 @@ class Batch:
              "ft_step_anchor", "ft_step_state",
              "ft_make_next_exact", "ft_theta", "ft_radius", "ft_host_torque", "ft_host_state", "ft_host_start",
              "ft_host_stuck", "ft_host_step")  # fmt: skip
-    AGAIN = ("FT_MODEL_H", "FT_TRIG_H", "FT_STEP_H", "FT_JOINTS", "FT_UNITS", "FT_STEP_PAIRS", "FT_STEP_EXACT_AT_KNOTS",
+    AGAIN = ("FT_MODEL_H", "FT_TRIG_H", "FT_STEP_H", "FT_JOINTS", "FT_UNITS", "FT_STEP_PAIRS",
              "FT_STEP_USES_POSITIONS", "FT_STEP_USES_CHANGES")
 
     def __init__(self, models: list[Model], precision: Precision = "double") -> None:
@@ -71,7 +71,7 @@ class Batch:
             text += "".join(f"#undef {name}\n" for name in self.NAMES)
             cdef += (
                 f"void *m{i}_ft_host_state(void); void m{i}_ft_step_start(void *, const ft_turn *);"
-                f"long m{i}_ft_host_torque(void *, long, long, const void *, const uint32_t *, ft_real *);\n"
+                f"long m{i}_ft_host_torque(void *, long, const void *, const uint32_t *, ft_real *);\n"
             )
         self.ffi, self.lib = build({"all.c": text}, cdef, precision, flags=("-O0",))
 
@@ -81,7 +81,7 @@ class Batch:
         state = getattr(self.lib, f"m{i}_ft_host_state")()
         getattr(self.lib, f"m{i}_ft_step_start")(state, self.ffi.from_buffer("ft_turn[]", turns.of(positions[0])))
         getattr(self.lib, f"m{i}_ft_host_torque")(
-            state, len(samples), 0, self.ffi.from_buffer(samples), self.ffi.NULL, self.ffi.from_buffer("ft_real[]", tau)
+            state, len(samples), self.ffi.from_buffer(samples), self.ffi.NULL, self.ffi.from_buffer("ft_real[]", tau)
         )
         return tau[1:]
 
@@ -117,12 +117,11 @@ def hold_against_the_discretisation(seeds: list[tuple[int, int]]) -> None:
         assert peak(batch.torque(i, model, positions) - plain) <= 1e-10 * peak(plain)
 
 
-@pytest.mark.parametrize("trig", ["tick", "knot"])
 @pytest.mark.parametrize("seed", range(3))
-def test_double_precision_equals_the_discretisation_on_trees_with_slides(seed, trig):
+def test_double_precision_equals_the_discretisation_on_trees_with_slides(seed):
     model, positions = moving_tree(seed, 7)
     plain = discrete.torque(model, positions)
-    assert peak(CompiledStep(exact_at(trig, model), "double").torque(positions) - plain) <= 1e-10 * peak(plain)
+    assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
 @pytest.mark.parametrize("make", [random_chain, random_tree])
@@ -212,11 +211,10 @@ def test_single_precision_against_newton_euler(duration):
     assert peak(tau - truth) <= 1e-4 * peak(truth)
 
 
-@pytest.mark.parametrize("trig", ["tick", "knot"])
 @pytest.mark.parametrize("make", [lambda: planar_chain(3), lambda: random_chain(np.random.default_rng(9), 4)])
-def test_a_million_ticks_do_not_drift(make, trig):
+def test_a_million_ticks_do_not_drift(make):
     """A continuous turn and swings: the last second is as good as the first, and no worse than the floor."""
-    model = exact_at(trig, model_of(make()))
+    model = model_of(make())
     step = CompiledStep(model)
     ticks = 1_000_000
     t = (np.arange(-1, ticks + 1) + 0.5) * model.dt
@@ -231,23 +229,16 @@ def test_a_million_ticks_do_not_drift(make, trig):
 
 def test_at_rest_the_torque_never_changes_by_a_bit():
     model, _ = moving_tree(5, 6)
-    step = CompiledStep(exact_at("knot", model))
-    q = np.full(6, 0.1)
-    tau = step.torque(np.tile(q, (1000, 1)))
-    assert np.all(tau == tau[0])
-
-
-# ---- sines and cosines made exact outside the tick
+    tau = CompiledStep(model).torque(np.tile(np.full(6, 0.1), (1000, 1)))
+    assert np.all(tau[2 * 6:] == tau[-1])  # once all components have been made exact in their turn
 
 
 @pytest.mark.parametrize("make", [lambda: planar_chain(3), lambda: random_tree(np.random.default_rng(6), 6)])
-def test_pairs_formed_early_and_taken_at_the_knot_are_the_anchor(make):
+def test_pairs_formed_early_and_taken_later_are_the_anchor(make):
     """The two halves of the anchor and the whole give ft_step the same results, bit for bit."""
-    model = exact_at("knot", model_of(make()))
-    sources = step_source.render(model)
-    assert "#define FT_STEP_EXACT_AT_KNOTS 1" in sources["ft_step.h"]
+    model = model_of(make())
     ffi, lib = build(
-        sources | {"ft_host.c": step_library.HOST_SOURCE},
+        step_source.render(model) | {"ft_host.c": step_library.HOST_SOURCE},
         step_library.cdef_of("single") + "void ft_step_pairs(const ft_turn *q, void *p);"
         "void ft_step_take(void *s, const void *p);",
     )
@@ -304,21 +295,20 @@ MODELS = {
 
 
 @cache
-def rendered(name: str, trig: str) -> dict[str, str]:
-    return step_source.render(exact_at(trig, MODELS[name]()))
+def rendered(name: str) -> dict[str, str]:
+    return step_source.render(MODELS[name]())
 
 
 C, CPP = ("gcc", *WARNINGS), ("g++", "-x", "c++", "-std=c++11", *WARNINGS[1:])
 
 
-@pytest.mark.parametrize(("trig", "precision", "compiler"), [
-    ("tick", "single", C), ("knot", "double", CPP), *(pytest.param(trig, precision, compiler, marks=pytest.mark.bench)
-    for trig, precision, compiler in (("tick", "double", C), ("knot", "single", C), ("knot", "double", C),
-                                      ("tick", "single", CPP), ("tick", "double", CPP), ("knot", "single", CPP)))])
+@pytest.mark.parametrize(("precision", "compiler"), [
+    ("single", C), ("double", CPP), *(pytest.param(precision, compiler, marks=pytest.mark.bench)
+    for precision, compiler in (("double", C), ("single", CPP)))])
 @pytest.mark.parametrize("name", MODELS)
-def test_it_compiles_without_a_warning(name, trig, precision, compiler, tmp_path):
+def test_it_compiles_without_a_warning(name, precision, compiler, tmp_path):
     assert shutil.which(compiler[0]), f"{compiler[0]} is missing: apt install {compiler[0]}"
-    for file, text in rendered(name, trig).items():
+    for file, text in rendered(name).items():
         (tmp_path / file).write_text(text)
     flags = (*ARITHMETIC, *host_compiler.precision_flags(precision), "-O2", "-c", "-o", "step.o", "ft_step.c")
     done = subprocess.run([*compiler, *flags], cwd=tmp_path, capture_output=True, text=True)
@@ -341,7 +331,7 @@ def test_a_rotor_alone_and_a_link_without_mass_compile_too(scheme):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_object_needs_nothing_and_holds_no_double_routine(name, tmp_path):
-    for file, text in rendered(name, "tick").items():
+    for file, text in rendered(name).items():
         (tmp_path / file).write_text(text)
     flags = (*MACHINE, "-O2", *ARITHMETIC, "-std=c99", "-c", "-o", "step.o", "ft_step.c")
     subprocess.run(["arm-none-eabi-gcc", *flags], cwd=tmp_path, check=True)

@@ -53,10 +53,9 @@ def sprung(mechanism: Mechanism) -> Mechanism:
 
 
 def schemes(name: str, case: Case) -> dict[str, Case]:
-    """In every scheme, one of them with sines left to the knots."""
-    return {f"{name}, {scheme}": asking(case, scheme=scheme, trig=trig)
-            for scheme, trig in (("midpoint", "tick"), ("newton-euler", "knot"), ("nodal", "tick"),
-                                 ("newmark", "tick"))}
+    """In every scheme."""
+    return {f"{name}, {scheme}": asking(case, scheme=scheme)
+            for scheme in ("midpoint", "newton-euler", "nodal", "newmark")}
 
 
 def cases() -> dict[str, Case]:
@@ -74,10 +73,8 @@ def cases() -> dict[str, Case]:
     found |= schemes("slow tree",
                      asking(lambda: oracle.random_tree(np.random.default_rng(12), 5), rate_hz=100, knot_hz=50))
     found["chain 20"] = lambda: oracle.random_chain(np.random.default_rng(13), 20)
-    found["tree 6, knot"] = asking(lambda: oracle.random_tree(np.random.default_rng(2), 6), trig="knot")
     found["three_rrr, partition"] = asking(lambda: load_mechanism(MECHANISMS / "three_rrr.toml"),
                                            allocation="partition")
-    found["four_bar, knot"] = asking(lambda: load_mechanism(MECHANISMS / "four_bar.toml"), trig="knot")
     for name in ("biped", "delta", "five_bar_4", "four_bar", "pick_and_place"):
         found[f"{name}, nodal"] = asking(lambda name=name: load_mechanism(MECHANISMS / f"{name}.toml"), scheme="nodal")
     for name, mechanism in test_flexible.CASES.items():

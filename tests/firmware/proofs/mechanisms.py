@@ -21,7 +21,7 @@ MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 
 def mechanism(name: str) -> Mechanism:
     """One of mechanisms/; `braked`: three links with all that they may have besides; `warm`: with motors that are;
-    `summing`: with a law that sums up errors, and frames that are made exact at knots; `drives`: an arm of three
+    `summing`: with a law that sums up errors; `drives`: an arm of three
     families of drives; `can:KIND`: with drives on such buses; `can:long`: with frames of 64 bytes;
     `sts:BOARD`: with servos on a wire of that board; `nodal:NAME`: one of mechanisms/ under that scheme; `BOARD:DRIVE`:
     on that board, with that drive of every motor."""
@@ -56,10 +56,10 @@ def _warm() -> Mechanism:
 
 
 def _summing() -> Mechanism:
-    """An integral gain, and sines and cosines that the main loop makes exact."""
+    """An integral gain."""
     it = load_mechanism(MECHANISMS / "three_link.toml")
     joints = tuple(replace(joint, gains=replace(joint.gains, ki=1.0)) for joint in it.joints)
-    return replace(it, joints=joints, control=replace(it.control, trig="knot"))
+    return replace(it, joints=joints)
 
 
 def _drives() -> Mechanism:
