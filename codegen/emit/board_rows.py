@@ -59,7 +59,7 @@ def timers(found: Iterable[PwmTimer]) -> str:
 
 def drives(chip: Chip, joints: Served, found: Iterable[Drive]) -> str:
     return table(
-        f"FT_DRIVE({d.kind}, {d.compare}, {d.opposite}, {d.neutral}, {d.span}, {at(chip, d.direction)}, "
+        f"FT_STAGE({d.kind}, {d.compare}, {d.opposite}, {d.neutral}, {d.span}, {at(chip, d.direction)}, "
         f"{_boolean(d.looped)}) /* {joint.name} */" for (joint, _), d in zip(joints, found, strict=True))
 
 

@@ -28,7 +28,7 @@ PACE, LEAST = 0.02, 1e-3  # rad or m: one step of a start, and where it is too l
 
 INTRO = """
 Streamed are the actuated joints; {passive} follow from the loops.
-In every tick the dependent joints are corrected once and their rates and
+In every tick the dependent joints are corrected once and their velocities and
 accelerations formed (ft_loop), the open tree's torques at all joints
 (ft_tree), and those of the dependent ones carried by the independent ones:
 
@@ -76,7 +76,7 @@ class Closure:
     """Context of ft_loop.h.j2 and ft_loop.c.j2 beside the common one: the loops' solution."""
 
     dependent: list[str]
-    rates: list[str]
+    ratios: list[str]
     positions: list[tuple[int, str]]
     angles: list[str]
     rigid: bool
@@ -132,18 +132,18 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
         place=f"ft_{prefix}step_place" if prefix else "ft_place", ramped=ramped,
         actuated=[(i, k) for i, k in places.items()],
         displacement="w" in tree.graph.inputs(), shared="r" in tree.graph.inputs(),
-        uses_loop=bool({"G", "rate"} & torques.inputs()),
+        uses_loop=bool({"G", "velocity"} & torques.inputs()),
     )
-    rates = [f"{names[assembly.dependent[d]]} by {names[assembly.independent[k]]}" for d, k in loop.entries]
+    ratios = [f"{names[assembly.dependent[d]]} by {names[assembly.independent[k]]}" for d, k in loop.entries]
     dependent = [Dependent(i, units[i], _led(assembly, loop, d)) for d, i in enumerate(assembly.dependent)]
     solve = Closure(
-        dependent=[names[i] for i in assembly.dependent], rates=rates,
+        dependent=[names[i] for i in assembly.dependent], ratios=ratios,
         positions=[(j, units[j]) for j in loop.positions],
         angles=[_theta(angle.members) for angle in loop.angles], rigid=not loop.entries,
         poseless=not (loop.angles or loop.positions), pairs=max(1, len(loop.angles)),
         blocks=Printer(loop.graph, Names(results="now->")).blocks,
     )
-    names_of = Names({"G": "s->loop.", "rate": "s->loop."})
+    names_of = Names({"G": "s->loop.", "velocity": "s->loop."})
     allocate = Allocation(dependent, Printer(torques, names_of, made_of=[comment(rows) for rows in rubs]).blocks)
     beside: dict[str, dict[str, object]] = {"ft_loop": vars(solve), "ft_closed": vars(allocate)}
     for name, source in (("loop", "ft_loop"), ("step", "ft_closed")):

@@ -19,7 +19,7 @@ from femtorque.codegen.step.c_text import unit_of
 from femtorque.codegen.step.search import step_of
 
 POSITION = 2e-3  # rad or m that a loop may be open when a mode is entered
-RATE = 0.05  # rad/s or m/s by which it may open there
+VELOCITY = 0.05  # rad/s or m/s by which it may open there
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Context:
     uses_changes: int
     ramp: int
     position: float
-    rate: float
+    velocity: float
     units: list[str]
     carried: list[str]
 
@@ -95,7 +95,7 @@ def render(mechanism: Mechanism) -> dict[str, str]:
     context = Context(
         name=mechanism.name, modes=modes, closed=[mode for mode in modes if mode.closed],
         unramped=not any(mode.ramp for mode in modes), uses_changes=int(any(mode.changes for mode in modes)),
-        ramp=max(1, *(mode.ramp for mode in modes)), position=POSITION, rate=RATE,
+        ramp=max(1, *(mode.ramp for mode in modes)), position=POSITION, velocity=VELOCITY,
         units=[_unit(joint.type) for joint in mechanism.streamed],
         carried=[closed.angle(starts[joint.name], joint) for joint in carried],
     )

@@ -14,7 +14,7 @@ from femtorque.codegen.common.elementary import square
 from femtorque.codegen.common.vectors import product
 from femtorque.codegen.emit import flexible
 from femtorque.codegen.emit.closed import LEAST, PACE
-from femtorque.codegen.emit.modes import POSITION, RATE
+from femtorque.codegen.emit.modes import POSITION, VELOCITY
 from femtorque.codegen.emit.newmark import TERMS_DOUBLE
 from femtorque.codegen.model.bodies import GROUND, Model
 from femtorque.codegen.model.kinematics import frame_to_axis
@@ -59,7 +59,7 @@ def beside(model: Model) -> dict[str, tuple[Parameter, ...]]:
     if model.mechanism.modes or model.mechanism.constrained:
         found[METHOD] = tuple(Parameter(name, value, "", ("control",), value) for name, value in (
             ("PACE", PACE), ("LEAST", LEAST), ("FARTHEST", PACE_OF_CORRECTION), ("SWING", SWING),
-            ("POSITION", POSITION), ("RATE", RATE)))
+            ("POSITION", POSITION), ("VELOCITY", VELOCITY)))
     if model.mechanism.constrained:
         found[LOOPS] = tuple(_of_loops(model))
     elif model.scheme == "newmark":

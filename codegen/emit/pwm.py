@@ -74,7 +74,7 @@ class Drive:
     index' of the second half bridge, whose compare value is what remains of twice the neutral one. looped: a current
     loop drives it, and duties are currents."""
 
-    kind: Literal["FT_NO_DRIVE", "FT_SIGN_MAGNITUDE", "FT_ANTIPHASE", "FT_HALF_BRIDGES"]
+    kind: Literal["FT_NO_STAGE", "FT_SIGN_MAGNITUDE", "FT_ANTIPHASE", "FT_HALF_BRIDGES"]
     compare: str
     opposite: str
     neutral: int
@@ -214,7 +214,7 @@ def _pwm_timer(board: Board, name: str, preload: bool, pwm_hz: int, rate_hz: int
         complementary=complementary)
 
 
-_UNDRIVEN = Drive("FT_NO_DRIVE", "0", "0", 0, 0, "PA0")
+_UNDRIVEN = Drive("FT_NO_STAGE", "0", "0", 0, 0, "PA0")
 
 
 def _drive(joint: Joint, channel: Channel | None, timers: dict[str, PwmTimer]) -> Drive:

@@ -190,9 +190,9 @@ def _unit(mechanism: Mechanism, modes: list[str], number: int) -> Unit:
         rubs = [comment(rows) for rows in of_friction(assembly, half)]
         solution = loop.graph.cost() + COS_SIN * len(loop.angles)
         costs = [one + torques.cost() + SOLUTIONS * solution for one in costs]
-        names_of = Names({"G": "near->loop.", "rate": "near->loop."})
+        names_of = Names({"G": "near->loop.", "velocity": "near->loop."})
         closed = _closed(mechanism, assembly, Printer(torques, names_of, made_of=rubs).blocks,
-                         bool({"G", "rate"} & torques.inputs()), solution)
+                         bool({"G", "velocity"} & torques.inputs()), solution)
     return Unit(
         m=prefix, M=prefix.upper(), mode=modes[number] if modes else "", number=number,
         label="default:" if number + 1 == len(modes) else f"case {number}:",

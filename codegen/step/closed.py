@@ -123,9 +123,9 @@ class Eliminated:
 
 @dataclass
 class LoopStep:
-    """Inputs by name: r[i] (cosine and sine of angle i), p[j] (whole position), rate[j], change[j] (of
-    independent joints, in half ticks). Outputs: x[d], G[e], rate[d], change[d], rest[d] (positive where
-    regular)."""
+    """Inputs by name: r[i] (cosine and sine of angle i), p[j] (whole position), velocity[j], acceleration[j]
+    (of independent joints, in half ticks). Outputs: x[d], G[e], velocity[d], acceleration[d], margin[d] (positive
+    where regular)."""
 
     assembly: Assembly
     graph: Graph = field(default_factory=Graph)
@@ -342,7 +342,7 @@ class LoopStep:
             velocity, bias = m.velocity.turn_back(pair).bind(f"{name}_own"), m.bias.turn_back(pair)
             spun, w = self._spun(angle, now), self._spin(angle)
             swept = velocity.z_cross(w + w)
-            return Moving((velocity + spun.velocity).bind(f"{name}_rate"),
+            return Moving((velocity + spun.velocity).bind(f"{name}_velocity"),
                           (bias + (swept + spun.bias)).bind(f"{name}_bias"))
 
         return Carried(now, columns, [*y.path, on])
@@ -365,7 +365,7 @@ class LoopStep:
             touched = [row for row in rows if joint in row.entries]
             rows = [row for row in rows if joint not in row.entries]
             rows += self._rotate(number, joint, touched)
-        graph.block("Rates of the dependent joints a rate of each independent one, and the correction")
+        graph.block("Velocity of each dependent joint per velocity of each independent one, and the correction")
         G: dict[int, dict[int, Expr]] = {}
         for i in a.independent:
             entries = [p.entries.get(i, graph.const(0.0)) for p in self.pivots]
@@ -394,13 +394,13 @@ class LoopStep:
     def _move(self, G: dict[int, dict[int, Expr]]) -> None:
         """Velocities and accelerations of the dependent joints."""
         a, graph = self.assembly, self.graph
-        graph.block("Rates of the dependent joints")
-        self.velocities = {i: graph.input("rate", i) for i in a.independent}
+        graph.block("Velocities of the dependent joints")
+        self.velocities = {i: graph.input("velocity", i) for i in a.independent}
         for d, joint in enumerate(a.dependent):
-            led = _sum(graph, [G[joint][i] * graph.input("rate", i) for i in a.independent])
-            self.velocities[joint] = graph.bind(led, f"rate{joint + 1}")
-            graph.output("rate", d, led)
-        graph.block("By how much the anchors accelerate while all rates stay as they are")
+            led = _sum(graph, [G[joint][i] * graph.input("velocity", i) for i in a.independent])
+            self.velocities[joint] = graph.bind(led, f"qd{joint + 1}")
+            graph.output("velocity", d, led)
+        graph.block("By how much the anchors accelerate while all velocities stay as they are")
         still = Moving(self._zero(), self._zero())
         sides = dict.fromkeys(range(self.rows), self.graph.const(0.0))  # of couplings it stays
         for number, (u, v, name) in self.moving.items():
@@ -416,10 +416,10 @@ class LoopStep:
             sides[r.into[0]] = graph.bind(r.c * x + r.s * y, f"bias{r.into[0]}")
             sides[r.into[1]] = graph.bind(r.c * y - r.s * x, f"bias{r.into[1]}")
         graph.block("Accelerations of the dependent joints")
-        own = self._back([sides[p.number] for p in self.pivots], lambda j: f"change{j + 1}")
+        own = self._back([sides[p.number] for p in self.pivots], lambda j: f"qdd{j + 1}")
         for d, joint in enumerate(a.dependent):
-            led = _sum(graph, [G[joint][i] * graph.input("change", i) for i in a.independent])
-            graph.output("change", d, led + own[joint])
+            led = _sum(graph, [G[joint][i] * graph.input("acceleration", i) for i in a.independent])
+            graph.output("acceleration", d, led + own[joint])
 
     def _rotate(self, number: int, joint: int, touched: list[Row]) -> list[Row]:
         """Make one row the joint's pivot; the others without it. Stores how far from singular the pivot is."""
@@ -447,7 +447,7 @@ class LoopStep:
             self.rotations.append(Rotation(before, (kept.number, left[-1].number), c, s))
         pivot = kept.entries[joint]
         least = SINGULAR * float(self.assembly.scale[number])
-        graph.output("rest", number, pivot * pivot - graph.const(least * least))
+        graph.output("margin", number, pivot * pivot - graph.const(least * least))
         inverse = graph.bind(graph.inverse(pivot), f"inverse{number + 1}")
         entries_left = {j: e for j, e in kept.entries.items() if j != joint}
         self.pivots.append(Eliminated(joint, pivot, entries_left, kept.left, kept.number, inverse))
@@ -455,8 +455,8 @@ class LoopStep:
 
 
 def allocation(assembly: Assembly, entries: list[tuple[int, int]], half: float, partition: bool = False) -> Graph:
-    """The graph from open[j], the tree's torques, G[e] and rate[d] of the loops to tau[k] of the actuated joints.
-    half: half a tick, s, in which rates are.
+    """The graph from open[j], the tree's torques, G[e] and velocity[d] of the loops to tau[k] of the actuated joints.
+    half: half a tick, s, in which velocities are.
 
     To the torques of passive joints is added what overcomes their friction.
 
@@ -478,11 +478,11 @@ def allocation(assembly: Assembly, entries: list[tuple[int, int]], half: float, 
     friction = PassiveFriction.of(assembly.model)
     for j in friction.joints:
         graph.block(f"Friction of {names[j]}", j)
-        rate, rubbed[j] = graph.input("rate", bound.index(j)), graph.input("open", j)
+        velocity, rubbed[j] = graph.input("velocity", bound.index(j)), graph.input("open", j)
         if viscous := float(friction.viscous[j]):
-            rubbed[j] = rubbed[j] + graph.const(viscous / half) * rate
+            rubbed[j] = rubbed[j] + graph.const(viscous / half) * velocity
         if coulomb := float(friction.coulomb[j]):
-            (share,) = graph.call(DRY, f"dry{j + 1}", graph.const(1.0 / (half * float(friction.width[j]))) * rate)
+            (share,) = graph.call(DRY, f"dry{j + 1}", graph.const(1.0 / (half * float(friction.width[j]))) * velocity)
             rubbed[j] = rubbed[j] + graph.const(coulomb) * share
         rubbed[j] = graph.bind(rubbed[j], f"rubbed{j + 1}")
     graph.block("Torques of the dependent joints, carried by the independent ones")

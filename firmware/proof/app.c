@@ -39,7 +39,7 @@ void ft_safety_tick(ft_safety *s, ft_control *c, const ft_view *v,
     (void)v;
     (void)motion_event;
     judged = true;
-    s->drive = nondet_u8();
+    s->source = nondet_u8();
     s->state = nondet_u8();
 }
 
@@ -162,7 +162,7 @@ bool ft_step_reach(ft_step_state *t, const ft_turn q[FT_JOINTS],
                    uint32_t steps)
 {
     (void)q;
-    CLAIM(steps == 1u && ft.safety.drive == FT_DRIVE_OFF);
+    CLAIM(steps == 1u && ft.safety.source == FT_SOURCE_OFF);
     *t = nondet_step();
     return nondet_bool();
 }
@@ -202,11 +202,11 @@ void ft_bus_find(const ft_bus *b, ft_findings *found)
 }
 
 /* Drives are told what the state is that the tick ends in, no other. */
-void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
+void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
                  uint32_t tick)
 {
     CLAIM(b == &ft.bus && c == &ft.control && judged);
-    CLAIM(drive == ft.safety.drive && tick == ft.time.tick);
+    CLAIM(source == ft.safety.source && tick == ft.time.tick);
     CLAIM(on == ((ft.safety.flags & FT_FLAG_OUTPUTS) != 0u));
     formed++;
 }
@@ -279,7 +279,7 @@ void prove_app_outputs(void)
     before = ft.time.tick;
     ft_app_tick();
     CLAIM(given == 1u);
-    CLAIM(torque_free || ft.safety.drive != FT_DRIVE_OFF);
+    CLAIM(torque_free || ft.safety.source != FT_SOURCE_OFF);
     CLAIM(ft.time.tick == before + 1u);
 #if FT_BUS_DRIVES > 0
     CLAIM(begun == 1u && heard == 1u && formed == 1u);
@@ -326,7 +326,7 @@ void prove_app_start(void)
     before = ft.safety;
     ft_app_missed();
     CLAIM(ft.safety.alarms.set.of[FT_ALARM_MISSED] == 1u);
-    CLAIM(ft.safety.state == before.state && ft.safety.drive == before.drive
+    CLAIM(ft.safety.state == before.state && ft.safety.source == before.source
           && ft.safety.flags == before.flags
           && ft.safety.fault == before.fault);
     END;

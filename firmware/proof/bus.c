@@ -448,7 +448,7 @@ void prove_bus_brakes(void)
     GIVEN(i < FT_BUS_DRIVES && !unsure(&bus.drive[i], i)
           && bus.drive[i].asked == ft_dialect_steps(i)
           && bus.drive[i].state == (uint8_t)FT_BUS_ENABLED);
-    ft_bus_form(&bus, &control, (uint32_t)FT_DRIVE_OFF, true, nondet_u32());
+    ft_bus_form(&bus, &control, (uint32_t)FT_SOURCE_OFF, true, nondet_u32());
     t.kd = ft_drive[i].damping;
     CLAIM(asks_for(&bus.frame[i], i, &t));
     END;
@@ -461,17 +461,17 @@ void prove_bus_brakes(void)
 void prove_bus_torque(void)
 {
     const uint32_t i = nondet_u32();
-    const uint32_t drive = (uint32_t)(nondet_bool() ? FT_DRIVE_LAB
-                                                    : FT_DRIVE_PATH);
+    const uint32_t source = (uint32_t)(nondet_bool() ? FT_SOURCE_LAB
+                                                    : FT_SOURCE_PATH);
     ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
 
     any_state();
     GIVEN(i < FT_BUS_DRIVES && !unsure(&bus.drive[i], i)
           && bus.drive[i].asked == ft_dialect_steps(i)
           && bus.drive[i].state == (uint8_t)FT_BUS_ENABLED);
-    GIVEN(drive == (uint32_t)FT_DRIVE_LAB || ft_drive[i].closes == 0u
+    GIVEN(source == (uint32_t)FT_SOURCE_LAB || ft_drive[i].closes == 0u
           || !inside(&control, ft_drive[i].joint));
-    ft_bus_form(&bus, &control, drive, true, nondet_u32());
+    ft_bus_form(&bus, &control, source, true, nondet_u32());
     t.torque = ft_drive[i].sign
                * (float)control.law.torque[ft_drive[i].joint];
     CLAIM(asks_for(&bus.frame[i], i, &t));

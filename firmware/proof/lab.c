@@ -98,13 +98,14 @@ void prove_lab_plan(void)
 void prove_lab_requests(void)
 {
     const uint32_t joint = nondet_u32();
-    const ft_real rate = nondet_float();
+    const ft_real velocity = nondet_float();
 
     any_state();
-    GIVEN(joint < FT_JOINTS && ft_size(rate) <= ft_lab_joint[joint].jog_velocity);
+    GIVEN(joint < FT_JOINTS
+          && ft_size(velocity) <= ft_lab_joint[joint].jog_velocity);
     switch (nondet_u8() % 4u) {
     case 0:
-        ft_lab_jog(&lab, joint, rate);
+        ft_lab_jog(&lab, joint, velocity);
         break;
     case 1:
         ft_lab_seek(&lab, joint);

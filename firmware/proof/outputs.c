@@ -42,13 +42,13 @@ void prove_outputs_duties(void)
         duty[i] = nondet_float();
     ft_chip_duties(duty);
     for (i = 0; i < FT_TABLE_SIZE; i++) {
-        const ft_drive *d = &ft_drive_table[i];
+        const ft_output_stage *d = &ft_stage_table[i];
         const float most = d->span * FT_DUTY_BOUND + 0.5f;
 
         if (d->looped) {
             CLAIM(__builtin_fabsf(ft_asked[i]) <= 1.0f);
             CLAIM(duty[i] == duty[i] || ft_asked[i] == 0.0f);
-        } else if (d->kind != FT_NO_DRIVE) {
+        } else if (d->kind != FT_NO_STAGE) {
             CLAIM(ft_next[i].width <= whole(d->compare));
             CLAIM((float)ft_next[i].width <= (float)d->neutral + most);
             CLAIM((float)ft_next[i].width >= (float)d->neutral - most);

@@ -265,7 +265,7 @@ void prove_port_request(void)
     before = safety;
     request(&ends, type, payload);
     CLAIM(safety.state == before.state && safety.fault == before.fault
-          && safety.flags == before.flags && safety.drive == before.drive
+          && safety.flags == before.flags && safety.source == before.source
           && safety.silent == before.silent && safety.token == before.token);
     CLAIM(!before.request.posted || safety.request.posted);
     CLAIM(before.request.posted || !safety.request.posted

@@ -145,9 +145,10 @@ static bool rests(const ft_lab *lab)
 }
 
 /* What the lab modes are asked for is within the joint's own bounds. */
-void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real rate)
+void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real velocity)
 {
-    CLAIM(joint < FT_JOINTS && ft_size(rate) <= ft_lab_joint[joint].jog_velocity);
+    CLAIM(joint < FT_JOINTS
+          && ft_size(velocity) <= ft_lab_joint[joint].jog_velocity);
     lab->joint = (uint8_t)joint;
 }
 
@@ -204,7 +205,7 @@ static bool well(void)
     return s.state < FT_STATES && s.reaction <= FT_REACTION_HOLD
            && commanded == (driving(s.state) || faulty)
            && commanded == ((s.flags & FT_FLAG_OUTPUTS) != 0u)
-           && s.drive == (held ? FT_DRIVE_PATH : drive_of[s.state])
+           && s.source == (held ? FT_SOURCE_PATH : source_of[s.state])
            && s.fault < CODES && s.coming < CODES
            && (s.state != FAULT || s.fault != FT_FAULT_NONE)
            && (s.state == CLOSING) == (s.closing != 0u && s.state != FAULT)
@@ -322,7 +323,7 @@ void prove_safety_estop(void)
     any_state();
     sensors.estop = true;
     ft_safety_tick(&s, &c, &v, any_event());
-    CLAIM(!commanded && s.drive == FT_DRIVE_OFF);
+    CLAIM(!commanded && s.source == FT_SOURCE_OFF);
     CLAIM(s.state == ESTOP || s.state == LEAVING);
     END;
 }
@@ -384,7 +385,7 @@ void prove_safety_faults(void)
     ft_safety_tick(&s, &c, &v, any_event());
     CLAIM(!commanded
           || (s.state == FAULT && s.reaction != FT_REACTION_COAST));
-    CLAIM(s.drive == FT_DRIVE_OFF
+    CLAIM(s.source == FT_SOURCE_OFF
           || (s.state == FAULT && s.reaction == FT_REACTION_HOLD));
     CLAIM(ft_reaction[ft_faults[i].fault] != FT_REACTION_COAST || !commanded
           || (ft_faults[i].where == FT_OF_JOINTS
@@ -399,7 +400,7 @@ void prove_safety_knots(void)
 {
     any_state();
     if (ft_safety_takes_knots(&s)) {
-        CLAIM(s.state == DISARMED || s.drive != FT_DRIVE_OFF);
+        CLAIM(s.state == DISARMED || s.source != FT_SOURCE_OFF);
         CLAIM(s.state != FAULT && s.coming == FT_FAULT_NONE
               && s.alarms.set.of[FT_ALARM_KNOT] == 0u);
     }

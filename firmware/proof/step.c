@@ -56,10 +56,10 @@ static bool lets_through(const ft_loop_solution *now)
     uint32_t d;
 
     for (d = 0; d < FT_LOOP_DEPENDENT; d++)
-        if (!(now->rest[d] > FT_C(0.0)) || !(now->x[d] <= FARTHEST)
+        if (!(now->margin[d] > FT_C(0.0)) || !(now->x[d] <= FARTHEST)
             || !(now->x[d] >= -FARTHEST)
-            || !(now->rate[d] + now->change[d] <= SWING)
-            || !(now->rate[d] + now->change[d] >= -SWING))
+            || !(now->velocity[d] + now->acceleration[d] <= SWING)
+            || !(now->velocity[d] + now->acceleration[d] >= -SWING))
             return false;
     return true;
 }

@@ -95,7 +95,7 @@ static bool safe(void)
     for (i = 0; i < FT_PWM_TIMER_COUNT; i++)
         all = all && off(&ft_pwm_table[i]);
     for (i = 0; i < FT_TABLE_SIZE; i++)
-        all = all && (ft_drive_table[i].kind != FT_ANTIPHASE
+        all = all && (ft_stage_table[i].kind != FT_ANTIPHASE
                       || ft_next[i].direction == 0u);
 #ifndef FT_GATE_SELECTS
     all = all && !lets_on;
@@ -175,7 +175,7 @@ void prove_outputs_asked(void)
         (void)ft_chip_driver_fault();
         break;
     default:
-        GIVEN(joint < FT_TABLE_SIZE && ft_drive_table[joint].looped);
+        GIVEN(joint < FT_TABLE_SIZE && ft_stage_table[joint].looped);
         ft_output_write(joint, nondet_float());
     }
     END;

@@ -69,15 +69,15 @@ static uint32_t plan_lab(ft_control *c, const int32_t counts[FT_JOINTS],
 }
 
 /* Sample the motion; without outputs it stays where the joints are. */
-static uint32_t plan(ft_control *c, uint32_t drive,
+static uint32_t plan(ft_control *c, uint32_t source,
                      const int32_t counts[FT_JOINTS], const ft_view *v,
                      ft_findings *found)
 {
-    if (drive == FT_DRIVE_PATH)
+    if (source == FT_SOURCE_PATH)
         return ft_motion_tick(&c->motion);
-    if (drive == FT_DRIVE_FOLLOW)
+    if (source == FT_SOURCE_FOLLOW)
         return ft_follow_tick(&c->follow, &c->motion);
-    if (drive != FT_DRIVE_OFF)
+    if (source != FT_SOURCE_OFF)
         return plan_lab(c, counts, v, found);
     ft_motion_hold(&c->motion, c->seen.q);
     return FT_MOTION_NOTHING;
@@ -85,9 +85,9 @@ static uint32_t plan(ft_control *c, uint32_t drive,
 
 /* Form tau_ID of the interval this tick's duty is held over. Without outputs
  * closed loops follow the joints, so that they are closed when it is wanted. */
-static void step(ft_control *c, uint32_t drive, ft_findings *found)
+static void step(ft_control *c, uint32_t source, ft_findings *found)
 {
-    if (drive == FT_DRIVE_OFF) {
+    if (source == FT_SOURCE_OFF) {
         c->closed = ft_loops_follow(&c->step, c->seen.q);
         return;
     }
@@ -121,12 +121,12 @@ static void law_lab(ft_control *c, const int32_t counts[FT_JOINTS],
 }
 
 /* Form torques within their limits, and duties. */
-static void law(ft_control *c, uint32_t drive, const int32_t counts[FT_JOINTS],
+static void law(ft_control *c, uint32_t source, const int32_t counts[FT_JOINTS],
                 const ft_view *v, ft_findings *found)
 {
-    if (drive == FT_DRIVE_OFF) {
+    if (source == FT_SOURCE_OFF) {
         ft_law_rest(&c->law);
-    } else if (drive == FT_DRIVE_LAB) {
+    } else if (source == FT_SOURCE_LAB) {
         law_lab(c, counts, v, found);
     } else {
         const ft_law_input in = law_input(c, counts, v);
@@ -154,7 +154,7 @@ static void hear(ft_bus *b, ft_control *c, ft_safety *s,
 static void tell(ft_bus *b, const ft_control *c, const ft_safety *s,
                  uint32_t tick)
 {
-    ft_bus_form(b, c, s->drive, (s->flags & FT_FLAG_OUTPUTS) != 0u, tick);
+    ft_bus_form(b, c, s->source, (s->flags & FT_FLAG_OUTPUTS) != 0u, tick);
 #if FT_WIRES > 0 && FT_CUTOFF
     ft_bus_supply(b, s->state, s->fault);
 #endif
@@ -183,7 +183,7 @@ static void account(ft_time *t, uint32_t since)
 /* The control interrupt. */
 void ft_app_tick(void)
 {
-    uint32_t since = ft_chip_cycles(), event, drive = ft.safety.drive;
+    uint32_t since = ft_chip_cycles(), event, source = ft.safety.source;
     int32_t counts[FT_JOINTS];
 
     sample(counts, &ft.sensors);
@@ -194,9 +194,9 @@ void ft_app_tick(void)
 #if FT_BUS_DRIVES > 0
     ft_bus_find(&ft.bus, &ft.found);
 #endif
-    event = plan(&ft.control, drive, counts, &view, &ft.found);
-    step(&ft.control, drive, &ft.found);
-    law(&ft.control, drive, counts, &view, &ft.found);
+    event = plan(&ft.control, source, counts, &view, &ft.found);
+    step(&ft.control, source, &ft.found);
+    law(&ft.control, source, counts, &view, &ft.found);
     ft_safety_tick(&ft.safety, &ft.control, &view, event);
     output(&ft.control.law, ft_safety_armed(&ft.safety));
 #if FT_BUS_DRIVES > 0

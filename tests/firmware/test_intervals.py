@@ -107,7 +107,7 @@ def test_that_a_step_without_bounds_is_not_proved(file, old, new):
 
 
 @pytest.mark.parametrize("old, new", [
-    ("now->rest[1] = e1_r1_by4 * e1_r1_by4", "now->rest[1] = e1_p1_by4 * e1_p1_by4"),
+    ("now->margin[1] = e1_r1_by4 * e1_r1_by4", "now->margin[1] = e1_p1_by4 * e1_p1_by4"),
     ("e1_r1_by3 * inverse2", "e1_r1_by3 / c1_x_left"),
 ], ids=["another pivot is refused", "division by what is left open"])
 def test_that_loops_without_bounds_are_not_proved(old, new):

@@ -40,7 +40,7 @@ ALL = (*FILES, *(file for files in ON_BUSES for file in files))
 # file: mutant: why the application does the same
 EQUIVALENT: dict[str, dict[str, str]] = {
     "ft_safety.c": {
-        "hold_here: s->drive != FT_DRIVE_OFF: always":
+        "hold_here: s->source != FT_SOURCE_OFF: always":
             "without outputs this tick has let the motion stay there already",
         "arm: ft_loops_first_mode(&c->step): left out": "the next step enters the mode of the motion, which is the "
                                                         "first",
@@ -150,7 +150,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "receive: n < sizeof chunk: never": "the rounds that are left bring nothing",
     },
     "ft_app.c": {
-        "plan: drive != FT_DRIVE_OFF: always": "without a lab mode the plan of the lab follows the joints too",
+        "plan: source != FT_SOURCE_OFF: always": "without a lab mode the plan of the lab follows the joints too",
         "observe: found->any || tick == 0u: always": "nothing is found nothing once more",
         "account: t->cycles > t->cycles_max: boundary": "what is as many is as many",
         "ft_app_idle: ft_chip_wait(): left out": "the main loop goes round without sleeping",

@@ -435,12 +435,12 @@ class Forced(Tour):
             self.session.connect()
             self.session.home(self.start)
             self.finds_no_fault()
-            with self.each_tick({"ft.safety.drive": 1}, SENSE):
+            with self.each_tick({"ft.safety.source": 1}, SENSE):
                 assert self.ask(message)
             self.cleared()
         self.ready()
         assert self.ask(Float(0, 0))
-        with self.each_tick({"ft.safety.drive": 0}, BREAK):
+        with self.each_tick({"ft.safety.source": 0}, BREAK):
             self.take("STOP")
         self.cleared()
 
@@ -498,7 +498,7 @@ class Forced(Tour):
         self.clock.sleep(0.01)
         self.ends_in("FAULT", "ENCODER")
 
-    def reacts_to_a_second_fault(self, state: str, reaction: int, then: int, drive: int) -> None:
+    def reacts_to_a_second_fault(self, state: str, reaction: int, then: int, source: int) -> None:
         """A late tick, which asks for `then` while the reaction to another fault is under way, with that being
         driven."""
         self.ready()
@@ -509,7 +509,7 @@ class Forced(Tour):
             self.board.encoder_faults[0].offset += 2000
             self.clock.sleep(0.005)
         self.put({f"ft_reaction[{n}]": then for n in faults})
-        with self.each_tick({"ft.safety.reaction": reaction, "ft.safety.drive": drive}, SENSE):
+        with self.each_tick({"ft.safety.reaction": reaction, "ft.safety.source": source}, SENSE):
             self.put({"ft.safety.alarms.set.of[0]": 1})
             self.clock.sleep(0.005)
         self.ends_in("FAULT", "ENCODER" if state == "FAULT" else "TICK_OVERRUN")
@@ -557,12 +557,12 @@ LIVES: dict[str, Callable[[Forced], None]] = {part.__name__: part for part in (
     Forced.is_driven_where_it_is_not, Forced.pace_has_nothing_left_to_lose)} | {
     f"torque leads joint {joint} farther out": partial(Forced.torque_leads_farther_out, joint=joint)
     for joint in range(3)} | {
-    f"reacts in {state} by {reaction}, then by {then}, with drive {drive}": partial(
-        Forced.reacts_to_a_second_fault, state=state, reaction=reaction, then=then, drive=drive)
-    for state, reaction, then, drive in (("FAULT", BRAKE, HOLD, 0), ("FAULT", COAST, HOLD, 0), ("FAULT", HOLD, HOLD, 1),
-                                         ("FAULT", HOLD + 1, HOLD, 1), ("FAULT", BRAKE, BRAKE, 1),
-                                         ("FAULT", HOLD, BRAKE, 1), ("FLOAT", COAST, HOLD, 0),
-                                         ("HOLD", COAST, HOLD, 0))} | {
+    f"reacts in {state} by {reaction}, then by {then}, driven by {source}": partial(
+        Forced.reacts_to_a_second_fault, state=state, reaction=reaction, then=then, source=source)
+    for state, reaction, then, source in (("FAULT", BRAKE, HOLD, 0), ("FAULT", COAST, HOLD, 0),
+                                          ("FAULT", HOLD, HOLD, 1), ("FAULT", HOLD + 1, HOLD, 1),
+                                          ("FAULT", BRAKE, BRAKE, 1), ("FAULT", HOLD, BRAKE, 1),
+                                          ("FLOAT", COAST, HOLD, 0), ("HOLD", COAST, HOLD, 0))} | {
     f"host is lost in {state}, {coming} coming, {fault} latched": partial(
         Forced.host_is_lost, state=state, coming=coming, fault=fault)
     for state in ("TRACK", "JOG", "SLOWING", "HOLD") for coming in (0, 5) for fault in (0, 5)} | {

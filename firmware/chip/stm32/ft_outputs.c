@@ -24,12 +24,12 @@
  * A break input is active low on a normally closed loop: an open loop or a
  * broken wire makes the hardware clear MOE, and AOE = 0 keeps it clear. With
  * OSSI the timer then drives the pins low instead of letting them float. */
-#include "ft_board.h" /* FT_PWM_TIMERS, FT_DRIVES, FT_ENABLE_*, FT_ESTOPS */
+#include "ft_board.h" /* FT_PWM_TIMERS, FT_STAGES, FT_ENABLE_*, FT_ESTOPS */
 #include "ft_chip.h"
 #include "ft_parts.h"
 #include "ft_registers.h"
 
-#if FT_DRIVE_COUNT > 0
+#if FT_STAGE_COUNT > 0
 
 typedef enum { FT_CENTRED = TIM_CR1_CMS_MODE_1, FT_EDGE = 0 } ft_alignment;
 typedef enum { FT_HIGH_FIRST = TIM_CCMR_OC_PWM1,
@@ -55,8 +55,8 @@ static const ft_pwm_timer ft_pwm_table[] = { FT_PWM_TIMERS };
 /* How a duty x becomes a compare value: neutral + span |x| with the sign on
  * the direction pin, or neutral + span x, where a second half bridge gets
  * neutral - span x, or (antiphase) the direction pin enables the bridge. */
-typedef enum { FT_NO_DRIVE, FT_SIGN_MAGNITUDE, FT_ANTIPHASE,
-               FT_HALF_BRIDGES } ft_drive_kind;
+typedef enum { FT_NO_STAGE, FT_SIGN_MAGNITUDE, FT_ANTIPHASE,
+               FT_HALF_BRIDGES } ft_stage_kind;
 
 typedef struct {
     volatile uint32_t *compare, *opposite;
@@ -64,13 +64,13 @@ typedef struct {
     uint16_t neutral;
     uint8_t kind, port, pin;
     bool looped; /* by a current loop: a duty is what it is asked for */
-} ft_drive;
+} ft_output_stage;
 
-#define FT_DRIVE(kind, compare, opposite, neutral, span, port, pin, looped) \
+#define FT_STAGE(kind, compare, opposite, neutral, span, port, pin, looped) \
     { compare, opposite, span, neutral, kind, port, pin, looped },
-static const ft_drive ft_drive_table[] = { FT_DRIVES };
-#undef FT_DRIVE
-enum { FT_TABLE_SIZE = sizeof ft_drive_table / sizeof ft_drive_table[0] };
+static const ft_output_stage ft_stage_table[] = { FT_STAGES };
+#undef FT_STAGE
+enum { FT_TABLE_SIZE = sizeof ft_stage_table / sizeof ft_stage_table[0] };
 
 /* State that a tick leaves to the next one. */
 static struct {
@@ -156,11 +156,11 @@ static void ft_timer_prepare(const ft_pwm_timer *t)
 /* Return whether a joint's duty is written to a timer in every tick. */
 static inline bool ft_written(uint32_t i)
 {
-    return ft_drive_table[i].kind != FT_NO_DRIVE && !ft_drive_table[i].looped;
+    return ft_stage_table[i].kind != FT_NO_STAGE && !ft_stage_table[i].looped;
 }
 
-/* Write a compare value to the registers of one drive. */
-static inline void ft_write(const ft_drive *d, uint32_t width)
+/* Write a compare value to the registers of one output stage. */
+static inline void ft_write(const ft_output_stage *d, uint32_t width)
 {
     *d->compare = width;
     if (d->kind == FT_HALF_BRIDGES)
@@ -172,10 +172,10 @@ static inline void ft_write_neutral(void)
 {
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
-        const ft_drive *d = &ft_drive_table[i];
+        const ft_output_stage *d = &ft_stage_table[i];
         if (d->looped)
             ft_current_ask(i, 0.0f);
-        else if (d->kind != FT_NO_DRIVE)
+        else if (d->kind != FT_NO_STAGE)
             ft_write(d, d->neutral);
     }
 }
@@ -190,10 +190,10 @@ static inline void ft_write_duties(void)
     }
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
-        const ft_drive *d = &ft_drive_table[i];
+        const ft_output_stage *d = &ft_stage_table[i];
         if (d->looped)
             ft_current_ask(i, ft_asked[i]);
-        else if (d->kind != FT_NO_DRIVE)
+        else if (d->kind != FT_NO_STAGE)
             ft_write(d, ft_next[i].width);
     }
 }
@@ -263,7 +263,7 @@ static inline void ft_switch_directions(void)
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++)
         if (ft_written(i))
-            GPIO(ft_drive_table[i].port)->BSRR = ft_next[i].direction;
+            GPIO(ft_stage_table[i].port)->BSRR = ft_next[i].direction;
 }
 
 #if FT_TICK_PRELOAD
@@ -343,7 +343,7 @@ static inline float ft_bounded(float x, float bound)
 }
 
 /* Return the compare value of a duty: the nearest one. */
-static inline uint32_t ft_width_of(const ft_drive *d, float duty)
+static inline uint32_t ft_width_of(const ft_output_stage *d, float duty)
 {
     float x = d->kind == FT_SIGN_MAGNITUDE ? __builtin_fabsf(duty) : duty;
     return (uint32_t)(d->span * x + ((float)d->neutral + 0.5f));
@@ -351,7 +351,7 @@ static inline uint32_t ft_width_of(const ft_drive *d, float duty)
 
 /* Return the word that puts a duty's direction on its pin; in antiphase the
  * pin enables the bridge. */
-static inline uint32_t ft_direction_of(const ft_drive *d, float duty)
+static inline uint32_t ft_direction_of(const ft_output_stage *d, float duty)
 {
     bool low = d->kind == FT_ANTIPHASE ? !ft_wanted : !(duty < 0.0f);
     return d->kind == FT_HALF_BRIDGES ? 0u
@@ -382,11 +382,11 @@ void ft_chip_duties(const float duty[])
     }
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
-        const ft_drive *d = &ft_drive_table[i];
+        const ft_output_stage *d = &ft_stage_table[i];
         if (d->looped) { /* the law has divided by the bus voltage */
             float share = ft_bounded(duty[i], 1.0f);
             ft_asked[i] = ft_bounded(share * ft_bus_ratio(), 1.0f);
-        } else if (d->kind != FT_NO_DRIVE) {
+        } else if (d->kind != FT_NO_STAGE) {
             ft_next[i].width = ft_width_of(d, x[i]);
             ft_next[i].direction = ft_direction_of(d, x[i]);
         }
@@ -397,7 +397,7 @@ void ft_chip_duties(const float duty[])
  * of direction takes a period of neutral, in which the pin is switched. */
 void ft_output_write(uint32_t joint, float duty)
 {
-    const ft_drive *d = &ft_drive_table[joint];
+    const ft_output_stage *d = &ft_stage_table[joint];
     float x = ft_bounded(duty, FT_DUTY_BOUND);
     uint32_t direction = ft_direction_of(d, x);
     GPIO(d->port)->BSRR = ft_next[joint].direction;
@@ -435,10 +435,10 @@ static void ft_bridges_off(void)
 {
     FT_FOLDED
     for (uint32_t i = 0; i < FT_TABLE_SIZE; i++) {
-        if (ft_drive_table[i].kind != FT_ANTIPHASE)
+        if (ft_stage_table[i].kind != FT_ANTIPHASE)
             continue;
         ft_next[i].direction = 0;
-        ft_pin_put(ft_drive_table[i].port, ft_drive_table[i].pin, false);
+        ft_pin_put(ft_stage_table[i].port, ft_stage_table[i].pin, false);
     }
 }
 
@@ -531,7 +531,7 @@ bool ft_chip_driver_fault(void)
     return !FT_TOLERANT && fault;
 }
 
-#else /* a board without drives */
+#else /* a board without output stages */
 
 #include "ft_model.h" /* FT_JOINTS */
 

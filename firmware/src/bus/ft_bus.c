@@ -5,7 +5,7 @@
 
 #include "ft_chip.h"     /* ft_chip_bus_send, ft_chip_bus_take */
 #include "ft_dialect.h"  /* ft_dialect_... */
-#include "ft_events.h"   /* FT_DRIVE_PATH */
+#include "ft_events.h"   /* FT_SOURCE_PATH */
 #include "ft_messages.h" /* FT_FAULT_, FT_STATE_ */
 #include "ft_position.h" /* ft_position_... */
 
@@ -476,7 +476,7 @@ static float share(const ft_bus *b, const ft_bus_drive *d, float duty)
 /* Form the frame of a drive whose outputs are on. Without a law the motors
  * brake: the drives damp. */
 static void command(ft_bus *b, uint32_t i, const ft_control *c,
-                    uint32_t drive, uint32_t tick, ft_frame *f)
+                    uint32_t source, uint32_t tick, ft_frame *f)
 {
     ft_bus_drive *d = &b->drive[i];
     const uint32_t j = ft_drive[i].joint;
@@ -485,9 +485,9 @@ static void command(ft_bus *b, uint32_t i, const ft_control *c,
 #if FT_WIRES > 0
     t.share = ft_drive[i].sign * share(b, d, c->law.duty[j]);
 #endif
-    if (drive == (uint32_t)FT_DRIVE_OFF)
+    if (source == (uint32_t)FT_SOURCE_OFF)
         t.kd = ft_drive[i].damping;
-    else if (ft_drive[i].closes != 0u && drive != (uint32_t)FT_DRIVE_LAB
+    else if (ft_drive[i].closes != 0u && source != (uint32_t)FT_SOURCE_LAB
              && inside(c, j))
         close_loop(d, i, c, &t);
     else
@@ -542,7 +542,7 @@ static void begin_wire(ft_bus *b, uint32_t wire)
 /* Form the next frame of every drive. One that is not known to be set right
  * rests while the others brake. What switches them off does not wait for the
  * next tick, but on a wire, where servos are still answering. */
-void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
+void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
                  uint32_t tick)
 {
     const bool falls = b->on && !on;
@@ -567,7 +567,7 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
         if (d->state != FT_BUS_ENABLED || unsure(d, i))
             start(d, i, tick, &b->frame[i]);
         else
-            command(b, i, c, drive, tick, &b->frame[i]);
+            command(b, i, c, source, tick, &b->frame[i]);
     }
     if (falls)
         send_at_once(b);

@@ -92,7 +92,7 @@ void ft_bus_begin(ft_bus *b);
 void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
                  int32_t counts[FT_JOINTS]);
 void ft_bus_find(const ft_bus *b, ft_findings *found);
-void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t drive, bool on,
+void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
                  uint32_t tick);
 
 #if FT_WIRES > 0 && FT_CUTOFF

@@ -13,13 +13,13 @@ void ft_mit_command(ft_frame *f, const ft_drive_config *c,
                     const ft_drive_target *t, float *carried)
 {
     const ft_field_range places = ft_field_about(c->position, FT_FIELD_16);
-    const ft_field_range rates = ft_field_about(c->velocity, FT_FIELD_12);
+    const ft_field_range velocities = ft_field_about(c->velocity, FT_FIELD_12);
     const ft_field_range stiff = ft_field_upto(c->kp, FT_FIELD_12);
     const ft_field_range damped = ft_field_upto(c->kd, FT_FIELD_12);
     const ft_field_range torques = ft_field_about(c->torque, FT_FIELD_12);
     uint8_t *data = f->data;
     uint32_t p = ft_field_encode(&places, t->position);
-    const uint32_t v = ft_field_encode(&rates, t->velocity);
+    const uint32_t v = ft_field_encode(&velocities, t->velocity);
     const uint32_t kp = ft_field_encode(&stiff, t->kp);
     const uint32_t kd = ft_field_encode(&damped, t->kd);
     const uint32_t torque = ft_field_carry(&torques, t->torque, carried);
@@ -52,11 +52,11 @@ void ft_mit_state(const ft_frame *f, const ft_drive_config *c,
                   ft_drive_said *said)
 {
     const uint8_t *data = f->data;
-    const ft_field_range rates = ft_field_about(c->velocity, FT_FIELD_12);
+    const ft_field_range velocities = ft_field_about(c->velocity, FT_FIELD_12);
     const ft_field_range torques = ft_field_about(c->torque, FT_FIELD_12);
 
     said->position = (uint32_t)data[1] << 8 | data[2];
-    said->velocity = ft_field_decode(&rates,
+    said->velocity = ft_field_decode(&velocities,
                                      (uint32_t)data[3] << 4 | data[4] >> 4);
     said->torque = ft_field_decode(&torques, (data[4] & 15u) << 8 | data[5]);
 }

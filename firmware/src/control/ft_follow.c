@@ -84,7 +84,7 @@ static void turn(ft_follow *f)
         return;
     f->turned = newest;
     f->idle = 0;
-    ft_reference_turn_to(&f->reference, t->to[slot], t->rate[slot],
+    ft_reference_turn_to(&f->reference, t->to[slot], t->to_velocity[slot],
                          f->playing);
 }
 

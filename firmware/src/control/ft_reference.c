@@ -193,7 +193,7 @@ void ft_reference_run_out(ft_reference *r, uint32_t at, bool ended)
 /* Let the curve lead from where it is to a target and the velocity there, in
  * the time from knot to knot. */
 void ft_reference_turn_to(ft_reference *r, const int64_t to[FT_JOINTS],
-                          const float rate[FT_JOINTS], uint32_t at)
+                          const float velocity[FT_JOINTS], uint32_t at)
 {
     const ft_real h = (ft_real)r->spacing * FT_C(1e-6), per = FT_C(1.0) / h;
     const ft_real t = ft_reference_time(r, at, FT_C(0.0));
@@ -204,7 +204,7 @@ void ft_reference_turn_to(ft_reference *r, const int64_t to[FT_JOINTS],
         ft_real *c = k->c, mean, v;
 
         cut(k, t, FT_C(1.0), j);
-        v = (ft_real)rate[j];
+        v = (ft_real)velocity[j];
         mean = (ft_reference_displacement(k->base, to[j],
                                           ft_follow_joint[j].unit)
                 - c[0]) * per

@@ -55,7 +55,7 @@ void ft_reference_begin(ft_reference *r, const int64_t q[FT_JOINTS],
                         uint32_t at);
 bool ft_reference_reach(ft_reference *r, uint32_t at);
 void ft_reference_turn_to(ft_reference *r, const int64_t to[FT_JOINTS],
-                          const float rate[FT_JOINTS], uint32_t at);
+                          const float velocity[FT_JOINTS], uint32_t at);
 void ft_reference_run_out(ft_reference *r, uint32_t at, bool ended);
 ft_real ft_reference_displacement(int64_t from, int64_t to, ft_real unit);
 ft_moving ft_reference_sample(const ft_reference *r, uint32_t joint, ft_real t,

@@ -377,7 +377,7 @@ static void keep(ft_targets *t, const ft_msg_target *m, uint32_t due)
 
     for (j = 0; j < FT_JOINTS; j++) {
         t->to[slot][j] = t->knot[j] = allowed(t, j, m->position[j]);
-        t->rate[slot][j] = t->ended ? 0.0f : m->rate[j];
+        t->to_velocity[slot][j] = t->ended ? 0.0f : m->rate[j];
     }
     t->newest_at = due;
     FT_STORED();

@@ -32,7 +32,7 @@ typedef struct {
     volatile uint32_t newest; /* its number; its time: */
     volatile uint32_t newest_at;
     int64_t to[2][FT_JOINTS]; /* targets that carry velocities, by turns */
-    float rate[2][FT_JOINTS];
+    float to_velocity[2][FT_JOINTS];
     uint32_t delay;           /* us, asked for; FT_FOLLOW_AUTO */
     uint32_t in_force;        /* us */
     uint32_t spare;           /* us that targets may be late by */

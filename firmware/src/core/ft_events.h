@@ -26,11 +26,11 @@ enum {
 
 /* Source of a tick's torques. */
 enum {
-    FT_DRIVE_OFF,  /* nothing: outputs are off, or the motors brake */
-    FT_DRIVE_PATH, /* the law, about the motion */
-    FT_DRIVE_JOG,  /* the law, about one joint moved by hand */
-    FT_DRIVE_FOLLOW, /* the law, about what targets say */
-    FT_DRIVE_LAB   /* the law of ft_lab.h */
+    FT_SOURCE_OFF,    /* nothing: outputs are off, or the motors brake */
+    FT_SOURCE_PATH,   /* the law, about the motion */
+    FT_SOURCE_JOG,    /* the law, about one joint moved by hand */
+    FT_SOURCE_FOLLOW, /* the law, about what targets say */
+    FT_SOURCE_LAB     /* the law of ft_lab.h */
 };
 
 #endif

@@ -27,7 +27,7 @@ static void forget_last_motion(ft_safety *s)
  * outputs the motion stays there anyway. */
 static void hold_here(const ft_safety *s, ft_control *c)
 {
-    if (s->drive != FT_DRIVE_OFF)
+    if (s->source != FT_SOURCE_OFF)
         ft_motion_hold(&c->motion, c->seen.q);
     ft_step_start(&c->step, c->seen.q);
     ft_law_start(&c->law);
@@ -102,8 +102,8 @@ static void stay(ft_safety *s, ft_control *c)
 /* Return whether the joints can be held: they move by the law. */
 static bool can_hold(const ft_safety *s)
 {
-    return s->drive == FT_DRIVE_PATH || s->drive == FT_DRIVE_JOG
-           || s->drive == FT_DRIVE_FOLLOW || s->state == FT_STATE_FLOAT;
+    return s->source == FT_SOURCE_PATH || s->source == FT_SOURCE_JOG
+           || s->source == FT_SOURCE_FOLLOW || s->state == FT_STATE_FLOAT;
 }
 
 /* Switch the outputs off; where brakes can take over, once they have. */
@@ -477,10 +477,10 @@ static const uint8_t refusal_of[FT_STATES] = {
 };
 
 /* Source of the torques in a state. */
-static const uint8_t drive_of[FT_STATES] = {
-    [HOLD] = FT_DRIVE_PATH,  [TRACK] = FT_DRIVE_PATH, [JOG] = FT_DRIVE_JOG,
-    [HOMING] = FT_DRIVE_LAB, [FLOAT] = FT_DRIVE_LAB,  [PROBE] = FT_DRIVE_LAB,
-    [CLOSING] = FT_DRIVE_PATH, [FOLLOW] = FT_DRIVE_FOLLOW,
+static const uint8_t source_of[FT_STATES] = {
+    [HOLD] = FT_SOURCE_PATH,  [TRACK] = FT_SOURCE_PATH, [JOG] = FT_SOURCE_JOG,
+    [HOMING] = FT_SOURCE_LAB, [FLOAT] = FT_SOURCE_LAB,  [PROBE] = FT_SOURCE_LAB,
+    [CLOSING] = FT_SOURCE_PATH, [FOLLOW] = FT_SOURCE_FOLLOW,
 };
 
 /* ---- events ----------------------------------------------------------- */
@@ -526,9 +526,9 @@ void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event)
         return;
     to->act(s, c);
     s->state = to->next == DISARMED && s->closing != 0u ? CLOSING : to->next;
-    s->drive = drive_of[s->state];
+    s->source = source_of[s->state];
     if (to->next == FAULT && s->reaction == FT_REACTION_HOLD)
-        s->drive = FT_DRIVE_PATH;
+        s->source = FT_SOURCE_PATH;
 }
 
 /* Refuse the last command for a reason. */

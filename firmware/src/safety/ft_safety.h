@@ -5,7 +5,7 @@
 
 #include "ft_bus.h"      /* ft_bus */
 #include "ft_control.h"  /* ft_control */
-#include "ft_events.h"   /* FT_EVENT_, FT_DRIVE_ */
+#include "ft_events.h"   /* FT_EVENT_, FT_SOURCE_ */
 #include "ft_findings.h" /* ft_findings, FT_NO_JOINT, FT_GOOD */
 #include "ft_messages.h" /* FT_STATE_, FT_FAULT_, FT_REFUSAL_ */
 #include "ft_model.h"    /* FT_JOINTS */
@@ -53,7 +53,7 @@ typedef struct {
 
 typedef struct {
     volatile uint8_t state;
-    uint8_t drive;              /* FT_DRIVE_ */
+    uint8_t source;             /* FT_SOURCE_ */
     bool homed[FT_JOINTS];
     uint8_t asked;              /* reaction to the fault that is taken */
     uint8_t reaction;           /* that is under way in FAULT */
@@ -97,7 +97,7 @@ void ft_safety_met(ft_safety *s);
 /* Return whether torques are meant to act. */
 static inline bool ft_safety_armed(const ft_safety *s)
 {
-    return s->drive != FT_DRIVE_OFF;
+    return s->source != FT_SOURCE_OFF;
 }
 
 /* Return whether the outputs are on: torques act, or a fault brakes. */

@@ -386,7 +386,7 @@ def test_joints_take_timers_and_pins_of_their_motor_channel(three_link):
     header = board_header.render(replace(three_link, joints=tuple(joints)), boards.load("f405rg-4"))["ft_board.h"]
     assert re.findall(r"FT_ENCODER\((\w+), (\w+)\) /\* (\w+)", header) == [
         ("TIM4", "0xFFFFu", "shoulder"), ("TIM5", "0xFFFFFFFFu", "elbow"), ("TIM2", "0xFFFFFFFFu", "wrist")]
-    assert re.findall(r"FT_DRIVE\(FT_SIGN_MAGNITUDE, &TIM8->CCR\[(\d)\], 0, 0, 4200, (\d), (\d+), false\) /\* (\w+)",
+    assert re.findall(r"FT_STAGE\(FT_SIGN_MAGNITUDE, &TIM8->CCR\[(\d)\], 0, 0, 4200, (\d), (\d+), false\) /\* (\w+)",
                       header) == [
         ("3", "1", "15", "shoulder"), ("0", "1", "12", "elbow"), ("1", "1", "13", "wrist")]
     assert "TIM3" not in header and "PC8" not in header  # what no joint uses is left alone
@@ -415,7 +415,7 @@ def test_passive_joint_gets_no_drive(three_link):
                    for j in three_link.joints)
     header = board_header.render(replace(three_link, joints=joints), boards.load("f405rg-4"))["ft_board.h"]
     assert ("FT_ENCODER(0, 0) /* wrist */" in header
-            and "FT_DRIVE(FT_NO_DRIVE, 0, 0, 0, 0, 0, 0, false) /* wrist */" in header)
+            and "FT_STAGE(FT_NO_STAGE, 0, 0, 0, 0, 0, 0, false) /* wrist */" in header)
 
 
 def test_same_mechanism_gives_the_same_bytes(three_link):

@@ -284,10 +284,10 @@ class Program:
         return value
 
     def _refuse(self, node: Any, names: dict[str, Any]) -> None:
-        """Where `rest[d] = x * x - least` is not positive the step goes no further: so |x| is more than that root."""
+        """Where `margin[d] = x * x - least` is not positive the step goes no further: so |x| is more than that root."""
         place, kept = node.lvalue, node.rvalue
         if not (isinstance(place, c_ast.ArrayRef) and isinstance(place.name, c_ast.StructRef)
-                and place.name.field.name == "rest"):
+                and place.name.field.name == "margin"):
             return
         square, least = kept.left, self.value(kept.right, names)
         if kept.op != "-" or square.op != "*" or square.left.name != square.right.name:
@@ -459,10 +459,10 @@ def _of_loops(program: Program, state: Any) -> list[float]:
     swing = program.value(c_ast.ID("swing"), {})
 
     def holds(s: Any) -> int:
-        """|rate + change| is no more than a swing, or the tick is refused."""
+        """|velocity + acceleration| is no more than a swing, or the tick is refused."""
         loop = s["loop"]
-        most = [about((swing.high + rate.size) * (1.0 + 1e-6)) for rate in loop["rate"]]
-        loop["change"] = [b if x.holds(b) else x for x, b in zip(loop["change"], most, strict=True)]
+        most = [about((swing.high + velocity.size) * (1.0 + 1e-6)) for velocity in loop["velocity"]]
+        loop["acceleration"] = [b if x.holds(b) else x for x, b in zip(loop["acceleration"], most, strict=True)]
         return 1
 
     program.own |= {"ft_rotation": _rotation, "ft_holds": holds, "ft_moved": lambda *_: ANY}

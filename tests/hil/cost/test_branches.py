@@ -96,7 +96,7 @@ def test_a_way_that_was_not_gone_is_told(image):
 
 
 @pytest.mark.parametrize("name", ["torque_is_no_number", "duties_are_out_of_bounds", "command_is_none",
-                                  "reacts in FAULT by 1, then by 2, with drive 0"])
+                                  "reacts in FAULT by 1, then by 2, driven by 0"])
 def test_a_guard_does_what_it_is_for(image, name):
     """Some of the states that nothing leads to; all of them are gone through below."""
     arm, built = image
