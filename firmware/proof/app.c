@@ -32,11 +32,11 @@ void ft_chip_feed_watchdog(void)
     fed++;
 }
 
-void ft_safety_tick(ft_safety *s, ft_control *c, const ft_view *v,
+void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
                     uint32_t motion_event)
 {
     (void)c;
-    (void)v;
+    CLAIM(in->sensors == &ft.sensors && in->found == &ft.found);
     (void)motion_event;
     judged = true;
     s->source = nondet_u8();
@@ -155,7 +155,11 @@ void ft_step(ft_step_state *t, const ft_sample *next, ft_real tau[FT_JOINTS])
     (void)tau;
 }
 
-void ft_capture_tick(const ft_view *v) { (void)v; }
+void ft_capture_tick(const ft_control *c, uint32_t tick, uint32_t state)
+{
+    (void)c;
+    CLAIM(tick == ft.time.tick && state == ft.safety.state);
+}
 
 #if FT_STEP_CLOSED
 bool ft_step_reach(ft_step_state *t, const ft_turn q[FT_JOINTS],

@@ -8,6 +8,9 @@
 #include "ft_config.c"
 #include "ft_field.h"
 
+/* Two functions of ft_field.h are given other bodies: they are inline, as the
+ * tick calls them several times for each drive, so that the linker cannot do
+ * it. */
 static uint32_t numbered(const ft_field_range *r, float value);
 static uint32_t carried_on(const ft_field_range *r, float value, float *carried);
 
@@ -16,14 +19,9 @@ static uint32_t carried_on(const ft_field_range *r, float value, float *carried)
 #include "ft_bus.c"
 #include "ft_cubemars.c"
 #include "ft_damiao.c"
-#undef READ
-#undef WRITE
 #include "ft_dialect.c"
 #include "ft_mit.c"
 #include "ft_travel.c"
-#define begin(f, a, kind, beside) begin_frame(f, a, kind, beside)
-#define put(f, at, number) put_field(f, at, number)
-#define setting(f, said) setting_of(f, said)
 #include "ft_robstride.c"
 
 /* The families of the arms that are proved about. */

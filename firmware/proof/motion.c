@@ -15,6 +15,8 @@
 
 #include "ft_segment.h"
 
+/* Another body of ft_segment_sum(), which is inline, as the tick calls it for
+ * each joint, so that the linker cannot give it one. */
 static ft_real any_sum(const ft_quintic *p, const ft_weights *w);
 
 #define ft_segment_sum any_sum

@@ -18,17 +18,14 @@ static uint16_t tag;
 
 static ft_safety safety;
 static ft_control control;
-static ft_findings findings;
 static ft_time time_;
 static ft_sensors sensors;
 #if FT_BUS_DRIVES > 0
 static ft_bus bus;
-static const ft_view view = { &time_, &sensors, &findings, &safety, &control,
-                              &bus };
+static const ft_port_ends ends = { &safety, &control, &time_, &sensors, &bus };
 #else
-static const ft_view view = { &time_, &sensors, &findings, &safety, &control };
+static const ft_port_ends ends = { &safety, &control, &time_, &sensors };
 #endif
-static const ft_port_ends ends = { &safety, &control, &view };
 
 /* ---- neighbours --------------------------------------------------------- */
 
@@ -118,22 +115,28 @@ uint32_t ft_law_take_limits(ft_law *l)
 }
 
 void ft_report_ident(ft_msg_ident *m) { ANYTHING(*m); }
-void ft_report_about(ft_msg_about *m, const ft_view *v)
+void ft_report_about(ft_msg_about *m, const uint8_t latched[FT_FAULT_NUMBERS],
+                     uint32_t tick)
 {
-    (void)v;
+    (void)tick;
+    CLAIM(latched == safety.latched);
     ANYTHING(*m);
 }
 
-void ft_report_status(ft_msg_status *m, const ft_view *v)
+void ft_report_status(ft_msg_status *m, const ft_time *time,
+                      const ft_sensors *from, const ft_safety *s,
+                      const ft_control *c)
 {
+    CLAIM(from == &sensors && s == &safety && c == &control);
     ANYTHING(*m);
-    m->tick = v->time->tick - 1u;
+    m->tick = time->tick - 1u;
 }
 
-void ft_report_followed(ft_msg_followed *m, const ft_view *v)
+void ft_report_followed(ft_msg_followed *m, const ft_follow *f, uint32_t tick)
 {
+    CLAIM(f == &control.follow);
     ANYTHING(*m);
-    m->tick = v->time->tick;
+    m->tick = tick;
 }
 
 uint8_t ft_follow_take_limits(ft_follow *f, uint32_t joint)
@@ -151,10 +154,11 @@ void ft_follow_take(ft_follow *f, const ft_msg_target *m)
 }
 
 #if FT_BUS_DRIVES > 0
-void ft_report_drives(ft_msg_drives *m, const ft_view *v)
+void ft_report_drives(ft_msg_drives *m, const ft_bus *b, uint32_t tick)
 {
+    CLAIM(b == &bus);
     ANYTHING(*m);
-    m->tick = v->time->tick;
+    m->tick = tick;
 }
 #endif
 

@@ -21,15 +21,10 @@
 
 static ft_safety safety;
 static ft_control control;
-static ft_findings findings;
 static ft_time time_;
 static ft_sensors sensors;
 #if FT_BUS_DRIVES > 0
 static ft_bus bus;
-static const ft_view view = { &time_, &sensors, &findings, &safety, &control,
-                              &bus };
-#else
-static const ft_view view = { &time_, &sensors, &findings, &safety, &control };
 #endif
 
 uint32_t ft_chip_driver_status(void) { return nondet_u32(); }
@@ -65,7 +60,6 @@ static void any_state(void)
 {
     ANYTHING(safety);
     ANYTHING(control);
-    ANYTHING(findings);
     ANYTHING(time_);
     ANYTHING(sensors);
     ANYTHING(capture);
@@ -86,9 +80,9 @@ void prove_report_all(void)
 
     any_state();
     ft_report_start(nondet_u32());
-    ft_report_status(&s, &view);
+    ft_report_status(&s, &time_, &sensors, &safety, &control);
     ft_report_ident(&i);
-    ft_report_about(&a, &view);
+    ft_report_about(&a, safety.latched, time_.tick);
     CLAIM(sensors.bus_voltage < 65.0f || s.bus_mv == UINT16_MAX);
     CLAIM(!(sensors.temperature > 2e6f) || s.temperature == INT32_MAX);
     CLAIM(!(sensors.temperature < -2e6f) || s.temperature == INT32_MIN);
@@ -109,7 +103,7 @@ void prove_capture_ring(void)
     if (nondet_bool())
         ft_capture_start(&asked);
     taken = capture.taken;
-    ft_capture_tick(&view);
+    ft_capture_tick(&control, time_.tick, safety.state);
     CLAIM(capture.taken == taken || capture.taken == taken + 1u);
     CLAIM(capture.taken == taken || capture.mode != FT_CAPTURE_ONCE
           || capture.taken < FT_CAPTURE_SAMPLES || !ft_capture_on);
@@ -144,7 +138,7 @@ void prove_report_drives(void)
     any_state();
     ANYTHING(bus);
     GIVEN(i < FT_BUS_DRIVES);
-    ft_report_drives(&m, &view);
+    ft_report_drives(&m, &bus, time_.tick);
     CLAIM(m.state[ft_drive[i].joint] == bus.drive[i].state
           && m.answers[ft_drive[i].joint] == bus.drive[i].answers
           && m.value[ft_drive[i].joint] == bus.drive[i].value);

@@ -17,12 +17,11 @@ static ft_safety s;
 static ft_control c;
 static ft_sensors sensors;
 static ft_findings found_;
-static ft_time time_;
 #if FT_BUS_DRIVES > 0
 static ft_bus bus;
-static const ft_view v = { &time_, &sensors, &found_, &s, &c, &bus };
+static const ft_safety_input in = { &sensors, &found_, &bus };
 #else
-static const ft_view v = { &time_, &sensors, &found_, &s, &c };
+static const ft_safety_input in = { &sensors, &found_ };
 #endif
 
 /* ---- the chip --------------------------------------------------------- */
@@ -229,7 +228,6 @@ static void any_state(void)
     ANYTHING(s);
     ANYTHING(sensors);
     ANYTHING(found_);
-    ANYTHING(time_);
     ANYTHING(chip);
     ANYTHING(c);
     commanded = nondet_bool();
@@ -286,7 +284,7 @@ void prove_safety_requests(void)
     for (event = 0; event <= FT_EVENT_FOLLOW + 1u; event++)
         if (asked == event) {
             s.request.event = (uint8_t)event;
-            take_request(&s, &c, &v);
+            take_request(&s, &c, &in);
         }
     CLAIM(well());
     CLAIM(homed_if_led());
@@ -309,7 +307,7 @@ void prove_safety_requests(void)
 void prove_safety_states(void)
 {
     any_state();
-    ft_safety_tick(&s, &c, &v, any_event());
+    ft_safety_tick(&s, &c, &in, any_event());
     CLAIM(well());
     CLAIM(homed_if_led());
     END;
@@ -322,7 +320,7 @@ void prove_safety_estop(void)
 {
     any_state();
     sensors.estop = true;
-    ft_safety_tick(&s, &c, &v, any_event());
+    ft_safety_tick(&s, &c, &in, any_event());
     CLAIM(!commanded && s.source == FT_SOURCE_OFF);
     CLAIM(s.state == ESTOP || s.state == LEAVING);
     END;
@@ -341,10 +339,11 @@ static bool stops_first(uint32_t fault_)
  * torques are made. */
 static bool must_go(const ft_fault_rule *f)
 {
+    const ft_evidence e = evidence(&s, &c, &in);
     bool counts = f->where == FT_ALWAYS || (f->where == FT_POWERED && commanded)
                   || ft_safety_armed(&s);
 
-    return !stops_first(f->fault) && counts && f->check(&v) != FT_GOOD;
+    return !stops_first(f->fault) && counts && f->check(&e) != FT_GOOD;
 }
 
 /* Return whether what the tick found is noted as it always is. */
@@ -382,7 +381,7 @@ void prove_safety_faults(void)
     any_state();
     GIVEN(i < ft_faults_count && noted() && must_go(&ft_faults[i]));
     GIVEN(chip.current == FT_CURRENT_GOOD || !chip.enabled);
-    ft_safety_tick(&s, &c, &v, any_event());
+    ft_safety_tick(&s, &c, &in, any_event());
     CLAIM(!commanded
           || (s.state == FAULT && s.reaction != FT_REACTION_COAST));
     CLAIM(s.source == FT_SOURCE_OFF

@@ -10,14 +10,9 @@
 #include "ft_config.c"
 
 #include "ft_bus.c"
-#undef SIZE
 #include "ft_dialect.c"
 #include "ft_travel.c"
-#undef FAR
-#define begin(f, a, meant, number, size) \
-    begin_frame(f, a, meant, number, size)
 #include "ft_feetech.c"
-#undef begin
 
 #define LAST_PLACE (TURN - 1u)
 #define MOST_CARRIED(i) 0.00051f

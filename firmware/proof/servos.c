@@ -42,10 +42,7 @@ static void copied(void *to, const void *from, size_t size)
 
 #include "ft_sts.c"
 
-#define begin(f, a, meant, number, size) \
-    begin_frame(f, a, meant, number, size)
 #include "ft_feetech.c"
-#undef begin
 
 static ft_sts wire;
 

@@ -4,7 +4,8 @@
 
 #include "ft_config.c"
 
-/* the rounds of a start: each from whatever those before it have left */
+/* The rounds of a start: each begins with whatever those before it have left.
+ * An invariant has to stand behind the loop's condition, which is emitted. */
 #ifdef ROUNDS
 #define for(...) for (__VA_ARGS__) __CPROVER_loop_invariant(true)
 #define while(...) while (__VA_ARGS__) \
@@ -18,6 +19,8 @@
 #include "ft_flexible.c"
 #endif
 #if FT_STEP_CLOSED
+/* Under this name its own body is proved about, while ft_step.c calls the one
+ * below that solves anything. */
 #define ft_loop_solve solved
 #include "ft_loop.c"
 #undef ft_loop_solve

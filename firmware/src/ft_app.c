@@ -13,13 +13,18 @@
 
 ft_state ft;
 
-static const ft_view view = {
-    &ft.time, &ft.sensors, &ft.found, &ft.safety, &ft.control,
+static const ft_safety_input safety_input = {
+    &ft.sensors, &ft.found,
 #if FT_BUS_DRIVES > 0
     &ft.bus,
 #endif
 };
-static const ft_port_ends port_ends = { &ft.safety, &ft.control, &view };
+static const ft_port_ends port_ends = {
+    &ft.safety, &ft.control, &ft.time, &ft.sensors,
+#if FT_BUS_DRIVES > 0
+    &ft.bus,
+#endif
+};
 
 const ft_telemetry_map ft_telemetry = {
     ft.control.tau, ft.control.law.torque, ft.control.law.duty,
@@ -57,11 +62,12 @@ static void observe(ft_control *c, const int32_t counts[FT_JOINTS],
 }
 
 /* Sample the motion of a mode for the lab. */
-static uint32_t plan_lab(ft_control *c, const int32_t counts[FT_JOINTS],
-                         const ft_view *v, ft_findings *found)
+static uint32_t plan_lab(ft_control *c, const ft_safety *s,
+                         const int32_t counts[FT_JOINTS], uint32_t tick,
+                         ft_findings *found)
 {
     const ft_lab_input in = {
-        v->safety->state, v->time->tick, v->safety->opening != 0u, counts,
+        s->state, tick, s->opening != 0u, counts,
         c->law.torque, &c->seen, &c->step, &c->motion,
     };
 
@@ -69,8 +75,8 @@ static uint32_t plan_lab(ft_control *c, const int32_t counts[FT_JOINTS],
 }
 
 /* Sample the motion; without outputs it stays where the joints are. */
-static uint32_t plan(ft_control *c, uint32_t source,
-                     const int32_t counts[FT_JOINTS], const ft_view *v,
+static uint32_t plan(ft_control *c, const ft_safety *s, uint32_t source,
+                     const int32_t counts[FT_JOINTS], uint32_t tick,
                      ft_findings *found)
 {
     if (source == FT_SOURCE_PATH)
@@ -78,7 +84,7 @@ static uint32_t plan(ft_control *c, uint32_t source,
     if (source == FT_SOURCE_FOLLOW)
         return ft_follow_tick(&c->follow, &c->motion);
     if (source != FT_SOURCE_OFF)
-        return plan_lab(c, counts, v, found);
+        return plan_lab(c, s, counts, tick, found);
     ft_motion_hold(&c->motion, c->seen.q);
     return FT_MOTION_NOTHING;
 }
@@ -100,36 +106,38 @@ static void step(ft_control *c, uint32_t source, ft_findings *found)
 /* Give what the law of this tick is made from. */
 static inline ft_law_input law_input(const ft_control *c,
                                      const int32_t counts[FT_JOINTS],
-                                     const ft_view *v)
+                                     uint32_t tick, float bus_voltage)
 {
     const ft_motion *m = &c->motion;
     const ft_law_input in = {
         m->before->u, m->newest->u, c->tau, m->now, &c->seen, counts,
-        v->time->tick, (ft_real)v->sensors->bus_voltage,
+        tick, (ft_real)bus_voltage,
     };
 
     return in;
 }
 
 /* The law of a mode for the lab. */
-static void law_lab(ft_control *c, const int32_t counts[FT_JOINTS],
-                    const ft_view *v, ft_findings *found)
+static void law_lab(ft_control *c, uint32_t state,
+                    const int32_t counts[FT_JOINTS], uint32_t tick,
+                    float bus_voltage, ft_findings *found)
 {
-    const ft_law_input in = law_input(c, counts, v);
+    const ft_law_input in = law_input(c, counts, tick, bus_voltage);
 
-    ft_lab_law(&c->lab, v->safety->state, &c->law, &in, found);
+    ft_lab_law(&c->lab, state, &c->law, &in, found);
 }
 
 /* Form torques within their limits, and duties. */
-static void law(ft_control *c, uint32_t source, const int32_t counts[FT_JOINTS],
-                const ft_view *v, ft_findings *found)
+static void law(ft_control *c, const ft_safety *s, uint32_t source,
+                const int32_t counts[FT_JOINTS], uint32_t tick,
+                float bus_voltage, ft_findings *found)
 {
     if (source == FT_SOURCE_OFF) {
         ft_law_rest(&c->law);
     } else if (source == FT_SOURCE_LAB) {
-        law_lab(c, counts, v, found);
+        law_lab(c, s->state, counts, tick, bus_voltage, found);
     } else {
-        const ft_law_input in = law_input(c, counts, v);
+        const ft_law_input in = law_input(c, counts, tick, bus_voltage);
 
         ft_law_tick(&c->law, &in, found);
     }
@@ -194,16 +202,18 @@ void ft_app_tick(void)
 #if FT_BUS_DRIVES > 0
     ft_bus_find(&ft.bus, &ft.found);
 #endif
-    event = plan(&ft.control, source, counts, &view, &ft.found);
+    event = plan(&ft.control, &ft.safety, source, counts, ft.time.tick,
+                 &ft.found);
     step(&ft.control, source, &ft.found);
-    law(&ft.control, source, counts, &view, &ft.found);
-    ft_safety_tick(&ft.safety, &ft.control, &view, event);
+    law(&ft.control, &ft.safety, source, counts, ft.time.tick,
+        ft.sensors.bus_voltage, &ft.found);
+    ft_safety_tick(&ft.safety, &ft.control, &safety_input, event);
     output(&ft.control.law, ft_safety_armed(&ft.safety));
 #if FT_BUS_DRIVES > 0
     tell(&ft.bus, &ft.control, &ft.safety, ft.time.tick);
 #endif
     if (ft_capture_on)
-        ft_capture_tick(&view);
+        ft_capture_tick(&ft.control, ft.time.tick, ft.safety.state);
     account(&ft.time, since);
 }
 

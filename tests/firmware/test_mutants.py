@@ -55,16 +55,16 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "command: event > FT_EVENT_FOLLOW: never": "the link posts no such number",
         "at_rest: s->state != TRACK: always": "a motion is not settled from its first tick on",
         "at_rest: s->state != JOG: always": "a jog that stands is at rest: its fault comes a tick sooner",
-        "look_for_faults: kinds == 0u: never": "no rule is of none of the kinds",
         "listen_for_host: silent <= FT_HOST_LOST: always":
             "armed, it is FAULT long before the count wraps; not armed, nobody asks",
+        "ft_safety_tick: kinds != 0u: always": "no rule is of none of the kinds",
         "ft_safety_tick: motion_event != 0u: always": "no state knows event 0",
     },
     "ft_conditions.c": {
-        "standing: ft_size(v->control->seen.u[j]) <= ft_joint[j].rest: boundary": "a filtered rate that is the bound "
-                                                                                 "in every bit",
+        "standing: ft_size(e->seen->u[j]) <= ft_joint[j].rest: boundary":
+            "a filtered velocity that is the bound in every bit",
         "resumable: !m->queue.flush: always": "what asks for a flush leaves no motion paused",
-        "knots_good: v->safety->alarms.set.of[FT_ALARM_KNOT] != 0u: always": "looked at only when it is so",
+        "knots_good: e->safety->alarms.set.of[FT_ALARM_KNOT] != 0u: always": "looked at only when it is so",
         "knots_good: bad: always": "looked at only when it is so",
         "ft_conditions_of_arm: { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released }: left out":
             "the state is ESTOP before the request is looked at",
@@ -72,15 +72,15 @@ EQUIVALENT: dict[str, dict[str, str]] = {
                                                      "outputs off, no other one can take more away",
         "alarms: (a->set.of[FT_ALARM_MISSED] | a->set.of[FT_ALARM_MEMORY]) != 0: always": "looks at what is not found",
         "alarms: a->set.of[FT_ALARM_BOARD] != 0u: always": "looks at what is not found",
-        "alarms: a->set.of[FT_ALARM_KNOT] != 0u && v->safety->coming == FT_FAULT_NONE: always":
+        "alarms: a->set.of[FT_ALARM_KNOT] != 0u && s->coming == FT_FAULT_NONE: always":
             "finds again what is to come already",
         "alarms: a->set.of[FT_ALARM_KNOT] != 0u: always": "looks at what is not found",
-        "alarms: v->safety->coming == FT_FAULT_NONE: always": "finds again what is to come already",
+        "alarms: s->coming == FT_FAULT_NONE: always": "finds again what is to come already",
         "alarms: a->set.any == 0u: never": "looks at what is not found",
         "ft_suspects: kinds != 0u: always": "none of them counts, either way",
-        "signs: !ft_safety_powered(v->safety): never": "ft_counting() takes away what does not count then",
-        "signs: v->found->any: always": "looks at what is not found",
-        "signs: host_there(v) != FT_GOOD || bus_in_range(v) != FT_GOOD || outputs_as_commanded(v) != FT_GOOD: always":
+        "signs: !ft_safety_powered(s): never": "ft_counting() takes away what does not count then",
+        "signs: in->found->any: always": "looks at what is not found",
+        "signs: host_gone(s) || low(in->sensors) || high(in->sensors) || !ft_chip_outputs_enabled(): always":
             "looks at what is not found",
     },
     "ft_lab.c": {
@@ -166,7 +166,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
     "ft_report.c": {
         "copy_time: tick > 0u: always": "no STATUS is due before the first tick",
         "copy_time: tick > 0u: boundary": "no STATUS is due before the first tick",
-        "ft_report_status: tick != v->time->tick: always": "copied as often as may be, the last copy is whole",
+        "ft_report_status: tick != time->tick: always": "copied as often as may be, the last copy is whole",
         "copy_text: length < room: boundary": "it is as long either way",
         "ft_report_about: h.resets < UINT16_MAX: boundary": "65535 is 65535",
     },

@@ -8,96 +8,109 @@
 #include "ft_step.h"     /* FT_STEP_CLOSED, FT_STEP_MODES */
 #include "ft_watch.h"    /* ft_watch_constants, ft_watch_code */
 
+/* ---- looks of every tick ---------------------------------------------- */
+
+/* A voltage that is not a number is low, and high. */
+static bool low(const ft_sensors *sensors)
+{
+    return !((ft_real)sensors->bus_voltage >= FT_BUS_LOW);
+}
+
+static bool high(const ft_sensors *sensors)
+{
+    return !((ft_real)sensors->bus_voltage <= FT_BUS_HIGH);
+}
+
+static bool host_gone(const ft_safety *s)
+{
+    return s->silent > FT_HOST_LOST;
+}
+
 /* ---- checks ----------------------------------------------------------- */
 
-static uint32_t has_loader(const ft_view *v)
+static uint32_t has_loader(const ft_evidence *e)
 {
-    (void)v;
+    (void)e;
     return ft_chip_has_loader() ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* Not so while a fault brakes or holds. */
-static uint32_t no_outputs(const ft_view *v)
+static uint32_t no_outputs(const ft_evidence *e)
 {
-    return (v->safety->flags & FT_FLAG_OUTPUTS) == 0u ? FT_GOOD : FT_NO_JOINT;
+    return (e->safety->flags & FT_FLAG_OUTPUTS) == 0u ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t homed(const ft_view *v)
+static uint32_t homed(const ft_evidence *e)
 {
-    uint32_t joint = ft_safety_unhomed(v->safety);
+    uint32_t joint = ft_safety_unhomed(e->safety);
 
     return joint == FT_NO_JOINT ? FT_GOOD : joint;
 }
 
-static uint32_t estop_released(const ft_view *v)
+static uint32_t estop_released(const ft_evidence *e)
 {
-    return v->sensors->estop ? FT_NO_JOINT : FT_GOOD;
+    return e->sensors->estop ? FT_NO_JOINT : FT_GOOD;
 }
 
-/* A voltage that is not a number fails too. */
-static uint32_t bus_not_low(const ft_view *v)
+static uint32_t bus_not_low(const ft_evidence *e)
 {
-    bool low = !((ft_real)v->sensors->bus_voltage >= FT_BUS_LOW);
-
-    return low ? FT_NO_JOINT : FT_GOOD;
+    return low(e->sensors) ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t bus_not_high(const ft_view *v)
+static uint32_t bus_not_high(const ft_evidence *e)
 {
-    bool high = !((ft_real)v->sensors->bus_voltage <= FT_BUS_HIGH);
-
-    return high ? FT_NO_JOINT : FT_GOOD;
+    return high(e->sensors) ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t supply_good(const ft_view *v)
+static uint32_t supply_good(const ft_evidence *e)
 {
-    (void)v;
+    (void)e;
     return ft_chip_supply_good() ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t bus_in_range(const ft_view *v)
+static uint32_t bus_in_range(const ft_evidence *e)
 {
-    uint32_t low = bus_not_low(v);
+    uint32_t low = bus_not_low(e);
 
-    return low != FT_GOOD ? low : bus_not_high(v);
+    return low != FT_GOOD ? low : bus_not_high(e);
 }
 
 /* Observations of the main loop on the board. */
-static uint32_t not_hot(const ft_view *v)
+static uint32_t not_hot(const ft_evidence *e)
 {
-    uint8_t alarm = v->safety->alarms.set.of[FT_ALARM_BOARD];
+    uint8_t alarm = e->safety->alarms.set.of[FT_ALARM_BOARD];
 
     return alarm == FT_FAULT_OVER_TEMPERATURE ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t not_overloaded(const ft_view *v)
+static uint32_t not_overloaded(const ft_evidence *e)
 {
-    uint8_t alarm = v->safety->alarms.set.of[FT_ALARM_BOARD];
+    uint8_t alarm = e->safety->alarms.set.of[FT_ALARM_BOARD];
 
-    return alarm == FT_FAULT_OVERLOAD ? v->safety->alarms.warm_joint : FT_GOOD;
+    return alarm == FT_FAULT_OVERLOAD ? e->safety->alarms.warm_joint : FT_GOOD;
 }
 
-static uint32_t drivers_well(const ft_view *v)
+static uint32_t drivers_well(const ft_evidence *e)
 {
-    uint8_t alarm = v->safety->alarms.set.of[FT_ALARM_BOARD];
+    uint8_t alarm = e->safety->alarms.set.of[FT_ALARM_BOARD];
 
     return alarm == FT_FAULT_DRIVER ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t drivers_ready(const ft_view *v)
+static uint32_t drivers_ready(const ft_evidence *e)
 {
-    (void)v;
+    (void)e;
     return ft_chip_drivers_ready() ? FT_GOOD : FT_NO_JOINT;
 }
 
 #if FT_CURRENT_LOOPS
 
 /* Outputs off: no current, no reading. */
-static uint32_t current_zero(const ft_view *v)
+static uint32_t current_zero(const ft_evidence *e)
 {
     uint32_t joint;
 
-    (void)v;
+    (void)e;
     return ft_chip_current_zero(&joint) ? FT_GOOD : joint;
 }
 
@@ -109,27 +122,27 @@ static uint32_t dropped_for(uint32_t cause)
     return found == cause ? joint : FT_GOOD;
 }
 
-static uint32_t current_bounded(const ft_view *v)
+static uint32_t current_bounded(const ft_evidence *e)
 {
-    (void)v;
+    (void)e;
     return dropped_for(FT_CURRENT_OVER);
 }
 
-static uint32_t current_told(const ft_view *v)
+static uint32_t current_told(const ft_evidence *e)
 {
-    (void)v;
+    (void)e;
     return dropped_for(FT_CURRENT_SENSOR);
 }
 
-static uint32_t current_sign(const ft_view *v)
+static uint32_t current_sign(const ft_evidence *e)
 {
-    (void)v;
+    (void)e;
     return dropped_for(FT_CURRENT_SIGN);
 }
 
-static uint32_t current_comes(const ft_view *v)
+static uint32_t current_comes(const ft_evidence *e)
 {
-    (void)v;
+    (void)e;
     return dropped_for(FT_CURRENT_LOOP);
 }
 
@@ -138,74 +151,77 @@ static uint32_t current_comes(const ft_view *v)
 #if FT_BUS_DRIVES > 0
 
 /* Drives on buses, before they are armed ... */
-static uint32_t drives_there(const ft_view *v)
+static uint32_t drives_there(const ft_evidence *e)
 {
-    return ft_bus_heard_of(v->bus);
+    return ft_bus_heard_of(e->bus);
 }
 
-static uint32_t drives_well(const ft_view *v)
+static uint32_t drives_well(const ft_evidence *e)
 {
-    return ft_bus_well(v->bus);
+    return ft_bus_well(e->bus);
 }
 
-static uint32_t drives_set(const ft_view *v)
+static uint32_t drives_set(const ft_evidence *e)
 {
-    return ft_bus_set_right(v->bus);
+    return ft_bus_set_right(e->bus);
 }
 
 /* ... and while they are. */
-static uint32_t buses_on(const ft_view *v) { return v->found->cut; }
-static uint32_t drives_heard(const ft_view *v) { return v->found->silent; }
-static uint32_t drives_enabled(const ft_view *v) { return v->found->ailing; }
+static uint32_t buses_on(const ft_evidence *e) { return e->found->cut; }
+static uint32_t drives_heard(const ft_evidence *e) { return e->found->silent; }
+static uint32_t drives_enabled(const ft_evidence *e)
+{
+    return e->found->ailing;
+}
 
 #endif
 
 #if FT_BRAKE
 
-static uint32_t brakes_open(const ft_view *v)
+static uint32_t brakes_open(const ft_evidence *e)
 {
-    return v->safety->opening == 0u ? FT_GOOD : FT_NO_JOINT;
+    return e->safety->opening == 0u ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t brakes_closed(const ft_view *v)
+static uint32_t brakes_closed(const ft_evidence *e)
 {
-    return v->safety->closing == 0u ? FT_GOOD : FT_NO_JOINT;
+    return e->safety->closing == 0u ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* A probe holds no joint, and all brakes open together: what they carry would
  * fall. */
-static uint32_t nothing_braked(const ft_view *v)
+static uint32_t nothing_braked(const ft_evidence *e)
 {
-    (void)v;
+    (void)e;
     return FT_NO_JOINT;
 }
 
 #endif
 
-static uint32_t constants_whole(const ft_view *v)
+static uint32_t constants_whole(const ft_evidence *e)
 {
-    uint8_t alarm = v->safety->alarms.set.of[FT_ALARM_MEMORY];
+    uint8_t alarm = e->safety->alarms.set.of[FT_ALARM_MEMORY];
 
     return alarm == FT_FAULT_CONFIGURATION ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t code_whole(const ft_view *v)
+static uint32_t code_whole(const ft_evidence *e)
 {
-    uint8_t alarm = v->safety->alarms.set.of[FT_ALARM_MEMORY];
+    uint8_t alarm = e->safety->alarms.set.of[FT_ALARM_MEMORY];
 
     return alarm == FT_FAULT_CODE ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t stack_whole(const ft_view *v)
+static uint32_t stack_whole(const ft_evidence *e)
 {
-    uint8_t alarm = v->safety->alarms.set.of[FT_ALARM_MEMORY];
+    uint8_t alarm = e->safety->alarms.set.of[FT_ALARM_MEMORY];
 
     return alarm == FT_FAULT_STACK ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t inside_limits(const ft_view *v)
+static uint32_t inside_limits(const ft_evidence *e)
 {
-    const int32_t *at = v->control->seen.coarse;
+    const int32_t *at = e->seen->coarse;
     uint32_t j;
 
     FT_UNROLL
@@ -216,35 +232,35 @@ static uint32_t inside_limits(const ft_view *v)
 }
 
 #if FT_STEP_CLOSED
-static uint32_t loops_closed(const ft_view *v)
+static uint32_t loops_closed(const ft_evidence *e)
 {
-    return v->control->closed ? FT_GOOD : FT_NO_JOINT;
+    return e->closed ? FT_GOOD : FT_NO_JOINT;
 }
 #endif
 
-static uint32_t standing(const ft_view *v)
+static uint32_t standing(const ft_evidence *e)
 {
     uint32_t j;
 
     FT_UNROLL
     for (j = 0; j < FT_JOINTS; j++)
-        if (!(ft_size(v->control->seen.u[j]) <= ft_joint[j].rest))
+        if (!(ft_size(e->seen->u[j]) <= ft_joint[j].rest))
             return j;
     return FT_GOOD;
 }
 
-static uint32_t startable(const ft_view *v)
+static uint32_t startable(const ft_evidence *e)
 {
-    const ft_motion *m = &v->control->motion;
+    const ft_motion *m = e->motion;
 
     return m->phase == FT_MOTION_IDLE && ft_motion_playable(m)
                ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* The motion must begin at the joints' present targets. */
-static uint32_t starts_here(const ft_view *v)
+static uint32_t starts_here(const ft_evidence *e)
 {
-    const ft_motion *m = &v->control->motion;
+    const ft_motion *m = e->motion;
     const ft_segment *g = ft_queue_tail(&m->queue);
     const ft_target *held = m->newest;
     uint32_t j;
@@ -259,83 +275,83 @@ static uint32_t starts_here(const ft_view *v)
     return FT_GOOD;
 }
 
-static uint32_t resumable(const ft_view *v)
+static uint32_t resumable(const ft_evidence *e)
 {
-    const ft_motion *m = &v->control->motion;
+    const ft_motion *m = e->motion;
 
     return m->phase == FT_MOTION_PAUSED && !m->queue.flush
                ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* While a fault waits for the joints to come to rest nothing else begins. */
-static uint32_t nothing_coming(const ft_view *v)
+static uint32_t nothing_coming(const ft_evidence *e)
 {
-    return v->safety->coming == FT_FAULT_NONE ? FT_GOOD : FT_NO_JOINT;
+    return e->safety->coming == FT_FAULT_NONE ? FT_GOOD : FT_NO_JOINT;
 }
 
 #if !FT_FOLLOW
 /* Refuse: links bend, or joints that are driven cannot move alone. */
-static uint32_t cannot_follow(const ft_view *v)
+static uint32_t cannot_follow(const ft_evidence *e)
 {
-    (void)v;
+    (void)e;
     return FT_NO_JOINT;
 }
 #endif
 
 /* Return whether the request is about a joint that there is. */
-static uint32_t known_joint(const ft_view *v)
+static uint32_t known_joint(const ft_evidence *e)
 {
-    uint32_t joint = v->safety->request.joint;
+    uint32_t joint = e->safety->request.joint;
 
     return joint < FT_JOINTS ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* Return whether the request's value is no larger than the joint allows. */
-static uint32_t within(const ft_view *v, ft_real most)
+static uint32_t within(const ft_evidence *e, ft_real most)
 {
-    bool good = ft_size((ft_real)v->safety->request.value) <= most;
+    bool good = ft_size((ft_real)e->safety->request.value) <= most;
 
-    return good ? FT_GOOD : v->safety->request.joint;
+    return good ? FT_GOOD : e->safety->request.joint;
 }
 
-static uint32_t friction_allowed(const ft_view *v)
+static uint32_t friction_allowed(const ft_evidence *e)
 {
-    return v->safety->request.value <= 80.0f ? FT_GOOD : FT_NO_JOINT;
+    return e->safety->request.value <= 80.0f ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t jog_allowed(const ft_view *v)
+static uint32_t jog_allowed(const ft_evidence *e)
 {
-    if (known_joint(v) != FT_GOOD)
+    if (known_joint(e) != FT_GOOD)
         return FT_NO_JOINT;
-    return within(v, ft_lab_joint[v->safety->request.joint].jog_velocity);
+    return within(e, ft_lab_joint[e->safety->request.joint].jog_velocity);
 }
 
 /* A probe begins with no torque: one that goes on being asked for after a
  * reset does not begin anew by itself. */
-static uint32_t probe_allowed(const ft_view *v)
+static uint32_t probe_allowed(const ft_evidence *e)
 {
-    bool begins = v->safety->state != FT_STATE_PROBE;
+    bool begins = e->safety->state != FT_STATE_PROBE;
 
-    if (known_joint(v) != FT_GOOD)
+    if (known_joint(e) != FT_GOOD)
         return FT_NO_JOINT;
     if (begins)
-        return within(v, FT_C(0.0));
-    return within(v, ft_lab_joint[v->safety->request.joint].probe_torque);
+        return within(e, FT_C(0.0));
+    return within(e, ft_lab_joint[e->safety->request.joint].probe_torque);
 }
 
-static uint32_t sought_for(const ft_view *v)
+static uint32_t sought_for(const ft_evidence *e)
 {
-    uint32_t joint = v->safety->request.joint;
+    uint32_t joint = e->safety->request.joint;
 
     return ft_lab_joint[joint].seek == FT_SEEK_NONE ? joint : FT_GOOD;
 }
 
-static uint32_t overlay_allowed(const ft_view *v)
+static uint32_t overlay_allowed(const ft_evidence *e)
 {
-    const ft_request *r = &v->safety->request;
+    const ft_request *r = &e->safety->request;
     uint32_t i;
 
-    if (known_joint(v) != FT_GOOD)
+    if (known_joint(e) != FT_GOOD)
         return FT_NO_JOINT;
     for (i = 0; i < 3u; i++)
         if (r->gains[i] < FT_OVERLAY_LEAST || r->gains[i] > FT_OVERLAY_MOST)
@@ -344,9 +360,9 @@ static uint32_t overlay_allowed(const ft_view *v)
 }
 
 /* Faults that only a reset can mend stay latched. */
-static uint32_t fault_mended(const ft_view *v)
+static uint32_t fault_mended(const ft_evidence *e)
 {
-    switch (v->safety->fault) {
+    switch (e->safety->fault) {
     case FT_FAULT_CLOCK:
     case FT_FAULT_CRYSTAL:
     case FT_FAULT_CHIP:
@@ -362,43 +378,46 @@ static uint32_t fault_mended(const ft_view *v)
     }
 }
 
-static uint32_t tick_in_time(const ft_view *v)
+static uint32_t tick_in_time(const ft_evidence *e)
 {
-    uint8_t missed = v->safety->alarms.set.of[FT_ALARM_MISSED];
+    uint8_t missed = e->safety->alarms.set.of[FT_ALARM_MISSED];
 
     return missed != 0u ? FT_NO_JOINT : FT_GOOD;
 }
 
 /* Findings of the tick on the joints; see ft_findings.h. */
-static uint32_t finite(const ft_view *v) { return v->found->wild; }
-static uint32_t counts_possible(const ft_view *v) { return v->found->jump; }
-static uint32_t not_stuck(const ft_view *v) { return v->found->stuck; }
-static uint32_t not_too_fast(const ft_view *v) { return v->found->fast; }
-static uint32_t not_far_outside(const ft_view *v) { return v->found->beyond; }
-static uint32_t following(const ft_view *v) { return v->found->astray; }
-static uint32_t zero_found(const ft_view *v) { return v->found->lost; }
+static uint32_t finite(const ft_evidence *e) { return e->found->wild; }
+static uint32_t counts_possible(const ft_evidence *e) { return e->found->jump; }
+static uint32_t not_stuck(const ft_evidence *e) { return e->found->stuck; }
+static uint32_t not_too_fast(const ft_evidence *e) { return e->found->fast; }
+static uint32_t not_far_outside(const ft_evidence *e)
+{
+    return e->found->beyond;
+}
+static uint32_t following(const ft_evidence *e) { return e->found->astray; }
+static uint32_t zero_found(const ft_evidence *e) { return e->found->lost; }
 #if FT_STEP_CLOSED
-static uint32_t loops_regular(const ft_view *v) { return v->found->parted; }
+static uint32_t loops_regular(const ft_evidence *e) { return e->found->parted; }
 #endif
 #if FT_STEP_MODES > 1
-static uint32_t mode_fits(const ft_view *v) { return v->found->misfit; }
+static uint32_t mode_fits(const ft_evidence *e) { return e->found->misfit; }
 #endif
 
-static uint32_t knots_good(const ft_view *v)
+static uint32_t knots_good(const ft_evidence *e)
 {
-    bool bad = v->safety->alarms.set.of[FT_ALARM_KNOT] != 0u;
+    bool bad = e->safety->alarms.set.of[FT_ALARM_KNOT] != 0u;
 
-    return bad ? v->safety->alarms.knot_joint : FT_GOOD;
+    return bad ? e->safety->alarms.knot_joint : FT_GOOD;
 }
 
-static uint32_t host_there(const ft_view *v)
+static uint32_t host_there(const ft_evidence *e)
 {
-    return v->safety->silent > FT_HOST_LOST ? FT_NO_JOINT : FT_GOOD;
+    return host_gone(e->safety) ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t outputs_as_commanded(const ft_view *v)
+static uint32_t outputs_as_commanded(const ft_evidence *e)
 {
-    (void)v;
+    (void)e;
     return ft_chip_outputs_enabled() ? FT_GOOD : FT_NO_JOINT;
 }
 
@@ -550,9 +569,9 @@ const uint32_t ft_faults_count = sizeof ft_faults / sizeof ft_faults[0];
 
 /* Return what kinds of faults alarms from outside the tick ask to look for. A
  * bad knot does so once: the stop for it is then under way. */
-static uint32_t alarms(const ft_view *v)
+static uint32_t alarms(const ft_safety *s)
 {
-    const ft_alarms *a = &v->safety->alarms;
+    const ft_alarms *a = &s->alarms;
     uint32_t kinds = 0;
 
     if (a->set.any == 0u)
@@ -561,7 +580,7 @@ static uint32_t alarms(const ft_view *v)
         kinds = FT_ALWAYS;
     if (a->set.of[FT_ALARM_BOARD] != 0u)
         kinds |= FT_ALWAYS | FT_POWERED | FT_ARMED;
-    if (a->set.of[FT_ALARM_KNOT] != 0u && v->safety->coming == FT_FAULT_NONE)
+    if (a->set.of[FT_ALARM_KNOT] != 0u && s->coming == FT_FAULT_NONE)
         kinds |= FT_OF_KNOTS;
     return kinds;
 }
@@ -579,26 +598,26 @@ uint32_t ft_counting(const ft_safety *s)
 }
 
 /* Return what kinds of faults the tick's own numbers ask to look for. */
-static uint32_t signs(const ft_view *v)
+static uint32_t signs(const ft_safety *s, const ft_safety_input *in)
 {
     uint32_t kinds = 0;
 
-    if (!ft_safety_powered(v->safety))
+    if (!ft_safety_powered(s))
         return 0;
-    if (v->found->any)
+    if (in->found->any)
         kinds = FT_POWERED | FT_OF_JOINTS;
-    if (host_there(v) != FT_GOOD || bus_in_range(v) != FT_GOOD
-        || outputs_as_commanded(v) != FT_GOOD)
+    if (host_gone(s) || low(in->sensors) || high(in->sensors)
+        || !ft_chip_outputs_enabled())
         kinds |= FT_POWERED | FT_ARMED;
     return kinds;
 }
 
 /* Return which kinds of faults a look at the table could find, as bits. */
-uint32_t ft_suspects(const ft_view *v)
+uint32_t ft_suspects(const ft_safety *s, const ft_safety_input *in)
 {
-    uint32_t kinds = alarms(v) | signs(v);
+    uint32_t kinds = alarms(s) | signs(s, in);
 
-    return kinds != 0u ? kinds & ft_counting(v->safety) : 0u;
+    return kinds != 0u ? kinds & ft_counting(s) : 0u;
 }
 
 /* Errors of the chip at its start, causes before their effects. */

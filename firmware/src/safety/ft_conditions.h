@@ -2,13 +2,26 @@
 #ifndef FT_CONDITIONS_H
 #define FT_CONDITIONS_H
 
-#include "ft_safety.h" /* ft_view */
+#include "ft_safety.h" /* ft_safety, ft_safety_input */
 
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Input of checks: of the control, the joints and their motion alone. */
+typedef struct {
+    const ft_safety *safety;
+    const ft_sensors *sensors;
+    const ft_findings *found; /* of this tick */
+    const ft_observer *seen;
+    const ft_motion *motion;
+    bool closed;              /* loops are, or there are none */
+#if FT_BUS_DRIVES > 0
+    const ft_bus *bus;
+#endif
+} ft_evidence;
+
 /* A check returns FT_GOOD, the first joint that fails, or FT_NO_JOINT. */
-typedef uint32_t (*ft_check)(const ft_view *v);
+typedef uint32_t (*ft_check)(const ft_evidence *e);
 
 typedef struct {
     uint8_t event;
@@ -39,7 +52,7 @@ extern const ft_fault_rule ft_faults[];
 extern const uint32_t ft_faults_count;
 
 uint32_t ft_counting(const ft_safety *s);
-uint32_t ft_suspects(const ft_view *v);
+uint32_t ft_suspects(const ft_safety *s, const ft_safety_input *in);
 uint32_t ft_fault_of_start(uint32_t chip_errors);
 
 #endif

@@ -538,8 +538,22 @@ static void refuse(ft_safety *s, uint8_t refusal, uint32_t joint)
     s->refusal_joint = (uint8_t)joint;
 }
 
+/* Return what a tick's conditions are judged by. */
+static ft_evidence evidence(const ft_safety *s, const ft_control *c,
+                            const ft_safety_input *in)
+{
+    const ft_evidence e = {
+        s, in->sensors, in->found, &c->seen, &c->motion, c->closed,
+#if FT_BUS_DRIVES > 0
+        in->bus,
+#endif
+    };
+
+    return e;
+}
+
 /* Return whether all that a command asks for is so; refuse it if not. */
-static bool permitted(ft_safety *s, const ft_view *v, uint32_t event)
+static bool permitted(ft_safety *s, const ft_evidence *e, uint32_t event)
 {
     const ft_condition *row =
         event == FT_COMMAND_ARM ? ft_conditions_of_arm : ft_conditions;
@@ -547,7 +561,7 @@ static bool permitted(ft_safety *s, const ft_view *v, uint32_t event)
     while (row->event < event)
         row++;
     for (; row->event == event; row++) {
-        uint32_t joint = row->check(v);
+        uint32_t joint = row->check(e);
 
         if (joint != FT_GOOD) {
             refuse(s, row->refusal, joint);
@@ -558,9 +572,10 @@ static bool permitted(ft_safety *s, const ft_view *v, uint32_t event)
 }
 
 /* Do a command of the host, or refuse it by name. */
-static void command(ft_safety *s, ft_control *c, const ft_view *v,
+static void command(ft_safety *s, ft_control *c, const ft_safety_input *in,
                     uint32_t event)
 {
+    const ft_evidence e = evidence(s, c, in);
     uint8_t why = refusal_of[s->state];
 
     refuse(s, FT_REFUSAL_NONE, FT_NO_JOINT);
@@ -568,18 +583,19 @@ static void command(ft_safety *s, ft_control *c, const ft_view *v,
         refuse(s, FT_REFUSAL_UNKNOWN, FT_NO_JOINT);
     else if (table[s->state][event].act == 0)
         refuse(s, why != 0u ? why : FT_REFUSAL_WRONG_STATE, FT_NO_JOINT);
-    else if (permitted(s, v, event))
+    else if (permitted(s, &e, event))
         ft_safety_event(s, c, event);
 }
 
 /* Take the request that the port has posted, once. */
-static void take_request(ft_safety *s, ft_control *c, const ft_view *v)
+static void take_request(ft_safety *s, ft_control *c,
+                         const ft_safety_input *in)
 {
     ft_request *r = &s->request;
 
     if (!r->posted)
         return;
-    command(s, c, v, r->event);
+    command(s, c, in, r->event);
     s->token = r->token;
     r->posted = false;
 }
@@ -644,17 +660,17 @@ static void take_coming(ft_safety *s, ft_control *c)
 /* Look for faults, in the order of the table: the first is latched, a later
  * one may ask for more to be done. Once the outputs are off, or brake, only
  * those that count then go on doing so. */
-static void look_for_faults(ft_safety *s, ft_control *c, const ft_view *v)
+static void look_for_faults(ft_safety *s, ft_control *c, uint32_t kinds,
+                            const ft_safety_input *in)
 {
-    uint32_t kinds = ft_suspects(v), joint;
+    const ft_evidence e = evidence(s, c, in);
     const ft_fault_rule *f, *end = ft_faults + ft_faults_count;
+    uint32_t joint;
 
-    if (kinds == 0u)
-        return;
     for (f = ft_faults; f < end; f++) {
         if ((f->where & kinds) == 0u)
             continue;
-        joint = f->check(v);
+        joint = f->check(&e);
         if (joint == FT_GOOD)
             continue;
         if (f->reaction == FT_STOP)
@@ -702,17 +718,21 @@ void ft_safety_start(ft_safety *s, ft_control *c, uint32_t chip_errors)
 
 /* Let happen what this tick brings: what the motion did, the e-stop, faults,
  * and last what the host asks for. */
-void ft_safety_tick(ft_safety *s, ft_control *c, const ft_view *v,
+void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
                     uint32_t motion_event)
 {
+    uint32_t kinds;
+
     if (motion_event != 0u)
         ft_safety_event(s, c, motion_event);
     take_coming(s, c);
     if (FT_BRAKE)
         await_brakes(s, c);
-    if (v->sensors->estop)
+    if (in->sensors->estop)
         ft_safety_event(s, c, FT_EVENT_ESTOP);
-    look_for_faults(s, c, v);
+    kinds = ft_suspects(s, in);
+    if (kinds != 0u)
+        look_for_faults(s, c, kinds, in);
     listen_for_host(s, c);
-    take_request(s, c, v);
+    take_request(s, c, in);
 }

@@ -72,20 +72,17 @@ typedef struct {
     ft_alarms alarms;
 } ft_safety;
 
-/* Input of checks and reports. */
+/* Input of a tick, besides the control that it may change. */
 typedef struct {
-    const ft_time *time;
     const ft_sensors *sensors;
     const ft_findings *found; /* of this tick */
-    const ft_safety *safety;
-    const ft_control *control;
 #if FT_BUS_DRIVES > 0
     const ft_bus *bus;
 #endif
-} ft_view;
+} ft_safety_input;
 
 void ft_safety_start(ft_safety *s, ft_control *c, uint32_t chip_errors);
-void ft_safety_tick(ft_safety *s, ft_control *c, const ft_view *v,
+void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
                     uint32_t motion_event);
 void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event);
 bool ft_safety_takes_knots(const ft_safety *s);

@@ -73,15 +73,15 @@ void ft_capture_read(uint32_t first, ft_msg_data *m)
 }
 
 /* Return whether the recording is over. */
-static bool over(const ft_safety *s)
+static bool over(uint32_t state)
 {
     if (capture.mode == FT_CAPTURE_ONCE)
         return capture.taken >= FT_CAPTURE_SAMPLES;
-    return s->state == FT_STATE_FAULT || s->state == FT_STATE_ESTOP;
+    return state == FT_STATE_FAULT || state == FT_STATE_ESTOP;
 }
 
-/* Take a sample if it is time. */
-void ft_capture_tick(const ft_view *v)
+/* Take a sample if it is time. state: in which the tick ends. */
+void ft_capture_tick(const ft_control *c, uint32_t tick, uint32_t state)
 {
     uint32_t *to = capture.sample[capture.taken & (FT_CAPTURE_SAMPLES - 1u)];
     uint32_t i;
@@ -92,9 +92,9 @@ void ft_capture_tick(const ft_view *v)
     }
     capture.next = capture.every - 1u;
     for (i = 0; i < FT_CAPTURE_COLUMNS; i++)
-        to[i] = ft_report_word(v, capture.word[i]);
-    capture.last_tick = v->time->tick;
+        to[i] = ft_report_word(c, tick, capture.word[i]);
+    capture.last_tick = tick;
     capture.taken++;
-    if (over(v->safety))
+    if (over(state))
         ft_capture_on = false;
 }

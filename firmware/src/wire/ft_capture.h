@@ -3,8 +3,8 @@
 #ifndef FT_CAPTURE_H
 #define FT_CAPTURE_H
 
+#include "ft_control.h"  /* ft_control */
 #include "ft_messages.h" /* ft_msg_capture, ft_msg_data */
-#include "ft_safety.h"   /* ft_view */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +16,6 @@ extern volatile bool ft_capture_on; /* a sample may be due */
 
 void ft_capture_start(const ft_msg_capture *m);
 void ft_capture_read(uint32_t first, ft_msg_data *m);
-void ft_capture_tick(const ft_view *v);
+void ft_capture_tick(const ft_control *c, uint32_t tick, uint32_t state);
 
 #endif

@@ -68,12 +68,12 @@ static void send_ident(void)
 }
 
 /* Answer it to the end. */
-static void send_about(const ft_view *v)
+static void send_about(const ft_port_ends *to)
 {
     static uint8_t frame[FT_FRAME_TX_MAX];
     ft_msg_about m;
 
-    ft_report_about(&m, v);
+    ft_report_about(&m, to->safety->latched, to->time->tick);
     ft_msg_about_pack(&m, frame + FT_FRAME_HEADER);
     if (send(frame, FT_MSG_ABOUT, FT_MSG_ABOUT_SIZE))
         rx.about_due = false;
@@ -95,7 +95,7 @@ static void send_status(const ft_port_ends *to)
     static uint8_t frame[FT_FRAME_TX_MAX];
     static ft_msg_status s;
 
-    ft_report_status(&s, to->view);
+    ft_report_status(&s, to->time, to->sensors, to->safety, to->control);
     s.limits = (uint16_t)ft_law_take_limits(&to->control->law);
     copy_port(&s);
     ft_msg_status_pack(&s, frame + FT_FRAME_HEADER);
@@ -111,9 +111,9 @@ static void send_followed(const ft_port_ends *to)
     uint32_t j;
 
     if (to->safety->state != FT_STATE_FOLLOW
-        || to->view->time->tick - rx.followed_at < FOLLOWED_TICKS)
+        || to->time->tick - rx.followed_at < FOLLOWED_TICKS)
         return;
-    ft_report_followed(&m, to->view);
+    ft_report_followed(&m, &to->control->follow, to->time->tick);
     for (j = 0; j < FT_JOINTS; j++)
         m.limits[j] = ft_follow_take_limits(&to->control->follow, j);
     ft_msg_followed_pack(&m, frame + FT_FRAME_HEADER);
@@ -128,9 +128,9 @@ static void send_drives(const ft_port_ends *to)
     static uint8_t frame[FT_FRAME_TX_MAX];
     static ft_msg_drives m;
 
-    if (to->view->time->tick - rx.drives_at < DRIVES_TICKS)
+    if (to->time->tick - rx.drives_at < DRIVES_TICKS)
         return;
-    ft_report_drives(&m, to->view);
+    ft_report_drives(&m, to->bus, to->time->tick);
     ft_msg_drives_pack(&m, frame + FT_FRAME_HEADER);
     if (send(frame, FT_MSG_DRIVES, FT_MSG_DRIVES_SIZE))
         rx.drives_at = m.tick;
@@ -170,8 +170,8 @@ static void send_due(const ft_port_ends *to)
     if (rx.ident_due)
         send_ident();
     if (!rx.ident_due && rx.about_due)
-        send_about(to->view);
-    if (to->view->time->tick - rx.status_at >= STATUS_TICKS)
+        send_about(to);
+    if (to->time->tick - rx.status_at >= STATUS_TICKS)
         send_status(to);
     send_followed(to);
 #if FT_BUS_DRIVES > 0
@@ -181,7 +181,7 @@ static void send_due(const ft_port_ends *to)
         send_data();
 #if FT_PIL
     if (rx.drive_due)
-        send_drive(to->view->time->tick);
+        send_drive(to->time->tick);
 #endif
 }
 
@@ -384,7 +384,7 @@ static void dispatch(const ft_port_ends *to, uint8_t type, uint16_t seq,
     case FT_MSG_CAPTURE: on_capture(payload); break;
     case FT_MSG_READ: on_read(payload); break;
 #if FT_PIL
-    case FT_MSG_SENSE: on_sense(to->view->time->tick, payload); break;
+    case FT_MSG_SENSE: on_sense(to->time->tick, payload); break;
 #endif
     default: request(to, type, payload); break;
     }

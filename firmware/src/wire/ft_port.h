@@ -2,14 +2,19 @@
 #ifndef FT_PORT_H
 #define FT_PORT_H
 
+#include "ft_bus.h"     /* ft_bus */
 #include "ft_control.h" /* ft_control */
-#include "ft_safety.h"  /* ft_safety, ft_view */
+#include "ft_safety.h"  /* ft_safety, ft_sensors, ft_time */
 
 /* Targets of frames, and sources of reports. */
 typedef struct {
     ft_safety *safety;
     ft_control *control;
-    const ft_view *view;
+    const ft_time *time;
+    const ft_sensors *sensors;
+#if FT_BUS_DRIVES > 0
+    const ft_bus *bus;
+#endif
 } ft_port_ends;
 
 void ft_port_start(void);

@@ -106,9 +106,8 @@ static uint32_t bits(float x)
 }
 
 /* Return one word of what the last tick has left, FT_REPORT_WORDS of them. */
-uint32_t ft_report_word(const ft_view *v, uint32_t word)
+uint32_t ft_report_word(const ft_control *c, uint32_t tick, uint32_t word)
 {
-    const ft_control *c = v->control;
     const uint32_t j = word % FT_JOINTS;
     const ft_target *target = c->motion.now;
 
@@ -120,7 +119,7 @@ uint32_t ft_report_word(const ft_view *v, uint32_t word)
     case 4: return bits((float)(target->u[j] * VELOCITY_OF_U));
     case 5: return (uint32_t)ft_position_to_wire(c->seen.q[j]);
     case 6: return (uint32_t)ft_position_to_wire(target->q[j]);
-    default: return v->time->tick;
+    default: return tick;
     }
 }
 
@@ -151,31 +150,32 @@ static void copy_time(ft_msg_status *s, const ft_time *from)
 }
 
 /* Fill in all that the tick knows, all of it of the same tick. */
-void ft_report_status(ft_msg_status *s, const ft_view *v)
+void ft_report_status(ft_msg_status *s, const ft_time *time,
+                      const ft_sensors *sensors, const ft_safety *safety,
+                      const ft_control *control)
 {
     uint32_t tick, tries = 0;
 
     do {
-        tick = v->time->tick;
+        tick = time->tick;
         FT_STORED();
-        copy_safety(s, v->safety);
-        copy_motion(s, &v->control->motion);
-        copy_board(s, v->sensors);
-        copy_time(s, v->time);
-        copy_control(s, v->control);
+        copy_safety(s, safety);
+        copy_motion(s, &control->motion);
+        copy_board(s, sensors);
+        copy_time(s, time);
+        copy_control(s, control);
         FT_STORED();
-    } while (tick != v->time->tick && ++tries < TRIES);
+    } while (tick != time->tick && ++tries < TRIES);
 }
 
 /* Say how targets are followed, but for the limits that acted. */
-void ft_report_followed(ft_msg_followed *m, const ft_view *v)
+void ft_report_followed(ft_msg_followed *m, const ft_follow *f, uint32_t tick)
 {
-    const ft_follow *f = &v->control->follow;
     const ft_targets *t = &f->targets;
     const bool begun = t->begun && !f->fresh;
     uint32_t j;
 
-    m->tick = v->time->tick;
+    m->tick = tick;
     m->phase = f->phase;
     m->delay = t->in_force;
     m->frame = begun ? f->reference.spacing : 0u;
@@ -233,18 +233,18 @@ static void copy_drive(ft_msg_drives *m, uint32_t i, const ft_bus *b)
 }
 
 /* Say how drives and their buses are. */
-void ft_report_drives(ft_msg_drives *m, const ft_view *v)
+void ft_report_drives(ft_msg_drives *m, const ft_bus *b, uint32_t tick)
 {
     ft_bus_health h;
     uint32_t i;
 
     memset(m, 0, sizeof *m);
-    m->tick = v->time->tick;
-    m->foreign = v->bus->foreign;
+    m->tick = tick;
+    m->foreign = b->foreign;
     for (i = 0; i < FT_BUS_DRIVES; i++)
-        copy_drive(m, i, v->bus);
+        copy_drive(m, i, b);
     for (i = 0; i < FT_BUSES; i++) {
-        ft_bus_tell(v->bus, i, &h);
+        ft_bus_tell(b, i, &h);
         m->off[i] = h.off ? 1u : 0u;
         m->offs[i] = h.offs;
         m->sending[i] = h.sending;
@@ -257,16 +257,17 @@ void ft_report_drives(ft_msg_drives *m, const ft_view *v)
 #endif
 
 /* Say which chip this is and what has happened to it. */
-void ft_report_about(ft_msg_about *m, const ft_view *v)
+void ft_report_about(ft_msg_about *m, const uint8_t latched[FT_FAULT_NUMBERS],
+                     uint32_t tick)
 {
     ft_history h;
 
     ft_chip_history(&h);
     memcpy(m->unique, h.unique, sizeof m->unique);
     copy_text(m->version, sizeof m->version, FT_VERSION);
-    m->uptime = v->time->tick / FT_TICK_HZ;
+    m->uptime = tick / FT_TICK_HZ;
     m->resets = (uint16_t)(h.resets < UINT16_MAX ? h.resets : UINT16_MAX);
-    memcpy(m->faults, v->safety->latched, sizeof m->faults);
+    memcpy(m->faults, latched, sizeof m->faults);
     m->options = h.options;
     m->crash = (uint8_t)h.exception;
     m->pc = h.pc;

@@ -2,10 +2,12 @@
 #ifndef FT_REPORT_H
 #define FT_REPORT_H
 
+#include "ft_bus.h"      /* ft_bus */
+#include "ft_control.h"  /* ft_control */
 #include "ft_messages.h" /* ft_msg_status, ft_msg_ident */
 #include "ft_model.h"    /* ft_real, ft_turn */
 #include "ft_motion.h"   /* ft_target */
-#include "ft_safety.h"   /* ft_view */
+#include "ft_safety.h"   /* ft_safety, ft_sensors, ft_time */
 #include "ft_step.h"     /* ft_step_state */
 
 #include <stdint.h>
@@ -31,13 +33,16 @@ extern const ft_telemetry_map ft_telemetry; /* in ft_app.c */
 #define FT_REPORT_WORDS (7u * FT_JOINTS + 1u)
 
 void ft_report_start(uint32_t chip_errors);
-void ft_report_followed(ft_msg_followed *m, const ft_view *v);
-void ft_report_status(ft_msg_status *s, const ft_view *v);
-uint32_t ft_report_word(const ft_view *v, uint32_t word);
+void ft_report_followed(ft_msg_followed *m, const ft_follow *f, uint32_t tick);
+void ft_report_status(ft_msg_status *s, const ft_time *time,
+                      const ft_sensors *sensors, const ft_safety *safety,
+                      const ft_control *control);
+uint32_t ft_report_word(const ft_control *c, uint32_t tick, uint32_t word);
 void ft_report_ident(ft_msg_ident *m);
 #if FT_BUS_DRIVES > 0
-void ft_report_drives(ft_msg_drives *m, const ft_view *v);
+void ft_report_drives(ft_msg_drives *m, const ft_bus *b, uint32_t tick);
 #endif
-void ft_report_about(ft_msg_about *m, const ft_view *v);
+void ft_report_about(ft_msg_about *m, const uint8_t latched[FT_FAULT_NUMBERS],
+                     uint32_t tick);
 
 #endif

@@ -4,8 +4,8 @@
 #include "ft_mit.h" /* ft_mit_command, ft_mit_state */
 
 #define EVERYBODY 0x7FFu /* what is about registers goes to all */
-#define READ 0x33u
-#define WRITE 0x55u
+#define READ_REGISTER 0x33u
+#define WRITE_REGISTER 0x55u
 #define ENABLED 1u /* what is larger is an error */
 
 void ft_damiao_enable(ft_frame *f, const ft_drive_config *c)
@@ -46,14 +46,14 @@ void ft_damiao_ask(ft_frame *f, const ft_drive_config *c, uint32_t number,
                    uint32_t size)
 {
     (void)size;
-    about_register(f, c, READ, number, 0u);
+    about_register(f, c, READ_REGISTER, number, 0u);
 }
 
 void ft_damiao_write(ft_frame *f, const ft_drive_config *c, uint32_t number,
                      uint32_t size, uint32_t value)
 {
     (void)size;
-    about_register(f, c, WRITE, number, value);
+    about_register(f, c, WRITE_REGISTER, number, value);
 }
 
 /* Return whether a reply is about a register. In a state the same bytes would
@@ -61,7 +61,7 @@ void ft_damiao_write(ft_frame *f, const ft_drive_config *c, uint32_t number,
  * beyond any joint's limits. */
 static bool is_setting(const ft_frame *f, const ft_drive_config *c)
 {
-    return (f->data[2] == READ || f->data[2] == WRITE)
+    return (f->data[2] == READ_REGISTER || f->data[2] == WRITE_REGISTER)
            && f->data[0] == (c->id & 0xFFu) && f->data[1] == c->id >> 8;
 }
 
@@ -71,7 +71,7 @@ static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
     said->setting = f->data[3];
     said->value = (uint32_t)f->data[4] | (uint32_t)f->data[5] << 8
                   | (uint32_t)f->data[6] << 16 | (uint32_t)f->data[7] << 24;
-    return f->data[2] == READ ? FT_HEARD_SETTING : FT_HEARD_ECHO;
+    return f->data[2] == READ_REGISTER ? FT_HEARD_SETTING : FT_HEARD_ECHO;
 }
 
 /* Take in a frame, if it is this drive's. */

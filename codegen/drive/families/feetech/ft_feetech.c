@@ -20,8 +20,8 @@ enum { DELAY = 7, LOCK = 55 }; /* registers */
 enum { SIZE = 4 }; /* bytes of a frame to a servo */
 
 /* Begin a frame. */
-static void begin(ft_frame *f, const ft_drive_config *c, uint32_t meant,
-                  uint32_t number, uint32_t size)
+static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t meant,
+                        uint32_t number, uint32_t size)
 {
     f->id = FT_STS_ID(c->id, meant, number, size);
     f->size = SIZE;
@@ -42,7 +42,7 @@ void ft_feetech_command(ft_frame *f, const ft_drive_config *c,
     steps = (uint32_t)(size * FULL + HALF);
     size -= (float)steps / FULL;
     *carried = wanted < 0.0f ? -size : size;
-    begin(f, c, FT_STS_RUN, 0u, 0u);
+    begin_frame(f, c, FT_STS_RUN, 0u, 0u);
     steps |= wanted < 0.0f && steps != 0u ? BACKWARDS : 0u;
     f->data[0] = (uint8_t)steps;
     f->data[1] = (uint8_t)(steps >> 8);
@@ -51,26 +51,26 @@ void ft_feetech_command(ft_frame *f, const ft_drive_config *c,
 /* Without a duty. */
 void ft_feetech_enable(ft_frame *f, const ft_drive_config *c)
 {
-    begin(f, c, (uint32_t)FT_STS_SWITCH | (uint32_t)FT_STS_RUN, 0u, 0u);
+    begin_frame(f, c, (uint32_t)FT_STS_SWITCH | (uint32_t)FT_STS_RUN, 0u, 0u);
 }
 
 /* Errors are over with it. */
 void ft_feetech_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
     (void)clear;
-    begin(f, c, FT_STS_SWITCH, 0u, 0u);
+    begin_frame(f, c, FT_STS_SWITCH, 0u, 0u);
 }
 
 void ft_feetech_ask(ft_frame *f, const ft_drive_config *c, uint32_t number,
                     uint32_t size)
 {
-    begin(f, c, 0u, number & 0xFFu, size);
+    begin_frame(f, c, 0u, number & 0xFFu, size);
 }
 
 void ft_feetech_write(ft_frame *f, const ft_drive_config *c, uint32_t number,
                       uint32_t size, uint32_t value)
 {
-    begin(f, c, FT_STS_SET, number, size);
+    begin_frame(f, c, FT_STS_SET, number, size);
     f->data[2] = (uint8_t)value;
     f->data[3] = (uint8_t)(value >> 8);
 }

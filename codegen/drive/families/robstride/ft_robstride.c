@@ -16,8 +16,8 @@ enum { OPERATE = 0x01, STATE = 0x02, ENABLE = 0x03, STOP = 0x04, READ = 0x11,
 #define FAILED 0xFFu    /* in the id of an answer; 0: it went well */
 
 /* Begin a frame of eight bytes without contents. */
-static void begin(ft_frame *f, const ft_drive_config *c, uint32_t kind,
-                  uint32_t beside)
+static void begin_frame(ft_frame *f, const ft_drive_config *c, uint32_t kind,
+                        uint32_t beside)
 {
     f->id = FT_FRAME_LONG | kind << 24 | beside << 8 | c->id;
     f->size = 8u;
@@ -25,7 +25,7 @@ static void begin(ft_frame *f, const ft_drive_config *c, uint32_t kind,
 }
 
 /* Put a field of 16 bits, its upper half first. */
-static void put(ft_frame *f, uint32_t at, uint32_t number)
+static void put_number(ft_frame *f, uint32_t at, uint32_t number)
 {
     f->data[at] = (uint8_t)(number >> 8);
     f->data[at + 1u] = (uint8_t)number;
@@ -41,27 +41,27 @@ void ft_robstride_command(ft_frame *f, const ft_drive_config *c,
                           const ft_drive_target *t, float *carried)
 {
     const ft_field_range places = ft_field_about(c->position, FT_FIELD_16);
-    const ft_field_range rates = ft_field_about(c->velocity, FT_FIELD_16);
+    const ft_field_range velocities = ft_field_about(c->velocity, FT_FIELD_16);
     const ft_field_range stiff = ft_field_upto(c->kp, FT_FIELD_16);
     const ft_field_range damped = ft_field_upto(c->kd, FT_FIELD_16);
     const ft_field_range torques = ft_field_about(c->torque, FT_FIELD_16);
 
-    begin(f, c, OPERATE, ft_field_carry(&torques, t->torque, carried));
-    put(f, 0u, ft_field_encode(&places, t->position));
-    put(f, 2u, ft_field_encode(&rates, t->velocity));
-    put(f, 4u, ft_field_encode(&stiff, t->kp));
-    put(f, 6u, ft_field_encode(&damped, t->kd));
+    begin_frame(f, c, OPERATE, ft_field_carry(&torques, t->torque, carried));
+    put_number(f, 0u, ft_field_encode(&places, t->position));
+    put_number(f, 2u, ft_field_encode(&velocities, t->velocity));
+    put_number(f, 4u, ft_field_encode(&stiff, t->kp));
+    put_number(f, 6u, ft_field_encode(&damped, t->kd));
 }
 
 void ft_robstride_enable(ft_frame *f, const ft_drive_config *c)
 {
-    begin(f, c, ENABLE, HOST);
+    begin_frame(f, c, ENABLE, HOST);
 }
 
 /* clear: forget errors too. */
 void ft_robstride_disable(ft_frame *f, const ft_drive_config *c, bool clear)
 {
-    begin(f, c, STOP, HOST);
+    begin_frame(f, c, STOP, HOST);
     f->data[0] = clear ? 1u : 0u;
 }
 
@@ -70,7 +70,7 @@ void ft_robstride_ask(ft_frame *f, const ft_drive_config *c, uint32_t number,
                       uint32_t size)
 {
     (void)size;
-    begin(f, c, READ, HOST);
+    begin_frame(f, c, READ, HOST);
     f->data[0] = (uint8_t)number;
     f->data[1] = (uint8_t)(number >> 8);
 }
@@ -81,7 +81,7 @@ void ft_robstride_write(ft_frame *f, const ft_drive_config *c,
     uint32_t i;
 
     (void)size;
-    begin(f, c, WRITE, HOST);
+    begin_frame(f, c, WRITE, HOST);
     f->data[0] = (uint8_t)number;
     f->data[1] = (uint8_t)(number >> 8);
     for (i = 0; i < 4u; i++)
@@ -90,7 +90,7 @@ void ft_robstride_write(ft_frame *f, const ft_drive_config *c,
 
 /* Take in a parameter's value. The id says if the drive could read it: if not,
  * the value is one that no setting may have, and no number. */
-static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
+static ft_drive_heard value_of(const ft_frame *f, ft_drive_said *said)
 {
     said->setting = (uint32_t)f->data[1] << 8 | f->data[0];
     said->value = (uint32_t)f->data[4] | (uint32_t)f->data[5] << 8
@@ -104,11 +104,11 @@ static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
 static ft_drive_heard state(const ft_frame *f, const ft_drive_config *c,
                             ft_drive_said *said)
 {
-    const ft_field_range rates = ft_field_about(c->velocity, FT_FIELD_16);
+    const ft_field_range velocities = ft_field_about(c->velocity, FT_FIELD_16);
     const ft_field_range torques = ft_field_about(c->torque, FT_FIELD_16);
 
     said->position = get(f, 0u);
-    said->velocity = ft_field_decode(&rates, get(f, 2u));
+    said->velocity = ft_field_decode(&velocities, get(f, 2u));
     said->torque = ft_field_decode(&torques, get(f, 4u));
     said->enabled = (f->id >> 22 & 3u) == RUNS;
     said->error = (uint8_t)(f->id >> 16 & FAULTS);
@@ -128,5 +128,5 @@ ft_drive_heard ft_robstride_hear(const ft_frame *f, const ft_drive_config *c,
     if (its && kind == STATE)
         return state(f, c, said);
     return its && kind == READ && (f->id & 0xFFu) == HOST
-               ? setting(f, said) : FT_HEARD_NOTHING;
+               ? value_of(f, said) : FT_HEARD_NOTHING;
 }
