@@ -11,22 +11,23 @@
 
 #include <string.h> /* memcpy */
 
-#define FRAMES_A_TICK 32u /* that are taken in of one bus, at most */
+#define FRAMES_A_TICK 32u /* taken in from one bus, at most */
 #define CLEAR_TICKS (FT_TICK_HZ / 10u + 1u) /* between tries to clear errors */
-#define ANSWERED_NOW 2u /* of questions: what the tick before the last formed */
-#define AGAIN_TICKS (FT_TICK_HZ / 4u) /* between looks at what motion shows */
-#define ENABLES 4u /* frames after which a drive that tells nothing is on */
+#define ANSWERED_NOW 2u /* bit of `questions` that is answered in this tick */
+#define AGAIN_TICKS (FT_TICK_HZ / 4u) /* between looks at ft_dialect_again() */
+#define ENABLES 4u /* frames that enable a drive which does not report it */
 #define TENTH 0.1f
-#define LOW 0.7f  /* of the board's voltage, a servo's own */
-#define HIGH 1.3f
+#define LOW 0.7f  /* of the board's voltage: a servo's lowest */
+#define HIGH 1.3f /* and highest, to be believed */
 #define ENABLE_TICKS (FT_TICK_HZ / 20u + 4u) /* that enabling may take */
 
-#define FIRST_WIRE (FT_BUSES - FT_WIRES) /* buses of CAN come first */
-#define IS_WIRE(bus) ((bus) + 1u > FIRST_WIRE) /* of none no comparison */
+#define FIRST_WIRE (FT_BUSES - FT_WIRES) /* CAN buses come first */
+#define IS_WIRE(bus) ((bus) + 1u > FIRST_WIRE) /* no comparison with zero */
 
 /* ---- places ------------------------------------------------------------ */
 
-/* Return a place of a joint within half a turn of its drive of zero. */
+/* Return a joint's place, moved by whole turns of its drive to within half a
+ * turn of zero. */
 static int64_t within_turn(uint32_t i, int64_t wire)
 {
     const int32_t turn = ft_drive[i].turn;
@@ -36,9 +37,9 @@ static int64_t within_turn(uint32_t i, int64_t wire)
     return wire - (int64_t)turns * turn * (1 << FT_COARSE);
 }
 
-/* Let the observer begin where the drive says that it is, within half a turn
- * of zero: drives find themselves anywhere in a turn when they come up, some
- * from zero on. Counts are steps of the field, whose middle is its zero. */
+/* Let the observer begin at the position that the drive reports, within half a
+ * turn of zero: drives come up anywhere in a turn, some count from zero on.
+ * Counts are steps of the field, whose middle is its zero. */
 static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
 {
     const uint32_t j = ft_drive[i].joint;
@@ -48,9 +49,9 @@ static void put(const ft_bus_drive *d, uint32_t i, ft_observer *seen)
     ft_observer_place(seen, j, within_turn(i, wire));
 }
 
-/* ---- what drives say --------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------- */
 
-/* Return whether a drive is enabled that has answered. */
+/* Return whether a drive that has answered is enabled. */
 static bool enabled(const ft_bus_drive *d, uint32_t i,
                     const ft_drive_said *said)
 {
@@ -82,13 +83,14 @@ static void take_state(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
         d->state = FT_BUS_SEEN;
 }
 
-/* Return the step that a drive is asked about. */
+/* Return the step that a drive is asked for. */
 static uint32_t step_of(const ft_bus_drive *d, uint32_t i)
 {
     return d->asked < ft_dialect_steps(i) ? d->asked : ft_dialect_again(i);
 }
 
-/* Take in what an enabled drive says of what it forgets without power. */
+/* Take in an enabled drive's answer about the setting that it forgets without
+ * power. */
 static void take_again(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 {
     const ft_answer answer = ft_dialect_judge(i, ft_dialect_forgets(i), said,
@@ -96,10 +98,10 @@ static void take_again(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 
     d->sure |= answer == FT_ANSWER_RIGHT;
     if (answer == FT_ANSWER_WRONG)
-        d->state = FT_BUS_SEEN; /* as one that was switched on anew */
+        d->state = FT_BUS_SEEN; /* like a drive that was switched on anew */
 }
 
-/* Take in what a drive says of a setting. */
+/* Take in a drive's answer about a setting. */
 static void take_setting(ft_bus_drive *d, uint32_t i,
                          const ft_drive_said *said)
 {
@@ -122,7 +124,7 @@ static void take_setting(ft_bus_drive *d, uint32_t i,
 
 #if FT_WIRES > 0 && FT_CUTOFF
 
-#define ASKED_SINCE 2u /* ticks: answers then are to questions with them off */
+#define ASKED_SINCE 2u /* ticks until answers are of the time without outputs */
 
 /* Take in that a servo's motor is off. */
 static void take_rest(const ft_bus *b, ft_bus_drive *d,
@@ -140,7 +142,7 @@ static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
     ft_drive_said said;
     uint32_t i;
 
-    said.volts = 0u; /* which drives on CAN do not tell */
+    said.volts = 0u; /* drives on CAN do not report it */
     for (i = 0; i < FT_BUS_DRIVES; i++) {
         ft_drive_heard heard = ft_drive[i].bus == bus
                                    ? ft_dialect_hear(i, f, &said)
@@ -193,7 +195,7 @@ void ft_bus_tell(const ft_bus *b, uint32_t bus, ft_bus_health *h)
 #endif
 }
 
-/* Take in what a bus has brought, a bounded part of it. */
+/* Take in the frames that a bus has brought, a bounded number of them. */
 static void listen(ft_bus *b, uint32_t bus)
 {
     ft_bus_health health;
@@ -206,10 +208,10 @@ static void listen(ft_bus *b, uint32_t bus)
     b->off[bus] = health.off;
 }
 
-/* ---- what becomes of it ------------------------------------------------ */
+/* ---- drives come and go ------------------------------------------------ */
 
-/* Forget a drive: another one may be there next, or the same one after a pause
- * without power, which costs it its turns and what was set in it. */
+/* Forget a drive: the next one in its place may be another, or the same one
+ * after a pause without power, in which it forgot its turns and settings. */
 static void forget(ft_bus_drive *d)
 {
     d->held = false;
@@ -235,15 +237,15 @@ static void miss(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
     forget(d);
 }
 
-/* Return whether a drive has been switched on anew: it was enabled and nobody
- * has disabled it, and it says that it is not, or has forgotten a setting. */
+/* Return whether a drive has been switched on anew: it was enabled and not
+ * disabled since, but reports that it is not enabled, or has forgotten a
+ * setting. */
 static bool restarted(const ft_bus_drive *d)
 {
     return d->enabled && d->state == FT_BUS_SEEN;
 }
 
-/* Take in whether a drive has answered, and whether it is the same as
- * before. */
+/* Note whether a drive has answered, and whether it is still the same. */
 static void note(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 {
     if (!d->answered)
@@ -256,9 +258,9 @@ static void note(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
     }
 }
 
-/* Begin with a drive that answers. One that cannot be more than half a turn
- * from its zero is where it says; of any other nobody knows the turn, whatever
- * was told while it was silent. */
+/* Begin with a drive that answers. If its joint cannot be more than half a turn
+ * from zero, the drive's position is the joint's; the turn of any other is
+ * unknown, even if its zero was declared while the drive was silent. */
 static void meet(ft_bus_drive *d, uint32_t i, ft_observer *seen,
                  bool homed[FT_JOINTS])
 {
@@ -269,8 +271,8 @@ static void meet(ft_bus_drive *d, uint32_t i, ft_observer *seen,
         put(d, i, seen);
 }
 
-/* Return the counts that a joint moves in a tick at the velocity that is seen;
- * none at one that it cannot have. */
+/* Return the counts that a joint moves in a tick at its observed velocity; none
+ * if that velocity is impossible. */
 static int32_t guess(const ft_observer *seen, uint32_t j)
 {
     const ft_real counts = FT_C(2.0) * seen->u[j] / ft_joint[j].count;
@@ -278,8 +280,8 @@ static int32_t guess(const ft_observer *seen, uint32_t j)
     return ft_size(counts) <= (ft_real)ft_joint[j].counts ? (int32_t)counts : 0;
 }
 
-/* Return the counts that a drive's joint has moved. Where an answer is missing
- * it is taken to go on as it did; the next one puts that right. */
+/* Return the counts that a drive's joint has moved. If an answer is missing,
+ * the joint is assumed to go on as before; the next answer corrects that. */
 static int32_t moved(ft_bus_drive *d, uint32_t i, const ft_observer *seen)
 {
     int32_t counts;
@@ -292,8 +294,8 @@ static int32_t moved(ft_bus_drive *d, uint32_t i, const ft_observer *seen)
     return counts;
 }
 
-/* Hold velocities told against positions told, where the drive cannot be asked
- * for their range. */
+/* Compare a drive's velocities with its positions, if it cannot be asked for
+ * the range of its velocities. */
 static void compare(ft_bus_drive *d, uint32_t i)
 {
     const ft_drive_config *c = &ft_drive[i];
@@ -303,7 +305,7 @@ static void compare(ft_bus_drive *d, uint32_t i)
                        c->step, c->velocity);
 }
 
-/* Take in all answers, and let counts be what the drives' joints have moved. */
+/* Take in all answers. counts: that the drives' joints have moved. */
 void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
                  int32_t counts[FT_JOINTS])
 {
@@ -324,7 +326,7 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
     }
 }
 
-/* Return whether something ails a drive that should be enabled, or soon be. */
+/* Return whether a drive that should be enabled, or soon be, has an error. */
 static bool ails(const ft_bus_drive *d)
 {
     return d->state == FT_BUS_FAULTED || d->waited > ENABLE_TICKS
@@ -351,7 +353,7 @@ void ft_bus_find(const ft_bus *b, ft_findings *found)
     }
 }
 
-/* ---- what drives are told ---------------------------------------------- */
+/* ---- frames to drives -------------------------------------------------- */
 
 /* Return whether a drive is to be asked something in this tick. */
 static bool asks(const ft_bus_drive *d, uint32_t i, uint32_t tick)
@@ -364,9 +366,9 @@ static bool asks(const ft_bus_drive *d, uint32_t i, uint32_t tick)
                             : tick % AGAIN_TICKS == 0u && step_of(d, i) < steps;
 }
 
-/* Form the frame of a drive whose outputs are off, first of all one that
- * disables it. Errors are cleared now and then: what still ails the drive comes
- * back, and it is not armed. */
+/* Form the frame to a drive while the outputs are off; the first one disables
+ * it. Errors are cleared now and then: one that persists comes back, and keeps
+ * the arm from being armed. */
 static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
 {
     const bool falls = d->enabled;
@@ -397,16 +399,16 @@ static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
     }
 }
 
-/* Return whether a drive is to be asked once more what it forgets without
- * power, before it is commanded. */
+/* Return whether a drive has to be asked once more, before it is commanded, for
+ * the setting that it forgets without power. */
 static bool unsure(const ft_bus_drive *d, uint32_t i)
 {
     return !d->sure && ft_dialect_forgets(i) < ft_dialect_steps(i);
 }
 
-/* Form the frame of a drive that is to be commanded soon. Once it is enabled it
- * is not told so again: what it then says that it has not forgotten is true for
- * as long as it stays enabled. */
+/* Form the frame to a drive that is to be commanded soon. Once it is enabled,
+ * no frame enables it again: as long as it then stays enabled, it has had
+ * power, and its answer about the setting that it would forget holds. */
 static void start(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
 {
     static const ft_drive_target nothing = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
@@ -424,8 +426,8 @@ static void start(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
     ft_dialect_look(i, tick, false, f);
 }
 
-/* Let the drive close the loop about the middle of the interval in which it
- * holds this command; what is left for it is the torque of the motion. */
+/* Let the drive close the loop, about the target in the middle of the interval
+ * in which it holds this command; the torque of the command is the motion's. */
 static void close_loop(const ft_bus_drive *d, uint32_t i,
                        const ft_control *c, ft_drive_target *t)
 {
@@ -450,7 +452,7 @@ static void close_loop(const ft_bus_drive *d, uint32_t i,
 }
 
 /* Return whether a joint is inside its limits. Beyond them the board's law
- * decides which torque leads back. */
+ * closes the loop, as it decides which torque leads back. */
 static bool inside(const ft_control *c, uint32_t j)
 {
     return (uint32_t)c->seen.coarse[j] - (uint32_t)ft_joint[j].lower
@@ -460,8 +462,8 @@ static bool inside(const ft_control *c, uint32_t j)
 #if FT_WIRES > 0
 
 /* Return the share of a servo's own supply that makes the voltage of a duty,
- * which is a share of what the board measures. A servo that tells something
- * else altogether is not believed. */
+ * which is a share of the voltage that the board measures. A servo's voltage is
+ * not believed if it is far from the board's. */
 static float share(const ft_bus *b, const ft_bus_drive *d, float duty)
 {
     const float told = TENTH * (float)d->volts;
@@ -473,8 +475,8 @@ static float share(const ft_bus *b, const ft_bus_drive *d, float duty)
 
 #endif
 
-/* Form the frame of a drive whose outputs are on. Without a law the motors
- * brake: the drives damp. */
+/* Form the frame to a drive while the outputs are on. If no law makes torques
+ * the motors brake: the drives damp. */
 static void command(ft_bus *b, uint32_t i, const ft_control *c,
                     uint32_t source, uint32_t tick, ft_frame *f)
 {
@@ -539,9 +541,9 @@ static void begin_wire(ft_bus *b, uint32_t wire)
 
 #endif
 
-/* Form the next frame of every drive. One that is not known to be set right
- * rests while the others brake. What switches them off does not wait for the
- * next tick, but on a wire, where servos are still answering. */
+/* Form the next frame to every drive. A drive that is not known to be set right
+ * rests while the others brake. Frames that switch drives off do not wait for
+ * the next tick, except on a wire, where servos are still answering. */
 void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
                  uint32_t tick)
 {
@@ -573,8 +575,8 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
         send_at_once(b);
 }
 
-/* Take in what a wire has brought, which depends on what was sent; then send
- * what the last tick has formed. */
+/* Take in the bytes that a wire has brought, which depend on those that were
+ * sent; then send the frames that the last tick has formed. */
 void ft_bus_begin(ft_bus *b)
 {
 #if FT_WIRES > 0
@@ -588,7 +590,8 @@ void ft_bus_begin(ft_bus *b)
 
 #if FT_WIRES > 0 && FT_CUTOFF
 
-/* Return whether a servo may run that may not, or that nobody hears of. */
+/* Return whether a servo may still run that is not allowed to, or that does not
+ * answer. */
 static bool doubted(const ft_bus *b)
 {
     bool any = false;
@@ -600,7 +603,7 @@ static bool doubted(const ft_bus *b)
     return any;
 }
 
-/* Take in that servos have no supply: they are off, and do not answer. */
+/* Note that the servos have no supply: they are off, and do not answer. */
 static void darken(ft_bus *b)
 {
     uint32_t i;
@@ -613,8 +616,8 @@ static void darken(ft_bus *b)
     }
 }
 
-/* Return whether a fault says that a joint is not where, or does not go as, a
- * servo says: another may have answered in its stead. */
+/* Return whether a fault contradicts the position or motion that a servo
+ * reports: another servo may have answered in its place. */
 static bool belied(uint32_t fault)
 {
     return fault == FT_FAULT_ENCODER || fault == FT_FAULT_ENCODER_STUCK
@@ -622,7 +625,7 @@ static bool belied(uint32_t fault)
            || fault == FT_FAULT_OVERSPEED;
 }
 
-/* Servos without supply are off once it has been gone for long enough. */
+/* Switch the servos' supply. Without it they are off after long enough. */
 void ft_bus_supply(ft_bus *b, uint32_t state, uint32_t fault)
 {
     const bool lied = state == FT_STATE_FAULT && !b->on && belied(fault);

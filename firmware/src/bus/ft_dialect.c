@@ -1,4 +1,4 @@
-/* Drives by their numbers; see ft_dialect.h. */
+/* Drives by their rows; see ft_dialect.h. */
 #include "ft_dialect.h"
 
 #if FT_BUS_DRIVES > 0
@@ -10,7 +10,7 @@
 #define ALIKE 1e-4f   /* of a range */
 #define NEAR 0.02f    /* rad, of a drive that may be moved by hand */
 
-/* ---- what they tell ------------------------------------------------------ */
+/* ---- reports ----------------------------------------------------------- */
 
 bool ft_dialect_tells(uint32_t i)
 {
@@ -65,7 +65,7 @@ uint32_t ft_dialect_forgets(uint32_t i)
 
 #if FT_SETTINGS > 0
 
-/* Return what is to be known of a drive's setting. */
+/* Return the row of a drive's setting. */
 static const ft_setting_config *row_of(uint32_t i, uint32_t step)
 {
     return &ft_setting[ft_drive[i].settings + step];
@@ -98,14 +98,14 @@ static float as_float(uint32_t bits)
     return number;
 }
 
-/* Return whether two numbers are so near. */
+/* Return whether two numbers differ by no more than that. */
 static bool within(float a, float b, float most)
 {
     return a - b <= most && b - a <= most;
 }
 
-/* Return whether a setting is as it must be. place: where the drive's own
- * states have it, rad. */
+/* Return whether a setting is right. place: of the joint by the drive's own
+ * states, rad. */
 static bool right(const ft_setting_config *s, uint32_t value, float place)
 {
     switch (s->rule) {
@@ -132,7 +132,7 @@ ft_answer ft_dialect_judge(uint32_t i, uint32_t step,
 
 #else
 
-/* No drive has settings: nobody comes to ask. */
+/* No drive has settings: this is never called. */
 void ft_dialect_ask(uint32_t i, uint32_t step, ft_frame *f)
 {
     (void)i;

@@ -2,12 +2,12 @@
  * a folder with its functions of bytes, which keep nothing:
  *
  *   enable(f, c), disable(f, c, clear), command(f, c, t, carried) form a frame
- *   to the drive of row c of ft_drive; clear: forget errors too; carried: what
- *   rounding left over.
- *   hear(f, c, said) takes in one, if it is this drive's.
+ *   to the drive of row c of ft_drive; clear: forget errors too; carried:
+ *   torque that rounding left over.
+ *   hear(f, c, said) takes in a frame, if it is this drive's.
  *   ask(f, c, number, size), write(f, c, number, size, value), of a family with
- *   settings: a register of so many bytes.
- *   wake, release, look, where a family's descriptor names them: ft_dialect.h.
+ *   settings, ask for or write a register of so many bytes.
+ *   wake, release, look, if a family's descriptor names them: see ft_dialect.h.
  *
  * ft_families.h, which is emitted, calls those of the mechanism's families. */
 #ifndef FT_DRIVE_H
@@ -19,8 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a drive is asked for, in the units of its
- * row: of the joint. */
+/* A command to a drive, in the units of its row, which are the joint's. */
 typedef struct {
     float position, velocity, kp, kd, torque;
     float share; /* of its supply, where it takes no torque */
@@ -31,20 +30,20 @@ typedef enum {
     FT_HEARD_NOTHING, /* not this drive's, or no reply */
     FT_HEARD_STATE,
     FT_HEARD_SETTING,
-    FT_HEARD_ECHO     /* of what was written to it: no word on what it holds */
+    FT_HEARD_ECHO     /* of a write: it does not show that the drive holds it */
 } ft_drive_heard;
 
-/* What one said: its state, or one of its settings. */
+/* Contents of an answer: the drive's state, or one of its settings. */
 typedef struct {
     uint32_t position; /* number in its field, or signed counts */
     float velocity;    /* rad/s of the joint */
     float torque;      /* N m, at the joint */
-    bool enabled;      /* false where it does not tell */
-    bool rests;        /* with a setting: that its motor is off */
+    bool enabled;      /* false if it does not report that */
+    bool rests;        /* the setting says that its motor is off */
     uint8_t error;     /* in its own code; 0: none */
     uint8_t warmth;    /* deg C */
-    uint8_t volts;     /* 0.1 V, of its supply, where it tells */
-    uint32_t setting;  /* its own number for it */
+    uint8_t volts;     /* 0.1 V, of its supply, if it reports that */
+    uint32_t setting;  /* the drive's own number for it */
     uint32_t value;    /* bits of a float or a whole number */
 } ft_drive_said;
 

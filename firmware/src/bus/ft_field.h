@@ -1,6 +1,6 @@
 /* Quantities as whole numbers in fields of bits: 0 is the lowest, the largest
- * number the highest value of a range. What is encoded is clamped first, so
- * that no field ever wraps, and rounded, so that no torque is biased. */
+ * number the highest value of a range. A value is clamped before it is encoded,
+ * so that no field ever wraps, and rounded, so that no torque is biased. */
 #ifndef FT_FIELD_H
 #define FT_FIELD_H
 
@@ -14,7 +14,7 @@ typedef struct {
     uint32_t top;    /* the largest number that the field holds */
 } ft_field_range;
 
-/* Return a field that goes as far to both sides. */
+/* Return the range from -most to most. */
 static inline ft_field_range ft_field_about(float most, uint32_t top)
 {
     const ft_field_range r = { -most, most, top };
@@ -22,7 +22,7 @@ static inline ft_field_range ft_field_about(float most, uint32_t top)
     return r;
 }
 
-/* Return a field that begins at nothing. */
+/* Return the range from zero to most. */
 static inline ft_field_range ft_field_upto(float most, uint32_t top)
 {
     const ft_field_range r = { 0.0f, most, top };
@@ -30,8 +30,8 @@ static inline ft_field_range ft_field_upto(float most, uint32_t top)
     return r;
 }
 
-/* Return the nearest number; beyond the range the last one; for no number the
- * one nearest to zero. */
+/* Return the nearest number; of a value beyond the range the last one; of one
+ * that is not a number the one for zero. */
 static inline uint32_t ft_field_encode(const ft_field_range *r, float value)
 {
     float x = value == value ? value : 0.0f;
@@ -41,13 +41,13 @@ static inline uint32_t ft_field_encode(const ft_field_range *r, float value)
                       + 0.5f);
 }
 
-/* Return what a number stands for. */
+/* Return the value that a number stands for. */
 static inline float ft_field_decode(const ft_field_range *r, uint32_t number)
 {
     return r->low + (float)number * ((r->high - r->low) / (float)r->top);
 }
 
-/* Encode a torque, and carry what rounding leaves over to the next one: coarse
+/* Encode a torque, and carry the rounding error to the next one, so that coarse
  * fields give the right torque on average. Beyond the range nothing is
  * carried. */
 static inline uint32_t ft_field_carry(const ft_field_range *r, float value,

@@ -4,13 +4,13 @@
 #include "ft_field.h" /* FT_FIELD_12 */
 #include "ft_model.h" /* FT_TICK_HZ */
 
-#define FAR 0.5f     /* rad, of one look */
-#define LONG (2u * (uint32_t)FT_TICK_HZ) /* ticks, after which it is given up */
-#define SOON ((uint32_t)FT_TICK_HZ / 4u) /* the same before it has moved */
+#define FAR 0.5f     /* rad after which a look is judged */
+#define LONG (2u * (uint32_t)FT_TICK_HZ) /* ticks after which it is given up */
+#define SOON ((uint32_t)FT_TICK_HZ / 4u) /* the same, if nothing has moved */
 #define STILL 0.05f  /* rad: less is no motion yet */
 #define SHARE 0.1f   /* by which the two may differ */
-#define LAG 0.02f    /* s, by which velocities told may trail */
-#define MOST 16.0f   /* times the file's range: what is more is told as that */
+#define LAG 0.02f    /* s by which velocities may trail */
+#define MOST 16.0f   /* times the file's range: reported at most */
 
 static float size(float x)
 {
@@ -35,8 +35,9 @@ static void begin(ft_travel *t, uint32_t position, float velocity)
     t->away = 0.0f;
 }
 
-/* Return how far the two may be apart. A velocity that trails by a time misses
- * its own change times that time; one that is truncated half a step. */
+/* Return how far the two ways may be apart. A velocity that trails by LAG
+ * misses its change times that time; one that is truncated misses half a
+ * step. */
 static float allowed(const ft_travel *t, float range)
 {
     const float trailing = LAG * size(t->velocity - t->first);
@@ -46,7 +47,7 @@ static float allowed(const ft_travel *t, float range)
     return SHARE * size(t->away) + trailing + truncated;
 }
 
-/* Return the range with which the two would agree. */
+/* Return the range with which the two ways would agree. */
 static float seeming(const ft_travel *t, float range)
 {
     if (size(t->away) >= MOST * size(t->went))
@@ -62,8 +63,8 @@ static void judge(ft_travel *t, float range)
     t->begun = false;
 }
 
-/* Return after how many ticks a look is given up: soon where nothing moves yet,
- * so that a motion is seen from its beginning. */
+/* Return after how many ticks a look is given up: soon if nothing moves yet, so
+ * that a motion is seen from its beginning. */
 static uint32_t patience(const ft_travel *t)
 {
     return size(t->away) < STILL ? SOON : LONG;

@@ -1,6 +1,6 @@
-/* The velocity that a drive tells, held against how far it went by its own
- * positions. A drive that cannot tell the range of its velocity field shows it
- * thereby as soon as it moves, by hand too. */
+/* A drive's velocities, compared with how far its positions went. So a drive
+ * that cannot be asked for the range of its velocity field shows it as soon as
+ * it moves, by hand too. */
 #ifndef FT_TRAVEL_H
 #define FT_TRAVEL_H
 
@@ -9,12 +9,12 @@
 
 typedef struct {
     bool begun;
-    bool wrong;        /* the last look has found so */
-    float range;       /* that the velocities told seem to have, rad/s */
-    uint32_t ticks;    /* of this look */
+    bool wrong;        /* by the last look the range is not the file's */
+    float range;       /* that the reported velocities seem to have, rad/s */
+    uint32_t ticks;    /* that this look has lasted */
     uint32_t position; /* the latest number */
-    float first, velocity; /* told when the look began, and lately, rad/s */
-    float went, away;  /* by velocities told, by positions told, rad */
+    float first, velocity; /* when the look began, and the latest, rad/s */
+    float went, away;  /* way by the velocities, by the positions, rad */
 } ft_travel;
 
 void ft_travel_forget(ft_travel *t);
