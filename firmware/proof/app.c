@@ -205,7 +205,7 @@ void ft_bus_find(const ft_bus *b, ft_findings *found)
     *found = nondet_findings();
 }
 
-/* Drives are told what the state is that the tick ends in, no other. */
+/* Drives get the state in which the tick ends, no other. */
 void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
                  uint32_t tick)
 {
@@ -270,11 +270,19 @@ static void any_state(void)
     m->now = m->newest = m->before = m->due;
 }
 
+<<<<<<< HEAD
 /* Every tick gives the chip duties once, after it has looked for faults, and
  * they are all zero unless the drive of the state that it ends in makes
  * torques; and it counts itself once, from the last number on to 0. Drives on buses
  * are told once what that state is, after they have been heard.
  * Run: unwind=5 mechanisms=three_link,drives,five_bar */
+=======
+/* Every tick gives the chip duties once, after it has looked for faults. They
+ * are all zero unless the state in which the tick ends has a source of torque.
+ * The tick counts itself once, from the largest number on to 0. Drives on buses
+ * get that state once, after their answers have been taken in.
+ * Run: unwind=5 mechanisms=three_link,drives,five_bar,summing */
+>>>>>>> 2f16f864 (State the theorems and their assumptions in plain words)
 void prove_app_outputs(void)
 {
     uint32_t before;
@@ -316,8 +324,9 @@ void prove_app_watchdog(void)
 }
 
 /* The start switches the outputs off before anything else, keeps what was known
- * before the reset, and judges the chip once all other modules have been started. A
- * tick that was missed is an alarm and changes nothing else of the states.
+ * before the reset, and judges the chip once all other modules have been
+ * started. A tick that was missed is an alarm and changes nothing else of the
+ * states.
  * Run: unwind=5 */
 void prove_app_start(void)
 {

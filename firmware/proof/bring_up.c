@@ -1,8 +1,8 @@
-/* Bring-up, ticks and watchdog, chip/stm32/ft_tick.c, and which chip this is,
- * ft_identity.c.
+/* Bring-up, ticks and watchdog, chip/stm32/ft_tick.c, and the identity of the
+ * chip, ft_identity.c.
  *
- * Each part of the chip comes up or does not; registers tell anything, at each
- * look something else. */
+ * Each part of the chip comes up or does not; each time that a register is read
+ * it has any value. */
 #include "proof.h"
 
 /* Words to the watchdog, one behind the other. */
@@ -131,9 +131,10 @@ void ft_chip_outputs(bool enabled)
 #include "ft_identity.c"
 #undef for
 
-/* Whatever registers tell and whichever part does not come up: the start ends,
- * tells each part that has not, and leaves the watchdog running: it is
- * started, unlocked, set and fed, in this order, with what its registers hold.
+/* Whatever registers hold and whichever part does not come up: the start ends,
+ * reports each part that has not, and leaves the watchdog running, which is
+ * started, unlocked, set and fed, in this order, with values that its registers
+ * can hold.
  * Run: unwind=2 contracts registers mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,damiao_arm,so101_sts */
 void prove_start_tells(void)
 {
@@ -158,8 +159,8 @@ void prove_start_tells(void)
 }
 
 /* A tick takes over, computes, and hands its duties over, in this order; one
- * that was too late is told so. Nothing but the key that feeds it goes to the
- * watchdog.
+ * that was too late is reported as missed. Nothing is written to the watchdog
+ * but the key that feeds it.
  * Run: unwind=2 contracts registers mechanisms=f405rg-4:voltage,f405rg-6:voltage */
 void prove_tick_order(void)
 {
@@ -195,9 +196,10 @@ void prove_interrupt_enable(void)
     END;
 }
 
-/* A crash, a clock or a supply that failed is told once, with what was kept,
- * if it checks out; what was to be remembered is given back once. Whoever asks
- * for the boot loader leaves with the outputs off, by a reset.
+/* A crash, or a clock or supply that failed, is reported once, with the words
+ * that were kept, if their check sum is right; the word that was to be
+ * remembered is returned once. The boot loader is entered by a reset, with the
+ * outputs off.
  * Run: unwind=14 registers mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_start_kept(void)
 {

@@ -1,8 +1,8 @@
-/* Drives on buses, bus/: the schedule, and what is said to each family.
+/* Drives on buses, bus/: the schedule, and the frames to each family.
  *
  * One invariant, well(), holds at the start, and is kept by every frame that a
  * bus brings, by taking in the answers of a tick, and by forming its frames.
- * Frames are any: any id, any size, any bytes. */
+ * Frames that come have any id, any size and any bytes. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -12,7 +12,8 @@
  * tick calls them several times for each drive, so that the linker cannot do
  * it. */
 static uint32_t numbered(const ft_field_range *r, float value);
-static uint32_t carried_on(const ft_field_range *r, float value, float *carried);
+static uint32_t carried_on(const ft_field_range *r, float value,
+                           float *carried);
 
 #define ft_field_encode(r, value) numbered(r, value)
 #define ft_field_carry(r, value, carried) carried_on(r, value, carried)
@@ -51,8 +52,8 @@ static ft_findings found;
 
 /* ---- fields ------------------------------------------------------------- */
 
-/* What was asked of ft_field.h, and the numbers that it gave: any that their
- * field holds. fields_numbers and fields_carry have which. */
+/* Calls of ft_field.h, and the numbers that it gave: any that their field
+ * holds. fields_numbers and fields_carry show which number it is. */
 static struct {
     ft_field_range range;
     float value;
@@ -107,8 +108,8 @@ static bool stands_for(uint32_t number, float value, float low, float high,
 static bool taken, sent[FT_BUSES];
 static uint32_t frames_sent;
 
-/* What any number of frames makes of the state is what one makes of it, over
- * and over: any state that is well, as bus_frame shows. */
+/* Any number of frames is one frame, again and again, which leaves any state
+ * that is well, as bus_frame shows. */
 bool ft_chip_bus_take(uint32_t which, ft_frame *f)
 {
     (void)f;
@@ -163,12 +164,12 @@ void prove_bus_frame(void)
     END;
 }
 
-/* Taking in a tick's answers, whatever came, whatever velocity is seen, a number
- * or not, keeps the invariant and ends. A joint moves by no more than its drive
- * says, or than it can. A drive that has not answered for FT_SILENT_TICKS ticks is
- * SILENT in the next: its joint's zero is forgotten, and all that was asked of
- * it; so they are of one that was enabled, and is not, or has forgotten what was
- * set in it.
+/* Taking in a tick's answers, whatever came, whatever velocity is seen, a
+ * number or not, keeps the invariant and ends. A joint moves by no more than
+ * its drive says, or than it can. A drive that has not answered for
+ * FT_SILENT_TICKS ticks is SILENT in the next: its joint's zero is forgotten,
+ * and all that was asked of it; so they are of one that was enabled, and is
+ * not, or has forgotten what was set in it.
  * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_hear(void)
 {
@@ -236,8 +237,8 @@ void prove_bus_find(void)
     END;
 }
 
-/* No joint is armed whose drive is silent, ails, is on a bus that is off, or has
- * not told all its settings as they must be.
+/* No joint is armed whose drive is silent, reports an error, is on a bus that
+ * is off, or has not reported all its settings, each of them right.
  * Run: unwind=10 mechanisms=drives */
 void prove_bus_arming(void)
 {
@@ -258,7 +259,7 @@ void prove_bus_arming(void)
 
 /* ---- what goes out ------------------------------------------------------ */
 
-/* What frames are, as the makers' manuals lay them out. */
+/* Frames as the makers' manuals lay them out. */
 static bool everywhere_ones(const ft_frame *f)
 {
     uint32_t n;
@@ -311,10 +312,10 @@ static bool commands(const ft_frame *f, uint32_t i)
 static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t);
 
 /* With the outputs off every drive is given the frame that disables it, or, one
- * that answers and is disabled, a question or the one setting that is the file's to
- * say: never one that enables it or asks for torque, whatever state the drive, the
- * motion and the law are in. In the tick in which the outputs go off these are
- * sent at once, to every drive.
+ * that answers and is disabled, a question or the one setting that is the
+ * file's to say: never one that enables it or asks for torque, whatever state
+ * the drive, the motion and the law are in. In the tick in which the outputs go
+ * off these are sent at once, to every drive.
  * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_rests(void)
 {
@@ -334,12 +335,13 @@ void prove_bus_rests(void)
     END;
 }
 
-/* With the outputs on a drive that is not known to be set right is disabled or
- * asked; one that does not say that it is enabled is asked to be, and is not
- * commanded. One that does is, unless it forgets settings without power and has
- * not told since that it has none of them forgotten: that it is asked, or for no
- * torque. Whatever law and motion ask for, numbers or not, there is no run-time
- * error.
+/* With the outputs on a drive that is not known to be set right gets a frame
+ * that disables it, or a question. A drive that does not report that it is
+ * enabled gets a frame that enables it, and no command. A drive that reports it
+ * is commanded, unless it forgets settings without power and has not reported
+ * since that it still has them: that one gets the question for them, or a
+ * command of no torque. Whatever law and motion ask for, numbers or not, there
+ * is no run-time error.
  * Run: unwind=20 floats mechanisms=damiao_arm,drives */
 void prove_bus_commands(void)
 {
@@ -415,8 +417,8 @@ static bool asks_for(const ft_frame *f, uint32_t i, const ft_drive_target *t)
 }
 
 /* Whatever is asked for, a number or not: each field of a command is the number
- * that stands for it in the range of the file, at the place that the maker gives
- * it, and spills into no other.
+ * that stands for it in the range of the file, at the place that the maker
+ * gives it, and spills into no other.
  * Run: unwind=10 floats mechanisms=damiao_arm,drives */
 void prove_bus_fields(void)
 {
@@ -433,9 +435,9 @@ void prove_bus_fields(void)
     END;
 }
 
-/* Where nothing makes torques while the outputs are on, the drives brake: one
- * that is enabled is asked for no velocity, no stiffness, the damping of the file
- * and no torque.
+/* If nothing makes torques while the outputs are on, the drives brake: a drive
+ * that is enabled is commanded no velocity, no stiffness, the damping of the
+ * file and no torque.
  * Run: unwind=20 floats mechanisms=drives */
 void prove_bus_brakes(void)
 {

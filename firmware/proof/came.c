@@ -1,5 +1,5 @@
-/* All bytes of a tick on a wire of servos, bus/ft_sts.c. A wire has 2 servos here, as
- * in servos.c. */
+/* All bytes of a tick on a wire of servos, bus/ft_sts.c. A wire has 2 servos
+ * here, as in servos.c. */
 #include "proof.h"
 
 #include <string.h>
@@ -10,7 +10,8 @@
 
 #include "ft_config.c"
 
-/* Whether what was sent came back is here anything, and what is copied too. */
+/* In place of memcmp and memcpy: the sent bytes came back or not, and copies
+ * have any contents. */
 static int compared(const void *a, const void *b, size_t size)
 {
     CLAIM(__CPROVER_r_ok(a, size) && __CPROVER_r_ok(b, size));
@@ -43,8 +44,8 @@ static void copied(void *to, const void *from, size_t size)
 
 static ft_sts wire;
 
-/* Whatever bytes came, as many as the buffer holds, all of them are taken in, without
- * a run-time error: that ends, and the invariant of servos.c is kept.
+/* Whatever bytes came, as many as the buffer holds, all of them are taken in,
+ * without a run-time error: that ends, and the invariant of servos.c is kept.
  * Run: unwind=16 contracts slice mechanisms=so101_sts */
 void prove_sts_came(void)
 {

@@ -1,4 +1,5 @@
-/* Controllers of buses, ft_can.c of each family, which may tell anything. */
+/* Controllers of buses, ft_can.c of each family; their registers hold any
+ * value. */
 #include "proof.h"
 
 #include "peripherals.h"
@@ -58,11 +59,10 @@ static void asked(uint32_t bus)
     }
 }
 
-/* Whatever a controller tells, and something else each time that it is asked:
- * it is started, asked and told without a run-time error, and each wait for it
- * ends. A frame that is got of it has a size that four bits hold, or, where
- * frames may have more than 8 bytes, 64 at most, and an id with no bits but its
- * own.
+/* Whatever a controller's registers hold, another value each time that they are
+ * read: it is started, read and written without a run-time error, and each wait
+ * for it ends. A frame from it has a size that four bits hold, or, if frames
+ * may have more than 8 bytes, of 64 at most, and an id with no other bits set.
  * Run: unwind=17 registers mechanisms=can:robomaster,can:three,can:fd,can:long */
 void prove_can_asked(void)
 {
@@ -78,9 +78,9 @@ void prove_can_asked(void)
     END;
 }
 
-/* Frames are laid into nothing but a mailbox of which the controller has just
- * told that it is empty, one at most, and every word of it before it is asked
- * to go; none where it tells that there is no room. No other mailbox changes.
+/* A frame is written only to a mailbox that the controller has just reported
+ * empty, one at most, and every word of it before it is requested to be sent;
+ * none is written if the controller reports no room. No other mailbox changes.
  * Run: unwind=17 registers mechanisms=can:robomaster,can:three,can:fd,can:long */
 void prove_can_room(void)
 {

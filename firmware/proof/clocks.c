@@ -1,8 +1,8 @@
 /* The clock of both families: chip/stm32/ft_clock_start.c, ft_crystal.c,
  * ft_supply.c and the family's ft_clock.c.
  *
- * Registers tell anything, at each look something else; a wait for one ends by
- * saying either. */
+ * Each time that a register is read it has any value; a wait for it ends with
+ * either result. */
 #include "proof.h"
 
 #include "peripherals.h"
@@ -46,7 +46,7 @@ void ft_interrupt_enable(uint32_t number, uint32_t priority)
     later++;
 }
 
-/* What a timer catches, one after the other. */
+/* Values that a timer captures, one after the other. */
 static uint32_t caught[6], catches;
 
 #undef FT_LSI_TIMER_CCR
@@ -61,11 +61,11 @@ static uint32_t caught[6], catches;
 #include "ft_clock.c"
 #undef volatile
 
-/* Whatever registers tell, the start of the clock ends, and says what is
- * wrong. Nothing is wrong, and the clock good, only where all that was waited
- * for has come; then the processor is told to run by the PLL, and the voltage
- * detector may interrupt. Else it is told to run by HSI, with crystal, PLL and
- * what watches the crystal off.
+/* Whatever registers hold, the start of the clock ends, and reports what is
+ * wrong. It reports nothing, and a good clock, only if every wait has ended
+ * well; then the processor is switched to the PLL, and the voltage detector may
+ * interrupt. Otherwise it is switched to HSI, with crystal, PLL and the watch
+ * over the crystal off.
  * Run: unwind=42 registers mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_clock_start(void)
 {
@@ -90,8 +90,8 @@ void prove_clock_start(void)
     END;
 }
 
-/* What is asked of the clock, of the last reset and of the supply is free of
- * run-time errors. The cause of a reset is one that there is, and is cleared.
+/* Questions for the clock, the last reset and the supply are free of run-time
+ * errors. The cause of a reset is one of ft_chip.h, and is cleared.
  * Run: unwind=42 registers mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage */
 void prove_clock_asked(void)
 {

@@ -1,11 +1,12 @@
 /* Byte stuffing, wire/ft_cobs.c.
  *
- * Consistent overhead byte stuffing parts a frame into blocks, each of which ends
- * at a zero, after 254 bytes, or with the frame. Before a block comes its code: how
- * far it is to the next one, which has the place of the zero, or a place of its own
- * behind 254 bytes. The encoder is held against that for any one byte of a frame;
- * the decoder against the whole reference of a frame that is one block between two
- * zeros at most. How long frames are, ft_messages.h says, of eight joints too. */
+ * Consistent overhead byte stuffing parts a frame into blocks, each of which
+ * ends at a zero, after 254 bytes, or with the frame. Before a block comes its
+ * code: how far it is to the next one, which has the place of the zero, or a
+ * place of its own behind 254 bytes. The encoder is held against that for any
+ * one byte of a frame; the decoder against the whole reference of a frame that
+ * is one block between two zeros at most. How long frames are, ft_messages.h
+ * says, of eight joints too. */
 #include "proof.h"
 
 #include "ft_messages.h" /* FT_FRAME_RX_MAX, FT_FRAME_TX_MAX */
@@ -22,22 +23,24 @@ _Static_assert(N < 2u * BLOCK, "one block at most is whole");
 
 static uint8_t frame[N + 1u], stuffed[ROOM];
 
-/* Where a byte goes, how many of its block are before it, and how many a block has
- * that begins with it. */
+/* By byte: its place in the output, how many bytes of its block are before it,
+ * and how many a block has that begins with it. */
 static uint16_t at[N + 2u];
 static uint8_t filled[N + 2u], ahead[N + 2u];
 static size_t k; /* any byte */
 
 /* Return whether a block is full with this byte, and another one follows. */
 #define FULL(i) (frame[i] != 0u && filled[i] == BLOCK - 1u && (i) + 1u < size)
-/* Return whether a byte is followed by the code of a block, or is in its place. */
+/* Return whether a byte is followed by the code of a block, or is in its
+ * place. */
 #define ENDS(i) (frame[i] == 0u || FULL(i))
 /* the first byte of the block that a byte is in */
 #define FIRST(i) ((i) - filled[i])
 #define CODE(i) (at[i] + (frame[i] != 0u ? 1u : 0u))
 
-/* What is defined along the frame, from one byte to the next, or back: every frame
- * has one such sequence, and it is used where the encoder is. */
+/* Definition of these along the frame, from one byte to the next, or back:
+ * every frame has one such sequence, and it is used at the byte at which the
+ * encoder is. */
 static bool defined(size_t i, size_t size)
 {
     GIVEN(at[i + 1u] == at[i] + (FULL(i) ? 2u : 1u));
@@ -84,10 +87,10 @@ static const size_t i; /* the decoder has none */
 #undef for
 #undef if
 
-/* What the encoder makes of any frame that a board sends: every byte but zeros is
- * in its place; before every block is its code, the number of its bytes and one
- * more, in the place of the zero before it if there is one; after the last block
- * is one zero, and nothing is written beyond. The codes are no zeros.
+/* The encoder's output for any frame that a board sends: every byte but zeros
+ * is in its place; before every block is its code, the number of its bytes and
+ * one more, in the place of the zero before it if there is one; after the last
+ * block is one zero, and nothing is written beyond. No code is zero.
  * Run: unwind=2 contracts seconds=2400 define=PROOF_ENCODER mechanisms=eight_link */
 void prove_cobs_encode(void)
 {
@@ -171,8 +174,8 @@ static size_t any_frame(void)
     return size;
 }
 
-/* Of any frame that a board is sent, stuffed as it must be, the decoder makes the
- * frame again.
+/* The decoder restores any frame that a board is sent, if it is stuffed by the
+ * rules.
  * Run: unwind=150 contracts seconds=600 mechanisms=three_link,eight_link */
 void prove_cobs_decode_gives_back(void)
 {

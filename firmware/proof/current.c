@@ -1,7 +1,8 @@
 /* Current loops, chip/stm32/ft_current.c, on every board that has some.
  *
- * What is measured is any number of counts, and what the loops hold any numbers,
- * those that are none among them: nothing is assumed of the period before. */
+ * What is measured is any number of counts, and what the loops hold any
+ * numbers, those that are none among them: nothing is assumed of the period
+ * before. */
 #include "proof.h"
 
 #include "ft_current.c"
@@ -70,7 +71,7 @@ static void any_state(void)
     wanted = nondet_bool();
 }
 
-/* Return whether one of the joints that have a loop is told. */
+/* Return whether the reported joint is one that has a loop. */
 static bool told_right(void)
 {
     uint32_t joint, i;
@@ -82,9 +83,10 @@ static bool told_right(void)
     return known;
 }
 
-/* Whatever the converter counts, whatever is asked for, and whatever the loops hold,
- * numbers or not: every period each joint is given one duty, a number no larger than
- * the loop's bound, or than its pulse; and none while the outputs are off.
+/* Whatever the converter counts, whatever is asked for, and whatever the loops
+ * hold, numbers or not: every period each joint is given one duty, a number no
+ * larger than the loop's bound, or than its pulse; and none while the outputs
+ * are off.
  * Run: unwind=8 floats mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
 void prove_current_duty(void)
 {
@@ -100,9 +102,9 @@ void prove_current_duty(void)
     END;
 }
 
-/* A current beyond its trip soon after another such one: the outputs are dropped in
- * the same period, and the first cause is kept until they are let on again, with a
- * joint that has a loop.
+/* A current beyond its trip soon after another such one: the outputs are
+ * dropped in the same period, and the first cause is kept until they are let on
+ * again, with a joint that has a loop.
  * Run: unwind=8 mechanisms=f405rg-4:current */
 void prove_current_trips(void)
 {
@@ -125,8 +127,9 @@ void prove_current_trips(void)
     END;
 }
 
-/* A cause that is kept drops the outputs in every period, whoever has switched them
- * on; and a converter that has stopped is noticed at the next boundary of two ticks.
+/* A cause that is kept drops the outputs in every period, whoever has switched
+ * them on; and a converter that has stopped is noticed at the next boundary of
+ * two ticks.
  * Run: unwind=8 mechanisms=f405rg-4:current */
 void prove_current_stays_off(void)
 {
@@ -145,8 +148,8 @@ void prove_current_stays_off(void)
     END;
 }
 
-/* What is asked of the loops and of what they have found is free of run-time errors,
- * and nothing is left of what was before once the outputs come on.
+/* Questions for the loops and their findings are free of run-time errors, and
+ * once the outputs come on nothing is left from before.
  * Run: unwind=8 mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
 void prove_current_rest(void)
 {

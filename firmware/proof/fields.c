@@ -4,10 +4,10 @@
 #include "ft_config.c"
 #include "ft_field.h"
 
-/* What is left over when a torque is encoded is never more than one step of its
- * field, whatever the torque is, a number or not, and whatever was left over
- * before. The number sent is the one that stands for the torque with what was
- * left over: fields_numbers has which that is.
+/* The rest that is carried on when a torque is encoded is never more than one
+ * step of its field, whatever the torque is, a number or not, and whatever was
+ * carried before. The number sent stands for the sum of torque and rest:
+ * fields_numbers shows which number that is.
  * Run: floats mechanisms=drives */
 void prove_fields_carry(void)
 {

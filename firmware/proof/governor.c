@@ -1,8 +1,8 @@
 /* The governor, control/ft_governor.c: whatever the reference says.
  *
- * What may be, ft_ramp.c, allows or forbids a sample here as it likes; a tick of
- * braking ends in any sample, and catching up, ft_chase.c, in any, a number or
- * not. So the theorem is one of structure: the limits are kept by what is
+ * What may be, ft_ramp.c, allows or forbids a sample here as it likes; a tick
+ * of braking ends in any sample, and catching up, ft_chase.c, in any, a number
+ * or not. So the theorem is one of structure: the limits are kept by what is
  * allowed (ramp_numbers) and by braking, and by nothing else. */
 #include "proof.h"
 
@@ -64,8 +64,8 @@ void ft_ramp_brake(ft_moving *now, const ft_follow_config *c)
 
 /* Whatever the reference says, numbers or not, whatever the limits and the room
  * are, and whatever catching up computes: the sample that a tick ends in is one
- * that ft_ramp_forbids() allowed in this tick, or that of a tick of braking; and
- * it is a number. No more than six samples are looked at.
+ * that ft_ramp_forbids() allowed in this tick, or that of a tick of braking;
+ * and it is a number. No more than six samples are looked at.
  * Assumes: a tick of braking ends in numbers, as it does from limits that are
  * some.
  * Run: unwind=6 mechanisms=three_link */

@@ -1,5 +1,5 @@
-/* A jog that nobody asks for any more, lab/ft_lab.c, with what lab.c says of its
- * neighbours. */
+/* A jog that nobody asks for any more, lab/ft_lab.c, with what lab.c says of
+ * its neighbours. */
 #include "lab.c"
 
 /* A jog that is to stop is slower in every tick by at least half of its ramp's

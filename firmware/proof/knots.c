@@ -1,9 +1,8 @@
-/* The knot gate and the ring behind it, wire/ft_knots.c and
- * control/ft_queue.c.
+/* The knot gate and the ring behind it, wire/ft_knots.c and control/ft_queue.c.
  *
- * How a segment is fitted and what its speed and span are is here anything: what
- * the gate asked of it is noted. The ring has 8 segments here: its length is
- * used for nothing but that it is a power of two. */
+ * How a segment is fitted and what its speed and span are is here anything:
+ * what the gate asked of it is noted. The ring has 8 segments here: its length
+ * is used for nothing but that it is a power of two. */
 #include "proof.h"
 
 #include "ft_config.h"
@@ -121,13 +120,13 @@ static bool within_limits(uint32_t j, int32_t before)
 }
 
 /* Whatever a message says: a knot that is taken lies within every joint's
- * limits of position and velocity, has an acceleration that is a number, is less
- * than half a turn from the one before it, counted in whole turns, and at rest
- * where a motion begins or ends; the segment that leads to it was asked for its
- * speed at three places and for its span, every joint of it, and none was beyond
- * its bound. A knot that is not taken changes no segment that waits, and is
- * either told as a fault of a joint that there is, or comes again.
- * Positions are told modulo 256 turns: that is where the joint is sent.
+ * limits of position and velocity, has an acceleration that is a number, is
+ * less than half a turn from the knot before it, counted in whole turns, and at
+ * rest if a motion begins or ends there. The speed of the segment that leads to
+ * it was checked at three places, and its span too, of every joint, and none
+ * was beyond its bound. A knot that is not taken changes no segment that waits;
+ * either a fault is reported, of a joint that there is, or the knot comes
+ * again. Positions are sent modulo 256 turns, and the joint goes there.
  * Run: unwind=12 mechanisms=three_link,six_axis */
 void prove_knots_taken(void)
 {
@@ -201,10 +200,17 @@ void prove_queue_push(void)
     END;
 }
 
+<<<<<<< HEAD
 /* What has been formed ahead of a knot is marked as formed for exactly that step, and
  * what a motion begins with as that of its first segment; queue_struck has what a
  * tick finds while either is being formed.
  * Run: unwind=10 mechanisms=three_link,five_bar */
+=======
+/* Numbers that are formed ahead for a knot are marked as those of exactly that
+ * step, and those with which a motion begins as those of its first segment;
+ * queue_struck shows what a tick finds while they are being formed.
+ * Run: unwind=10 mechanisms=three_link,five_bar,summing */
+>>>>>>> 2f16f864 (State the theorems and their assumptions in plain words)
 void prove_queue_prepare(void)
 {
     ft_crossing step;

@@ -30,8 +30,8 @@ static void anything(void)
 
 /* Whatever is measured, planned and left behind by the tick before, numbers or
  * not, a joint's torque is a number no larger than the joint may be given, and
- * its duty a number no larger than 2; angles_duty has the duty's exact bound, at
- * a voltage no larger than its own.
+ * its duty a number no larger than 2; angles_duty has the duty's exact bound,
+ * at a voltage no larger than its own.
  * Assumes: a bus voltage that is no fault: every other one is UNDER_VOLTAGE or
  * OVER_VOLTAGE in the same tick, and no duty is given (safety_faults,
  * app_outputs).
@@ -75,8 +75,8 @@ void prove_law_wild(void)
     END;
 }
 
-/* Gains that the host overlays are those of the file times at most what the file
- * allows, and stay so; what it says of itself is what is in force.
+/* Gains that the host overlays are those of the file times at most what the
+ * file allows, and stay so; what it says of itself is what is in force.
  * Run: unwind=6 floats mechanisms=braked */
 void prove_law_overlay(void)
 {
@@ -122,8 +122,8 @@ void prove_law_gains(void)
 
 #endif
 
-/* Starting, resting and telling of limits are free of run-time errors, and no
- * torque is left where none is asked for.
+/* Starting, resting and reporting limits are free of run-time errors, and no
+ * torque is left if none is asked for.
  * Run: unwind=6 */
 void prove_law_rest(void)
 {

@@ -1,6 +1,6 @@
 /* Lines that DMA moves bytes on: the family's ft_usart.c of the link, and its
  * ft_half_duplex.c of wires of servos with the buffers of
- * chip/stm32/ft_wires.c, whatever registers tell. */
+ * chip/stm32/ft_wires.c, whatever registers hold. */
 #include "proof.h"
 
 #include "peripherals.h"
@@ -35,9 +35,9 @@ bool ft_clock_good(void) { return nondet_bool(); }
 #define RX STREAM(FT_LINK_RX_DMA, FT_LINK_RX_STREAM)
 #define TX STREAM(FT_LINK_TX_DMA, FT_LINK_TX_STREAM)
 
-/* Whatever registers tell: DMA is given the memory that it is told of, and its
- * size, and is enabled once all that is set. Errors of the line are cleared
- * without an end to wait for.
+/* Whatever registers hold: DMA gets the memory that the caller names, and its
+ * size, and is enabled once all of that is set. Errors of the line are cleared
+ * without a loop that waits.
  * Run: unwind=2 registers define=PROOF_LINK mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_line_link(void)
 {
@@ -98,14 +98,14 @@ static bool well(const ft_wire *w)
     return w->taken < FT_WIRE_IN;
 }
 
-/* Whatever DMA tells of how far it is, and something else each time that it is
- * asked: what came is taken out of the buffer, no more bytes than it has, none
- * beyond the room that there is for them, each once and in order, up to where
- * DMA says that it is. A reception that has ended begins anew. What is sent is
- * as many bytes as DMA is told of; more than there is room for, or while the
- * last are still on their way, is counted and left out.
- * Assumes: a buffer of 16 bytes for what comes, of 8 for what goes: their
- * sizes are used for nothing but that the first is a power of two.
+/* Whatever progress DMA reports, another one each time that it is read:
+ * received bytes are taken out of the buffer, no more than it has and than
+ * there is room for, each once and in order, up to the place that DMA reports.
+ * A reception that has ended begins anew. DMA is set to as many bytes as are to
+ * be sent; more than there is room for, or while the last are still on their
+ * way, are counted and left out.
+ * Assumes: a buffer of 16 bytes to receive and of 8 to send: their sizes are
+ * used for nothing but that the first is a power of two.
  * Run: unwind=18 registers define=PROOF_WIRES mechanisms=so101_sts,sts:nucleo-g474re-6 */
 void prove_line_wires(void)
 {

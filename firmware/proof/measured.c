@@ -1,7 +1,6 @@
-/* What is measured and where things stand: converters (ft_adc.c,
- * ft_converter.c, ft_sampling.c of each family, ft_currents_start of
- * ft_current.c), encoders and pins (chip/stm32/ft_encoders.c, ft_pins.c),
- * whatever registers tell. */
+/* Measurements and positions: converters (ft_adc.c, ft_converter.c,
+ * ft_sampling.c of each family, ft_currents_start of ft_current.c), encoders
+ * and pins (chip/stm32/ft_encoders.c, ft_pins.c), whatever registers hold. */
 #include "proof.h"
 
 #include "peripherals.h"
@@ -31,9 +30,9 @@ void ft_interrupt_enable(uint32_t number, uint32_t priority)
 #include "ft_converter.c"
 #include "ft_sampling.c"
 
-/* What the board measures of itself is converted by channels that there are,
- * as many as the converter has room for; each wait for it ends, and each
- * result is one of those that it keeps.
+/* The board's own measurements are converted by channels that there are, no
+ * more than the converter has room for; each wait for it ends, and each result
+ * is read from one of the places in which it is kept.
  * Run: unwind=5 registers define=PROOF_CONVERTERS mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_measured_board(void)
 {
@@ -63,7 +62,7 @@ void ft_output_write(uint32_t joint, float duty) { (void)joint; (void)duty; }
 #include "ft_current.c"
 
 /* So are the currents of all loops, by their timer; each loop begins with the
- * zero of the board file, whatever registers tell.
+ * zero of the board file, whatever registers hold.
  * Run: unwind=5 registers define=PROOF_CURRENTS mechanisms=f405rg-4:current,nucleo-g474re-6:current,odrive-v3.6:current */
 void prove_measured_currents(void)
 {
@@ -128,7 +127,7 @@ void prove_pins(void)
     END;
 }
 
-/* All of them are set up without a run-time error, whatever registers tell.
+/* All pins are set up without a run-time error, whatever registers hold.
  * Run: unwind=60 registers define=PROOF_PINS mechanisms=f405rg-4:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage,can:robomaster */
 void prove_pins_start(void)
 {
@@ -151,9 +150,9 @@ void ft_currents_moved(const int32_t counts[])
 
 #include "ft_encoders.c"
 
-/* Counts are how far an encoder's timer went since it was looked at last, over
- * its own wrap too: the way of less than half its range. Nothing else is told
- * of one that is not there.
+/* Counts are the way that an encoder's timer went since it was read last,
+ * across its own wrap too: the one of less than half its range. A timer that is
+ * not there gives no counts.
  * Run: unwind=9 define=PROOF_ENCODERS mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,odrive-v3.6:voltage */
 void prove_encoders(void)
 {

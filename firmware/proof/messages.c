@@ -42,7 +42,7 @@ void prove_messages_in(void)
     END;
 }
 
-/* The same of what the board sends, but STATUS.
+/* So is every message that the board sends, but STATUS.
  * Run: unwind=66 mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_messages_out(void)
 {
@@ -55,7 +55,7 @@ void prove_messages_out(void)
     END;
 }
 
-/* The same of STATUS.
+/* So is STATUS.
  * Run: unwind=66 mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_messages_status(void)
 {

@@ -1,12 +1,13 @@
 /* Playing the path, control/ft_motion.c, and its end of the ring.
  *
- * Braking is here an arbitrary way down: `left`, the path that it still plays
- * from the middle s_k on, is what every brake takes from, and is never more than
- * ft_pace_stop_length() says, as pace_stops shows of each pace there is. What a
- * segment's quintics come to is any number, as nothing here rests on it;
- * path_samples forms it. One invariant, well(), holds after the start of a motion
- * and is kept by every tick, whatever the main loop pushes in between. The ring has
- * 8 segments here: its length is used for nothing but that it is a power of two. */
+ * Braking is here an arbitrary way down: every tick of it takes from `left`,
+ * the path that it still plays from the middle s_k on, which is never more than
+ * ft_pace_stop_length() says, as pace_stops shows of each pace there is. A sum
+ * of a segment's quintics is any number, as nothing here rests on it;
+ * path_samples is about these. One invariant, well(), holds after the start of
+ * a motion and is kept by every tick, whatever the main loop pushes in between.
+ * The ring has 8 segments here: its length is used for nothing but that it is a
+ * power of two. */
 #include "proof.h"
 
 #include "ft_config.h"
@@ -141,7 +142,8 @@ static uint32_t ends(void)
     return n;
 }
 
-/* Return the farthest place a middle may be at: beyond an END by half a tick. */
+/* Return the farthest place a middle may be at: beyond an END by half a
+ * tick. */
 static int32_t farthest(void)
 {
     const bool last = (ft_queue_tail(&m.queue)->flags & FT_KNOT_END) != 0;
@@ -200,10 +202,10 @@ static void any_state(void)
 /* Every tick of the motion, from any state that is reached, leaves it in such a
  * state: the tail never passes the head, nothing is played that was not pushed,
  * a motion that is not there to its END can always be stopped before the last
- * knot there is, places stay within a segment and half a tick beside it, and targets
- * lie in their slots. What a tick brings is nothing, PAUSED at rest, or ENDED at an
- * END. While it is asked to slow down its pace is the next one on the way down:
- * pace_stops says how many ticks that takes.
+ * knot there is, places stay within a segment and half a tick beside it, and
+ * targets lie in their slots. A tick returns nothing, PAUSED at rest, or ENDED
+ * at an END. While the motion is asked to slow down its pace is the next one on
+ * the way down: pace_stops shows how many ticks that takes.
  * Assumes: pace_stops, of what slowing down plays at most.
  * Run: unwind=10 slice seconds=600 mechanisms=three_link,biped,five_bar,flexible_arm */
 void prove_motion_tick(void)
@@ -226,9 +228,9 @@ void prove_motion_tick(void)
     END;
 }
 
-/* A start from a motion that may be started, a resumption of one that is paused,
- * a stop, and forgetting leave such a state too, and a stop is never undone but
- * by a start or a resumption.
+/* A start from a motion that may be started, a resumption of one that is
+ * paused, a stop, and forgetting leave such a state too, and a stop is never
+ * undone but by a start or a resumption.
  * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_motion_requests(void)
 {
@@ -258,7 +260,7 @@ void prove_motion_requests(void)
     END;
 }
 
-/* What the main loop forms ahead is only of knots between segments that are
+/* The main loop forms numbers ahead only for knots between segments that are
  * there, two at most.
  * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_motion_prepare(void)

@@ -25,11 +25,11 @@ static uint32_t whole(volatile uint32_t *compare)
     return 0u;
 }
 
-/* Whatever a duty is, a number or not: what its bridge is given is a width
- * between none and the timer's whole period, as far from neutral as the bound of
- * the board allows and no farther, and neutral if the duty is no number; the
- * word for its direction changes the pin of that bridge alone. What a current
- * loop is asked for is a share of at most 1, whatever the bus voltage is.
+/* Whatever a duty is, a number or not: its bridge is given a width between none
+ * and the timer's whole period, no farther from neutral than the bound of the
+ * board allows, and neutral if the duty is no number; the word for its
+ * direction changes the pin of that bridge alone. A current loop is asked for a
+ * share of at most 1, whatever the bus voltage is.
  * Run: unwind=8 floats mechanisms=f405rg-4:voltage,f405rg-4:current,f405rg-6:voltage,nucleo-g474re-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,odrive-v3.6:current */
 void prove_outputs_duties(void)
 {

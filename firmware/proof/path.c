@@ -1,5 +1,6 @@
 /* Samples of the path, control/ft_path.c, and the quintics that they are of,
- * ft_segment.c. Places are those that motion_tick claims of what it asks for. */
+ * ft_segment.c. Places are those that motion_tick claims of what it asks
+ * for. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -18,10 +19,10 @@ static int32_t place(int32_t from, int32_t to)
     return at;
 }
 
-/* Whatever the segments are, numbers or not, and wherever it is in them: a sample,
- * one across a knot, and what a knot changes are formed without a run-time error, but
- * for conversions: path_reach and angles_to_steps have these, of segments that
- * ft_knots.c takes.
+/* Whatever the segments are, numbers or not, and wherever it is in them: a
+ * sample, one across a knot, and what a knot changes are formed without a
+ * run-time error, but for conversions: path_reach and angles_to_steps have
+ * these, of segments that ft_knots.c takes.
  * Run: unwind=10 slice mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_path_samples(void)
 {
@@ -53,9 +54,9 @@ void prove_path_samples(void)
     END;
 }
 
-/* A segment between any two knots, its velocity anywhere, and its span are formed
- * without a run-time error, whatever their numbers are; it begins where its first knot
- * is, with that one's velocity.
+/* A segment between any two knots, its velocity anywhere, and its span are
+ * formed without a run-time error, whatever their numbers are; it begins where
+ * its first knot is, with that one's velocity.
  * Run: unwind=10 slice mechanisms=three_link,six_axis,five_bar,flexible_arm */
 void prove_path_segment(void)
 {

@@ -1,7 +1,7 @@
 /* Peripherals as variables, each an object of its own: a register that is not
  * there is found as any other place out of bounds. In a proof that is run with
- * `registers` the chip's files are told anything, at each look something else;
- * a harness finds what they wrote last. */
+ * `registers` the chip's files read any value, another one each time; a harness
+ * finds the value that they wrote last. */
 #ifndef PERIPHERALS_H
 #define PERIPHERALS_H
 
@@ -11,7 +11,7 @@
 
 static uint32_t told_last;
 
-/* What a register tells. */
+/* Return the value of a register that is read. */
 static uint32_t told(void)
 {
     told_last = nondet_u32();

@@ -1,8 +1,8 @@
 /* The port to the host, wire/ft_port.c: frames in and out.
  *
- * What the decoder and the check sum make of bytes is here anything of the right
- * size, so a frame may say anything. Bytes come one at a time: from one to the
- * next nothing is kept but the state, which is any. */
+ * Decoder and check sum return anything of the right size here, so that a frame
+ * may say anything. Bytes come one at a time: from one to the next nothing is
+ * kept but the state, which is any. */
 #include "proof.h"
 
 #define FT_DIGEST_H /* any image's tag */
@@ -204,8 +204,8 @@ static void any_state(void)
     GIVEN(well());
 }
 
-/* What is received in a round, whatever bytes came before and come now, is
- * taken in without reading or writing beyond what is its own.
+/* A round takes in the bytes that come, whatever they are and came before,
+ * without reading or writing out of bounds.
  * Run: unwind=9 */
 void prove_port_receive(void)
 {
@@ -215,8 +215,8 @@ void prove_port_receive(void)
     END;
 }
 
-/* What is sent in a round keeps to its buffers, whatever is due; what the chip
- * has no room for is due still.
+/* A round sends whatever is due without leaving its buffers; a message for
+ * which the chip has no room stays due.
  * Run: unwind=70 */
 void prove_port_send(void)
 {
@@ -255,8 +255,9 @@ void prove_port_sequence(void)
     END;
 }
 
-/* What the host asks for is posted only if its token is a new one and nothing
- * is posted still; then it is exactly that. Nothing else of safety is changed.
+/* A request of the host is posted only if its token is new and no other request
+ * is still posted; then exactly that request is. Nothing else of safety is
+ * changed.
  * Run: unwind=10 */
 void prove_port_request(void)
 {
@@ -282,8 +283,8 @@ void prove_port_request(void)
     END;
 }
 
-/* The host is heard by a good frame of this image's tag alone, or a HELLO; and a
- * frame whose check sum, type or length is wrong does nothing but be counted.
+/* The host is heard by a good frame of this image's tag alone, or a HELLO; and
+ * a frame whose check sum, type or length is wrong does nothing but be counted.
  * Run: unwind=70 seconds=600 */
 void prove_port_heard(void)
 {
@@ -332,8 +333,9 @@ void prove_port_status(void)
     END;
 }
 
-/* After the start and after every round of the main loop the port is as all that is
- * said here of it takes for granted, and after the start nothing is due.
+/* After the start and after every round of the main loop the port is as all
+ * that is said here of it takes for granted, and after the start nothing is
+ * due.
  * Run: unwind=70 mechanisms=three_link,drives */
 void prove_port_round(void)
 {
@@ -351,8 +353,8 @@ void prove_port_round(void)
 
 #if FT_BUS_DRIVES > 0
 
-/* DRIVES is sent once DRIVES_TICKS have gone by since the last, and not before, at any
- * number of the tick; what the chip has no room for is due still.
+/* DRIVES is sent once DRIVES_TICKS have gone by since the last, and not before,
+ * at any number of the tick; what the chip has no room for is due still.
  * Assumes: less than 2^32 ticks between two rounds.
  * Run: unwind=70 mechanisms=drives */
 void prove_port_drives(void)
@@ -373,9 +375,9 @@ void prove_port_drives(void)
 
 #if FT_PIL
 
-/* With the processor in the loop a SENSE grants the next tick if it is the one that it
- * is for, and is answered in any case, STATUS first; what the chip has no room for is
- * due still.
+/* With the processor in the loop a SENSE grants the next tick if it is the one
+ * that it is for, and is answered in any case, STATUS first; what the chip has
+ * no room for is due still.
  * Run: unwind=70 define=FT_PIL=1 */
 void prove_port_sense(void)
 {

@@ -1,6 +1,6 @@
-/* What every proof is written in. A harness includes the module that it is
- * about, neighbours are functions of its own that claim what they rely on and
- * answer anything they may. */
+/* Vocabulary of proofs. A harness includes the module that it is about; its
+ * neighbours are functions of the harness that claim what they rely on and
+ * return anything that they may. */
 #ifndef PROOF_H
 #define PROOF_H
 

@@ -147,9 +147,9 @@ void prove_queue_sends(void)
     END;
 }
 
-/* The tick's side: of what it lays down as many frames as there are drives are
- * kept, as they are, and the interrupt is asked for; it takes the oldest frame
- * that waits, each once. A controller that is off is told to come back in two
+/* The tick's side: of the frames that it queues as many as there are drives are
+ * kept unchanged, and the interrupt is requested; the tick takes the oldest
+ * frame that has come, each once. A controller that is off is restarted in two
  * ticks of each tenth of a second.
  * Run: unwind=10 mechanisms=can:robomaster,can:three,can:fd */
 void prove_queue_tick(void)

@@ -1,4 +1,4 @@
-/* What a joint in FOLLOW may do, control/ft_ramp.c. */
+/* Bounds of a joint in FOLLOW, control/ft_ramp.c. */
 #include "proof.h"
 
 #include "ft_config.c"

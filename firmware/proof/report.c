@@ -1,9 +1,9 @@
-/* What the board tells of itself and what it records, wire/ft_report.c and
- * ft_capture.c: whatever it is that they tell of. The recording has 8 samples
- * here: their number is used for nothing but that it is a power of two. */
+/* Reports and the recording, wire/ft_report.c and ft_capture.c, whatever the
+ * state is that they report. The recording has 8 samples here: their number is
+ * used for nothing but that it is a power of two. */
 #include "proof.h"
 
-#define FT_DIGEST_H /* who this image is says nothing of how that is told */
+#define FT_DIGEST_H /* any identity */
 #define FT_DIGEST_BYTES { 1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u, 10u, 11u, 12u, \
     13u, 14u, 15u, 16u, 17u, 18u, 19u, 20u, 21u, 22u, 23u, 24u, 25u, 26u, 27u, \
     28u, 29u, 30u, 31u, 32u }
@@ -68,9 +68,10 @@ static void any_state(void)
     ft_capture_on = nondet_bool();
 }
 
-/* STATUS, IDENT and ABOUT are formed without a run-time error of whatever there
- * is, voltages and temperatures that are no numbers among it; and a voltage or
- * temperature that the message cannot hold is told as its end.
+/* STATUS, IDENT and ABOUT are formed without a run-time error from any state,
+ * with voltages and temperatures that are no numbers too; a voltage or
+ * temperature beyond the range of the message is reported as the end of that
+ * range.
  * Run: unwind=70 floats */
 void prove_report_all(void)
 {
@@ -89,8 +90,8 @@ void prove_report_all(void)
     END;
 }
 
-/* A recording that is started, whatever the host asks for, written by a tick and
- * read from any sample on stays within its ring, and ends itself.
+/* A recording that is started, whatever the host asks for, written by a tick
+ * and read from any sample on stays within its ring, and ends itself.
  * Run: unwind=40 floats */
 void prove_capture_ring(void)
 {
@@ -127,8 +128,8 @@ void ft_bus_tell(const ft_bus *b, uint32_t which, ft_bus_health *h)
     ANYTHING(*h);
 }
 
-/* DRIVES tells of every drive what it is, at the place of its joint, and writes
- * beyond nothing.
+/* DRIVES reports the state of every drive at the place of its joint, without
+ * writing out of bounds.
  * Run: unwind=70 mechanisms=drives */
 void prove_report_drives(void)
 {

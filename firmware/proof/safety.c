@@ -1,10 +1,10 @@
 /* The safety states, safety/ft_safety.c with its tables in ft_conditions.c.
  *
- * Their neighbours are here what they may be at most: what the chip says is
- * anything, the same for the length of a tick; the motion and the lab modes
- * keep what they are told. `commanded` is what the chip was last asked of its
- * outputs. One invariant, well(), holds after the start and is kept by every
- * tick, so it holds in every state that can be reached. */
+ * Their neighbours do here anything that they may: the chip reports anything,
+ * the same for the length of a tick; the motion and the lab modes keep what
+ * they are asked for. `commanded`: whether the chip was last asked to switch
+ * its outputs on. One invariant, well(), holds after the start and is kept by
+ * every tick, so it holds in every state that can be reached. */
 #include "proof.h"
 
 #include "ft_conditions.c"
@@ -143,7 +143,7 @@ static bool rests(const ft_lab *lab)
     return lab->wanted == FT_C(0.0) && lab->velocity == FT_C(0.0);
 }
 
-/* What the lab modes are asked for is within the joint's own bounds. */
+/* The lab modes are asked for nothing beyond the joint's own bounds. */
 void ft_lab_jog(ft_lab *lab, uint32_t joint, ft_real velocity)
 {
     CLAIM(joint < FT_JOINTS
@@ -263,8 +263,8 @@ void prove_safety_start(void)
  * safety_states says, what is asked of the lab modes is within the joint's own
  * bounds, and no request switches outputs on or lets torques be made in BOOT,
  * CHECK, FAULT, ESTOP or LEAVING; nor does one lead out of ESTOP while the
- * e-stop is open, but to LEAVING. One that is posted is answered once, by its token,
- * and by none where nothing is. No joint is probed that does not rest.
+ * e-stop is open, but to LEAVING. One that is posted is answered once, by its
+ * token, and by none where nothing is. No joint is probed that does not rest.
  * Assumes: a share of friction is not negative, as a byte of the wire is not.
  * Run: unwind=53 mechanisms=three_link,braked,f405rg-4:current,drives,five_bar */
 void prove_safety_requests(void)
@@ -296,13 +296,13 @@ void prove_safety_requests(void)
 }
 
 /* The outputs are on in HOLD, TRACK, HOMING, FLOAT, JOG, PROBE, CLOSING, FOLLOW
- * and in a FAULT that brakes or holds, in no other state, from the start on and after
- * every tick: whatever the chip measures, the tick finds and the host asks for.
- * What makes the torques is what the table says of the state, and an arm that
- * is held or led has all its zeros.
- * Assumes: what a tick brings before this one is nothing, or PASSED, PAUSED or
- * ENDED: no other event is returned by ft_motion.c, ft_follow.c and ft_lab.c. What is asked
- * for last in a tick is safety_requests.
+ * and in a FAULT that brakes or holds, in no other state, from the start on and
+ * after every tick: whatever the chip measures, the tick finds and the host
+ * asks for. The source of torque is the one that the table gives the state, and
+ * an arm that is held or led has all its zeros.
+ * Assumes: the motion of the tick returns no event, or PASSED, PAUSED or ENDED:
+ * ft_motion.c, ft_follow.c and ft_lab.c return no other. Requests, which come
+ * last in a tick, are safety_requests.
  * Run: unwind=27 mechanisms=three_link,braked */
 void prove_safety_states(void)
 {
@@ -334,9 +334,9 @@ static bool stops_first(uint32_t fault_)
            || fault_ == FT_FAULT_KNOT;
 }
 
-/* Return whether a rule of the table asks for safe outputs now. What tells of
- * supply and drivers does while the outputs are on, what tells of joints while
- * torques are made. */
+/* Return whether a rule of the table asks for safe outputs now. Rules on supply
+ * and drivers do while the outputs are on, rules on joints while torques are
+ * made. */
 static bool must_go(const ft_fault_rule *f)
 {
     const ft_evidence e = evidence(&s, &c, &in);
@@ -368,11 +368,11 @@ static bool noted(void)
  * file says so for its class. Those of supply and drivers do so while the
  * outputs are on, those of the joints while torques are made, those of memory
  * and missed ticks always. One that lets the joints coast switches the outputs
- * off, though another brakes or holds, in the same tick or since one before; but
- * one of the joints is content with braking, which rests on none of what
- * it tells of.
- * Assumes: what is found is noted by ft_found(), as everywhere; a current
- * fault's number is one of ft_chip.h.
+ * off, though another brakes or holds, in the same tick or since one before.
+ * But a fault of the joints leaves braking as it is, as that relies on nothing
+ * that such a fault is about.
+ * Assumes: findings are noted by ft_found(), as everywhere; a current fault's
+ * number is one of ft_chip.h.
  * Run: unwind=27 mechanisms=three_link,braked,f405rg-4:current,drives */
 void prove_safety_faults(void)
 {
@@ -392,8 +392,8 @@ void prove_safety_faults(void)
     END;
 }
 
-/* Knots are wanted only while the arm may play them or is disarmed, none after a bad
- * one or while a fault is there or comes.
+/* Knots are wanted only while the arm may play them or is disarmed, none after
+ * a bad one or while a fault is there or comes.
  * Run: unwind=10 */
 void prove_safety_knots(void)
 {
@@ -408,8 +408,8 @@ void prove_safety_knots(void)
 
 #if FT_BUS_DRIVES > 0
 
-/* After a tick in which drives came or went the flag HOMED says whether every joint
- * has its zero, and no other flag is another one.
+/* After a tick in which drives came or went the flag HOMED says whether every
+ * joint has its zero, and no other flag is another one.
  * Run: unwind=10 mechanisms=drives */
 void prove_safety_met(void)
 {

@@ -1,6 +1,7 @@
-/* The schedule of bus/ft_bus.c in any state: what CAN and wires of servos have in
- * common. Whoever includes this says which place is the last that a drive tells
- * (LAST_PLACE), and how much torque is carried on at most (MOST_CARRIED). */
+/* The schedule of bus/ft_bus.c in any state, as CAN and wires of servos have it
+ * in common. A harness that includes this defines the last place that a drive
+ * can report (LAST_PLACE), and the most torque that is carried on
+ * (MOST_CARRIED). */
 #ifndef PROOF_SCHEDULE_H
 #define PROOF_SCHEDULE_H
 

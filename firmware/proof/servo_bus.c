@@ -1,9 +1,9 @@
-/* The schedule of bus/ft_bus.c where servos hang on a wire, with what ft_dialect.c
- * says to them.
+/* The schedule of bus/ft_bus.c for servos on a wire, with the frames that
+ * ft_dialect.c forms for them.
  *
- * What ft_sts.c makes of a tick's bytes is here any frames; servos.c has that it
- * makes them without a run-time error. One invariant, well(), holds at the start,
- * and is kept by every frame that comes, by taking in the answers of a tick, and by
+ * ft_sts.c makes any frames of a tick's bytes here; servos.c shows that it does
+ * so without a run-time error. One invariant, well(), holds at the start, and
+ * is kept by every frame that comes, by taking in the answers of a tick, and by
  * forming its frames. */
 #include "proof.h"
 
@@ -22,8 +22,8 @@
 
 static uint32_t packed, sent;
 
-/* What any number of frames makes of the state is what one makes of it, over
- * and over: any state that is well, as wire_frame shows. */
+/* Any number of frames is one frame, again and again, which leaves any state
+ * that is well, as wire_frame shows. */
 bool ft_sts_next(ft_sts *w, ft_frame *f)
 {
     (void)f;
@@ -70,9 +70,9 @@ void ft_chip_wire_health(uint32_t wire, ft_bus_health *h)
 
 /* ---- what comes in ------------------------------------------------------ */
 
-/* Any answer, of any servo, of any size and content, in any state: it is taken in
- * without a run-time error, changes at most one servo, and leaves its state within
- * the invariant. A servo that says that something ails it is FAULTED.
+/* Any answer, of any servo, of any size and content, in any state: it is taken
+ * in without a run-time error, changes at most one servo, and leaves its state
+ * within the invariant. A servo that says that something ails it is FAULTED.
  * Run: unwind=30 floats mechanisms=so101_sts */
 void prove_wire_frame(void)
 {
@@ -95,10 +95,10 @@ void prove_wire_frame(void)
     END;
 }
 
-/* Taking in a tick's answers, whatever came, keeps the invariant and ends. A servo
- * that has answered is where it says; one that has not answered for
- * FT_SILENT_TICKS ticks is SILENT in the next: its joint's zero is forgotten, and
- * all that was asked of it.
+/* Taking in a tick's answers, whatever came, keeps the invariant and ends. A
+ * servo that has answered is where it says; one that has not answered for
+ * FT_SILENT_TICKS ticks is SILENT in the next: its joint's zero is forgotten,
+ * and all that was asked of it.
  * Run: unwind=30 floats mechanisms=so101_sts */
 void prove_wire_hear(void)
 {
@@ -136,9 +136,9 @@ static bool ours(uint32_t number)
     return number == 55u || number == 33u || number == 7u;
 }
 
-/* With the outputs off no servo's frame says that its motor runs, whatever state
- * the servo, the motion and the law are in: sts_pack gives such ones no duty.
- * Nothing is set but one byte of what is ours to say.
+/* With the outputs off no servo's frame says that its motor runs, whatever
+ * state the servo, the motion and the law are in: sts_pack gives such ones no
+ * duty. Nothing is set but one byte of what is ours to say.
  * Run: unwind=30 floats mechanisms=so101_sts */
 void prove_wire_rests(void)
 {
@@ -158,11 +158,12 @@ void prove_wire_rests(void)
     END;
 }
 
-/* With the outputs on a servo that is not known to be set right is not told to run. One
- * that does not say that it is on is told to be, and gets no duty; nor does one, but
- * for what rounding has left over, that has not told since that it has forgotten
- * nothing. Any other gets a duty no larger than the file allows: whatever law and
- * motion ask for, and whatever supply it tells, without a run-time error.
+/* With the outputs on a servo that is not known to be set right is not
+ * commanded to run. One that does not report that it is on is switched on, and
+ * gets no duty. One that has not reported since that it has forgotten nothing
+ * gets no duty but the rest that rounding has left over. Any other gets a duty
+ * no larger than the file allows: whatever law and motion ask for, and whatever
+ * supply it reports, without a run-time error.
  * Run: unwind=30 floats mechanisms=so101_sts */
 void prove_wire_commands(void)
 {
@@ -188,8 +189,8 @@ void prove_wire_commands(void)
     END;
 }
 
-/* A tick begins with what came, then sends what the last tick has formed, once on
- * every wire.
+/* A tick begins with what came, then sends what the last tick has formed, once
+ * on every wire.
  * Run: unwind=30 mechanisms=so101_sts */
 void prove_wire_begin(void)
 {
@@ -199,8 +200,9 @@ void prove_wire_begin(void)
     END;
 }
 
-/* No joint is armed whose servo is silent, ails, or has not told all its settings
- * as they must be; and one that is wrong has a number and a value.
+/* No joint is armed whose servo is silent, reports an error, or has not
+ * reported all its settings, each of them right; and a wrong setting is
+ * reported by number and value.
  * Run: unwind=30 mechanisms=so101_sts */
 void prove_wire_arming(void)
 {

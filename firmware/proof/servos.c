@@ -1,10 +1,10 @@
-/* A wire of servos, bus/ft_sts.c, and what servos are told, ft_feetech.c.
+/* A wire of servos, ft_sts.c, and the frames to them, ft_feetech.c.
  *
- * What came is any bytes, however many the buffer holds; frames of a tick are any
- * frames. One invariant, well(), holds at the start, and is kept by packing and by
- * taking in. A wire has 2 servos here: their number is used for nothing but as a
- * bound of loops, and in the sizes of the buffers, to which each adds what its own
- * bytes take. */
+ * Received bytes are any, as many as the buffer holds; frames of a tick are any
+ * frames. One invariant, well(), holds at the start, and is kept by packing and
+ * by taking in. A wire has 2 servos here: their number is used for nothing but
+ * as a bound of loops, and in the sizes of the buffers, to which each adds what
+ * its own bytes take. */
 #include "proof.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 
 #include "ft_config.c"
 
-/* Whether what was sent came back is here anything. */
+/* In place of memcmp: the sent bytes came back or not. */
 static int compared(const void *a, const void *b, size_t size)
 {
     CLAIM(__CPROVER_r_ok(a, size) && __CPROVER_r_ok(b, size));
@@ -62,8 +62,8 @@ static void any_state(void)
 
 /* ---- out ---------------------------------------------------------------- */
 
-/* Return the bytes of the packet at p: a whole one to all servos, with its check
- * sum, within what is left; else none. */
+/* Return the bytes of the packet at p: a whole one to all servos, with its
+ * check sum, within what is left; else none. */
 static uint32_t whole(const uint8_t *p, uint32_t left)
 {
     uint32_t size, sum = 0, i;
@@ -78,12 +78,14 @@ static uint32_t whole(const uint8_t *p, uint32_t left)
     return (sum & 0xFFu) == 0xFFu ? size : 0u;
 }
 
-/* Each packet of a tick, whatever the frames say: it is a whole one to all servos, as
- * long as its parameters take, with its check sum; none where no frame sets the
- * register that is asked for. All that a tick may send fits into its buffer. The
- * first tells each servo a duty, which is none but for one whose frame says that
- * it runs; one that is told to be off counts as off.
- * Assumes: a packet is formed at the buffer's beginning: elsewhere it is the same.
+/* Each packet of a tick, whatever the frames say: it is a whole packet to all
+ * servos, as long as its parameters need, with its check sum; the one that sets
+ * registers is left out if no frame sets the register that is asked for. All
+ * that a tick may send fits into its buffer. The first packet gives each servo
+ * a duty, which is zero unless the servo's frame says that it runs; a servo
+ * that is switched off counts as off.
+ * Assumes: a packet is formed at the buffer's beginning: elsewhere it is the
+ * same.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_packets(void)
 {
@@ -123,8 +125,8 @@ void prove_sts_packets(void)
     END;
 }
 
-/* All packets of a tick, one after another, whatever the frames say: they keep to
- * the buffer, and nothing is asked in a quiet tick.
+/* All packets of a tick, one after another, whatever the frames say: they keep
+ * to the buffer, and nothing is asked in a quiet tick.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_pack(void)
 {
@@ -139,10 +141,10 @@ void prove_sts_pack(void)
 
 /* ---- in ----------------------------------------------------------------- */
 
-/* Whatever bytes came, as many as the buffer holds, and wherever among them: what
- * begins there is taken in without a run-time error, is a byte at least, and no
- * more than are left; it is one answer at most, and the invariant is kept. So all
- * of them are taken in, within as many steps as there are bytes.
+/* Whatever bytes came, as many as the buffer holds, and wherever among them:
+ * what begins there is taken in without a run-time error, is a byte at least,
+ * and no more than are left; it is one answer at most, and the invariant is
+ * kept. So all of them are taken in, within as many steps as there are bytes.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_take(void)
 {
@@ -184,7 +186,8 @@ void prove_sts_packet(void)
     END;
 }
 
-/* What is taken out is an answer that came, each once, and no more than came.
+/* Every answer that is taken out has come; each is taken once, and no more than
+ * came.
  * Run: unwind=16 mechanisms=so101_sts */
 void prove_sts_next(void)
 {
@@ -221,8 +224,8 @@ void prove_servo_duty(void)
     END;
 }
 
-/* Whatever an answer says: a servo's position is within its turn, and nothing is
- * taken from what another servo has said.
+/* Whatever an answer says: a servo's position is within its turn, and nothing
+ * is taken from what another servo has said.
  * Run: unwind=10 floats mechanisms=so101_sts */
 void prove_servo_hear(void)
 {

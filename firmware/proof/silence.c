@@ -1,11 +1,11 @@
-/* A host that falls silent, safety/ft_safety.c, with what safety.c says of its
- * neighbours and its invariant.
+/* A host that falls silent, safety/ft_safety.c, with the neighbours and the
+ * invariant of safety.c.
  *
- * silence_rests has what follows of these, of motion_tick, pace_stops and jog_slows
- * together: a host that is not heard any more ends in rest. A motion is slowed
- * down in the tick in which it has been silent for FT_HOST_TIMEOUT ticks and one
- * more, and so is a jog; an arm that rests goes to FAULT after FT_HOST_LOST ticks.
- * What each theorem has of that is said with it. */
+ * silence_rests draws the conclusion from these theorems, motion_tick,
+ * pace_stops and jog_slows: when the host is not heard any more the arm comes
+ * to rest. A motion and a jog are slowed down in the tick in which the host has
+ * been silent for more than FT_HOST_TIMEOUT ticks; an arm at rest goes to FAULT
+ * after FT_HOST_LOST ticks. Each theorem is one step of that. */
 #include "safety.c"
 
 /* How long the host has been silent is counted tick by tick up to one more than
@@ -22,9 +22,10 @@ void prove_silence_counted(void)
     END;
 }
 
-/* After FT_HOST_TIMEOUT ticks of silence, and in every tick after them, a motion
- * is asked to slow down, a jog to stop and what follows targets to brake, an arm that was led by hand is held
- * where it is, and no zero is sought and nothing probed: these are without power.
+/* After FT_HOST_TIMEOUT ticks of silence, and in every tick after them, a
+ * motion is asked to slow down, a jog to stop and what follows targets to
+ * brake, an arm that was led by hand is held where it is, and no zero is sought
+ * and nothing probed: these are without power.
  * Run: unwind=27 mechanisms=three_link,braked */
 void prove_silence_stops(void)
 {

@@ -1,5 +1,5 @@
-/* The emitted step, ft_step.c, with what it is made of: ft_flexible.c where links
- * bend, ft_loop.c and ft_tree.c where loops are closed. */
+/* The emitted step, ft_step.c, with what it is made of: ft_flexible.c where
+ * links bend, ft_loop.c and ft_tree.c where loops are closed. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -46,14 +46,15 @@ static void anything(void)
 
 ft_loop_solution nondet_solution(void);
 
-/* What solving the loops makes of a pose is here anything. */
+/* Solving the loops gives anything here. */
 void ft_loop_solve(const ft_loop_pose *at, ft_loop_solution *now)
 {
     CLAIM(__CPROVER_r_ok(at, sizeof *at));
     *now = nondet_solution();
 }
 
-/* Return whether a tick may go on from a solution: what torques_loops rests on. */
+/* Return whether a tick may go on from a solution: what torques_loops rests
+ * on. */
 static bool lets_through(const ft_loop_solution *now)
 {
     uint32_t d;
@@ -67,13 +68,14 @@ static bool lets_through(const ft_loop_solution *now)
     return true;
 }
 
-/* Solving the loops, a tick, taking frames, and what a start does in a round, whatever
- * the motion is and the state holds, numbers or not, are free of run-time errors,
- * conversions of reals among them. A pose that is singular, whose correction is too
- * large, whose joints would go on too far, or of which something is no number, is a
- * fault of the same tick, in which nothing is asked for anew and no joint goes on.
- * Assumes: step_starts, of the pace of a round; a correction is one that ft_holds() has
- * let through, as in the only call.
+/* Solving the loops, a tick, taking frames, and what a start does in a round,
+ * whatever the motion is and the state holds, numbers or not, are free of
+ * run-time errors, conversions of reals among them. A pose that is singular,
+ * whose correction is too large, whose joints would go on too far, or of which
+ * something is no number, is a fault of the same tick, in which nothing is
+ * asked for anew and no joint goes on.
+ * Assumes: step_starts, of the pace of a round; a correction is one that
+ * ft_holds() has let through, as in the only call.
  * Run: unwind=16 floats slice mechanisms=five_bar */
 void prove_step_closed(void)
 {
@@ -117,9 +119,10 @@ void prove_step_closed(void)
     END;
 }
 
-/* Going towards any place in any number of rounds, and a start there, from any state,
- * numbers or not, end and are free of run-time errors, but for conversions:
- * step_closed has these. The pace of a round is never more than that of the first.
+/* Going towards any place in any number of rounds, and a start there, from any
+ * state, numbers or not, end and are free of run-time errors, but for
+ * conversions: step_closed has these. The pace of a round is never more than
+ * that of the first.
  * Run: unwind=16 contracts slice define=ROUNDS mechanisms=five_bar */
 void prove_step_starts(void)
 {
@@ -145,11 +148,11 @@ static bool well(void)
     return step.exact < 2u * FT_STEP_PAIRS;
 }
 
-/* A tick of the step, whatever the motion is and the state holds, numbers or not,
- * is free of run-time errors, gives every joint a torque, and leaves a state from which
- * the next one is, too. The same of making frames exact, at once or in two steps.
- * What the torques are, and that none is no number, is not part of it: law_wild has
- * what becomes of such.
+/* A tick of the step, whatever the motion is and the state holds, numbers or
+ * not, is free of run-time errors, gives every joint a torque, and leaves a
+ * state from which the next one is, too; so is making frames exact, at once or
+ * in two steps. That the torques are right, or numbers at all, is not part of
+ * it: law_wild shows what is done with those that are no numbers.
  * Run: unwind=16 floats slice mechanisms=three_link,six_axis,flexible_arm,nodal:six_axis */
 void prove_step_tick(void)
 {
@@ -170,8 +173,8 @@ void prove_step_tick(void)
     END;
 }
 
-/* A start at any place, whatever the state holds, is free of run-time errors, ends, and
- * leaves such a state.
+/* A start at any place, whatever the state holds, is free of run-time errors,
+ * ends, and leaves such a state.
  * Run: unwind=16 floats slice mechanisms=three_link,six_axis,flexible_arm,nodal:six_axis */
 void prove_step_start(void)
 {

@@ -1,5 +1,5 @@
 /* Outputs on their way on and off, chip/stm32/ft_outputs.c: whatever registers
- * tell, and whatever ran before. */
+ * hold, and whatever ran before. */
 #include "proof.h"
 
 #include "peripherals.h"
@@ -32,7 +32,7 @@ bool ft_pin_high(uint32_t port, uint32_t pin)
 
 static void struck(void);
 
-/* What pins say that switch drivers, bridges and brakes. */
+/* Levels of the pins that switch drivers, bridges and brakes. */
 void ft_pin_put(uint32_t port, uint32_t pin, bool high)
 {
     CLAIM(port < AT_PORTS && pin < 16u);
@@ -52,9 +52,9 @@ _Static_assert(__builtin_types_compatible_p(__typeof__(&ft_wanted),
                                             volatile bool *),
                "an interrupt looks at it");
 
-/* After any store an interrupt may stop the outputs, once: that of a crystal that has
- * stopped, whatever they are; that of a boundary that finds the e-stop loop open, or
- * of a current loop, if they are wanted. */
+/* After any store an interrupt may stop the outputs, once: that of a crystal
+ * that has stopped, whatever they are; that of a boundary that finds the e-stop
+ * loop open, or of a current loop, if they are wanted. */
 static void struck(void)
 {
     const bool crystal = nondet_bool();
@@ -122,14 +122,13 @@ static void any_state(void)
     stopped = false;
 }
 
-/* What every fault leads to, a crash and a stopped crystal too: no timer
- * drives. Each that has a break register is let drive no more by it, which
- * holds its outputs low; each other one's outputs are forced low. The drivers
- * are off, the holding brakes closed, and so the outputs stay until somebody
- * wants them again. They come on only where they are wanted, the clock is good
- * and, where software looks at it, the e-stop loop is closed; and not where an
- * interrupt stops them after any store of all that is done here: else they are made
- * safe, by the end of the call at the latest.
+/* Every fault leads here, a crash and a stopped crystal too: no timer drives. A
+ * timer with a break register is stopped by it, which holds its outputs low;
+ * the outputs of any other are forced low. The drivers are off, the holding
+ * brakes closed, and the outputs stay so until they are switched on again. They
+ * come on only if that was asked for, the clock is good and, where software
+ * reads it, the e-stop loop is closed. If an interrupt that stops them strikes
+ * after any store of the call, they are safe at the latest when the call ends.
  * Assumes: interrupts of the file's own statements, in source order: stores to
  * registers are volatile, and so is ft_wanted.
  * Run: unwind=9 registers interrupts=ft_outputs.c mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:current,braked,can:robomaster */
@@ -153,9 +152,9 @@ void prove_outputs_off(void)
     END;
 }
 
-/* The outputs count as on only while they are wanted. What is asked of them in
- * every tick, and of the board around them, is free of run-time errors
- * whatever registers tell, and writes no pin but one of a port that there is.
+/* The outputs count as on only while they are wanted. The calls of every tick
+ * about them, and about the board around them, are free of run-time errors
+ * whatever registers hold, and write no pin but one of a port that there is.
  * Run: unwind=9 registers mechanisms=f405rg-4:voltage,f405rg-4:current,f405rg-6:voltage,nucleo-g474re-6:current,odrive-v3.6:voltage,odrive-v3.6:current,can:robomaster */
 void prove_outputs_asked(void)
 {

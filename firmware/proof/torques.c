@@ -69,10 +69,12 @@ static void again(ft_step_state *s)
 
 #if FT_STEP_CLOSED
 
-/* Of closed loops the same holds in every pose that a tick does not refuse as too near
- * to a singular one, wherever the dependent joints are: all numbers are finite, and
- * torques are bounded by the figures below, which show no more than that.
- * Assumes: angles_sines; rotation_bounds, of the rotations that the pivots come by.
+/* This holds of closed loops too, in every pose that a tick does not refuse as
+ * too near to a singular one, wherever the dependent joints are: all numbers
+ * are finite, and torques are bounded by the figures below, which show no more
+ * than that.
+ * Assumes: angles_sines; rotation_bounds, of the rotations that the pivots come
+ * by.
  * Run: intervals mechanisms=five_bar,four_bar,palletizer,nodal:four_bar */
 void prove_torques_loops(void)
 {
@@ -86,12 +88,13 @@ void prove_torques_loops(void)
 #else
 
 /* Whatever the positions are, and however velocities change from tick to tick,
- * up to twice the file's limits: every number that the step forms is finite, from
- * the start on, and the torque that it asks for is bounded by the figures below.
- * Intervals forget what numbers have to do with each other, so these lie far above
- * what any motion takes: they show that nothing overflows and nothing becomes no
- * number. Beyond these limits, and for links that bend, what the step asks for may be
- * anything, and law_torque and law_wild bound what comes of it.
+ * up to twice the file's limits: every number that the step forms is finite,
+ * from the start on, and the torque that it asks for is bounded by the figures
+ * below. Intervals forget what numbers have to do with each other, so these lie
+ * far above what any motion takes: they show that nothing overflows and nothing
+ * becomes no number. Beyond these limits, and for links that bend, what the
+ * step asks for may be anything, and law_torque and law_wild bound what comes
+ * of it.
  * Assumes: angles_sines, of cosines and sines.
  * Run: intervals mechanisms=three_link,six_axis,damiao_arm,openarm_like,nodal:six_axis */
 void prove_torques_finite(void)

@@ -33,8 +33,8 @@ static uint32_t mask, value, cycles;
 uint32_t ft_chip_cycles(void) { return nondet_u32(); }
 bool ft_clock_good(void) { return nondet_bool(); }
 
-/* Whatever a register tells, and something else each time that it is asked: a
- * wait for it ends after FT_PATIENCE looks at most.
+/* Whatever a register holds, another value each time that it is read: a wait
+ * for it ends after FT_PATIENCE looks at most.
  * Run: unwind=2 contracts registers define=PROOF_FOR */
 void prove_wait_ends(void)
 {
@@ -44,7 +44,7 @@ void prove_wait_ends(void)
     END;
 }
 
-/* What is said of a wait is so, of a register that stands still.
+/* The result of a wait is right, if the register keeps its value.
  * Run: unwind=2 contracts define=PROOF_FOR,PROOF_STILL */
 void prove_wait_tells(void)
 {

@@ -65,7 +65,7 @@ static void any_state(void)
 
 /* A round of the watch reads nothing beyond tables and image, and leaves it
  * within them; a temperature that is too high or no number, a driver that is at
- * fault and a stack that came to its end are told in the same round.
+ * fault and a stack that came to its end are reported in the same round.
  * Run: unwind=12 */
 void prove_watch_idle(void)
 {
@@ -80,8 +80,8 @@ void prove_watch_idle(void)
     END;
 }
 
-/* A table or an image whose check sum is another one at the end of a round is
- * told in that round.
+/* A table or an image whose check sum is wrong at the end of a round is
+ * reported in that round.
  * Run: unwind=12 */
 void prove_watch_sums(void)
 {
@@ -104,8 +104,8 @@ void prove_watch_sums(void)
     END;
 }
 
-/* Every row follows the torque of a joint that there is, and a row that is above
- * its bound, or not yet cool again, is told, with its joint.
+/* Every row follows the torque of a joint that there is, and a row that is
+ * above its bound, or not yet cool again, is reported with its joint.
  * Run: unwind=10 mechanisms=warm */
 void prove_heat_told(void)
 {

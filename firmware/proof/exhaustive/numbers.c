@@ -83,12 +83,12 @@ static void look_at(ft_field_range r)
 }
 
 /* Every float, those beyond the range and those that are no number among them,
- * becomes a number that its field holds, and never wraps: the nearest one to it, or
- * the last one of the range, or the one nearest to zero; what that stands for is
- * less than 0.51 of a step away. Every number that a field holds, decoded and
- * encoded, is itself. For every field of every drive: of each number the first
- * and the last float that becomes it are looked at, and those between lie
- * between.
+ * becomes a number that its field holds, and never wraps: the nearest one to
+ * it, or the last one of the range, or the one nearest to zero; what that
+ * stands for is less than 0.51 of a step away. Every number that a field holds,
+ * decoded and encoded, is itself. For every field of every drive: of each
+ * number the first and the last float that becomes it are looked at, and those
+ * between lie between.
  * Assumes: a rounded sum or product never falls where what it is of rises.
  * Run: exhaust mechanisms=drives,openarm_like */
 void prove_fields_numbers(void)

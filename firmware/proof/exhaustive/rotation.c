@@ -8,8 +8,9 @@
 
 static double worst;
 
-/* Return y of a rotation whose length squared is t: one over its root, as it is formed.
- * Numbers are looked for whose squares sum up to t as they are rounded. */
+/* Return y of a rotation whose length squared is t: one over its root, as it is
+ * formed. Numbers are looked for whose squares sum up to t as they are
+ * rounded. */
 static double formed(float t)
 {
     const float a = t < LEAST ? -1e-15f : (float)(0.9 * sqrt(t) - 1e-15);
@@ -28,10 +29,10 @@ static double formed(float t)
     return 0.0;
 }
 
-/* Whatever two numbers of up to 10^6 are rotated: cosine and sine are no larger than
- * 1 + 2e-6. For every length squared t that single precision knows there, up to 2e12,
- * one over its root is formed too large by at most 1.8e-6 of it; no number is
- * larger than that root, but for rounding of the sum of squares.
+/* Whatever two numbers of up to 10^6 are rotated: cosine and sine are no larger
+ * than 1 + 2e-6. For every length squared t that single precision knows there,
+ * up to 2e12, one over its root is formed too large by at most 1.8e-6 of it; no
+ * number is larger than that root, but for rounding of the sum of squares.
  * Run: exhaust mechanisms=five_bar */
 void prove_rotation_bounds(void)
 {

@@ -1,12 +1,13 @@
 /* The queue between main loop and tick, control/ft_queue.c, under ticks that
  * strike after any of its stores.
  *
- * C keeps the order of volatile stores, FT_STORED() that of all others around it,
- * and nothing keeps any other order. So a tick that strikes finds volatile members
- * as they are at that moment; of every other word it finds what it held at the
- * FT_STORED() before, what it holds at that moment, or what it will hold at the
- * FT_STORED() after, each word by itself: whatever order a compiler chooses, it
- * is one of these. A few words stand for all that are stored beside them. */
+ * C keeps the order of volatile stores, FT_STORED() that of all others around
+ * it, and nothing keeps any other order. So a tick that strikes finds volatile
+ * members as they are at that moment; of every other word it finds what it held
+ * at the FT_STORED() before, what it holds at that moment, or what it will hold
+ * at the FT_STORED() after, each word by itself: whatever order a compiler
+ * chooses, it is one of these. A few words stand for all that are stored beside
+ * them. */
 #include "exhaust.h"
 
 #include "ft_config.h"
@@ -140,8 +141,8 @@ static bool is(const words *then, const words *later, uint32_t at, ft_turn x)
     return since.at[at] == x && then->at[at] == x && later->at[at] == x;
 }
 
-/* Claim that whatever an opening may be found to be marked for, for a segment that
- * waits, it has been formed for. */
+/* Claim that whatever an opening may be found to be marked for, for a segment
+ * that waits, it has been formed for. */
 static void claim_opening(const moment *m, const words *later, uint32_t at)
 {
     const words *then = &m->held;
@@ -204,8 +205,8 @@ static void claim_entry(moment *m, const words *later)
     m->seen = true;
 }
 
-/* Look at what was found, now that it is known what is stored before anything that
- * is behind here. */
+/* Look at what was found, now that it is known what is stored before anything
+ * that is behind here. */
 static void look(void)
 {
     const words later = all();
@@ -248,8 +249,8 @@ static void start(void)
     started = true;
 }
 
-/* Let a tick do something: pass a segment, start a motion, or drop it. A motion is
- * not played whole in one call of the main loop. */
+/* Let a tick do something: pass a segment, start a motion, or drop it. A motion
+ * is not played whole in one call of the main loop. */
 static void act(void)
 {
     const uint8_t now = flags[q.tail & (FT_RING - 1u)];
@@ -445,15 +446,15 @@ static void any_state(void)
 
 /* After whichever store of the main loop's a tick strikes, and whichever order
  * a compiler gives to stores that C lets it order: every segment that waits is
- * there whole; what is marked as formed, for a step into a segment that waits or
- * for the pose that a motion begins at, is whole, and of the segments there are;
- * motions that wait whole are counted, at most one too early; and a ring that has
- * been forgotten is empty. So it is in any two calls after any state in which it is
- * so, while ticks find what they find, and one of them passes a segment, starts a
- * motion or drops it.
- * Assumes: a ring of four segments; that there is room for what is pushed, and what
- * is formed is of segments that wait (knots_full, motion_prepare); and that a
- * motion is not played whole in one call of the main loop.
+ * there whole; what is marked as formed, for a step into a segment that waits
+ * or for the pose that a motion begins at, is whole, and of the segments there
+ * are; motions that wait whole are counted, at most one too early; and a ring
+ * that has been forgotten is empty. So it is in any two calls after any state
+ * in which it is so, while ticks find what they find, and one of them passes a
+ * segment, starts a motion or drops it.
+ * Assumes: a ring of four segments; that there is room for what is pushed, and
+ * what is formed is of segments that wait (knots_full, motion_prepare); and
+ * that a motion is not played whole in one call of the main loop.
  * Run: exhaust interrupts=ft_queue.c */
 void prove_queue_struck(void)
 {
