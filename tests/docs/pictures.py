@@ -36,6 +36,7 @@ from femtorque.host.link.session import Session
 from femtorque.host.record.log import Truth
 from femtorque.host.scene.description import scene
 from femtorque.host.show.web import serving
+from tests.bench import following
 from tests.codegen.mechanism.test_urdf import robot
 from tests.conftest import ROOT
 from tests.support.browser import chromium
@@ -138,6 +139,11 @@ def push() -> None:
     axes.set_xlabel("time, s")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2)
     figure.savefig(HERE / "push.png", dpi=110)
+
+
+def follow() -> None:
+    """Live targets, four ways to follow them."""
+    following.draw(HERE / "follow.png")
 
 
 def drives() -> None:

@@ -11,10 +11,11 @@
 #define UNKNOWN_US 20000u /* before it is known */
 #define FRAME_LEAST 1000u /* us from target to target */
 #define FRAME_MOST 100000u
-#define INTERVALS 8u      /* that a frame is found from */
+#define INTERVALS 8u      /* that a frame is found from at first, */
+#define SETTLED 64u       /* and in the end */
 #define SPARE_US 10000u   /* that a target may be late by, at first */
 #define SPARE_MOST 50000u /* and if it was: so much later */
-#define SPARE_LEAST 2000  /* that is to be left of it */
+#define SPARE_LEAST 2000  /* that is to be left of it; else so much more */
 #define STEP_US 500000    /* the sender's clock was set, not a target late */
 #define RELEASE 20000u    /* of the time since: clocks drift by 50 ppm */
 #define JUMP ((int64_t)1 << 30) /* wire steps from knot to knot, at most */
@@ -80,7 +81,7 @@ static void spare(ft_targets *t, const ft_reference *r, uint32_t at,
     const bool settled = t->fixed || t->intervals >= INTERVALS;
 
     if (settled && t->chunk == 0u && left < 0)
-        t->spare += (uint32_t)-left;
+        t->spare += (uint32_t)(SPARE_LEAST - left);
     t->spare = t->spare < SPARE_MOST ? t->spare : SPARE_MOST;
 }
 
@@ -107,7 +108,7 @@ static void find_frame(ft_targets *t, ft_reference *r, int32_t interval)
                         && interval <= (int32_t)FRAME_MOST;
     const uint32_t n = t->intervals;
 
-    if (t->fixed || n >= INTERVALS || !likely)
+    if (t->fixed || n >= SETTLED || !likely)
         return;
     if (n > 0u && (uint32_t)interval > t->frame + t->frame / 2u)
         return; /* one was lost between */
@@ -221,7 +222,7 @@ static uint32_t next_time(ft_targets *t, ft_reference *r, int32_t off,
         r->spacing = nominal
                      + (uint32_t)clamped(after(r->spacing, nominal)
                                              + change / 64,
-                                         quarter);
+                                         (int32_t)(nominal / 64u));
     return next;
 }
 

@@ -1,0 +1,222 @@
+"""Live targets, four ways to follow them, on one joint: this firmware's FOLLOW, and what teams do without it.
+
+The signal is a hand's (tests.firmware.following.wave). Its samples come to the receiver by a line of five kinds. Each
+way makes a reference of them every millisecond; the same PD law moves the same joint, an inertia of 1 kg m^2, by it.
+FOLLOW is the firmware's own C; its acceleration is fed forward, as its inverse dynamics would do exactly for such a
+joint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from ruckig import InputParameter, OutputParameter, Ruckig
+
+from femtorque.codegen.common import colours
+from femtorque.codegen.verify.figures import blank
+from tests.firmware.app import App, changed
+from tests.firmware.following import Sent, follow, play, wave
+
+Array = NDArray[np.float64]
+
+V, A, J = 4.0, 20.0, 400.0  # rad/s, rad/s^2, rad/s^3 of the joint
+SECONDS, SKIPPED = 10.0, 4.0  # s of a run, and of it until it is judged
+DT = 1e-3
+KP, KD = 630.0, 35.0  # 1/s^2, 1/s: 4 Hz, damped by 0.7
+RATES = (30, 50, 100, 250)  # Hz
+LONGEST = 0.2  # s, of delays that are looked for
+
+FOLLOW, STAIRS, LINES, OPTIMAL = "FOLLOW", "stairs to the drive", "lines on the host", "ruckig on the host"
+COLOURS = {FOLLOW: colours.FEED_FORWARD, STAIRS: colours.FEEDBACK, LINES: colours.REST, OPTIMAL: colours.DESIRED}
+
+
+@dataclass(frozen=True)
+class Line:
+    """How targets come. latency (n,) s of each, of n targets at these times; noise: rad rms of positions; lost: share;
+    stall: s, from when to when nothing is sent."""
+
+    latency: Callable[[Array, np.random.Generator], Array]
+    noise: float = 0.0
+    lost: float = 0.0
+    stall: tuple[float, float] = (np.inf, np.inf)
+
+    def sent(self, hz: int, seed: int = 3) -> list[Sent]:
+        """Targets that arrive, in the order of a stream: none overtakes another."""
+        rng = np.random.default_rng(seed)
+        t = np.arange(0.0, SECONDS, 1.0 / hz)
+        there = np.maximum.accumulate(t + self.latency(t, rng)) + 1e-6 * np.arange(len(t))
+        places = wave(t)[0] + self.noise * rng.standard_normal(len(t))
+        kept = (rng.random(len(t)) >= self.lost) & ~((t > self.stall[0]) & (t < self.stall[1]))
+        return [Sent(float(s), float(w), [float(q), 0.0, 0.0]) for s, w, q in
+                zip(t[kept], there[kept], places[kept], strict=True)]
+
+
+def _steady(t: Array, rng: np.random.Generator) -> Array:
+    return np.full(len(t), 2e-3)
+
+
+def _jitter(t: Array, rng: np.random.Generator) -> Array:
+    return 2e-3 + 0.02 * rng.random(len(t))
+
+
+def _tails(t: Array, rng: np.random.Generator) -> Array:
+    """2 ms and 3 ms on the average more, of a Pareto distribution, to 100 ms."""
+    return np.minimum(2e-3 + 3e-3 * rng.pareto(2.0, len(t)), 0.1)
+
+
+LINES_OF = {
+    "steady": Line(_steady), "jitter to 20 ms": Line(_jitter), "tails to 100 ms, 1 % lost": Line(_tails, lost=0.01),
+    "noise of 0.5 mrad": Line(_steady, noise=5e-4), "a stall of 0.4 s": Line(_steady, stall=(6.0, 6.4)),
+}
+DRAWN = ("steady", "jitter to 20 ms", "noise of 0.5 mrad")
+
+
+@dataclass(frozen=True)
+class Way:
+    """reference (T, 3): position, velocity and acceleration that PD and feed-forward are given. q (T,), torque (T,): of
+    the joint, rad, N m. delay, s; error, rad rms against the signal of so long before; jerk, rad/s^3 rms of the
+    reference; noise, N m rms: torque less what the delayed signal's acceleration needs."""
+
+    reference: Array
+    q: Array
+    torque: Array
+    delay: float
+    error: float
+    jerk: float
+    noise: float
+
+
+def _arrived(sent: Sequence[Sent]) -> Array:
+    """Index of the newest target at each millisecond, -1 before the first."""
+    there = np.array([s.there for s in sent])
+    return np.searchsorted(there, np.arange(0.0, SECONDS, DT), side="right") - 1
+
+
+def stairs(sent: Sequence[Sent]) -> Array:
+    """The newest target, at rest."""
+    places = np.array([s.q[0] for s in sent])
+    r = np.zeros((len(_arrived(sent)), 3))
+    r[:, 0] = places[np.maximum(_arrived(sent), 0)]
+    return r
+
+
+def lines(sent: Sequence[Sent], hz: int) -> Array:
+    """From where the reference is to the newest target within a frame, from its arrival on."""
+    goal, r = stairs(sent)[:, 0], np.zeros((len(_arrived(sent)), 3))
+    newest, at, per, left = -1, float(goal[0]), 0.0, 0
+    for k, index in enumerate(_arrived(sent)):
+        if index != newest:
+            newest, left = index, max(round(1.0 / (hz * DT)), 1)
+            per = (goal[k] - at) / left
+        if left:
+            at, left = at + per, left - 1
+        r[k, :2] = at, per / DT if left else 0.0
+    return r
+
+
+def optimal(sent: Sequence[Sent]) -> Array:
+    """The time-optimal motion to the newest target, at rest there, begun anew with each."""
+    goal, r = stairs(sent)[:, 0], np.zeros((len(_arrived(sent)), 3))
+    otg, wanted, found = Ruckig(1, DT), InputParameter(1), OutputParameter(1)
+    wanted.current_position = [float(goal[0])]
+    wanted.max_velocity, wanted.max_acceleration, wanted.max_jerk = [V], [A], [J]
+    for k, at in enumerate(goal):
+        wanted.target_position = [float(at)]
+        otg.update(wanted, found)
+        found.pass_to_input(wanted)
+        r[k] = found.new_position[0], found.new_velocity[0], found.new_acceleration[0]
+    return r
+
+
+def followed(sent: Sequence[Sent]) -> Array:
+    """The firmware's C, with the delay that it finds itself."""
+    arm = changed(limits={"lower": -2.5, "upper": 2.5, "velocity": V, "acceleration": A, "jerk": J})
+    app = App(replace(arm, follow=replace(arm.follow, timeout=1.0)))
+    app.home([sent[0].q[0], 0.0, 0.0])
+    app.command("ARM")
+    follow(app)
+    record = play(app, sent, round(SECONDS / DT)).record
+    v = record["target_rate"][:, 0].astype(float)
+    return np.stack([np.unwrap(record["target"][:, 0] * 2.0 * np.pi / 2.0**32), v, np.gradient(v, DT)], axis=1)
+
+
+def moved(reference: Array, forward: bool, damped: bool) -> Way:
+    """By PD. forward: the reference's acceleration is fed forward; damped: against its velocity, not against rest."""
+    q, v = float(reference[0, 0]), 0.0
+    places, torques = np.empty(len(reference)), np.empty(len(reference))
+    for k, (r, rate, acceleration) in enumerate(reference):
+        torque = KP * (r - q) + KD * (rate * damped - v) + acceleration * forward
+        v += DT * torque
+        q += DT * v
+        places[k], torques[k] = q, torque
+    t, part = np.arange(len(reference)) * DT, slice(round(SKIPPED / DT), None)
+
+    def at(delay: float) -> float:
+        return float(np.sqrt(np.mean((places[part] - wave(t[part] - delay)[0]) ** 2)))
+
+    about = min(np.arange(0.0, LONGEST, 2.0 * DT), key=at)
+    delay = min(np.arange(about - 2.0 * DT, about + 2.0 * DT, 0.05 * DT), key=at)
+    needed = np.gradient(wave(t - delay)[1], DT)
+    jerk = np.diff(reference[:, 0], 3)[part] / DT**3
+    if np.any(reference[:, 2]):
+        jerk = np.diff(reference[:, 2])[part] / DT
+    return Way(reference, places, torques, float(delay), at(delay), float(np.sqrt(np.mean(jerk**2))),
+               float(np.sqrt(np.mean((torques - needed)[part] ** 2))))
+
+
+@cache
+def compared(line: str, hz: int) -> dict[str, Way]:
+    """All ways, on one line at one rate of targets."""
+    sent = LINES_OF[line].sent(hz)
+    return {FOLLOW: moved(followed(sent), forward=True, damped=True), STAIRS: moved(stairs(sent), False, False),
+            LINES: moved(lines(sent, hz), False, True), OPTIMAL: moved(optimal(sent), False, True)}
+
+
+def table() -> str:
+    """Markdown: of each line, way and rate, delay (ms) / error (mrad) / jerk (rad/s^3) / torque noise (N m)."""
+    rows = ["| line | way | " + " | ".join(f"{hz} Hz" for hz in RATES) + " |", "| --- " * (2 + len(RATES)) + "|"]
+    for line in LINES_OF:
+        for name in COLOURS:
+            cells = []
+            for hz in RATES:
+                w = compared(line, hz)[name]
+                cells.append(f"{1e3 * w.delay:.0f} / {1e3 * w.error:.3g} / {w.jerk:.2g} / {w.noise:.2g}")
+            rows.append(f"| {line} | {name} | " + " | ".join(cells) + " |")
+    return "\n".join(rows)
+
+
+def draw(path: Path) -> None:
+    """Half a second at 30 Hz: where the joint is and its torque; then error and torque noise at all rates."""
+    figure = blank(12.0, 7.6)
+    (place, errors), (torque, noise) = figure.subplots(2, 2)
+    window = slice(7000, 7600)
+    t = np.arange(round(SECONDS / DT)) * DT
+    for name, way in compared("steady", 30).items():
+        away = 1e3 * (way.q - wave(t - way.delay)[0])
+        place.plot(t[window], away[window], color=COLOURS[name], label=name, lw=1.2)
+        torque.plot(t[window], way.torque[window], color=COLOURS[name], lw=1.0, label=name)
+    place.set(title="30 Hz: joint less delayed signal", ylabel="mrad", xlabel="t, s")
+    torque.set(title="30 Hz: torque of a joint of 1 kg m$^2$", ylabel="N m", xlabel="t, s")
+    for line, mark in zip(DRAWN, "osx", strict=True):
+        for name in COLOURS:
+            ways = [compared(line, hz)[name] for hz in RATES]
+            errors.plot(RATES, [1e3 * w.error for w in ways], color=COLOURS[name], marker=mark, lw=0.8,
+                        label=name if mark == "o" else "")
+            noise.plot(RATES, [w.noise for w in ways], color=COLOURS[name], marker=mark, lw=0.8,
+                       label=line if name == FOLLOW else "")
+    for axes, title, unit in ((errors, "error against the delayed signal, rms", "mrad"),
+                              (noise, "torque beside the motion's own, rms", "N m")):
+        axes.set(title=title, ylabel=unit, xlabel="targets per second, Hz", xscale="log", yscale="log")
+        axes.set_xticks(RATES, [str(hz) for hz in RATES])
+        axes.minorticks_off()
+    for axes in (place, torque, errors, noise):
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=7)
+    figure.savefig(path, dpi=110)
+
+
