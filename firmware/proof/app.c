@@ -270,19 +270,11 @@ static void any_state(void)
     m->now = m->newest = m->before = m->due;
 }
 
-<<<<<<< HEAD
-/* Every tick gives the chip duties once, after it has looked for faults, and
- * they are all zero unless the drive of the state that it ends in makes
- * torques; and it counts itself once, from the last number on to 0. Drives on buses
- * are told once what that state is, after they have been heard.
- * Run: unwind=5 mechanisms=three_link,drives,five_bar */
-=======
 /* Every tick gives the chip duties once, after it has looked for faults. They
  * are all zero unless the state in which the tick ends has a source of torque.
  * The tick counts itself once, from the largest number on to 0. Drives on buses
  * get that state once, after their answers have been taken in.
- * Run: unwind=5 mechanisms=three_link,drives,five_bar,summing */
->>>>>>> 2f16f864 (State the theorems and their assumptions in plain words)
+ * Run: unwind=5 mechanisms=three_link,drives,five_bar */
 void prove_app_outputs(void)
 {
     uint32_t before;

@@ -200,17 +200,10 @@ void prove_queue_push(void)
     END;
 }
 
-<<<<<<< HEAD
-/* What has been formed ahead of a knot is marked as formed for exactly that step, and
- * what a motion begins with as that of its first segment; queue_struck has what a
- * tick finds while either is being formed.
- * Run: unwind=10 mechanisms=three_link,five_bar */
-=======
 /* Numbers that are formed ahead for a knot are marked as those of exactly that
  * step, and those with which a motion begins as those of its first segment;
  * queue_struck shows what a tick finds while they are being formed.
- * Run: unwind=10 mechanisms=three_link,five_bar,summing */
->>>>>>> 2f16f864 (State the theorems and their assumptions in plain words)
+ * Run: unwind=10 mechanisms=three_link,five_bar */
 void prove_queue_prepare(void)
 {
     ft_crossing step;
