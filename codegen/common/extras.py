@@ -13,6 +13,7 @@ EXTRAS = {
             "collada": "pycollada>=0.8", "fast_simplification": "fast-simplification>=0.1.7", "scipy": "scipy>=1.11"},
     "mujoco": {"mujoco": "mujoco>=3.3"},
     "parquet": {"pyarrow": "pyarrow>=15"},
+    "gamepad": {"pygame": "pygame-ce>=2.5"},
 }
 
 

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
-from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.commands.answer import Answer
 from femtorque.commands.keys import keys
-from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero
+from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero, Web
 
 Delay = Annotated[float | None, typer.Option("--delay", metavar="S", min=0.0, max=2.0, show_default="as the file says",
                                              help="s from when a target is made until the joints are there")]
@@ -103,8 +103,13 @@ def teleop(
     friction: Annotated[int, typer.Option(metavar="PERCENT", min=0, max=80,
                                           help="share of the leader's Coulomb friction to carry too, 0 to 80")] = 0,
     tip: Annotated[str | None, typer.Option("--tip", metavar="LINK[:x,y,z]", show_default="the end of the arm",
-                                            help="which point the keys move")] = None,
+                                            help="which point the keys, the page or the gamepad move")] = None,
     speed: Annotated[float, typer.Option("--speed", metavar="V", min=0.001, max=1.0, help="of the tip, m/s")] = 0.05,
+    gamepad: Annotated[bool, typer.Option("--gamepad", help="by a gamepad, while its left shoulder button is held"
+                                          )] = False,
+    web: Web = None,
+    real: Annotated[bool, typer.Option("--real", help="with --web: the page may move a real board too, while its key "
+                                       "is held")] = False,
     delay: Delay = None,
     seconds: Seconds = math.inf,
     home: Home = False,
@@ -113,21 +118,31 @@ def teleop(
     force: Force = False,
     json: Json = False,
 ) -> Answer:
-    """Lead an arm by another one, or by keys.
+    """Lead an arm by another one, by keys, by a gamepad, or by hand on a page.
 
-    Keys: w s move the tip along x, a d along y, e c along z of the base frame for as long as they are held; q ends.
+    Keys: w s move the tip along x, a d along y, e c along z of the base frame for as long as they are held; q ends. With
+    --web the live page has a slider for each joint and a handle at the tip; beside --leader or --gamepad it only shows
+    the arm.
     """
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.host.board import Board
+    from femtorque.host.live import gamepad as pads
+    from femtorque.host.live import hand as hands
     from femtorque.host.live import teleop as leading
     from femtorque.host.live.jog import TipJog
     from femtorque.host.plan.tip import ends
     from femtorque.host.plan.waypoints import tip_option
     from femtorque.host.record.log import claim_log
+    from femtorque.host.scene.description import scene
     from femtorque.host.stream.stream import Interrupts
 
     mechanism = load_mechanism(mech)
     led = None
+    if leader is not None and gamepad:
+        raise BadInput("command line", "--gamepad", None, "leads the arm, and so does --leader", "one of the two")
+    by_page = web is not None and leader is None and not gamepad
+    if real and not by_page:
+        raise BadInput("command line", "--real", None, "goes with --web, where the page moves the arm")
     if leader is not None:
         if leader_port is None:
             raise BadInput("command line", "--leader-port", None, "is needed: where the leader's board is")
@@ -135,10 +150,15 @@ def teleop(
         how = leading.Leading.of(led, mechanism, _values("--scale", scale), _values("--offset", offset),
                                  _pairs("--lead", lead))
     point = tip_option(tip or (ends(mechanism) or ["?"])[-1])
+    pad = pads.PadJog(pads.SdlPad(), speed) if gamepad else None
+    arm = None if web is None else scene(mechanism)
     if log is not None:
         claim_log(log, force)
     with ExitStack() as stack:
         board = stack.enter_context(Board.connect(port, mechanism))
+        hand = hands.Hand(mechanism, (point.link, point.xyz), key=not board.session.virtual) if by_page else None
+        if hand is not None and hand.key and not real:
+            raise Refused(f"{port}: is a real board, which a page moves only with --real, while its key is held")
         master = stack.enter_context(Board.connect(leader_port, led)) if led is not None and leader_port else None
         interrupts = stack.enter_context(Interrupts().on_ctrl_c())
         if home or rezero:
@@ -149,15 +169,24 @@ def teleop(
         def over() -> bool:
             return interrupts.count > 0 or board.session.clock.now() >= end
 
-        stack.enter_context(board.logged(log, {"leader": str(leader or "keys")}))
+        stack.enter_context(board.logged(log, {"leader": str(leader or "by hand")}))
+        if web is not None:
+            from femtorque.host.show.web import serving
+
+            print(stack.enter_context(serving(board.session, web, arm=arm, hand=hand)), file=sys.stderr, flush=True)
         with board.follow(delay) as f:
             if master is not None:
                 master.arm()
                 sent = leading.lead(master.session, f, how, friction, over)
             else:
                 jog = TipJog(mechanism, board.session.held(), point.link, point.xyz)
-                with keys() as pressed:
-                    sent = leading.jog_tip(f, jog, pressed, speed, over)
+                if hand is not None:
+                    sent = hands.by_hand(f, hand, jog, speed, over)
+                elif pad is not None:
+                    sent = leading.jog_tip(f, jog, pad, over)
+                else:
+                    with keys() as pressed:
+                        sent = leading.jog_tip(f, jog, leading.Keys(pressed, speed), over)
             status = f.status
         data, said = _report(board.session.positions().tolist(), status)
     return Answer(data | {"targets": sent}, f"{sent} targets{said}")

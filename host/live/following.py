@@ -136,7 +136,7 @@ class Following:
         """
         position, velocity = self._position(q), self._velocity(v)
         with self.session.lock:
-            self._looked()
+            self._looked(again=True)
             self._put(Target(messages.TARGET_RATES if v is not None else 0, 0, self._stamp(t), 0, position, velocity))
             self._last = position
 
@@ -154,7 +154,7 @@ class Following:
         places = [self._position(row) for row in rows]
         speeds = [self._velocity(None if rates is None else row) for row in (rows if rates is None else rates)]
         with self.session.lock:
-            self._looked()
+            self._looked(again=True)
             self._chunk, stamp = self._chunk % CHUNKS + 1, self._stamp(None)
             flags = 0 if rates is None else messages.TARGET_RATES
             for at, place, speed in zip(ahead, places, speeds, strict=True):
@@ -241,19 +241,19 @@ class Following:
                 return
             self._done.wait(PERIOD)
 
-    def _looked(self) -> None:
-        """Look at the board. After a time-out it is asked to follow again."""
+    def _looked(self, again: bool = False) -> None:
+        """Look at the board. again: after a time-out it is asked to follow again."""
         if self._failed:
             raise self._failed[0]
         session = self.session
         session.pump()
         session.faulted()
-        if session.in_state("FOLLOW"):
+        if session.in_state("FOLLOW") or self._done.is_set():
             return
-        if session.in_state("HOLD") and flag(session.status, "UNDERRUN") and not self._done.is_set():
-            self._begin()
-            return
-        if not self._done.is_set():
+        if session.in_state("HOLD") and flag(session.status, "UNDERRUN"):
+            if again:
+                self._begin()
+        else:
             raise Refused(f"{session.link.port}: the board follows no more; {session.describe()}")
 
     def _put(self, target: Target) -> None:

@@ -6,6 +6,8 @@ it has lost. Joints slow down before their limits and stop there; what the other
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,6 +20,9 @@ NEAR = 0.03  # of the largest size of the Jacobian, lengths in units of the reac
 DAMPING = 0.015  # of the same, where a size is zero
 ROOM = 0.05  # rad or m before a limit, in which a joint slows down
 SHARE = 0.5  # of the limits of velocity
+SOON = 0.1  # s in which the tip would be at a place that is near
+HALVINGS = 6
+TOWARD = 0.2  # of its way, by which a step must come nearer
 
 
 class TipJog:
@@ -49,6 +54,32 @@ class TipJog:
         v = self.velocities(half_way, twist)
         self.q = np.clip(self.q + dt * v, self.lower, self.upper)
         return self.q.copy(), v
+
+    def toward(self, place: ArrayLike, dt: float, speed: float) -> Array:
+        """Go on for dt s toward a place (3,) m, base frame, at most so fast, m/s. Where it cannot be reached the tip
+        comes to rest as near to it as it finds. Returns positions (J,) of the joints."""
+        goal = np.asarray(place, float)
+        away = goal - self.place
+        distance = float(np.linalg.norm(away))
+        if distance < 1e-9 or dt <= 0.0:
+            return self.q.copy()
+        begin, here, velocity = self.q.copy(), self.place, away / max(distance / speed, SOON)
+        for k in range(HALVINGS):  # a step that leads beside it, at a stretched pose, is too long
+            self.q = begin.copy()
+            self.move(velocity * 0.5**k, dt)
+            there = self.place
+            nearer = distance - float(np.linalg.norm(goal - there))
+            if nearer > TOWARD * float(np.linalg.norm(there - here)):
+                return self.q.copy()
+        self.q = begin
+        return begin.copy()
+
+    def joints_toward(self, places: Mapping[int, float], dt: float) -> Array:
+        """Let the joints of these numbers go on for dt s toward positions, rad or m. Returns positions (J,) of all."""
+        for k, place in places.items():
+            most = self.most[k] * dt
+            self.q[k] = np.clip(self.q[k] + np.clip(place - self.q[k], -most, most), self.lower[k], self.upper[k])
+        return self.q.copy()
 
     def velocities(self, q: Array, twist: Array) -> Array:
         """Joint velocities (J,) at positions q (J,) of a tip that is asked for a twist (6,)."""

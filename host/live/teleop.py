@@ -1,9 +1,10 @@
-"""An arm that is led: by another arm whose weight its board carries, or by keys."""
+"""An arm that is led: by another arm whose weight its board carries, or by its tip: keys, a gamepad."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,16 @@ HZ = 100.0  # targets a second
 HELD = 0.15  # s for which a key that was pressed counts as held: terminals report no release
 AXES = {"w": (0, 1.0), "s": (0, -1.0), "a": (1, 1.0), "d": (1, -1.0), "e": (2, 1.0), "c": (2, -1.0)}
 QUIT = ("q", "\x03", "\x04")
+
+
+class Jogged(Protocol):
+    """A source of velocities of a tip."""
+
+    over: bool
+
+    def velocity(self, now: float) -> Array | None:
+        """m/s (3,), base frame; None: nothing is asked for."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -81,24 +92,41 @@ def lead(leader: Session, f: Following, leading: Leading, friction: int, until: 
     return sent
 
 
-def jog_tip(f: Following, tip: TipJog, keys: Callable[[], str], speed: float, until: Callable[[], bool]) -> int:
-    """Move a tip by keys: w s along x, a d along y, e c along z of the base frame, m/s; a key that is not pressed again
-    stops it. q ends. keys: those pressed since the last call. Returns the number of targets."""
-    clock, pressed, sent = f.session.clock, dict[str, float](), 0
-    while not until():
-        now = clock.now()
-        for key in keys():
-            if key in QUIT:
-                return sent
+class Keys:
+    """Velocity of a tip by keys: w s along x, a d along y, e c along z of the base frame; q ends. A key that is not
+    pressed again stops it. pressed: those pressed since the last call; speed: m/s."""
+
+    def __init__(self, pressed: Callable[[], str], speed: float) -> None:
+        self._pressed, self._speed = pressed, speed
+        self._until = dict[str, float]()
+        self.over = False
+
+    def velocity(self, now: float) -> Array | None:
+        for key in self._pressed():
+            self.over |= key in QUIT
             if key in AXES:
-                pressed[key] = now + HELD
+                self._until[key] = now + HELD
         velocity = np.zeros(3)
-        for key, end in pressed.items():
+        for key, end in self._until.items():
             if end > now:
                 axis, sign = AXES[key]
-                velocity[axis] += sign * speed
-        q, v = tip.move(velocity, 1.0 / HZ)
-        f.send(q, v)
-        sent += 1
+                velocity[axis] += sign * self._speed
+        return velocity
+
+
+def jog_tip(f: Following, tip: TipJog, source: Jogged, until: Callable[[], bool]) -> int:
+    """Move a tip as a source asks, which sends nothing while it asks for nothing. Returns the number of targets."""
+    clock, sent, rests = f.session.clock, 0, False
+    while not until():
+        velocity = source.velocity(clock.now())
+        if source.over:
+            break
+        if velocity is None:
+            rests = True
+        else:
+            if rests:
+                tip.q, rests = f.session.held(), False
+            f.send(*tip.move(velocity, 1.0 / HZ))
+            sent += 1
         f.wait(1.0 / HZ)
     return sent

@@ -2,9 +2,10 @@
 
 `femtorque.host.show.web` runs this file with nothing but the standard library. Its input is lines.
 First a JSON object: document,
-about, again, port, and history, the number of samples that a page gets which is opened late. Then a letter and a text
-each: s, a sample; a, the answer to a wish; g, why no more will come. Its output is lines too: the port, or why it
-cannot be listened at; then the token of every wish that the motion be played again. It ends with its input.
+about, wishes (names of what pages may ask for), port, and history, the number of samples that a page gets which is
+opened late. Then a letter and a text each: s, a sample; a, the answer to a wish, a status and perhaps why; g, why no
+more will come. Its output is lines too: the port, or why it cannot be listened at; then every wish as a JSON array of
+its name, token and text. It ends with its input.
 
 Whoever connects sends a whole request in REQUEST seconds and reads what is sent. Requests that another site has caused
 are refused.
@@ -27,6 +28,7 @@ ADDRESS = "127.0.0.1"
 BATCH = 5  # samples per event: 20 events per second
 PAGES, CONNECTIONS = 32, 64  # at once
 HEADER = 16384  # bytes that a request has at most
+BODY = 4096  # bytes of what comes with a wish
 REQUEST = 5.0  # s in which it comes
 ASLEEP = 10.0  # s after which one who reads nothing is let go; a page connects again when it wakes
 ALIVE = 5.0  # s without an event after which a comment is sent, so that a page that is gone is noticed
@@ -39,7 +41,7 @@ class Pages:
     """Served pages: `line` takes the input, `connected` one connection."""
 
     def __init__(self, served: dict[str, Any]) -> None:
-        self._document, self._again = served["document"].encode(), bool(served["again"])
+        self._document, self._wishes = served["document"].encode(), frozenset(served["wishes"])
         self._about = json.dumps(served["about"])
         self._last = "null"
         self._batch: list[str] = []
@@ -47,7 +49,7 @@ class Pages:
         self._count = 0  # events that there ever were
         self._news = asyncio.Event()
         self._gone = b""
-        self._wish, self._answer = asyncio.Lock(), asyncio.Queue[int]()
+        self._wish, self._answer = asyncio.Lock(), asyncio.Queue[tuple[int, str]]()
         self._connections = self._pages = 0
 
     def line(self, kind: str, text: str) -> None:
@@ -60,7 +62,8 @@ class Pages:
                 self._count += 1
                 self._batch = []
         elif kind == "a":
-            self._answer.put_nowait(int(text))
+            status, _, why = text.partition(" ")
+            self._answer.put_nowait((int(status), why))
         else:
             self._gone = event("gone", text)
         self._news.set()
@@ -76,7 +79,7 @@ class Pages:
             else:
                 async with asyncio.timeout(REQUEST):
                     head = await reader.readuntil(b"\r\n\r\n")
-                await self._request(writer, head.decode("latin-1"))
+                await self._request(reader, writer, head.decode("latin-1"))
             writer.close()
             await writer.wait_closed()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
@@ -85,7 +88,7 @@ class Pages:
             self._connections -= 1
             writer.transport.abort()
 
-    async def _request(self, writer: asyncio.StreamWriter, head: str) -> None:
+    async def _request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: str) -> None:
         first, *rest = head.split("\r\n")
         method, _, path = first.partition(" ")
         headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)}
@@ -105,19 +108,26 @@ class Pages:
                 await self._stream(writer)
             finally:
                 self._pages -= 1
-        elif (method, path) == ("POST", "/again"):
-            await self._say(writer, await self._asked(headers.get("x-femtorque-token", "")))
+        elif method == "POST" and path in ("/again", "/hand"):
+            status, why = await self._asked(path[1:], headers, reader)
+            await self._say(writer, status, content=why.encode())
         else:
             await self._say(writer, HTTPStatus.NOT_FOUND)
 
-    async def _asked(self, token: str) -> HTTPStatus:
-        """The streaming program's answer to a wish that the motion be played again."""
-        if not self._again or not TOKEN.fullmatch(token):
-            return HTTPStatus.FORBIDDEN
-        async with self._wish, asyncio.timeout(REQUEST):
-            self._answer = asyncio.Queue()
-            print(token, flush=True)
-            return HTTPStatus(await self._answer.get())
+    async def _asked(self, name: str, headers: dict[str, str], reader: asyncio.StreamReader) -> tuple[HTTPStatus, str]:
+        """The streaming program's answer to a wish, and why."""
+        token, length = headers.get("x-femtorque-token", ""), headers.get("content-length", "0")
+        if name not in self._wishes or not TOKEN.fullmatch(token):
+            return HTTPStatus.FORBIDDEN, ""
+        if not (length.isdecimal() and len(length) < 9 and int(length) <= BODY):
+            return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {BODY} bytes"
+        async with asyncio.timeout(REQUEST):
+            text = (await reader.readexactly(int(length))).decode("utf-8", "replace")
+            async with self._wish:
+                self._answer = asyncio.Queue()
+                print(json.dumps([name, token, text]), flush=True)
+                status, why = await self._answer.get()
+        return HTTPStatus(status), why
 
     async def _stream(self, writer: asyncio.StreamWriter) -> None:
         """All events that there are, one by one, and those that come."""
@@ -137,7 +147,7 @@ class Pages:
                     await self._write(writer, b": still here\n\n")
         return None
 
-    async def _say(self, writer: asyncio.StreamWriter, status: HTTPStatus, kind: str = "text/plain",
+    async def _say(self, writer: asyncio.StreamWriter, status: HTTPStatus, kind: str = "text/plain; charset=utf-8",
                    content: bytes = b"") -> None:
         await self._write(writer, header(status, kind, len(content)) + content)
 

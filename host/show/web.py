@@ -3,8 +3,9 @@
 The page holds its own drawing code and asks nothing of any other machine. `femtorque.host.show.pages` serves it, in a
 process of
 its own, which keeps the past for pages that are opened late: here every STATUS costs one line to that process, however
-many pages there are. All that a page may ask for is that a motion be played again, and that of a virtual board alone:
-by POST from this origin, with a token that stands in the page, where no other site can read it.
+many pages there are. A page may ask that a motion be played again, and that of a virtual board alone, or move the arm
+where `teleop` lets it (host/live/hand.py): by POST from this origin, with a token that stands in the page, where no other
+site can read it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.wire import messages
 from femtorque.host.link.session import Session
+from femtorque.host.live.hand import Hand
 from femtorque.host.record.log import Truth
 from femtorque.host.record.telemetry import about, plain, sample
 from femtorque.host.scene.surroundings import Moment
@@ -68,8 +70,8 @@ class Feed:
     """Input of the pages' process, line by line. `take` is a listener for Session; nothing in it waits."""
 
     def __init__(self, session: Session, again: Again | None = None, truth: Truth | None = None,
-                 around: Around | None = None) -> None:
-        self.again, self._truth, self._around = again, truth, around
+                 around: Around | None = None, hand: Hand | None = None) -> None:
+        self.again, self.hand, self._truth, self._around = again, hand, truth, around
         self._session = session
         self.lines: queue.SimpleQueue[str] = queue.SimpleQueue()  # not yet written; empty: the last one
         self.about = about(session) | {"serving": secrets.token_hex(8)}  # which program this is
@@ -84,10 +86,14 @@ class Feed:
         if self.lines.qsize() < HISTORY * messages.STATUS_HZ:
             self.lines.put(f"s {json.dumps(now, separators=(',', ':'))}")
 
-    def ask(self, token: str) -> None:
+    def ask(self, name: str, token: str, text: str) -> None:
         """Answer a page's wish."""
-        status = HTTPStatus.FORBIDDEN if self.again is None else self.again.ask(token)
-        self.lines.put(f"a {status.value}")
+        status, why = HTTPStatus.FORBIDDEN, ""
+        if name == "again" and self.again is not None:
+            status = self.again.ask(token)
+        elif name == "hand" and self.hand is not None:
+            status, why = self.hand.ask(token, text)
+        self.lines.put(f"a {status.value} {why}")
 
     def end(self, why: str) -> None:
         """Say to every page that no more will come."""
@@ -95,22 +101,25 @@ class Feed:
         self.lines.put("")
 
 
-def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = None) -> str:
+def page(what: dict[str, Any], token: str = "", arm: dict[str, Any] | None = None, hand: Hand | None = None) -> str:
     """The HTML page for one board. token: by which it may ask for the motion again. arm:
-    femtorque.host.scene.description."""
+    femtorque.host.scene.description. hand: by which it may move the arm."""
     states = {name: meaning for name, (_, meaning) in messages.STATES.items()}
     return template("monitor.html", "femtorque.host.show", page=True).render(
-        about=what, states=states, history=HISTORY, token=token, scene=arm, scripts=scripts() if arm else "")
+        about=what, states=states, history=HISTORY, token=token, scene=arm, scripts=scripts() if arm else "",
+        hand=hand.page() if hand else None)
 
 
 @contextmanager
 def serving(session: Session, port: int, again: Again | None = None, arm: dict[str, Any] | None = None,
-            truth: Truth | None = None, around: Around | None = None) -> Iterator[str]:
+            truth: Truth | None = None, around: Around | None = None, hand: Hand | None = None) -> Iterator[str]:
     """The page's address while this lasts. again: where pages may ask for the motion. arm: what is drawn of it
-    (femtorque.host.scene.description); truth, around: of a simulated plant. Raises BadInput if the port is taken."""
-    feed = Feed(session, again, truth, around)
-    served = {"document": page(feed.about, again.token if again else "", arm), "about": feed.about,
-              "again": again is not None, "port": port, "history": HISTORY * messages.STATUS_HZ}
+    (femtorque.host.scene.description); truth, around: of a simulated plant. hand: by which pages may move the arm.
+    Raises BadInput if the port is taken."""
+    feed = Feed(session, again, truth, around, hand)
+    wishes = [name for name, there in (("again", again), ("hand", hand)) if there]
+    served = {"document": page(feed.about, again.token if again else "", arm, hand), "about": feed.about,
+              "wishes": wishes, "port": port, "history": HISTORY * messages.STATUS_HZ}
     with subprocess.Popen([sys.executable, "-I", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True, encoding="utf-8", start_new_session=True) as process:
         assert process.stdin is not None and process.stdout is not None
@@ -152,5 +161,5 @@ def _write(feed: Feed, first: str, to: IO[str]) -> None:
 
 
 def _hear(feed: Feed, wishes: IO[str]) -> None:
-    for token in wishes:
-        feed.ask(token.strip())
+    for line in wishes:
+        feed.ask(*json.loads(line))

@@ -57,6 +57,18 @@ class Browser:
         self._call("goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": {
             "features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]}})
 
+    def mouse(self, what: str, x: float, y: float, shift: bool = False) -> None:
+        """mousePressed, mouseMoved or mouseReleased, of the left button, at a place of the window, px."""
+        self._input("Mouse", {"type": what, "x": x, "y": y, "button": "left", "clickCount": 1, "modifiers": 8 * shift,
+                              "buttons": int(what != "mouseReleased")})
+
+    def key(self, what: str, key: str) -> None:
+        """keyDown or keyUp."""
+        self._input("Key", {"type": what, "key": key, "code": f"{key}Left", "modifiers": 8 * (what == "keyDown")})
+
+    def _input(self, device: str, event: dict[str, Any]) -> None:
+        self._call("goog/cdp/execute", {"cmd": f"Input.dispatch{device}Event", "params": event})
+
     def shown(self, path: Path) -> Path:
         """Picture of the window as PNG."""
         shot = self._call("goog/cdp/execute", {"cmd": "Page.captureScreenshot", "params": {}})

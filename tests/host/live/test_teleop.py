@@ -8,7 +8,7 @@ import pytest
 from femtorque import Board, Mechanism
 from femtorque.codegen.common.errors import BadInput
 from femtorque.host.live.jog import TipJog
-from femtorque.host.live.teleop import Leading, jog_tip
+from femtorque.host.live.teleop import Keys, Leading, jog_tip
 from tests.support.rig import ROOT
 
 DT = 0.01
@@ -82,7 +82,7 @@ def test_keys_move_the_tip_for_as_long_as_they_repeat_and_q_ends(fake) -> None:
             return "w" if t < 0.5 else "q" if t > 1.0 else ""
 
         with board.follow() as f:
-            sent = jog_tip(f, tip, keys, 0.05, lambda: False)
+            sent = jog_tip(f, tip, Keys(keys, 0.05), lambda: False)
     assert tip.place[0] - begin[0] == pytest.approx(0.05 * 0.65, abs=0.003) and abs(tip.place[1] - begin[1]) < 1e-3
     assert sent == pytest.approx(100, abs=3) and len(fake.targets) >= sent
 

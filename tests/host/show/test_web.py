@@ -421,7 +421,7 @@ def test_pages_and_connections_are_bounded(mechanism):
 def test_half_a_request_and_one_without_end_are_hung_up():
     """The times are those that the server waits, cut short for the test."""
     async def half(*pieces):
-        pages = Pages({"document": "", "about": {}, "again": False, "history": 6000})
+        pages = Pages({"document": "", "about": {}, "wishes": [], "history": 6000})
         server = await asyncio.start_server(pages.connected, "127.0.0.1", 0, limit=HEADER)
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
         with suppress(OSError):
@@ -444,7 +444,7 @@ def test_half_a_request_and_one_without_end_are_hung_up():
 
 def test_a_page_that_is_asleep_is_let_go():
     async def asleep():
-        pages = Pages({"document": "", "about": {}, "again": False, "history": 6000})
+        pages = Pages({"document": "", "about": {}, "wishes": [], "history": 6000})
         server = await asyncio.start_server(pages.connected, "127.0.0.1", 0, limit=HEADER)
         host, port = server.sockets[0].getsockname()[:2]
         reader, writer = await asyncio.open_connection(host, port, limit=1)
@@ -464,7 +464,7 @@ def test_a_page_that_is_asleep_is_let_go():
 
 def test_the_server_ends_with_the_program_that_started_it(mechanism):
     """However that ends: with its input, by which it reads the samples."""
-    served = {"document": "", "about": {}, "again": False, "port": 0, "history": 6000}
+    served = {"document": "", "about": {}, "wishes": [], "port": 0, "history": 6000}
     with subprocess.Popen([sys.executable, "-I", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:
         process.stdin.write(json.dumps(served) + "\n")

@@ -1,0 +1,101 @@
+"""A gamepad that moves a tip, while its dead-man's button is held.
+
+SDL reads it, by pygame-ce: it knows which axis is which on some hundreds of pads, and the extra `gamepad` brings it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common.extras import need
+
+Array = NDArray[np.float64]
+
+DEAD = 0.15  # of a stick's way, from its middle
+FULL = 32768.0  # of an axis
+
+
+@dataclass(frozen=True)
+class Sticks:
+    """Places of the sticks, -1 to 1: to the right, away from the hand; whether the dead-man's button is held."""
+
+    right: float
+    away: float
+    up: float
+    held: bool
+
+
+class Pad(Protocol):
+    """A gamepad. name: as its maker calls it."""
+
+    name: str
+
+    def read(self) -> Sticks | None:
+        """None: it is not there any more."""
+        ...
+
+
+class PadJog:
+    """Velocity of a tip: left stick away and back along x, left and right along y, right stick along z of the base
+    frame. speed: m/s, of a stick all the way out."""
+
+    over = False
+
+    def __init__(self, pad: Pad, speed: float) -> None:
+        self._pad, self._speed = pad, speed
+
+    def velocity(self, now: float) -> Array | None:
+        """None while the button is not held. Raises Refused once the pad is gone."""
+        sticks = self._pad.read()
+        if sticks is None:
+            raise Refused(f"the gamepad {self._pad.name} is gone; the arm is stopped")
+        if not sticks.held:
+            return None
+        x, y = alive(np.array([sticks.away, -sticks.right]))
+        (z,) = alive(np.array([sticks.up]))
+        return self._speed * np.array([x, y, z])
+
+
+def alive(stick: Array) -> Array:
+    """A stick's place without its dead zone: nothing up to DEAD from its middle, from there on evenly to 1."""
+    out = float(np.linalg.norm(stick))
+    if not out > DEAD:
+        return np.zeros(len(stick))
+    return np.asarray(stick / out * (min(out, 1.0) - DEAD) / (1.0 - DEAD))
+
+
+class SdlPad:
+    """The first gamepad that SDL finds. Its left shoulder is the dead-man's button."""
+
+    def __init__(self) -> None:
+        """Raises Refused if the library or a pad is missing."""
+        need("pygame")
+        os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # no window
+        os.environ.setdefault("SDL_JOYSTICK_ALLOW_BACKGROUND_EVENTS", "1")
+        import pygame  # noqa: PLC0415
+        from pygame._sdl2 import controller  # noqa: PLC0415
+
+        self._pygame: Any = pygame
+        pygame.display.init()
+        controller.init()
+        there = [k for k in range(controller.get_count()) if controller.is_controller(k)]
+        if not there:
+            raise Refused("no gamepad is there; plug one in, or pair it (on Linux it needs read access to /dev/input)")
+        self._pad = controller.Controller(there[0])
+        self.name = str(self._pad.name)
+
+    def read(self) -> Sticks | None:
+        sdl, pad = self._pygame, self._pad
+        sdl.event.pump()
+        if not pad.attached():
+            return None
+        right, back, down = (pad.get_axis(axis) / FULL for axis in (
+            sdl.CONTROLLER_AXIS_LEFTX, sdl.CONTROLLER_AXIS_LEFTY, sdl.CONTROLLER_AXIS_RIGHTY))
+        return Sticks(right, -back, -down, bool(pad.get_button(sdl.CONTROLLER_BUTTON_LEFTSHOULDER)))
