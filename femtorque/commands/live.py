@@ -120,9 +120,9 @@ def teleop(
 ) -> Answer:
     """Lead an arm by another one, by keys, by a gamepad, or by hand on a page.
 
-    Keys: w s move the tip along x, a d along y, e c along z of the base frame for as long as they are held; q ends. With
-    --web the live page has a slider for each joint and a handle at the tip; beside --leader or --gamepad it only shows
-    the arm.
+    Keys: w s move the tip along x, a d along y, e c along z of the base frame for as long as they are held; q ends.
+    With --web the live page has a slider for each joint and a handle at the tip; beside --leader or --gamepad it only
+    shows the arm.
     """
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.host.board import Board

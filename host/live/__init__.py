@@ -1,1 +1,1 @@
-"""Targets sent live: to a board that follows them, from scripts, files, ports and leaders."""
+"""Targets sent live: to a board that follows them, from scripts, files, leaders, gamepads and pages."""

@@ -56,7 +56,7 @@ class TipJog:
         return self.q.copy(), v
 
     def toward(self, place: ArrayLike, dt: float, speed: float) -> Array:
-        """Go on for dt s toward a place (3,) m, base frame, at most so fast, m/s. Where it cannot be reached the tip
+        """Go on for dt s toward a place (3,) m, base frame, at most so fast, m/s. If it cannot be reached the tip
         comes to rest as near to it as it finds. Returns positions (J,) of the joints."""
         goal = np.asarray(place, float)
         away = goal - self.place

@@ -4,8 +4,8 @@ The page holds its own drawing code and asks nothing of any other machine. `femt
 process of
 its own, which keeps the past for pages that are opened late: here every STATUS costs one line to that process, however
 many pages there are. A page may ask that a motion be played again, and that of a virtual board alone, or move the arm
-where `teleop` lets it (host/live/hand.py): by POST from this origin, with a token that stands in the page, where no other
-site can read it.
+where `teleop` lets it (host/live/hand.py): by POST from this origin, with a token that stands in the page, where no
+other site can read it.
 """
 
 from __future__ import annotations

@@ -89,7 +89,8 @@ class FakeSdl:
         root = SimpleNamespace(
             display=SimpleNamespace(init=lambda: None), event=SimpleNamespace(pump=lambda: None),
             _sdl2=SimpleNamespace(controller=controller),
-            CONTROLLER_AXIS_LEFTX=0, CONTROLLER_AXIS_LEFTY=1, CONTROLLER_AXIS_RIGHTY=3, CONTROLLER_BUTTON_LEFTSHOULDER=9)
+            CONTROLLER_AXIS_LEFTX=0, CONTROLLER_AXIS_LEFTY=1, CONTROLLER_AXIS_RIGHTY=3,
+            CONTROLLER_BUTTON_LEFTSHOULDER=9)
         for name, module in (("pygame", root), ("pygame._sdl2", root._sdl2), ("pygame._sdl2.controller", controller)):
             monkeypatch.setitem(sys.modules, name, module)
 

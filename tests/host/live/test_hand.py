@@ -47,7 +47,8 @@ GOOD = said(joints={"elbow": 0.2})
 
 
 @pytest.mark.parametrize("text, rule", [
-    ("", "is not JSON"), ("[" * 100_000, "is not JSON"), ("[]", "must be a JSON object"), ("3", "must be a JSON object"),
+    ("", "is not JSON"), ("[" * 100_000, "is not JSON"), ("[]", "must be a JSON object"),
+    ("3", "must be a JSON object"),
     (said(joints={"elbow": 0.2}, velocity=3), "key = 'velocity': unknown key; page, t, held, joints, tip"),
     (said(), "joints: must be there, or tip"), (said(joints={"elbow": 0.1}, tip=[0, 0, 0]), "one of the two"),
     (said(joints=[0.1]), "joints: must be an object"), (said(joints={}), "joints: must be an object"),
@@ -59,7 +60,8 @@ GOOD = said(joints={"elbow": 0.2})
     ('{"page": "one", "t": 1, "joints": {"elbow": %s}}' % ("9" * 400), "joints.elbow: must be a number"),
     (said(tip=[0.1, 0.2]), "tip: must be x, y, z in m"), (said(tip=[0.1, 0.2, None]), "tip: must be a number"),
     (said(tip={"x": 1}), "tip: must be x, y, z in m"), (said(joints={"elbow": 0.1}, t=None), "t: must be a number"),
-    (said(joints={"elbow": 0.1}, page=""), "page: must be a name"), (said(joints={"elbow": 0.1}, page=3), "page: must be"),
+    (said(joints={"elbow": 0.1}, page=""), "page: must be a name"),
+    (said(joints={"elbow": 0.1}, page=3), "page: must be"),
     (said(joints={"elbow": 0.1}, held=1), "held: must be true or false"),
 ])
 def test_what_a_page_may_not_say_is_refused_by_its_name_and_moves_nothing(mechanism, text, rule) -> None:

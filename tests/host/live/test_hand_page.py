@@ -54,17 +54,18 @@ def targets(tcp):
 
 
 def still(tcp, seconds=0.5):
-    """Whether no target comes in so much of the board's time."""
+    """Return true if no target comes in so much of the board's time."""
     before, end = len(tcp.board.targets), tcp.clock.now() + seconds
     until(lambda: tcp.clock.now() > end)
     return len(tcp.board.targets) == before
 
 
 def middle(browser, what):
-    """Of an element, or of the handle, px."""
+    """Middle of an element, or of the handle, px."""
     if what == "ball":
         return browser.run("""
-            const r = view.renderer.domElement.getBoundingClientRect(), p = view.up.localToWorld(femtorque.tip()).project(view.camera);
+            const r = view.renderer.domElement.getBoundingClientRect();
+            const p = view.up.localToWorld(femtorque.tip()).project(view.camera);
             return [r.left + (p.x + 1) / 2 * r.width, r.top + (1 - p.y) / 2 * r.height];""")
     return browser.run(f"const r = document.querySelector({what!r}).getBoundingClientRect(); "
                        "return [r.left + r.width / 2, r.top + r.height / 2];")
