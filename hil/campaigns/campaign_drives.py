@@ -40,7 +40,7 @@ NO_TORQUE = 1e-3  # of a drive's largest torque
 NEAR = 0.06  # rad from where it should be, of an arm that goes on in spite of all
 ARMED = 2.0  # s after power-on, at most
 AGAIN = 4e-4  # s after which what ails a drive for good is there again, whatever cleared it: within every tick
-RETURNS = 5e-3  # s after which an intruder that has left the bus is back on it, at most
+RETURNS = 5.3e-3  # s after which an intruder that has left the bus is back on it: at another moment of a tick
 BOOT = 0.4  # s, at most, until a board that was reset is heard again
 SECONDS = 1.6  # after which a motion that goes on has ended
 
