@@ -213,7 +213,11 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return str(error), 2
     if isinstance(error, UsageError):
         asked = error.ctx.command_path if error.ctx else "femtorque"  # an option that lacks its values has no context
-        return f"{error.format_message().rstrip('.')}; try `{asked} --help`", 2
+        said = error.format_message().rstrip(".")
+        return f"{said} Try `{asked} --help`" if said.endswith("?") else f"{said}; try `{asked} --help`", 2
+    folder = os.path.dirname(str(getattr(error, "filename", None) or ""))
+    if isinstance(error, FileNotFoundError) and folder and not os.path.isdir(folder):
+        return f"{error.filename}: there is no folder {folder}", 2
     if isinstance(error, OSError) and error.filename:  # a path that cannot be read or written
         return f"{error.filename}: {error.strerror}", 2
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):

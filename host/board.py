@@ -106,8 +106,10 @@ class Board:
     def jog(self, joint: str, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
         """Move one joint at a velocity, rad/s or m/s, for so long, or until another command; arming first if need
         be."""
+        number = requests.joint_number(self._known(), joint)
+        requests.check_jog(self._known(), number, rate)
         self.arm()
-        requests.jog(self.session, requests.joint_number(self._known(), joint), rate, seconds, until)
+        requests.jog(self.session, number, rate, seconds, until)
 
     def overlay(self, joint: str, ku: float = 1.0, kv: float = 1.0, ki: float = 1.0) -> None:
         """Multiply one joint's gains of the file, within the bounds of its [safety] gain_overlay."""
@@ -274,7 +276,7 @@ class Board:
         self.session.faulted()
         if not flag(self.session.status, "HOMED"):
             raise Refused(f"{self.session.link.port}: the joints have no zero yet; put them at their start pose and "
-                          "home (`femtorque home`, or `--home`)")
+                          "home them (`femtorque home`, or `--home`; in Python `board.home()`)")
 
     def _known(self) -> Mechanism:
         if self.mechanism is None:

@@ -26,7 +26,8 @@ def open_loop(mechanism: Mechanism) -> list[str]:
     """The driven joints whose encoders the mechanism's board does not read: feed-forward moves them, alone."""
     if mechanism.board is None:
         return []
-    return [joint.name for joint, channel in served(mechanism, load(mechanism.board.use))
+    board = load(mechanism.board.use, mechanism.source or mechanism.name)
+    return [joint.name for joint, channel in served(mechanism, board)
             if joint.actuated and channel is None and joint.drive is None]
 
 
@@ -147,7 +148,7 @@ def usable_share(mechanism: Mechanism, joint: Joint) -> float:
         return joint.drive.servo.limit
     if mechanism.board is None or joint.motor is None:
         return 1.0
-    board = load(mechanism.board.use)
+    board = load(mechanism.board.use, mechanism.source or mechanism.name)
     if board.outputs is None:
         return 1.0
     looped = [j.name for j in mechanism.streamed if j.actuated and j.motor and j.motor.drive == "current"]

@@ -20,7 +20,7 @@ def levels(mechanism: Mechanism) -> list[str]:
     """In words, a line each: encoder inputs that a signal of 5 V would destroy, and those that must have no pull."""
     if mechanism.board is None:
         return []
-    board = load(mechanism.board.use)
+    board = load(mechanism.board.use, mechanism.source or mechanism.name)
     encoders = [(joint.name, board.channels[joint.motor.channel].encoder) for joint in mechanism.streamed
                 if joint.motor and not joint.drive and joint.motor.channel < len(board.channels)]
     low = [(name, pin) for name, encoder in encoders for pin in encoder.pins if pin in board.chip.low_volt]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from femtorque.codegen.common.errors import BadInput
 
+REPLACE = "choose another name, or replace it: --force, in Python force=True"
 ENOUGH = 65536  # bytes at either end of a file in which its marks are looked for
 
 
@@ -90,7 +91,7 @@ def claim(path: Path, kind: Kind, force: bool = False) -> None:
         raise BadInput(path, "file", None, f"is there already and is not {kind.name}, so it is never replaced",
                        "choose another name")
     if not force:
-        raise BadInput(path, "file", None, "is there already", "choose another name, or say --force to replace it")
+        raise BadInput(path, "file", None, "is there already", REPLACE)
 
 
 def claim_folder(folder: Path, sign: str, kind: Kind, force: bool = False) -> None:
@@ -101,7 +102,7 @@ def claim_folder(folder: Path, sign: str, kind: Kind, force: bool = False) -> No
         raise BadInput(folder, "folder", None, f"is not empty and is not one {kind.name}, so nothing in it is replaced",
                        "choose another name")
     if not force:
-        raise BadInput(folder, "folder", None, "is there already", "choose another name, or say --force to replace it")
+        raise BadInput(folder, "folder", None, "is there already", REPLACE)
 
 
 def _ends(path: Path) -> tuple[bytes, bytes]:
@@ -135,6 +136,18 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def all_or_none(*paths: Path | None) -> Iterator[None]:
+    """Files of one command: if one of them cannot be written, those of the others that are new are removed."""
+    new = [path for path in paths if path is not None and not path.exists()]
+    try:
+        yield
+    except BaseException:
+        for path in new:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def check_place(path: Path) -> None:

@@ -273,7 +273,7 @@ def current_range(mechanism: Mechanism, joint: Joint) -> float:
     law, to which a duty is a share of that range; the law's voltage is then that share of the bus's."""
     if mechanism.board is None or joint.motor is None or joint.motor.drive != "current":
         return 0.0
-    board = boards.load(mechanism.board.use)
+    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
     return channels.current_range(board, joint) if board.channels else 0.0
 
 
@@ -344,7 +344,7 @@ def follow_limits(mechanism: Mechanism) -> tuple[follow.Limits, ...]:
     """Limits of each streamed joint in FOLLOW, as the board keeps them. Raises Refused where none can be followed."""
     if why := follow.unfollowed(mechanism):
         raise Refused(f"{mechanism.name} cannot follow targets that are sent live: {why}")
-    board = boards.load(mechanism.board.use) if mechanism.board else None
+    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name) if mechanism.board else None
     rows = [joint_constants(mechanism, j, _measured(j, board)) for j in mechanism.streamed]
     return follow.follow_limits(mechanism, tuple(row.speed for row in rows), tuple(row.effort for row in rows))
 

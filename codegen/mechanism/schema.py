@@ -393,7 +393,9 @@ def first_fault(error: ValidationError) -> Fault:
     where, value, kind = finding["loc"], finding["input"], finding["type"]
     bounds = finding.get("ctx", {})
     if kind == "extra_forbidden":
-        return Fault(where, value, "unknown key", hint(str(where[-1]), _keys_at(where[:-1]), "keys here"))
+        tables = isinstance(value, list) and any(isinstance(item, dict) for item in value)  # more than a line can show
+        return Fault(where, None if tables else value, "unknown key",
+                     hint(str(where[-1]), _keys_at(where[:-1]), "keys here"))
     if kind == "missing":
         return Fault(where, None, "is required")
     if kind == "literal_error":

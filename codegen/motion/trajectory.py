@@ -427,7 +427,8 @@ def _check_jumps(path: Path, joint: Joint, t: Array, q: Array, lines: list[int],
         wrapped = joint.type != "prismatic" and abs(turns - round(turns)) < 0.1 and round(turns) > 0
         raise BadInput(path, f"{line} {lines[i + 1]}, column {joint.name}", float(q[i + 1]),
                        f"jumps by {step[i]:.4g} {unit} in {h[i]:.4g} s",
-                       "unwrap the angle: whole turns must stay in it" if wrapped else "")
+                       "unwrap the angle: whole turns must stay in it" if wrapped else
+                       _as_degrees(q[:, None], [joint]))
 
 
 def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
@@ -437,7 +438,7 @@ def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
     inner = times[:-1, None] + np.diff(times)[:, None] * (np.arange(SAMPLES) / SAMPLES)
     t = np.append(inner.ravel(), times[-1])
     q, qd, qdd = trajectory.at(t)
-    degrees = _as_degrees(q, mechanism)
+    degrees, apart = _as_degrees(q, mechanism.streamed), _apart(trajectory)
     for j, joint in enumerate(mechanism.streamed):
         limits, name = joint.limits, joint.name
         slack = 1e-9
@@ -445,24 +446,36 @@ def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
         _worst(trajectory, name, "position", t, q[:, j], high, "upper", limits.upper, degrees)
         _worst(trajectory, name, "position", t, q[:, j], low, "lower", limits.lower, degrees)
         fast = np.abs(qd[:, j]) - limits.velocity * (1.0 + 1e-6)
-        _worst(trajectory, name, "rate", t, qd[:, j], fast, "velocity", limits.velocity)
+        _worst(trajectory, name, "rate", t, qd[:, j], fast, "velocity", limits.velocity, between=apart)
         hard = np.abs(qdd[:, j]) - limits.acceleration * (1.0 + 1e-6)
-        _worst(trajectory, name, "acceleration", t, qdd[:, j], hard, "acceleration", limits.acceleration)
+        _worst(trajectory, name, "acceleration", t, qdd[:, j], hard, "acceleration", limits.acceleration,
+               between=apart)
 
 
 def _worst(trajectory: Trajectory, joint: str, what: str, t: Array, values: Array, excess: Array, limit: str,
-           bound: float, why: str = "") -> None:
+           bound: float, why: str = "", between: str = "") -> None:
     i = int(np.argmax(excess))
     if excess[i] > 0.0:
         only_between = excess[::SAMPLES].max() <= 0.0  # every SAMPLES-th is a row
         raise BadInput(trajectory.source or "trajectory", f"{joint} at t = {t[i]:.6g} s", float(f"{values[i]:.6g}"),
                        f"{what} is outside limits.{limit} = {bound:g}",
-                       "only between the rows: space them more evenly or closely" if only_between else why)
+                       between or "only between the rows: space them more evenly or closely" if only_between else why)
 
 
-def _as_degrees(q: Array, mechanism: Mechanism) -> str:
-    """The hint where turning joints go beyond a turn and would be within their limits in degrees."""
-    turning = [(j, joint.limits) for j, joint in enumerate(mechanism.streamed) if joint.type != "prismatic"]
+def _apart(trajectory: Trajectory) -> str:
+    """The hint where velocities at the rows belong to other times than the positions."""
+    change = np.diff(trajectory.positions, axis=0) / np.diff(trajectory.times)[:, None]
+    said = (trajectory.velocities[1:] + trajectory.velocities[:-1]) / 2.0
+    whole = float(np.sum(said * said))
+    times = float(np.sum(change * said)) / whole if whole > 0.0 else 1.0
+    if 0.5 <= times <= 2.0:
+        return ""
+    return f"the positions change {times:.2g} times as fast as the velocities say: t is in s, velocities per s"
+
+
+def _as_degrees(q: Array, joints: Sequence[Joint]) -> str:
+    """The hint where turning joints go beyond a turn and would be within their limits in degrees. q: (R, J)."""
+    turning = [(j, joint.limits) for j, joint in enumerate(joints) if joint.type != "prismatic"]
     if not turning or max(np.abs(q[:, j]).max() for j, _ in turning) < 2.0 * np.pi:
         return ""
     small = np.deg2rad(q)

@@ -248,7 +248,7 @@ def _board(mechanism: Mechanism, warnings: list[str]) -> int:
     not."""
     if mechanism.board is None:
         return 0
-    board = boards.load(mechanism.board.use)
+    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
     driven = [j for j in mechanism.streamed if j.actuated]
     lacking = [f"joint.{j.name}.{part}" for part in ("motor", "encoder") for j in driven
                if j.drive is None and getattr(j, part) is None]
@@ -578,7 +578,7 @@ def _homing(model: Model, warnings: list[str]) -> None:
 
 def _halt(mechanism: Mechanism) -> list[str]:
     """In words, what a debugger does that halts the processor: a line where the board's outputs stay on."""
-    board = boards.load(mechanism.board.use) if mechanism.board else None
+    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name) if mechanism.board else None
     if board is not None and mechanism.safety.cutoff is not None:
         return [f"a debugger that halts the processor of {board.name} leaves the servos' supply on, and the servos at "
                 f"their last duty: never halt it while they have power"]
@@ -609,7 +609,7 @@ def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> 
     """Peak and continuous torque of every motor on a board, in words; warns where gravity alone overloads one."""
     if mechanism.board is None:
         return []
-    board = boards.load(mechanism.board.use)
+    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
     lines: list[str] = []
     untold: list[str] = []
     weight = weights(mechanism)

@@ -237,12 +237,9 @@ def jog(
 
     mechanism = load_mechanism(mech)
     number = lab.joint_number(mechanism, joint)
-    most = lab.jog_rate(mechanism, number)
     if math.isnan(rate):
-        rate = 0.5 * most
-    if not abs(rate) <= most:
-        raise BadInput("command line", "--rate", rate, f"must be within {-most:g} .. {most:g} for {joint}",
-                       "[safety] jog_speed is the share of limits.velocity")
+        rate = 0.5 * lab.jog_rate(mechanism, number)
+    lab.check_jog(mechanism, number, rate)
     with Board.connect(port, mechanism) as board, Interrupts().on_ctrl_c() as interrupts:
         if home or rezero:
             board.home(rezero=rezero)

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from femtorque.codegen.common.errors import BadInput
-from femtorque.codegen.common.output import MOTION, MOTION_NPZ, PARQUET, TABLE, check_page, claim, page, picture
+from femtorque.codegen.common.output import (
+    MOTION,
+    MOTION_NPZ,
+    PARQUET,
+    TABLE,
+    all_or_none,
+    check_page,
+    claim,
+    page,
+    picture,
+)
 from femtorque.commands.answer import Answer, warn_of_open_loop
 from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero, Traj, Udp, Web
 
@@ -113,13 +123,14 @@ def plan(
         rigid = planning.plan(mechanism, files.load(waypoints, mechanism, tip), begin=begin, back=back, speed=speed,
                               reserve=reserve)
         found, draw = rigid, lambda path: plan_figure.draw(path, mechanism, rigid)
-    found.trajectory.save(out, force)
-    if figure is not None:
-        draw(figure)
-    if shown is not None:
-        from femtorque.host.show.planned import write
+    with all_or_none(out, figure, shown):
+        found.trajectory.save(out, force)
+        if figure is not None:
+            draw(figure)
+        if shown is not None:
+            from femtorque.host.show.planned import write
 
-        write(shown, mechanism, found, force)
+            write(shown, mechanism, found, force)
     drawn = {name: file for name, file in (("figure", figure), ("page", shown)) if file is not None}
     return Answer({"file": out, **drawn, **found.data()}, f"{out}: {found.words()}")
 
@@ -170,6 +181,8 @@ def stream(
             found = board.check(traj, speed=speed, loop=loop, approach=approach)
             return Answer({"ended": "dry run", "digest": configuration.digest, **found.data()},
                           f"ready to move: {found.words()}; nothing was armed")
+        if web is not None:  # no address of a page is printed that is gone at once
+            board.check(traj, speed=speed, loop=loop, approach=approach)
         asks = sys.stdin.isatty()
         again = Again() if web is not None and asks and not json and board.session.virtual else None
 

@@ -52,7 +52,7 @@ class Configuration:
         if mechanism.board is None:
             raise BadInput(source, "board", None, "is missing, and without one there is no image to talk to",
                            'add [board] with use = "f405rg-4"')
-        board = boards.load(mechanism.board.use)
+        board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
         return Configuration(
             mechanism.name, on_board(board, pil), sources.identity(mechanism, board, feedforward, step, pil),
             mechanism.streamed,

@@ -28,7 +28,7 @@ def joint_number(mechanism: Mechanism, name: str) -> int:
     """The number of a moving joint. Raises BadInput with the nearest name."""
     names = [joint.name for joint in mechanism.streamed]
     if name not in names:
-        raise BadInput("command line", "JOINT", name, "no such joint", hint(name, names, "joints"))
+        raise BadInput(mechanism.name, "joint", name, "no such joint", hint(name, names, "joints"))
     return names.index(name)
 
 
@@ -134,10 +134,16 @@ def jog_rate(mechanism: Mechanism, joint: int) -> float:
     return lab_row(mechanism, mechanism.streamed[joint]).jog_velocity
 
 
+def check_jog(mechanism: Mechanism, joint: int, rate: float) -> None:
+    """Raises BadInput for a velocity, rad/s or m/s, beyond the most that may be asked of a joint."""
+    most, name = jog_rate(mechanism, joint), mechanism.streamed[joint].name
+    if not abs(rate) <= most:
+        raise BadInput("jog", "rate", rate, f"must be within {-most:g} .. {most:g} for {name}",
+                       "[safety] jog_speed is the share of limits.velocity")
+
+
 def jog(session: Session, joint: int, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
     """Move one joint at a velocity, rad/s or m/s, for so long or until another command; returns when it stands."""
-    if not np.isfinite(rate):
-        raise BadInput("command line", "--rate", rate, "must be a number")
     session.ask(Jog(0, joint, rate), "JOG")
     end, asked = session.clock.now() + seconds, session.clock.now()
     while session.clock.now() < end and not until():

@@ -32,6 +32,7 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import parse_toml, read_text
 from femtorque.codegen.common.nearest import hint, shown
 from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.refusal import in_radians
 from femtorque.codegen.mechanism.schema import Number, Table, Three, first_fault
 from femtorque.host.plan.tip import Goal, Tip, ends
 
@@ -260,10 +261,14 @@ def _check_joint(path: Path, where: str, name: str, value: float, mechanism: Mec
     if name not in joints and any(joint.name == name for joint in mechanism.moving):
         raise BadInput(path, f"{where}.joints.{name}", value, "the loops move this joint",
                        f"say where the driven ones go: {', '.join(joints)}")
+    if name in mechanism.lock:
+        raise BadInput(path, f"{where}.joints.{name}", value, f"this joint is locked at {mechanism.lock[name]:g}",
+                       "take it out of lock, or leave it out here")
     if name not in joints:
         raise BadInput(path, f"{where}.joints.{name}", value, "no such moving joint",
                        hint(name, list(joints), "joints"))
     limits = joints[name].limits
     if not limits.lower <= value <= limits.upper:
         raise BadInput(path, f"{where}.joints.{name}", value,
-                       f"is outside the joint's limits {limits.lower:g} .. {limits.upper:g}")
+                       f"is outside the joint's limits {limits.lower:g} .. {limits.upper:g}",
+                       "" if joints[name].type == "prismatic" else in_radians(value, limits.lower, limits.upper))

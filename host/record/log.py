@@ -16,7 +16,8 @@ import json
 import math
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -135,7 +136,11 @@ class Log:
         self._sequence = 0
 
     def write(self, status: Status) -> None:
-        """One STATUS into both files."""
+        """One STATUS into both files. Raises OSError that names the log."""
+        with _named(self.path):
+            self._write(status)
+
+    def _write(self, status: Status) -> None:
         self._tick += (status.tick - self._tick) & 0xFFFFFFFF
         stamp_ns = self._tick * 1_000_000_000 // self._configuration.rate_hz
         names = [j.name for j in self._joints]
@@ -177,9 +182,10 @@ class Log:
 
     def finish(self) -> None:
         """End both files, which are whole then. Quick, for a board may wait meanwhile."""
-        self._writer.finish()
-        self._file.close()
-        self._csv_file.close()
+        with _named(self.path):
+            self._writer.finish()
+            self._file.close()
+            self._csv_file.close()
         for place, live in self._live.items():
             if live != place:
                 live.replace(place)
@@ -193,6 +199,16 @@ class Log:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Give an OSError about a file that is open already, as of a full disk, the file's name."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 def claim_log(path: Path, force: bool = False) -> None:

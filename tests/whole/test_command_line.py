@@ -82,7 +82,7 @@ def test_version():
     (["verify", MECHANISM, "--report", "absent/x.html"],
      "absent/x.html: report: cannot be written: there is no folder absent"),
     (["torque", MECHANISM, MECHANISM, "-o", "/tmp/x.csv"], MECHANISM),
-    (["torque", MECHANISM, MOTION, "-o", "absent/x.csv"], "absent/x.csv: No such file or directory"),
+    (["torque", MECHANISM, MOTION, "-o", "absent/x.csv"], "absent/x.csv: there is no folder absent"),
     (["generate", MECHANISM, "-o", "pyproject.toml"], "pyproject.toml: File exists"),
     (["hil", MECHANISM], "TRAJ: is missing; give a trajectory, or --serve 0"),
 ])
@@ -342,7 +342,7 @@ def test_a_silent_port_is_refused_in_bounded_time():
     (["float", MECHANISM, "--port", "/dev/ttyNOPE", "--friction", "90"],
      "'--friction': Input should be less than or equal to 80"),
     (["jog", MECHANISM, "sholder", "--port", "/dev/ttyNOPE"],
-     "JOINT = 'sholder': no such joint; did you mean 'shoulder'?"),
+     "joint = 'sholder': no such joint; did you mean 'shoulder'?"),
     (["float", MECHANISM, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
 ])
 def test_lab_verbs_say_in_one_line_what_is_wrong(here, arguments, line):

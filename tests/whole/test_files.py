@@ -283,7 +283,7 @@ def test_a_log_that_replaces_one_does_so_when_it_is_whole(logged):
 
 
 def test_who_cannot_be_written_to_is_named(here, tmp_path):
-    for place, why in ((tmp_path / "no" / "x.csv", "No such file"), (tmp_path, "")):
+    for place, why in ((tmp_path / "no" / "x.csv", "there is no folder"), (tmp_path, "")):
         refused = here("torque", MECHANISM, MOTION, "-o", place)
         assert refused.returncode == 2 and refused.stderr.startswith(f"femtorque: {place}: {why}"), refused.stderr
 

@@ -1,0 +1,140 @@
+"""Refusals name the file, the limit and the remedy; each of these was once a riddle."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import os
+import re
+
+import numpy as np
+import pytest
+
+from femtorque import BadInput, Board, Mechanism, Trajectory
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.host.link import requests
+from femtorque.host.record import log
+from tests.host.stream.test_stream import a_session
+
+ARM, MOTION = MECHANISMS / "three_link.toml", MECHANISMS / "three_link.csv"
+
+
+@pytest.fixture
+def arm():
+    return Mechanism.load(ARM)
+
+
+def refusal(shown, status=2):
+    assert shown.returncode == status and shown.stderr.count("\n") == 1, shown.stderr
+    return shown.stderr
+
+
+def test_degrees_that_jump_are_taken_for_degrees(arm, tmp_path):
+    motion = Trajectory.load(MOTION, arm)
+    rows = np.column_stack([motion.times, np.rad2deg(motion.positions)])
+    np.savetxt(tmp_path / "deg.csv", rows, delimiter=",", header="t,shoulder,elbow,wrist", comments="")
+    with pytest.raises(BadInput, match="jumps by .* these look like degrees: multiply by pi/180"):
+        Trajectory.load(tmp_path / "deg.csv", arm)
+
+
+def test_degrees_of_a_waypoint_are_told_in_radians(here, tmp_path):
+    (tmp_path / "w.toml").write_text("[[waypoint]]\njoints = { shoulder = 90 }\n")
+    said = refusal(here("plan", ARM, tmp_path / "w.toml", "-o", tmp_path / "w.csv"))
+    assert "-3.1 .. 3.1; angles are in rad: 90 degrees are 1.571" in said
+
+
+def test_velocities_that_belong_to_other_times_are_named(arm, tmp_path):
+    """A table whose times were squeezed tenfold, and its velocities left as they were."""
+    head, *rows = MOTION.read_text(encoding="utf-8").split()
+    squeezed = [f"{float(row.split(',')[0]) / 10.0:.9g},{row.partition(',')[2]}" for row in rows]
+    (tmp_path / "squeezed.csv").write_text("\n".join([head, *squeezed]) + "\n")
+    with pytest.raises(BadInput, match="the positions change 10 times as fast as the velocities say"):
+        Trajectory.load(tmp_path / "squeezed.csv", arm)
+
+
+def test_a_board_that_is_not_there_is_named_with_the_file(here, tmp_path):
+    (tmp_path / "arm.toml").write_text(ARM.read_text(encoding="utf-8").replace('"f405rg-4"', '"f405rg4"'))
+    for line in (("check",), ("build",), ("hil", MOTION)):
+        said = refusal(here(line[0], tmp_path / "arm.toml", *line[1:]))
+        assert said.startswith(f"femtorque: {tmp_path / 'arm.toml'}: board.use = 'f405rg4'"), said
+
+
+def test_a_locked_joint_in_a_waypoint_is_said_to_be_locked(here, tmp_path):
+    text = ARM.read_text(encoding="utf-8").replace("[control]", "lock = { wrist = 0.1 }\n\n[control]", 1)
+    (tmp_path / "arm.toml").write_text(text)
+    (tmp_path / "w.toml").write_text("[[waypoint]]\njoints = { wrist = 0.3 }\n")
+    said = refusal(here("plan", tmp_path / "arm.toml", tmp_path / "w.toml", "-o", tmp_path / "w.csv"))
+    assert "wrist = 0.3: this joint is locked at 0.1; take it out of lock, or leave it out here" in said
+
+
+def test_a_misspelt_table_does_not_spill_its_content(here, tmp_path):
+    (tmp_path / "arm.toml").write_text(ARM.read_text(encoding="utf-8").replace("[[joint]]", "[[joints]]"))
+    assert refusal(here("check", tmp_path / "arm.toml")).endswith(": joints: unknown key; did you mean 'joint'?\n")
+
+
+def test_a_folder_that_is_missing_is_named(here, tmp_path):
+    for line in (("torque", ARM, MOTION, "-o", tmp_path / "none" / "a.csv"),
+                 ("check", ARM, "--page", tmp_path / "none" / "a.html")):
+        said = refusal(here(*line))
+        assert said.endswith(f": there is no folder {tmp_path / 'none'}\n"), said
+
+
+def test_a_misspelt_verb_gets_one_sentence_for_each_thought(here):
+    assert refusal(here("chek", ARM)) == ("femtorque: No such command 'chek'. Did you mean 'check'? "
+                                          "Try `femtorque --help`\n")
+
+
+def test_a_log_on_a_full_disk_is_named(tmp_path):
+    """The disk fills once the log is open."""
+    session, _ = a_session()
+    with pytest.raises(OSError, match="No space left") as error, log.Log(tmp_path / "run.mcap",
+                                                                         session.configuration) as written:
+        written._csv_file.close()
+        written._csv_file = open("/dev/full", "w", buffering=1)
+        written._csv = csv.writer(written._csv_file)
+        written.write(session.status)
+    assert error.value.filename == str(tmp_path / "run.mcap")
+
+
+def test_a_page_that_cannot_be_written_takes_its_motion_with_it(here, tmp_path, monkeypatch):
+    """So that the same line can be typed again."""
+    from femtorque.host.show import planned
+
+    def full(path, *_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    (tmp_path / "w.toml").write_text("[[waypoint]]\njoints = { shoulder = 0.5 }\n")
+    line = ("plan", ARM, tmp_path / "w.toml", "-o", tmp_path / "w.csv", "--page", tmp_path / "w.html")
+    with monkeypatch.context() as patch:
+        patch.setattr(planned, "write", full)
+        assert "w.html: No space left" in refusal(here(*line))
+    assert not (tmp_path / "w.csv").exists() and here(*line).returncode == 0
+
+
+def test_a_jog_that_is_too_fast_is_refused_with_the_limit_before_anything_is_armed(arm, fake):
+    with Board.connect("/dev/ttyFAKE", arm) as board:
+        board.home()
+        with pytest.raises(BadInput, match=r"rate = 99: must be within -0.8 .. 0.8 for shoulder"):
+            board.jog("shoulder", 99, 1.0)
+        with pytest.raises(BadInput, match=r"three-link: joint = 'sholder': no such joint; did you mean 'shoulder'"):
+            board.jog("sholder", 0.1, 1.0)
+        assert board.state == "DISARMED"
+
+
+def test_what_python_is_told_can_be_typed_into_python(arm, fake, tmp_path):
+    with Board.connect("/dev/ttyFAKE", arm) as board, pytest.raises(Exception, match=r"board\.home\(\)"):
+        board.stream(MOTION)
+    motion = Trajectory.load(MOTION, arm)
+    motion.save(tmp_path / "m.csv")
+    with pytest.raises(BadInput, match=r"force=True"):
+        motion.save(tmp_path / "m.csv")
+
+
+def test_the_address_of_a_page_is_not_printed_before_a_refusal(here, fake):
+    said = refusal(here("stream", ARM, MOTION, "--port", "/dev/ttyFAKE", "--web", "0"), status=1)
+    assert "no zero yet" in said and "http://" not in said
+
+
+def test_a_joint_that_is_not_there_is_named_with_its_mechanism(arm):
+    with pytest.raises(BadInput, match=re.escape("three-link: joint = 'elbo'")):
+        requests.joint_number(arm, "elbo")
