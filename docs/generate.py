@@ -205,8 +205,8 @@ On a wire of servos all that keeps answers away is `DRIVE_SILENT`. A fault disab
 wire that is flooded hear nothing, and keep their duty until their supply is cut, which the board does where it
 [can](#a-supply-that-the-board-cuts). `monitor` shows what is counted.
 
-`femtorque hil MECH --buses PORT` runs the drives and what they turn alone, without a board, in real time: each bus is a
-serial adapter for CAN (slcan), as a terminal and at a TCP port, which it tells. python-can opens it with
+`femtorque hil drives MECH` runs the drives and what they turn alone, without a board, in real time: each bus is a
+serial adapter for CAN (slcan), as a terminal and at a TCP port, which it prints. python-can opens it with
 `interface="slcan"` and `channel="/dev/pts/N"` or `channel="socket://127.0.0.1:PORT"`. So other people's programs can be
 tried before they are on an arm: `damiao scan --bustype slcan --channel /dev/pts/N` finds the drives and reads all their
 registers (`tests/hil/board/test_drives_alone.py`). At the TCP port programs that poll get their answers late, a byte a

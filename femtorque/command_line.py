@@ -61,7 +61,12 @@ def _process(checked: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
     return value if ctx.resilient_parsing else checked(ctx, value)
 
 
-class Verbs(TyperGroup):
+class Quick(TyperGroup):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _unchecked_where_unused(super().get_params(ctx))
+
+
+class Verbs(Quick):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Verbs by what one does with them, in the order in which one comes to them."""
         for title, names in GROUPS.items():
@@ -69,8 +74,24 @@ class Verbs(TyperGroup):
             with formatter.section(title):
                 formatter.write_dl(rows)
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _unchecked_where_unused(super().get_params(ctx))
+
+class Hil(Quick):
+    """The verbs of `hil`, which were options of one verb once."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        args = args or ["--help"]
+        first = args[0]
+        option = next((word.partition("=")[0] for word in args if word.partition("=")[0] in ONCE), None)
+        if not ctx.resilient_parsing and first not in ("-h", "--help", *self.commands) and (
+                option or first.startswith("-") or "." in first):
+            raise BadInput("command line", f"hil {' '.join(args)}"[:60], None,
+                           f"is now `femtorque hil {ONCE[option] if option else 'run MECH TRAJ'}`",
+                           "`femtorque hil --help` lists what there is")
+        return super().parse_args(ctx, args)
+
+
+ONCE = {"--scenario": "scenario NAME", "--serve": "serve MECH --port PORT", "--buses": "drives MECH --port PORT",
+        "--board": "pil MECH TRAJ --port PORT", "-b": "pil MECH TRAJ --port PORT"}
 
 
 class Verb(TyperCommand):
@@ -104,7 +125,8 @@ VERBS: dict[str, Callable[..., Answer]] = {
     "generate": mechanism.generate,
     "verify": mechanism.verify, "build": mechanism.build, "flash": board.flash,
     "plan": motion.plan, "stream": motion.stream, "monitor": motion.monitor, "plot": motion.plot,
-    "hil": virtual.hil, "reproduce": virtual.reproduce,
+    "hil run": virtual.run, "hil serve": virtual.serve, "hil drives": virtual.drives, "hil pil": virtual.pil,
+    "hil scenario": virtual.scenario, "reproduce": virtual.reproduce,
     "docs": board.docs, "ports": board.ports, "bringup": board.bringup, "home": board.home, "float": board.float_,
     "jog": board.jog, "follow": live.follow, "teleop": live.teleop, "identify": board.identify,
 }
@@ -152,14 +174,23 @@ EXAMPLES = {
     "ports": ["ports", "ports socket://localhost:5555"],
     "plot": ["plot run.mcap", "plot before.mcap after.mcap -o compared.html",
              "plot run.mcap -o run.html -o run.parquet"],
-    "hil": ["hil my_arm.toml motion.csv --log run.mcap", "hil my_arm.toml motion.csv --fault encoder-stuck",
-            "hil my_arm.toml --serve 5555", "hil --scenario three_link --short"],
+    "hil run": ["hil run my_arm.toml motion.csv --log run.mcap",
+                "hil run my_arm.toml motion.csv --fault encoder-stuck"],
+    "hil serve": ["hil serve my_arm.toml", "hil serve my_arm.toml --port 5556"],
+    "hil drives": ["hil drives my_can_arm.toml"],
+    "hil pil": ["hil pil my_arm.toml motion.csv --port /dev/ttyUSB0"],
+    "hil scenario": ["hil scenario three_link --short"],
     "reproduce": ["reproduce -o papers"],
 }
 
+hil = typer.Typer(cls=Hil, rich_markup_mode=None,
+                  help="Play on the virtual board: run, serve, drives, pil, scenario.")
+app.add_typer(hil, name="hil")
+
 for _name, _verb in VERBS.items():
-    app.command(_name, cls=Verb, epilog="\b\nExamples:\n" + "\n".join(f"  femtorque {line}" for line in EXAMPLES[_name])
-                )(_verb)
+    _examples = "\n".join(f"  femtorque {line}" for line in EXAMPLES[_name])
+    _group, _, _last = _name.rpartition(" ")
+    (hil if _group else app).command(_last, cls=Verb, epilog=f"\b\nExamples:\n{_examples}")(_verb)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -31,7 +31,7 @@ def drives(incomplete: str) -> list[str]:
 
 
 def scenarios(incomplete: str) -> list[str]:
-    """Completions of --scenario."""
+    """Completions of `hil scenario`."""
     return _beginning(incomplete, sorted(path.stem for path in (ROOT / "hil" / "scenarios").glob("*.toml")))
 
 

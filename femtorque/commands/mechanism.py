@@ -302,7 +302,7 @@ def build(
                                              help="folder of the PlatformIO project")] = None,
     feedforward: Annotated[bool, typer.Option(help="the image without it measures what it is worth")] = True,
     pil: Annotated[bool,
-                   typer.Option("--pil", help="the image for `femtorque hil --board`: drives nothing real")] = False,
+                   typer.Option("--pil", help="the image for `femtorque hil pil`: drives nothing real")] = False,
     json: Json = False,
 ) -> Answer:
     """Build the flash image; report its size and what a tick costs.
@@ -321,7 +321,7 @@ def build(
         f"{result.stack_bytes} of {result.stack_reserved} bytes\ndigest {result.digest}\n"
     )
     if pil:
-        return Answer(asdict(result), words + f"next: flash it, then `femtorque hil {mech} TRAJ --board PORT`")
+        return Answer(asdict(result), words + f"next: flash it, then `femtorque hil pil {mech} TRAJ --port PORT`")
     cost = _cost(known, mechanism, result, feedforward)
     if cost is None:
         return Answer(asdict(result), words + f"instructions not counted: that takes {installing('hil')}")

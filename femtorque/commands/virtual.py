@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Annotated
@@ -15,124 +14,192 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.extras import need
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer, warn_of_open_loop
-from femtorque.commands.options import Force, Json, Web
+from femtorque.commands.options import Force, Json, Mech, Traj, Web
 
 if TYPE_CHECKING:
     from femtorque.codegen.mechanism.description import Mechanism
     from femtorque.hil.plant.choose import Plant
-    from femtorque.hil.play.run import Watch
+    from femtorque.hil.play.run import Result, Watch
     from femtorque.host.link.session import Session
     from femtorque.host.record.log import Truth
 
 
-def hil(
-    mech: Annotated[Path | None, typer.Argument(metavar="MECH", help="mechanism file, TOML; none with --scenario",
-                                                show_default=False)] = None,
-    traj: Annotated[Path | None, typer.Argument(metavar="TRAJ", show_default=False,
-                                                help="trajectory; none with --serve")] = None,
-    feedforward: Annotated[bool, typer.Option("--feedforward/--no-feedforward", help="or PD alone")] = True,
-    fault: Annotated[str | None, typer.Option(metavar="F", autocompletion=completion.faults,
-                                              help="what goes wrong in mid-motion; a wrong name lists all"
-                                              )] = None,
-    resume: Annotated[int, typer.Option(metavar="N", min=0,
-                                        help="how often to go on after a stop because knots were late")] = 0,
-    log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", show_default=False,
-                                             help="log to write, as `stream` does")] = None,
-    serve: Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, show_default=False,
-                                              help="only run the board, at this TCP port (0: any)")] = None,
-    buses: Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535, show_default=False,
-                                              help="only run the drives on buses, without a board: each bus a terminal "
-                                              "and a TCP port, this one the first (0: any), as a serial adapter for "
-                                              "CAN (slcan)")] = None,
-    board: Annotated[str | None, typer.Option("--board", "-b", metavar="PORT", show_default=False,
-                                              help="a real board with the pil image in the place of the virtual one: "
-                                              "serial device, or socket://host:port")] = None,
-    pil: Annotated[bool, typer.Option("--pil", help="with --serve: the pil image, for --board")] = False,
-    scenario: Annotated[str | None, typer.Option(
-        "--scenario", metavar="NAME", show_default=False, autocompletion=completion.scenarios,
-        help="play an experiment of hil/scenarios; a wrong name lists them")] = None,
-    only: Annotated[str | None, typer.Option("--run", metavar="RUN", show_default=False,
-                                             help="with --scenario: only this run of it")] = None,
+Fault = Annotated[str | None, typer.Option(metavar="F", autocompletion=completion.faults,
+                                           help="what goes wrong in mid-motion; a wrong name lists all")]
+Resume = Annotated[int, typer.Option(metavar="N", min=0,
+                                     help="how often to go on after a stop because knots were late")]
+LogTo = Annotated[Path | None, typer.Option("--log", metavar="RUN.mcap", show_default=False,
+                                            help="log to write, as `stream` does; RUN.csv comes beside it")]
+Feedforward = Annotated[bool, typer.Option("--feedforward/--no-feedforward", help="or PD alone")]
+Tcp = Annotated[int, typer.Option("--port", "-p", metavar="PORT", min=0, max=65535,
+                                  help="TCP port of this machine; 0: any that is free")]
+RealBoard = Annotated[str, typer.Option("--port", "-p", metavar="PORT", show_default=False,
+                                        autocompletion=completion.ports,
+                                        help="of a real board with the image of `femtorque build --pil`: serial "
+                                        "device, or socket://host:port")]
+
+
+def run(
+    mech: Mech,
+    traj: Traj,
+    feedforward: Feedforward = True,
+    fault: Fault = None,
+    resume: Resume = 0,
+    log: LogTo = None,
     plant: Annotated[str, typer.Option(metavar="auto|mujoco", help="what the board moves")] = "auto",
     scene: Annotated[Path | None, typer.Option(metavar="SCENE.xml", show_default=False,
                                                help="with --plant mujoco: an MJCF file with what the arm may touch"
                                                )] = None,
-    short: Annotated[bool, typer.Option("--short", help="with --scenario: its short form")] = False,
     web: Web = None,
     force: Force = False,
     json: Json = False,
 ) -> Answer:
     """Play a motion on the virtual board, which runs the image.
 
-    The exact flash image, a plant and this host together.
-
-    With --board the plant moves a real board's image (`femtorque build --pil`), and nothing else. With --serve the
-    board waits for `femtorque stream --port socket://...` instead. With --buses other people's programs talk to the
-    drives alone: in python-can interface="slcan", channel="/dev/pts/...". With --scenario the runs of an experiment
-    are played and judged.
+    The exact flash image, a simulated arm and this host together, in the board's own time. Its errors are shown as the
+    encoders saw them and as they truly were.
     """
+    need("unicorn")
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.hil.plant.choose import plant_of
+    from femtorque.hil.play.run import run as play
+
+    mechanism = load_mechanism(mech)
+    rotorless = _warn_of_rotors(mechanism)
+    world = None if plant == "auto" and scene is None else plant_of(mechanism, plant, scene)
+    return _played(play, mechanism, traj, feedforward, fault, resume, log, web, force, world, rotorless)
+
+
+def pil(
+    mech: Mech,
+    traj: Traj,
+    port: RealBoard,
+    feedforward: Feedforward = True,
+    fault: Fault = None,
+    resume: Resume = 0,
+    log: LogTo = None,
+    web: Web = None,
+    force: Force = False,
+    json: Json = False,
+) -> Answer:
+    """Play a motion on a real board whose arm is simulated here.
+
+    Processor in the loop: the image of `femtorque build --pil` gets its encoder counts over the line and sends its
+    duties back; it drives nothing real.
+    """
+    need("unicorn")
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.hil.play.pil import run as play
+
+    return _played(partial(play, port), load_mechanism(mech), traj, feedforward, fault, resume, log, web, force)
+
+
+def _played(play: Callable[..., Result], mechanism: Mechanism, traj: Path, feedforward: bool, fault: str | None,
+            resume: int, log: Path | None, web: int | None, force: bool, world: Plant | None = None,
+            rotorless: Sequence[str] = ()) -> Answer:
+    """A motion on a board, virtual or real, with a simulated arm."""
     from rich.console import Group
     from rich.text import Text
 
-    from femtorque.codegen.common.extras import need
-    from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.codegen.motion.trajectory import Trajectory
-
-    need("unicorn")
-    from femtorque.hil.plant.choose import plant_of
-    from femtorque.hil.play import run as virtual
     from femtorque.host.record.log import claim_log
     from femtorque.host.show.display import stream_bar, tracking_table
-    from femtorque.host.stream.stream import Interrupts
 
-    if web is not None and (scenario is not None or serve is not None):
-        raise BadInput("command line", "--web", web, "goes with MECH and TRAJ",
-                       "of a board that is served the page is that of `femtorque stream --web`")
-    if (serve is not None or scenario is not None) and (plant != "auto" or scene is not None):
-        raise BadInput("command line", "--plant", plant, "goes with MECH and TRAJ")
-    if scenario is not None:
-        from femtorque.hil.scenarios.performance import perform
-
-        if mech or traj or serve is not None:
-            raise BadInput("command line", "--scenario", scenario, "takes neither MECH nor TRAJ nor --serve")
-        performance = perform(scenario, only, short=short, fault=fault, board=board)
-        return Answer(performance.report(), "\n".join(performance.lines()), good=performance.good)
-    if mech is None:
-        raise BadInput("command line", "MECH", None, "is missing", "give a mechanism file, or --scenario NAME")
-    mechanism = load_mechanism(mech)
-    rotorless = _warn_of_rotors(mechanism) if board is None and not pil else []
-    if serve is not None and (board or traj):
-        raise BadInput("command line", "--serve", serve, "takes neither TRAJ nor --board")
-    if buses is not None:
-        if serve is not None or board or traj or fault:
-            raise BadInput("command line", "--buses", buses, "takes neither TRAJ nor --serve, --board or --fault")
-        return _drives_alone(mechanism, buses)
-    if serve is not None:
-        with Interrupts().on_ctrl_c() as interrupts:
-            ticks = virtual.serve(mechanism, serve, partial(print, file=sys.stderr, flush=True),
-                                  lambda: interrupts.count > 0, feedforward=feedforward, pil=pil)
-        return Answer({"ticks": ticks}, f"{ticks} ticks")
-    if traj is None:
-        raise BadInput("command line", "TRAJ", None, "is missing", "give a trajectory, or --serve 0")
-    if pil:
-        raise BadInput("command line", "--pil", True, "goes with --serve", "a board is played on with --board PORT")
     if log is not None:
         claim_log(log, force)
-    run = virtual.run if board is None else partial(import_module("femtorque.hil.play.pil").run, board)
-    world = None if plant == "auto" and scene is None else plant_of(mechanism, plant, scene)
     with stream_bar() as on_progress:
-        result = run(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
-                     plant=world, log=log, on_progress=on_progress,
-                     watch=None if web is None else _page(mechanism, web, world))
+        result = play(mechanism, Trajectory.load(traj, mechanism), feedforward=feedforward, fault=fault, resume=resume,
+                      plant=world, log=log, on_progress=on_progress,
+                      watch=None if web is None else _page(mechanism, web, world))
     unmeasured = warn_of_open_loop(mechanism)
     cost = f"{result.instructions_tick} instructions" if result.instructions_tick else f"{result.cycles_tick} cycles"
     title = f"{result.ended}; the board is in {result.state}; at most {cost} per tick"
     table = tracking_table(title, mechanism.streamed, result.measured_rms, result.measured_max,
                            (result.tracking_rms, result.tracking_max))
     text = Group(table, *(Text(line, style="bold red") for line in result.dangers))
-    return Answer(result.report() | {"open_loop": unmeasured, "rotors_unknown": rotorless}, text, good=result.good)
+    return Answer(result.report() | {"open_loop": unmeasured, "rotors_unknown": list(rotorless)}, text,
+                  good=result.good)
+
+
+def serve(
+    mech: Mech,
+    port: Tcp = 5555,
+    feedforward: Feedforward = True,
+    pil: Annotated[bool, typer.Option("--pil", help="the image for `femtorque hil pil`, which brings the arm")] = False,
+    json: Json = False,
+) -> Answer:
+    """Run the virtual board at a TCP port, in real time, until Ctrl-C.
+
+    Every verb that takes --port finds it there as it would a real board: --port socket://localhost:PORT.
+    """
+    need("unicorn")
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.hil.play import run as virtual
+    from femtorque.host.stream.stream import Interrupts
+
+    mechanism = load_mechanism(mech)
+    if not pil:
+        _warn_of_rotors(mechanism)
+    with Interrupts().on_ctrl_c() as interrupts:
+        ticks = virtual.serve(mechanism, port, partial(print, file=sys.stderr, flush=True),
+                              lambda: interrupts.count > 0, feedforward=feedforward, pil=pil)
+    return Answer({"ticks": ticks}, f"{ticks} ticks")
+
+
+def drives(
+    mech: Mech,
+    port: Tcp = 0,
+    json: Json = False,
+) -> Answer:
+    """Run the drives on buses alone, for other people's programs.
+
+    Without a board, in real time, until Ctrl-C: each bus is a terminal and a TCP port, PORT the first, as a serial
+    adapter for CAN (slcan). In python-can: interface="slcan", channel="/dev/pts/...".
+    """
+    need("unicorn")
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.hil.board.drives_alone import DrivesAlone
+    from femtorque.hil.plant.choose import plant_of
+    from femtorque.host.stream.stream import Interrupts
+
+    mechanism = load_mechanism(mech)
+    _warn_of_rotors(mechanism)
+    try:
+        served = DrivesAlone(mechanism, plant_of(mechanism), port)
+    except OSError as error:
+        raise BadInput("command line", "--port", port, f"cannot be listened at: {error.strerror}",
+                       "0 takes any") from error
+    with served, Interrupts().on_ctrl_c() as interrupts:
+        for name, terminal in served.terminals.items():
+            print(f"{name}: {terminal} or {served.urls[name]}", file=sys.stderr, flush=True)
+        served.serve(lambda: interrupts.count > 0)
+        return Answer({"seconds": served.clock.seconds, "buses": served.urls, "terminals": served.terminals},
+                      f"{served.clock.seconds:.3f} s")
+
+
+def scenario(
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, autocompletion=completion.scenarios,
+                                        help="experiment of hil/scenarios; a wrong name lists them")],
+    only: Annotated[str | None, typer.Option("--run", metavar="RUN", show_default=False,
+                                             help="only this run of it")] = None,
+    short: Annotated[bool, typer.Option("--short", help="its short form")] = False,
+    fault: Fault = None,
+    port: Annotated[str | None, typer.Option("--port", "-p", metavar="PORT", show_default="the virtual board",
+                                             help="of a real board with the pil image")] = None,
+    json: Json = False,
+) -> Answer:
+    """Play the runs of an experiment, and judge them.
+
+    Each is a file: mechanism, motion, what is changed or goes wrong, and what must come of it.
+    """
+    need("unicorn")
+    from femtorque.hil.scenarios.performance import perform
+
+    performance = perform(name, only, short=short, fault=fault, board=port)
+    return Answer(performance.report(), "\n".join(performance.lines()), good=performance.good)
 
 
 def demo(
@@ -166,25 +233,6 @@ def _warn_of_rotors(mechanism: Mechanism) -> list[str]:
     for line in lines:
         print(f"warning: {line}", file=sys.stderr)
     return lines
-
-
-def _drives_alone(mechanism: Mechanism, port: int) -> Answer:
-    """Until Ctrl-C, in real time."""
-    from femtorque.hil.board.drives_alone import DrivesAlone
-    from femtorque.hil.plant.choose import plant_of
-    from femtorque.host.stream.stream import Interrupts
-
-    try:
-        served = DrivesAlone(mechanism, plant_of(mechanism), port)
-    except OSError as error:
-        raise BadInput("command line", "--buses", port, f"cannot be listened at: {error.strerror}",
-                       "0 takes any") from error
-    with served, Interrupts().on_ctrl_c() as interrupts:
-        for name, terminal in served.terminals.items():
-            print(f"{name}: {terminal} or {served.urls[name]}", file=sys.stderr, flush=True)
-        served.serve(lambda: interrupts.count > 0)
-        return Answer({"seconds": served.clock.seconds, "buses": served.urls, "terminals": served.terminals},
-                      f"{served.clock.seconds:.3f} s")
 
 
 def _page(mechanism: Mechanism, web: int, plant: Plant | None) -> Watch:

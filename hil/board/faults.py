@@ -1,4 +1,4 @@
-"""Faults by name, as `femtorque hil --fault NAME` brings them about on the board in mid-motion."""
+"""Faults by name, as `femtorque hil run --fault NAME` brings them about on the board in mid-motion."""
 
 from __future__ import annotations
 

@@ -128,17 +128,17 @@ SUBJECTS = (
             "Neither the arm nor its motion is printed in numbers: a buildable arm is used. The plant is simulated; "
             "the image, "
             "its serial link and the host are the real ones. `make demo` also shows it at the paper's 10 ms.",
-            ("femtorque hil mechanisms/three_link.toml mechanisms/three_link.csv [--no-feedforward] [--fault F]",)),
+            ("femtorque hil run mechanisms/three_link.toml mechanisms/three_link.csv [--no-feedforward] [--fault F]",)),
     Subject("isobe-eq-16", "isobe", "Eq. 16", "Closed loops: PD, the paper's partition, the force at the cut",
             closed.closed_loops,
             "The paper states the partition of [L] into branches and shows no closed mechanism: seven are chosen. It "
             "leaves no "
             "force at the cut, so that its torques depend on where the loop is cut; completed, they do not.",
-            ("femtorque hil mechanisms/four_bar.toml mechanisms/four_bar.csv [--no-feedforward]",)),
+            ("femtorque hil run mechanisms/four_bar.toml mechanisms/four_bar.csv [--no-feedforward]",)),
     Subject("isobe-eq-16-modes", "isobe", "Eq. 16, changed in motion",
             "Grasp, carry and release; pick up; change of foot",
             closed.changing, "The paper has no such motion: two arms, a single one and a biped are chosen.",
-            ("femtorque hil mechanisms/two_arm_grasp.toml mechanisms/two_arm_grasp.csv",)),
+            ("femtorque hil run mechanisms/two_arm_grasp.toml mechanisms/two_arm_grasp.csv",)),
     Subject("plexus-fig-1", "plexus", "Fig. 1", "Reduction of a solid into 4 nodal masses", plexus.reduction,
             "Nothing differs; thin solids, which the paper leaves out, are given a least thickness.",
             own_data=False),
@@ -161,7 +161,7 @@ SUBJECTS = (
     Subject("plexus-plant", "plexus", "the explicit cycle", "Energy drift, order of convergence and real-time factor",
             plexus.accuracy, "The paper says that it was verified and prints nothing of it."),
     Subject("plexus-contact", "plexus", "mechanisms", "Contact of an arm that a board drives", None,
-            "not a figure of the paper: `femtorque hil --scenario push` has a board's arm push a box in MuJoCo; the "
+            "not a figure of the paper: `femtorque hil scenario push` has a board's arm push a box in MuJoCo; the "
             "arm at the wall (Tsujita, below) presses on it"),
     Subject("chapter-two-link", "chapter", "Two-link planar arm",
             "Newton-Euler, Lagrange's closed form and FEM side by side",

@@ -1,4 +1,4 @@
-"""Processor in the loop: a real board with the plant at the host; what `femtorque hil MECH TRAJ --board PORT` does.
+"""Processor in the loop: a real board with the plant at the host; what `femtorque hil pil` does.
 
 The board carries the pil image: everything of the normal one, but counts come by SENSE and duties go by DRIVE. The
 Relay here owns the port and stands where the virtual board stands: it lets the plant and the board move tick by tick,
@@ -177,7 +177,7 @@ def run(port: str, mechanism: Mechanism, trajectory: Trajectory, *, feedforward:
     if fault is not None and fault not in FAULTS:
         raise BadInput("command line", "--fault", fault, "no such fault", "faults: " + ", ".join(FAULTS))
     if fault is not None and FAULTS[fault].chip:
-        possible = "with --board: " + ", ".join(name for name, f in FAULTS.items() if not f.chip)
+        possible = "on a real one: " + ", ".join(name for name, f in FAULTS.items() if not f.chip)
         raise BadInput("command line", "--fault", fault, "happens to the virtual board only", possible)
     check_limits(trajectory, mechanism)
     check_streamable(trajectory, mechanism)

@@ -1,4 +1,4 @@
-"""Plant, board and host together: what `femtorque hil MECH TRAJ` does.
+"""Plant, board and host together: what `femtorque hil run MECH TRAJ` does.
 
 The image is built, boots on the virtual board, and the host's own session homes, arms, streams and disarms it over the
 board's link. The report on the motion uses the plant's truth, not the board's measurements.
@@ -207,7 +207,7 @@ def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], unti
     try:
         board = VirtualBoard(built.elf, mechanism, plant, port)
     except OSError as error:
-        raise BadInput("command line", "--serve", port, f"cannot be listened at: {error.strerror}",
+        raise BadInput("command line", "--port", port, f"cannot be listened at: {error.strerror}",
                        "0 takes any") from error
     with board:
         board.recording, board.brakes = False, True

@@ -31,7 +31,7 @@ class Performance:
         return all(check.good for check in self.checks)
 
     def report(self) -> dict[str, Any]:
-        """As the JSON object of `femtorque hil --scenario`."""
+        """As the JSON object of `femtorque hil scenario`."""
         return {
             "scenario": self.scenario.name, "good": self.good,
             "runs": {name: result.report() for name, result in self.results.items()},
@@ -58,7 +58,7 @@ def perform(name: str, only: str | None = None, *, short: bool = False, fault: s
     played = [case for case in cases if case.name not in left_out]
     if not played:
         reasons = "; ".join(f"{run}: {why}" for run, why in left_out.items())
-        raise BadInput("command line", "--scenario", name, "has nothing that can be played on this board",
+        raise BadInput("hil scenario", "NAME", name, "has nothing that can be played on this board",
                        reasons or "no board takes part in it; `femtorque reproduce` shows it")
     runner: Runner = run if board is None else partial(pil.run, board, wall=wall)
     results = {case.name: scenario.play(chosen, case, short=short, fault=fault, runner=runner) for case in played}

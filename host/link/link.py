@@ -162,7 +162,7 @@ def _reason(error: BaseException) -> str:
 
 def _ports_hint(port: str) -> str:
     if port.startswith("socket:"):
-        return "socket://host:port, and a virtual board there: `femtorque hil MECH --serve 5555`"
+        return "socket://host:port, and a virtual board there: `femtorque hil serve MECH`"
 
     found = [p.device for p in list_ports.comports()]
     if not found:

@@ -79,7 +79,7 @@ def samples(come: bytes) -> list[dict[str, Any]]:
 
 def test_twenty_pages_at_once_do_not_delay_the_stream(tmp_path):
     motion, pages = to_and_fro(tmp_path / "motion.csv"), list[bytes]()
-    with femtorque("hil", ARM, "--serve", 0) as (_, port), \
+    with femtorque("hil", "serve", ARM, "--port", 0) as (_, port), \
             femtorque("stream", ARM, motion, "--port", port, "--home", "--loop", 100, "--resume", 99,
                       "--web", 0) as (stream, url):
         time.sleep(PAST)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from femtorque import command_line
 from femtorque.codegen.common.extras import installing
 from tests.conftest import HANG
 from tests.support import rig
@@ -25,15 +26,9 @@ def femtorque(*arguments, **keys):
 FIRST = "See it:"  # of the groups of verbs
 
 
-def verbs():
-    shown = femtorque("--help").stdout.split(FIRST)[1]
-    return [line.split()[0] for line in shown.splitlines() if line.startswith("  ") and line[2] != " "]
-
-
 def test_every_verb_has_help_and_json(here):
-    assert {"check", "torque", "generate", "build", "stream", "plot"} <= set(verbs())
-    for verb in verbs():
-        shown = here(verb, "--help")
+    for verb in command_line.VERBS:
+        shown = here(*verb.split(), "--help")
         assert shown.returncode == 0 and "--json" in shown.stdout and not shown.stderr, verb
 
 
@@ -69,7 +64,7 @@ def test_version():
     (["check", "pyproject.toml"], "pyproject.toml"),
     (["stream", MECHANISM, MOTION, "--port", "/dev/ttyNOPE"], "/dev/ttyNOPE: port: cannot be opened"),
     (["stream", MECHANISM, MOTION, "--port", "socket://localhost:1"],
-     "a virtual board there: `femtorque hil MECH --serve"),
+     "a virtual board there: `femtorque hil serve MECH`"),
     (["stream", MECHANISM, MOTION, "--port", "socket://localhost"], "cannot be opened (host or port is missing)"),
     (["stream", MECHANISM, MOTION, "--port", "socket://nowhere.invalid:1"], "cannot be opened ("),
     (["plot", "absent.mcap"], "absent.mcap: log: does not exist"),
@@ -84,7 +79,7 @@ def test_version():
     (["torque", MECHANISM, MECHANISM, "-o", "/tmp/x.csv"], MECHANISM),
     (["torque", MECHANISM, MOTION, "-o", "absent/x.csv"], "absent/x.csv: there is no folder absent"),
     (["generate", MECHANISM, "-o", "pyproject.toml"], "pyproject.toml: File exists"),
-    (["hil", MECHANISM], "TRAJ: is missing; give a trajectory, or --serve 0"),
+    (["hil", "run", MECHANISM], "Missing argument 'TRAJ'; try `femtorque hil run --help`"),
 ])
 def test_bad_input_is_status_2_and_one_line(here, arguments, words):
     plain, as_json = here(*arguments), here(*arguments, "--json")
@@ -246,7 +241,7 @@ def brief(tmp_path):
 
 
 def test_hil_plays_a_motion_on_the_virtual_board(here, brief):
-    shown = here("hil", MECHANISM, brief, "--json")
+    shown = here("hil", "run", MECHANISM, brief, "--json")
     assert shown.returncode == 0, shown.stderr
     told = json.loads(shown.stdout)
     assert told["ended"] == "done" and told["faults"] == [] and told["bit_identical"] is True
@@ -254,10 +249,10 @@ def test_hil_plays_a_motion_on_the_virtual_board(here, brief):
 
 
 def test_hil_reports_the_fault_that_ended_a_motion(here, brief):
-    shown = here("hil", MECHANISM, brief, "--fault", "encoder-jump", "--json")
+    shown = here("hil", "run", MECHANISM, brief, "--fault", "encoder-jump", "--json")
     told = json.loads(shown.stdout)
     assert shown.returncode == 1 and told["faults"] and told["outputs_safe"] is True
-    wrong = here("hil", MECHANISM, brief, "--fault", "bogus")
+    wrong = here("hil", "run", MECHANISM, brief, "--fault", "bogus")
     assert wrong.returncode == 2 and "faults: estop, " in wrong.stderr
 
 

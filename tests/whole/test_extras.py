@@ -50,7 +50,7 @@ def test_a_mechanism_is_written_checked_built_and_turned_into_torques_without_an
 
 
 @pytest.mark.parametrize("line, packages", [
-    ("demo", EXTRAS["hil"]), (f"hil {ARM}", EXTRAS["hil"]), ("demo --sweep", EXTRAS["hil"]),
+    ("demo", EXTRAS["hil"]), (f"hil run {ARM}", EXTRAS["hil"]), ("demo --sweep", EXTRAS["hil"]),
     (f"plan {ARM} -o m.csv", EXTRAS["plan"]), (f"torque {ARM} -o t.csv --figure t.png", EXTRAS["plot"]),
     (f"identify {ARM.split()[0]} --port /dev/none", {"scipy": EXTRAS["plan"]["scipy"]}),
 ])

@@ -105,7 +105,7 @@ def test_what_is_there_is_refused_replaced_with_force_and_never_if_it_is_of_anot
 
 LOGGING = {
     "stream": lambda desk: ["stream", MECHANISM, desk / "played.csv", *PORT, "--home"],
-    "hil": lambda desk: ["hil", MECHANISM, desk / "played.csv"],
+    "hil": lambda desk: ["hil", "run", MECHANISM, desk / "played.csv"],
     "float": lambda desk: ["float", MECHANISM, *PORT, "--home", "--seconds", "0"],
 }
 

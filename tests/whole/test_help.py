@@ -11,7 +11,7 @@ from femtorque import command_line
 
 def test_every_verb_stands_in_one_group_of_the_help(here):
     grouped = [name for names in command_line.GROUPS.values() for name in names]
-    assert sorted(grouped) == sorted(command_line.VERBS)
+    assert sorted(grouped) == sorted({verb.split()[0] for verb in command_line.VERBS})
     shown = here("--help").stdout
     places = [shown.index(f"\n{title}:") for title in command_line.GROUPS]
     assert places == sorted(places)
@@ -20,9 +20,24 @@ def test_every_verb_stands_in_one_group_of_the_help(here):
 
 def test_help_names_arguments_as_the_text_does_and_no_types_of_python(here):
     for verb in command_line.VERBS:
-        shown = here(verb, "--help").stdout
+        shown = here(*verb.split(), "--help").stdout
         assert not re.search(r"<(path|str|int|float|list|.* range)|<=x|[{}]|\[\[", shown), shown
     assert "Usage: femtorque check [OPTIONS] MECH [TRAJ ...]" in here("check", "--help").stdout
+
+
+def test_hil_has_a_verb_for_each_of_its_uses_and_names_it_where_an_option_was_typed(here):
+    shown = here("hil").stdout
+    assert re.findall(r"^  (\w+)  +[A-Z]", shown, re.MULTILINE) == ["run", "serve", "drives", "pil", "scenario"]
+    for typed, now in {"arm.toml motion.csv --log run.mcap": "hil run MECH TRAJ",
+                       "arm.toml --serve 5555": "hil serve MECH --port PORT",
+                       "--serve=0 arm.toml --pil": "hil serve MECH --port PORT",
+                       "arm.toml --buses 0": "hil drives MECH --port PORT",
+                       "arm.toml motion.csv -b /dev/ttyUSB0": "hil pil MECH TRAJ --port PORT",
+                       "--scenario three_link --short": "hil scenario NAME",
+                       "--fault estop": "hil run MECH TRAJ"}.items():
+        said = here("hil", *typed.split())
+        assert said.returncode == 2 and f"is now `femtorque {now}`" in said.stderr, said.stderr
+    assert "Did you mean 'serve'?" in here("hil", "sreve").stderr
 
 
 def test_check_writes_the_gains_that_it_shows_and_nothing_else(here, tmp_path):

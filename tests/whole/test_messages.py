@@ -54,8 +54,8 @@ def test_velocities_that_belong_to_other_times_are_named(arm, tmp_path):
 
 def test_a_board_that_is_not_there_is_named_with_the_file(here, tmp_path):
     (tmp_path / "arm.toml").write_text(ARM.read_text(encoding="utf-8").replace('"f405rg-4"', '"f405rg4"'))
-    for line in (("check",), ("build",), ("hil", MOTION)):
-        said = refusal(here(line[0], tmp_path / "arm.toml", *line[1:]))
+    for line in (("check",), ("build",), ("hil run", MOTION)):
+        said = refusal(here(*line[0].split(), tmp_path / "arm.toml", *line[1:]))
         assert said.startswith(f"femtorque: {tmp_path / 'arm.toml'}: board.use = 'f405rg4'"), said
 
 

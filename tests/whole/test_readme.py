@@ -64,7 +64,7 @@ def test_every_command_is_executed_by_a_test():
                                                    "home", "float",
                                                     "identify"]
     assert [line.split()[1] for line in DESK] == ["build", "hil"] and "--fault" in FAULT
-    assert SERVOS.split()[1:3] == ["hil", "mechanisms/so101_sts.toml"]
+    assert SERVOS.split()[1:4] == ["hil", "run", "mechanisms/so101_sts.toml"]
     assert all(line.startswith("femtorque ") for line in REST)
 
 
@@ -207,8 +207,8 @@ def test_a_board_on_the_desk_is_given_its_image(run):
 @pytest.mark.bench
 def test_a_board_on_the_desk_plays_against_the_plant_here(desk, run):
     run(DESK[0])
-    board = subprocess.Popen([sys.executable, ROOT / "femtorque", "hil", "mechanisms/three_link.toml",
-                              "--serve", "0", "--pil"],
+    board = subprocess.Popen([sys.executable, ROOT / "femtorque", "hil", "serve",
+                              "mechanisms/three_link.toml", "--port", "0", "--pil"],
                              cwd=desk, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert run(DESK[1].replace("/dev/ttyUSB0", board.stderr.readline().strip())).startswith("done; ")

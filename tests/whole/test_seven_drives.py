@@ -55,7 +55,7 @@ def seven(here, tmp_path):
 def test_seven_drives_play_the_first_motion_of_an_unprepared_urdf_within_a_milliradian(seven):
     does, file, motion, folder = seven
     assert json.loads(does("check", file, "--json").stdout)["warnings"] == []
-    said = json.loads(does("hil", file, motion, "--json", "--log", folder / "run.mcap").stdout)
+    said = json.loads(does("hil", "run", file, motion, "--json", "--log", folder / "run.mcap").stdout)
     assert (said["ended"], said["state"], said["faults"], said["outputs_safe"]) == ("done", "DISARMED", [], True)
     assert max(said["true_max"].values()) < 1e-3
     assert "oscillates" not in does("plot", folder / "run.mcap").stdout
@@ -68,7 +68,7 @@ def test_without_their_rotors_the_gains_are_too_soft_which_is_said_before_and_af
     file.write_text(re.sub(r"ku = \d+, kv = \d+", "ku = 39, kv = 0.291", text.replace(", inertia = 0.16", "")))
     warnings = json.loads(does("check", file, "--json").stdout)["warnings"]
     assert any("joint.j1.drive.inertia (and of 6 more joints) is missing" in line for line in warnings)
-    does("hil", file, motion, "--log", folder / "soft.mcap", status=1)
+    does("hil", "run", file, motion, "--log", folder / "soft.mcap", status=1)
     said = does("plot", folder / "soft.mcap").stdout
     assert re.search(r"The loop of j\d oscillates at \d\.\d Hz, by \d+ mrad", said)
     assert "play the motion slower" not in said and "than the mechanism file says" not in said

@@ -133,7 +133,7 @@ def test_an_installed_copy_inits_checks_verifies_builds_and_runs(installed):
     assert installed.run("femtorque", "init", "arm").startswith("arm.toml: edit it")
     (installed.work / "motion.csv").write_text("t,shoulder,elbow\n0.0,0.0,0.0\n0.2,0.1,-0.1\n")
     told = installed.femtorque("check arm.toml", "verify arm.toml --motions 1", "build arm.toml",
-                               "hil arm.toml motion.csv --log run.mcap", "plot run.mcap -o run.html")
+                               "hil run arm.toml motion.csv --log run.mcap", "plot run.mcap -o run.html")
     assert "yes: every criterion holds" in told and "firmware.bin" in told and "Tracking was worst at" in told
     assert (installed.work / "build" / "arm" / "firmware.bin").stat().st_size > 1000
     assert (installed.work / "run.html").read_text(encoding="utf-8").count("<canvas ") > 10
@@ -164,7 +164,7 @@ def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path):
     (work / "there.csv").write_text("shoulder,elbow\n0.2,-0.1\n")
     for line in ("init arm", "check arm.toml", "verify arm.toml --motions 1 --json", "build arm.toml",
                  "plan arm.toml there.csv -o motion.csv --figure motion.png",
-                 "hil arm.toml motion.csv --log run.mcap --json",
+                 "hil run arm.toml motion.csv --log run.mcap --json",
                  "plot run.mcap"):
         said = timed(line, "femtorque", *line.split())
         assert "--json" not in line or json.loads(said)["bit_identical"] is True

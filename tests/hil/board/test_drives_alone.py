@@ -86,7 +86,7 @@ def test_two_programs_on_one_bus_hear_each_other_and_both_the_drives():
 @pytest.mark.bench
 def test_damiao_motors_own_tool_finds_the_drives_of_the_command_and_reads_all_their_registers():
     """In real time."""
-    served = subprocess.Popen([sys.executable, "-m", "femtorque", "hil", str(ARM), "--buses", "0"],
+    served = subprocess.Popen([sys.executable, "-m", "femtorque", "hil", "drives", str(ARM)],
                               stderr=subprocess.PIPE, text=True)
     try:
         assert served.stderr is not None

@@ -284,7 +284,8 @@ def typed(tmp_path, here):
     rows = np.column_stack([[0.0, SECONDS], np.array([rig.start(), rig.start() + REACH])])
     names = ",".join(joint.name for joint in rig.three_link().moving)
     motion.write_text(f"t,{names}\n" + "\n".join(",".join(map(repr, map(float, row))) for row in rows) + "\n")
-    return lambda port: here("hil", rig.ROOT / "mechanisms" / "three_link.toml", motion, "--board", port, "--json")
+    return lambda port: here("hil", "pil", rig.ROOT / "mechanisms" / "three_link.toml", motion, "--port", port,
+                             "--json")
 
 
 def good(done, clean):
@@ -306,7 +307,7 @@ def test_the_command_line_plays_on_a_serial_device_in_real_time(typed, clean, pa
     """However late the board's answers are where the machine is busy."""
     monkeypatch.setattr(pil, "WallClock", PatientClock)
     image()
-    serve = [sys.executable, "-m", "femtorque", "hil", "mechanisms/three_link.toml", "--serve", "0", "--pil"]
+    serve = [sys.executable, "-m", "femtorque", "hil", "serve", "mechanisms/three_link.toml", "--port", "0", "--pil"]
     with subprocess.Popen(serve, cwd=rig.ROOT, stderr=subprocess.PIPE, text=True) as board:
         try:
             port = int(re.search(r":(\d+)$", board.stderr.readline()).group(1))

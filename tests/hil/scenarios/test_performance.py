@@ -1,4 +1,4 @@
-"""`femtorque hil --scenario`: experiments by their names, on the virtual board and on a board behind a serial port."""
+"""`femtorque hil scenario`: experiments by their names, on the virtual board and on a board behind a serial port."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.hil.play.test_pil import real_board
 def femtorque_hil(*arguments: str) -> int:
     """Its exit status."""
     with pytest.raises(SystemExit) as ended:
-        femtorque.main(["hil", *arguments])
+        femtorque.main(["hil", "scenario", *arguments])
     return ended.value.code
 
 
 def test_one_run_of_a_scenario_is_played_by_name(capfd):
-    assert femtorque_hil("--scenario", "three_link", "--run", "feed-forward + PD", "--short", "--json") == 0
+    assert femtorque_hil("three_link", "--run", "feed-forward + PD", "--short", "--json") == 0
     said = json.loads(capfd.readouterr().out)
     assert said["scenario"] == "three_link" and said["good"] and list(said["runs"]) == ["feed-forward + PD"]
     assert said["runs"]["feed-forward + PD"]["ended"] == "done"
@@ -42,13 +42,12 @@ def test_runs_that_a_board_cannot_play_are_named_with_the_reason():
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    (["--scenario", "three_lnk"], "did you mean 'three_link'"),
-    (["--scenario", "???"],
+    (["three_lnk"], "did you mean 'three_link'"),
+    (["???"],
      "known: flexible_arm, four_bar, industrial_robot, push, three_axis, three_link, wall_contact"),
-    (["--scenario", "three_link", "--run", "PID"], "no such run of three_link"),
-    (["mechanisms/three_link.toml", "--scenario", "three_link"], "takes neither MECH nor TRAJ"),
-    (["--scenario", "wall_contact"], "has nothing that can be played"),
-    ([], "give a mechanism file, or --scenario NAME"),
+    (["three_link", "--run", "PID"], "no such run of three_link"),
+    (["wall_contact"], "has nothing that can be played"),
+    ([], "Missing argument 'NAME'"),
 ])
 def test_what_is_wrong_is_said_in_one_line(capfd, arguments, said):
     assert femtorque_hil(*arguments) == 2

@@ -515,11 +515,6 @@ def test_a_simulated_arm_is_shown_where_it_truly_is(mechanism):
     assert told["true"] != told["position"] and 'id="truth"' in told["page"]
 
 
-def test_a_page_of_a_board_that_is_served_is_that_of_its_host(here):
-    shown = here("hil", MECHANISM, "--serve", "0", "--web", "0")
-    assert shown.returncode == 2 and "--web = 0: goes with MECH and TRAJ" in shown.stderr, shown.stderr
-
-
 def test_names_cannot_break_out_of_the_page(mechanism):
     session, _ = looking()
     what = Feed(session).about | {"name": "</script><script>alert(1)</script>"}
