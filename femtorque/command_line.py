@@ -145,6 +145,7 @@ GROUPS = {
 EXAMPLES = {
     "demo": ["demo", "demo --page"],
     "init": ["init my_arm", "init my_robot --from robot.urdf --board f405rg-6",
+             "init my_can_arm --from robot.urdf --board nucleo-g474-can --drive damiao-4340 --drive waist=damiao-8009",
              "init my_leg --from robot.urdf --chain trunk:foot --lock ankle=0.2 --board f405rg-4"],
     "motors": ["motors"],
     "check": ["check my_arm.toml", "check my_arm.toml motion.csv --page check.html", "check my_arm.toml --write half"],

@@ -27,8 +27,20 @@ from femtorque.host.show.report import write
 
 
 class Mechanism(description.Mechanism):
-    """A validated mechanism (all that femtorque.codegen.mechanism.description.Mechanism has), and what a script does
-    with it first."""
+    """A validated mechanism: data of its file, and what a script does with it first.
+
+    name; links and joints, each with its name, in tree order; streamed: the joints that a motion gives, in the order of
+    every array's columns: all that move, or with loops, leaders or springs the driven ones; control, board, modes,
+    loops, payloads: as the file's tables of these names (docs/mechanism-files.md).
+
+    >>> arm = Mechanism.load("mechanisms/three_link.toml")
+    >>> arm
+    <Mechanism 'three-link': 3 links, 3 streamed joints, f405rg-4>
+    >>> [joint.name for joint in arm.streamed]
+    ['shoulder', 'elbow', 'wrist']
+    >>> arm.joints[0].limits.velocity, arm.links[0].mass
+    (8.0, 0.3575)
+    """
 
     @staticmethod
     def load(path: str | Path) -> Mechanism:
@@ -37,21 +49,24 @@ class Mechanism(description.Mechanism):
         return Mechanism(**{f.name: getattr(read, f.name) for f in fields(read)})
 
     @staticmethod
-    def from_urdf(path: str | Path, board: str, *, motor: str | None = None, drive: str | None = None,
-                  chain: str | None = None, lock: Sequence[str] = ()) -> Mechanism:
+    def from_urdf(path: str | Path, board: str, *, motor: str | None = None,
+                  drive: str | Mapping[str, str] | None = None, chain: str | None = None,
+                  lock: Sequence[str] = ()) -> Mechanism:
         """A robot of a URDF with a board and a motor at every joint, as `femtorque init --from` writes it.
 
         board: its name (docs/boards.md). motor: one that is sold, by default one made up to fit each joint's limits.
-        drive: instead, a drive or servo on a bus (docs/drives.md). chain: A:B, joints between these two links alone
-        move. lock: JOINT or JOINT=VALUE, joints that stand still. Raises BadInput as `femtorque init` does.
+        drive: instead, a drive or servo on a bus (docs/drives.md), for all joints or {joint: drive}. chain: A:B, joints
+        between these two links alone move. lock: JOINT or JOINT=VALUE, joints that stand still. Raises BadInput as
+        `femtorque init` does.
 
         >>> Mechanism.from_urdf("so101.urdf", "f405rg-6").joints[0]  # doctest: +SKIP
         <Joint 'shoulder_pan': revolute, base > shoulder_link>
         """
         file = Path(path).absolute()
+        drives = (drive,) if isinstance(drive, str) else tuple(f"{j}={name}" for j, name in (drive or {}).items())
         with TemporaryDirectory(prefix="femtorque-") as folder:
             written = new_file.write(str(alone(file)["name"]), Path(folder) / f"{file.stem}.toml", file,
-                                     new_file.Choice(board, motor, drive, chain, tuple(lock)))
+                                     new_file.Choice(board, motor, drives, chain, tuple(lock)))
             read = load_mechanism(written)
         kept = {f.name: getattr(read, f.name) for f in fields(read)} | {"source": Path(path), "urdf": file}
         return Mechanism(**kept)

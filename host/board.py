@@ -46,8 +46,9 @@ class Board:
     ...     board.stream("mechanisms/three_link.csv", log="run.mcap")
     """
 
-    def __init__(self, session: Session, mechanism: Mechanism | None) -> None:
-        self.session, self.mechanism = session, mechanism
+    def __init__(self, session: Session, mechanism: Mechanism | None, shown: dict[str, Any] | None = None) -> None:
+        """shown: what logs hold of a simulated plant too: truth, tips and surroundings of femtorque.host.record.log."""
+        self.session, self.mechanism, self._shown = session, mechanism, shown or {}
         self._logs: dict[Path, Log] = {}  # to be packed once the board need not be kept alive
 
     @staticmethod
@@ -197,7 +198,7 @@ class Board:
             return
         writer = Log(Path(log), self.session.configuration,
                      {"identity": self.session.identity(), "port": self.session.link.port, **(notes or {})},
-                     mechanism=self.mechanism)
+                     mechanism=self.mechanism, **self._shown)
         self.session.listeners.append(writer.write)
         try:
             yield
@@ -214,6 +215,10 @@ class Board:
         if not approach:
             check_start(self.session, knots(motion, self._known()))
         return findings
+
+    def __repr__(self) -> str:
+        name = self.session.configuration.name if self.mechanism is None else self.mechanism.name
+        return f"<Board {name!r} at {self.session.link.port}: {state_name(self.session.status)}>"
 
     def close(self) -> None:
         """Disarm if the outputs are on (unless this was only to look), close the port, pack what was logged."""

@@ -53,6 +53,9 @@ class Trajectory:
     source: Path | None = None
     modes: tuple[tuple[float, str], ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<Trajectory: {', '.join(self.joints)}; {len(self.times)} rows, {self.duration:g} s>"
+
     @staticmethod
     def load(path: str | Path, mechanism: Mechanism) -> Trajectory:
         """Read and check a file: CSV, NPZ, ROS 2 JointTrajectory as YAML, JSON or MCAP, or the MCAP log of a run,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,9 @@ CUT = """
 
 @dataclass(frozen=True)
 class Bussed:
-    """A kind of drive on a bus of the board, and how often it can be asked. volts: of its supply."""
+    """Drives on a bus of the board, by joint, and how often they can be asked. volts: of their supply."""
 
-    kind: DriveType
+    kinds: dict[str, DriveType]
     bus: str
     wire: Wire
     rate_hz: int
@@ -43,38 +44,46 @@ class Bussed:
 
     @property
     def volts(self) -> float:
-        return CAN_VOLTS if self.kind.servo is None else self.kind.servo.volts
+        return _volts(next(iter(self.kinds.values())))
 
     def head(self) -> str:
-        what = "drive" if self.kind.servo is None else "servo"
-        setting_up = SETTING_UP.format(what=what) + ("" if self.kind.servo is None else CUT)
+        what = _what(next(iter(self.kinds.values())))
+        setting_up = SETTING_UP.format(what=what) + ("" if what == "drive" else CUT)
         return f'{setting_up}\n\n[[bus]]\nname = "{self.bus}"\nkind = "{self.wire.kind}"'
 
     def tables(self, number: int, joint: dict[str, Any]) -> str:
         """Table of a joint of the URDF, without its name and gains. number: from 1 on."""
+        kind = self.kinds[str(joint["name"])]
         return "\n".join(filter(None, (
-            self._limits(joint), self._friction(),
-            f'drive = {{ type = "{self.kind.name}", bus = "{self.bus}", id = {number}{self._rotor()} }}')))
+            _limits(kind, joint), _friction(kind),
+            f'drive = {{ type = "{kind.name}", bus = "{self.bus}", id = {number}{_rotor(kind)} }}')))
 
-    def gains(self, stiffest: Gains) -> str:
-        """Gains for drives, from those that a loop of stiff joints could have."""
-        share = 1.0 if self.kind.servo is None else SOFT
-        why = "" if self.kind.servo is None else f"   # {SOFT:g} of the stiffest, for the servo's play"
+    def gains(self, joint: str, stiffest: Gains) -> str:
+        """Gains for a joint's drive, from those that a loop of stiff joints could have."""
+        share = 1.0 if self.kinds[joint].servo is None else SOFT
+        why = "" if self.kinds[joint].servo is None else f"   # {SOFT:g} of the stiffest, for the servo's play"
         return f"gains = {{ ku = {share * stiffest.ku:.3g}, kv = {share * stiffest.kv:.3g} }}{why}"
 
-    def _limits(self, joint: dict[str, Any]) -> str:
-        asked = joint.get("limits", {})
-        most = {"velocity": RUNNING * self.kind.velocity, "effort": self.kind.torque}
-        less = [f"{key} = {_down(value)}" for key, value in most.items() if value < asked.get(key, math.inf)]
-        return f"limits = {{ {', '.join(less)} }}   # the {_what(self.kind)} gives no more" if less else ""
 
-    def _rotor(self) -> str:
-        """The rotor's key, where the rotor is published; a servo has it in the catalogue's motor."""
-        return f", inertia = {self.kind.inertia:g}" if self.kind.inertia else ""
+def _limits(kind: DriveType, joint: dict[str, Any]) -> str:
+    asked = joint.get("limits", {})
+    most = {"velocity": RUNNING * kind.velocity, "effort": kind.torque}
+    less = [f"{key} = {_down(value)}" for key, value in most.items() if value < asked.get(key, math.inf)]
+    return f"limits = {{ {', '.join(less)} }}   # the {_what(kind)} gives no more" if less else ""
 
-    def _friction(self) -> str:
-        servo = self.kind.servo
-        return "" if servo is None else f"friction = {{ viscous = {servo.viscous:.3g}, coulomb = {servo.coulomb:.3g} }}"
+
+def _rotor(kind: DriveType) -> str:
+    """The rotor's key, where the rotor is published; a servo has it in the catalogue's motor."""
+    return f", inertia = {kind.inertia:g}" if kind.inertia else ""
+
+
+def _friction(kind: DriveType) -> str:
+    servo = kind.servo
+    return "" if servo is None else f"friction = {{ viscous = {servo.viscous:.3g}, coulomb = {servo.coulomb:.3g} }}"
+
+
+def _volts(kind: DriveType) -> float:
+    return CAN_VOLTS if kind.servo is None else kind.servo.volts
 
 
 def _what(kind: DriveType) -> str:
@@ -87,37 +96,67 @@ def _down(value: float) -> str:
     return f"{math.floor(value / scale * (1.0 + 1e-12)) * scale:.3g}"
 
 
-def bussed(urdf: Path, moving: list[dict[str, Any]], board: Board, name: str) -> Bussed:
-    """Raises BadInput for a drive that is none, or that this board or these joints cannot have."""
-    if name not in DRIVES:
-        raise BadInput("femtorque init", "--drive", name, "no such drive", hint(name, list(DRIVES), "drives"))
-    kind = DRIVES[name]
+def bussed(urdf: Path, moving: list[dict[str, Any]], board: Board, asked: Sequence[str]) -> Bussed:
+    """asked: DRIVE for every joint, JOINT=DRIVE for one. Raises BadInput for a drive that is none, or that this board
+    or these joints cannot have."""
+    kinds = _kinds(urdf, [str(joint["name"]) for joint in moving], asked)
     for joint in moving:
+        kind = kinds[str(joint["name"])]
         if joint["type"] == "prismatic":
-            raise BadInput("femtorque init", "--drive", name, f"turns, and joint {joint['name']!r} slides",
+            raise BadInput("femtorque init", "--drive", kind.name, f"turns, and joint {joint['name']!r} slides",
                            "lock it, or write its drive by hand")
         if not {"lower", "upper"} <= joint.get("limits", {}).keys():
             raise BadInput(urdf, f"joint.{joint['name']}.limit", None, "a drive's position ends at its range: the "
                            "joint needs limits", "give them in the URDF, or lock it")
-    bus, wire = _bus(board, kind)
-    fastest = load(wire, [(number, kind) for number in range(1, len(moving) + 1)]).fastest
+    bus, wire = _bus(board, list(kinds.values()))
+    fastest = load(wire, list(enumerate(kinds.values(), 1))).fastest
     rates = next((pair for pair in RATES if pair[0] <= fastest), None)
     if rates is None:
-        raise BadInput("femtorque init", "--drive", name,
+        raise BadInput("femtorque init", "--drive", " ".join(asked),
                        f"bus {bus!r} bears {len(moving)} of them at {fastest:.0f} Hz",
                        "lock some joints, or write a second bus by hand")
-    return Bussed(kind, bus, wire, *rates)
+    return Bussed(kinds, bus, wire, *rates)
 
 
-def _bus(board: Board, kind: DriveType) -> tuple[str, Wire]:
-    """The first that takes it."""
-    wire = family_of(kind).wire
+def _kinds(urdf: Path, joints: list[str], asked: Sequence[str]) -> dict[str, DriveType]:
+    """The drive of every joint."""
+    every, own = None, dict[str, DriveType]()
+    for one in asked:
+        joint, equals, name = one.rpartition("=")
+        if name not in DRIVES:
+            raise BadInput("femtorque init", "--drive", one, "no such drive", hint(name, list(DRIVES), "drives"))
+        if equals and joint not in joints:
+            raise BadInput("femtorque init", "--drive", one, f"{urdf.name} has no such joint that moves",
+                           hint(joint, joints, "joints"))
+        if (joint in own) if equals else every is not None:
+            raise BadInput("femtorque init", "--drive", one, f"joint {joint!r} is given two" if equals else
+                           "every joint is given two", "for one joint write JOINT=DRIVE")
+        if equals:
+            own[joint] = DRIVES[name]
+        else:
+            every = DRIVES[name]
+    bare = [joint for joint in joints if joint not in own]
+    if bare and every is None:
+        raise BadInput("femtorque init", "--drive", " ".join(asked), f"leaves {', '.join(bare)} without one",
+                       f"--drive {bare[0]}=DRIVE, or --drive DRIVE for all that are not named")
+    return {joint: own.get(joint) or every for joint in joints}  # type: ignore[misc]
+
+
+def _bus(board: Board, kinds: list[DriveType]) -> tuple[str, Wire]:
+    """The first that takes them all."""
+    first = kinds[0]
+    other = next((kind for kind in kinds if family_of(kind).wire != family_of(first).wire
+                  or _volts(kind) != _volts(first)), None)
+    if other is not None:
+        raise BadInput("femtorque init", "--drive", other.name, f"shares neither wire nor supply with {first.name}",
+                       "write the second bus by hand")
+    wire = family_of(first).wire
     names = list(board.can if wire is None else board.half_duplex)
     if not names:
         what = "CAN bus" if wire is None else "wire for servos"
-        raise BadInput("femtorque init", "--board", board.name, f"has no {what} for {kind.name}",
+        raise BadInput("femtorque init", "--board", board.name, f"has no {what} for {first.name}",
                        "take another board; docs/boards.md lists what each has")
     if wire is not None:
         return names[0], Wire(wire.kind, BITRATE)
-    fd = kind.fd and board.chip.cans[board.can[names[0]].controller].data is not None
+    fd = all(kind.fd for kind in kinds) and board.chip.cans[board.can[names[0]].controller].data is not None
     return names[0], Wire("can-fd", BITRATE, FD_BITRATE) if fd else Wire("can", BITRATE)

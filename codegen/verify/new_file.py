@@ -121,20 +121,21 @@ class Choice:
     """Selected part of a URDF, and its actuators.
 
     board: with it every joint gets a motor that fits its limits, an encoder, and the stiffest gains. motor: of the
-    catalogue, for every joint, instead of one made up. drive: of the other catalogue, on a bus, instead. chain: `A:B`,
+    catalogue, for every joint, instead of one made up. drive: of the other catalogue, on a bus, instead: `DRIVE` for
+    every joint, `JOINT=DRIVE` for one. chain: `A:B`,
     only the joints on the way from link A to link B move. lock: `JOINT` or `JOINT=value` each: these do not.
     """
 
     board: str | None = None
     motor: str | None = None
-    drive: str | None = None
+    drive: tuple[str, ...] = ()
     chain: str | None = None
     lock: tuple[str, ...] = ()
 
     def given(self) -> tuple[str, str] | None:
         """The first option that is of use with a URDF only, and its value."""
-        said = (("--board", self.board), ("--motor", self.motor), ("--drive", self.drive), ("--chain", self.chain),
-                ("--lock", self.lock[0] if self.lock else None))
+        said = (("--board", self.board), ("--motor", self.motor), ("--drive", " ".join(self.drive) or None),
+                ("--chain", self.chain), ("--lock", self.lock[0] if self.lock else None))
         return next(((option, value) for option, value in said if value is not None), None)
 
 
@@ -176,14 +177,14 @@ def _from_urdf(name: str, urdf: Path, folder: Path, choice: Choice) -> str:
     lock, sold = _locked(urdf, tables, choice), None if choice.motor is None else named(choice.motor)
     if sold is not None and board == COMPUTE:
         raise BadInput("femtorque init", "--motor", choice.motor, "goes with --board", "say which board drives it")
-    if choice.drive is not None and (board == COMPUTE or sold is not None):
-        raise BadInput("femtorque init", "--drive", choice.drive, "goes with --board, and stands for --motor",
+    if choice.drive and (board == COMPUTE or sold is not None):
+        raise BadInput("femtorque init", "--drive", " ".join(choice.drive), "goes with --board, and stands for --motor",
                        "say which board has the bus" if board == COMPUTE else "leave --motor out")
     near = os.path.relpath(urdf.absolute(), folder.absolute())
     path = near if near.count("..") <= 2 else str(urdf.absolute())
     if board == COMPUTE:
         return _urdf_text(name, path, tables, board, lock)
-    if choice.drive is not None:
+    if choice.drive:
         drive = bussed(urdf, _moving(tables, lock), boards.load(board, "femtorque init"), choice.drive)
         return _with_drives(name, str(urdf.absolute()), path, tables, board, lock, drive)
     moving, volts = _moving(tables, lock), VOLTS if sold is None else sold.volts
@@ -206,7 +207,7 @@ def _with_drives(name: str, absolute: str, path: str, tables: Tables, board: str
         for key, was, becomes in (("rate_hz", 1000, drive.rate_hz), ("knot_hz", 250, drive.knot_hz)):
             text = text.replace(f"{key} = {was}", f"{key} = {becomes}".ljust(len(f"{key} = {was}")))
         joints = [f"\n[[joint]]                       # {_said(joint)}\nname = {_quoted(str(joint['name']))}\n"
-                  f"{drive.tables(number, joint)}\n{drive.gains(gains[str(joint['name'])])}"
+                  f"{drive.tables(number, joint)}\n{drive.gains(str(joint['name']), gains[str(joint['name'])])}"
                   for number, joint in enumerate(_moving(tables, lock), 1)]
         return "\n".join([text.rstrip(), drive.head(), *joints]) + "\n"
 

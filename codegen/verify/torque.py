@@ -62,6 +62,9 @@ class Torque:
     newton_euler: Callable[[], Array]
     beside: Array
 
+    def __repr__(self) -> str:
+        return f"<Torque: {', '.join(self.joints)}; {len(self.t)} ticks>"
+
     @cached_property
     def _compared(self) -> Array:
         return self.newton_euler()

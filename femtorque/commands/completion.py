@@ -27,7 +27,8 @@ def drives(incomplete: str) -> list[str]:
     """Completions of --drive."""
     from femtorque.codegen.drive.catalogue import DRIVES
 
-    return _beginning(incomplete, DRIVES)
+    joint, equals, _ = incomplete.rpartition("=")
+    return _beginning(incomplete, [f"{joint}{equals}{name}" for name in DRIVES])
 
 
 def scenarios(incomplete: str) -> list[str]:

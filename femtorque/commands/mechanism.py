@@ -31,9 +31,10 @@ def init(
         help="with --from: give every joint a motor that fits its limits")] = None,
     motor: Annotated[str | None, typer.Option(
         metavar="MOTOR", show_default=False, help="with --board: this one of `femtorque motors`")] = None,
-    drive: Annotated[str | None, typer.Option(
-        metavar="DRIVE", show_default=False, autocompletion=completion.drives,
-        help="with --board: give every joint this drive or servo on a bus; docs/drives.md lists them")] = None,
+    drive: Annotated[list[str] | None, typer.Option(
+        metavar="[JOINT=]DRIVE", show_default=False, autocompletion=completion.drives,
+        help="with --board: give every joint this drive or servo on a bus, or one joint; may be given again; "
+        "docs/drives.md lists them")] = None,
     chain: Annotated[str | None, typer.Option(
         metavar="A:B", show_default=False, help="with --from: only joints between these two links move")] = None,
     lock: Annotated[list[str] | None, typer.Option(
@@ -45,7 +46,8 @@ def init(
     """Write a commented mechanism file to start from."""
     from femtorque.codegen.verify.new_file import Choice, said_of, write
 
-    path = write(name, out or Path(f"{name}.toml"), urdf, Choice(board, motor, drive, chain, tuple(lock or ())))
+    choice = Choice(board, motor, tuple(drive or ()), chain, tuple(lock or ()))
+    path = write(name, out or Path(f"{name}.toml"), urdf, choice)
     warnings = said_of(path)
     return Answer({"file": path, "warnings": warnings}, "\n".join([
         f"{path}: edit it, then `femtorque check {path}`", *(f"warning: {line}" for line in warnings)]))

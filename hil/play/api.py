@@ -21,7 +21,8 @@ def virtual_board(mechanism: Mechanism | str | Path, plant: Plant | None = None)
     """Build the image, boot it on the emulated chip with a simulated arm, and connect to it in its own time.
 
     Nothing moves between two calls, and a motion takes as long as this machine needs for it. plant: another arm than
-    the mechanism file says, to see what feedback makes of the difference. Raises BadInput and Refused as building does.
+    the mechanism file says, to see what feedback makes of the difference. Logs hold the true motion too. Raises
+    BadInput and Refused as building does.
 
     >>> with virtual_board("mechanisms/three_link.toml") as board:
     ...     board.home()
@@ -34,5 +35,6 @@ def virtual_board(mechanism: Mechanism | str | Path, plant: Plant | None = None)
         chip.brakes = True
         session = session_with(chip)
         session.connect()
-        with Board(session, mechanism) as board:
+        shown = {"truth": chip.truth, "tips": chip.tips, "surroundings": chip.surroundings}
+        with Board(session, mechanism, shown) as board:
             yield board

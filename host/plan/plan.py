@@ -63,6 +63,9 @@ class Plan:
     shares: dict[str, dict[str, float | None]]  # joint to the largest share of every limit; None: no such limit
     tip: Array | None
 
+    def __repr__(self) -> str:
+        return f"<Plan: {self.words()}>"
+
     def words(self) -> str:
         """How long it takes, and what had to be slower than asked for."""
         lines = [f"{self.trajectory.duration:.3f} s, {len(self.arrivals)} waypoint{'s' * (len(self.arrivals) != 1)}, "

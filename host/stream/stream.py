@@ -72,6 +72,9 @@ class Outcome:
     cycles_max: int
     rounds: int = 1  # times the motion was begun
 
+    def __repr__(self) -> str:
+        return f"<Outcome: {self.ended}, {self.duration:g} s, {self.knots} knots>"
+
     def report(self, configuration: Configuration) -> dict[str, Any]:
         """As the JSON object of `femtorque stream`."""
         joints = [j.name for j in configuration.joints]

@@ -8,9 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from femtorque import Mechanism, Refused, Trajectory, report
+from femtorque import Mechanism, Refused, Trajectory, plan_motion, report, virtual_board
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.reference import pinocchio
+from femtorque.host.record.log import read
 from tests.conftest import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
@@ -149,3 +150,26 @@ def test_limits_of_what_is_sent_live_are_those_of_the_file_and_of_what_every_pos
     assert np.all(asked <= 1.05 * np.array([j.limits.effort for j in arm.streamed]))  # poses are sampled
     with pytest.raises(Refused, match="flexible links"):
         Mechanism.load(ROOT / "mechanisms" / "flexible_arm.toml").follow_limits()
+
+
+def test_what_is_printed_is_a_line_and_not_a_page():
+    arm = Mechanism.load(ARM)
+    plan = plan_motion(arm, [{"joints": {"shoulder": 0.4}}])
+    shown = [repr(x) for x in (arm, arm.joints[0], arm.links[0], plan, plan.trajectory, arm.torque(plan.trajectory))]
+    assert all(line.startswith("<") and len(line) < 120 for line in shown), shown
+    assert repr(plan) == "<Plan: 0.500 s, 1 waypoint, every limit kept>"
+
+
+def test_a_log_of_a_virtual_board_holds_the_true_motion(tmp_path):
+    """As that of `femtorque hil run` does."""
+    arm = Mechanism.load(ARM)
+    start = np.array([joint.start for joint in arm.streamed])
+    with virtual_board(arm) as board:
+        with pytest.raises(Refused, match="virtual board: the joints have no zero yet"):
+            board.stream(ROOT / "mechanisms" / "three_link.csv")
+        board.home()
+        outcome = board.stream(Trajectory.of(arm, [0.0, 0.3], [start, start + 0.05]), log=tmp_path / "run.mcap")
+        assert repr(board) == "<Board 'three-link' at virtual board: HOLD>"
+    assert repr(outcome).startswith("<Outcome: done, 0.3 s")
+    true = read(tmp_path / "run.mcap").true
+    np.testing.assert_allclose(true[-1], start + 0.05, atol=2e-3)

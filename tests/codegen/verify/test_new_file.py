@@ -157,7 +157,7 @@ def test_the_so101_can_be_had_with_motors_that_are_sold(tmp_path):
     ("robstride-02", "f405rg-6", "can", 500)])
 def test_the_so101_can_be_had_with_drives_on_a_bus(tmp_path, drive, board, kind, rate):
     """At a rate that the bus bears, within what the drives give, and with gains for them."""
-    arm = load_mechanism(write("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board, drive=drive)))
+    arm = load_mechanism(write("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board, drive=(drive,))))
     report = examine(arm)
     assert [j.drive.id for j in arm.moving] == [1, 2, 3, 4, 5, 6] and arm.buses[0].kind == kind
     assert arm.control.rate_hz == rate <= report.buses[0].load.fastest
@@ -170,17 +170,36 @@ def test_the_so101_can_be_had_with_drives_on_a_bus(tmp_path, drive, board, kind,
 def test_a_drive_comes_with_its_rotor_where_that_is_published(tmp_path, drive, inertia):  # K-Scale's K-Bot: 0.0042
     """And where it is not, `check` says so."""
     board = "nucleo-g474-can" if drive.startswith("damiao") else "f405rg-6"
-    arm = load_mechanism(write("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board, drive=drive)))
+    arm = load_mechanism(write("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board, drive=(drive,))))
     assert [j.drive.inertia for j in arm.moving] == [inertia] * 6
     missing = [w for w in examine(arm).warnings if "drive.inertia" in w]
     assert bool(missing) is (inertia == 0.0) and all("(and of 5 more joints) is missing" in w for w in missing)
 
 
+def test_joints_have_drives_of_their_own_kind(tmp_path):
+    """On one bus: classic CAN as soon as one of them speaks nothing else."""
+    robots = robot("so101.urdf")
+    choice = Choice("nucleo-g474-can", drive=("damiao-4310", "shoulder_lift=damiao-8009", "shoulder_pan=damiao-4340"))
+    arm = load_mechanism(write("so101", tmp_path / "so101.toml", robots, choice))
+    assert [j.drive.type.name for j in arm.moving] == ["damiao-4340", "damiao-8009", *["damiao-4310"] * 4]
+    assert arm.moving[1].drive.inertia != arm.moving[2].drive.inertia
+    mixed = Choice("nucleo-g474-can", lock=("gripper", "wrist_roll", "wrist_flex"),
+                   drive=("damiao-4310", "elbow_flex=robstride-02"))
+    assert load_mechanism(write("so101", tmp_path / "mixed.toml", robots, mixed)).buses[0].kind == "can"
+
+
 @pytest.mark.parametrize(("choice", "said"), [
-    ({"board": "f405rg-6", "drive": "feetech-sts3215"}, "--drive = 'feetech-sts3215': no such drive; did you mean"),
-    ({"drive": "feetech-sts3215-12v"}, "goes with --board, and stands for --motor; say which board has the bus"),
-    ({"board": "f405rg-6", "drive": "damiao-4310", "motor": "pololu-37d-50"}, "stands for --motor; leave --motor out"),
-    ({"board": "odrive-v3.6", "drive": "feetech-sts3215-12v"}, "has no wire for servos for feetech-sts3215-12v")])
+    ({"board": "nucleo-g474-can", "drive": ("gripper=damiao-4310",)},
+     "leaves shoulder_pan, shoulder_lift, elbow_flex, wrist_flex, wrist_roll without one; --drive shoulder_pan=DRIVE"),
+    ({"board": "nucleo-g474-can", "drive": ("damiao-4310", "griper=damiao-4310")},
+     "so101.urdf has no such joint that moves; did you mean 'gripper'?"),
+    ({"board": "nucleo-g474-can", "drive": ("damiao-4310", "damiao-4340")}, "every joint is given two"),
+    ({"board": "f405rg-6", "drive": ("damiao-4310", "gripper=feetech-sts3215-12v")}, "shares neither wire nor supply"),
+    ({"board": "f405rg-6", "drive": ("feetech-sts3215",)}, "--drive = 'feetech-sts3215': no such drive; did you mean"),
+    ({"drive": ("feetech-sts3215-12v",)}, "goes with --board, and stands for --motor; say which board has the bus"),
+    ({"board": "f405rg-6", "drive": ("damiao-4310",), "motor": "pololu-37d-50"},
+     "stands for --motor; leave --motor out"),
+    ({"board": "odrive-v3.6", "drive": ("feetech-sts3215-12v",)}, "has no wire for servos for feetech-sts3215-12v")])
 def test_a_drive_that_cannot_be_is_refused(tmp_path, choice, said):
     with pytest.raises(BadInput) as error:
         text("so101", robot("so101.urdf"), None, Choice(**choice))
