@@ -2,7 +2,7 @@
 
 Acceleration is the largest that every sampled pose allows: the torque of all joints accelerating together, on top of
 weight, friction, centrifugal and Coriolis torques, is no more than a joint's effort. Velocities are the joints' limits,
-or the share of these at which centrifugal and Coriolis torques take TURNING of the effort that weight and friction
+or less, so that centrifugal and Coriolis torques take no more than TURNING of the effort that weight and friction
 leave. In closed loops, and with followers of a joint, these torques are left out: near singular poses no velocity would
 be left. The jerk builds the acceleration up in BUILD_UP.
 """
@@ -32,6 +32,7 @@ RISE = 0.05  # s to full velocity at least, where the motor could do it faster
 BUILD_UP = 0.05  # s to full acceleration where the file limits no jerk
 SPARE = 0.05  # of its effort is left to a joint to accelerate with where its weight takes more
 TURNING = 0.5  # of the effort beyond weight and friction: what velocities may take; the rest is to accelerate with
+GIVES_WAY = 0.98  # of its speed: what a joint keeps in a step of the search
 LOOP_POSES = 8  # of closed loops, whose torques are found one by one
 INSIDE = 1e-5  # rad or m within limits of position; of the others this share: what rounding adds stays inside
 BOUNDLESS = 2**62  # wire steps
@@ -121,10 +122,10 @@ def follow_limits(mechanism: Mechanism, speeds: tuple[float, ...], efforts: tupl
     top, effort = np.array(speeds), np.array(efforts)
     base = np.minimum([j.limits.acceleration for j in joints], top / RISE)
     if not mechanism.flexible:
-        asked = [_asked(mechanism, mode, top) for mode in
+        asked = [_asked(mechanism, mode) for mode in
                  ([m.name for m in mechanism.modes] if has_modes(mechanism) else [""])]
-        share = _speed(asked, effort)
-        top, base = share * top, _allowed(asked, base, effort, share)
+        top = _speeds(asked, top, effort)
+        base = _accelerations(asked, base, top, effort)
     return tuple(
         Limits(three_digits(v) if v < speed else speed, three_digits(a), three_digits(min(j.limits.jerk, a / BUILD_UP)))
         for j, speed, v, a in zip(joints, speeds, top.tolist(), base.tolist(), strict=True))
@@ -133,42 +134,60 @@ def follow_limits(mechanism: Mechanism, speeds: tuple[float, ...], efforts: tupl
 @dataclass(frozen=True)
 class _Asked:
     """Torques asked of each streamed joint in one mode, N m or N: rest (P, J), the most that weight and friction ask;
-    turning (P, J), the most that joints at their speeds ask beside these; moves (P, J, J), that an acceleration of 1 of
-    each joint adds."""
+    turning (P, J, J, J), that the product of two joints' velocities of 1 adds at most, each pair once; moves (P, J, J),
+    that an acceleration of 1 of each joint adds."""
 
     rest: Array
     turning: Array
     moves: Array
 
-    def room(self, efforts: Array, share: float) -> Array:
-        """Effort (P, J) that is left to accelerate with, at that share of the speeds."""
-        return np.maximum(efforts - self.rest - share**2 * self.turning, SPARE * efforts)
+    def shares(self, speeds: Array) -> Array:
+        """Torque (P, J, J) that velocities ask of a joint at most, parted by the joints that have them."""
+        pairs = self.turning * speeds[:, None] * speeds
+        return 0.5 * np.asarray(pairs.sum(axis=-1) + pairs.sum(axis=-2))
+
+    def left(self, efforts: Array) -> Array:
+        """Effort (P, J) that weight and friction leave."""
+        return np.maximum(efforts - self.rest, SPARE * efforts)
+
+    def room(self, efforts: Array, speeds: Array) -> Array:
+        """Effort (P, J) that is left to accelerate with."""
+        return np.maximum(self.left(efforts) - self.shares(speeds).sum(axis=-1), SPARE * efforts)
 
 
-def _speed(asked: Sequence[_Asked], efforts: Array) -> float:
-    """Share of all speeds, at most 1, at which velocities take no more than TURNING of what weight leaves."""
-    most = 1.0
+def _speeds(asked: Sequence[_Asked], speeds: Array, efforts: Array) -> Array:
+    """Speeds (J,), no more than these, at which velocities take no more than TURNING of what weight leaves.
+
+    The joint that has the largest part of the largest excess gives way, step by step.
+    """
+    found = speeds.copy()
     for one in asked:
-        room = TURNING * np.maximum(efforts - one.rest, SPARE * efforts)
-        most = min(most, float(np.min(room[one.turning > 0.0] / one.turning[one.turning > 0.0], initial=1.0)))
-    return float(np.sqrt(most))
+        room = TURNING * one.left(efforts)
+        while True:
+            shares = one.shares(found)
+            excess = shares.sum(axis=-1) / room
+            worst = np.unravel_index(np.argmax(excess), excess.shape)
+            if excess[worst] <= 1.0:
+                break
+            found[np.argmax(shares[worst])] *= GIVES_WAY
+    return found
 
 
-def _allowed(asked: Sequence[_Asked], base: Array, efforts: Array, speed: float) -> Array:
+def _accelerations(asked: Sequence[_Asked], base: Array, speeds: Array, efforts: Array) -> Array:
     """Accelerations (J,) of at most `base`: each first what its joint can alone, then all what they can together."""
     alone = base.copy()
     for one in asked:
         own = np.abs(np.diagonal(one.moves, axis1=-2, axis2=-1))
         with np.errstate(divide="ignore"):
-            alone = np.minimum(alone, np.min(np.where(own > 0.0, one.room(efforts, speed) / own, np.inf), axis=0))
+            alone = np.minimum(alone, np.min(np.where(own > 0.0, one.room(efforts, speeds) / own, np.inf), axis=0))
     share = 1.0
     for one in asked:
-        room, together = one.room(efforts, speed), np.sum(np.abs(one.moves) * alone, axis=-1)
+        room, together = one.room(efforts, speeds), np.sum(np.abs(one.moves) * alone, axis=-1)
         share = min(share, float(np.min(room[together > 0.0] / together[together > 0.0], initial=1.0)))
     return alone * share
 
 
-def _asked(mechanism: Mechanism, mode: str, speeds: Array) -> _Asked:
+def _asked(mechanism: Mechanism, mode: str) -> _Asked:
     model = Model.of(in_mode(mechanism, mode) if mode else in_mode(mechanism))
     assembly = assemble(model)
     poses = sample_poses(model)[:LOOP_POSES if assembly.dependent else None]
@@ -191,30 +210,30 @@ def _asked(mechanism: Mechanism, mode: str, speeds: Array) -> _Asked:
         for j, other in enumerate(streamed):
             if other is not None:
                 moves[:, j, k] = added[:, other]
-    turning = np.zeros_like(rest)
+    turning = np.zeros((*rest.shape, len(streamed), len(streamed)))
     if not assembly.dependent:
-        own = {k: place for k, place in enumerate(streamed) if place is not None}
-        turning[:, list(own)] = _turning(model, poses, weight, [(at, float(speeds[k])) for k, at in own.items()])
+        own = [(k, place) for k, place in enumerate(streamed) if place is not None]
+        _turn(turning, model, poses, weight, own)
     return _Asked(rest, turning, moves)
 
 
-def _turning(model: Model, poses: Array, weight: Array, moving: Sequence[tuple[int, float]]) -> Array:
-    """The most (P, M) that velocities up to those of `moving`, (body, rad/s or m/s), ask of these bodies' joints.
+def _turn(turning: Array, model: Model, poses: Array, weight: Array, moving: Sequence[tuple[int, int]]) -> None:
+    """Fill in `turning` of an _Asked for a tree. moving: streamed joint, body.
 
-    Each torque is a quadratic form of the velocities: with the magnitudes of its coefficients, from one joint and from
-    pairs, no signs need be tried.
+    A torque is a quadratic form of the velocities: with the magnitudes of its coefficients no signs need be tried.
     """
-    def torques(*those: tuple[int, float]) -> Array:
-        v = np.zeros_like(poses)
-        for body, speed in those:
-            v[:, body] = speed
-        return (newton_euler(model, poses, v, np.zeros_like(poses)) - weight)[:, [body for body, _ in moving]]
+    rows, bodies = [k for k, _ in moving], [body for _, body in moving]
 
-    alone = [torques(one) for one in moving]
-    most = np.sum(np.abs(alone), axis=0)
-    for (i, one), (j, other) in combinations(enumerate(moving), 2):
-        most += np.abs(torques(one, other) - alone[i] - alone[j])
-    return most
+    def torques(*those: int) -> Array:
+        v = np.zeros_like(poses)
+        v[:, list(those)] = 1.0
+        return (newton_euler(model, poses, v, np.zeros_like(poses)) - weight)[:, bodies]
+
+    alone = {k: torques(body) for k, body in moving}
+    for k in rows:
+        turning[:, rows, k, k] = np.abs(alone[k])
+    for (i, one), (j, other) in combinations(moving, 2):
+        turning[:, rows, i, j] = np.abs(torques(one, other) - alone[i] - alone[j])
 
 
 def _torques(model: Model, assembly: Assembly, q: Array, qdd: Array) -> Array:
