@@ -1,7 +1,7 @@
 """One wire on which a board and servos send in turn, 8N1: which node receives which bytes when, and what spoils them.
 
 Bytes are played whole. The board sends bursts of whole packets. Servos answer a question to many of them in the order
-in which it names them, each when the answer before has ended.
+in which it names them, each at the end of the answer before.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol
 from femtorque.hil.bus.clock import Clock
 
 BITS = 10  # start, eight, stop
-MISSING = 100e-6  # s for which a servo waits more for one that should have answered before it; chosen
+MISSING = 100e-6  # s that a servo waits in addition for a missing answer before its own; chosen
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Framing:
 
 
 class Servo(Protocol):
-    """id: its number. delay: s from the end of what it answers to its answer."""
+    """id: its number. delay: s from the end of a question, or of the answer before, to its own answer."""
 
     @property
     def id(self) -> int: ...
@@ -47,18 +47,18 @@ class Servo(Protocol):
     def listening(self) -> bool: ...
 
     def heard(self, packet: bytes) -> None:
-        """A packet to all that is no question."""
+        """Obey a packet to all servos that is no question."""
 
     def answer(self, packet: bytes) -> bytes:
-        """To the packet of a question: its own."""
+        """Its answer to the packet of a question."""
 
     def twin(self) -> Servo:
         """Another servo of its number, as it comes."""
 
 
 class OneWire:
-    """error_rate: share of packets that noise disturbs. shorted: it is low, whatever anybody sends. arrive: takes
-    bytes to the board, with whether each is disturbed. on_pin: whether the board's pin is on it."""
+    """error_rate: share of packets that noise disturbs. shorted: it is low, whatever is sent. arrive: passes bytes to
+    the board, and whether they are disturbed. on_pin: true if the board's pin is on the wire."""
 
     def __init__(self, clock: Clock, bitrate: float, framing: Framing, seed: int = 0) -> None:
         self.clock, self.byte, self._framing = clock, BITS / bitrate, framing
@@ -68,7 +68,7 @@ class OneWire:
         self.on_pin: Callable[[], bool] = lambda: True
         self.log: Callable[[float, bytes], None] = lambda seconds, packet: None
         self._random = random.Random(seed)
-        self._burst = 0  # number of the board's latest
+        self._burst = 0  # number of the board's last burst
 
     # -- the board's side ---------------------------------------------------
 
@@ -84,7 +84,8 @@ class OneWire:
         return data
 
     def sent(self, data: bytes, seconds: float) -> None:
-        """Whoever was about to answer an older question hears the new packets instead. At another rate nobody does."""
+        """Send bytes of the board. Servos that have not answered an older question drop it; at another rate no servo
+        reads the bytes."""
         self._burst += 1
         if self.shorted or self.babbles or abs(seconds - self.byte) > 0.02 * self.byte:
             return
@@ -99,7 +100,7 @@ class OneWire:
         return bool(self.error_rate) and self._random.random() < self.error_rate
 
     def _heard(self, packet: bytes, burst: int) -> None:
-        """All servos hear the same."""
+        """Pass a packet to all servos."""
         if burst != self._burst or self._disturbed() or self.shorted:
             return
         self.log(self.clock.seconds, packet)

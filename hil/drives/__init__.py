@@ -1,1 +1,1 @@
-"""Drives that people buy, as they behave on a bus: their frames, their inner loops, what they do when left alone."""
+"""Drives that people buy, by their behaviour on a bus: frames, inner loops, actions without commands."""

@@ -1,4 +1,4 @@
-"""Virtual drives by the names that mechanism files have for them, as their families' folders have them."""
+"""Virtual drives by their names in mechanism files, found in their families' folders."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def ranges(name: str) -> Ranges:
 
 def make(name: str, wire: Wire, number: int, reply: int | None, own: Ranges, bitrate: float,
          data_bitrate: float | None) -> Drive:
-    """A drive on a wire. reply: identifier of its answers, where it has one of its own. own: as it is set."""
+    """A drive on a wire. reply: identifier of its answers, if they have one of their own. own: its set ranges."""
     return _parts(name, Virtual)[0].make(Plug(wire, number, reply, own, bitrate, data_bitrate))
 
 

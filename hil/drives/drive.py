@@ -1,4 +1,4 @@
-"""What the drives have in common: a node with a motor, that answers a moment later with what it knew before."""
+"""The common part of the drives: a node with a motor, which answers a moment later with its state before the frame."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Command, Motor
 
 TURNAROUND = 20e-6  # s from the end of a frame to its answer: an interrupt and a packing; chosen
-MAILBOXES = 3  # answers that wait at most; the drives' chips are STM32 and their like
-RECOVERY = 128  # sequences of recessive bits after which they come back to the bus by themselves; chosen
+MAILBOXES = 3  # answers that wait at most; the drives' chips are STM32 or similar
+RECOVERY = 128  # sequences of recessive bits after which a drive returns to the bus by itself; chosen
 TORQUE_STEPS = 2047  # of the coarsest field, 12 bits, on either side of zero
 OVER_TEMPERATURE = 100.0  # deg C of the winding; Damiao's register OT_Value is at least 80
 
 
 def timing(bitrate: float, sample: float = 0.75) -> BitTiming:
-    """20 quanta a bit; openarm_can sets 0.75 for Damiao's drives."""
+    """Bits of 20 quanta; openarm_can sets 0.75 for Damiao's drives."""
     before = round(20 * sample)
     return BitTiming(1.0 / (20 * bitrate), before, 20 - before, min(20 - before, 4))
 
 
 class Drive(TimedNode):
-    """ranges: of its fields. catch_up: brings the plant, and with it the motor, to now. late: s that answers take more.
-    cut: its cable to the bus is off, its supply is not. supplied: its own branch of the supply is whole. boot: s from
-    its supply on until it is on the bus; no maker publishes it, and none at all is the hardest to notice.
-    least_supply: V below which it is off; Damiao's register UV_Value is above."""
+    """ranges: of its fields. catch_up: brings the plant, and with it the motor, to now. late: s by which answers are
+    late. cut: its cable to the bus is off, its supply is not. supplied: its own branch of the supply is whole. boot: s
+    from power-up until it is on the bus; no maker publishes it, and 0 is the hardest to notice. least_supply: V below
+    which it is off; Damiao's register UV_Value is above."""
 
     least_supply = 10.0
 
@@ -40,15 +40,15 @@ class Drive(TimedNode):
         self.catch_up: Callable[[], None] = lambda: None
         self.late, self.cut, self.powered, self.supplied = 0.0, False, True, True
         self.boot, self._listens_from = 0.0, 0.0
-        self.commanded: float | None = None  # s, when a command last came
+        self.commanded: float | None = None  # s, time of the last command
         self._queue: list[Frame] = []
         wire.attach(self)
 
-    # -- what a dialect brings ----------------------------------------------
+    # -- parts of a family --------------------------------------------------
 
     @abstractmethod
     def handle(self, frame: Frame) -> Frame | None:
-        """Do what a frame says, and answer, with what was known before."""
+        """Obey a frame. Returns its answer, with the state before the frame."""
 
     @property
     @abstractmethod
@@ -57,24 +57,24 @@ class Drive(TimedNode):
 
     @abstractmethod
     def left_alone(self) -> None:
-        """What it does then."""
+        """Act as a drive does after its timeout."""
 
     @abstractmethod
     def fail(self, code: int) -> None:
-        """One of its own faults."""
+        """Bring about one of its own faults."""
 
     @abstractmethod
     def report(self, data: bytes) -> Frame:
-        """An answer as its own are while it drives, with seven other bytes of state."""
+        """A report as of a driving drive, with seven other bytes of state."""
 
     def rescale(self, share: float) -> None:
-        """Somebody sets it to another range of velocity."""
+        """Set it to another range of velocity."""
         self.ranges = replace(self.ranges, velocity=share * self.ranges.velocity)
 
     @property
     @abstractmethod
     def hot_code(self) -> int:
-        """Of the winding."""
+        """Fault of a winding that is too hot."""
 
     # -- the node -----------------------------------------------------------
 
@@ -112,7 +112,7 @@ class Drive(TimedNode):
     # -- the motor ----------------------------------------------------------
 
     def power_up(self, angle: float) -> None:
-        """It is switched on while its output stands there."""
+        """Switch it on while its output stands at an angle, rad."""
         self.powered = True
         self._listens_from = self.wire.clock.seconds + self.boot
         self.motor.power_up(angle)
@@ -133,7 +133,7 @@ class Drive(TimedNode):
         self.commanded = self.wire.clock.seconds
 
     def step(self, seconds: float, now: float, angle: float, velocity: float) -> float:
-        """The mean torque, N m, at the output, from now on."""
+        """The mean torque, N m, at the output, over the next `seconds`."""
         if not self.powered:
             self.motor.torque = 0.0
         elif self.commanded is not None and now - self.commanded > self.timeout:
@@ -144,18 +144,18 @@ class Drive(TimedNode):
         return self.motor.step(seconds, angle, velocity)
 
     def state(self) -> tuple[float, float, float]:
-        """Position, velocity, torque, as it tells them."""
+        """Reported position, velocity and torque."""
         return self.motor.position, self.motor.velocity, self.motor.torque
 
     @property
     def driving(self) -> bool:
-        """Whether it puts current into its motor."""
+        """True if it puts current into its motor."""
         return self.powered and self.motor.active
 
     @property
     def limp(self) -> bool:
-        """Whether its output turns as freely as if it were off: it is, or no gain and no more than a step of the
-        torque's field are asked of it, in which there is no zero."""
+        """True if its output turns as freely as if it were off: it is off, or is commanded no gain and no more than one
+        step of the torque's field, in which there is no zero."""
         asked = self.motor.command
         return not self.driving or self.motor.standing is None and asked.kp == asked.kd == 0.0 and (
             abs(asked.torque) <= self.ranges.torque / TORQUE_STEPS)

@@ -9,7 +9,7 @@ from femtorque.hil.drives.motor import Command
 
 
 def encode(value: float, lo: float, hi: float, bits: int) -> int:
-    """A value beyond the range is the range's end."""
+    """Code of a value; beyond the range, that of the range's end."""
     return int((min(max(value, lo), hi) - lo) * ((1 << bits) - 1) / (hi - lo))
 
 
@@ -19,7 +19,7 @@ def decode(code: int, lo: float, hi: float, bits: int) -> float:
 
 @dataclass
 class Ranges:
-    """What a drive is set to: position rad, velocity rad/s, torque N m from - to + that; kp, kd from 0."""
+    """Ranges as a drive is set: position rad, velocity rad/s, torque N m from - to + that; kp, kd from 0."""
 
     position: float
     velocity: float
@@ -29,7 +29,7 @@ class Ranges:
 
 
 def mit_command(data: bytes, r: Ranges) -> Command:
-    """The eight bytes of the mini-cheetah's command, most significant bits first: 16, 12, 12, 12, 12."""
+    """Fields of the mini-cheetah's command of eight bytes, most significant bits first: 16, 12, 12, 12, 12."""
     word = int.from_bytes(data, "big")
     return Command(decode(word >> 48, -r.position, r.position, 16),
                    decode(word >> 36 & 0xFFF, -r.velocity, r.velocity, 12), decode(word >> 24 & 0xFFF, 0.0, r.kp, 12),
@@ -37,7 +37,7 @@ def mit_command(data: bytes, r: Ranges) -> Command:
 
 
 def mit_state(position: float, velocity: float, torque: float, r: Ranges) -> bytes:
-    """Bytes 1 to 5 of its reply: 16, 12, 12."""
+    """Bytes 1 to 5 of the mini-cheetah's reply: 16, 12, 12 bits."""
     word = (encode(position, -r.position, r.position, 16) << 24 | encode(velocity, -r.velocity, r.velocity, 12) << 12
             | encode(torque, -r.torque, r.torque, 12))
     return word.to_bytes(5, "big")

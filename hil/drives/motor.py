@@ -1,6 +1,6 @@
-"""What is behind the frames of a drive: an inner loop, a current that follows, an encoder that forgets turns, heat.
+"""Motor of a drive: an inner loop, a current with a lag, an encoder that forgets turns, heat.
 
-The loop is sampled at its own rate within each step of the plant, the joint going on with its velocity meanwhile.
+The loop is sampled at its own rate within each step of the plant; meanwhile the joint moves on with its velocity.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 TURN = 2.0 * math.pi
 AMBIENT = 25.0  # deg C
-COUNTS = 1 << 16  # a turn of the output: finer than any field's step; chosen
+COUNTS = 1 << 16  # per turn of the output: finer than any field's step; chosen
 
 
 @dataclass(frozen=True)
 class Traits:
     """rate: of the inner loop, Hz. bandwidth: of the torque, first order, Hz. window: s over which the velocity is a
-    mean. rated: share of the largest torque that heats the winding by rise (K) in the end, with time constant
+    mean. rated: share of the largest torque that heats the winding by rise (K) in the end, with the time constant
     thermal (s)."""
 
     rate: float
@@ -29,7 +29,7 @@ class Traits:
 
 @dataclass
 class Command:
-    """rad, rad/s, N m/rad, N m s/rad, N m; at the output."""
+    """A command at the output: rad, rad/s, N m/rad, N m s/rad, N m."""
 
     position: float = 0.0
     velocity: float = 0.0
@@ -40,8 +40,8 @@ class Command:
 
 @dataclass(frozen=True)
 class Standing:
-    """Voltages that stand still in the phases: torque N m, that they make at rest at angle rad of the output; electric
-    rad per rad of the output; damping N m s/rad, of the motor's own voltage through its resistance."""
+    """Constant voltages at the phases. torque: N m at rest at angle, rad of the output; electric: rad per rad of the
+    output; damping: N m s/rad, of the motor's own voltage across its resistance."""
 
     torque: float
     angle: float
@@ -53,24 +53,24 @@ class Standing:
 
 
 class Motor:
-    """limit: the largest torque, N m. lower_turn: where the turn begins in which it finds itself when it is switched
-    on, rad from its zero."""
+    """limit: the largest torque, N m. lower_turn: rad from its zero, the beginning of the turn in which its position
+    lies after power-up."""
 
     def __init__(self, limit: float, traits: Traits, lower_turn: float = -math.pi) -> None:
         self.limit, self.traits, self.lower_turn = limit, traits, lower_turn
         self.command = Command()
         self.active = False
         self.standing: Standing | None = None
-        self.torque = 0.0  # at the output, as it is
+        self.torque = 0.0  # present torque at the output
         self.temperature = AMBIENT
-        self._zero = 0.0  # of the absolute encoder, kept without supply
+        self._zero = 0.0  # of the absolute encoder, stored without supply
         self._angle = 0.0  # of the output, any number of turns
-        self._velocity = 0.0  # as it is measured
+        self._velocity = 0.0  # measured
         self._offset = 0.0
         self.power_up(0.0)
 
     def power_up(self, angle: float) -> None:
-        """The supply comes while the output is there: only the place within a turn is known."""
+        """Switch on while the output is at an angle, of which only the place within a turn is known."""
         self.stop()
         self.torque = self._velocity = 0.0
         self._angle = angle
@@ -78,12 +78,12 @@ class Motor:
         self._offset = angle - within
 
     def set_zero(self) -> None:
-        """Here is zero from now on."""
+        """Set the zero here."""
         self._zero = self._offset = self._angle
 
     @property
     def position(self) -> float:
-        """As it is measured, rad."""
+        """Measured position, rad."""
         return round((self._angle - self._offset) * COUNTS / TURN) * TURN / COUNTS
 
     @property
@@ -91,15 +91,15 @@ class Motor:
         return self._velocity
 
     def stop(self) -> None:
-        """No current from now on."""
+        """Switch the current off."""
         self.active, self.command, self.standing = False, Command(), None
 
     def stand(self, electric: float, damping: float) -> None:
-        """Its voltages stay as they are, wherever it turns."""
+        """Keep the present voltages, wherever it turns."""
         self.standing = Standing(self.torque + damping * self._velocity, self._angle, electric, damping)
 
     def step(self, seconds: float, angle: float, velocity: float) -> float:
-        """The mean torque at the output while it goes on from an angle with a velocity."""
+        """The mean torque at the output while it moves on from an angle with a velocity."""
         count = max(1, round(seconds * self.traits.rate))
         h = seconds / count
         follow = -math.expm1(-TURN * self.traits.bandwidth * h)

@@ -10,9 +10,9 @@ from femtorque.hil.bus import half_duplex
 
 class Servo(half_duplex.Servo, Protocol):
     """catch_up: brings the plant, and with it the motor, to now. cut: its wire is off, its supply is not. supplied: its
-    own branch of the supply is whole. late: s that answers take more. volts: V of its supply, as C reads it. driven: s
-    when it last gave its motor a voltage; -inf: never. least_supply: V below which it is off. hot_code: its error of a
-    winding that is too hot."""
+    own branch of the supply is whole. late: s by which answers are late. volts: V of its supply, as C reads it. driven:
+    s when it last gave its motor a voltage; -inf: never. least_supply: V below which it is off. hot_code: its error of
+    a winding that is too hot."""
 
     catch_up: Callable[[], None]
     cut: bool
@@ -38,8 +38,8 @@ class Servo(half_duplex.Servo, Protocol):
 
     @property
     def in_c(self) -> tuple[int, int] | None:
-        """Addresses of a function in C that does what `terminal` does, and of its servo (servo_steps.h); None: there is
-        none."""
+        """Addresses of a function in C that does the same as `terminal`, and of its state (servo_steps.h); None without
+        one."""
 
     def power_up(self, angle: float) -> None:
         """Switch it on while its output stands at an angle, rad."""
@@ -50,4 +50,4 @@ class Servo(half_duplex.Servo, Protocol):
         """Bring about one of its own errors."""
 
     def terminal(self, now: float, angle: float, velocity: float, current: float) -> float:
-        """V at its motor from now on, NaN where it floats; angle, velocity: of its output; current: A of its motor."""
+        """V at its motor from now on, NaN where it floats. angle, velocity: of its output; current: A of its motor."""

@@ -1,4 +1,4 @@
-"""Descriptors of a family's virtual drives: ranges as they come, and how one is made."""
+"""Descriptors of a family's virtual drives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from femtorque.hil.drives.servo import Servo
 
 @dataclass(frozen=True)
 class Plug:
-    """Place of a drive on a wire. reply: identifier of its answers, where the drive has one of its own. ranges: as it
+    """Place of a drive on a wire. reply: identifier of its answers, if they have one of their own. ranges: as the drive
     is set. data_bitrate: of CAN FD's data phase, None: classic CAN."""
 
     wire: Wire
@@ -37,8 +37,8 @@ class Virtual:
 
 @dataclass(frozen=True)
 class ServoPlug:
-    """Place of a servo on a half-duplex wire. model: its name without the family's. setting: as its owner has stored
-    it. supply: V, now. ohm: of its motor's winding."""
+    """Place of a servo on a half-duplex wire. model: its name without the family's. setting: as stored in the servo.
+    supply: V, now. ohm: of its motor's winding."""
 
     clock: Clock
     model: str

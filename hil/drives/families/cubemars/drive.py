@@ -1,5 +1,5 @@
-"""CubeMars' AK drives in MIT mode (manual V1.0.8), which speak as the mini-cheetah's do: a reply goes to every frame
-that is for the drive. An AK drive has no timeout and keeps its last command for ever."""
+"""CubeMars' AK drives in MIT mode (manual V1.0.8), with the mini-cheetah's frames: each frame for a drive is answered.
+An AK drive has no timeout and keeps its last command for ever."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from femtorque.hil.bus.wire import Wire
 from femtorque.hil.drives.families.mini_cheetah.drive import ENTER, EXIT, MiniCheetah
 from femtorque.hil.drives.fields import Ranges
 
-# By the manual V1.0.8. Of five programs that read these drives one takes VESC's numbers (mc_fault_code in datatypes.h
-# of vedderb/bldc: 1 over voltage, 2 under voltage, 3 gate driver, 4 over current, 5 driver hot, 6 motor hot): there are
-# two generations, it seems, and a reply does not say which it is of.
+# By the manual V1.0.8. One of five programs that read these drives takes VESC's numbers (mc_fault_code in datatypes.h
+# of vedderb/bldc: 1 over voltage, 2 under voltage, 3 gate driver, 4 over current, 5 driver hot, 6 motor hot): there
+# seem to be two generations, and a reply does not show its own.
 AK_FAULTS = {"over temperature": 1, "over current": 2, "over voltage": 3, "under voltage": 4, "encoder": 5,
              "phase unbalance": 6}
 
 
 class CubeMars(MiniCheetah):
-    """It answers under its own identifier if it has no other, with temperature and error at the end, and knows no
-    timeout. Its loop is taken to be the original's."""
+    """A drive that answers with its own identifier unless it has another, with temperature and error at the end, and
+    without a timeout. Its loop is assumed to be the mini-cheetah's."""
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges, master: int | None = None) -> None:
         super().__init__(wire, number, ranges, master=number if master is None else master, ticks=0)
@@ -34,5 +34,5 @@ class CubeMars(MiniCheetah):
         super()._special(code)
 
     def reply(self) -> bytes:
-        """The temperature is told from -40 to 215 deg C as 0 to 255 (AK driver manual, 5.3, the example of a reply)."""
+        """Reply with the temperature, -40 to 215 deg C as 0 to 255 (AK driver manual, 5.3, the example of a reply)."""
         return super().reply()[:6] + bytes([min(max(round(self.motor.temperature) + 40, 0), 255), self.error])

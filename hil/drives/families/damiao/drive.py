@@ -1,8 +1,8 @@
 """Damiao's drives (python-damiao-driver, docs/concept; openarm_can, dm_motor_control.cpp): MIT frames on the drive's
-own identifier, registers under 0x7FF, feedback with a state in its upper four bits. A drive says nothing by itself.
+own identifier, registers under 0x7FF, feedback with a state in its upper four bits. A drive sends nothing unasked.
 
-Modes other than MIT have frames of their own: they are taken, fed to the timeout and answered, without any torque
-here. What a drive does with an MIT frame in another mode is documented nowhere; here it answers and does nothing.
+Modes other than MIT have frames of their own: they reset the timeout and are answered, here without any torque. No
+source says what a drive does with an MIT frame in another mode; here it answers and does nothing.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ DISABLED, ENABLED = 0, 1
 FAULTS = {"over voltage": 8, "under voltage": 9, "over current": 0xA, "MOS over temperature": 0xB,
           "rotor over temperature": 0xC, "lost communication": 0xD, "overload": 0xE}
 MIT = 1
-OFFSETS = {0x100: 2, 0x200: 3, 0x300: 4}  # of identifiers, to the mode they are for
+OFFSETS = {0x100: 2, 0x200: 3, 0x300: 4}  # of identifiers, to their modes
 TIMEOUT_UNIT = 50e-6  # s; damiao-motor's register table
-WHOLE = {7, 8, 9, 10, 13, 14, 15, 16, 35, 36}  # u32, the others f32
+WHOLE = {7, 8, 9, 10, 13, 14, 15, 16, 35, 36}  # numbers of u32; the others are f32
 READ_ONLY = {*range(11, 21), 36, *range(50, 66), 80, 81}
-FACTORY = (*range(50, 57), 59, 63, 64, 65)  # offsets and limits that each drive leaves the factory with; 0 here: chosen
+FACTORY = (*range(50, 57), 59, 63, 64, 65)  # offsets and limits that the factory sets in each drive; 0 here: chosen
 RATE_CODES = {125_000: 0, 200_000: 1, 250_000: 2, 500_000: 3, 1_000_000: 4, 2_000_000: 5, 2_500_000: 6, 3_200_000: 7,
               4_000_000: 8, 5_000_000: 9}  # can_br: openarm_can's CLI, from 2 Mbit/s on the data phase of CAN FD
 # Rate and window chosen, such loops run at 10 to 40 kHz; bandwidth: within the bounds of register I_BW, 100 to 10000.
@@ -35,7 +35,7 @@ TRAITS = Traits(rate=20e3, bandwidth=1000.0, window=1e-3)
 
 
 class Damiao(Drive):
-    """feedback: MST_ID. timeout_units: register TIMEOUT; 0, off, as drives come."""
+    """feedback: MST_ID. timeout_units: register TIMEOUT; 0, off, as delivered."""
 
     def __init__(self, wire: Wire, number: int, feedback: int, ranges: Ranges, gear: float = 10.0,
                  timeout_units: int = 0, bitrate: float = 1e6, data_bitrate: float | None = None) -> None:
@@ -49,7 +49,7 @@ class Damiao(Drive):
         self._stored = dict(self.registers)
         self.status = DISABLED
 
-    # -- what it is told ----------------------------------------------------
+    # -- frames -------------------------------------------------------------
 
     def handle(self, frame: Frame) -> Frame | None:
         if frame.extended or frame.remote:
@@ -92,14 +92,14 @@ class Damiao(Drive):
         return self._framed(bytes([ENABLED << 4 | self.id & 15]) + data)
 
     def rescale(self, share: float) -> None:
-        """In its registers, where it is read."""
+        """Set the range in its register, where the board reads it."""
         self.registers[22] *= share
         self._stored[22] = self.registers[22]
 
     # -- registers ----------------------------------------------------------
 
     def _register(self, data: bytes) -> Frame | None:
-        """All that a frame to every drive may ask of this one."""
+        """Answer a frame to all drives that names this one."""
         if len(data) < 4 or int.from_bytes(data[:2], "little") != self.registers[8]:
             return None
         what, number = data[2], data[3]
@@ -127,7 +127,7 @@ class Damiao(Drive):
         if number == 8:
             self.id = int(self.registers[8])
 
-    # -- by itself ----------------------------------------------------------
+    # -- without commands ---------------------------------------------------
 
     @property
     def timeout(self) -> float:

@@ -11,7 +11,7 @@ _VOLTS = {"sts3215-7v4": 7.4, "sts3215-12v": 12.0}  # of makers' sheets: C001, C
 
 
 def _made(p: ServoPlug) -> Sts3215:
-    """As it comes, but for what its owner has stored; mounted so that it reports the joint's zero there."""
+    """A servo as it comes, with its owner's settings, mounted so that it reports their zero at the joint's zero."""
     away = (p.setting.zero + p.setting.offset - TURN // 2) * math.tau / TURN
     servo = Sts3215(p.clock, p.number, _VOLTS[p.model], -away, p.supply, p.ohm)
     offset = abs(p.setting.offset) | (0x800 if p.setting.offset < 0 else 0)

@@ -1,14 +1,14 @@
 """Feetech's STS3215, in its PWM mode: registers as LeRobot has them (src/lerobot/motors/feetech/tables.py), values as a
 servo comes (Feetech's memory table as ROAR-QUTRC and python-st3215 give it; LeRobot says 250 for the return delay).
 
-Its protections are that table's: register 19 says which of them take the torque away (44: temperature, current,
-overload); an output of 80 % (36) for 2 s (35) leaves 20 % (34); 500 x 6.5 mA (28) for 2 s (38) and more than 70 deg C
-(13) leave nothing; a voltage out of 14 and 15 is told and borne.
+Its protections are those of that table: register 19 selects which of them switch the motor off or down (44:
+temperature, current, overload); a duty of 80 % (36) for 2 s (35) leaves 20 % (34); 500 x 6.5 mA (28) for 2 s (38) and
+more than 70 deg C (13) leave nothing; a voltage outside of 14 and 15 is reported only.
 
-What is not published, and chosen: it looks at its encoder and at its registers once a millisecond (the STS3250's sheet
-tells a position update of 1 ms at most); a duty below the least starting force (register 24) turns nothing; a duty of
-nothing shorts the motor; in PWM mode it guards itself as in its position mode; what it has let go for is over when its
-motor has been switched off. The backlash of its gear is the plant's (femtorque.hil.plant.backlash).
+Not published, and chosen: it reads its encoder and its registers once a millisecond (the STS3250's sheet says that a
+position update takes 1 ms at most); a duty below the least starting force (register 24) turns nothing; a duty of zero
+shorts the motor; in PWM mode it has the protections of its position mode; a latched error ends when its motor is
+switched off. The backlash of its gear is in the plant (femtorque.hil.plant.backlash).
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ SYNC_READ, SYNC_WRITE = 0x82, 0x83
 AROUND = 6  # bytes of an answer beside the registers
 TURN = 4096
 PERIOD = 1e-3  # s
-TURNAROUND = 20e-6  # s more than its return delay; chosen
+TURNAROUND = 20e-6  # s in addition to its return delay; chosen
 MODEL, ID, BAUD, DELAY, LEAST, MOST, FACTOR, OFFSET = 3, 5, 6, 7, 9, 11, 30, 31
 DUTY, LOCK, POSITION, SPEED, LOAD, VOLTAGE, WARMTH, STATUS, AMPERES = 44, 55, 56, 58, 60, 62, 63, 65, 69
-STORED = 40  # registers below it are kept without power
+STORED = 40  # registers below it are stored without power
 
 
 def split(burst: bytes) -> Iterator[bytes]:
@@ -60,16 +60,16 @@ def split(burst: bytes) -> Iterator[bytes]:
 
 
 def question(packet: bytes) -> Question | None:
-    """SYNC READ: servos answer in the order in which it names them (LeRobot reads six SO-101 servos so)."""
+    """A SYNC READ, which servos answer in the order in which it names them (LeRobot reads six SO-101 servos so)."""
     return Question(tuple(packet[7:-1]), AROUND + packet[6]) if packet[4] == SYNC_READ else None
 
 
 class Sts3215(Motor):
-    """number: its id. volts: what it is made for. centre: rad, of the output where its encoder is in the middle.
-    supply: V, now. ohm: of its motor. cut: its wire is off, its supply is not. supplied: its own branch of the supply
-    is whole. late: s that answers take more. phase: s of its own millisecond. temperature: deg C."""
+    """number: its id. volts: nominal. centre: rad of the output where its encoder is in the middle. supply: V, now.
+    ohm: of its motor. cut: its wire is off, its supply is not. supplied: its own branch of the supply is whole. late: s
+    by which answers are late. phase: s of its own millisecond. temperature: deg C."""
 
-    least_supply = 4.0  # V: its sheet's
+    least_supply = 4.0  # V: of its sheet
 
     def __init__(self, clock: Clock, number: int, volts: float, centre: float, supply: Callable[[], float],
                  ohm: float = 2.0) -> None:
@@ -92,7 +92,7 @@ class Sts3215(Motor):
         self.registers[at:at + size] = value.to_bytes(size, "little")
 
     def _write(self, at: int, data: bytes) -> None:
-        """With the lock open what is written to the settings is stored, else it is forgotten without power."""
+        """Write registers. While the lock is open settings are stored, else they are lost without power."""
         for place, byte in enumerate(data, at):
             if place < POSITION:
                 self.registers[place] = byte
@@ -118,7 +118,7 @@ class Sts3215(Motor):
         return 2e-6 * self.registers[DELAY] + TURNAROUND + self.late
 
     def heard(self, packet: bytes) -> None:
-        """SYNC WRITE, the one packet of the board's that is no question."""
+        """Obey SYNC WRITE, the board's one packet that is no question."""
         if packet[:2] != b"\xff\xff" or ~sum(packet[2:-1]) & 0xFF != packet[-1] or packet[4] != SYNC_WRITE:
             return
         at, size = packet[5], packet[6]
@@ -135,7 +135,7 @@ class Sts3215(Motor):
         return b"\xff\xff" + body + bytes([~sum(body) & 0xFF])
 
     def _boundary(self, now: float) -> float:
-        """When its own millisecond last began."""
+        """Time at which its own millisecond began."""
         return math.floor((now - self.phase) / PERIOD) * PERIOD + self.phase
 
     def _measure(self) -> None:
@@ -157,7 +157,7 @@ class Sts3215(Motor):
     # -- the motor ----------------------------------------------------------
 
     def power_up(self, angle: float) -> None:
-        """Its settings are those that are stored, its motor is off."""
+        """Switch on with the stored settings and the motor off."""
         self.registers[:] = self.stored + bytes(REGISTERS - STORED)
         self.put(LIMIT, int.from_bytes(self.stored[TORQUE:TORQUE + 2], "little"), 2)
         self.begin(angle)

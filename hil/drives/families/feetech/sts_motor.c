@@ -1,6 +1,5 @@
-/* In C because six servos look at themselves ten thousand times a second. Bits of
- * a duty beyond the direction's make its size larger (LeRobot, pull request
- * 4547). */
+/* In C because six servos are stepped ten thousand times a second. Bits of a
+ * duty beyond the direction's add to its size (LeRobot, pull request 4547). */
 #include "sts_motor.h"
 
 #include "sts_numbers.h"
@@ -13,13 +12,13 @@ static int64_t word(const sts_motor *m, int at)
     return m->registers[at] | m->registers[at + 1] << 8;
 }
 
-/* Tell whether its bridge is on. */
+/* Return true if its bridge is on. */
 int sts_drives(const sts_motor *m)
 {
     return m->powered && m->registers[STS_ENABLE] == 1;
 }
 
-/* Form the share of the supply at the motor. */
+/* Return the share of the supply at the motor. */
 double sts_share(const sts_motor *m)
 {
     int64_t size = m->duty & ~(int64_t)STS_BACKWARDS, limit;
@@ -36,7 +35,7 @@ double sts_share(const sts_motor *m)
     return (double)size / (m->duty & STS_BACKWARDS ? -1000.0 : 1000.0);
 }
 
-/* Let its winding's loss heat all of it. */
+/* Heat the motor by its winding's loss. */
 static void warm(sts_motor *m, double seconds)
 {
     double end = STS_AMBIENT +
@@ -46,7 +45,7 @@ static void warm(sts_motor *m, double seconds)
                       -expm1(-seconds / (STS_CAPACITY * STS_PER_WATT));
 }
 
-/* Tell whether something has been so for longer. */
+/* Return true if a condition has lasted longer than so many seconds. */
 static int lasts(double *since, double now, int holds, double seconds)
 {
     if (!holds) {
@@ -58,14 +57,14 @@ static int lasts(double *since, double now, int holds, double seconds)
     return now - *since > seconds;
 }
 
-/* Let go for one of its own errors. */
+/* Bring about one of its own errors, which switches it off. */
 static void fail(sts_motor *m, int64_t code)
 {
     m->latched |= code;
     m->registers[STS_ENABLE] = 0;
 }
 
-/* Let its own protections act. */
+/* Act by its own protections. */
 static void guard(sts_motor *m, double now)
 {
     const uint8_t *r = m->registers;
@@ -86,7 +85,7 @@ static void guard(sts_motor *m, double now)
         fail(m, STS_OVER_CURRENT);
 }
 
-/* Tell the V at its motor from now on, NaN where it floats. */
+/* Return V at its motor from now on, NaN where it floats. */
 double sts_terminal(void *motor, double now, double angle, double velocity,
                     double current)
 {

@@ -4,8 +4,7 @@
 
 #include <stdint.h>
 
-/* Times in s, NaN where nothing waits or lasts. driven: when it last gave its
- * motor a voltage. */
+/* Times in s, NaN for none. driven: when it last gave its motor a voltage. */
 typedef struct {
     uint8_t *registers;
     double ohm, volts, temperature, angle, velocity, current, at;

@@ -1,12 +1,11 @@
 """The original of the MIT mode, bgkatz/motorcontrol (Core/Src/can.c, fsm.c, stm32f4xx_it.c).
 
-A reply goes to every frame that is for the drive. It has a timeout after which it goes limp, without a fault, and goes
-on with the next frame.
+Every frame for the drive is answered. After its timeout it goes limp, without a fault, and goes on with the next frame.
 
 Its firmware goes limp since commit 3586419 of 18 July 2023. Before, from the last day of 2020 on (fsm.c of 0032634), it
-stopped commutating then, with the gate driver on: the voltages of the three phases stand still. Until b983cca of 9 May
-2022 it left its mode, too, only below 1 A by a filter that runs while it commutates: once it stands, frames that tell
-it to leave do nothing, until a command comes.
+stopped commutating instead, with the gate driver on: the voltages of the three phases were constant. Until b983cca of 9
+May 2022 it also left its mode only below 1 A, measured by a filter that runs while it commutates: with constant
+voltages, frames that end the mode had no effect until a command came.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ ENTER, EXIT, ZERO = 0xFC, 0xFD, 0xFE
 TRAITS = Traits(rate=40e3, bandwidth=1000.0, window=20 / 40e3)
 TICK = 25e-6  # s, the unit of CAN_TIMEOUT
 BUS_VOLTS = 24.0
-# A motor of the kind: motor_config.h of MIT-like firmware has 21 pole pairs, a gear of 6 and 0.45 N m/A at the output;
+# A motor of this kind: motor_config.h of MIT-like firmware has 21 pole pairs, a gear of 6 and 0.45 N m/A at the output;
 # Cheetah-Software's MiniCheetah.h 0.173 ohm. N m/A is of the amplitude, so two thirds of it are V s/rad.
 ELECTRIC, AMPERE, RESISTANCE = 21 * 6, 0.45, 0.173
 DAMPING = AMPERE * (2.0 / 3.0) * AMPERE / RESISTANCE
@@ -33,13 +32,13 @@ LEAST = 1.0 * AMPERE  # N m, below which the early firmware leaves its mode
 
 class MiniCheetah(Drive):
     """master: identifier of the replies. ticks: CAN_TIMEOUT, 0: none. size: of a reply, bytes; 6 in the firmware of
-    2021, whose can.c has DLC = 6. early: firmware of February 2021, which stands still without commands."""
+    2021, whose can.c has DLC = 6. early: firmware of February 2021, with constant voltages after the timeout."""
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges, master: int = 0, ticks: int = 1000,
                  traits: Traits = TRAITS, size: int = 8, early: bool = False) -> None:
         super().__init__(wire, number, Motor(ranges.torque, traits), ranges)
         self.master, self.ticks, self.size, self.early = master, ticks, size, early
-        self.leaving, self._seen = False, 0.0  # seen: N m, as it measured them while it last commutated
+        self.leaving, self._seen = False, 0.0  # seen: N m, as last measured while it commutated
 
     @property
     def timeout(self) -> float:

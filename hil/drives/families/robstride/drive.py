@@ -1,7 +1,7 @@
 """RobStride's drives with their private protocol (kscalelabs/robstride, protocol.rs and parameters.rs; RobStride/
 SampleProgram, Robstride.cpp): extended identifiers type << 24 | data << 8 | drive, fields of 16 bits.
 
-As they come, canTimeout is 0, off, and zero_sta 0: a drive that is switched on finds itself between 0 and one turn.
+As delivered, canTimeout is 0, off, and zero_sta 0: after power-up its position is between 0 and one turn.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from femtorque.hil.drives.motor import Command, Motor, Traits
 
 GET_ID, OPERATE, STATE, ENABLE, STOP, SET_ZERO, READ, WRITE, SAVE = 0, 1, 2, 3, 4, 6, 0x11, 0x12, 0x16
 RESET, RUN = 0, 2  # modes
-HOST = 0xFD  # until one has spoken, the one that the maker's programs have
+HOST = 0xFD  # the number of the maker's programs, until another host has sent
 FAULTS = {"under voltage": 1, "over current": 2, "over temperature": 4, "encoder": 8, "overload": 16,
           "not calibrated": 32}
 RUN_MODE, LIMIT_TORQUE, POSITION, VELOCITY, TIMEOUT, ZERO_STA = 0x7005, 0x700B, 0x7019, 0x701B, 0x7028, 0x7029
-BYTES, WORDS = {RUN_MODE, ZERO_STA}, {TIMEOUT}  # the other parameters are f32
+BYTES, WORDS = {RUN_MODE, ZERO_STA}, {TIMEOUT}  # types of parameters; the others are f32
 TIMEOUT_UNIT = 50e-6  # s: 20000 are one second
 UNIQUE = 0x5652545541_4C0001
-# Not published; taken as Damiao's.
+# Not published; assumed as Damiao's.
 TRAITS = Traits(rate=20e3, bandwidth=1000.0, window=1e-3)
 
 
 class RobStride(Drive):
-    """It answers the host whose number (bits 8 to 15) the last frame had that was no operation: these have the torque
-    there."""
+    """A drive that answers the host of bits 8 to 15 of the last frame other than an operation command, which has the
+    torque in these bits."""
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges) -> None:
         super().__init__(wire, number, Motor(ranges.torque, TRAITS, lower_turn=0.0), ranges)
@@ -88,7 +88,7 @@ class RobStride(Drive):
         return Frame(STATE << 24 | mode << 22 | self.faults << 16 | self.id << 8 | self.host, data, extended=True)
 
     def _parameter(self, kind: int, data: bytes, state: Frame) -> Frame | None:
-        """A reading is answered with the value, or that there is none (bits 16 to 23), a writing with the state."""
+        """Answer a read with the value, or with bits 16 to 23 set for no such parameter, and a write with the state."""
         index = int.from_bytes(data[:2], "little")
         value = {POSITION: self.motor.position, VELOCITY: self.motor.velocity}.get(index, self.parameters.get(index))
         if value is None:
@@ -101,7 +101,7 @@ class RobStride(Drive):
             self.parameters[index] = struct.unpack(form, data[4:])[0]
         return state
 
-    # -- by itself ----------------------------------------------------------
+    # -- without commands ---------------------------------------------------
 
     @property
     def timeout(self) -> float:
