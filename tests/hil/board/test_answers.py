@@ -1,6 +1,6 @@
-"""Answers that models of registers give beforehand (hil/chip/bus.c), and what they lend to C, which goes on with it
-(hil/chip/lent.c, hil/board/coupled.c), against the models asked every time: runs of whole boards with the same accesses
-at the same cycles, the same telemetry, torques and motions, bit for bit."""
+"""Answers that models of registers publish (hil/chip/bus.c) and state that they lend to C (hil/chip/lent.c,
+hil/board/coupled.c), compared with models that are called every time: runs of whole boards with the same accesses at
+the same cycles, the same telemetry, torques and motions, bit for bit."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from tests.support.boards import image
 
 IMAGES = [("f405rg-4", "voltage"), ("f405rg-4", "current"), ("f405rg-6", "voltage"), ("nucleo-g474re-6", "voltage"),
           ("nucleo-g474re-6", "current"), ("odrive-v3.6", "voltage"), ("odrive-v3.6", "current")]
-CLOSED = "five_bar"  # in the place of a board: a closed mechanism on its own
-SERVED = "so101_sts"  # the same with servos
+CLOSED = "five_bar"  # instead of a board: a closed mechanism
+SERVED = "so101_sts"  # instead of a board: an arm on servos
 BRAKED = "f405rg-4 with brakes"
 FEW = [("f405rg-4", "voltage", None), ("nucleo-g474re-6", "voltage", "estop"), ("f405rg-6", "voltage", "noise"),
        (CLOSED, "voltage", "estop"), (SERVED, "voltage", "reset"), (BRAKED, "voltage", "estop")]
@@ -40,7 +40,7 @@ ALL = [(*each, fault) for each in [*IMAGES, *((name, "voltage") for name in (CLO
 
 
 def built_for(name: str, drive: str) -> tuple[Mechanism, BuildResult]:
-    """A mechanism and its image: three_link on that board, or the closed one, or one that would fall."""
+    """A mechanism and its image: three_link on that board, the closed one, the one on servos, or one with brakes."""
     if name == BRAKED:
         flat, _ = image(name.split()[0], drive)
         mechanism = replace(flat, name="braked", gravity=np.array([0.0, -9.81, 0.0]),
@@ -53,7 +53,7 @@ def built_for(name: str, drive: str) -> tuple[Mechanism, BuildResult]:
 
 
 def record(name: str, drive: str, fault: str | None, answers: bool) -> tuple[str, dict[str, bytes], int]:
-    """Digest of all accesses with their cycles, the record of the ticks, and how often models were asked."""
+    """Digest of all accesses with their cycles, the record of the ticks, and the number of calls of models."""
     mechanism, built = built_for(name, drive)
     accesses, asked = hashlib.sha256(), 0
     ask = Peripheral.read
@@ -82,7 +82,7 @@ def record(name: str, drive: str, fault: str | None, answers: bool) -> tuple[str
 def compare(name: str, drive: str, fault: str | None) -> None:
     accesses, ticks, asked = record(name, drive, fault, True)
     reference, expected, always = record(name, drive, fault, False)
-    assert asked < (0.3 if name == SERVED else 0.05) * always  # C did answer; a wire of servos is the models'
+    assert asked < (0.3 if name == SERVED else 0.05) * always  # C did answer; a wire of servos stays in Python
     assert accesses == reference
     assert [key for key in ticks if ticks[key] != expected[key]] == []
 
@@ -100,7 +100,7 @@ def test_answers_in_c_are_those_of_the_models_whatever_strikes(name, drive, faul
 
 @pytest.mark.parametrize(("name", "drive"), [("f405rg-4", "current"), ("nucleo-g474re-6", "voltage")])
 def test_a_board_under_power_asks_no_model(monkeypatch, name, drive):
-    """Link and ports are C's, too: neither STATUS nor directions that change bring a model back."""
+    """Link and ports are in C, too: neither STATUS nor changing directions call a model."""
     mechanism, built = image(name, drive)
     asked: list[str] = []
     with VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:
@@ -123,7 +123,7 @@ def test_a_board_under_power_asks_no_model(monkeypatch, name, drive):
 
 
 def test_an_answer_that_is_wrong_is_seen(monkeypatch):
-    """A bus voltage that is some counts off at the converter that C has means other duties."""
+    """A bus voltage that is wrong by some counts in C alone leads to other duties."""
     lend = Senses._lend
 
     def wrong(self: Senses, state: Any, converter: int, number: int) -> bool:

@@ -1,5 +1,5 @@
-"""Every board's image on the virtual board: the demo on the second family, gate drivers and half bridges, locked
-antiphase, e-stops that hardware or software acts on."""
+"""Images of all boards on the virtual board: the demo on the second chip family, gate drivers and half bridges, locked
+antiphase, e-stops by hardware or software."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def armed(board: VirtualBoard) -> Session:
 
 @pytest.mark.bench
 def test_the_g474_runs_the_demo_as_the_f405_does(tmp_path):
-    """The same mechanism, trajectory, plant and code above the chip: joint by joint the same errors within a tenth."""
+    """Mechanism, trajectory, plant and code above the chip are the same: each joint's errors agree within a tenth."""
     results = {}
     for name in ("f405rg-4", "nucleo-g474re-6"):
         mechanism = three_link(name, tmp_path)
@@ -60,7 +60,7 @@ def test_three_links_are_built_for_and_moved_by_every_board(name):
 
 
 def test_locked_antiphase_moves_the_arm_as_sign_and_magnitude_do():
-    """On the board whose e-stop loop cuts the bridges. Only the sign's delay is gone: it is in the PWM now."""
+    """The board's e-stop loop cuts the bridges. The PWM has the sign, so that the sign's delay is gone."""
     signed, locked = (moved(*image("f405rg-6", drive)) for drive in ("voltage", "antiphase"))
     assert locked.ended == "done" and locked.faults == () and locked.outputs_safe
     assert max(signed.tracking_rms.max(), locked.tracking_rms.max()) < 1e-4  # rad, an eighth of an encoder count
@@ -77,7 +77,7 @@ def test_antiphase_is_refused_where_no_pwm_would_be_full_voltage(tmp_path, name,
 
 
 def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move():
-    """From power-up on, through arming, an e-stop and its end: a bridge is off, or gives next to nothing."""
+    """From power-up through arming and an e-stop to its end: a bridge is off, or gives next to nothing."""
     mechanism, built = image("f405rg-6", "antiphase")
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         looked = []
@@ -102,7 +102,7 @@ def test_no_interval_of_locked_antiphase_drives_a_motor_that_is_not_to_move():
 
 @pytest.mark.parametrize("name", DRIVING)
 def test_an_e_stop_ends_in_estop_with_outputs_safe_within_two_ticks(name):
-    """In hardware at once; on odrive-v3.6, which has no break input, by the tick."""
+    """By hardware at once; by the tick on odrive-v3.6, which has no break input."""
     mechanism, built = image(name)
     with rig.connected(mechanism, built.elf, armed=True) as (board, session):
         board.run(0.02)
@@ -117,7 +117,7 @@ def test_an_e_stop_ends_in_estop_with_outputs_safe_within_two_ticks(name):
 
 @pytest.mark.parametrize(("name", "drive"), [*((name, "voltage") for name in DRIVING), ("f405rg-6", "antiphase")])
 def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
-    """Shares of the bus are kept until a part may have changed; here they are formed anew after every step, too."""
+    """A bridge's share of the bus is kept until a part may have changed; this test computes it after every step too."""
     mechanism, built = image(name, drive)
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         seen = set()
@@ -125,7 +125,7 @@ def test_voltages_follow_whatever_moves_pins_and_timers(name, drive):
         def compare() -> None:
             afresh = [Bridge(board.board, board.chip, joint, channel).share for joint, channel in board.joints]
             volts = [np.nan if share is None else share * board.bus_voltage for share in afresh]
-            if not np.isnan(board.voltages()).all():  # what lies between bridge and motor lets it through
+            if not np.isnan(board.voltages()).all():  # the parts between bridge and motor let it through
                 np.testing.assert_array_equal(board.voltages(), volts)
                 seen.update(volts)
 
@@ -152,7 +152,7 @@ def test_gate_drivers_are_told_before_anything_switches():
         session = armed(board)
         board.run(0.01)
         assert not np.isnan(board.voltages()).any()
-        board.kill_crystal()  # the restart resets the drivers and tells them again
+        board.kill_crystal()  # the restart resets the drivers and writes their registers again
         for driver in board.gate_drivers:
             driver.registers = {2: 0, 3: 0}
         board.run(0.5)
@@ -188,7 +188,7 @@ def test_a_driver_that_reports_a_fault_stops_the_arm(name):
 @pytest.mark.parametrize("name", [name for name in DRIVING if boards.load(name).outputs.wake_us])
 @pytest.mark.parametrize(("wake_s", "low_asleep"), [(0.5e-3, True), (1e-3, True), (1e-3, False), (0.0, True)])
 def test_bridges_whose_fault_line_is_low_while_they_sleep_or_wake_up_are_armed(name, wake_s, low_asleep):
-    """Data sheets allow all of these. A fault after that still stops the arm."""
+    """Data sheets allow all of these fault lines. A later fault still stops the arm."""
     mechanism, built = image(name)
     with VirtualBoard(built.elf, mechanism, Plant(mechanism)) as board:
         board.power.sleeping.wake_s, board.power.sleeping.low_asleep = wake_s, low_asleep
@@ -216,7 +216,7 @@ def test_a_driver_that_is_at_fault_is_found_so_once_it_has_had_its_time_to_wake_
 
 
 def test_current_loops_wait_for_bridges_that_wake_up():
-    """The pulse that tries their sensors would find nothing in a bridge that sleeps."""
+    """The pulse that tests their sensors would find no current in a bridge that sleeps."""
     mechanism, built = image("nucleo-g474re-6", "current")
     result = moved(mechanism, built)
     assert result.ended == "done" and result.faults == ()

@@ -1,4 +1,4 @@
-"""The cable between a virtual board and a host in one process, and that the board takes it for any other line."""
+"""The cable between a virtual board and a host in one process, which the board uses like any other line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_what_was_written_before_one_end_closed_still_arrives():
     cable.write(b"up")
     cable.sendall(b"down")
     cable.close()
-    assert cable.recv(9) == b"up" and cable.recv(9) == b""  # as a socket says that the other end is gone
+    assert cable.recv(9) == b"up" and cable.recv(9) == b""  # as of a socket whose other end is closed
     assert cable.read(9) == b"down"
     for use in (lambda: cable.read(9), lambda: cable.write(b"x"), lambda: cable.sendall(b"x")):
         with pytest.raises(OSError):

@@ -1,5 +1,5 @@
-"""Closed loops and modes on the virtual board: image and articulated plant change together, or the image says why
-not."""
+"""Closed loops and modes on the virtual board: image and articulated plant change together, or the image gives the
+reason why not."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from femtorque.hil.play.run import Idle, Result, in_motion, play
 from tests.support.closed import Closed
 from tests.support.closed_motions import MECHANISMS
 
-GRASP, UNTIL = 0.7, 0.8  # s: of the switch, and how far the motion is played
+GRASP, UNTIL = 0.7, 0.8  # s: time of the switch, and end of the played part of the motion
 
 
 def example(modes: Iterable[tuple[float, str]] | None = None, **changes: float) -> tuple[Mechanism, Trajectory]:
-    """Two arms as far as just after their grasp; changes of every mode; modes: instead of the example's."""
+    """Two arms until just after their grasp. changes: of every mode; modes: instead of the example's."""
     mechanism = load_mechanism(MECHANISMS / "two_arm_grasp.toml")
     motion = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
     last = int(np.searchsorted(motion.times, UNTIL - 1e-9)) + 1
@@ -39,7 +39,7 @@ def example(modes: Iterable[tuple[float, str]] | None = None, **changes: float) 
 
 @cache
 def folder() -> Path:
-    """Where images are built that several tests share."""
+    """Folder of images that several tests share."""
     return Path(tempfile.mkdtemp(prefix="closed-board-"))
 
 
@@ -51,7 +51,7 @@ def cleared():
 
 
 def played(mechanism: Mechanism, motion: Trajectory, image: str) -> tuple[Result, VirtualBoard]:
-    """image: its name; the same mechanism's is built once."""
+    """image: name of the mechanism's image, which is built once."""
     place = folder() / image
     elf = place / "image.elf"
     if not elf.exists():
@@ -73,7 +73,7 @@ def test_a_board_sees_the_currents_of_driven_joints_alone():
 
 @pytest.fixture(scope="module")
 def grasped() -> dict[str, tuple[Result, VirtualBoard]]:
-    """Played with the file's ramp and without any."""
+    """Results of the motion with the file's ramp and without any."""
     return {"ramp": played(*example(), "two arms"), "none": played(*example(ramp_s=0.0), "two arms without ramp")}
 
 
@@ -81,7 +81,7 @@ def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path(grasped):
     for result, board in grasped.values():
         assert (result.ended, result.faults, board.plant.mode) == ("done", (), "grasp")
         assert result.tracking_max.max() < 1.5e-3
-        # the plant's switch comes where the motion has its own
+        # the plant switches where the motion switches
         begins = result.record.seconds[in_motion(result.record).start]
         assert board.switched[0][0] - begins == pytest.approx(GRASP, abs=3e-3)
 
@@ -89,20 +89,20 @@ def test_arms_grasp_an_object_on_the_board_and_stay_on_their_path(grasped):
 def test_image_and_host_have_the_same_bits_and_the_host_is_told_the_mode(grasped):
     for result, _ in grasped.values():
         assert result.bit_identical is True
-        assert result.modes == (0, 1, 0)  # disarmed it is in the first one again
+        assert result.modes == (0, 1, 0)  # disarmed it is in the first mode again
 
 
 def around_switch(result: Result, board: VirtualBoard) -> int:
-    """Number of the tick that formed the first torque of the new mode: it is held from the switch on, `lead` ticks
-    later."""
+    """Number of the tick that computed the first torque of the new mode, `lead` ticks before the switch, from which on
+    the torque is held."""
     (seconds, mode, missed), = board.switched
     assert (mode, missed) == ("grasp", "")
     return int(np.argmin(np.abs(result.record.seconds - seconds))) - board.board.lead
 
 
 def test_the_weight_of_the_object_is_carried_from_the_first_tick(grasped):
-    """Feed-forward against Pinocchio: at once the weight of arms and object, and of the closure's share a fiftieth a
-    tick."""
+    """Feed-forward against Pinocchio: at once the weight of arms and object; a fiftieth more of the closure's share in
+    each tick."""
     result, board = grasped["ramp"]
     tick = around_switch(result, board)
     formed = result.record.torque_ff[tick - 1:]
@@ -118,14 +118,14 @@ def test_the_weight_of_the_object_is_carried_from_the_first_tick(grasped):
     np.testing.assert_allclose(formed[0], weight["open"], atol=1e-4)
     for k in (1, 2, 10, 50, 60):
         np.testing.assert_allclose(formed[k], weight["grasp"] + min(k / 50, 1.0) * shared, atol=1e-4)
-    # and the arm that takes it does not sag: PD alone would give way by weight over stiffness
+    # and the arm that grasps the object does not sag: with PD alone it would, by weight over stiffness
     stiff = np.array([joint.gains.ku for joint in mechanism.streamed])
     error = np.abs(result.target_positions - result.record.q)[tick:tick + 60]
     assert error[:, 0].max() < 0.05 * abs(step[0]) / stiff[0]
 
 
 def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
-    """The right arm carries nothing of the object but through the closure."""
+    """The right arm carries its part of the object through the closure alone."""
     largest = {}
     for name, (result, board) in grasped.items():
         tick = around_switch(result, board)
@@ -134,12 +134,12 @@ def test_the_ramp_takes_the_step_out_of_the_shared_torque(grasped):
           f"{largest['ramp']:.3f} with ramp")
     assert largest["none"] > 0.3 and largest["ramp"] < 0.05 * largest["none"]
     ends = [result.record.torque_ff[around_switch(result, board) + 70] for result, board in grasped.values()]
-    np.testing.assert_allclose(*ends, atol=2e-3)  # both share alike in the end
+    np.testing.assert_allclose(*ends, atol=2e-3)  # both carry alike in the end
 
 
 @pytest.mark.bench
 def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
-    """Processor in the loop: the relay reads the mode from STATUS, and the plant's hands close where the torque
+    """Processor in the loop: the relay reads the mode from STATUS, and the plant's hands close when the torque
     changes."""
     mechanism, motion = example()
     elf = build.build(mechanism, tmp_path, pil=True).elf
@@ -151,15 +151,15 @@ def test_the_plant_at_the_host_follows_a_board_s_modes(tmp_path):
     assert (mode, missed) == ("grasp", "")
     k = int(np.argmin(np.abs(result.record.seconds - seconds)))
     assert np.abs(result.target_positions - result.record.q)[k:result.moving.stop].max() < 5e-4
-    # held from there on: the first torque of the new mode was formed a tick before
+    # held from there on: the first torque of the new mode was computed a tick earlier
     assert np.abs(result.record.torque_ff[k - 1] - result.record.torque_ff[k - 2])[:2].min() > 1.0
 
 
-CARRIED, ON = 1.1, 0.1  # s: on the way, and how long it goes on from there
+CARRIED, ON = 1.1, 0.1  # s: end of the played part, and how long the arms move on
 
 
 def test_an_object_is_let_go_in_motion():
-    """Half-way along the arc the hands open, and both arms go on as if nothing had happened."""
+    """Half-way along the arc the hands open, and both arms move on undisturbed."""
     mechanism, _ = example()
     full = Trajectory.load(MECHANISMS / "two_arm_grasp.csv", mechanism)
     last = int(np.searchsorted(full.times, CARRIED + ON - 1e-9)) + 1
@@ -177,7 +177,7 @@ def test_an_object_is_let_go_in_motion():
 
 
 def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault():
-    """The right arm swings through the pose in which the object is held: the place is right, the rate is not."""
+    """The right arm swings through the pose in which the object is held: its position is right, its velocity is not."""
     mechanism, motion = example()
     meeting, swing, still = motion.at(GRASP)[0], np.array([0.0, 0.0, 0.3, 0.0]), np.zeros(4)
     times, places = [0.0, 0.4, 0.6], [motion.positions[0], meeting, meeting + 0.1 * swing]
@@ -189,7 +189,7 @@ def test_hands_that_still_move_when_they_should_grasp_are_a_named_fault():
 
 
 def test_a_motion_through_a_singular_pose_ends_in_a_named_fault_before_the_linkage_gets_there():
-    """Coupler and rocker stretch out; beyond there is no pose, and another assembly comes back from there."""
+    """Coupler and rocker stretch out; beyond that there is no pose, and on the way back there are two assemblies."""
     mechanism = load_mechanism(MECHANISMS / "four_bar.toml")
     motion = Trajectory.load(MECHANISMS / "four_bar_singular.csv", mechanism)
     result, board = played(mechanism, motion, "four-bar")

@@ -1,4 +1,4 @@
-"""The bad line does what its settings say, and nothing when it is told nothing."""
+"""A bad line does what its settings say, and nothing without settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FRAMES = [bytes([1 + i % 250, 7, 9, 0]) for i in range(2000)]
 
 
 def through(line: Disturbance) -> bytes:
-    """All frames, cut into pieces that do not respect their ends."""
+    """Pass all frames through, in pieces that do not end with frames."""
     data = b"".join(FRAMES)
     return b"".join(line(data[i:i + 7]) for i in range(0, len(data), 7))
 

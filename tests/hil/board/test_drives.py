@@ -1,6 +1,6 @@
 """An arm whose joints are drives on a bus, as a whole: flash image, the virtual chip's controller, wire, drives, plant.
 
-It moves, and what goes wrong on the bus or in a drive ends in a named state with nothing driven.
+It moves, and faults on the bus or in a drive end in a named state with nothing driven.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.support.bus_arm import arm, at_rate
 
 @contextmanager
 def board(kind: str = "damiao", level: bool = False) -> Iterator[VirtualBoard]:
-    """level: the arm is held out when it is switched on."""
+    """level: true for an arm that is held out level at power-up."""
     mechanism, elf = arm(kind)
     stood = replace(mechanism, joints=tuple(replace(j, start=0.0) for j in mechanism.joints)) if level else mechanism
     with VirtualBoard(elf, mechanism, plant_of(stood)) as made:
@@ -66,8 +66,8 @@ def drives(on: VirtualBoard):
 
 @pytest.mark.parametrize("kind", ["damiao", "robstride", "fd", "cubemars", "mini-cheetah", "robomaster", "three"])
 def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind):
-    """The drives' rotors, which the file says, are most of what some joints accelerate. A RobStride that is
-    switched on below its zero finds itself a turn further on."""
+    """Most of the inertia of some joints is the drives' rotors, of which the file has the values. A RobStride that is
+    switched on below its zero reports a turn more."""
     with board(kind) as on:
         result = moved(on)
         assert result.ended == "done" and result.state == "DISARMED" and result.bit_identical is True
@@ -77,7 +77,7 @@ def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind):
 
 @pytest.mark.parametrize("kind", ["damiao", "fd"])
 def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(kind):
-    """At rest with kp = kd = 0, whose zeros bring more stuffed bits than random numbers do."""
+    """At rest with kp = kd = 0, whose zeros cost more stuffed bits than random numbers do."""
     with board(kind) as on:
         passed: list[Passed] = []
         wire = on.wiring.buses.wires["can1"]
@@ -99,14 +99,14 @@ def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(
         session.link.close()
 
 
-# Damiao's register 35 has more than these from 1 Mbit/s on: 8 and 10 Mbit/s, which no clock here makes either.
+# Damiao's register 35 has more rates from 1 Mbit/s on, 8 and 10 Mbit/s, which no clock here can make either.
 RATES = (1_000_000, 2_000_000, 2_500_000, 3_200_000, 4_000_000, 5_000_000)
 MADE = {"f405rg-4": (1_000_000,), "nucleo-g474re-6": (1_000_000, 2_000_000, 2_500_000, 5_000_000)}
 
 
 @pytest.mark.parametrize(("name", "rate"), [(name, rate) for name, rates in MADE.items() for rate in rates])
 def test_every_rate_of_damiaos_that_a_chips_clock_makes_moves_the_arm(name, rate):
-    """With the slowest transceivers that ISO 11898-2:2016 allows, and without one disturbed frame."""
+    """With the slowest transceivers that ISO 11898-2:2016 allows, and without any disturbed frame."""
     mechanism = at_rate(name, rate)
     with VirtualBoard(build.build(mechanism, IMAGES / mechanism.name).elf, mechanism, plant_of(mechanism)) as on:
         passed: list[Passed] = []
@@ -129,8 +129,8 @@ def test_every_other_rate_of_damiaos_is_refused_by_check(name, rate):
 @pytest.mark.parametrize(("kind", "told"), [("damiao", Wire("can", 1e6)), ("robstride", Wire("can", 1e6)),
                                             ("mini-cheetah", Wire("can", 1e6)), ("fd", Wire("can-fd", 1e6, 5e6))])
 def test_no_round_takes_longer_than_check_says(kind, told):
-    """Of a whole run: questions about settings, rest, motion. One round alone has more frames: the tick that switches
-    the drives off tells them at once, beside what it has sent, and the next one follows on its heels."""
+    """Over a whole run: settings, rest, motion. Only one round has more frames: the tick that switches the drives off
+    sends that at once, in addition to its commands, and the next round follows immediately."""
     with board(kind) as on:
         passed: list[Passed] = []
         on.wiring.buses.wires["can1"].log = passed.append
@@ -141,7 +141,7 @@ def test_no_round_takes_longer_than_check_says(kind, told):
         last = -1.0
         for p in passed:
             length = image(p.frame).length(1.0 / told.bitrate, data_bit)
-            if p.seconds - length - last > 50e-6:  # the bus has been idle: another tick's
+            if p.seconds - length - last > 50e-6:  # the bus has been idle: a frame of another tick
                 rounds.append([])
             rounds[-1].append(length + INTERMISSION / told.bitrate)
             last = p.seconds
@@ -150,7 +150,7 @@ def test_no_round_takes_longer_than_check_says(kind, told):
 
 
 def test_commands_leave_at_equal_times():
-    """What a tick computes leaves at the start of the next: the spread is that of the interrupt's and the wire's."""
+    """A tick's commands leave at the start of the next tick; interrupt and wire cause the spread."""
     with board() as on:
         passed: list[Passed] = []
         on.wiring.buses.wires["can1"].log = passed.append
@@ -161,7 +161,8 @@ def test_commands_leave_at_equal_times():
 
 @pytest.mark.parametrize("kind", ["damiao", "fd"])
 def test_commands_are_with_the_drives_when_check_says(kind):
-    """From the begin of the tick after the one that computed them; that they leave there is shown above."""
+    """Measured from the begin of the tick after the one that computed them; another test shows that they leave
+    then."""
     with board(kind) as on:
         passed: list[Passed] = []
         on.wiring.buses.wires["can1"].log = passed.append
@@ -179,10 +180,10 @@ def test_commands_are_with_the_drives_when_check_says(kind):
         session.link.close()
 
 
-FOREIGN = "ENCODER or DRIVE_SILENT"  # by the moment: a foreign frame gets through first, or meets the drive's own
+FOREIGN = "ENCODER or DRIVE_SILENT"  # by the moment: a foreign frame gets through, or collides with the drive's own
 STATES = {"drive-silent": "DRIVE_SILENT", "drive-ails": "DRIVE_FAULT", "drive-restarts": "DRIVE_SILENT",
           "bus-babble": "DRIVE_SILENT", "bus-foreign": FOREIGN, "bus-short": "BUS_OFF",
-          "bus-held": "DRIVE_SILENT or BUS_OFF"}  # by who was sending: a drive, or the board
+          "bus-held": "DRIVE_SILENT or BUS_OFF"}  # by the sender at that moment: a drive, or the board
 
 
 @pytest.mark.parametrize(("kind", "fault", "name"), [
@@ -190,7 +191,7 @@ STATES = {"drive-silent": "DRIVE_SILENT", "drive-ails": "DRIVE_FAULT", "drive-re
     ("robstride", "drive-silent", "DRIVE_SILENT"), ("robstride", "bus-foreign", FOREIGN),
     *(("fd", fault, STATES[fault]) for fault in ("drive-silent", "bus-foreign", "bus-short"))])
 def test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven(kind, fault, name):
-    """Within the drives' own timeout too, where the board reaches them no more."""
+    """Also within the drives' own timeout where the board cannot reach them."""
     with board(kind) as on:
         result = moved(on, fault)
         assert result.state == "FAULT" and result.faults[0] in name.split(" or ")
@@ -204,7 +205,7 @@ def test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven(kind, f
     ("mini-cheetah", "bus-foreign", "ENCODER"), ("mini-cheetah", "drive-silent", "DRIVE_SILENT"),
     ("mini-cheetah", "bus-short", "BUS_OFF")])
 def test_drives_that_tell_little_end_in_the_same_names(kind, fault, name):
-    """A mini-cheetah that the board reaches no more has let go after 25 ms, in its mode still."""
+    """A mini-cheetah that the board cannot reach is limp after 25 ms, still in its mode."""
     with board(kind) as on:
         result = moved(on, fault)
         assert result.state == "FAULT" and result.faults[0] == name
@@ -214,7 +215,7 @@ def test_drives_that_tell_little_end_in_the_same_names(kind, fault, name):
 
 @pytest.mark.parametrize(("kind", "safe"), [("cubemars", False), ("mini-cheetah", True)])
 def test_when_the_board_dies_drives_without_a_time_limit_go_on_until_their_supply_is_cut(kind, safe):
-    """As check says of CubeMars': the e-stop loop must cut it."""
+    """As check says of CubeMars' drives: the e-stop loop must cut the supply."""
     with board(kind) as on:
         session = armed(on)
         on.run(0.02)
@@ -230,7 +231,8 @@ def test_when_the_board_dies_drives_without_a_time_limit_go_on_until_their_suppl
 
 @pytest.mark.parametrize("early", [False, True])
 def test_mini_cheetahs_that_the_board_did_not_reach_are_off_once_it_does_again(early):
-    """Early firmware stands still meanwhile, and does not leave its mode by frames that tell it to, but by commands."""
+    """Early firmware has constant voltages meanwhile, and leaves its mode only after a command, not by frames that
+    end the mode."""
     with board("mini-cheetah", level=True) as on:
         for drive in drives(on):
             drive.early = early
@@ -289,7 +291,7 @@ def test_the_bus_is_back_after_a_short_and_the_arm_moves_again(kind, controller)
     ("damiao", "CAN1", lambda can: can.read(0x04, 4) & 1 << 8),  # MSR.TXM
     ("fd", "FDCAN1", lambda can: can.read(0x44, 4) >> 3 & 3 == 3)])  # PSR.ACT
 def test_the_bus_is_back_after_it_was_held_dominant_whenever_it_is_released(kind, controller, sends, release):
-    """The board is off, since it was sending. It tries anew every 102 ticks, in two of them."""
+    """The board is bus off, as it was sending. It tries again every 102 ticks, in two of them."""
     with board(kind) as on:
         session, can, wire = armed(on), on.chip.cans[controller], on.wiring.buses.wires["can1"]
         on.run(0.02)
@@ -310,7 +312,7 @@ def test_the_bus_is_back_after_it_was_held_dominant_whenever_it_is_released(kind
     ("damiao", lambda on: on.chip.cans["CAN1"].read(0x04, 4) & 1 << 9, 255),  # MSR.RXM; ESR.REC has eight bits
     ("fd", lambda on: on.chip.cans["FDCAN1"].read(0x44, 4) >> 3 & 3 == 2, 128)])  # PSR.ACT; ECR.REC has seven, and RP
 def test_errors_in_sending_and_in_hearing_are_told_apart(kind, hears, most):
-    """Nobody answers: 128 in sending. Then the bus is held while a drive sends."""
+    """Without an acknowledgement: 128 errors in sending. Then the bus is held while a drive sends."""
     with board(kind) as on:
         session = session_with(on)
         session.connect()
@@ -344,7 +346,7 @@ def test_a_bus_that_is_held_from_the_start_is_off_until_it_is_released(kind):
 
 
 def test_when_the_board_dies_the_drives_stop_by_themselves():
-    """The reset pin is held: nothing is sent any more. Their timeout was set before they were armed."""
+    """The reset pin is held, and the board sends nothing. The drives' timeout was set before they were armed."""
     with board() as on:
         session = armed(on)
         on.run(0.02)

@@ -1,4 +1,4 @@
-"""Virtual drives without a board, spoken to by other people's programs in another process."""
+"""Virtual drives without a board, commanded by other people's programs in another process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from femtorque.hil.plant.choose import plant_of
 from tests.support import rig
 from tests.support.bus_arm import ARM, file_of
 
-# damiao-motor on python-can's bus for serial adapters: registers, then a spring to where it is.
+# A program with damiao-motor on python-can's bus for serial adapters: registers, then a spring to a position.
 CLIENT = """
 import sys
 import can
@@ -47,8 +47,8 @@ with can.Bus(interface="slcan", channel=sys.argv[1], sleep_after_open=0.0) as bu
 
 @pytest.mark.parametrize("port", ["urls", "terminals"])
 def test_damiao_motor_in_another_process_turns_a_joint_over_python_can(port):
-    """A millisecond passes with each frame: nothing here is about the computer's time. The elbow sags by what its
-    links weigh."""
+    """A millisecond of simulated time passes with each frame, whatever the computer's time. The elbow sags by the
+    weight of its links."""
     mechanism = replace(file_of(), gravity=(0.0, 0.0, 0.0))
     with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
         client = subprocess.Popen([sys.executable, "-c", CLIENT, getattr(drives, port)["can1"]],
@@ -66,7 +66,7 @@ def test_damiao_motor_in_another_process_turns_a_joint_over_python_can(port):
 
 
 def test_two_programs_on_one_bus_hear_each_other_and_both_the_drives():
-    """As on a wire: one at the terminal, one at the port."""
+    """One program is at the terminal, one at the port."""
     mechanism = file_of()
     with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
         (port, terminal), = drives.ports.values()
@@ -76,7 +76,7 @@ def test_two_programs_on_one_bus_hear_each_other_and_both_the_drives():
                     one.send(can.Message(arbitration_id=number, data=[2, 0, 0x33, 23, 0, 0, 0, 0],
                                          is_extended_id=False))
                 heard = 0
-                while heard < 2:  # each may come by itself
+                while heard < 2:  # the answers may come one by one
                     heard += drives.look()
                 drives.run(2e-3)
                 assert [other.recv(20.0).arbitration_id for _ in range(3)] == [0x321, 0x7FF, 0x12]
@@ -85,7 +85,7 @@ def test_two_programs_on_one_bus_hear_each_other_and_both_the_drives():
 
 @pytest.mark.bench
 def test_damiao_motors_own_tool_finds_the_drives_of_the_command_and_reads_all_their_registers():
-    """In real time."""
+    """The command runs in real time."""
     served = subprocess.Popen([sys.executable, "-m", "femtorque", "hil", "drives", str(ARM)],
                               stderr=subprocess.PIPE, text=True)
     try:
@@ -117,7 +117,7 @@ def test_lines_that_are_no_frames_are_refused(line):
 
 
 def plugged() -> tuple[Gateway, Adapter, OwnClock, list[bytes]]:
-    """A gateway on a wire with somebody who acknowledges, and what it says."""
+    """A gateway on a wire with a node that acknowledges, and the lines that the gateway sends."""
     clock, said = OwnClock(), []
     wire = Wire(clock)
     Adapter(wire, timing(1e6))
@@ -126,7 +126,7 @@ def plugged() -> tuple[Gateway, Adapter, OwnClock, list[bytes]]:
 
 
 def test_bytes_without_an_end_are_not_kept_and_the_next_line_is_one_again():
-    """25 MB in pieces: what is kept, and so what is copied with each piece, is a line at most."""
+    """25 MB in pieces: at most a line is kept, and copied with each piece."""
     gateway, adapter, _, said = plugged()
     for _ in range(400):
         assert gateway.take(b"t" * 65536) == 0 and len(gateway._begun) <= LONGEST

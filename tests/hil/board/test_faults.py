@@ -1,6 +1,6 @@
-"""Things that go wrong in mid-motion: each ends in completion or in its named state, stopped on the path, outputs safe.
+"""Faults in mid-motion: each ends in completion or in its named state, stopped on the path, with safe outputs.
 
-Nothing can hang: every run is bounded in simulated time by the host's own time limits.
+No run can hang: the host's own time limits bound each in simulated time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.support import boards, rig
 
 
 def stopped_on_path(result) -> bool:
-    """The targets stayed on the path all the time, slowed down and came to rest before its end."""
+    """Check that the targets stayed on the path, slowed down and came to rest before its end."""
     share, off = rig.along_path(result.target_positions[result.moving])
     rest = result.target_positions[result.moving.stop:result.moving.stop + 100]
     return bool(off < 1e-6 and np.all(np.diff(share) >= -1e-9) and share[-1] < 1.0 and len(rest) == 100
@@ -42,7 +42,7 @@ def test_a_silent_host_stops_the_arm_on_its_path_and_lets_go(fault):
     result = rig.play(fault)
     assert "stopped on the path" in result.ended and "host was silent" in result.ended
     assert stopped_on_path(result)
-    assert result.state == "FAULT" and result.faults == ("HOST_LOST",)  # as the host then left for good
+    assert result.state == "FAULT" and result.faults == ("HOST_LOST",)  # the host left for good afterwards
     assert result.outputs_safe
 
 
@@ -113,7 +113,7 @@ def test_another_crystal_is_named_before_anything_is_armed():
 
 
 def played(mechanism, fault):
-    """A short motion on another arm than that of the rig."""
+    """A short motion on an arm other than the rig's."""
     names = [joint.name for joint in mechanism.streamed]
     start = np.array([joint.start for joint in mechanism.streamed])
     motion = from_rows(names, [0.0, 1.0], np.array([start, start + rig.REACH[:len(start)]]))
@@ -138,13 +138,13 @@ def test_what_only_some_arms_can_suffer_ends_in_its_named_fault_there(name, driv
 
 @pytest.mark.parametrize("name", ["f405rg-4", "nucleo-g474re-6"])
 def test_a_current_sensor_that_loses_gain_where_little_is_asked_for_leaves_the_motion_to_its_feedback(name, tmp_path):
-    """The loop finds its voltage; nothing tells before all of it is given, or the next arming."""
+    """The loop finds its voltage; nothing shows the fault before the whole voltage is used, or the next arming."""
     result = played(boards.driven(boards.three_link(name, tmp_path), "current"), "sensor-gain-loss")
     assert result.ended == "done" and result.faults == () and result.outputs_safe
 
 
 def rated(mechanism):
-    """Its first motor is warm after a tenth of a second of twice what it carries for good."""
+    """An arm whose first motor is hot after a tenth of a second of twice the torque that it carries for good."""
     first, *others = mechanism.joints
     motor = replace(first.motor, continuous=4.0, thermal_s=0.3)
     return replace(mechanism, joints=(replace(first, motor=motor), *others))

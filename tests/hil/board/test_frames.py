@@ -1,5 +1,5 @@
-"""Every frame that an image sends to drives in a run, against what the same C computes on this computer, in single
-precision, from the same answers: bit for bit, for every family, whoever closes the loop."""
+"""Every frame that an image sends to drives in a run, compared with the same C on this computer, in single precision,
+given the same answers: bit for bit, for every family, with the loop in the board or in the drives."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from tests.support.boards import IMAGES
 from tests.support.bus_arm import arm
 from tests.support.drives import Bussed
 
-WARM = 40  # ticks that are to pass before what is asked of the board, at least
+WARM = 40  # ticks at least before each command to the board
 
 
 @dataclass
 class Traffic:
-    """By tick: what the board has sent, and what the drives have answered since. moves: the first tick whose target has
-    a rate. ends: the last one."""
+    """By tick: frames of the board, and the drives' answers since. moves: the first tick whose target has a velocity.
+    ends: the last one."""
 
     sent: dict[int, list[Frame]] = field(default_factory=lambda: defaultdict(list))
     answers: dict[int, list[Frame]] = field(default_factory=lambda: defaultdict(list))
@@ -41,7 +41,7 @@ class Traffic:
 
 
 def watched(on: VirtualBoard) -> Traffic:
-    """Look at all that passes. A frame of a tick is through after the tick is done."""
+    """Record all frames. A tick's frames go over the wire after the end of the tick."""
     traffic, told = Traffic(), []
 
     def listen(drive: Drive) -> None:
@@ -69,7 +69,7 @@ def watched(on: VirtualBoard) -> Traffic:
 
 @cache
 def mechanism_of(kind: str) -> tuple[Mechanism, Path]:
-    """As tests.support.bus_arm has them; fd-drive: the drives on CAN FD close their loops themselves."""
+    """Mechanism of tests.support.bus_arm; fd-drive: drives on CAN FD that close their loops themselves."""
     if kind != "fd-drive":
         return arm(kind)
     m, _ = arm("fd")
@@ -79,7 +79,7 @@ def mechanism_of(kind: str) -> tuple[Mechanism, Path]:
 
 
 def image(kind: str) -> tuple[Mechanism, Traffic]:
-    """A short motion of the arm."""
+    """Image of an arm, and a short motion of it."""
     m, elf = mechanism_of(kind)
     with VirtualBoard(elf, m, plant_of(m)) as on:
         on.brakes = True
@@ -92,18 +92,18 @@ def image(kind: str) -> tuple[Mechanism, Traffic]:
 
 
 def first(traffic: Traffic) -> int:
-    """The tick of the first frame that is none of those before: of the first enabling one."""
+    """The tick with the first frame that is none of the earlier ones: the first that enables."""
     ticks = sorted(traffic.sent)
     rest = {(f.id, f.data) for t in ticks[:traffic.moves // 3] for f in traffic.sent[t]}
     return next(t for t in ticks if any((f.id, f.data) not in rest for f in traffic.sent[t]))
 
 
 def replayed(m: Mechanism, traffic: Traffic, start: int) -> tuple[dict[int, list[Frame]], int]:
-    """What the application on this computer sends, by tick, START being given before tick `start`; and when its target
-    moves."""
+    """Frames of the application on this computer, by tick, with START before tick `start`; and the tick in which its
+    target begins to move."""
     app, motion = Bussed(m), knots(short_motion(m), m)
     for d in app.drives.values():
-        d.deaf = True  # the image's drives answer in their place
+        d.deaf = True  # the answers are those of the image's drives
     arming, sent, moves = first(traffic) - 2, {}, 0
     for tick in range(traffic.ends + 1):
         if tick == arming - WARM:
@@ -123,9 +123,9 @@ def replayed(m: Mechanism, traffic: Traffic, start: int) -> tuple[dict[int, list
 
 
 def differing(m: Mechanism, traffic: Traffic) -> tuple[int, int]:
-    """How many frames of the image were compared, and how many this computer has not sent in that tick."""
+    """Number of compared frames of the image, and of those that this computer has not sent in the same tick."""
     _, moves = replayed(m, traffic, traffic.moves - 2)
-    start = traffic.moves - 2 + traffic.moves - moves  # so that both begin in the same tick
+    start = traffic.moves - 2 + traffic.moves - moves  # both then begin in the same tick
     sent, moves = replayed(m, traffic, start)
     assert moves == traffic.moves
     ticks = range(min(traffic.sent) + 1, traffic.ends + 1)
@@ -146,6 +146,6 @@ def test_that_an_answer_that_differs_in_its_last_bit_shows_in_the_frames():
     m, traffic = image("damiao")
     tick = traffic.moves + 50
     frame = traffic.answers[tick][0]
-    data = bytes([*frame.data[:2], frame.data[2] ^ 1, *frame.data[3:]])  # of its position
+    data = bytes([*frame.data[:2], frame.data[2] ^ 1, *frame.data[3:]])  # a bit of its position
     traffic.answers[tick][0] = Frame(frame.id, data)
     assert 0 < differing(m, traffic)[1] < 200

@@ -1,4 +1,4 @@
-"""Gate drivers that forget what they were told, chop, shut down or fall silent, behind the image of odrive-v3.6."""
+"""Gate drivers that lose their registers, chop, shut down or fall silent, behind the image of odrive-v3.6."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_driver_whose_supply_dips_forgets_and_pulls_its_fault_line():
     assert driver.pulls_fault(0.055) and not driver.pulls_fault(0.061)
     driver.exchange(0.061, 1 << 15, 1)
     assert driver.exchange(0.061, 1 << 15, 1) == drv8301.FAULT | drv8301.GVDD_UV | drv8301.PVDD_UV
-    assert driver.exchange(0.061, 1 << 15, 1) == 0  # read, and gone
+    assert driver.exchange(0.061, 1 << 15, 1) == 0  # cleared by the read
 
 
 @pytest.mark.parametrize(("mode", "shut"), [
@@ -67,7 +67,7 @@ def test_over_current_shuts_a_driver_down_in_one_mode_alone(mode, shut):
     driver.over_current(drv8301.FETLB_OC)
     assert (driver.pulls_fault(0.02), not driver.drives(0.02), not driver.octw) == (shut, shut, shut)
     driver.enable(0.03, False)
-    driver.enable(0.03 + 10e-6, True)  # a short pulse lets go, and forgets nothing
+    driver.enable(0.03 + 10e-6, True)  # a short pulse clears latched faults, and keeps the registers
     assert driver.drives(0.05) and driver.registers[2] == 20 << 6 | mode << 4
 
 
@@ -89,8 +89,8 @@ def test_drivers_that_lost_their_supply_while_disarmed_are_told_anew_before_anyt
 
 @pytest.mark.parametrize("state", ["ARM", "PROBE"])
 def test_nothing_arms_through_drivers_that_have_just_forgotten(connected, state):
-    """Between the last look at them and the command: it is refused by name, and goes through once they are told
-    anew."""
+    """They lose their registers between the board's last check and the command, which is refused by name, and succeeds
+    after the registers are written again."""
     board, session = connected
     asked = {"ARM": session.arm, "PROBE": lambda: session.ask(Probe(0, 0, 0.0), "PROBE")}[state]
     spoiling = True
@@ -111,7 +111,7 @@ def test_nothing_arms_through_drivers_that_have_just_forgotten(connected, state)
 
 
 def test_drivers_that_forget_under_way_are_a_fault(connected):
-    """Their fault line says nothing of it (TI e2e 184722)."""
+    """Their fault line does not show it (TI e2e 184722)."""
     board, session = connected
     session.arm()
     board.gate_drivers[1].forget()
@@ -129,13 +129,13 @@ def test_a_short_shuts_down_is_a_fault_and_is_told_by_its_transistors(connected)
     assert in_fault(session, "DRIVER") and board.outputs_safe()
     assert "driver 1: FETHA_OC, FETLB_OC" in session.describe()
     session.clear()
-    session.arm()  # they were set up anew, the outputs off
+    session.arm()  # their registers were written again, with the outputs off
     board.run(0.01)
     assert not np.isnan(board.voltages()).any() and gains(board) == [20.0, 20.0]
 
 
 def test_a_driver_that_falls_silent_is_refused_for_as_long_as_it_is(connected):
-    """And the link and the watchdog go on being served meanwhile."""
+    """Link and watchdog are served meanwhile."""
     board, session = connected
     board.gate_drivers[0].deaf = True
     settled(board, session, 0.3)

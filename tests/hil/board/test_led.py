@@ -1,4 +1,4 @@
-"""What the LED of a board shows of its state, as docs/boards.md says it: the image on the virtual board."""
+"""The LED of a board and the board's state, as in docs/boards.md: the image on the virtual board."""
 
 import pytest
 
@@ -15,7 +15,7 @@ ONCE, TWICE, THRICE = "#" + 15 * ".", "#.#" + 13 * ".", "#.#.#" + 11 * "."
 
 
 def shown(board: VirtualBoard, session: Session) -> str:
-    """Two seconds of it in eighths, from the beginning of a pattern on."""
+    """The LED over two seconds in eighths, from the beginning of a pattern on."""
     rig.pump(board, session, 1)
     ticks = (2000 - session.status.tick) % 2000 + 60  # into the first step of a pattern
     rig.pump(board, session, ticks // 10)

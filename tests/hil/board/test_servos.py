@@ -34,7 +34,7 @@ JOINTS = 6
 @contextmanager
 def board(name: str = "f405rg-6", feedforward: bool = True, play: bool = False,
           cutoff: bool = True) -> Iterator[VirtualBoard]:
-    """play: of the servos' gears, as they come. cutoff: whether the board switches their supply."""
+    """play: true for the backlash of the servos' gears. cutoff: true if the board switches the servos' supply."""
     m, elf = arm(name, feedforward, cutoff)
     with VirtualBoard(elf, m, plant_of(m) if play else Plant(m)) as made:
         made.brakes = True
@@ -59,8 +59,8 @@ def armed(on: VirtualBoard) -> Session:
 
 
 def over_phases(name: str = "f405rg-6") -> tuple[NDArray[np.float64], float]:
-    """Rms error (JOINTS,) of the motion, whenever in the board's tick the servos' own milliseconds begin, and the
-    largest of all, rad."""
+    """Rms error (JOINTS,) of the motion over several phases of the servos' milliseconds in the board's tick, and the
+    largest error of all, rad."""
     squares, worst = [], 0.0
     for later in (0.0, 0.25e-3, 0.5e-3, 0.75e-3):
         with board(name) as on:
@@ -76,7 +76,7 @@ def over_phases(name: str = "f405rg-6") -> tuple[NDArray[np.float64], float]:
 
 
 def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alone():
-    """Within 1.3 counts of its encoders on average, a tenth of what PD alone leaves; with gears that have no play."""
+    """Within 1.3 counts of its encoders on average, a tenth of the error with PD alone; with gears without backlash."""
     rms, worst = over_phases()
     with board(feedforward=False) as on:
         alone = moved(on, feedforward=False)
@@ -86,8 +86,8 @@ def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alon
 
 
 def test_with_the_play_of_the_gears_the_arm_stays_within_it_and_its_report_says_so(tmp_path):
-    """17 mrad, in which an output lies where its weight and its friction leave it. No encoder and no model is blamed
-    for it, nor for positions that are a tick old."""
+    """17 mrad, within which weight and friction place an output. The report blames no encoder and no model for it, nor
+    for positions that are a tick old."""
     with board(play=True) as on:
         result = moved(on, log=tmp_path / "run.mcap")
     assert (result.ended, result.state, result.bit_identical) == ("done", "DISARMED", True)
@@ -103,7 +103,8 @@ def test_every_board_with_such_a_wire_moves_it(name):
 
 
 def test_the_duties_on_the_wire_are_bit_for_bit_those_of_the_host(monkeypatch):
-    """The host packs what the image's law gave. A servo whose voltage is no number of volts is given the law's duty."""
+    """The host packs the duties of the image's law. A servo that reports no number for its voltage gets the law's
+    duty."""
     measure = Sts3215._measure
     monkeypatch.setattr(Sts3215, "_measure", lambda self: (measure(self), self.put(sts.VOLTAGE, 0)))
     with board() as on:
@@ -116,7 +117,7 @@ def test_the_duties_on_the_wire_are_bit_for_bit_those_of_the_host(monkeypatch):
     ffi, lib = build_c(names | {"ft_config.h": config, "ft_frame_bytes.h": "#define FT_FRAME_BYTES 8u\n"}, CDEF)
     sent = [p[7:-1] for p in told if p[4] == 0x83 and p[5] == sts.DUTY and any(p[8:-1:3]) | any(p[9:-1:3])]
     duty, limits = result.record.duty, [joint.drive.servo.limit for joint in on.mechanism.streamed]
-    begins = int(np.flatnonzero(duty.any(axis=1))[0])  # the law's; the servos' some ticks later, once they are on
+    begins = int(np.flatnonzero(duty.any(axis=1))[0])  # of the law; the servos' duties begin when they are on
     count = len(sent) - 1
     assert count > 400
     assert any(packs(ffi, lib, duty[k:k + count], limits) == sent[:count] for k in range(begins, begins + 60))
@@ -132,7 +133,7 @@ void ft_feetech_command(ft_frame *, const ft_drive_config *, const ft_drive_targ
 
 
 def packs(ffi, lib, duty, limits) -> list[bytes]:
-    """Of every tick the parameters of the packet of duties; what rounding leaves over is carried on."""
+    """Parameters of each tick's packet of duties; the remainder of rounding is carried on."""
     frame, carried = ffi.new("ft_frame *"), ffi.new("float[6]")
     packets = []
     for row in duty:
@@ -146,11 +147,11 @@ def packs(ffi, lib, duty, limits) -> list[bytes]:
 
 
 def test_a_tick_takes_of_the_wire_what_check_says():
-    """But for the time that servos need before each answer, which is an estimate there."""
+    """Except for the time that servos need before each answer, which `check` estimates."""
     with board() as on:
         line = on.wiring.buses.lines["servos"]
         session = armed(on)
-        rig.pump(on, session, 2)  # once enabled, they have been asked for what they forget without power
+        rig.pump(on, session, 2)  # enabled servos were sent the settings that they lose without power
         times: list[tuple[float, int]] = []
         line.log = lambda seconds, packet: times.append((seconds, len(packet)))
         rig.pump(on, session, 10)
@@ -164,10 +165,10 @@ def test_a_tick_takes_of_the_wire_what_check_says():
     ("drive-silent", "DRIVE_SILENT"), ("drive-late", "DRIVE_SILENT"), ("drive-ails", "DRIVE_FAULT"),
     ("drive-restarts", "DRIVE_SILENT"), ("bus-babble", "DRIVE_SILENT"), ("bus-foreign", "DRIVE_SILENT"),
     ("bus-short", "DRIVE_SILENT"), ("estop", "ESTOP"),
-    ("supply-off", "UNDER_VOLTAGE or DRIVE_FAULT"),  # by who has seen it first: the board, or a servo
+    ("supply-off", "UNDER_VOLTAGE or DRIVE_FAULT"),  # whichever is found first, by the board or by a servo
     ("reset", "")])
 def test_what_goes_wrong_ends_with_no_servo_that_turns(fault, named):
-    """The board cuts the supply of those that it does not reach."""
+    """The board cuts the supply of servos that it cannot reach."""
     with board() as on:
         result = moved(on, fault)
         assert result.ended != "done"
@@ -179,7 +180,7 @@ def test_what_goes_wrong_ends_with_no_servo_that_turns(fault, named):
 
 @pytest.mark.parametrize(("fault", "joints"), [("bus-babble", range(JOINTS)), ("drive-silent", range(1))])
 def test_that_servos_that_nobody_reaches_keep_their_duty_where_nobody_cuts_their_supply_which_is_said(fault, joints):
-    """There is no other way to stop them, as `check` says."""
+    """Nothing else stops them, as `check` says."""
     with board(cutoff=False) as on:
         result = moved(on, fault)
         assert "DRIVE_SILENT" in result.ended and not result.outputs_safe
@@ -193,7 +194,7 @@ def test_that_servos_that_nobody_reaches_keep_their_duty_where_nobody_cuts_their
 
 
 def test_that_servos_of_a_board_that_dies_are_let_go_by_its_next_start():
-    """Its watchdog bites after 0.1 s at most; a first packet follows a moment later."""
+    """Its watchdog resets it after 0.1 s at most; a first packet follows a moment later."""
     with board(cutoff=False) as on:
         armed(on)
         assert all(servo.driving for servo in servos(on))
@@ -209,7 +210,7 @@ def test_that_servos_of_a_board_that_dies_are_let_go_by_its_next_start():
 @pytest.mark.parametrize("strike", [lambda on: on.chip.halt(), lambda on: on.chip.supply(0.0),
                                     lambda on: on.reset("pin")], ids=["hangs", "no supply", "reset"])
 def test_that_servos_of_a_board_that_dies_lose_their_supply(strike):
-    """One that hangs by its watchdog; a chip in reset or without power lets the relay open."""
+    """A board that hangs, by its watchdog; a chip in reset or without power, as the relay opens."""
     with board() as on:
         armed(on)
         assert all(servo.driving for servo in servos(on))

@@ -14,7 +14,7 @@ FRAME = b"\0" + Codec(3).encode(Hello(), 0)
 
 @pytest.fixture
 def line():
-    """The port, and a host's end of it."""
+    """The port, and a host's socket to it."""
     port = TcpPort()
     with socket.create_connection((HOST, port.port), HANG) as host:
         host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -25,7 +25,7 @@ def line():
 
 
 def heard(port, host, pieces):
-    """What comes through, until all of it has; None at the end: hung up."""
+    """All bytes that come through; None at the end: hung up."""
     come, there = [], b"".join(pieces)
     for piece in pieces:
         try:

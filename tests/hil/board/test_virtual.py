@@ -1,5 +1,5 @@
-"""The exact flash image on the virtual board, with plant and host: it tracks, it is the host's arithmetic, it
-repeats."""
+"""The exact flash image on the virtual board, with plant and host: it tracks, has the host's arithmetic, and repeats
+itself."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def test_the_arm_really_moves_to_where_the_motion_ends(played):
 
 
 def test_the_targets_are_those_of_the_trajectory(played):
-    """Against the trajectory itself, at the tick boundaries, to a few steps of the wire's positions."""
+    """Compared with the trajectory itself at the tick boundaries, within a few steps of the wire's positions."""
     moving = played.target_positions[played.moving]
-    ticks = np.arange(len(moving)) + 1.0  # the first target in motion is that of the first interval's end
+    ticks = np.arange(len(moving)) + 1.0  # the first moving target is that of the end of the first interval
     errors = [np.abs(moving - rig.short_motion().at((ticks + shift) * 1e-3)[0]).max() for shift in (-1, 0, 1, 2)]
     assert min(errors) < 1e-8
 
@@ -161,7 +161,7 @@ def test_an_unknown_fault_is_bad_input():
 
 
 class Paced:
-    """A board whose every run takes processor time, at a clock that only that and sleeping move on."""
+    """A board whose runs take processor time, at a clock that only they and sleeping move on."""
 
     def __init__(self, run, grant):
         self.now = self.seconds = self.worked = 0.0
@@ -186,7 +186,7 @@ class Paced:
 
 
 def test_a_served_board_sleeps_where_nothing_is_due(monkeypatch):
-    """Runs of 0.1 ms each and 4 % of the time that they grant: for a second they may come once in a millisecond."""
+    """Runs of 0.1 ms each that take 4 % of the time that they grant: once in a millisecond for a second, at most."""
     board = Paced(run=1e-4, grant=0.04)
     monkeypatch.setattr("femtorque.hil.board.virtual.time", board)
     VirtualBoard.serve(board, until=lambda: board.now > 1.0)

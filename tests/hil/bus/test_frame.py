@@ -1,5 +1,5 @@
-"""Frames on the wire: lengths against the arithmetic of the standard and against the bus budget's, which another hand
-wrote."""
+"""Frames on the wire: lengths compared with the arithmetic of the standard and with the bus budget's, which is written
+independently."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_frame_without_stuffed_bits_has_the_standards_length():
     base, extended = Frame(0x555, bytes([0x55] * 8)), Frame(0x15555555, bytes([0x55] * 8), extended=True)
     for frame, length in ((base, 108), (extended, 128)):
         most = len(image(frame).levels) + TAIL
-        assert length <= most <= length + 4  # the odd stuffed bit of control field and check sum
+        assert length <= most <= length + 4  # some stuffed bits of control field and check sum
 
 
 def test_five_bits_alike_bring_a_sixth_of_the_other_kind_that_counts_on():
@@ -30,7 +30,8 @@ def test_five_bits_alike_bring_a_sixth_of_the_other_kind_that_counts_on():
 
 
 def test_the_check_sum_makes_the_message_a_multiple_of_the_generator():
-    """Message times x^15 with it added is a multiple of the generator polynomial, 0xC599 with its leading one."""
+    """The message times x^15 plus the check sum is a multiple of the generator polynomial, 0xC599 with its leading
+    one."""
     plain = "0" + f"{0x14:011b}" + "000" + "0001" + "00000001"
     rest = int(plain, 2) << 15 | crc15(plain)
     generator = 0b1100010110011001
@@ -53,7 +54,7 @@ def test_lengths_are_those_of_the_bus_budget_bit_for_bit(extended):
 @pytest.mark.parametrize("extended", [False, True])
 def test_lengths_of_fast_frames_differ_from_the_budgets_by_what_the_standard_says(extended):
     """The rate changes at sample points, so that BRS and the delimiter take one bit of each rate; and a data field that
-    ends with five bits alike brings no stuffed bit of its own before the fixed one. The budget is never below."""
+    ends with five bits alike has no stuffed bit of its own before the fixed one. The budget is never too low."""
     chance, seen = random.Random(6), set()
     for _ in range(600):
         number, size = chance.randrange(1 << (29 if extended else 11)), chance.choice(SIZES)

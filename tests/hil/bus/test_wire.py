@@ -1,4 +1,4 @@
-"""Nodes on a wire: who goes first, how long it takes, what errors do to whom."""
+"""Nodes on a wire: order, duration, and the effects of errors on each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIVE_MEGABITS = BitTiming(12.5e-9, 12, 4, 4)
 
 
 class Talker(Node):
-    """Sends what is queued, again and again until it has gone."""
+    """A node that sends its queue, each frame again until it has gone."""
 
     timing, fast = MEGABIT, None
 
@@ -130,7 +130,7 @@ def test_a_node_of_another_bit_rate_disturbs_until_it_is_passive_itself(clock, w
 
 
 def test_nodes_whose_clocks_differ_by_more_than_they_resynchronise_do_not_agree():
-    """4 of 20 quanta of jump, sampled at 75 %: 5 / (2 (13 20 - 5)) = 0.98 % each."""
+    """A jump of 4 of 20 quanta, sampled at 75 %: 5 / (2 (13 20 - 5)) = 0.98 % each."""
     assert MEGABIT.tolerance == pytest.approx(5 / (2 * (13 * 20 - 5)))
     assert MEGABIT.agrees(BitTiming(50e-9 * 1.015, 15, 5, 4))
     assert not MEGABIT.agrees(BitTiming(50e-9 * 1.025, 15, 5, 4))
@@ -165,7 +165,8 @@ def test_a_short_brings_the_sender_off_and_nobody_else(clock, wire):
 
 
 def test_a_sender_goes_off_on_a_wire_that_is_held_and_hearers_become_passive(clock, wire):
-    """Eight errors for each eight bits behind the flag: 256 after 6 + 14 + 30 x 8 bits; a hearer is never off."""
+    """Eight errors for each eight bits behind the flag: 256 after 6 + 14 + 30 x 8 bits; a receiver is never bus
+    off."""
     a, b, c = Talker(wire), Talker(wire), Talker(wire)
     a.send(Frame(5, bytes(8)))
     clock.run(30e-6)

@@ -1,4 +1,4 @@
-"""The fault campaign: a sample in every run, all of it in the bench."""
+"""The fault campaign: a sample in every run, all injections in the bench."""
 
 import pytest
 
@@ -11,7 +11,7 @@ SAMPLE = ("encoder reversed", "HSE dead", "frames reordered", "tick overrun", "b
 
 
 def sampled(injections):
-    """One of each kind, from the middle of the list: in mid-motion or with power on."""
+    """One injection of each kind, from the middle of the list: in mid-motion or with power on."""
     by_kind = {kind: [i for i in injections if i.kind == kind] for kind in SAMPLE}
     return [own[len(own) // 2] for own in by_kind.values()]
 
@@ -36,7 +36,7 @@ OF_THE_CHIP = ("wrong crystal", "supply sags", "debugger halts", "stack overrun"
 
 @pytest.mark.parametrize("name", ("f405rg-4", "nucleo-g474re-6"))
 def test_that_what_goes_wrong_with_the_chip_itself_ends_well_on_both_families(name, tmp_path):
-    """The last of each kind; on the F405 that is in PROBE, on the G474 too, and slow and deep for the supply."""
+    """The last injection of each kind; on the F405 and on the G474 that is in PROBE, slow and deep for the supply."""
     def last(injections):
         return [next(i for i in reversed(injections) if i.kind == kind) for kind in OF_THE_CHIP]
 
@@ -48,7 +48,7 @@ def test_that_what_goes_wrong_with_the_chip_itself_ends_well_on_both_families(na
 
 @pytest.mark.parametrize("name", boards.DRIVING)
 def test_that_a_loaded_arm_ends_on_its_brakes_on_every_board(name, tmp_path):
-    """The first of each kind, in HOLD; the bench has all."""
+    """The first injection of each kind, in HOLD; the bench has all."""
     kinds = {"loaded arm, host gone", "loaded arm, e-stop", "loaded arm, encoder jump", "loaded arm, reset"}
     outcomes = campaign.run(campaign.loaded_of(boards.three_link(name, tmp_path)),
                             ROOT / "build" / f"campaign-loaded-{name}",
@@ -58,7 +58,7 @@ def test_that_a_loaded_arm_ends_on_its_brakes_on_every_board(name, tmp_path):
 
 
 def on_loops(name, folder):
-    """The arm with current loops, and what goes wrong with them."""
+    """The arm with current loops, and the injections for it."""
     mechanism = boards.driven(boards.three_link(name, folder), "current")
     return mechanism, list(campaign_currents.injections(mechanism))
 
@@ -70,7 +70,7 @@ def on_loops(name, folder):
     ("odrive-v3.6", ("sensor backwards",)),
 ])
 def test_that_what_goes_wrong_with_currents_ends_where_it_must_before_much_flows(name, kinds, tmp_path):
-    """Each kind on one board; the bench has all of each on every board."""
+    """Each kind on one board; the bench has all kinds on every board."""
     mechanism, own = on_loops(name, tmp_path)
     outcomes = campaign.run(mechanism, ROOT / "build" / f"campaign-{name}-current",
                             lambda _: [next(i for i in own if i.kind == kind) for kind in kinds])
@@ -78,12 +78,12 @@ def test_that_what_goes_wrong_with_currents_ends_where_it_must_before_much_flows
     assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
 
 
-OF_ARMS = {"loaded": campaign.loaded_of, "rated": campaign.rated_of}  # beside the arm as it is, and what only they have
+OF_ARMS = {"loaded": campaign.loaded_of, "rated": campaign.rated_of}  # other arms, with the injections for them alone
 ONLY = {"loaded": "loaded arm", "rated": "overload"}
 
 
 def parts(name, folder):
-    """(mechanism, where it is built, what is picked) of all that can go wrong on a board."""
+    """(mechanism, place of its build, picked injections) of all arms on a board."""
     (folder / name).mkdir()
     arm, build = boards.three_link(name, folder / name), ROOT / "build"
     yield arm, build / f"campaign-{name}", lambda every: every
@@ -96,12 +96,12 @@ def parts(name, folder):
 
 
 def everything(name, folder):
-    """What becomes of all of it."""
+    """Outcomes of all injections on a board."""
     return [o for mechanism, build, pick in parts(name, folder) for o in campaign.run(mechanism, build, pick, said)]
 
 
 def said(outcome):
-    """Tell at once what is wrong: the whole takes an hour and more."""
+    """Report a bad outcome at once: the whole takes more than an hour."""
     if not outcome.good:
         print(f"{outcome.injection.kind}, {outcome.injection.name}: {outcome.state} {outcome.fault} {outcome.why}",
               flush=True)

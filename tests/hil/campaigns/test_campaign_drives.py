@@ -1,4 +1,4 @@
-"""What goes wrong with drives on a bus: a sample in every run, all of it in the bench."""
+"""Faults of drives on a bus: a sample in every run, all injections in the bench."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def wrong(outcomes):
 
 @pytest.mark.parametrize("name", list(campaign.KINDS))
 def test_that_a_sample_ends_where_it_must_with_no_torque(name):
-    """Only drives without a time limit of their own go on where nobody reaches them, and no longer than their
+    """Only drives without a time limit of their own go on where no board reaches them, and no longer than their
     supply."""
     outcomes = campaign.run(name, PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE[name]])
     print(campaign.table({name: outcomes}))
@@ -44,7 +44,7 @@ def test_that_a_sample_ends_where_it_must_with_no_torque(name):
 
 
 def test_that_a_sample_of_servos_ends_where_it_must():
-    """The ones that nobody reaches, too: the board cuts the supply of all, but where a debugger has halted it."""
+    """Also unreachable ones: the board cuts the supply of all servos, unless a debugger has halted it."""
     outcomes = campaign_servos.run(
         PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_SERVOS])
     assert len(outcomes) == len(SAMPLE_OF_SERVOS) and wrong(outcomes) == []
@@ -53,7 +53,7 @@ def test_that_a_sample_of_servos_ends_where_it_must():
 
 @pytest.mark.parametrize("what", SAMPLE_OF_SERVOS[:3])
 def test_that_without_an_output_for_their_supply_servos_that_nobody_reaches_are_unsafe(what):
-    """So the sample can fail."""
+    """A proof that the sample can fail."""
     outcomes = campaign.done(campaign_servos.arm(cutoff=None), [
         i for i in campaign_servos.injections() if (i.kind, i.name, i.moment) == what], False, PLACE / "uncut")
     assert [bool(o.unsafe) for o in outcomes] == [True]
@@ -68,7 +68,7 @@ def test_that_a_servo_that_goes_on_is_unsafe_whatever_the_board_says():
 
 
 def test_that_torque_that_goes_on_is_unsafe_whatever_the_board_says():
-    """Nothing goes wrong here, so that the drives go on."""
+    """An injection without a fault, so that the drives go on."""
     mechanism = campaign.arm_of("damiao")
     elf = build.build(mechanism, PLACE / mechanism.name).elf
     nothing = campaign.Injection("nothing", "at all", "HOLD", lambda scene: None, "off", state="HOLD")
@@ -102,7 +102,7 @@ def test_that_servos_have_every_fault_that_makes_sense_on_a_wire_and_no_two_are_
 @pytest.mark.parametrize("name", [*campaign.KINDS, campaign_servos.NAME])
 def test_that_nothing_that_goes_wrong_with_drives_is_unsafe(name):
     def said(outcome):
-        """Show at once what is wrong: the whole takes minutes."""
+        """Report a bad outcome at once: the whole takes minutes."""
         if not outcome.good:
             print(wrong([outcome]), flush=True)
 

@@ -1,4 +1,4 @@
-"""A PC's loop on a bus of drives: what gravity that it adds is worth, and what the arm does while it is held up."""
+"""A PC's loop on a bus of drives: the effect of its gravity compensation, and the arm's motion while the PC is late."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from femtorque.hil.drives.fields import Ranges, mit_command
 from femtorque.hil.drives.motor import Command
 
 REACH = (0.4, -0.2, 0.1)  # rad
-TIMES = (0.8, 1.4)  # s: until it is there, and at rest
+TIMES = (0.8, 1.4)  # s: of the arrival, and of the end at rest
 
 
 def stretched() -> Mechanism:
@@ -43,7 +43,7 @@ def test_gravity_takes_most_of_the_sag_away():
 
 
 def test_the_arm_lags_by_what_the_loop_does():
-    """At the mean speed of the way, by a wait of half a round and the loop's work; more where it wakes late."""
+    """The lag is the mean speed times a wait of half a round and of the loop's work; more if the PC wakes late."""
     lag = (ran().target - ran().q)[:800, 0].mean() / (REACH[0] / TIMES[0])
     assert 0.5 / HZ < lag < 2.0 / HZ
     late = ran(jitter=Jitter(late=4e-3))

@@ -18,7 +18,7 @@ BIT = 1e-6
 
 
 class Chip(Bench):
-    """Two controllers at 42 MHz, a wire that the first one is on."""
+    """Two controllers at 42 MHz; the first one is on a wire."""
 
     def __init__(self) -> None:
         super().__init__("stm32f4", 168e6)
@@ -36,7 +36,7 @@ class Chip(Bench):
         return lambda asserted: self.lines.__setitem__((i, line), asserted)
 
     def start(self, base: int = CAN1, mode: int = 0) -> None:
-        """As RM0090 32.4 has it: out of sleep into initialisation, timing, filters, normal."""
+        """Start as RM0090 32.4 says: out of sleep into initialisation, timing, filters, normal."""
         self.write(base + MCR, INRQ)
         assert self.run(1e-5, lambda: self.read(base + MSR) & 3 == 1)
         self.write(base + BTR, MEGABIT)
@@ -89,7 +89,7 @@ def test_modes_are_acknowledged_after_a_time_and_normal_only_on_a_bus_that_rests
 
 
 def test_initialisation_wins_over_sleep(chip):
-    """As HAL_CAN_Init of ST's stm32f4xx_hal_can.c begins, out of reset: INRQ is added to SLEEP and INAK awaited."""
+    """The begin of HAL_CAN_Init of ST's stm32f4xx_hal_can.c, out of reset: it adds INRQ to SLEEP and awaits INAK."""
     chip.write(CAN1 + MCR, INRQ | SLEEP)
     chip.run(1e-6)
     assert chip.read(CAN1 + MSR) & 3 == 1
@@ -134,7 +134,7 @@ def test_a_frame_goes_out_and_tells_when_it_has(chip):
 
 @pytest.mark.parametrize(("mode", "order"), [(0, [0x300, 0x100, 0x200]), (TXFP, [0x300, 0x200, 0x100])])
 def test_mailboxes_go_by_identifier_or_in_the_order_of_requests(chip, mode, order):
-    """The first is on the wire already when the others come."""
+    """The first frame is already on the wire when the others come."""
     chip.start(mode=mode)
     chip.load(2, 0x300)
     chip.run(5e-6)
@@ -145,13 +145,13 @@ def test_mailboxes_go_by_identifier_or_in_the_order_of_requests(chip, mode, orde
 
 
 def test_equal_identifiers_go_by_mailbox_number_however_old_they_are(chip):
-    """So that a stale command in mailbox 1 follows a fresh one in mailbox 0."""
+    """A stale command in mailbox 1 then follows a fresh one in mailbox 0."""
     chip.start()
     chip.load(2, 1)
     chip.run(5e-6)
     chip.load(1, 0x100, b"old")
     chip.load(0, 0x100, b"new")
-    assert chip.read(CAN1 + TSR) >> 29 == 0b010  # the one that goes last... of those that wait
+    assert chip.read(CAN1 + TSR) >> 29 == 0b010  # the waiting mailbox that goes last
     chip.run(1e-3)
     assert [frame.data for frame in chip.other.got] == [b"", b"new", b"old"]
 
@@ -332,7 +332,7 @@ def test_without_abom_it_stays_off_until_it_goes_through_initialisation(chip):
     assert chip.run(1e-3, lambda: not chip.read(CAN1 + MSR) & 1)
     assert chip.seconds - began == pytest.approx(11 * BIT, abs=1e-6) and chip.read(CAN1 + ESR) & 4
     chip.run(1e-3)
-    chip.write(CAN1 + MCR, INRQ)  # all that has been counted is lost
+    chip.write(CAN1 + MCR, INRQ)  # all counts are lost
     assert chip.run(1e-4, lambda: chip.read(CAN1 + MSR) & 1 != 0)
     chip.write(CAN1 + MCR, 0)
     began = chip.seconds
@@ -355,7 +355,7 @@ def test_the_second_controller_needs_the_clock_of_the_first_and_its_filters(chip
     chip.start(CAN2)
     chip.other.send(Frame(0x77))
     chip.run(1e-3)
-    assert chip.read(CAN2 + RF0R) == 1 and chip.read(CAN1 + RF0R) == 0  # which is asleep
+    assert chip.read(CAN2 + RF0R) == 1 and chip.read(CAN1 + RF0R) == 0  # CAN1 is asleep
     chip.cans[0].clocked = False
     with pytest.raises(Unmodelled, match="CAN2 used while the clock of CAN1"):
         chip.read(CAN2 + RF0R)

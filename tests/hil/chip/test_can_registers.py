@@ -1,4 +1,4 @@
-"""The models of CAN controllers against the vendor's word on their registers: places, bits, the parts of a bit."""
+"""The models of CAN controllers compared with the vendor's registers: places, bits, the parts of a bit time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.hil.chip import test_bxcan, test_fdcan
 F4, G4 = register_map.stm32f405, register_map.stm32g474
 MODELS = [(Filters, "CAN1", 0x40006400, F4), (BxCan, "CAN2", 0x40006800, F4), (FirstFdcan, "FDCAN1", 0x40006400, G4),
           (Fdcan, "FDCAN2", 0x40006800, G4), (Fdcan, "FDCAN3", 0x40006C00, G4)]
-BITS = {  # register: names of its bits in the model, as in the vendor's table but for a FIFO's or a mailbox's number
+BITS = {  # register: names of its bits in the model, as in the vendor's table without a FIFO's or a mailbox's number
     "CAN1.MCR": "INRQ SLEEP TXFP RFLM NART ABOM RESET DBF", "CAN1.MSR": "INAK SLAK ERRI SLAKI TXM RXM SAMP RX",
     "CAN1.TSR": "RQCP0 TXOK0 ALST0 TERR0 ABRQ0", "CAN1.RF0R": "FULL0 FOVR0 RFOM0",
     "CAN1.IER": "TMEIE FMPIE0 FFIE0 FOVIE0 EWGIE EPVIE BOFIE LECIE ERRIE SLKIE", "CAN1.ESR": "EWGF EPVF BOFF",
@@ -45,7 +45,7 @@ def test_every_bit_is_where_the_vendor_has_it(register):
 
 
 def test_the_places_in_message_ram_are_those_of_the_vendors_driver():
-    """SRAMCAN_... of stm32g4xx_hal_fdcan.c: 28 standard and 8 extended filters, twice 3 frames, 3 events, 3 to send."""
+    """SRAMCAN_... of stm32g4xx_hal_fdcan.c: 28 standard and 8 extended filters, 2 FIFOs of 3, 3 events, 3 to send."""
     at, places = 0, []
     for count, size in ((28, 4), (8, 8), (3, 72), (3, 72), (3, 8), (3, 72)):
         places.append(at)
@@ -60,7 +60,7 @@ def packed(registers, register: str, values: dict[str, int]) -> int:
 
 
 def tries(registers, register: str, names: str):
-    """Values of the fields of a register: none, all, and some between."""
+    """Values for the fields of a register: none, all, and some between."""
     fields = next(r.fields for r in registers().values() if r.name == register)
     most = {name: (1 << fields[name][1]) - 1 for name in names.split()}
     chance = random.Random(7)
@@ -69,7 +69,8 @@ def tries(registers, register: str, names: str):
 
 
 def test_bxcans_bit_is_as_long_and_sampled_as_rm0090_has_it_over_all_of_btr():
-    """32.7.7: a quantum of synchronisation, TS1 + 1 up to the sample point, TS2 + 1 behind it, of BRP + 1 clocks."""
+    """32.7.7: a quantum of synchronisation, TS1 + 1 quanta before the sample point, TS2 + 1 behind it, each of BRP + 1
+    clocks."""
     chip = test_bxcan.Chip()
     for v in tries(F4, "CAN1.BTR", "BRP TS1 TS2 SJW"):
         chip.cans[0].value["BTR"] = packed(F4, "CAN1.BTR", v)

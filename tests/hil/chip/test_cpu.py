@@ -1,4 +1,4 @@
-"""The emulated core: exceptions, floating point, faults, sleep, counts, against what the architecture says."""
+"""The emulated core: exceptions, floating point, faults, sleep, counts, as the architecture defines them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_systick_counts_down_and_flags(program):
 
 
 def test_an_exception_keeps_every_register_and_flag(program):
-    """The interrupted loop carries values in all caller-saved registers and in flags; the handler destroys them."""
+    """The interrupted loop has values in all caller-saved registers and in flags; the handler destroys them."""
     run = program("""
         void sys_tick(void) {
             result[0]++;
@@ -120,7 +120,7 @@ def test_floating_point_survives_an_interrupt_that_uses_it(program):
 
 
 def test_what_a_comparison_has_found_survives_an_interrupt(program):
-    """Flags of the floating-point unit, too, are unstacked: the next instruction that uses it begins nothing anew."""
+    """Flags of the floating-point unit are unstacked, too: the next floating-point instruction does not reset them."""
     run = program("""
         void sys_tick(void) { result[0]++; }
         void start(void) {
@@ -143,7 +143,7 @@ def test_what_a_comparison_has_found_survives_an_interrupt(program):
 
 
 def test_the_first_store_to_a_page_leaves_no_condition_for_what_comes_after_a_branch(program):
-    """The store is conditional; the emulator looks its page up in the middle of it."""
+    """The store is conditional, and the emulator looks its page up in the middle of the IT block."""
     run = program("""
         void start(void) {
             register uint32_t at __asm__("r0") = 0x20010000;
@@ -254,7 +254,7 @@ def test_faults_reach_the_hard_fault_handler_with_their_cause(program, cause, st
 
 
 def test_code_in_memory_runs_as_it_was_last_written(program):
-    """Data are written beside it before; it is written anew by a handler, too."""
+    """Data beside the code were written before; a handler writes the code again, too."""
     run = program("""
         static uint16_t code[1024];
         static void write(volatile uint16_t *at, uint16_t value) {

@@ -1,4 +1,4 @@
-"""A debugger on the board: it finds the chip whenever it comes, and a processor that it halts drives no motor."""
+"""A debugger on the board: it can connect at any time, and a processor that it halts drives no motor."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def test_a_debugger_without_a_reset_line_finds_an_image_that_sleeps_between_two_
         asleep += board.chip.core.asleep
         before = dict(board.chip.debug.value)
         Probe(board.chip).attach()
-        board.chip.debug.value = before  # what the probe itself has set would help the next one
+        board.chip.debug.value = before  # the probe's own settings would help the next one
     assert asleep > 50
 
 
@@ -51,7 +51,7 @@ def test_a_processor_that_is_halted_drives_no_motor(tmp_path, name):
 
 
 def test_timers_without_a_break_go_on_while_the_processor_is_halted(tmp_path):
-    """The board file says so: never halt this board with power on."""
+    """The board file says it: never halt this board with power on."""
     board = running(tmp_path, "f405rg-6")
     probe = Probe(board.chip)
     probe.attach()
@@ -74,8 +74,8 @@ def test_check_says_of_the_boards_that_drive_on_and_of_no_others_that_they_canno
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_a_debugger_that_freezes_nothing_itself_finds_the_watchdog_frozen_where_no_output_goes_on(tmp_path, name):
-    """IWDG's bit is 12 of APB1FZ(R1) on both chips (ST's stm32f405xx.h, stm32g474xx.h). Where timers drive on while the
-    processor is halted the watchdog's reset is what ends it."""
+    """IWDG's bit is 12 of APB1FZ(R1) on both chips (ST's stm32f405xx.h, stm32g474xx.h). On boards whose timers go on
+    while the processor is halted, the watchdog's reset ends the drive."""
     board = running(tmp_path, name)
     board.chip.halt()
     drives_on = board.outputs[0] == 0.5

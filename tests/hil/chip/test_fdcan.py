@@ -18,14 +18,14 @@ RXF0S, RXF0A, RXF1S, RXF1A, TXBC, TXFQS, TXBRP, TXBAR, TXBCR, TXBTO, TXBCF, TXBT
 FD = 1 << 21 | 1 << 20  # FDF, BRS
 INIT, CCE, MON, DAR, FDOE, BRSE = 1, 2, 1 << 5, 1 << 6, 1 << 8, 1 << 9
 QUEUE = 1 << 24
-# moteus' bits at 170 MHz: 170 quanta, 34 in the data phase; here the data phase is sampled at 24 of 34
+# moteus' bit timing at 170 MHz: 170 quanta, 34 in the data phase; here the data phase is sampled at 24 of 34
 NOMINAL = 113 - 1 << 8 | 56 - 1 | 56 - 1 << 25
 DATA = 23 - 1 << 8 | 10 - 1 << 4 | 10 - 1
 BIT, DATA_BIT = 1e-6, 2e-7
 
 
 class Chip(Bench):
-    """Two controllers at 170 MHz; the first on the wire."""
+    """Two controllers at 170 MHz; the first one is on the wire."""
 
     def __init__(self) -> None:
         super().__init__("stm32g4", 170e6)
@@ -46,7 +46,7 @@ class Chip(Bench):
         return lambda asserted: self.lines.__setitem__(line, asserted)
 
     def configure(self, settings: int = FDOE | BRSE, queue: bool = True, general: int = 0, tdc: int = 0) -> None:
-        """Into initialisation, all that is protected, and no filters: everything to FIFO 0."""
+        """Set up all protected registers in initialisation, without filters: every frame goes to FIFO 0."""
         self.write(CAN + CCCR, INIT)
         self.write(CAN + CCCR, INIT | CCE)
         assert self.read(CAN + CCCR) & 3 == 3
@@ -136,7 +136,7 @@ def test_a_classic_and_a_fast_frame_go_out(chip):
 
 
 def test_frames_of_every_length_go_out_and_come_in_by_the_codes_of_python_can(chip):
-    """By the element's words; bytes of the last word that the frame does not have are 0 or nobody's."""
+    """By the element's words; bytes of the last word beyond the frame are 0 or arbitrary."""
     chip.start(tdc=10)
     for code in range(16):
         data = bytes(range(1, dlc2len(code) + 1))
@@ -163,14 +163,14 @@ def test_a_classic_frame_has_8_bytes_at_most_whatever_its_code(chip):
 
 
 def test_without_compensation_a_late_transceiver_makes_its_own_data_phase_wrong(chip):
-    """150 ns there and back; sampled after 24 of 34 quanta, 141 ns."""
+    """150 ns to the transceiver and back; sampled after 24 of 34 quanta, 141 ns."""
     chip.start()
     chip.send(0, 5, bytes(12), control=1 << 21 | 1 << 20)
     chip.run(0.2e-3)
     assert not chip.other.got
     status = chip.read(CAN + PSR)
     assert status >> 8 & 7 == 4 and status & 7 == 7  # in the data phase
-    assert chip.read(CAN + PSR) >> 8 & 7 == 7  # forgotten once read, but for what has come since
+    assert chip.read(CAN + PSR) >> 8 & 7 == 7  # cleared by the read, unless more errors have come
     assert chip.read(CAN + IR) & 1 << 22
 
 
@@ -229,7 +229,7 @@ def test_three_frames_fill_a_fifo_and_a_fourth_is_lost_or_takes_the_oldest_place
     assert chip.read(CAN + RXF0S) == 3 | 0 << 8 | 0 << 16 | 1 << 24 | 1 << 25
     assert chip.read(CAN + IR) & 7 == 7
     assert chip.element(0, 0)[:2] == [0x100 << 18, 1 << 31 | 1 << 16]
-    chip.write(CAN + RXF0A, 1)  # lets go of two at once
+    chip.write(CAN + RXF0A, 1)  # acknowledges two at once
     assert chip.read(CAN + RXF0S) & 0xF0F == 1 | 2 << 8
     chip.write(CAN + IR, 7)
     assert not chip.read(CAN + RXF0S) >> 25 & 1
@@ -304,7 +304,7 @@ def test_a_short_ends_in_bus_off_and_it_stays_so_until_initialisation_is_left(ch
     assert chip.seconds - began == pytest.approx(129 * 11 * BIT, abs=5e-6)
     assert chip.read(CAN + ECR) & 0xFFFF == 0 and chip.read(CAN + IR) >> 19 & 1
     chip.run(1e-3)
-    assert chip.other.got == [Frame(0x100)]  # what was asked for is still wanted
+    assert chip.other.got == [Frame(0x100)]  # the request is still pending
 
 
 def test_change_enabled_forgets_requests_and_frames(chip):

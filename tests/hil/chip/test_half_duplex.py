@@ -1,4 +1,4 @@
-"""A USART in half duplex on the chips' models: what is sent comes back, and what others say meanwhile spoils it."""
+"""A USART in half duplex on the chips' models: it receives its own bytes, and other senders spoil them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Desk:
         return stream
 
     def send(self, size: int) -> None:
-        """As the DMA models do when a stream starts."""
+        """Start a stream as the DMA models do."""
         stream = self.stream(lambda at, data: None, size)
         self.usart.sending(stream)
         self.usart.transmit_stream = stream

@@ -1,4 +1,4 @@
-"""Torques at one instant on the emulated core: the host's bits, and as many instructions as the README says."""
+"""Torques at one instant on the emulated core: the host's bits, and as many instructions as in the README."""
 
 from __future__ import annotations
 
@@ -57,5 +57,5 @@ def test_the_chip_gives_the_hosts_bits_in_as_many_instructions_as_are_told(name)
     assert all(call.result & 1 for call in counts)
     here = Compiled(model, "single").torque(q, qd, qdd)
     np.testing.assert_array_equal(tau.view(np.uint32), here.view(np.uint32))
-    assert counts[-1].instructions == pytest.approx(told.rnea, rel=0.15)  # near the last call
+    assert counts[-1].instructions == pytest.approx(told.rnea, rel=0.15)  # almost as in the last call
     assert chip.call("weight", at[0], at[3]).instructions == pytest.approx(told.gravity, rel=0.15)

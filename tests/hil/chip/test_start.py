@@ -1,4 +1,4 @@
-"""What the chip does with another crystal than the board file's, and with a supply that sags."""
+"""Start of the chip with a crystal other than the board file's, and with a supply that sags."""
 
 import struct
 import zlib
@@ -65,7 +65,7 @@ def test_a_supply_that_sags_makes_the_outputs_safe_before_the_chip_leaves_its_sp
         strained = strained or board.chip.out_of_specification and board.outputs != (0.0, 0.0, 0.0)
     assert not strained and board.outputs == (0.0, 0.0, 0.0) and not board.drivers_on
     board.run(0.4)
-    assert board["errors"] == SUPPLY and board.chip.rcc.hclk == 16_000_000  # and stays there, answering
+    assert board["errors"] == SUPPLY and board.chip.rcc.hclk == 16_000_000  # the clock stays so, and the board answers
     board.poke("arm", 1)
     board.chip.supply(3.3)
     board.run(0.01)
@@ -199,7 +199,7 @@ def test_a_systick_that_counts_at_another_clock_is_told(tmp_path, name):
     board = Machine(tmp_path, ARMED, name)
     systick = board.chip.core.scs.systick
     configure = systick.configure
-    systick.configure = lambda value, reload: configure(value & ~4, reload)  # an eighth, whatever is asked for
+    systick.configure = lambda value, reload: configure(value & ~4, reload)  # always an eighth of the clock
     board.run(0.1)
     assert board["errors"] == TICK
 
@@ -208,7 +208,7 @@ def test_a_converter_that_does_not_take_its_clock_is_told(tmp_path):
     board = Machine(tmp_path, ARMED, "f405rg-4")
     board.chip._adc_common.deaf = True
     for converter in board.chip.converters:
-        converter._hz = lambda: 60_000_000  # what it converts then is anybody's guess
+        converter._hz = lambda: 60_000_000  # results are arbitrary then
     board.run(0.1)
     assert board["errors"] == SENSE
 

@@ -164,11 +164,11 @@ def test_the_break_input_clears_moe_until_it_is_gone_and_software_sets_it(progra
     assert not timer.outputs_on  # hardware, before any instruction
     run.run(1e-3)
     assert run[1] == 2 and run[2]
-    assert not run[3] & moe and run[4]  # not while the input is active
+    assert not run[3] & moe and run[4]  # not while the break input is active
     timer.set_break(False)
     run.chip.core.load(0x20008000, (0x600D).to_bytes(4, "little"))
     run.run(1e-3)
-    assert not run[5] & moe  # AOE = 0: not by itself
+    assert not run[5] & moe  # AOE = 0: outputs do not return by themselves
     assert run[6] & moe and not run[7]
 
 
@@ -215,7 +215,7 @@ def test_an_encoder_timer_wraps_at_its_width(program, timer, base, enable, bits)
     place = 1000
     run.chip.timers[timer].counts = lambda: place
     run.run(1e-3)
-    assert run[0] == 0  # counting began at the present place
+    assert run[0] == 0  # counting began at the present position
     for place in (1005, 998, 1000 + 70000):
         run.run(1e-4)
         assert run[0] == (place - 1000) % 2**bits

@@ -1,4 +1,4 @@
-"""Every strictness of the virtual chip that STRICTER names is there."""
+"""Every item of STRICTER is refused by the virtual chip."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def timer() -> Bare:
 
 
 def stream() -> Bare:
-    """USART3's, that sends."""
+    """A stream of USART3 that sends."""
     chip = Bare(F4)
     chip.write(RCC4 + 0x30, 1 << 21)
     chip.write(RCC4 + 0x40, 1 << 18)
@@ -49,7 +49,7 @@ def reserved_bits() -> None:
 
 
 def clock_limit() -> None:
-    """APB1 at 84 MHz."""
+    """Run APB1 at 84 MHz."""
     chip = Bare(F4)
     chip.at_full_speed()
     chip.write(RCC4 + 0x08, 2 | 4 << 10 | 4 << 13)
@@ -97,7 +97,7 @@ def adc_order() -> None:
 
 
 def adc_speed() -> None:
-    """APB2 at 84 MHz by two."""
+    """Run the converters from APB2 at 84 MHz by two."""
     chip = Bare(F4)
     chip.at_full_speed()
     chip.write(RCC4 + 0x44, 1 << 8)
@@ -122,14 +122,14 @@ def fdcan_words() -> None:
 
 
 def flash_locked() -> None:
-    """Code that stores to flash: 'str r1, [r0]' with r0 at its beginning."""
+    """Run code that stores to flash: 'str r1, [r0]' with r0 at its beginning."""
     chip = Bare(F4, bytes.fromhex("4ff00060 0160 fee7".replace(" ", "")))
     chip.run(1e-4)
     assert chip.chip.core.nvic.active or chip.chip.core.locked_up
     raise Unmodelled("a bus fault")
 
 
-# name: what brings it about, and what is said
+# name: the action, and the expected message
 CASES = {
     "clock off": (clock_off, "while its clock is off"),
     "reserved bits": (reserved_bits, "bits 0x8000 written to TIM1.CR1"),

@@ -1,4 +1,4 @@
-"""A timer has events only for updates that bring something, and shows the same as one that has them for all."""
+"""A timer has events only for updates with an effect, and shows the same values as a timer with all events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CENTRED, PRELOADED, ON = 1 << 5, 1 << 7, 1
 
 
 class Bench:
-    """One timer and its time. what: cycles and values of all that it has asked for."""
+    """One timer and its time. what: cycles and values of all its calls."""
 
     def __init__(self, name: str, cycles_per_clock: float, every_update_is_an_event: bool) -> None:
         self.events = Events()
@@ -30,7 +30,7 @@ class Bench:
             self.timer.on_update = lambda: None
 
     def until(self, cycle: int) -> None:
-        """Asleep: woken by every event, at its cycle."""
+        """Sleep until a cycle; every event wakes, at its cycle."""
         while self.events.now < cycle:
             self.events.now = min(self.events.next(), cycle)
             self.events.fire()
@@ -48,13 +48,13 @@ class Bench:
 def test_a_timer_that_only_counts_has_no_events():
     bench = Bench("TIM3", 2.0, False)
     bench.start(999, 0, False)
-    bench.until(5000)  # the first update, at 4000, takes the prescaler's and the counter's values over
+    bench.until(5000)  # the first update, at 4000, takes over prescaler and counter
     assert bench.events.next() == NEVER
     bench.timer.write(SR, 4, 0)
     bench.until(7990)
     assert bench.timer.read(SR, 4) == 0
     bench.until(8010)
-    assert bench.timer.read(SR, 4) == 1 and bench.timer.read(CNT, 4) == 2  # of 4 cycles each
+    assert bench.timer.read(SR, 4) == 1 and bench.timer.read(CNT, 4) == 2  # counts of 4 cycles each
 
 
 def test_a_preloaded_value_comes_with_the_very_next_update():
@@ -102,7 +102,7 @@ def test_registers_outputs_and_interrupts_are_those_of_a_timer_with_an_event_for
 
 
 def test_updates_that_are_put_out_as_triggers_come_at_their_cycles():
-    """Of a centred counter with a repetition counter of 1: at its tops alone."""
+    """Updates of a centred counter with a repetition counter of 1: at its tops alone."""
     bench, triggers = Bench("TIM8", 1.0, False), []
     bench.timer.on_trigger = triggers.append
     bench.start(1000, 1, True)

@@ -1,4 +1,4 @@
-"""The cycle model, against counts by hand."""
+"""The cycle model, compared with counts by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LINE = FlashFetch.LINE
 
 
 def straight(fetch: FlashFetch, start: int, count: int, size: int, cycles: int = 1) -> int:
-    """Stalls of `count` instructions one after the other."""
+    """Stalls of `count` consecutive instructions."""
     before = fetch.stalls
     for i in range(count):
         fetch.execute(start + i * size, size, cycles)
@@ -49,7 +49,7 @@ def test_the_instruction_cache_keeps_the_64_lines_jumped_to_last():
 def test_prefetched_lines_are_not_kept():
     fetch = FlashFetch()
     first = straight(fetch, 0, 40, 4)
-    assert straight(fetch, 0, 40, 4) == first - 5  # but the first line, which was jumped to
+    assert straight(fetch, 0, 40, 4) == first - 5  # without the wait for the first line, which is in the cache
 
 
 def test_constants_come_through_eight_lines_of_their_own():
@@ -74,6 +74,6 @@ __attribute__((naked)) float f(float x)
 """
     chip = ChipLibrary({"f.c": source}, warnings=False)
     done = chip.call("f", 0, 0, measure_cycles=True)
-    assert (done.instructions, done.cycles) == (6, 6)  # the refill belongs to who comes next
+    assert (done.instructions, done.cycles) == (6, 6)  # the refill counts with the next block
     assert done.fetch_stalls == 5 + 2
     assert chip.call("f", 0, 0).cycles == 0

@@ -1,5 +1,5 @@
-"""What vendors' drivers do to the chips, and this firmware does not: each once stopped one of ST's own drivers on the
-virtual chip (docs/vendor.md), or let it see something else than on silicon."""
+"""Actions of vendors' drivers on the chips that this firmware never does: each once stopped one of ST's own drivers on
+the virtual chip (docs/vendor.md), or had another effect there than on silicon."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_outputs_of_a_pll_are_let_out_while_it_runs_and_nothing_else_of_it_chang
 
 
 def test_a_bit_of_a_peripheral_is_a_word_elsewhere():
-    """Bit 24 of RCC_CR, and what is there of its read-only neighbour."""
+    """Bit 24 of RCC_CR, and the present value of its read-only neighbour."""
     chip = Bare(F4)
     at = 0x42000000 + 32 * (RCC4 - 0x40000000)
     before = chip.read(RCC4)
@@ -68,10 +68,10 @@ def test_what_an_fdcan_does_not_use_reads_zero_and_takes_zero(offset):
 def test_read_only_bits_of_bxcans_status_are_written_back_without_effect():
     chip = Bare(F4)
     chip.write(RCC4 + 0x40, 3 << 25)
-    chip.write(0x40006580, 1)  # mailbox 0 is to be sent
+    chip.write(0x40006580, 1)  # mailbox 0 shall be sent
     status = chip.read(0x40006408)
     assert status == 6 << 26 | 1 << 24
-    chip.write(0x40006408, status | 1 << 7)  # and is not
+    chip.write(0x40006408, status | 1 << 7)  # and is aborted
     assert chip.read(0x40006408) == 7 << 26 | 1
 
 
@@ -172,7 +172,7 @@ def test_a_watchdog_of_a_g4_shows_that_it_has_no_window():
 
 
 def unlocked(kind) -> tuple[Bare, int, int]:
-    """A chip, its flash interface and offset of CR there."""
+    """A chip, its flash interface, and the offset of CR there."""
     chip, (at, keys) = Bare(kind), (FLASH4, 0x04) if kind is F4 else (FLASH2, 0x08)
     for key in KEYS:
         chip.write(at + keys, key)

@@ -1,6 +1,7 @@
-"""Every conditional branch that a control tick can come to is gone both ways: by a tour through all that a board can be
-asked for, the fault campaign, and states put into its memory that nothing leads to; or it stands below with the reason
-why not. The worst tick of all these is told, and held against what `femtorque build` finds in a moment."""
+"""Every conditional branch within reach of a control tick is taken both ways, by a tour through all commands to a
+board, by the fault campaign, and by states that nothing else leads to and that are written to the board's memory; or it
+is listed below with the reason why not. The worst tick of all these is reported, and compared with the quick estimate
+of `femtorque build`."""
 
 from __future__ import annotations
 
@@ -32,12 +33,12 @@ from tests.support.memory import Memory
 from tests.support.rig import ROOT, three_link
 
 FOLDER = ROOT / "build" / "campaign"
-STALLED = {"is_nearly_late", "tick overrun"}  # their ticks are made long from outside
+STALLED = {"is_nearly_late", "tick overrun"}  # their ticks are lengthened from outside
 ENDLESS = 10**9  # cycles
 
 
 def lines(elf: Path, found: list[Branch]) -> dict[Branch, str]:
-    """The line of source of each branch, by the image's own debug information."""
+    """Source lines of branches, by the image's own debug information."""
     told = subprocess.run(["arm-none-eabi-addr2line", "-e", elf, *(hex(b.address) for b in found)], capture_output=True,
                           text=True, check=True).stdout.splitlines()
     texts = {}
@@ -48,7 +49,7 @@ def lines(elf: Path, found: list[Branch]) -> dict[Branch, str]:
 
 
 def one_of_each(every: list[campaign.Injection]) -> list[campaign.Injection]:
-    """The first of each kind in each state with each end; of encoders, at each joint."""
+    """The first injection of each kind in each state with each end; encoder faults at each joint."""
     return list({(i.kind, i.state, i.faults, i.name[:7] if "joint" in i.name else ""): i
                  for i in reversed(every)}.values())
 
@@ -60,7 +61,7 @@ def image() -> tuple[Mechanism, build.BuildResult]:
 
 
 def test_the_branches_of_a_tick_are_found(image):
-    """Some hundred, in all that a tick calls, and none behind the link or the main loop."""
+    """Some hundred branches in all functions that a tick calls, and none in the link or the main loop."""
     found = branches.of_tick(Image.load(image[1].elf, FLASH_START, 1 << 20))
     functions = set(subprocess.run(["arm-none-eabi-addr2line", "-f", "-e", image[1].elf,
                                     *(hex(b.address) for b in found)], capture_output=True, text=True,
@@ -72,7 +73,7 @@ def test_the_branches_of_a_tick_are_found(image):
 
 
 def test_every_pointer_to_a_function_lies_in_a_table_that_is_known(image):
-    """But those of the vectors, and what reads a request in the main loop."""
+    """Except for the vectors' pointers, and for the reader of requests in the main loop."""
     flash = Image.load(image[1].elf, FLASH_START, 1 << 20)
     functions = {symbol.address | 1 for name, symbol in flash.symbols.items() if name not in branches.TABLES}
     words = struct.unpack(f"<{len(flash.flash) // 4}I", flash.flash[:len(flash.flash) // 4 * 4])
@@ -81,7 +82,7 @@ def test_every_pointer_to_a_function_lies_in_a_table_that_is_known(image):
 
 
 def test_a_way_that_was_not_gone_is_told(image):
-    """A board that is only switched on goes few ways; what it goes is not told."""
+    """A board that is only switched on takes few branches; those that it takes are not listed."""
     arm, built = image
     coverage = Coverage()
     with tour.life(built.elf, arm) as life:
@@ -98,21 +99,22 @@ def test_a_way_that_was_not_gone_is_told(image):
 @pytest.mark.parametrize("name", ["torque_is_no_number", "duties_are_out_of_bounds", "command_is_none",
                                   "reacts in FAULT by 1, then by 2, driven by 0"])
 def test_a_guard_does_what_it_is_for(image, name):
-    """Some of the states that nothing leads to; all of them are gone through below."""
+    """Some of the states that nothing leads to; another test goes through all of them."""
     arm, built = image
     with tour.board(built.elf, arm) as board:
         forced.LIVES[name](forced.Forced(board, arm, Memory(built.elf)))
 
 
 class Ledger:
-    """What boards show: the ways gone, how often code runs, and the worst tick of each life that has none made long."""
+    """Results of boards: branches taken, counts of executed code, and the worst tick of each life without lengthened
+    ticks."""
 
     def __init__(self, image: Image) -> None:
         self.coverage, self.seen, self.worst = Coverage(), Seen(), {}
         self._functions = branches.functions(image, branches.HANDLERS).values()
 
     def watch(self, board: VirtualBoard, name: str | None) -> Callable[[], None]:
-        """To be called before a board runs; what it returns, when it has. name: of its life, if its ticks count."""
+        """Prepare a board before it runs. Returns a function to call afterwards. name: of a life whose ticks count."""
         watch = FlashWatch(board, ENDLESS)
 
         def done() -> None:
@@ -124,7 +126,7 @@ class Ledger:
         return done
 
     def tell(self) -> tuple[int, int]:
-        """Cycles and waiting of the worst tick, after a line for each life."""
+        """Print a line for each life. Returns cycles and waiting of the worst tick."""
         for name, (cycles, waiting) in sorted(self.worst.items(), key=lambda item: -sum(item[1])):
             print(f"{name:50} {cycles:6} cycles and {waiting:5} of waiting for flash")
         return max(self.worst.values(), key=sum)
@@ -141,7 +143,7 @@ def test_every_branch_of_the_tick_is_gone_both_ways_or_named(image):
             for part in parts:
                 part(life)
             done()
-    for part in forced.LIVES.values():  # in effect another image's ticks: not among the worst
+    for part in forced.LIVES.values():  # with the effect of another image: its ticks do not count
         with tour.board(built.elf, arm) as board:
             done = ledger.watch(board, None)
             part(forced.Forced(board, arm, memory))
@@ -174,7 +176,7 @@ def test_every_branch_of_the_tick_is_gone_both_ways_or_named(image):
     ("three_link", "nucleo-g474re-6", "voltage"), ("six_axis", "f405rg-6", "voltage"),
     ("three_link", "f405rg-4", "current")])
 def test_build_goes_through_the_worst_tick_of_a_tour(file, board, drive):
-    """On other boards, with more joints, with current loops: nearly, and with what it allows for, surely."""
+    """On other boards, with more joints, with current loops: almost all, and with the margin all."""
     arm = load_mechanism(ROOT / "mechanisms" / f"{file}.toml")
     arm = driven(replace(arm, name=f"{arm.name}-tour", board=replace(arm.board, use=board)), drive)
     built = build.build(arm, ROOT / "build" / f"tour-{file}-{board}-{drive}")

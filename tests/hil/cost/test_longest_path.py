@@ -1,5 +1,4 @@
-"""Longest paths through small interrupt handlers, counted by hand, and the ways of loading constants that they
-watch."""
+"""Longest paths through small interrupt handlers, counted by hand, and the ways of loading constants in them."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ __attribute__((naked, aligned(16))) void sys_tick(void) {{
 
 
 class Watched:
-    """A program with its handler watched. ticks: cycles of each, with waiting for flash, without entry and return."""
+    """A program with a watched handler. ticks: cycles of each, with waiting for flash, without entry and return."""
 
     def __init__(self, folder, code: str, more: str = "") -> None:
         self.program = Program(folder, more + START.format(code=code.replace(";", "\\n")))
@@ -59,7 +58,7 @@ def watched(tmp_path):
 
 
 def test_a_way_not_gone_counts_with_its_cycles_and_all_its_waiting(watched):
-    """Ten instructions of two bytes and a return, at the beginning of a line, in the third tick only."""
+    """Ten instructions of two bytes and a return, from the beginning of a line on, in the third tick only."""
     tick = watched("cmp r1, #3; beq 1f; bx lr; .balign 16; 1: " + "nop; " * 10 + "bx lr")
     assert tick.run(2.5).path(unseen=True) == 10 + 1 + REFILL + (LINE - 1)  # the second line is there in time
     usual, rare = tick.ticks[0], tick.run(1).ticks[2]
@@ -77,7 +76,7 @@ def test_a_loop_goes_round_as_often_as_seen_and_is_not_gone_round_beside_the_pat
     """Twenty turns of a loop in one way, thirty in the other, never both."""
     tick = watched("cmp r1, #2; beq 1f; movs r2, #20; 2: subs r2, #1; bne 2b; bx lr; "
                    "1: movs r2, #30; 3: subs r2, #1; bne 3b; bx lr").run(3.5)
-    turn = 2 + REFILL + LINE - 1  # fetched anew each time, as a path knows no caches
+    turn = 2 + REFILL + LINE - 1  # fetched again each time, as a path assumes no caches
     assert max(tick.ticks) <= tick.path() <= 30 * turn + 40
 
 
@@ -88,7 +87,7 @@ def test_a_loop_that_never_ran_goes_round_as_often_as_is_said(watched):
 
 
 def test_a_loop_that_another_loop_leads_to_is_come_to_once(watched):
-    """The first has gone round four times per tick; it may leave for the second in one of them."""
+    """The first loop has run four times per tick; one of these turns may lead to the second loop."""
     tick = watched("movs r2, #4; 2: cmp r1, #99; beq 3f; subs r2, #1; bne 2b; bx lr; "
                    ".balign 16; 3: subs r2, #1; nop; nop; bne 3b; bx lr").run(2.5)
     few, many = tick.path(2, unseen=True), tick.path(12, unseen=True)
@@ -100,7 +99,7 @@ LOOP = ".balign 16; 3: subs r3, #1; nop; nop; bne 3b; "
 
 
 def test_turns_of_loops_that_never_ran_multiply(watched):
-    """One within another: the outer one's turns each have all those of the inner one."""
+    """Nested loops: each turn of the outer one has all turns of the inner one."""
     tick = watched("cmp r1, #99; bne 1f; 2: movs r3, #20; " + LOOP + "subs r2, #1; bne 2b; 1: bx lr").run(2.5)
     two, three, four = (tick.path(turns, unseen=True) for turns in (2, 3, 4))
     assert (four - three) - (three - two) == (4**2 - 2 * 3**2 + 2**2) * TURN
@@ -115,11 +114,11 @@ def test_a_loop_that_never_ran_is_come_to_in_every_turn_of_the_one_around_it(wat
 def test_a_loop_of_which_only_the_condition_ran_can_go_round(watched):
     tick = watched("movs r2, #0; 2: cmp r2, #0; bne 3f; bx lr; .balign 16; 3: subs r2, #1; nop; nop; b 2b").run(2.5)
     assert tick.path(12, unseen=True) - tick.path(2, unseen=True) == 10 * TURN
-    assert tick.path(12) - tick.path(2) > 10 * TURN  # and the condition with it
+    assert tick.path(12) - tick.path(2) > 10 * TURN  # including the condition
 
 
 def test_a_function_that_a_way_not_gone_calls_once_more_counts_once_more(watched):
-    """It has been called once per tick; its return is fetched anew, too."""
+    """The function has been called once per tick; its return is fetched again, too."""
     more = ('__attribute__((naked, used, aligned(16))) void work(void) { __asm__ volatile(".rept 40\\n nop\\n '
             '.endr\\n bx lr"); }')
     twice = "push {r4, lr}; mov r4, r1; bl work; cmp r4, #99; bne 1f; bl work; 1: pop {r4, pc}"
@@ -129,7 +128,7 @@ def test_a_function_that_a_way_not_gone_calls_once_more_counts_once_more(watched
 
 
 def test_loading_a_constant_under_a_condition_leaves_the_next_block_unconditional(watched):
-    """A load in an IT block whose memory is watched; then a block that runs for the first time."""
+    """A load in an IT block from watched memory; then a block that runs for the first time."""
     constant = "adr r3, 9f; cmp r1, #2; ite eq; ldreq r2, [r3]; ldrne r2, [r3, #4]; cmp r1, #1; bne 1f; "
     tick = watched(constant + "b 2f; 1: b 3f; .balign 16; 2: mov r2, r1; str r2, [r0, #4]; 3: bx lr; .balign 4; "
                               "9: .word 7; .word 9").run(1.5)

@@ -1,4 +1,4 @@
-"""What `femtorque build` says an image costs."""
+"""The costs of an image that `femtorque build` reports."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_the_cost_of_an_image_is_that_of_its_worst_tick():
 
 @pytest.mark.parametrize(("own", "above", "period", "worst"), [
     (500, 0, 1000, 500),
-    (500, 100, 1000, 600),  # one comes
-    (950, 100, 1000, 1150),  # with it a second one comes, in a tick that is still under way
-    (1800, 100, 1000, 2000),  # done just when the third comes
+    (500, 100, 1000, 600),  # one interrupt comes
+    (950, 100, 1000, 1150),  # a second one comes in the same tick, because of the first
+    (1800, 100, 1000, 2000),  # done just as the third comes
     (1801, 100, 1000, 2101),
 ])
 def test_a_tick_takes_longer_by_what_interrupts_it_meanwhile(own, above, period, worst):
@@ -52,7 +52,7 @@ def test_duties_are_late_where_the_firmware_says():
 
 
 def test_a_long_path_through_code_not_come_to_is_refused(monkeypatch):
-    """A quarter of a million cycles. The same of current loops, which there are not, counts nothing."""
+    """A quarter of a million cycles. The same number for current loops, which this image lacks, does not count."""
     monkeypatch.setattr("femtorque.hil.cost.measure.longest", lambda image, roots, *_, unseen: 250_000)
     mechanism = rig.three_link()
     with pytest.raises(Refused,
@@ -79,7 +79,8 @@ def test_a_board_may_tick_as_fast_as_its_page_says(mechanism, board, drive, khz,
 
 @pytest.mark.bench
 def test_an_image_that_may_take_too_long_in_code_not_come_to_is_refused():
-    """At 12 kHz every tick seen fits into a period, but not with the longest path through what was not executed."""
+    """At 12 kHz every observed tick fits into a period, but not with the longest path through code that did not
+    run."""
     mechanism = rig.three_link()
     mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=12_000, knot_hz=200),
                         board=replace(mechanism.board, pwm_hz=12_000))
@@ -94,7 +95,7 @@ def test_the_short_motion_stays_within_the_limits_of_every_example():
     for path in sorted(MECHANISMS.glob("*.toml")):
         mechanism = load_mechanism(path)
         if mechanism.loops:
-            continue  # any pose of its joints is not a pose of it
+            continue  # no arbitrary pose of its joints closes its loop
         motion = short_motion(mechanism)
         check_limits(motion, mechanism)
         check_streamable(motion, mechanism)
@@ -102,7 +103,7 @@ def test_the_short_motion_stays_within_the_limits_of_every_example():
 
 
 def test_an_image_whose_tick_does_not_fit_is_refused_with_the_cycles_it_waits_for_flash(tmp_path):
-    """At 70 kHz the worst tick fits into a period as long as flash is not counted."""
+    """At 70 kHz the worst tick fits into a period unless waiting for flash is counted."""
     mechanism = rig.three_link()
     mechanism = replace(mechanism, control=replace(mechanism.control, rate_hz=70_000, knot_hz=200),
                         board=replace(mechanism.board, pwm_hz=70_000))

@@ -1,12 +1,12 @@
-"""Every control tick of a six-joint arm that plays motions, whatever it brings, stays within 1650 executed
-instructions, or 2650 where a fault ends in holding the arm.
+"""Every control tick of a six-joint arm that plays motions stays within 1650 executed instructions, or 2650 where a
+fault ends in holding the arm.
 
-Where something is found wrong, every fault is asked for that the image can have: those of current loops, closed loops
-and modes only where it has some. A tick of a motion takes 1520 on average.
+A tick with a finding checks every fault that the image can have: those of current loops, closed loops and modes only if
+it has some. A tick of a motion takes 1520 on average.
 
-The image of mechanisms/six_axis.toml goes through all that its states and commands let happen: refused and accepted
-commands, motions longer than its buffer, stops on the path and going on, a host that stalls or is gone, knots that run
-out, a bad knot, outputs off in mid-motion.
+The image of mechanisms/six_axis.toml goes through all that its states and commands allow: refused and accepted
+commands, motions longer than its buffer, stops on the path and resuming, a host that stalls or leaves, a queue without
+knots, a bad knot, outputs off in mid-motion.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.support.course import Course
 
 ROOT = Path(__file__).parents[3]
 BUDGET = 1650  # instructions
-HELD = 2650  # of the tick in which a fault has stopped an arm that gravity loads, and its step begins anew to hold it
+HELD = 2650  # in the tick in which a fault has stopped a loaded arm, whose step starts again to hold it
 
 
 @pytest.fixture(scope="module")

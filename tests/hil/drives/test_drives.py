@@ -1,5 +1,5 @@
-"""Virtual drives: what other people's clients read from them, their loops against exact solutions, what they do when
-left alone, hot, or switched on somewhere."""
+"""Virtual drives: reports as other people's clients decode them, loops compared with exact solutions, behaviour without
+commands, when hot, and after power-up at any position."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DM4340 = Ranges(12.5, 10.0, 28.0)
 
 
 def mit(r: Ranges, p: float = 0.0, v: float = 0.0, kp: float = 0.0, kd: float = 0.0, t: float = 0.0) -> bytes:
-    """A command, rounded, put together bit by bit here."""
+    """A command in its fields, packed independently here."""
     bits = "".join(f"{round((x - lo) / (hi - lo) * (2**n - 1)):0{n}b}" for x, lo, hi, n in (
         (p, -r.position, r.position, 16), (v, -r.velocity, r.velocity, 12), (kp, 0, r.kp, 12), (kd, 0, r.kd, 12),
         (t, -r.torque, r.torque, 12)))
@@ -46,7 +46,7 @@ def theirs(bench: DriveBench, kind: str = "4340") -> damiao_motor.DaMiaoMotor:
 
 
 def test_a_drive_that_is_enabled_is_limp_until_it_is_asked_for_something():
-    """A command of nothing has half a step of torque: its field has no zero."""
+    """A command of zeros has half a step of torque: the field has no zero."""
     bench = damiao()
     limp = [bench.drive.limp]
     for data in (ENABLE, mit(DM4340), mit(DM4340, t=0.1), mit(DM4340), mit(DM4340, kd=0.1), mit(DM4340, kp=1.0),
@@ -60,7 +60,7 @@ def test_damiao_motor_enables_it_commands_it_and_reads_what_it_tells():
     bench = damiao()
     client = theirs(bench)
     client.enable()
-    assert client.decode_sensor_feedback(bytes(bench.recv().data))["status"] == "DISABLED"  # as it was before
+    assert client.decode_sensor_feedback(bytes(bench.recv().data))["status"] == "DISABLED"  # the state before
     client.send_cmd_mit(target_position=0.5, target_velocity=0.0, stiffness=20.0, damping=1.0, feedforward_torque=0.0)
     assert client.decode_sensor_feedback(bytes(bench.recv().data))["status"] == "ENABLED"
     for _ in range(200):
@@ -160,7 +160,7 @@ def test_in_another_mode_an_mit_frame_is_answered_and_not_obeyed():
 
 
 def test_a_drive_with_another_range_of_velocity_damps_otherwise():
-    """As a table that is wrong about DM4340 has it: 8 rad/s where the drive has 10."""
+    """A published table is wrong about DM4340: 8 rad/s where the drive has 10."""
     bench = damiao()
     bench.q, bench.v = 0.0, 2.0
     bench.drive.motor.power_up(0.0)
@@ -199,7 +199,7 @@ def test_a_torque_beyond_what_it_carries_makes_it_hot_and_it_stops():
     (lambda wire: MiniCheetah(wire, 1, Ranges(12.5, 10.0, 28.0), ticks=0), 1, 0),
     (lambda wire: CubeMars(wire, 1, Ranges(12.5, 10.0, 28.0)), 1, 1)])
 def test_the_loop_moves_an_inertia_as_spring_and_damper_do(make, number, reply):
-    """Current and velocity filter add some delay to the exact solution: a hundredth of the step."""
+    """Current and velocity filter delay the exact solution a little: a hundredth of the step."""
     bench = DriveBench(make)
     bench.ask(number, ENABLE)
     start = bench.clock.seconds
@@ -283,7 +283,7 @@ def test_a_mini_cheetah_goes_limp_without_commands_and_on_with_the_next():
 
 
 def test_an_early_mini_cheetah_stands_still_without_commands_and_leaves_its_mode_with_one_alone():
-    """Its voltages stay: the torque is the last one where it was, less of it beside, and it brakes what turns it."""
+    """Its voltages stay constant: the torque is the last one at the same place, less beside it, and it damps motion."""
     bench = DriveBench(lambda wire: MiniCheetah(wire, 1, Ranges(12.5, 65.0, 18.0), early=True), inertia=1e9)
     r, motor = Ranges(12.5, 65.0, 18.0), bench.drive.motor
     bench.ask(1, ENABLE)
@@ -294,7 +294,7 @@ def test_an_early_mini_cheetah_stands_still_without_commands_and_leaves_its_mode
     bench.run(0.01)
     assert motor.torque == pytest.approx(0.0, abs=0.02)
     bench.ask(1, DISABLE)
-    assert bench.drive.driving  # the current of then counts
+    assert bench.drive.driving  # the current at that time counts
     bench.q -= math.pi / 2 / 126
     bench.v = 0.5
     bench.run(1e-3)
@@ -333,7 +333,7 @@ def robstride():
 
 def test_the_robstride_package_enables_it_and_reads_its_state(robstride):
     bench, client = robstride
-    assert client.enable(7).mode is robstride_client.MotorMode.Reset  # as it was before
+    assert client.enable(7).mode is robstride_client.MotorMode.Reset  # the mode before
     bench.v = 3.0
     bench.run(0.01)
     told = client.enable(7)
@@ -358,7 +358,7 @@ def test_a_robstride_takes_torque_from_the_identifier_and_gains_from_the_data(ro
                        round(20.0 / 500.0 * 65535), round(0.8 / 5.0 * 65535))
     start = bench.clock.seconds
     answer = bench.ask(1 << 24 | 32768 << 8 | 7, word, extended=True)
-    assert answer.id & 0xFFFF == 7 << 8 | 0xAA  # the host that has enabled it, not the torque's lower byte
+    assert answer.id & 0xFFFF == 7 << 8 | 0xAA  # the host that has enabled it, not the lower byte of the torque
     bench.run(0.5)
     exact = [(q, damped(max(t - start - 136e-6, 0.0), 0.05, 20.0, 0.8, 0.2)) for t, q in bench.trace if t > start]
     assert max(abs(q - e) for q, e in exact) < 0.004

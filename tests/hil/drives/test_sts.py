@@ -1,4 +1,4 @@
-"""The virtual servo with a published client, and what it does to its motor."""
+"""The virtual servo with a published client, and its effect on its motor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from femtorque.hil.drives.families.feetech.servo import Sts3215
 
 
 class Bench:
-    """Servos on a wire that a client of the published library has for its port; each write is the wire's time."""
+    """Servos on a wire that is the port of a published library's client; each write takes time on the wire."""
 
     is_using = False
 
@@ -66,7 +66,7 @@ class Bench:
         return {servo.id: group.getData(servo.id, register, size) for servo in self.servos}
 
     def turns_with(self, duty: int, velocity: float = 0.0) -> list[float]:
-        """V at the motors a while after a duty was told."""
+        """V at the motors a while after the duty was sent."""
         self.write(sts.DUTY, 2, duty)
         self.clock.run(0.005)
         return [servo.terminal(self.clock.seconds, 0.0, velocity) for servo in self.servos]
@@ -112,7 +112,7 @@ def test_that_what_is_told_while_the_lock_is_open_is_stored():
     (0, 0.0), (500, 6.0), (0x400 | 500, -6.0), (1000, 12.0), (10, 0.0), (0x800 | 300, 12.0)],
     ids=["none", "forwards", "backwards", "full", "too small", "bit 11"])
 def test_that_a_duty_is_a_share_of_the_supply_with_its_direction_in_bit_10(running, duty, volts):
-    """Bit 11 is no direction: it makes the duty larger."""
+    """Bit 11 is no direction: it increases the duty."""
     assert running.turns_with(duty) == pytest.approx([volts, volts])
 
 
@@ -152,7 +152,7 @@ def test_that_a_position_is_within_a_turn_and_its_offset_taken_off(counts, offse
 
 
 def test_that_a_servo_guards_itself(running):
-    """Its error bits are in every answer; too much load for long leaves it a fifth of its duty, a voltage all."""
+    """Its error bits are in every answer; a long overload leaves a fifth of its duty, a wrong voltage all of it."""
     first = running.servos[0]
     running.volts = 15.0
     running.turns_with(0)

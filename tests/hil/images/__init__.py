@@ -18,7 +18,7 @@ FLAGS = ["-mcpu=cortex-m4", "-mthumb", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", 
 
 
 def compile_image(folder: Path, source: str) -> Path:
-    """C source (after image.h) to an ELF file."""
+    """Compile C source (after image.h) to an ELF file."""
     compiler = shutil.which("arm-none-eabi-gcc")
     assert compiler, "arm-none-eabi-gcc is missing: install gcc-arm-none-eabi"
     (folder / "image.c").write_text(f'#include "image.h"\n{source}')

@@ -31,7 +31,7 @@ def test_path_and_force_are_smooth_and_touch_when_they_should(slide):
 
 
 def test_the_image_presses_as_ideal_torques_do_and_only_by_a_motion_through_the_floor(slide):
-    """Streamed the planned motion itself, the same image presses with half of what is wanted."""
+    """When the planned motion itself is streamed, the same image presses with half of the wanted force."""
     ideal, driven, unmoved = by_torques(slide), by_board(slide, slide.streamed), by_board(slide, slide.unmoved())
     for run in (driven, unmoved):
         assert run.result.good and run.result.bit_identical is True

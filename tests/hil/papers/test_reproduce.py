@@ -1,4 +1,4 @@
-"""The page of `femtorque reproduce`: what it lists, what it says when a number fails, and how it looks in a browser."""
+"""The page of `femtorque reproduce`: its list, its words about a number that fails, and its look in a browser."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ QUICK = ("isobe-fig-4", "isobe-fig-5", "plexus-fig-1", "chapter-two-link")  # no
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory) -> reproduce.Reproduction:
-    """The whole page, but only the quick subjects made anew; the others stand as if nothing made them."""
+    """The whole page with the quick subjects made again, and the others as if no code made them."""
     subjects = tuple(s if s.make is None or s.name in QUICK else replace(s, make=lambda short: Finding(
         (Number("not looked at here", "", "", None),))) for s in reproduce.SUBJECTS)
     with pytest.MonkeyPatch.context() as patch:
@@ -45,7 +45,7 @@ def report(tmp_path_factory) -> reproduce.Reproduction:
 
 
 def looked_at(browser: Browser, report: reproduce.Reproduction, shot: Path) -> None:
-    """No broken image, no word in the console, nothing wider than the page, every subject where its link leads."""
+    """Check for no broken image, no message in the console, nothing wider than the page, and working links."""
     browser.open(report.page)
     images = browser.run("return [...document.images].map(i => [i.complete, i.naturalWidth, i.alt])")
     assert len(images) == sum(len(p.finding.pictures) for p in report.parts if p.finding is not None)
@@ -55,7 +55,7 @@ def looked_at(browser: Browser, report: reproduce.Reproduction, shot: Path) -> N
     assert browser.console() == []
     pixels = imread(browser.screenshot(shot))
     assert pixels.shape[1] == WIDTH and pixels.shape[0] > 2000
-    assert 0.001 < np.mean(pixels[:, :, :3].min(axis=2) < 0.5) < 0.3  # ink, neither blank nor black
+    assert 0.001 < np.mean(pixels[:, :, :3].min(axis=2) < 0.5) < 0.3  # dark pixels, neither none nor all
 
 
 def test_the_page_in_a_browser_has_no_broken_image_and_no_console_error(report, tmp_path):
@@ -90,7 +90,7 @@ def test_the_page_lists_every_paper_figure_and_gap_and_needs_nothing_else(report
     assert text.count("What differs from the paper") == sum(s.make is not None for s in reproduce.SUBJECTS)
     for gap in reproduce.GAPS:
         assert (gap in text) == any(s.differs.startswith(gap) for s in reproduce.SUBJECTS)
-    assert "static\nsag" in text or "static sag" in text  # the errata of the paper that is not built yet
+    assert "static\nsag" in text or "static sag" in text  # an erratum of the paper that is not reproduced yet
     assert not re.search(r'(?:src|href)="(?!#|data:)', text)
     for url in re.findall(r'src="data:image/png;base64,([^"]+)"', text):
         assert imread(io.BytesIO(base64.b64decode(url))).shape[1] > 300
@@ -137,7 +137,7 @@ def test_a_page_that_cannot_be_written_is_bad_input_before_anything_is_made(tmp_
 
 
 def test_what_takes_long_says_so_where_nobody_sees_a_bar(tmp_path, monkeypatch):
-    """A line when a figure is begun, and again while it is made; and a page of one figure has its title."""
+    """A line at the start of a figure, and more while it is made; a page of one figure has the figure's title."""
     monkeypatch.setattr(reproduce, "BEAT", 1e-3)
     told, twice = [], threading.Event()
 
@@ -157,7 +157,7 @@ def test_what_takes_long_says_so_where_nobody_sees_a_bar(tmp_path, monkeypatch):
     assert f"<title>{subject.title}, reproduced</title>" in html.unescape(report.page.read_text(encoding="utf-8"))
 
 
-# ---- what the page compares with
+# ---- references of the page
 
 
 def test_lagrange_gives_the_coefficients_of_the_two_link_arm():

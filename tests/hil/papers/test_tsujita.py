@@ -1,4 +1,4 @@
-"""The flexible manipulator's figures: planned on one model, tried on another."""
+"""Figures of the flexible manipulator: planned with one model, tried on another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_slew_leaves_less_with_every_element():
 
 
 def test_bending_changes_the_torques():
-    """The same path with a stiff beam asks for others; with its own the force stays within 2.5 %."""
+    """The same path needs other torques with a stiff beam; with its own the force stays within 2.5 %."""
     wall = scenario.load("wall_contact")
     found, mechanism = pressed(wall, 0.5), wall.mechanism
     assert np.abs(found.error).max() < 0.05
