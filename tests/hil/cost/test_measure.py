@@ -52,7 +52,7 @@ def test_duties_are_late_where_the_firmware_says():
 
 
 def test_a_long_path_through_code_not_come_to_is_refused(monkeypatch):
-    """A quarter of a million cycles. The same number for current loops, which this image lacks, does not count."""
+    """A quarter of a million cycles. Such a number for current loops, which this image lacks, does not count."""
     monkeypatch.setattr("femtorque.hil.cost.measure.longest", lambda image, roots, *_, unseen: 250_000)
     mechanism = rig.three_link()
     with pytest.raises(Refused,

@@ -1,4 +1,4 @@
-/* What every test image starts with: registers by address, handlers, results
+/* The beginning of every test image: registers by address, handlers, results
  * that the test reads by symbol. Memory is not initialised: no .data. */
 #include <stdint.h>
 

@@ -25,7 +25,7 @@ def test_slew_leaves_less_with_every_element():
 
 
 def test_bending_changes_the_torques():
-    """The same path needs other torques with a stiff beam; with its own the force stays within 2.5 %."""
+    """A path needs other torques with a stiff beam; with its own the force stays within 2.5 %."""
     wall = scenario.load("wall_contact")
     found, mechanism = pressed(wall, 0.5), wall.mechanism
     assert np.abs(found.error).max() < 0.05

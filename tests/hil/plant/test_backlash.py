@@ -1,4 +1,4 @@
-"""Gears with backlash: what a hand feels, what a motor takes along."""
+"""Gears with backlash, turned by a hand or a motor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pushed(plant, torque, seconds=0.3):
 
 
 def test_a_hand_moves_an_output_through_its_backlash_and_no_further_than_friction_lets_it(arm):
-    """Less than the gear's friction of 0.196 N m turns the output from side to side, and the gear by its blow alone."""
+    """Less than the gear's friction of 0.196 N m turns the output from side to side; only its impact turns the gear."""
     plant = plant_of(arm)
     assert isinstance(plant, backlash.Plant)
     start = arm.moving[1].start
@@ -44,9 +44,9 @@ def test_a_hand_moves_an_output_through_its_backlash_and_no_further_than_frictio
 def test_a_motor_that_turns_back_takes_its_output_along_after_the_backlash(arm):
     plant = plant_of(arm)
     plant.drive(0.05, np.array([0.0, 6.0]))
-    assert plant.lean[1] == pytest.approx(-0.5 * BACKLASH, rel=0.1)  # it is pushed by the tooth behind
+    assert plant.lean[1] == pytest.approx(-0.5 * BACKLASH, rel=0.1)  # the tooth behind it pushes
     plant.drive(0.05, np.array([0.0, -6.0]))
-    assert plant.lean[1] == pytest.approx(0.5 * BACKLASH, rel=0.1)  # and by the one before
+    assert plant.lean[1] == pytest.approx(0.5 * BACKLASH, rel=0.1)  # the tooth before it pushes
 
 
 def test_without_backlash_it_is_the_rigid_plant(arm):

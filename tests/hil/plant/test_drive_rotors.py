@@ -45,7 +45,7 @@ def test_a_plant_behind_a_board_takes_voltages_and_torques_together():
     ("mini-cheetah", 0.00227), ("cubemars-ak80-9", 0.0), ("feetech-sts3215-12v", 0.0)])
 @pytest.mark.parametrize("told", [0.0, 0.03])
 def test_a_virtual_rotor_is_the_files_else_the_published_one_else_said_to_be_unknown(kind, rotor, told):
-    """Behind a gear of 2. A servo's rotor is its motor's."""
+    """Behind a gear of 2. A servo's rotor belongs to its motor."""
     joint = load_mechanism(ARM).joints[0]
     servo = ServoSetting() if kind.startswith("feetech") else None
     joint = replace(joint, drive=replace(joint.drive, type=DRIVES[kind], inertia=0.0 if servo else told, gear=2.0,

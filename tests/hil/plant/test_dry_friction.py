@@ -1,4 +1,4 @@
-"""Dry friction in C: the conditions that its torques meet and no others do, and SciPy's bounded least squares."""
+"""Dry friction in C: conditions that its torques alone satisfy, and SciPy's bounded least squares."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def clamped(compliance: np.ndarray, velocity: np.ndarray, bound: np.ndarray) -> 
 
 
 def problem(rng: np.random.Generator, n: int, freedoms: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Compliance, velocity and bound of n joints of a mechanism with so many freedoms; with fewer than joints, they
-    can share what holds them in many ways."""
+    """Compliance, velocity and bound of n joints of a mechanism with so many freedoms; with fewer freedoms than joints
+    the holding torques are not unique."""
     root = rng.normal(size=(freedoms, n))
     compliance = root.T @ root
     velocity = root.T @ rng.normal(size=freedoms) * rng.choice([0.1, 1.0, 10.0])
@@ -54,7 +54,7 @@ def test_multipliers_solve_the_box_constrained_problem(seed):
 
 
 def test_joints_of_one_loop_share_what_holds_them_as_evenly_as_can_be():
-    row = np.array([1.0, -2.0, 0.5])  # one freedom, three rubbing joints
+    row = np.array([1.0, -2.0, 0.5])  # one freedom, three joints with friction
     m = clamped(np.outer(row, row), 0.3 * row, np.ones(3))
     np.testing.assert_allclose(0.3 * row + np.outer(row, row) @ m, 0.0, atol=1e-9)
     np.testing.assert_allclose(m, -0.3 * row / (row @ row), rtol=0, atol=1e-6)

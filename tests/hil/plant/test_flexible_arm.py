@@ -35,7 +35,7 @@ def rigidly(mechanism: Mechanism) -> Mechanism:
 
 
 def streamed(t, q, qd, qdd) -> Trajectory:
-    """Rows at the knots, at rest at both ends, and REST at the last of them."""
+    """Rows at the knots, at rest at both ends, and REST longer at the last one."""
     qd, qdd = qd.copy(), qdd.copy()
     qd[[0, -1]] = qdd[[0, -1]] = 0.0
     stay = np.arange(1, round(REST / KNOT) + 1)
@@ -44,7 +44,7 @@ def streamed(t, q, qd, qdd) -> Trajectory:
 
 
 class Witnessed(FlexibleArmPlant):
-    """Remembers where its tip has been."""
+    """A plant that records the positions of its tip."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(mechanism, 4)
@@ -53,8 +53,8 @@ class Witnessed(FlexibleArmPlant):
 
 
 class Chain(Plant):
-    """The forearm as eight rigid segments: geometrically exact, and no equation of the inverse model's. Remembers
-    too."""
+    """The forearm as eight rigid segments: geometrically exact, without equations of the inverse model. It records the
+    positions of its tip, too."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         super().__init__(segmented(mechanism, 8), max_step=1e-4)
@@ -69,7 +69,7 @@ class Chain(Plant):
 
 
 def played(mechanism: Mechanism, trajectory: Trajectory, out: Path, plant: Witnessed | Chain) -> tuple[Result, float]:
-    """The run, and how far the tip swings from LEAD after the path's end on, m, peak to peak."""
+    """The run, and the tip's swing after LEAD beyond the path's end, m, peak to peak."""
     result = run(mechanism, trajectory, plant=plant, out=out)
     t, x, y = np.array(plant.path).T
     after = (t > t[-1] - REST) & (t < t[-1] - 0.02)  # the host disarms at once when the motion has ended
@@ -95,7 +95,7 @@ def test_residual_vibration_is_a_small_part_of_what_rigid_feed_forward_leaves(pl
 
 
 def test_the_plants_of_flexible_links_agree():
-    """Points with large rotations and tension, and the arm of second order: one push, no equation in common."""
+    """Points with large rotations and tension, and the arm of second order: one push, no common equation."""
     arm, points = plant_of(ARM), ArticulatedPlant(refined(ARM, 2))
     assert isinstance(arm, FlexibleArmPlant)
     for plant in (arm, points):
@@ -134,7 +134,7 @@ def test_which_plant_a_mechanism_gets():
 
 
 def test_feed_forward_alone_moves_a_flexible_joint_arm():
-    """Torque of the emitted step, ideal motors, no feedback: the rigid plant with its springs goes where it should."""
+    """Torque of the emitted step, ideal motors, no feedback: the rigid plant with its springs follows the motion."""
     mechanism = flexible_joints(axis=(0.3, 0.5, 0.8), gravity=(0.0, 0.0, 0.0))
     motion, ticks = oracle.septic([0.1, -0.2], [0.7, 0.3], 0.4), 400
     positions = motion.position((np.arange(ticks + 2) - 0.5) * 1e-3)
@@ -142,7 +142,7 @@ def test_feed_forward_alone_moves_a_flexible_joint_arm():
         replace(j, start=at) for j, at in zip(mechanism.joints, (0.1, 0.0, -0.2, 0.2), strict=True)))
 
     def astray(torque: np.ndarray) -> float:
-        """Largest distance from the motion, rad."""
+        """Largest deviation from the motion, rad."""
         plant, found = Wired(Plant(placed)), []
         for tau in torque:
             plant.push(1e-3, tau)

@@ -1,4 +1,4 @@
-"""The flexible arm's steps: Newmark's, written out over the equations of femtorque.hil.plant.flexible_arm."""
+"""Steps of the flexible arm: Newmark's, written out with the equations of femtorque.hil.plant.flexible_arm."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ARM = load_mechanism(MECHANISMS / "flexible_arm.toml")
 
 
 def longer() -> Mechanism:
-    """With another rigid link before the first, and gravity in the plane."""
+    """An arm with another rigid link before the first, and gravity in the plane."""
     shoulder, elbow = ARM.joints
     link = replace(ARM.link("upper"), name="first")
     first = replace(shoulder, name="base", child="first", start=0.3)
@@ -31,7 +31,7 @@ def longer() -> Mechanism:
 
 
 def sheared() -> Mechanism:
-    """Whose flexible link gives way to shear, too."""
+    """An arm whose flexible link has shear, too."""
     links = (replace(x, beam=replace(x.beam, GA_s=(900.0, 900.0))) if x.beam else x for x in ARM.links)
     return replace(ARM, links=tuple(links))
 
@@ -42,8 +42,8 @@ def sticking() -> Mechanism:
 
 
 def step(plant: FlexibleArmPlant, h: float, volts: np.ndarray, torque: np.ndarray) -> dict[str, np.ndarray | float]:
-    """Where a step from the present state leads: average acceleration, what is elastic or damped implicit, the speed
-    terms taken three times."""
+    """State after a step: average acceleration, elastic and damping terms implicit, speed terms iterated three
+    times."""
     n, arm, motors = plant.n, plant.flexible, [joint.motor for joint in plant.joints]
     R, L, constant, rotor = np.array([(m.R, m.L, m.gear * m.K, m.gear**2 * m.inertia) if m else (1.0, 0.0, 0.0, 0.0)
                                       for m in motors]).T

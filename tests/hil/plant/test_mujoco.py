@@ -1,4 +1,4 @@
-"""MuJoCo as plant and as oracle: the exported mechanism is the same one, and it can touch things."""
+"""MuJoCo as plant and as reference: the exported mechanism is the same one, and it can touch things."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLE = """<mujoco><compiler angle="radian"/><worldbody>
 
 
 def without_loss(mechanism):
-    """Its model in MuJoCo with nothing but inertia and gravity, which mj_inverse is to give back."""
+    """The model in MuJoCo with inertia and gravity alone, for mj_inverse."""
     model = mujoco.MjModel.from_xml_string(mjcf(mechanism))
     model.dof_armature[:] = model.dof_damping[:] = model.dof_frictionloss[:] = 0.0
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_LIMIT | mujoco.mjtDisableBit.mjDSBL_CONTACT
@@ -83,11 +83,11 @@ def test_mimic_joints_follow(tmp_path):
     plant.push(0.1, [0.5, 0.2, 0.0, 0.0])
     _, grip, other, thumb = plant.q
     assert grip > 0.02
-    assert other == pytest.approx(-grip, abs=2e-3) and thumb == pytest.approx(0.04 * grip + 0.01, abs=5e-4)  # softly
+    assert other == pytest.approx(-grip, abs=2e-3) and thumb == pytest.approx(0.04 * grip + 0.01, abs=5e-4)  # soft
 
 
 def shoulder(tmp_path, height):
-    """The arm of the gripper's file alone, and a table beneath it."""
+    """The arm of the gripper's file without the gripper, and a table beneath it."""
     scene = tmp_path / "table.xml"
     scene.write_text(TABLE.format(height=height))
     return gripper_in(tmp_path, 'name = "gripper"', 'name = "arm"\nlock = { grip = 0.0 }'), scene
@@ -101,7 +101,7 @@ def test_an_arm_lies_on_a_table_with_its_weight(tmp_path):
     assert falling.touching == 0.0
     assert 0.1 < resting.q[0] < falling.q[0] and abs(resting.v[0]) < 1e-3
     torque = newton_euler(Model.of(arm), resting.q, np.zeros(1), np.zeros(1))
-    far = 0.2 / np.sin(resting.q[0])  # m along the arm, where it could touch at most
+    far = 0.2 / np.sin(resting.q[0])  # m along the arm to the nearest possible contact
     assert resting.touching >= 0.9 * abs(torque[0]) / far
     (contact,) = resting.moment().contacts
     assert (contact.link, contact.thing) == (arm.links[-1].name, "table") and falling.moment().contacts == ()

@@ -1,4 +1,4 @@
-"""The plant against independent oracles: Pinocchio, SciPy, energy, closed forms."""
+"""The plant compared with independent references: Pinocchio, SciPy, energy, closed forms."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def test_energy_is_conserved_without_friction():
     for _ in range(40):
         plant.push(0.05, np.zeros(4))
         swing.append(plant.kinetic() + plant.potential() - start)
-    assert max(np.abs(plant.v)) > 1.0  # it did move
+    assert max(np.abs(plant.v)) > 1.0  # it moved
     assert np.abs(swing).max() < 2e-3
-    assert abs(np.mean(swing[20:]) - np.mean(swing[:20])) < 1e-3  # and does not drift
+    assert abs(np.mean(swing[20:]) - np.mean(swing[:20])) < 1e-3  # and its energy does not drift
 
 
 def test_the_energy_book_balances():

@@ -1,4 +1,4 @@
-"""The rigid plant's steps: each satisfies the equation of femtorque.hil.plant.rigid, with Pinocchio's terms."""
+"""Steps of the rigid plant: each satisfies the equation of femtorque.hil.plant.rigid, with Pinocchio's terms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.oracle import pinocchio_of, planar_chain, random_tree, rnea
 
 
 def driven_tree(rng: np.random.Generator, n: int) -> Mechanism:
-    """A random tree whose joints rub, spring, and have motors, some of them without inductance, or no motor."""
+    """A random tree whose joints have friction, springs and motors, some without inductance, or no motor."""
     tree = random_tree(rng, n)
     joints = []
     for joint in tree.joints:
@@ -29,7 +29,7 @@ def driven_tree(rng: np.random.Generator, n: int) -> Mechanism:
 
 @dataclass
 class Checked:
-    """A plant that is moved on step by step; after each, its equation is looked at."""
+    """A plant that is moved on step by step; after each step its equation is checked."""
 
     plant: Plant
     stuck: int = 0  # joints, step by step
@@ -73,7 +73,7 @@ class Checked:
         beyond = np.minimum(middle - self.stops[:, 0], 0.0) + np.maximum(middle - self.stops[:, 1], 0.0)
         met = 2.0 * np.diag(mass) * STOP_RATE * (beyond != 0.0)
         springs = -self.stiffness * (middle - self.rest) - np.diag(mass) * STOP_RATE**2 * beyond
-        # what is left of the equation is what dry friction has done
+        # the residual of the equation is the torque of dry friction
         dry = (mass @ (new - v) / h + self._bilinear(middle, v, new, fall) + fall - active - springs
                + 0.5 * (self.viscous + back + met) * (v + new))
         scale = np.abs(mass) @ (np.abs(v) + np.abs(new) + 1e-3) / h + np.abs(active) + 1.0
@@ -95,7 +95,7 @@ class Checked:
         self.slid += int(np.sum(~rests))
 
     def _bilinear(self, q: np.ndarray, v: np.ndarray, w: np.ndarray, fall: np.ndarray) -> np.ndarray:
-        """The velocity forces C(v) w, which are symmetric in v and w: from those that are quadratic."""
+        """Velocity forces C(v) w, symmetric in v and w, from the quadratic ones."""
         both, first, second = (rnea(self.model, q, x, 0.0 * q) - fall for x in (v + w, v, w))
         return 0.5 * (both - first - second)
 
@@ -164,7 +164,7 @@ def test_a_hand_is_asked_before_every_step_and_sees_what_it_begins_from():
     assert asked == pytest.approx(np.arange(40) * 5e-4, abs=1e-12)
     for _ in range(40):
         pushed.move(5e-4, volts, hand(pushed))
-    assert np.max(np.abs(pushed.q - ours.q)) > 1e-6  # let go of, it goes elsewhere
+    assert np.max(np.abs(pushed.q - ours.q)) > 1e-6  # without the hand it moves elsewhere
     pushed.drive(5e-3, volts)
     np.testing.assert_allclose(ours.q, pushed.q, rtol=0, atol=1e-13)
 

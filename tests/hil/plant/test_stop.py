@@ -1,4 +1,4 @@
-"""Every kind of plant stops where it is, and goes on from there."""
+"""Plants of every kind stop where they are, and move on from there."""
 
 from __future__ import annotations
 

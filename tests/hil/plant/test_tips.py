@@ -1,4 +1,4 @@
-"""How far flexible links are bent: two plants that share no equations agree, and statics has the number."""
+"""Bend of flexible links: two plants without common equations agree with each other and with statics."""
 
 import numpy as np
 import pytest

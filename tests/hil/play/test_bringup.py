@@ -1,4 +1,4 @@
-"""First power-up on the virtual board, with an arm that is wired otherwise than its file says."""
+"""First power-up on the virtual board, with an arm wired differently from its file."""
 
 import json
 import sys
@@ -20,8 +20,7 @@ NAMES = ("shoulder", "elbow", "wrist")
 
 @pytest.fixture
 def looked_at(here, monkeypatch, tmp_path):
-    """The command as it is typed, in front of an arm whose plant is `wired` otherwise: joint -> problem, and the
-    file."""
+    """Run the command as a user types it, with a plant `wired` differently. Returns problems by joint, and the file."""
     file = tmp_path / "arm.toml"
     file.write_text(Path(rig.three_link().source).read_text())
 
@@ -48,8 +47,8 @@ def test_a_well_wired_arm_is_good(looked_at):
 
 
 def test_reversed_encoders_and_motors_and_wrong_counts_are_told_apart_and_can_be_mended(looked_at):
-    """One arm with a fault at each joint: shoulder's encoder reversed, elbow's motor reversed, wrist's counts
-    doubled."""
+    """One arm with a fault at each joint: the shoulder's encoder reversed, the elbow's motor reversed, the wrist's
+    counts doubled."""
     wired = rig.changed("three-link", {"shoulder": {"encoder": {"sign": -1}}, "wrist": {"encoder": {"counts": 16384}}})
 
     def turn_motor_round(board):
@@ -104,7 +103,7 @@ def test_no_sign_is_written_of_one_probe_where_gravity_can_move_the_joint():
 
 
 def driven(torque, *moved):
-    """What a joint alone does, sampled every 10 ms."""
+    """A joint's motion by itself, sampled every 10 ms."""
     return Driven(0.01 * np.arange(len(moved)), np.array([moved]).T, torque)
 
 
@@ -121,20 +120,20 @@ def test_two_probes_of_a_joint_that_rests(forwards, backwards, found):
     ((0.0, -0.008, -0.032), (0.0, -0.002, -0.008), -1), ((0.0, -0.005, -0.02), (0.0, -0.005, -0.021), 0),
     ((0.0, -0.001, -0.004), (0.0, -0.002, -0.008), 0), ((0.0, -0.012, -0.048), (0.0, -0.015, -0.06), 0)])
 def test_a_joint_that_sinks_is_compared_with_how_it_sinks(forwards, backwards, way):
-    """Without a torque by 20 mrad: little difference, or both on one side of it, tells nothing."""
+    """20 mrad without a torque: small differences, or both on one side, decide nothing."""
     found = sinking(0, driven(0.0, 0.0, -0.005, -0.0201), driven(0.2, *forwards), driven(-0.2, *backwards))
     assert found == Probed(way, 0.2, sinks=0)
 
 
-ROW = {"axis = [0.0, 0.0, 1.0]": "axis = [0.0, 1.0, 0.0]"}  # of the file that `init` writes: its axes level
+ROW = {"axis = [0.0, 0.0, 1.0]": "axis = [0.0, 1.0, 0.0]"}  # in the file of `init`: its axes level
 WIRINGS = {"right": (1, 1, ""), "motor": (-1, 1, "its motor turns it the wrong way"),
            "encoder": (1, -1, "its encoder counts the wrong way"),
            "both": (-1, -1, "its encoder counts the wrong way; its motor turns it the wrong way")}
 
 
 class Catching(Hand):
-    """Somebody who lets the arm go when it is driven, and slows it when it falls with its motors off, until its stand
-    can hold it."""
+    """A plant in a stand that releases the arm while it is driven, and slows it when it falls with its motors off,
+    until the stand holds it."""
 
     def catch(self, plant):
         return np.clip(np.array([-30.0, -5.0]) * plant.v, -8.0, 8.0) * np.isnan(self.board.voltages())
@@ -147,7 +146,7 @@ class Catching(Hand):
 
 @pytest.fixture
 def falling(here, monkeypatch, tmp_path):
-    """The command in front of an arm that stands out level and sinks as soon as nobody holds it."""
+    """Run the command with an arm that stands out level and sinks as soon as nothing holds it."""
     def look(wiring, *options):
         file = tmp_path / "out.toml"
         if not file.exists():
@@ -186,7 +185,7 @@ def test_an_arm_that_sinks_where_it_starts_is_told_from_one_that_is_wired_wrong(
 @pytest.mark.parametrize("wiring", [pytest.param(name, marks=[pytest.mark.bench] * (name == "encoder"))
                                     for name in WIRINGS])
 def test_without_a_hand_a_sinking_arm_is_good_or_one_of_two_signs_is_wrong(falling, wiring):
-    """Two that are wrong together are none that shows."""
+    """Two errors together that cancel cannot show."""
     status, found, signs = falling(wiring, "--no-hand")
     wrong = wiring in ("motor", "encoder")
     assert ("it turns against its torque" in found["shoulder"]["problem"]) is wrong and status == int(wrong)

@@ -1,4 +1,4 @@
-"""First power-up of an arm whose joints are drives on a bus, mounted or set otherwise than its file says."""
+"""First power-up of an arm with drives on a bus, mounted or set differently from its file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.plugged import Hand, plugged_in
 
 
 class Firm(Hand):
-    """It leaves every joint at rest."""
+    """A board that leaves every joint at rest."""
 
     def readline(self) -> str:
         plant = self.board.plant
@@ -33,7 +33,7 @@ class Firm(Hand):
 
 @pytest.fixture
 def looked_at(here, monkeypatch, tmp_path):
-    """The command as it is typed, in front of an arm that lies: joint -> problem, what is not known, and the file."""
+    """Run the command with an arm that lies. Returns problems by joint, the unknown joints, and the file."""
     def look(spoil, *options, change=lambda text: text):
         file = tmp_path / "arm.toml"
         text = change(Path(file_of().source).read_text().replace("[0.0, -9.81, 0.0]", "[0.0, 0.0, 0.0]"))
@@ -69,7 +69,7 @@ KINDS = {"robstride": ("robstride-02", "robstride-00", 44),
 @pytest.mark.bench
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_velocity_range_that_no_one_can_ask_for_shows_when_the_joint_is_turned(looked_at, kind):
-    """And that of the torque does not, which is said. No joint is driven any more then."""
+    """And a wrong range of the torque does not, as the report says. No joint is driven afterwards."""
     strong, weak, velocity = KINDS[kind]
     said, unknown, _ = looked_at(lambda buses: buses.drives[0].rescale(0.5), change=lambda text: (
         text.replace("damiao-4340", strong).replace("damiao-4310", weak).replace("effort = 20.0", "effort = 16.0")))
@@ -81,7 +81,7 @@ def test_a_velocity_range_that_no_one_can_ask_for_shows_when_the_joint_is_turned
 
 
 def test_a_joint_with_a_drive_is_asked_to_be_turned_farther_where_its_limits_allow():
-    """By three quarters of a radian; a narrow one by half a radian, as others."""
+    """By three quarters of a radian; with a narrow range by half a radian, as other joints."""
     elbow = file_of().streamed[1]
     assert [asked(replace(elbow, limits=replace(elbow.limits, upper=upper))) for upper in (2.5, 0.6, 0.3)] == [
         0.75, 0.6, 0.5]

@@ -1,4 +1,4 @@
-"""First power-up of an arm with gears between its drives and its joints, of which its file says nothing."""
+"""First power-up of an arm with gears between drives and joints that its file lacks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FILE = KNOWN.sub("", WORLD).replace(", zero = 0.7", "").replace(", zero = 2500",
 
 
 class Teacher(Hand):
-    """It puts every joint where it starts when it is first asked, if that is asked for, and then turns it."""
+    """A plant that puts each joint at its start, if wanted, when it is first asked, and then lets it turn."""
 
     def __init__(self, board: VirtualBoard, places: bool = False) -> None:
         super().__init__(board)
@@ -50,8 +50,8 @@ class Teacher(Hand):
 
 
 def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_as_it_is_told(here, monkeypatch, tmp_path):
-    """A Damiao and a servo behind 3:1, a RobStride behind 2.5:1, two of them the other way round and with other zeros.
-    What moves is measured at the joints."""
+    """A Damiao and a servo behind 3:1, a RobStride behind 2.5:1, two of them reversed and with other zeros. Motion is
+    measured at the joints."""
     file = tmp_path / "arm.toml"
     file.write_text(FILE.replace(GRAVITY, NONE), encoding="utf-8")
     lying = read(WORLD.replace(GRAVITY, NONE), "geared_lying")
@@ -86,7 +86,8 @@ def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_as_it_is_to
 
 
 def told(**setting: int) -> SimpleNamespace:
-    """What the board says of three drives that are there; setting: the number of what is not the file's, by joint."""
+    """A board's report of three present drives; setting: by joint, the number of a setting that differs from the
+    file's."""
     seen = messages.DRIVE_STATES["SEEN"][0]
     of = [setting.get(name, 0) for name in ("shoulder", "elbow", "wrist")]
     return SimpleNamespace(state=[seen] * 3, error=[0] * 3, setting=of, value=[0] * 3)
@@ -99,7 +100,7 @@ def arm(tmp_path, text: str = FILE):
 
 
 def test_a_gear_with_which_the_file_would_be_refused_is_not_written(tmp_path):
-    """Nothing else of that joint is, either; the others' findings are."""
+    """No other finding of that joint either; those of the others are."""
     m = arm(tmp_path, FILE.replace("velocity = 1.2", "velocity = 4.0"))
     refused = write(m.source, [judge_drive(m, 0, Look(-3.02), told()), judge_drive(m, 2, Look(-2.95), told())])
     assert list(refused) == ["wrist"]
@@ -137,7 +138,7 @@ def test_a_gear_in_the_file_that_is_none_is_taken_out(tmp_path):
 
 
 def test_a_range_that_may_be_wrong_is_no_gear(tmp_path):
-    """A setting is not the file's; or nobody knows the drive's range, and it has not gone far enough to show it."""
+    """A setting differs from the file's; or the drive's range is unknown, and the motion too short to show it."""
     m = arm(tmp_path)
     assert judge_drive(m, 0, Look(2.0), told(shoulder=21)).values == {}
     muted = arm(tmp_path, FILE.replace("damiao-4310", "cubemars-ak10-9").replace("gains", "gains", 1))
@@ -148,16 +149,16 @@ def test_a_range_that_may_be_wrong_is_no_gear(tmp_path):
 
 
 def test_a_zero_is_taught_in_the_drives_own_terms_with_the_sign_and_the_gear_that_were_found(tmp_path):
-    """The joint stands at 0.2 rad, where the drive tells 0.9 rad and the servo 2300 counts."""
+    """The joint stands at 0.2 rad, where the drive reports 0.9 rad and the servo 2300 counts."""
     m = arm(tmp_path)
     can = judge_drive(m, 0, Look(-3.0, 0.9), told()).values["drive"]
     assert can == {"sign": -1, "gear": 3.0, "zero": pytest.approx(0.9 + 3.0 * 0.2)}
     servo = judge_drive(m, 2, Look(3.0, (2300 - 2048) * COUNT), told()).values["drive"]
     assert servo == {"gear": 3.0, "zero": round(2300 - 0.6 / COUNT)}
-    behind = arm(tmp_path, WORLD)  # whose place is the joint's, from a zero of its own
+    behind = arm(tmp_path, WORLD)  # its position is the joint's, from a zero of its own
     assert judge_drive(behind, 0, Look(1.0, 0.25), told()).values["drive"] == {
         "zero": pytest.approx(0.7 - 3.0 * 0.25 + 3.0 * 0.2)}
-    assert judge_drive(m, 0, Look(1.8, 0.9), told()).zero is None  # whose gear nobody knows
+    assert judge_drive(m, 0, Look(1.8, 0.9), told()).zero is None  # its gear is unknown
 
 
 def test_a_joint_that_its_gear_takes_beyond_half_a_turn_of_its_drive_has_no_zero_any_more(tmp_path):

@@ -1,4 +1,4 @@
-"""First power-up of an arm on servos, mounted, set or wired otherwise than its file says."""
+"""First power-up of an arm on servos, mounted, set or wired differently from its file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COUNT = math.tau / 4096
 
 
 class Teacher(Hand):
-    """It puts every joint where it starts when it is first asked, and then turns it."""
+    """A plant that puts each joint at its start when it is first asked, and then lets it turn."""
 
     def readline(self) -> str:
         plant, (j, again) = self.board.plant, divmod(self.turned, 2)
@@ -35,7 +35,7 @@ class Teacher(Hand):
 
 @pytest.fixture
 def looked_at(here, monkeypatch, tmp_path):
-    """The command as it is typed, in front of the arm after `spoil`: what it told, and the file."""
+    """Run the command with the arm after `spoil`. Returns its report, and the file."""
     def look(spoil, *options, hand=Teacher):
         file = tmp_path / "arm.toml"
         file.write_text(LYING, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""An arm that gravity loads: what falls and what does not when cables are pulled and motors let go."""
+"""An arm that gravity loads: which joints fall when cables are pulled and motors are switched off."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FALLEN = 0.2  # rad
 
 
 def upright(safety: Safety) -> Mechanism:
-    """The three-link arm with its axes level, so that it hangs on its motors."""
+    """The three-link arm with its axes level, so that its motors carry it."""
     return replace(rig.three_link(), name="upright", gravity=np.array([0.0, -9.81, 0.0]), safety=safety)
 
 
@@ -41,7 +41,7 @@ def holding(mechanism: Mechanism, folder: str) -> Iterator[tuple[VirtualBoard, S
 
 
 def look(board: VirtualBoard, session: Session) -> tuple[int, int]:
-    """State and fault, the cable plugged in again."""
+    """State and fault after the cable is plugged in again."""
     board.incoming.cut = False
     for _ in range(3):
         board.run(0.01)
@@ -75,7 +75,7 @@ BRAKE = Brake(release_s=0.03, engage_s=0.06)
 
 
 def braked(name: str, tmp_path: Path) -> Mechanism:
-    """The upright arm of any board, with brakes that take their time."""
+    """The upright arm of any board, with brakes that need time."""
     flat = three_link(name, tmp_path)
     return replace(flat, name=f"braked-{name}", gravity=np.array([0.0, -9.81, 0.0]), safety=Safety(brake=BRAKE))
 
@@ -100,13 +100,13 @@ def test_an_arm_with_brakes_stays_where_it_is_through_disarming_a_lost_host_and_
         assert board.outputs_safe() and board.brake_closed(board.seconds) and sag(board, before) < 1e-3
     with held_by_brakes(mechanism) as (board, session):
         before = board.plant.q.copy()
-        board.reset("pin")  # closes them by their resistor; until they are, it falls
+        board.reset("pin")  # a resistor closes the brakes; the arm falls until they hold
         board.run(0.5)
         assert board.brake_closed(board.seconds) and 0.0 < sag(board, before) < FALLEN
 
 
 def test_a_joint_with_a_brake_moves_as_soon_as_the_arm_is_armed(tmp_path):
-    """What jogs, identifies or plays arms first, and waits until the brakes are open."""
+    """Jogging, identifying and playing arm first, and wait until the brakes are open."""
     with held_by_brakes(braked("f405rg-4", tmp_path)) as (board, session):
         session.disarm()
         before = board.plant.q.copy()
@@ -133,7 +133,7 @@ def test_a_bringup_is_refused_where_all_brakes_would_open_with_nothing_holding_t
 
 @pytest.mark.parametrize("strike", ["estop", "encoder", "driver"])
 def test_brakes_are_let_go_with_the_outputs_where_a_fault_ends_all_holding(strike, tmp_path):
-    """What the arm falls meanwhile is what their time costs."""
+    """The arm falls only while the brakes move."""
     with held_by_brakes(braked("f405rg-4", tmp_path)) as (board, session):
         before = board.plant.q.copy()
         {"estop": lambda: board.estop(True), "driver": lambda: board.driver_fault(True),
@@ -155,7 +155,7 @@ def test_a_board_without_an_output_for_brakes_is_refused(tmp_path):
 
 @contextmanager
 def held_by_brakes(mechanism: Mechanism) -> Iterator[tuple[VirtualBoard, Session]]:
-    """Armed, the brakes open."""
+    """A board that is armed, with open brakes."""
     with rig.connected(mechanism) as (board, session):
         rig.arm(board, session)
         rig.pump(board, session, 10)

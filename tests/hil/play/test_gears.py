@@ -1,4 +1,4 @@
-"""An arm whose drives stand behind gears: it holds and moves as one without, whose drives have their ranges so."""
+"""An arm whose drives are behind gears: it holds and moves like one without gears and with ranges to match."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_an_arm_behind_gears_moves_as_the_host_computes_it():
 
 
 def test_behind_gears_it_moves_as_drives_do_that_have_their_ranges_without():
-    """On CAN alike to a thousandth. The servo's encoder counts three times as fine behind the gear."""
+    """On CAN equal to a thousandth. The servo's encoder is three times as fine behind the gear."""
     behind, without = moved("geared"), moved("plain")
     assert np.all(np.ptp(behind.record.q, axis=0) > 0.39)
     for ours, theirs in ((behind.tracking_max, without.tracking_max), (behind.tracking_rms, without.tracking_rms)):
@@ -43,8 +43,8 @@ def test_behind_gears_it_moves_as_drives_do_that_have_their_ranges_without():
 
 
 def test_behind_gears_it_holds_its_weight_and_each_drive_gives_its_share_of_the_torque():
-    """Stretched out. What the drives themselves see: the gear's multiple of the angle, and a gear's part of the torque,
-    the servo's as its current."""
+    """Stretched out, as the drives themselves measure it: the gear's multiple of the angle, and the gear's part of the
+    torque, for the servo by its current."""
     m = geared()
     plant = Plant(m)
     with VirtualBoard(image(m.name), m, plant) as board:
@@ -65,11 +65,11 @@ def test_behind_gears_it_holds_its_weight_and_each_drive_gives_its_share_of_the_
         motor = m.streamed[2].motor
         assert motor.gear == pytest.approx(345.0 * GEAR)
         given = abs(plant.current[2]) * motor.K * motor.gear
-        assert given == pytest.approx(weight[2], abs=1.1 * m.streamed[2].friction.coulomb)  # which bears the rest
+        assert given == pytest.approx(weight[2], abs=1.1 * m.streamed[2].friction.coulomb)  # friction bears the rest
 
 
 def _weight(m: Mechanism) -> np.ndarray:
-    """N m that hold the arm stretched out, counted by hand: rods with their middle's weight."""
+    """Torques, N m, that hold the arm stretched out, by hand: rods with the weight in the middle."""
     rods, at = [0.25, 0.22, 0.1], [0.0, 0.25, 0.47]
     masses = [1.4, 0.9, 0.4]
     return np.array([sum(9.81 * mass * (begin + 0.5 * rod - at[j]) for mass, begin, rod in

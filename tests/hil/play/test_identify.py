@@ -1,4 +1,4 @@
-"""Friction and inertia found by experiment on the virtual board, whose plant has other ones than the file says."""
+"""Friction and inertia found by experiment on the virtual board, whose plant differs from the file."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ WRONG = {"friction": Friction(0.0, 0.0), "motor": {"inertia": 0.0}}
 
 
 def found(joints):
-    """What is identified of the three-link arm's joints when the file knows neither friction nor rotor."""
+    """Estimates for the three-link arm's joints when the file has neither friction nor rotor."""
     truth = rig.three_link()
     mechanism = rig.changed("unknown-arm", {j.name: WRONG for j in truth.moving})
     with rig.connected(mechanism, plant=Plant(truth)) as (_, session):
@@ -44,11 +44,11 @@ def check(result, joint):
     for estimate, truth in ((result.viscous, friction.viscous), (result.coulomb, friction.coulomb),
                             (result.inertia, motor.inertia)):
         assert abs(estimate.value - truth) <= max(0.05 * truth, estimate.half), (joint.name, str(estimate), truth)
-        assert estimate.half < 0.5 * truth, (joint.name, str(estimate), truth)  # an interval that says something
+        assert estimate.half < 0.5 * truth, (joint.name, str(estimate), truth)  # an interval that is narrow enough
 
 
 def test_friction_and_inertia_of_a_joint_are_found_and_written(here, tmp_path):
-    """The command as it is typed, with a file that knows neither."""
+    """Run the command as a user types it, with a file that has neither."""
     truth, file = rig.three_link(), tmp_path / "arm.toml"
     file.write_text(Path(truth.source).read_text().replace('name = "three-link"', 'name = "unknown-arm"'))
     for joint in truth.moving:

@@ -20,7 +20,7 @@ from tests.support.servos import LYING
 
 
 def found(truth: Mechanism, joint: str) -> Identified:
-    """Of an arm whose file knows no friction."""
+    """Estimates for an arm whose file has no friction."""
     unknown = replace(truth, name=f"unknown_{truth.name}",
                       joints=tuple(replace(j, friction=Friction(0.0, 0.0)) for j in truth.joints))
     with plugged_in(unknown, Plant(truth)), Board.connect("auto", unknown) as board:
@@ -35,7 +35,7 @@ def two_servos(tmp_path) -> Mechanism:
 
 @pytest.mark.bench
 def test_friction_and_rotor_of_a_servo_are_found_from_its_duty(tmp_path):
-    """Not within their intervals: it looks at its wire and its encoder in its own time."""
+    """Outside of their intervals: the servo reads its wire and its encoder in its own time."""
     truth = two_servos(tmp_path)
     result, joint = found(truth, "elbow"), truth.moving[1]
     print(result.words())
@@ -47,7 +47,7 @@ def test_friction_and_rotor_of_a_servo_are_found_from_its_duty(tmp_path):
 @pytest.mark.bench
 @pytest.mark.parametrize("gear", [1.0, 1.2])
 def test_friction_and_rotor_of_a_drive_are_found_from_the_torque_that_it_was_told(gear):
-    """The rotor's inertia at the drive's own output, which is what the file has."""
+    """The rotor's inertia at the drive's own output, as in the file."""
     source = file_of()
     truth = replace(source, name=f"damiao_arm_{gear:g}", joints=tuple(
         replace(j, friction=Friction(0.3, 0.5), drive=replace(j.drive, gear=gear if j.name == "wrist" else 1.0))

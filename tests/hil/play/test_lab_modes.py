@@ -11,7 +11,7 @@ from femtorque.host.link.capture import Column, Recorder
 from femtorque.host.link.session import Faulted
 from tests.support import rig
 
-AT = -1.9  # of the first joint's hard stop
+AT = -1.9  # rad, the first joint's hard stop
 STOP = {"zero": "stop"}
 
 
@@ -20,7 +20,7 @@ def with_stop():
 
 
 def hanging():
-    """The arm upright, hanging down where it is switched on."""
+    """The arm upright, hanging down at power-up."""
     starts = dict(zip(names(), (-np.pi / 2.0, 0.0, 0.0), strict=True))
     return rig.changed("hanging-arm", {n: {"start": q} for n, q in starts.items()}, gravity=np.array([0.0, -9.81, 0.0]))
 
@@ -40,7 +40,7 @@ def test_a_hard_stop_is_found_within_a_few_counts_and_then_arming_is_allowed():
         session.listeners.append(lambda s: torques.append(s.torque[0]))
         lab.home(session, mechanism)
         assert session.in_state("DISARMED") and session.status.unhomed == 255
-        # the stop gives way by what it is pressed with
+        # the stop gives way under the pressing force
         assert abs(session.positions()[0] - plant.q[0]) < 4e-3
         assert np.abs(torques).max() <= 3.2 + 1e-6
         session.arm()
@@ -94,12 +94,12 @@ def test_a_hand_leads_the_floating_arm_which_stays_where_it_is_left_and_cannot_b
             lab.float_arm(session, friction, lambda: board.seconds > end)
             assert session.in_state("HOLD")
 
-        # led up with a small part of the torque that gravity takes there
+        # led up with a small part of the torque that gravity needs there
         floating(0.7, [0.1, 0.0, 0.0], 50)
         led = plant.q.copy()
         weight = -plant.tree.at(led, np.zeros(3)).gravity[0]
         assert led[0] > -np.pi / 2.0 + 0.2 and weight > 0.2
-        # brought to rest by being held, it then stays by itself, against gravity
+        # stopped by a hand, it then stays by itself, against gravity
         plant.hand = None
         session.wait(lambda: np.abs(session.status.rate).max() < 0.02, 2.0, "does not come to rest")
         session.wait(lambda: np.abs(plant.v).max() < 1e-6, 2.0, "does not come to rest")
@@ -107,7 +107,7 @@ def test_a_hand_leads_the_floating_arm_which_stays_where_it_is_left_and_cannot_b
         floating(0.5, [0.0, 0.0, 0.0])
         assert np.abs(plant.q - rest).max() < 2e-3
         assert -plant.tree.at(rest, np.zeros(3)).gravity[0] > 10.0 * mechanism.moving[0].friction.coulomb
-        # thrown, the wrist comes no faster than its float rate and what damping by Kv gives in
+        # thrown, the wrist is no faster than its float rate plus the speed to which damping by Kv yields
         fastest = []
         session.listeners.append(lambda s: fastest.append(abs(s.rate[2])))
         floating(0.15, [0.0, 0.0, 0.1])

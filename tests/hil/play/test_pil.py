@@ -1,6 +1,6 @@
-"""The pil image behind a serial port, the plant at the host: the virtual board stands for a real one.
+"""The pil image behind a serial port, the plant at the host: the virtual board acts as a real one.
 
-The board's own plant moves nothing here, and its pins must never drive anything. A run is slow line or none the same:
+The board's own plant moves nothing here, and its pins must never drive anything. A run is the same with a slow line:
 time is counted in ticks that the board has answered.
 """
 
@@ -55,7 +55,7 @@ def image(feedforward=True):
 
 @contextmanager
 def real_board(elf=None):
-    """A board of which nothing is known but its port. Its outputs are watched."""
+    """A board of which only the port is known. Its outputs are watched."""
     with VirtualBoard(elf or image(), rig.three_link(), Idle(3)) as board:
         board.recording = False
         board.driven = False
@@ -78,7 +78,7 @@ def on_board(board, **options):
 
 @contextmanager
 def relay(board):
-    """The relay alone, for what is done to the line."""
+    """The relay alone, for tests of the line."""
     mechanism = rig.three_link()
     configuration = Configuration.of(mechanism, pil=True)
     device, wall = open_port(board.url, configuration.baud), VirtualClock(board)
@@ -88,7 +88,7 @@ def relay(board):
 
 
 class Played(Plant):
-    """Goes along a path (T, n), a row a tick, whatever the voltages are."""
+    """A plant that follows a path (T, n), a row a tick, at any voltages."""
 
     def __init__(self, mechanism, path):
         super().__init__(mechanism)
@@ -108,29 +108,29 @@ def clean():
 
 
 def during(result):
-    """What the run was in motion, and for some ticks before."""
+    """Part of a run in motion, and some ticks before it."""
     around = slice(result.moving.start - 20, result.moving.stop)
     names = ("torque_ff", "torque", "duty", "position", "target", "q")
     return {name: getattr(result.record, name)[around] for name in names}
 
 
 def calibrate(board):
-    """Let the virtual board's converter tell the nominal bus voltage to the last bit, as a pil image takes it for
-    granted: one constant of the image is put right for that, and its check sum with it."""
+    """Make the virtual board's converter show the nominal bus voltage to the last bit, which a pil image assumes, by
+    changing one constant of the image and its check sum."""
     nominal, exact = np.float32(board.bus_voltage), board.board.sense.bus.ratio * ADC_V / ADC_COUNTS
     counts = np.float32(round(board.bus_voltage / exact))
     steps = [np.float32(nominal / counts)]
     steps += [np.nextafter(steps[0], np.float32(way)) for way in (0, 1)]
     right = next(step for step in steps if step * counts == nominal)
     flash, start = board.image.flash, board.image.start
-    assert 1 <= flash.count(np.float32(exact).tobytes()) <= 3  # one for each function that measures the bus
-    assert zlib.crc32(flash[:-4]) == int.from_bytes(flash[-4:], "little")  # as it was built
+    assert 1 <= flash.count(np.float32(exact).tobytes()) <= 3  # one in each function that measures the bus
+    assert zlib.crc32(flash[:-4]) == int.from_bytes(flash[-4:], "little")  # as built
     changed = flash[:-4].replace(np.float32(exact).tobytes(), right.tobytes())
     board.chip.core.load(start, changed + zlib.crc32(changed).to_bytes(4, "little"))
 
 
 def test_the_duties_are_those_of_the_virtual_board_bit_for_bit(clean):
-    """For what the encoders showed there."""
+    """Against the encoders' readings at that tick."""
     mechanism = rig.three_link()
     with VirtualBoard(rig.image(), mechanism, Plant(mechanism)) as board:
         calibrate(board)
@@ -181,10 +181,10 @@ def test_a_sense_that_comes_again_is_answered_again_and_not_executed():
             return next(m for m in reversed(frames) if isinstance(m, Drive)), frames[-2].position
 
         board.run(0.05)
-        first, _ = ask(0, (1000, 0, 0))  # not the next tick: says which is
+        first, _ = ask(0, (1000, 0, 0))  # not the next tick: the answer says which tick is next
         then, before = ask(first.tick + 1, (1000, 0, 0))
         assert then.tick == first.tick + 1
-        # what a plant begins with is no movement
+        # the plant's first counts are no movement
         assert list(before) == to_wire(rig.start(), configuration.joints).tolist()
         once, moved = ask(then.tick + 1, (1010, 0, 0))
         again, still = ask(then.tick + 1, (1010, 0, 0))
@@ -210,14 +210,14 @@ def test_a_cut_line_ends_the_run_and_drops_the_outputs_on_the_board(monkeypatch)
         session.connect()
         assert session.in_state("FAULT") and "BREAK" in session.describe()
         session.link.close()
-        with relay(board) as between:  # the next run clears what is latched
+        with relay(board) as between:  # the next run clears latched faults
             between.run(0.02)
             assert between.outputs_safe() and between.record().tick[-1] - between.record().tick[0] == 19
         assert not board.driven
 
 
 def of_scenario(name, fault=None):
-    """A run of the three-link scenario on the board."""
+    """Results of a run of the three-link scenario on the board."""
     s = scenario.load("three_link")
     case = s.run(name)
     with real_board(image(case.feedforward)) as board:
@@ -279,7 +279,7 @@ def behind_a_tty(port):
 
 @pytest.fixture
 def typed(tmp_path, here):
-    """The command as it is typed, with a board at a port."""
+    """Run the command as a user types it, with a board at a port."""
     motion = tmp_path / "brief.csv"
     rows = np.column_stack([[0.0, SECONDS], np.array([rig.start(), rig.start() + REACH])])
     names = ",".join(joint.name for joint in rig.three_link().moving)
@@ -304,7 +304,7 @@ def test_the_command_line_plays_on_a_board(typed, clean, monkeypatch):
 
 @pytest.mark.bench
 def test_the_command_line_plays_on_a_serial_device_in_real_time(typed, clean, patient, monkeypatch):
-    """However late the board's answers are where the machine is busy."""
+    """Also when the board's answers are late because the machine is busy."""
     monkeypatch.setattr(pil, "WallClock", PatientClock)
     image()
     serve = [sys.executable, "-m", "femtorque", "hil", "serve", "mechanisms/three_link.toml", "--port", "0", "--pil"]

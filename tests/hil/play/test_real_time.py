@@ -1,5 +1,5 @@
-"""A six-joint arm with its board, plant and host, against the clock; and how much work a tick is, which no clock
-disturbs."""
+"""A six-joint arm with its board, plant and host: against the clock; and the work of a tick, independent of any
+clock."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ ROOT = Path(__file__).parents[3]
 
 
 def real_time_factor(seconds: float) -> float:
-    """Simulated time over processor time of a motion there and back: image, peripherals, plant, and the host that
-    streams."""
+    """Simulated time over processor time of a motion there and back: image, peripherals, plant, and the streaming
+    host."""
     arm = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
     mechanism = replace(arm, name="six-axis-driven", board=replace(arm.board, use="f405rg-6"))
     start = np.array([joint.start for joint in mechanism.moving])

@@ -1,4 +1,4 @@
-"""An arm that is led by hand repeats what it was shown, and so does one that has played a motion."""
+"""An arm that is led by hand repeats the motion, and so does one that has played a motion."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_repeated_motion_is_within_every_limit_and_from_rest_to_rest(taught):
 
 
 def test_a_run_repeats_the_motion_that_it_played_last(taught):
-    """Not the way to its beginning: and what was desired, not what was measured."""
+    """Without the way to its beginning; and the desired motion, not the measured one."""
     arm, folder, _ = taught
     first, second = (Trajectory.load(folder / f"{name}.mcap", arm) for name in ("led", "repeated"))
     assert second.duration == pytest.approx(first.duration, abs=0.6)
@@ -106,7 +106,7 @@ def test_plan_makes_a_file_of_a_recording(taught, here, tmp_path):
 
 
 def test_a_recording_that_is_too_fast_is_played_slower(taught):
-    """Whatever a hand does, the motion keeps the limits."""
+    """The motion keeps the limits whatever the hand does."""
     arm, *_ = taught
     t = np.arange(0.0, 2.0, 0.01)
     q = np.array([j.start for j in arm.moving]) + np.outer(np.sin(2.0 * np.pi * 4.0 * t), [1.0, 1.0, 1.0])

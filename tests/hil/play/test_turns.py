@@ -1,4 +1,4 @@
-"""Joints far beyond half a turn on the virtual board: what was planned is what moves, what is told and what is
+"""Joints far beyond half a turn on the virtual board: the planned motion is the one that moves, is reported and is
 logged."""
 
 import csv
@@ -14,8 +14,8 @@ from femtorque.host.plan import plan
 from femtorque.host.record import log as logs
 from tests.conftest import ROOT
 
-START = np.array([4.0, -11.0, 3.5 * np.pi])  # rad: the first as of a UR5, the last turns without end
-END = np.array([-5.0, 12.5, 9.5 * np.pi])  # three whole turns on
+START = np.array([4.0, -11.0, 3.5 * np.pi])  # rad: the first joint like a UR5's, the last one turns without end
+END = np.array([-5.0, 12.5, 9.5 * np.pi])  # three whole turns further
 
 
 def mechanism():

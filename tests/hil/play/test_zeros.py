@@ -1,4 +1,4 @@
-"""The zeros of an arm that plays its motion again and again from where the last one ended."""
+"""Zeros of an arm that repeats its motion from the end of the last one."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.support.plugged import plugged_in
 
 MECHANISM = ROOT / "mechanisms" / "three_link.toml"
 COUNT = 2.0 * np.pi / 8192  # rad, of the arm's encoders
-RIGHT = 0.5e-3  # rad rms of the elbow's tracking, with zeros that are right
+RIGHT = 0.5e-3  # rad rms of the elbow's tracking, with right zeros
 
 
 @pytest.fixture
@@ -71,8 +71,8 @@ def test_a_zero_that_is_shifted_on_purpose_is_named_before_the_model(here, arm, 
         return Findings(logs.read(log)).sentences
 
     assert ZERO_FIRST not in sentences("home")
-    said = sentences("rezero")  # the motion ends elsewhere than it begins
+    said = sentences("rezero")  # the motion ends away from its beginning
     blamed = next(i for i, line in enumerate(said) if line.startswith("The model was farthest"))
     assert said[blamed - 1] == ZERO_FIRST, said
     assert re.search(r"at (shoulder: .* is as inertia of 0\.\d+ kg m\^2 more than the mechanism file says"
-                     r"|elbow: .* is a constant torque of -0\.0\d+ N m, as of a load)", said[blamed]), said  # alike far
+                     r"|elbow: .* is a constant torque of -0\.0\d+ N m, as of a load)", said[blamed]), said  # as likely

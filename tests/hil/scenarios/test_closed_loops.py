@@ -1,4 +1,4 @@
-"""How closed mechanisms are compared: tracking errors over several starts."""
+"""Comparison of closed mechanisms: tracking errors over several starts."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_the_figure_is_drawn(outcomes, tmp_path, monkeypatch):
 
 
 def test_the_demo_copies_its_example_plays_it_and_writes_pages(tmp_path, monkeypatch):
-    """And again, where its pages are there already."""
+    """And once more, with its pages already there."""
     monkeypatch.chdir(tmp_path)
     seen = []
     done = demo.demonstrate(tmp_path, page=True, on_progress=lambda *at: seen.append(at[:2]))

@@ -1,6 +1,6 @@
 """Closed mechanisms under an ideal board: feed-forward with the cut's force against PD alone and the bare partition.
 
-Inverse model and plant meet here and nowhere else; they share the mechanism file alone.
+Inverse model and plant meet here and nowhere else; their only common part is the mechanism file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BETTER = 50.0  # rms error of PD over that of PD + lambda, at least
 
 
 def example(name: str, until: float | None = None) -> tuple[Mechanism, Trajectory]:
-    """An example and its motion, or that as far as to the first pose where it rests, `until` s."""
+    """An example and its motion, or the motion's part up to the first pose at rest, `until` s."""
     mechanism = load_mechanism(MECHANISMS / f"{name}.toml")
     motion = Trajectory.load(MECHANISMS / f"{name}.csv", mechanism)
     if until is None:

@@ -1,4 +1,4 @@
-"""The scenarios of hil/scenarios under their own names, in their short form, and the theory they are held against."""
+"""The scenarios of hil/scenarios by their names, in their short form, and the theory that they are compared with."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_four_bar():
 
 
 def test_push():
-    """In its short form without the runs that meet nothing; what they show is in the long one, of `make bench`."""
+    """Its short form, without the runs that touch nothing; `make bench` has the long one with them."""
     s = scenario.load("push")
     results = {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}
     checks = scenario.checks(s, results, short=True)
@@ -103,11 +103,11 @@ def test_any_fault_can_be_asked_for_in_any_run(fault, state, named):
     assert result.state == state and result.faults == named and result.outputs_safe
 
 
-# ---- what a changed plant must do
+# ---- effects of a changed plant
 
 
 def test_a_plant_that_changed_otherwise_than_said_fails_its_check(three_link):
-    """The same runs against wrong predictions: 10 % more mass, 1.7 times the friction, friction for mass."""
+    """These runs against wrong predictions: 10 % more mass, 1.7 times the friction, friction for mass."""
     s = scenario.load("three_link")
     for name, wrong in (("mass +20 %", {"mass_scale": 1.1}), ("friction x2", {"friction_scale": 1.7}),
                         ("mass +20 %", {"mass_scale": 1.0, "friction_scale": 2.0})):
@@ -141,7 +141,7 @@ def test_the_predicted_change_solves_the_error_equation_with_pinocchios_matrices
 
     t = np.arange(ticks) * 1e-3
     expected = solve_ivp(slope, (0.0, t[-1]), np.zeros(6), t_eval=t, rtol=1e-8, atol=1e-12, max_step=2e-3).y
-    # dry friction jumps within the first tick, which a march by ticks sees half a tick late
+    # dry friction jumps within the first tick, half a tick earlier than a march by ticks can show
     np.testing.assert_allclose(got.error, expected[:3].T, atol=1e-2 * np.abs(expected[:3]).max())
     torque = (ku[:, None] * expected[:3] + kv[:, None] * expected[3:]).T
     np.testing.assert_allclose(got.torque[5:], torque[5:], atol=2e-2 * np.abs(torque).max())

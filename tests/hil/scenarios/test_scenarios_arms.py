@@ -48,7 +48,7 @@ def test_industrial_robot(robot, choice):
     holds(checks)
 
 
-# ---- solids given by their form
+# ---- solids defined by shapes
 
 
 def test_the_mechanism_file_of_the_robot_has_the_numbers_of_its_solids(robot):
@@ -152,7 +152,7 @@ def test_the_chosen_gains_have_the_margin_and_little_more(robot, choice):
 
 
 def test_a_search_for_gains_that_may_not_leave_its_margin_stays_within(robot):
-    """With a margin that the start itself only just keeps, nothing stiffer may come out."""
+    """With a margin that the start itself just keeps, no stiffer gains may be chosen."""
     d = robot.file.design.model_copy(update={"margin": 12.0})
     chosen, _ = design.choose_gains(robot.mechanism, d, robot.trajectory(short=True), 8)
     loop = SampledLoop.of(Model.of(chosen), board.load("f405rg-4").lead)

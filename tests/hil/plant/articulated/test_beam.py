@@ -23,7 +23,7 @@ WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
 def flexible(elements: int, *, stiffness=(EI, EI), gravity=WEIGHTLESS, beam=None, link=None, **joint):
-    """One uniform flexible link along x on a joint about z."""
+    """A uniform flexible link along x on a joint about z."""
     base = oracle.planar_chain(1, gravity=gravity)
     across = M * L**2 / 12.0
     given = {"com": np.array([L / 2, 0.0, 0.0]), "inertia": np.diag([0.0, across, across])} | (link or {})
@@ -32,7 +32,7 @@ def flexible(elements: int, *, stiffness=(EI, EI), gravity=WEIGHTLESS, beam=None
 
 
 def frequencies(plant: Plant) -> np.ndarray:
-    """Natural frequencies of the joined system at its start, rad/s, rigid motions left out."""
+    """Natural frequencies of the joined system at its start, rad/s, without rigid motions."""
     s, equations, beams = plant.structure, plant.cycle.equations, plant.loads.beams
     strains = beams.forms.gradient(beams.forms.factors(equations.x))[:, 4:].reshape(-1, s.split)
     free = equations.free.mobility(strains)
@@ -42,7 +42,7 @@ def frequencies(plant: Plant) -> np.ndarray:
 
 
 def tip(plant: Plant) -> np.ndarray:
-    """Where the end of the flexible link is."""
+    """Position of the end of the flexible link."""
     element = plant.loads.beams.elements[-1]
     x = plant.cycle.equations.x.reshape(-1, 4, 3)
     return plant.system.solids[element.b.solid].at(element.b.origin) @ x[element.b.solid]
@@ -58,7 +58,7 @@ def move(plant: Plant, field) -> None:
 
 
 def frequency(times: np.ndarray, signal: np.ndarray, near: float) -> float:
-    """Of the one sine that fits a signal best, rad/s, within 10 %."""
+    """Frequency of the best fit of a sine to a signal, rad/s, within 10 %."""
     trial, left = np.linspace(0.9, 1.1, 401) * near, []
     for w in trial:
         A = np.column_stack([np.sin(w * times), np.cos(w * times)])
@@ -142,7 +142,7 @@ def test_a_tip_load_bends_the_cantilever_into_the_elastica():
     s = np.linspace(0.0, L, 101)
     rod = solve_bvp(bend, lambda a, b: np.array([a[0], b[1]]), s, np.vstack([s / L, np.ones_like(s) / L]), tol=1e-8)
     assert rod.success
-    # the sign of the load: upwards, so that the angle grows along the rod
+    # the load points upwards, so that the angle grows along the rod
     fine = np.linspace(0.0, L, 2001)
     angle = rod.sol(fine)[0]
     expected = np.array([np.trapezoid(np.cos(angle), fine), np.trapezoid(np.sin(angle), fine), 0.0])
@@ -201,13 +201,13 @@ def test_a_driven_flexible_arm_gains_the_work_and_the_angular_momentum_of_its_to
     assert plant.q[0] > 1.0
     assert plant.cycle.momentum()[1][2] == pytest.approx(torque * plant.time, rel=1e-9)
     assert plant.kinetic() + plant.potential() == pytest.approx(work, rel=2e-3)
-    assert plant.potential() > 1e-5  # it did bend
+    assert plant.potential() > 1e-5  # the beam was bent
     assert plant.book.motors == pytest.approx(work, rel=1e-9)
 
 
 def test_a_link_that_turns_about_its_own_axis_follows_an_exact_chain():
-    """A skew hub, slopes of 0.19: with the torque of the chain (tests/support/flexible_chain.py) the joint makes the
-    chain's motion of 1.57 rad, but for the square of the elements' length."""
+    """A skew hub, slopes of 0.19: with the torque of the chain (tests/support/flexible_chain.py) the joint follows the
+    chain's motion of 1.57 rad, within an error of the square of the elements' length."""
     motion, hz, ticks = oracle.septic([0.0], [1.57], 0.4), 1000, 420
     worst = []
     for elements in (4, 8):
@@ -248,7 +248,7 @@ def test_the_root_moment_of_a_loaded_beam_is_force_times_length():
     assert values[-1, 3] < 0.02 * values[0, 3]
     assert values[0, 4] == pytest.approx(values[0, 3] * radius / second, rel=1e-3)
     report = plant.members.report()[0]
-    assert report.bending.value > 1.05 * values[0, 3]  # let go suddenly, it swings beyond the static moment
+    assert report.bending.value > 1.05 * values[0, 3]  # released suddenly, it swings beyond the static moment
     assert report.bending.station == 0.0
 
 

@@ -1,5 +1,4 @@
-"""The articulated plant in the place of the minimal-coordinate one: behind the exact flash image on the virtual
-board."""
+"""The articulated plant instead of the minimal one, behind the exact flash image on the virtual board."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ THREE_LINK = Path(__file__).parents[4] / "mechanisms" / "three_link.toml"
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory) -> tuple[Result, Result]:
-    """A motion of 0.4 s of the three-link arm with either plant, tracked by the same image."""
+    """Results of a motion of 0.4 s of the three-link arm with either plant, tracked by the same image."""
     mechanism = load_mechanism(THREE_LINK)
     out = tmp_path_factory.mktemp("image")
     times = np.linspace(0.0, 0.4, 41)

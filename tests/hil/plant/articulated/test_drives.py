@@ -1,4 +1,4 @@
-"""Friction with stick, DC motors, stops, backlash, springs, servo: against closed formulas and an independent plant."""
+"""Friction with stick, DC motors, stops, backlash, springs, servo, compared with closed formulas and another plant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WEIGHTLESS = (0.0, 0.0, 0.0)
 
 
 def wheel(inertia: float = 0.02, **joint):
-    """One link about z through its centre of gravity, that gravity does not move."""
+    """A link about z through its centre of gravity, which gravity does not move."""
     base = oracle.planar_chain(1, gravity=WEIGHTLESS)
     link = replace(base.links[0], mass=1.0, com=np.zeros(3), inertia=np.diag([inertia, inertia, inertia]))
     return replace(base, links=(link,), joints=(replace(base.joints[0], **joint),))
@@ -40,7 +40,7 @@ def test_dry_friction_brings_a_wheel_to_rest_in_the_time_and_angle_of_theory_and
     assert plant.v[0] == pytest.approx(0.5 * rate, rel=1e-9)
     plant.push(stop, [0.0])
     assert plant.v[0] == 0.0 or abs(plant.v[0]) < 1e-13
-    assert plant.q[0] == pytest.approx(0.5 * rate * stop, abs=2e-6)  # the rate lost in one step, times half a step
+    assert plant.q[0] == pytest.approx(0.5 * rate * stop, abs=2e-6)  # velocity lost in one step, times half a step
     rest = plant.q[0]
     plant.push(1.0, [0.999 * torque])
     assert plant.q[0] == pytest.approx(rest, abs=1e-12)  # sticks
@@ -177,7 +177,7 @@ def test_backlash_lets_a_driven_wheel_lag_by_its_gap():
     plant = Plant.from_mechanism(mechanism, laws=[(flank, {"joint1": 1.0, "output": -1.0})])
     plant.push(0.02, [0.5, 0.0])
     assert 0.0 < plant.q[0] < 0.5 * gap
-    assert plant.q[1] == pytest.approx(0.0, abs=1e-12)  # nothing has reached it yet
+    assert plant.q[1] == pytest.approx(0.0, abs=1e-12)  # the tooth has not reached it yet
     plant.push(1.0, [0.5, 0.0])
     assert plant.q[0] - plant.q[1] == pytest.approx(0.5 * gap, abs=2e-3)
     assert plant.v[1] == pytest.approx(plant.v[0], rel=0.02)

@@ -1,4 +1,4 @@
-"""Mechanisms one by one: how many freedoms each leaves, and laws and actuators in the frame of the mechanism."""
+"""Mechanisms one by one: remaining freedoms of each, and laws and actuators in the frame of the mechanism."""
 
 from __future__ import annotations
 

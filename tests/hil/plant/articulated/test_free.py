@@ -1,4 +1,4 @@
-"""Free and spinning solids, pendula, momentum: analytic mechanics as oracle."""
+"""Free and spinning solids, pendula, momentum, compared with analytic mechanics."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_free_solid_turns_as_euler_and_poinsot_say():
         return np.concatenate([(R @ turn).ravel(), np.linalg.solve(J, np.cross(J @ w, w))])
 
     exact = solve_ivp(euler, (0.0, 3.0), np.concatenate([np.eye(3).ravel(), spin]), rtol=1e-11, atol=1e-12)
-    assert np.abs(exact.y[10]).max() > 5.0 and exact.y[10].min() < -5.0  # it does tumble over
+    assert np.abs(exact.y[10]).max() > 5.0 and exact.y[10].min() < -5.0  # it tumbles over
     for _ in range(6000):
         cycle.step(5e-4)
     np.testing.assert_allclose(cycle.momentum()[0], 0.0, atol=1e-11)
@@ -107,7 +107,7 @@ def test_free_linked_solids_conserve_momentum_and_fall_freely():
                 for k, kind in enumerate(types)]
     cycle = cycle_of(bodies, elements, spin=np.array([1.0, 2.0, 3.0]), gravity=(0.0, 0.0, 0.0))
     cycle.v += 0.3 * rng.normal(size=len(cycle.v))
-    cycle = Cycle(cycle.structure, cycle.z, cycle.v, Loads(cycle.structure))  # settles what the rows do not allow
+    cycle = Cycle(cycle.structure, cycle.z, cycle.v, Loads(cycle.structure))  # projects velocities onto the rows
     P, L = cycle.momentum()
     T = cycle.kinetic_energy()
     for _ in range(2000):

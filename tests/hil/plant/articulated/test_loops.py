@@ -22,7 +22,7 @@ MASS = {"crank": 0.3, "coupler": 0.5, "rocker": 0.4}
 
 
 def four_bar(kind: str = "revolute"):
-    """Crank and coupler in a chain, the rocker on its own hinge, closed between their ends; all about z."""
+    """Crank and coupler in a chain, the rocker on a hinge of its own, closed between their ends; all about z."""
     base = oracle.planar_chain(3)
     lengths = dict(zip(MASS, (CRANK, COUPLER, ROCKER), strict=True))
     links = tuple(
@@ -43,7 +43,7 @@ def four_bar(kind: str = "revolute"):
 
 
 def pose(crank: float) -> np.ndarray:
-    """Crank, coupler (relative to the crank) and rocker angles of the open assembly, by geometry alone."""
+    """Crank, coupler (relative to the crank) and rocker angles of the open assembly, by geometry."""
     end = CRANK * np.array([np.cos(crank), np.sin(crank)])
 
     def gap(rocker: float) -> float:
@@ -98,7 +98,7 @@ def test_a_four_bar_moves_as_its_one_coordinate_does_whatever_closes_it(kind, dr
 
 
 def test_a_driven_four_bar_turns_over_and_keeps_its_energy():
-    some = Plant.from_mechanism(four_bar(), velocities=[1.0, 0.0, 0.0]).v  # as near as the loop allows
+    some = Plant.from_mechanism(four_bar(), velocities=[1.0, 0.0, 0.0]).v  # the nearest that the loop allows
     plant = Plant.from_mechanism(four_bar(), velocities=15.0 * some / some[0])
     assert plant.v[0] == pytest.approx(15.0, rel=1e-9)
     start = plant.kinetic() + plant.potential()
@@ -115,7 +115,7 @@ def test_a_loop_that_cannot_close_is_refused_by_name():
 
 
 def test_a_rigid_loop_between_two_arms_makes_them_one():
-    """Two equal pendula side by side tied rigidly cannot move: their hinges are not in line."""
+    """Two equal pendula side by side in a rigid tie cannot move: their hinges are not in line."""
     base = oracle.planar_chain(2)
     joints = (base.joints[0], replace(base.joints[1], parent="base", xyz=np.array([0.3, 0.0, 0.0])))
     tie = Loop("tie", "rigid", Anchor("link1", np.array([0.2, 0.0, 0.0]), np.zeros(3)),
@@ -127,7 +127,7 @@ def test_a_rigid_loop_between_two_arms_makes_them_one():
 
 
 def test_a_parallelogram_stretched_out_at_the_start_keeps_the_rows_it_needs_elsewhere():
-    """At the flat pose more rows are dependent than anywhere else; which they are is judged beside it."""
+    """At the flat pose more rows are dependent than elsewhere; the plant judges beside it which rows it needs."""
     mechanism = four_bar("planar")
     equal = {"crank": 0.2, "coupler": 0.3, "rocker": 0.2}
     links = tuple(replace(link, com=np.array([equal[link.name] / 2, 0.0, 0.0])) for link in mechanism.links)
@@ -143,7 +143,8 @@ def test_a_parallelogram_stretched_out_at_the_start_keeps_the_rows_it_needs_else
 @pytest.mark.parametrize(("kind", "rows"), [("ball", 3), ("rigid", 6)])
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_accelerations_of_spatial_loops_are_those_of_constrained_forward_dynamics(kind, rows, seed):
-    """Two arms of four joints each with any geometry, tied at their ends, against Pinocchio's contact dynamics."""
+    """Two arms of four joints each with any geometry, tied at their ends, compared with Pinocchio's contact
+    dynamics."""
     rng = np.random.default_rng(seed)
     left, right = oracle.random_chain(rng, 4), oracle.random_chain(rng, 4)
 
@@ -155,7 +156,7 @@ def test_accelerations_of_spatial_loops_are_those_of_constrained_forward_dynamic
 
     links, joints = (a + b for a, b in zip(renamed(left, "l"), renamed(right, "r"), strict=True))
     open_chain = replace(left, links=tuple(links), joints=tuple(joints))
-    # the closure is put where the two ends are at a random pose, so that it is closed there
+    # the closure lies at the ends in a random pose, in which it is therefore closed
     q = rng.uniform(-1.0, 1.0, 8)
     model = oracle.pinocchio_of(open_chain)
     data = model.createData()
@@ -170,7 +171,7 @@ def test_accelerations_of_spatial_loops_are_those_of_constrained_forward_dynamic
     np.testing.assert_allclose(plant.q, q, atol=1e-10)
 
     tau = rng.uniform(-3.0, 3.0, 8)
-    # M a + b = tau + J' lambda and J a = -(relative acceleration of the ends at a = 0), all of it Pinocchio's
+    # M a + b = tau + J' lambda and J a = -(relative acceleration of the ends at a = 0), with all terms of Pinocchio
     frames = [model.addFrame(pin.Frame(side, model.getJointId(name), 0, anchor, pin.FrameType.OP_FRAME))
               for side, name, anchor in zip("ab", ("ljoint4", "rjoint4"), anchors, strict=True)]
     data, world = model.createData(), pin.ReferenceFrame.LOCAL_WORLD_ALIGNED

@@ -1,4 +1,4 @@
-"""Mimic joints in the articulated plant: couplings of coordinates, against Pinocchio's forward dynamics."""
+"""Mimic joints in the articulated plant: couplings of coordinates, compared with Pinocchio's forward dynamics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from femtorque.hil.play.run import run
 from tests.hil.plant.articulated.test_plant import accelerations
 from tests.support.mimic import gripper_in
 
-# grip leads other (-1) and, by way of it, thumb (0.04, from 0.01 on): columns of shoulder and grip
+# grip drives other (-1) and, through it, thumb (0.04, from 0.01 on): columns of shoulder and grip
 G = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0], [0.0, 0.04]])
 
 

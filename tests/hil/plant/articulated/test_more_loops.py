@@ -1,5 +1,4 @@
-"""Closed mechanisms that are no example: a slider-crank closed in three ways, a Stewart platform on massless
-crosses."""
+"""Closed mechanisms beside the examples: a slider-crank closed in three ways, a Stewart platform on massless crosses."""
 
 from __future__ import annotations
 
@@ -45,8 +44,7 @@ def slider_crank(kind: str) -> Mechanism:
 
 
 def stewart() -> Mechanism:
-    """A platform on six legs of changing length; its own six freedoms are passive joints with massless links
-    between."""
+    """A platform on six legs of variable length; its own six freedoms are passive joints between massless links."""
     links, joints, loops = [], [], []
     carrier = "base"
     for name, kind, axis, start in (("x", "prismatic", "x", 0.01), ("y", "prismatic", "y", -0.02),
@@ -75,7 +73,7 @@ def stewart() -> Mechanism:
 
 @pytest.mark.parametrize(("mechanism", "dropped", "tolerance"), [
     (slider_crank("planar"), 0, 1e-6), (slider_crank("ball"), 1, 1e-6), (slider_crank("revolute"), 3, 1e-6),
-    (stewart(), 0, 1e-4),  # what a ten-thousandth of the mass given to each cross does
+    (stewart(), 0, 1e-4),  # error of a ten-thousandth of the mass in each cross
 ], ids=lambda x: x.name if isinstance(x, Mechanism) else None)
 def test_they_start_and_accelerate_as_constrained_dynamics_says(mechanism: Mechanism, dropped: int,
                                                                 tolerance: float) -> None:

@@ -21,7 +21,7 @@ MECHANISMS = Path(__file__).parents[4] / "mechanisms"
 
 
 def accelerations(plant: Plant, torque) -> np.ndarray:
-    """Joint accelerations of the plant's present state under joint torques, read from its points."""
+    """Joint accelerations of the plant's present state under joint torques, computed from its points."""
     cycle = plant.cycle
     points = cycle.gamma + cycle.along.responses @ np.asarray(torque, float)
     return cycle.equations.G @ points + cycle.equations.turning(cycle.v)
@@ -50,7 +50,7 @@ def test_converges_at_second_order_on_an_accurate_integration_of_forward_dynamic
     tau = oracle.rnea(model, q, 0.0 * q, 0.0 * q)
     exact = solve_ivp(lambda t, y: np.concatenate([y[4:], oracle.aba(model, y[:4], y[4:], tau)]), (0.0, 0.5),
                       np.concatenate([q, v]), rtol=1e-10, atol=1e-12).y
-    assert np.abs(exact[4:]).max() > 2.0  # it does move, and fast
+    assert np.abs(exact[4:]).max() > 2.0  # it moves, and fast
 
     def error(step: float) -> float:
         plant = Plant.from_mechanism(mechanism, start=q, velocities=v, max_step=step, projection=projection)
@@ -142,7 +142,7 @@ def test_an_impossible_tensor_elsewhere_is_refused_by_name():
 
 
 def test_a_uniform_slender_chain_in_its_plane_moves_as_forward_dynamics_says():
-    """Degenerate solids: the thickness given to them is across the plane and about the rods."""
+    """Degenerate solids: their added thickness is across the plane and about the rods."""
     mechanism = oracle.planar_chain(3)
     rng = np.random.default_rng(1)
     q, v, tau = rng.uniform(-2, 2, 3), rng.uniform(-2, 2, 3), rng.uniform(-0.2, 0.2, 3)
@@ -158,7 +158,7 @@ def test_a_plant_changed_on_purpose_differs_as_it_should(change):
     joints = tuple(replace(j, friction=Friction(viscous=0.002, coulomb=0.001)) for j in mechanism.joints)
     mechanism = replace(mechanism, joints=joints)
     q, v = np.array([0.3, 0.7]), np.array([0.5, -0.4])
-    if change == "mass":  # as much acceleration of every joint under 1.2 times the torque
+    if change == "mass":  # the same acceleration of every joint under 1.2 times the torque
         heavy = Plant.from_mechanism(mechanism, mass_scale=1.2, start=q, velocities=v)
         light = Plant.from_mechanism(mechanism, start=q, velocities=v)
         np.testing.assert_allclose(accelerations(heavy, [1.2, -0.6]), accelerations(light, [1.0, -0.5]), rtol=1e-7)

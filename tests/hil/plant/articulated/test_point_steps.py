@@ -1,5 +1,5 @@
-"""The articulated plant's steps: each satisfies the equations of femtorque.hil.plant.articulated.cycle, formed anew by
-NumPy at both ends of the step."""
+"""Steps of the articulated plant: each satisfies the equations of femtorque.hil.plant.articulated.cycle, which NumPy
+evaluates at both ends of the step."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def near(one: np.ndarray, other: np.ndarray, within: float, peak: float = 0.0) -
 
 
 def motors_of(plant: Plant, h: float, volts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Torques (n,) of the motors over a step, and dampings."""
+    """Torques (n,) of the motors over a step, and their dampings."""
     motors = [joint.motor for joint in plant.joints]
     R, L, constant = np.array([(m.R, m.L, m.gear * m.K) if m else (1.0, 0.0, 0.0) for m in motors]).T
     live = np.where(np.isnan(volts), 0.0, constant)
@@ -45,8 +45,8 @@ def motors_of(plant: Plant, h: float, volts: np.ndarray) -> tuple[np.ndarray, np
 
 
 def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0, h: float = H) -> None:
-    """Let the plant take a step, and look at it. thin: how much worse the rows of the thinnest solid are conditioned
-    than those of a thick one."""
+    """Take a step of the plant and check it. thin: condition of the rows of the thinnest solid relative to those of a
+    thick one."""
     cycle, s = plant.cycle, plant.structure
     within = thin * 5e-12
     z, v, gamma, q = cycle.z.copy(), cycle.v.copy(), cycle.gamma.copy(), cycle.q
@@ -54,7 +54,7 @@ def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0,
     driven, back = motors_of(plant, h, volts)
     active, viscous, coulomb = torque + driven, cycle.viscous + back, cycle.coulomb
     plant.move(h, volts, torque)
-    # the first half: explicit, then onto the rows by a multiple of these where it began
+    # the first half: explicit, then onto the rows by a multiple of the rows at its begin
     along = Along.of(start)
     half, first = v + 0.5 * h * gamma, active - viscous * (along.rows @ v)
     if coulomb.any():
@@ -91,7 +91,7 @@ def step(plant: Plant, volts: np.ndarray, torque: np.ndarray, thin: float = 1.0,
     compliance, velocity = np.linalg.solve(damped, compliance), np.linalg.solve(damped, velocity)
     dry = clamped(compliance, velocity, coulomb) if coulomb.any() else 0.0 * velocity
     total = active + dry - viscous * (velocity + compliance @ dry)
-    # joints of a loop can share what holds them in many ways: what the drives do is one
+    # the holding torques of joints in a loop are not unique; the drives' torques are one solution
     near(along.responses @ cycle.total, along.responses @ total, within / h, peak=speed / h)
     near(cycle.v, new + 0.5 * h * (along.responses @ cycle.total), within / h, peak=speed)
     near(plant.v, end.G @ cycle.v, within / h, peak=speed)
@@ -119,7 +119,7 @@ def test_each_step_without_projection_is_the_cycles():
     shaken(Plant(driven_tree(np.random.default_rng(3), 4), projection=False, friction=False), 3, count=20)
 
 
-# loops, a delta with slides' and universal joints' rows, what mimics, and thin rods
+# loops, a delta with rows of slides and universal joints, mimic joints, and thin rods
 @pytest.mark.parametrize(("name", "thin"), [("palletizer", 1.0), ("delta", 1.0), ("four_bar", 1e2), ("five_bar", 1e2),
                                             ("three_rrr", 1e3)])
 def test_each_step_of_a_closed_mechanism_is_the_cycles(name, thin):
@@ -127,7 +127,7 @@ def test_each_step_of_a_closed_mechanism_is_the_cycles(name, thin):
 
 
 def test_beams_push_and_pull_on_their_points_as_their_energy_says():
-    """And their dampers beside them: the loads of C against the gradient that Beams has."""
+    """With their dampers: the loads of C compared with the gradient of Beams."""
     plant = Plant(refined(load_mechanism(MECHANISMS / "flexible_link.toml"), FINER), velocities=[1.0])
     beams, s = plant.loads.beams, plant.structure
     assert beams is not None
@@ -189,7 +189,7 @@ def test_springs_stops_and_play_act_on_what_they_join():
     assert np.abs(plant.loads.torques).max() > 0.1
     plant.cycle.restart()
     d, expected = 1e-6, np.zeros(4)
-    for acting in plant.loads.laws:  # what has no damper gives back what it stores
+    for acting in plant.loads.laws:  # a law without damper returns the energy that it stores
         for j, unit in enumerate(np.eye(4)):
             ends = [float(acting.law.energy(acting.B @ (plant.q + way * d * unit)).sum()) for way in (1.0, -1.0)]
             expected[j] -= (ends[0] - ends[1]) / (2.0 * d)
@@ -234,7 +234,7 @@ def test_steps_in_another_mode_are_those_of_its_system():
     handle, rows = plant.handle, []
     for mode in mechanism.modes[1::-1]:
         plant.switch(mode.name)
-        assert plant.handle is handle  # whoever moves it on goes on doing so
+        assert plant.handle is handle  # the board that holds it can move the plant on
         rows.append(plant.structure.mass.tolist())
         shaken(plant, 4, count=12, strength=0.01, thin=1e2)
         plant.stop()
@@ -261,7 +261,7 @@ def test_a_step_that_is_too_long_is_refused():
 
 
 def parallelogram(crank: float) -> Mechanism:
-    """Two cranks of 0.2 m, 0.3 m apart, and what joins them: singular where they lie in one line."""
+    """Two cranks of 0.2 m, 0.3 m apart, and their coupler: singular in a line."""
     mechanism, far = four_bar("planar"), np.array([0.3, 0.0, 0.0])
     long = {"crank": 0.2, "coupler": 0.3, "rocker": 0.2}
     links = tuple(replace(link, com=np.array([long[link.name] / 2, 0.0, 0.0])) for link in mechanism.links)

@@ -1,4 +1,4 @@
-"""A solid as four point masses: the printed a, b, c, degenerate solids, what no body can have."""
+"""A solid as four point masses: the printed a, b, c, degenerate solids, impossible bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast the articulated plant is, and the table of its convergence."""
+"""Speed of the articulated plant, and the table of its convergence."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SIX_AXIS = Path(__file__).parents[4] / "mechanisms" / "six_axis.toml"
 
 def real_time_factor(step: float, chunks: int, seconds: float, enough: float = np.inf, ticks: int = 5) -> float:
     """Simulated over elapsed time of the six-axis arm with motors, rotors and friction: the best of some chunks of
-    ticks of 1 ms, and of more for so many seconds, until one was fast enough. What else the machine does then counts as
-    little as possible: a chunk is shorter than what a processor is given away for."""
+    ticks of 1 ms, continued for some seconds until one chunk is fast enough. A chunk is shorter than a time slice of
+    the operating system, so that other processes disturb the best one as little as possible."""
     plant = Plant.from_mechanism(load_mechanism(SIX_AXIS), max_step=step)
     best, chunk, end = np.inf, 0, time.perf_counter() + seconds
     while chunk < chunks or time.perf_counter() < end and ticks * 1e-3 / best < enough:

@@ -119,7 +119,7 @@ def test_sections_of_fixed_links_flexible_links_and_payloads_carry_what_lies_bey
     load = Payload("load", "second", 0.2, np.array([0.15, 0.0, 0.0]), 1e-5 * np.eye(3))
     mechanism = replace(base, links=(first, second, third), joints=(*base.joints, *glue), payloads=(load,))
     plant = Plant.from_mechanism(mechanism, max_step=1e-5)
-    # let go for one short step: accelerations are those of a rigid body about its hinge but for the beam's free part
+    # released for one short step: accelerations are those of a rigid body on its hinge but for the beam's free part
     plant.push(1e-5, [0.0])
     gamma = plant.cycle.consistent()[0]
     points = plant.cycle.z[: plant.structure.split].reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""Changing topology: what a switch leaves of the velocities, what moves afterwards, and what is refused."""
+"""Changing topology: velocities after a switch, motions afterwards, refused switches."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_an_object_that_is_picked_up_weighs_at_once():
 
 
 def bare(mechanism: Mechanism) -> Mechanism:
-    """Without motors, whose rotors Pinocchio does not know."""
+    """A mechanism without motors, whose rotors Pinocchio does not model."""
     return replace(mechanism, joints=tuple(replace(j, motor=None, encoder=None) for j in mechanism.joints))
 
 
@@ -60,13 +60,13 @@ def test_what_is_picked_up_in_motion_takes_its_share_of_the_momentum(velocities)
     q, before = plant.q, plant.v
     plant.switch(mode)
     empty, loaded = (Closed(mechanism.in_mode(name)) for name in ("empty", mode))
-    # momentum conjugate to the joints: bodies and rotors as before, the object adds none
+    # momentum conjugate to the joints: bodies and rotors as before, the object has none
     expected = np.linalg.solve(loaded.mass(q, rotors=True), empty.mass(q, rotors=True) @ before)
     np.testing.assert_allclose(plant.v, expected, atol=2e-5 * np.abs(before).max())
     assert np.abs(plant.v - before).max() > 0.03 * np.abs(before).max()
     released = plant.v
     plant.switch("empty")
-    np.testing.assert_allclose(plant.v, released, atol=1e-12)  # what is let go takes its momentum along
+    np.testing.assert_allclose(plant.v, released, atol=1e-12)  # a released object takes its momentum along
 
 
 def test_a_hand_too_fast_for_its_object_is_refused_and_nothing_changes():
@@ -78,7 +78,7 @@ def test_a_hand_too_fast_for_its_object_is_refused_and_nothing_changes():
 
 
 def test_arms_in_step_with_each_other_are_too_fast_for_an_object_at_rest():
-    """Nothing opens between the hands; it is the object that does not come along, and the refusal says so."""
+    """Nothing opens between the hands; the object cannot come along, and the refusal says so."""
     mechanism, motion = example("two_arm_grasp")
     start = motion.at(1.1)[0]
     velocities = scipy.linalg.null_space(Closed(mechanism.in_mode("grasp")).jacobian(start))[:, 0]
@@ -92,7 +92,7 @@ def test_a_loop_that_closes_takes_up_what_is_left_of_the_rates():
     """M (v+ - v-) = J' impulse, J v+ = 0; from Pinocchio's mass matrix and frames."""
     mechanism, motion = example("two_arm_grasp")
     grasp = Closed(mechanism.in_mode("grasp"))
-    # the object stands aside here, so that only the closure acts
+    # the object is away from the hands here, so that only the closure acts
     alone = replace(mechanism, modes=tuple(replace(m, payloads=mechanism.modes[0].payloads) for m in mechanism.modes))
     velocities = np.array([0.05, 0.02, -0.05, 0.03])
     plant = Plant.from_mechanism(alone, start=motion.at(0.7)[0], velocities=velocities)
@@ -154,7 +154,7 @@ def test_energy_is_kept_over_grasp_carry_and_release_but_for_what_the_book_says(
 
 
 def standing_on_the_right(mechanism: Mechanism) -> Mechanism:
-    """The biped as a chain from its right foot, built by hand: every joint turns the other way round."""
+    """The biped as a chain from its right foot, built by hand: every joint turns in the other direction."""
     foot, leg = mechanism.link("left_foot"), mechanism.link("left_leg")
     load = mechanism.payloads[0]
     links = (replace(leg, name="right_leg"), leg, foot)
