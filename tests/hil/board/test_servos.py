@@ -32,11 +32,11 @@ JOINTS = 6
 
 
 @contextmanager
-def board(name: str = "f405rg-6", feedforward: bool = True, play: bool = False,
+def board(name: str = "f405rg-6", feedforward: bool = True, backlash: bool = False,
           cutoff: bool = True) -> Iterator[VirtualBoard]:
-    """play: true for the backlash of the servos' gears. cutoff: true if the board switches the servos' supply."""
+    """backlash: true for that of the servos' gears. cutoff: true if the board switches the servos' supply."""
     m, elf = arm(name, feedforward, cutoff)
-    with VirtualBoard(elf, m, plant_of(m) if play else Plant(m)) as made:
+    with VirtualBoard(elf, m, plant_of(m) if backlash else Plant(m)) as made:
         made.brakes = True
         yield made
 
@@ -85,10 +85,10 @@ def test_the_image_moves_the_arm_as_the_host_computes_it_far_nearer_than_pd_alon
     assert np.linalg.norm(rms) < 0.1 * np.linalg.norm(alone.tracking_rms)
 
 
-def test_with_the_play_of_the_gears_the_arm_stays_within_it_and_its_report_says_so(tmp_path):
+def test_with_the_backlash_of_the_gears_the_arm_stays_within_it_and_its_report_says_so(tmp_path):
     """17 mrad, within which weight and friction place an output. The report blames no encoder and no model for it, nor
     for positions that are a tick old."""
-    with board(play=True) as on:
+    with board(backlash=True) as on:
         result = moved(on, log=tmp_path / "run.mcap")
     assert (result.ended, result.state, result.bit_identical) == ("done", "DISARMED", True)
     assert np.all(result.tracking_rms < 8e-3) and np.all(result.tracking_max < 17.5e-3)

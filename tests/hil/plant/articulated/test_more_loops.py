@@ -1,4 +1,4 @@
-"""Closed mechanisms beside the examples: a slider-crank closed in three ways, a Stewart platform on massless crosses."""
+"""Closed mechanisms that are no examples: slider-cranks closed in three ways, a Stewart platform on massless crosses."""
 
 from __future__ import annotations
 

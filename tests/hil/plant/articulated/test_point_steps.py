@@ -175,7 +175,7 @@ def test_damped_stops_push_and_never_pull(side):
     assert side * plant.v[0] < 0.0  # thrown back
 
 
-def test_springs_stops_and_play_act_on_what_they_join():
+def test_springs_stops_and_backlash_act_on_what_they_join():
     mechanism = driven_tree(np.random.default_rng(11), 4)
     joints = list(mechanism.joints)
     joints[0] = replace(joints[0], limits=replace(joints[0].limits, lower=-0.01, upper=0.01))
