@@ -1,4 +1,4 @@
-"""Closed mechanisms that are no examples: slider-cranks closed in three ways, a Stewart platform on massless crosses."""
+"""Closed mechanisms other than examples: slider-cranks closed in 3 ways, a Stewart platform of massless crosses."""
 
 from __future__ import annotations
 
