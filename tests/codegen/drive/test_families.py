@@ -12,6 +12,7 @@ ENDINGS = (".py", ".c", ".h", ".j2", ".toml", ".ini")
 CHECKS = ("firmware/proof/", "hil/campaigns/")  # theorems about drives and campaigns with them, which no wheel brings
 EXAMPLES = {  # of arms, and of what is shown with particular drives
     "codegen/mechanism/schema.py",  # the name of one drive, as an example of a key
+    "femtorque/command_line.py",  # drives in the examples of --help
     "firmware/boards/nucleo-g474-can.toml",
 }
 SOURCES = {  # a comment that says where a number is from
