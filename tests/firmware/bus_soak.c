@@ -50,7 +50,7 @@ static void weigh(uint32_t i, const ft_frame *f)
     sum[i] += 2.0 * most / 4095.0 * number - most - wanted[i];
 }
 
-/* Take in what a drive is told. */
+/* Take in a frame to a drive. */
 static void hear(uint32_t i, const ft_frame *f)
 {
     if (!special(f))
@@ -59,7 +59,7 @@ static void hear(uint32_t i, const ft_frame *f)
     all.disabled += status[i] == DISABLED ? 1u : 0u;
 }
 
-/* Tell where a drive is: where its joint should be. */
+/* Report a drive's position: its joint is where it should be. */
 static void answer(uint32_t i, ft_frame *f)
 {
     const ft_target *target = *ft_telemetry.target;
@@ -106,8 +106,8 @@ static void speak(uint32_t i, const ft_frame *heard)
     }
 }
 
-/* What the drives do after a tick. Frames leave a tick after they are formed,
- * with the torque of then. */
+/* Let the drives go on after a tick. Frames leave a tick after they are formed,
+ * with the torque of that time. */
 static void after(void)
 {
     static float before[FT_JOINTS];

@@ -1,4 +1,4 @@
-/* What a driver asks of the rest of its chip, for one that stands alone. */
+/* The rest of the chip, as far as a driver needs it that is compiled alone. */
 #include "ft_parts.h"
 
 bool ft_clock_good(void)

@@ -7,8 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A drive that is silent while its joint seems to move this fast, rad or m in half
- * a tick: what the observer is given in its place is what a joint can move. */
+/* A drive that is silent while its joint seems to move this fast, rad or m in
+ * half a tick: what the observer is given in its place is what a joint can
+ * move. */
 static int silent(ft_real u)
 {
     static ft_bus bus;

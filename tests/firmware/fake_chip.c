@@ -260,7 +260,7 @@ static struct {
 
 bool ft_chip_wires_start(void) { return true; }
 
-/* What is sent comes back. */
+/* The bytes that are sent come back. */
 void ft_chip_wire_send(uint32_t wire, const uint8_t *bytes, uint32_t size)
 {
     memcpy(wire_of[wire].sent, bytes, size);
@@ -282,7 +282,7 @@ void ft_chip_wire_health(uint32_t wire, ft_bus_health *h)
     *h = wire_of[wire].health;
 }
 
-/* What was sent last. */
+/* The bytes that were sent last. */
 uint32_t fake_wire_sent(uint32_t wire, uint8_t *bytes)
 {
     memcpy(bytes, wire_of[wire].sent, wire_of[wire].size);

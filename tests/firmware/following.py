@@ -36,7 +36,7 @@ class Sent:
 
 @dataclass
 class Run:
-    """What became of it: telemetry of every tick, and FOLLOWED reports."""
+    """Record of a run: telemetry of every tick, and FOLLOWED reports."""
 
     record: NDArray[Any]
     reports: list[Any] = field(default_factory=list)

@@ -1,4 +1,4 @@
-/* What governor_host.c takes and gives. */
+/* Arguments and results of governor_host.c. */
 #ifndef GOVERNOR_HOST_H
 #define GOVERNOR_HOST_H
 
@@ -8,7 +8,7 @@ typedef struct {
     double p, v, a;
 } sample;
 
-/* What is kept of a run: the largest share of each limit that was used. */
+/* Record of a run: the largest share of each limit that was used. */
 typedef struct {
     double p, v, a, j; /* p: rad beyond a limit */
     double uneven;     /* rad/s and rad between two samples that an even jerk

@@ -1,8 +1,8 @@
 """Mutants of the application's C by rule: what could go missing of its checks, one thing at a time.
 
 All mutants of all files are compiled into one library ("mutant schemata"): `ft_mutant` chooses the one that lives, 0
-none, and `ft_mutant_hit` tells which would have differed in what they come to: a test in which one would not cannot
-kill it.
+none, and `ft_mutant_hit` marks those whose value would have differed: a test in which it never does cannot kill that
+mutant.
 
 always, never         a condition, or an operand of && and || in the way that drops it
 boundary              < for <=, > for >= and the other way round
@@ -11,8 +11,8 @@ left out              a statement that calls, assigns or counts; an entry of a t
 
 Not mutated: conditions of constants of the build alone, FT_STORED() and FT_ONE_ADDRESS() (of which only the compiler
 takes note), declarations, and what only images with the plant at the host hold (FT_PIL), which the tests of the virtual
-board run, or only those that compute in double, which no application under these tests does. What images with drives on
-buses hold besides is mutated in the files that are theirs alone (OF_DRIVES).
+board run, or only those that compute in double, which no application under these tests does. Code that only
+images with drives on buses have is mutated in the files that are theirs alone (OF_DRIVES).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ CDEF = "extern uint32_t ft_mutant; extern uint8_t ft_mutant_hit[@];"
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change. Where the same text occurs again in a function, `nth` counts."""
+    """One change. `nth` counts occurrences of the same text in a function."""
 
     file: str
     function: str
@@ -209,7 +209,7 @@ class Mutator:
     # ---- expressions
 
     def _condition(self, lo: int, hi: int, kinds: Iterable[str]) -> None:
-        """What decides: forced, its operands dropped, its boundary moved."""
+        """Mutants of a condition: forced, its operands dropped, its boundary moved."""
         if self._constant(lo, hi):
             return
         self._force(lo, hi, kinds)
@@ -234,7 +234,7 @@ class Mutator:
             self._inside(lo, hi)
 
     def _inside(self, lo: int, hi: int) -> None:
-        """What stands in brackets."""
+        """Text in brackets."""
         for i in self._top(lo, hi):
             if self.t[i].text in ("(", "[", "{"):
                 for part in self._split(i + 1, self.match[i], ","):
@@ -417,7 +417,7 @@ class Schemata:
         self.one = cache(lambda name, text: Mutator(name, text, self.numbers).mutated())
 
     def put_into(self, files: dict[str, str]) -> dict[str, str]:
-        """The same for files some of which may have been changed: a mutant of what is no longer there is left out."""
+        """Mutants of files some of which may have been changed, without those of code that is no longer there."""
         count = str(len(self.mutants) + 1)
         return (files | {n: self.one(n, text) for n, text in files.items() if n in self.files}
                 | {n: text.replace("@", count) for n, text in RUNTIME.items()})

@@ -96,7 +96,7 @@ def passes(item: pytest.Item) -> bool:
 
 
 def forked(tasks: Sequence[Callable[[], Any]], folder: Path, workers: int) -> Iterator[tuple[int, Any]]:
-    """What each task returns, in a process of its own, by its index; None of one that crashed or was given up."""
+    """Results of the tasks, each in a process of its own, by its index; None of one that crashed or was given up."""
     waiting, running = list(enumerate(tasks))[::-1], {}
     while waiting or running:
         while waiting and len(running) < workers:

@@ -1,4 +1,4 @@
-"""The control application in plain NumPy, float64: motion, observer, control law, motor. What the C is tested against.
+"""The control application in plain NumPy, float64: motion, observer, control law, motor. The C is tested against it.
 
 Everything is in physical units and follows THEORY.md sections 4 and 7; nothing is folded together or rounded. Joint
 side throughout, J joints; a tick is dt.
@@ -64,7 +64,7 @@ def _derivative(coefficients: Array, order: int) -> list[tuple[int, Array]]:
 
 @dataclass(frozen=True)
 class Samples:
-    """Of tick k at pace 1: u (N, J) half the way from its middle s_k to s_k+1; q_next (N, J) position at s_k+1;
+    """Numbers of tick k at pace 1: u (N, J) half the way from its middle s_k to s_k+1; q_next (N, J) position at s_k+1;
     q, rate (N, J): target at its end t_k+1, the rate being the mean of the tick's length about it."""
 
     u: Array
@@ -87,7 +87,7 @@ def play(path: Path, dt: float) -> Samples:
 class Observer:
     """Tracking observer of positions measured once per tick (codegen/control/observer.py). position, rate (J,).
 
-    It is told what the target's rate changes by, so that a motion that is followed is observed without lag.
+    It is given the change of the target's velocity, so that a motion that is followed is observed without lag.
     """
 
     bandwidth_hz: float

@@ -1,4 +1,4 @@
-"""What a chip's registers are by somebody else's word: ST's SVD, which pyocd carries, for the STM32F405; a table
+"""Registers of a chip by sources other than the firmware: ST's SVD, which pyocd carries, for the STM32F405; a table
 written down from RM0440 for the STM32G474, of which there is none. And whether accesses keep to it."""
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Map = dict[int, Reg]
 
 _ACCESS = {"read-only": "r", "write-only": "w", "read-write": "rw"}
 
-# What the SVD of the F41x leaves out or has otherwise, by RM0090.
+# Registers that the SVD of the F41x leaves out or has otherwise, by RM0090.
 _CORRECTIONS = {
     "PWR.CR": {"VOS": (14, 1)},  # 5.4.1
     "RCC.CFGR": {"SW": (0, 2), "SWS": (2, 2)},  # 7.3.3; there bit by bit
@@ -103,7 +103,7 @@ def stm32g474() -> Map:
 
 
 def message_ram() -> Map:
-    """Of the three FDCANs: words at SRAMCAN_BASE of ST's device header, pieces of SRAMCAN_SIZE in its driver."""
+    """Message memory of the three FDCANs: SRAMCAN_BASE is of ST's device header, SRAMCAN_SIZE of its driver."""
     words = range(0x4000A400, 0x4000A400 + 3 * 0x350, 4)
     return {address: Reg("SRAMCAN", address, "rw", 0, {"WORD": (0, 32)}) for address in words}
 
@@ -118,7 +118,7 @@ def _named(line: str) -> tuple[str, int]:
 
 @cache
 def core() -> Map:
-    """What the firmware uses of the core, by ARM DDI 0403E, sections B3.2 to B3.4, C1.6, C1.8."""
+    """Registers of the core that the firmware uses, by ARM DDI 0403E, sections B3.2 to B3.4, C1.6, C1.8."""
     table = {
         0xE000E010: ("SYST.CSR", "rw",
                      {"ENABLE": (0, 1), "TICKINT": (1, 1), "CLKSOURCE": (2, 1), "COUNTFLAG": (16, 1)}),

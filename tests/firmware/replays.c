@@ -1,5 +1,5 @@
-/* What provers found, played by the very code under sanitizers: one find a
- * build, told by REPLAY. */
+/* Errors that provers found, played by the code itself under sanitizers: one a
+ * build, chosen by REPLAY. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -41,7 +41,8 @@ static int replay(void)
 #ifdef REPLAY_STATE
 #include "ft_sts.c"
 
-/* A frame that sets the register where a state begins, which has eight bytes. */
+/* A frame that sets the register where a state begins, which has eight
+ * bytes. */
 static int replay(void)
 {
     static ft_sts wire;

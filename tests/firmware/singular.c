@@ -1,7 +1,7 @@
-/* Two driven joints of closed loops, led straight on in one direction as fast as
- * their limits allow, to a singular pose or a limit, and back again once the
- * outputs are off: built with sanitizers. Says whether a singular pose was a fault,
- * and whether the loops were found again. */
+/* Two driven joints of closed loops, led straight on in one direction as fast
+ * as their limits allow, to a singular pose or a limit, and back again once the
+ * outputs are off: built with sanitizers. Says whether a singular pose was a
+ * fault, and whether the loops were found again. */
 #include "ft_step.h"
 
 #include <math.h>

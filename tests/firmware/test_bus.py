@@ -24,7 +24,7 @@ from tests.support.drives import Bussed, FakeDrive
 
 SHOULDER, ELBOW, WRIST = range(3)
 KINDS = {"robstride": "robstride-03", "cubemars": "cubemars-ak10-9", "mini-cheetah": "mini-cheetah"}
-MUTE = ("cubemars", "mini-cheetah")  # they do not tell whether they are enabled, nor how they are set
+MUTE = ("cubemars", "mini-cheetah")  # they report neither whether they are enabled nor how they are set
 
 
 def arm(family: str = "damiao", pd: str = "board", **safety) -> Mechanism:
@@ -94,7 +94,7 @@ def test_that_a_drive_tells_where_its_joint_is(board):
 
 @pytest.mark.parametrize(("zero", "place"), [(0.9, 0.4), (-2.5, -1.5), (3.0, 1.9)])
 def test_that_a_drive_with_another_zero_than_the_joints_tells_where_that_is(zero, place):
-    """The last two come up on the other side of the drive's own half turn. What it is told is in its own terms."""
+    """The last two come up on the other side of the drive's own half turn. Its commands are in its own terms."""
     mechanism = arm(pd="drive")
     joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, zero=zero)) for j in mechanism.joints]
     app = Bussed(dataclasses.replace(mechanism, joints=tuple(joints)))
@@ -217,7 +217,7 @@ def test_that_armed_drives_are_enabled_and_then_commanded(board):
 
 
 def test_that_drives_get_the_torque_of_the_law():
-    """What carries the arm's weight, each in its own direction, and on average to far less than a step."""
+    """Torques carry the arm's weight, each in its own direction, and on average to far less than a step."""
     app = Bussed(arm())
     app.drives["shoulder"].position = 0.0  # the arm stretched out
     app.run(60)
@@ -254,7 +254,7 @@ def test_that_a_drive_that_closes_the_loop_is_told_where_to_be():
 
 @pytest.mark.parametrize("family", ["damiao", "robstride"])
 def test_that_a_drive_that_closes_the_loop_is_aimed_at_the_middle_of_the_time_in_which_it_holds_a_command(family):
-    """What a tick is told is held to the next: in motion position and velocity are those halfway, to half a step of the
+    """A command is held until the next tick: in motion position and velocity are those halfway, to half a step of the
     fields. Before it stands where it was found, which is half a step of the field from the motion's start."""
     app = held(family, pd="drive")
     t = np.linspace(0.0, 0.4, 41)
@@ -292,7 +292,7 @@ def test_that_what_drives_and_buses_suffer_is_a_fault_that_disables_all(family, 
         pytest.fail("not armed")
     happens(app)
     if fault[0] == "DRIVE_FAULT" and (family == "mini-cheetah" or family in MUTE and not app.drives["elbow"].error):
-        app.run(12)  # what it does not tell nobody can know: the joint's own error ends that
+        app.run(12)  # the board cannot know what is not reported: the joint's own error ends that
         assert app.state == "HOLD"
         return
     app.run(12)
@@ -355,7 +355,7 @@ def test_that_a_drive_that_is_set_otherwise_is_not_armed(number, value):
 
 
 def test_that_a_robstride_whose_range_is_another_is_not_armed():
-    """It cannot tell its range: what its states say, and where it is by an unscaled parameter, differ."""
+    """It cannot be asked for its range: its states and an unscaled parameter give different positions."""
     app = Bussed(arm("robstride"))
     d = app.drives["elbow"]
     d.drive = dataclasses.replace(d.drive, type=dataclasses.replace(d.drive.type, position=12.5 * 1.05))
@@ -365,7 +365,7 @@ def test_that_a_robstride_whose_range_is_another_is_not_armed():
 
 
 def of_firmware(wanted: str) -> Bussed:
-    """All three drives tell 5017; the file wants something of the elbow's."""
+    """All three drives report 5017; the file asks for another one of the elbow's."""
     mechanism = arm()
     joints = [dataclasses.replace(j, drive=dataclasses.replace(j.drive, firmware=wanted * (j.name == "elbow")))
               for j in mechanism.joints]
@@ -400,7 +400,7 @@ def test_that_what_a_drive_says_meanwhile_is_not_taken_for_its_firmware():
 
 
 def by_hand(app: Bussed, name: str, velocity: float, share: float = 1.0) -> None:
-    """Turn a joint of an arm that is off, by 1.2 rad. share: of the velocity that its drive tells."""
+    """Turn a joint of an arm that is off, by 1.2 rad. share: of the velocity that its drive reports."""
     d = app.drives[name]
     for _ in range(1200):
         d.position += 1e-3 * velocity
@@ -412,7 +412,7 @@ def by_hand(app: Bussed, name: str, velocity: float, share: float = 1.0) -> None
 @pytest.mark.parametrize("family", KINDS)
 @pytest.mark.parametrize(("share", "seems"), [(1.0, 0.0), (1.08, 0.0), (1.25, 0.8), (0.8, 1.25), (0.0, 16.0)])
 def test_that_a_range_of_velocity_that_is_another_shows_when_the_joint_is_turned(family, share, seems):
-    """No drive of these can be asked for it: how far it went by what it tells of its velocity, and by its positions,
+    """No drive of these can be asked for it: the ways by its velocities and by its positions
     differ."""
     app = Bussed(arm(family))
     own = app.drives["elbow"].drive.type.velocity
@@ -560,7 +560,7 @@ def test_that_a_drive_that_comes_back_is_asked_and_placed_again():
 
 
 def test_that_a_drive_that_restarts_sooner_than_it_is_missed_is_asked_and_placed_again():
-    """It has lost its turns and its own time limit; nothing but its not being enabled any more tells so."""
+    """It has lost its turns and its own time limit; nothing but its not being enabled any more shows it."""
     app = held()
     d, turn = app.drives["elbow"], 2.0 * math.pi
     d.enabled, d.registers[9] = False, 0
@@ -577,8 +577,8 @@ def test_that_a_drive_that_restarts_sooner_than_it_is_missed_is_asked_and_placed
 @pytest.mark.parametrize("family", ["damiao", "robstride"])
 @pytest.mark.parametrize("boot", [1, 3, 5, 20])
 def test_that_no_drive_is_commanded_that_has_lost_its_time_limit_while_it_was_enabled(family, boot):
-    """Its supply dips for 2 ms, and so many later it hears again: before it is missed, or later. Nothing tells of it
-    but what it has forgotten, if it was not enabled before."""
+    """Its supply dips for 2 ms, and so many later it hears again: before it is missed, or later. Nothing shows it
+    but the setting that it has forgotten, if it was not enabled before."""
     for when in range(-3, 10):  # ticks after the command
         app = Bussed(arm(family))
         app.run(60)
@@ -614,7 +614,7 @@ def test_that_a_drive_that_restarts_while_the_others_brake_is_set_right_before_i
 
 @pytest.mark.parametrize("turns", [-1, 1])
 def test_that_a_drive_may_find_itself_in_another_turn(turns):
-    """Those whose turn begins at zero tell 5.8 rad of a joint at -0.5."""
+    """Drives whose turn begins at zero report 5.8 rad of a joint at -0.5."""
     app = Bussed(arm("robstride", pd="drive"))
     for joint in app.joints:
         app.drives[joint.name].position = joint.drive.sign * -0.5 + turns * 2.0 * math.pi

@@ -49,7 +49,7 @@ def test_that_a_drive_is_silent_once_it_has_owed_its_answer_for_five_millisecond
 
 
 def test_that_a_drive_that_ailed_and_fell_silent_before_it_was_set_is_asked_anew_and_nothing_else_is_written():
-    """It has told that its time limit is another, and what is written for that is not to go to the first setting."""
+    """It has reported another time limit, and the frame that writes that must not go to the first setting."""
     app = Bussed(arm())
     d = app.drives["elbow"]
     while d.heard[-1:] != ["read 9"]:
@@ -65,7 +65,7 @@ def test_that_a_drive_that_ailed_and_fell_silent_before_it_was_set_is_asked_anew
 
 
 def test_that_a_tick_takes_in_so_many_frames_of_a_bus_and_the_next_ones_the_rest():
-    """What somebody floods a bus with takes no more of a tick than that, and nothing of it is lost."""
+    """A flood of frames on a bus takes no more of a tick than that, and nothing of it is lost."""
     app = Bussed(arm())
     app.run(60)
     before = app.counts().foreign
@@ -257,7 +257,7 @@ def test_that_a_drive_that_closes_the_loop_gets_the_torque_that_carries_the_arm(
 
 @pytest.mark.parametrize("side", ["lower", "upper"])
 def test_that_beyond_a_limit_the_boards_law_says_which_torque_leads_back(side):
-    """Its drive's own loop would pull to where it is told, whichever way that is."""
+    """Its drive's own loop would pull to its target, whichever way that is."""
     app = Bussed(arm(pd="drive"))
     joint, d = app.joints[ELBOW], app.drives["elbow"]
     end, out = getattr(joint.limits, side), {"lower": -1.0, "upper": 1.0}[side]

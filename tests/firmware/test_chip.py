@@ -81,8 +81,8 @@ def compiled(root: Path, folders: tuple[str, ...], board: str) -> list[Path]:
 
 
 def made(files: dict[str, str], *arguments: str | Path) -> Path:
-    """What the compiler makes of files {name: text}; what it was once made of the same is used again, so that of chip
-    folders with one change little is compiled."""
+    """Objects that the compiler makes of files {name: text}. Objects of equal files are used again, so that little is
+    compiled of chip folders with one change."""
     def make(entry: Path) -> None:
         with tempfile.TemporaryDirectory() as folder:
             for name, text in files.items():
@@ -267,8 +267,8 @@ def test_all_timers_are_updated_within_twenty_cycles_of_each_other(machine):
 
 @pytest.mark.parametrize("busy", [1.12, 0.9997, 0.99], ids=["late", "nearly", "in time"])
 def test_a_tick_that_is_late_leaves_neutral_behind(machine, busy):
-    """Late by far, or so little that handing over could be torn apart: neutral for a tick, and the miss is told. A tick
-    that is just in time counts."""
+    """Late by far, or so little that handing over could be torn apart: neutral for a tick, and the miss is reported. A
+    tick that is just in time counts."""
     board = machine(START + QUIET + """
     uint32_t busy;
     void ft_app_tick(void)
@@ -319,7 +319,7 @@ void ft_app_tick(void)
     ("f405rg-4", "voltage", 1.0), ("nucleo-g474re-6", "voltage", 1.0), ("f405rg-6", "voltage", 1.0),
     ("f405rg-6", "antiphase", 2.0)])
 def test_a_duty_becomes_the_nearest_compare_value(machine_of, name, drive, per_count):
-    """Either side of half a count, of both signs. Where half of the period is neutral a count is two shares."""
+    """Either side of half a count, of both signs. If half of the period is neutral a count is two shares."""
     board = machine_of(ASKED, name=name, drive=drive).run(0.02)
     joint = board.channels[0].pwm
     top, halves = board.timer.follows_compare(joint.output)[0], per_count == 2.0
@@ -514,7 +514,7 @@ _HISTORY = ("options", "resets", "exception", "pc", "lr", "psr", "cfsr", "hfsr",
 
 
 def history(board) -> dict[str, int]:
-    """What the chip tells of itself; its unique bits are the first three words."""
+    """Report of the chip about itself; its unique bits are the first three words."""
     return {name: board[f"history+{3 + i}"] for i, name in enumerate(_HISTORY)}
 
 
@@ -579,7 +579,7 @@ def test_memory_that_holds_anything_does_not_lead_into_the_rom(machine):
 
 
 def test_each_chip_says_what_is_unique_to_it_and_what_its_option_bytes_are(machine):
-    """Where ST's headers have UID_BASE; option bytes as parts are delivered."""
+    """UID_BASE of ST's headers; option bytes as parts are delivered."""
     board = machine(HISTORY).run(0.02)
     family = board.board.chip
     address = {"stm32f4": 0x1FFF7A10, "stm32g4": 0x1FFF7590}[family.name]

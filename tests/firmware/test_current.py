@@ -162,7 +162,7 @@ class Bench:
         return float(np.mean([a for at, a in self.history if at > self.machine.chip.seconds - seconds]))
 
     def ended(self, cause: int) -> bool:
-        """Whether the outputs stay off for that reason, the first joint's."""
+        """True if the outputs stay off for that reason, the first joint's."""
         self.run(0.01)
         return not self.driving and (self.machine["cause"], self.machine["joint"]) == (cause, 0)
 
@@ -235,7 +235,7 @@ def test_a_motor_of_low_resistance_gets_what_is_asked_for_in_both_directions(ben
 
 @pytest.mark.parametrize("direction", [1.0, -1.0])
 def test_a_shunt_is_seen_at_the_largest_duty_that_a_loop_takes(bench, direction):
-    """Asked for more than the bus gives, the duty goes to its bound, the sensor still tells, and the loop comes
+    """Asked for more than the bus gives, the duty goes to its bound, the sensor still measures, and the loop comes
     back."""
     coil = bench("odrive-v3.6").on()
     coil.ask(40.0 * direction).run(0.02)
@@ -356,7 +356,7 @@ def odrive(bench):
 
 
 def test_a_loop_that_swings_in_jumps_that_may_be_noise_is_ended(odrive):
-    """A tenth of the inductance, on a board whose sensors see 9 A at a time: only the swinging tells."""
+    """A tenth of the inductance, on a board whose sensors see 9 A at a time: only the swinging shows it."""
     coil = odrive().on().ask(1.0).run(0.01)
     coil.sensor.noise = 4e-3
     coil.windings[0] = (0.2, SHOULDER[1] / 10.0)
@@ -377,8 +377,8 @@ def test_a_shorted_cable_is_not_taken_for_a_sensor_that_is_turned_round(bench, a
 @pytest.mark.parametrize("amperes", [0.0, 1.0, 2.0, 5.0, 10.0])
 @pytest.mark.parametrize("winding", [SHORTED_CABLE, SHORTED_WINDING])
 def test_a_short_ends_the_drive_within_five_periods_of_its_first_jump(inline, amperes, winding):
-    """Of the first two readings between which no sound winding's current could have changed so much, were all of the
-    bus voltage and as much back-EMF behind it, thrice over. Before it too little flows to tell: a short carries
+    """The first two readings between which no sound winding's current could have changed so much, were all of the
+    bus voltage and as much back-EMF behind it, thrice over. Before that too little flows for a verdict: a short carries
     nothing where no voltage is asked for."""
     coil = inline().on().ask(amperes).run(0.01)
     coil.sensor.noise = 4e-3
@@ -414,7 +414,7 @@ def test_a_load_that_tears_a_motor_round_is_not_taken_for_a_short(inline, emf):
 @pytest.mark.parametrize("name", LOOPS)
 @pytest.mark.parametrize("gain", [0.15, 0.5])
 def test_a_sensor_that_loses_gain_ends_the_drive_once_all_the_voltage_brings_too_little(bench, name, gain):
-    """Of 8 A asked for: the loop gives all it may, V/R is 15 A, and the sensor shows half of that at most."""
+    """Asked for 8 A, the loop gives all it may, V/R is 15 A, and the sensor shows half of that at most."""
     coil = bench(name).on().ask(8.0).run(0.01)
     coil.sensor.gain = gain
     assert coil.until_off(0.05) < 0.02 and coil.ended(LOOP)

@@ -199,7 +199,7 @@ def test_that_damiaos_answer_to_what_was_written_is_no_word_on_what_they_hold(c)
 
 @pytest.mark.parametrize("data", [b"\x12\x40\x33", b"\x12\x40\x55", b"\x02\x00\x33", b"\x12\x00\x34"])
 def test_that_states_of_damiaos_that_look_like_answers_about_registers_are_states(c, data):
-    """Of a drive of this id that is enabled, or not, where a byte of its position is that of an answer."""
+    """State of a drive of this id, enabled or not, with a byte of its position like that of an answer."""
     kind, said = c.hear(DRIVES["damiao-4340"], Frame(REPLY, data + bytes(5)))
     assert (kind, said.position, said.enabled) == (STATE, data[1] << 8 | data[2], data[0] >> 4 == 1)
 
@@ -339,7 +339,7 @@ def test_robstrides_states_are_heard(c, drive):
         assert (said.enabled, said.error, said.warmth) == (mode == 2, faults, 41)
         names = [name for k, name in enumerate(robstride.FAULTS) if said.error >> k & 1]
         assert ", ".join(names) == theirs.fault
-    for host in (0, 0x7F, 0xFE):  # a command tells no host: the drive takes the one that it knows
+    for host in (0, 0x7F, 0xFE):  # a command names no host: the drive takes the one that it knows
         told = robstride.identifier(robstride.STATE, 2 << 14 | ID, host)
         assert c.hear(drive, Frame(told, bytes(8), extended=True))[0] == STATE
     other = robstride.identifier(robstride.STATE, 2 << 14 | ID + 1, robstride.HOST)

@@ -31,7 +31,7 @@ def test_no_limit_is_exceeded_in_ten_million_ticks():
 
 
 def test_a_governor_without_its_guard_would_be_found_out():
-    """What the storm shows where a joint may break its limits: the same, with limits that the governor is not given."""
+    """Fault injection into the storm: limits that the governor is not given must be broken."""
     governor = Governor().limits(*LIMITS[0])
     governor.lib.governor_claim(-1.5, 1.5, 2.9, 19.0, 390.0)
     used = governor.storm(62_500)

@@ -401,7 +401,7 @@ def test_that_a_search_is_not_over_before_its_joint_stands():
         rates.append(app.run(1)["target_rate"][0, 0])
         assert len(rates) < 3000
     assert max(rates) == pytest.approx(0.4, rel=1e-3)
-    assert max(rates[-10:]) < 0.02  # a STATUS every 10 ms, a target two ticks late: it stood when that was told
+    assert max(rates[-10:]) < 0.02  # a STATUS every 10 ms, a target two ticks late: it stood when that was reported
 
 
 def test_that_a_bad_knot_is_a_fault_once_a_joint_stands_that_was_sought():
@@ -691,7 +691,7 @@ def test_that_overlaid_gains_act_and_are_told(armed):
 
 
 def test_that_overlaid_gains_are_those_of_a_file_in_every_bit():
-    """Of the last joint: twice or half the file's gains, once overlaid, once in the file; the same disturbed joints."""
+    """Last joint with twice or half the file's gains, once overlaid, once in the file; joints are disturbed alike."""
     mechanism = in_lab()
     joints = [replace(j, gains=replace(j.gains, ki=40.0)) for j in mechanism.joints]
     overlaid = replace(mechanism, joints=tuple(joints))

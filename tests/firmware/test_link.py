@@ -303,7 +303,7 @@ def test_that_knots_sent_twice_are_told_from_knots_that_were_lost():
 
 
 def messages_of(app, ticks):
-    """What the board says in each of some ticks."""
+    """Replies of the board in each of some ticks."""
     said = []
     for _ in range(ticks):
         app.lib.fake_run(1, True, app.ffi.NULL)
@@ -417,7 +417,7 @@ def test_that_an_endless_frame_is_cut_and_the_next_one_is_heard():
 
 
 def guarded(text):
-    """A byte behind the buffer of the frame that comes in, told in the place of what STATUS counts."""
+    """A byte behind the buffer of the frame that comes in, reported in place of a count of STATUS."""
     for old, new in (("bytes[FT_FRAME_RX_STUFFED_MAX];", "bytes[FT_FRAME_RX_STUFFED_MAX], guard;"),
                      ("s->out_of_order = rx.out_of_order;", "s->out_of_order = rx.guard;")):
         assert old in text
@@ -459,7 +459,7 @@ def test_that_a_flipped_bit_anywhere_is_noticed():
 
 
 class Wire:
-    """What a Sender needs of a link, over the application: damage on the way, time in ticks."""
+    """Link for a Sender over the application: damage on the way, time in ticks."""
 
     def __init__(self, app, rng, dropped, flipped):
         self.app, self.rng, self.dropped, self.flipped = app, rng, dropped, flipped

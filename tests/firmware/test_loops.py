@@ -94,7 +94,7 @@ def test_that_a_singular_pose_is_a_fault_with_outputs_off() -> None:
 
 
 def test_that_arming_waits_for_the_loops() -> None:
-    """Told to be half a radian from the start, the loops need some ticks to follow, a small step in each."""
+    """Set half a radian from the start, the loops need some ticks to follow, a small step in each."""
     app = App(four_bar())
     start = assemble(model_of(four_bar())).start[0]
     app.home([start + 0.3])
@@ -229,7 +229,7 @@ def test_that_the_cuts_forces_come_and_go_over_the_ramp() -> None:
 
 
 def test_that_a_mode_whose_loops_would_open_is_a_fault() -> None:
-    """The hands still move when they are told to hold."""
+    """The hands still move when they are to hold."""
     mechanism, trajectory = moded("two_arm_grasp")
     early = dataclasses.replace(trajectory, modes=(trajectory.modes[0], (0.5, "grasp"), trajectory.modes[2]))
     app = in_hold(mechanism)

@@ -96,7 +96,7 @@ def test_that_drives_of_all_families_are_met_where_they_stand_far_from_their_zer
 
 @pytest.fixture
 def armed() -> Both:
-    """All are told torques by the board; the last one's duty is its own."""
+    """The board commands torques of all; the last one's duty is its own."""
     m = mixed.arm()
     app = Both(replace(m, joints=tuple(replace(j, drive=replace(j.drive, pd="board")) for j in m.joints)))
     app.run(170)
@@ -107,7 +107,7 @@ def armed() -> Both:
 
 
 def test_that_drives_of_all_families_are_switched_on_and_get_the_torque_of_the_law(armed):
-    """In one image every family is told in its own way; on average a torque is right to far less than a step."""
+    """In one image every family gets frames of its own; on average a torque is right to far less than a step."""
     assert all(d.enabled and d.unlimited == 0 for d in armed.drives.values())
     assert all(servo.driving for servo in armed.servos.values())
     for d in armed.drives.values():

@@ -157,7 +157,7 @@ def test_that_path_time_does_not_drift_over_many_knots():
 
 
 def test_that_wrapping_is_exact():
-    """The same motion one whole turn and a quarter away gives the same increments and shifted positions."""
+    """A motion one whole turn and a quarter away gives the same increments and shifted positions."""
     b = board()
     motion = random_motion(np.random.default_rng(3), 60, 2, 250)
     quarter = np.pi / 2.0
@@ -259,7 +259,7 @@ def test_that_a_stop_ends_at_rest_on_the_path_and_resume_completes_it(seed, push
 
 @pytest.mark.parametrize("pushed", range(70, 100))
 def test_that_a_motion_whose_knots_run_out_slows_down_at_the_last_boundary_that_is_sure_to_do(pushed):
-    """Where it goes on, the next boundary with its pace and the length of a stop from there is on the path; where it
+    """If it goes on, the next boundary with its pace and the length of a stop from there is on the path; where it
     slows down, it would not be. Shown at pace 1, and where it still rises."""
     b = board(250, 250)
     motion = random_motion(np.random.default_rng(1), 251, 2, 250)
@@ -293,7 +293,7 @@ def test_that_a_motion_whose_knots_run_out_slows_down_at_the_last_boundary_that_
 @pytest.mark.parametrize("rate_hz, knot_hz, last", [(100, 20, 20), (1000, 500, 250), (1000, 250, 250)])
 def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
     """Stopped and resumed again and again: positions at boundaries and half increments between middles, in double
-    precision and with knots as far apart as to tell one segment's polynomial from the next one's."""
+    precision and with knots so far apart that one segment's polynomial differs clearly from the next one's."""
     b = board(rate_hz, knot_hz, "double")
     motion = random_motion(np.random.default_rng(11), last + 1, 2, knot_hz)
     b.reset()
@@ -319,7 +319,7 @@ def test_that_a_motion_is_sampled_exactly_at_any_pace(rate_hz, knot_hz, last):
     assert np.max(np.abs(records["u"][1:] - 0.5 * (there - here))[whole[1:]]) < 4.0 * wire
 
 
-# What the tick would have to form by itself, counted where nobody looks after the start.
+# Numbers that the tick would have to form by itself, counted where nobody looks after the start.
 def counting(text):
     for old, new in (('#include "ft_motion.h"\n', '#include "ft_motion.h"\n#include "fake_chip.h"\n'),
                      ("        ft_path_across(m->newest", "        fake.errors++, ft_path_across(m->newest"),
@@ -358,7 +358,7 @@ def test_that_the_tick_finds_what_it_needs_at_knots():
 
 
 def test_that_nothing_is_left_of_a_motion_that_was_flushed():
-    """What the link had formed of it is not taken for what the next one needs at the same knots."""
+    """Numbers that the link had formed for it are not used for the next one at the same knots."""
     knots, logs = three_link_knots(), []
     for flushed in (False, True):
         app = arm()

@@ -220,7 +220,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
 
 
 def campaign(folder: Path, *arguments: str) -> list[dict]:
-    """What becomes of the mutants, each with its `killer`, "" where it lives on."""
+    """Outcomes of the mutants, each with its `killer`, "" if it lives on."""
     out, known = folder / "outcome.json", folder / "known.json"
     known.write_text(json.dumps([mutant for named in EQUIVALENT.values() for mutant in named]))
     done = subprocess.run([sys.executable, "-m", "tests.firmware.mutation", out, *arguments, "--known", known],

@@ -1,4 +1,4 @@
-"""Tests of the tests: with one thing made wrong in the C, the named test turns red. What is left out: see
+"""Tests of the tests: with one thing made wrong in the C, the named test turns red. Mutants that are left out: see
 test_mutants.py."""
 
 import pytest
@@ -29,7 +29,7 @@ def broken(monkeypatch, module, name, *texts):
 
 
 def broken_bus(monkeypatch, name, old, new):
-    """The same for every App with drives of test_bus and test_bus_edges."""
+    """Fixture for every App with drives of test_bus and test_bus_edges."""
     def patched(text):
         if old not in text:
             raise LookupError(f"{name}: no {old}")

@@ -33,7 +33,7 @@ def sampled(mechanism, motion):
 
 
 def on_the_wire(mechanism, motion):
-    """The same after every knot has been packed into its frame and out again."""
+    """Segments after every knot has been packed into its frame and out again."""
     q, v, a = sampled(mechanism, motion)
     trajectory = from_rows([j.name for j in mechanism.moving], np.arange(len(q)) / mechanism.control.knot_hz, q, v, a)
     sent = knots(trajectory, mechanism)

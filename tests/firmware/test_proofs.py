@@ -120,7 +120,7 @@ def test_that_the_page_says_what_is_proved():
 
 
 def test_that_the_page_marks_every_result_that_is_of_earlier_sources():
-    """What nobody has proved of the present sources is not said to be."""
+    """Theorems that nobody has proved of the present sources are marked."""
     text, (rows, _) = proofs_page.PAGE.read_text(encoding="utf-8"), results.read()
     old = {(theorem.name, mechanism) for theorem, mechanism in changed()}
     for name in {theorem for theorem, _ in old}:

@@ -17,7 +17,7 @@ CHIP = Path(__file__).resolve().parents[2] / "firmware" / "chip"
 FAMILY, SHARED = CHIP / "stm32f4", CHIP / "stm32"
 HEADER = "".join(p.read_text(encoding="utf-8") for p in (SHARED / "stm32_registers.h", FAMILY / "ft_registers.h"))
 
-# Of the same layout as another peripheral in the SVD, or spread over two names there.
+# Laid out as another peripheral in the SVD, or spread over two names there.
 SVD_NAMES = {"CCMR1": "CCMR1_Input", "CCMR2": "CCMR2_Output", "AFR[0]": "AFRL", "AFR[1]": "AFRH",
              "ISR[0]": "LISR", "ISR[1]": "HISR", "IFCR[0]": "LIFCR", "IFCR[1]": "HIFCR",
              "RFR[0]": "RF0R", "RFR[1]": "RF1R"} | {f"FR[{i}]": f"F{i // 2}R{i % 2 + 1}" for i in range(56)}
@@ -59,7 +59,7 @@ def evaluate(tmp_path: Path, expressions: list[str]) -> list[int]:
 
 
 def outside(tmp_path: Path, checks: list[tuple[str, tuple[int, int]]]) -> list[tuple[str, str, str]]:
-    """Of macros with the lowest bit and the width of their fields, those that do not lie there."""
+    """Macros, with the lowest bit and the width of their fields, that do not lie there."""
     wrong = []
     for (macro, (low, bits)), value in zip(checks, evaluate(tmp_path, [m for m, _ in checks]), strict=True):
         mask = ((1 << bits) - 1) << low
@@ -88,7 +88,7 @@ def peripherals() -> dict[str, str]:
 
 
 def svd_lacks(timer: str, member: str) -> bool:
-    """What only larger timers have: the struct is that of the largest."""
+    """Registers of larger timers only: the struct is that of the largest."""
     if timer in ("TIM1", "TIM8"):
         return False
     if timer in ("TIM9", "TIM12"):

@@ -1,4 +1,4 @@
-"""What provers found in the firmware, played by its own code under sanitizers: clean as it is, red as it was."""
+"""Errors that provers found in the firmware, played by its own code under sanitizers: clean as it is, red as it was."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ EVENTS = {"HOME": 9, "FLOAT": 10, "JOG": 11, "SEEK": 12, "PROBE": 13, "GAINS": 1
 WRONG, LATCHED, PRESSED = "WRONG_STATE", "FAULT_LATCHED", "ESTOP_ACTIVE"
 DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "CLOSING", "FOLLOW")  # states in which the outputs are on
 
-# What a request does in each state: the state it leads to, or the refusal. Conditions are met.
+# Effect of a request in each state: the state it leads to, or the refusal. Conditions are met.
 COMMAND_TABLE = {
     #           BOOT    CHECK    DISARMED    HOLD        TRACK       FAULT       ESTOP       HOMING      FLOAT       JOG
     #         PROBE       CLOSING     LEAVING     FOLLOW
@@ -62,7 +62,7 @@ COMMAND_TABLE = {
     "FOLLOW":  (WRONG,  WRONG,   WRONG,      "FOLLOW",   WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
                 WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
 }
-# What the board's own events do: the state they lead to.
+# Effect of the board's own events: the state they lead to.
 EVENT_TABLE = {
     #           BOOT     CHECK       DISARMED    HOLD     TRACK    FAULT    ESTOP    HOMING      FLOAT    JOG      PROBE
     #       CLOSING     LEAVING     FOLLOW
@@ -594,7 +594,7 @@ def run_away(app, counts):
             break
 
 
-# What brings each fault about in HOLD, and what must then be done of each reaction that its class allows.
+# Cause of each fault in HOLD, and the effect of each reaction that its class allows.
 CAUSES = {
     "TICK_OVERRUN": lambda app: app.lib.ft_app_missed(),
     "NOT_FINITE": lambda app: app.lib.fake_poison(1, float("nan")),
@@ -1261,7 +1261,7 @@ def test_that_a_joint_is_not_too_fast_between_knots_either():
 
 
 def second_taken(app, joint, position, rate, acceleration=0.0):
-    """Whether the segment from rest at the start to this knot of one joint is taken; it is flushed then."""
+    """Return whether the segment from rest at the start to this knot of one joint is taken; it is flushed then."""
     q, v, a = (np.zeros((2, app.J)) for _ in range(3))
     q[:] = [j.start for j in app.joints]
     q[1, joint] += position
@@ -1554,7 +1554,7 @@ def test_that_a_motion_after_one_that_was_stopped_is_played_from_its_first_knot_
 
 
 def carried(app, record):
-    """Whether targets at rest are given what carries the arm there, by Pinocchio."""
+    """Targets at rest get the torque that carries the arm there, by Pinocchio."""
     for row in record[::5]:
         q = row["target"].astype(float) * (2.0 * np.pi / 2.0**32)
         expected = oracle.rnea(Model.of(app.mechanism), q, np.zeros(app.J), np.zeros(app.J))
@@ -1588,7 +1588,7 @@ def test_that_a_motion_that_waited_elsewhere_is_not_what_the_next_one_begins_wit
 
 
 def test_that_a_motion_may_start_in_the_tick_in_which_another_ends():
-    """What it begins with has not been formed before then. A START too early is refused, and can be sent again."""
+    """Its first numbers have not been formed before then. A START too early is refused, and can be sent again."""
     taken = []
     for k in range(328, 340):
         app = in_hold(three_link())

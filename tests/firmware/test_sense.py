@@ -1,4 +1,4 @@
-"""What a board measures of itself: bus voltage and temperatures, through the converter of each family."""
+"""Measurements of a board: bus voltage and temperatures, through the converter of each family."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes on a wire of servos, taken apart: nothing but whole answers with their check sum is told of it."""
+"""Bytes that come on a wire of servos, taken apart: only whole answers with their check sum are reported."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Wire:
         self.frame = self.ffi.new("ft_frame *")
 
     def pack(self, meant: int, number: int = 0, size: int = 0, data: bytes = b"") -> bytes:
-        """The same to all servos."""
+        """A packet to all servos."""
         return self.pack_each([Meant(meant, number, size, data)] * SERVOS)
 
     def pack_each(self, meant: list[Meant]) -> bytes:
@@ -76,7 +76,7 @@ class Wire:
         return [(id & 0xFF, parameters) for id, parameters in self.told(data)]
 
     def told(self, data: bytes) -> list[tuple[int, bytes]]:
-        """The same with all that is told beside the number."""
+        """An answer with all that is reported beside the number."""
         self.ffi.buffer(self.state)[OUT:OUT + len(data)] = data
         self.lib.ft_sts_came(self.state, len(data))
         found = []
@@ -85,7 +85,7 @@ class Wire:
         return found
 
     def on(self, said: list[tuple[int, bytes]]) -> list[bool]:
-        """Whether each motor is, as its answer to what was packed last tells."""
+        """By motor, true if it is on by its answer to the last packet."""
         told = self.told(bytes(self.state.out)[:self.state.size] + b"".join(packed(said)))
         assert [id & 0xFF for id, _ in told] == [id for id, _ in said]
         return [id >> 31 == 1 for id, _ in told]
@@ -187,7 +187,7 @@ def test_that_no_more_servos_are_told_and_heard_than_the_wire_has(c):
 
 
 def test_that_a_motor_is_on_when_it_has_said_so_until_it_is_told_otherwise(c):
-    """One that is told to be on may not be; one that is told to be off is, whatever it says in the same tick."""
+    """A servo that is switched on may still be off; one that is switched off is off, whatever it reports then."""
     wire, chance = Wire(c), np.random.default_rng(6)
     state, ids = answers(chance), range(1, SERVOS + 1)
     wire.pack(RUN | SWITCH)

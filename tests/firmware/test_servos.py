@@ -47,7 +47,7 @@ def held(**changes) -> Served:
 
 
 class Port:
-    """What the published library writes to."""
+    """Registers that the published library writes."""
 
     def __init__(self) -> None:
         self.sent, self.is_using = b"", False
@@ -152,7 +152,7 @@ def test_that_motors_are_switched_on_with_no_duty_and_get_one_when_they_say_so()
 
 
 def test_that_while_motors_are_switched_on_they_are_asked_in_every_second_tick_whether_they_are():
-    """And told so in every one, until all say it."""
+    """And switched on again in every tick, until all report it."""
     app = Served(arm())
     app.run(160)
     app.post("ARM")
@@ -201,7 +201,7 @@ def test_that_a_duty_is_a_share_of_the_servos_own_supply(volts):
 
 @pytest.mark.parametrize("volts", [8.1, 15.9])
 def test_that_a_servo_that_tells_a_supply_far_from_the_boards_is_not_believed(volts):
-    """A third off: its duty is the law's, as if it had told the board's own 12 V."""
+    """A third off: its duty is the law's, as if it had reported the board's own 12 V."""
     app = held()
     for servo in app.servos.values():
         servo.registers[sts.HIGHEST] = 200
@@ -290,7 +290,7 @@ def test_that_limits_of_its_own_that_leave_the_joint_room_are_none():
 
 
 def refusal(least: int, most: int, offset: int = 0, **changes) -> str:
-    """What ARM says of a first servo with these settings."""
+    """Answer to ARM with these settings of a first servo."""
     app = Served(arm(**changes))
     servo = app.servos["shoulder_pan"]
     for register, value in ((sts.LEAST, least), (sts.MOST, most), (sts.OFFSET, offset)):

@@ -1,6 +1,6 @@
 """A day of motion without a lost knot, drift or counter error; a minute of it in every run.
 
-What runs is the application's own C on this computer, over a chip made of variables: the same sources, in single
+The application's own C runs on this computer, over a chip made of variables: the same sources, in single
 precision without contracted operations, whose torques the chip reproduces bit for bit (tests/hil). A real chip's link,
 timers and interrupts are not in it; those run for minutes, not days, on the virtual board.
 """

@@ -44,8 +44,8 @@ def image(request, tmp_path_factory) -> tuple[Path, list[str]]:
 
 
 def said(folder: Path, *command: str) -> str:
-    """What a tool has to say of a project's sources; nothing where it is content. Kept under the hash of the tool, of
-    how it is started and of all that it may read: the same again has the same said of it."""
+    """Messages of a tool about a project's sources; none if it is content. They are kept under the hash of the tool, of
+    its arguments and of all that it may read."""
     def make(entry: Path) -> None:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         words = done.stdout + done.stderr if done.returncode else ""

@@ -1,4 +1,4 @@
-"""Velocities that a drive tells, held against how far it goes by its positions: what a look sees, when it begins and
+"""Velocities that a drive reports, compared with how far it goes by its positions: what a look sees, when it begins and
 ends."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def c():
 
 
 class Travel:
-    """at: rad, from the lower end of its field. share: of its velocity that it tells."""
+    """at: rad, from the lower end of its field. share: of its velocity that it reports."""
 
     def __init__(self, c, share: float = 1.0) -> None:
         self.ffi, self.lib = c
@@ -78,7 +78,7 @@ def test_that_a_look_begins_with_an_answer(c):
 
 @pytest.mark.parametrize(("late", "seen"), [(2000, True), (2001, False)])
 def test_that_a_motion_is_followed_for_two_seconds(c, late, seen):
-    """A drive that tells no velocity at all goes 0.3 rad, waits, and goes as far again."""
+    """A drive that reports no velocity at all goes 0.3 rad, waits, and goes as far again."""
     travel = Travel(c, 0.0)
     travel.tick(0.0)
     travel.go(0.3 * RATE, 1)
@@ -106,7 +106,7 @@ def test_that_half_a_radian_in_two_seconds_is_slow_enough(c, velocity, seen):
 
 
 def test_that_every_look_begins_anew(c):
-    """What was right for five seconds hides nothing, and what was wrong is over with the next look that is right."""
+    """Five seconds of right velocities hide nothing, and an error is over with the next look that is right."""
     travel = Travel(c)
     for sign in (1.0, -1.0) * 5:
         travel.go(sign, 520)
@@ -120,7 +120,7 @@ def test_that_every_look_begins_anew(c):
 
 
 def test_that_what_was_right_for_half_a_radian_is_judged_and_done_with(c):
-    """Of a look that went on, the last part would be too small a share to be seen."""
+    """In a look that went on, the last part would be too small a share to be seen."""
     travel = Travel(c)
     travel.go(1.0, 1050)
     travel.share = 0.8
@@ -138,7 +138,7 @@ def test_that_a_change_of_velocity_may_be_told_late_and_none_excuses_nothing(c):
 
 
 def test_that_a_velocity_may_be_truncated_by_half_a_step_of_its_field(c):
-    """Of 4096, which in 1.7 s is as much as 6 % of half a radian."""
+    """Steps of 4096, which in 1.7 s are as much as 6 % of half a radian."""
     travel = Travel(c)
     for _ in range(1800):
         travel.at += 0.3 / RATE

@@ -41,7 +41,7 @@ def way(app, start, end, seconds=1.0):
 
 
 def told(app):
-    """Where the joints are and where they should be, rad."""
+    """Positions of the joints and their targets, rad."""
     status = app.see()
     return from_wire(status.position, app.joints), from_wire(status.target, app.joints)
 
@@ -73,7 +73,7 @@ def test_that_many_limits_up_to_twenty_turns_are_kept_with_turns_counted(data):
 
 
 def limits_are_kept(data):
-    """Random limits and a random place within: homed there, told there, armed there, moved to another place within."""
+    """Random limits and a random place within: homed, declared and armed there, moved to another place within."""
     turns = st.floats(-20.0, 20.0)
     pairs = [sorted(data.draw(st.tuples(turns, turns).filter(lambda p: abs(p[0] - p[1]) > 0.05))) for _ in range(3)]
     lower, upper = TURN * np.array(pairs).T
@@ -150,7 +150,7 @@ def test_that_a_zero_beyond_half_a_turn_is_found_and_a_motion_that_waits_is_forg
 
 @pytest.mark.parametrize("turns", [127.9, -128.1, 32767.9, -32768.1, COUNTED - 0.1, 0.1 - COUNTED])
 def test_that_endless_turning_goes_on_past_the_ends_of_what_is_counted(turns):
-    """Coarse positions wrap at 128 turns, the count told at 2^20 of this arm (2^15 of the finest encoder)."""
+    """Coarse positions wrap at 128 turns, the reported count at 2^20 of this arm (2^15 of the finest encoder)."""
     app = App(endless())
     start = np.full(3, turns * TURN)
     assert app.home(start) == "NONE"

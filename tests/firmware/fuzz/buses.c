@@ -1,12 +1,12 @@
 /* libFuzzer's entry for drives on buses: one input is one life of a board and
- * of its drives, from a beginning that the first byte says: anything may come
- * from any bus at any time, drives fall silent, restart, ail and are set
- * otherwise. After every tick the promises are looked at that are made of what
- * drives are told.
+ * of its drives, from the beginning that the first byte chooses: anything may
+ * come from any bus at any time, drives fall silent, restart, ail and are set
+ * otherwise. After every tick the promises about the frames to drives are
+ * checked.
  *
  * The drives of CAN are written from python-damiao-driver's pages, RobStride's
  * sample program and bgkatz/motorcontrol's can.c, the servos from Feetech's
- * memory table: what they answer, what they forget without power. */
+ * memory table: their answers, and what they forget without power. */
 #include "life.h"
 
 #include "ft_bus.h"
@@ -32,8 +32,8 @@ typedef struct {
 
 typedef struct {
     bool on, deaf, meddled; /* meddled: somebody else has set it */
-    uint8_t error, lies, down; /* lies: as bits, that it tells no velocity,
-                                  or a place below its turn; that it is never
+    uint8_t error, lies, down; /* lies: bits: it reports no velocity,
+                                  or a place below its turn, or never that it is
                                   on. down: ticks without power */
     uint16_t place, before;    /* number of its field, counts of a servo */
     uint32_t set[STEPS];
@@ -60,7 +60,7 @@ static uint32_t bits(float x)
     return n;
 }
 
-/* What one of its settings is to be. */
+/* Return the right value of one of its settings. */
 static uint32_t wanted(uint32_t i, uint32_t number)
 {
     uint32_t k;
@@ -133,7 +133,7 @@ static bool speaks(const drive *d)
     return !d->deaf && d->down == 0u;
 }
 
-/* What makes it safe that a drive obeys: it stops by itself, or has not been
+/* Return whether a drive may obey safely: it stops by itself, or is no longer
  * in the state in which it came. */
 static bool limited(uint32_t i)
 {
@@ -163,7 +163,7 @@ static uint32_t word(const uint8_t *p)
            | (uint32_t)p[3] << 24;
 }
 
-/* What a frame on a bus is. */
+/* Return the kind of a frame on a bus. */
 static uint32_t kind(const ft_frame *f)
 {
     static const uint8_t ones[] = { 255, 255, 255, 255, 255, 255, 255 };
@@ -220,7 +220,7 @@ static void look(void)
 
 /* ---- what drives say ---------------------------------------------------- */
 
-/* Return the number that a drive tells of its velocity, in a field with so
+/* Return the number that a drive reports for its velocity, in a field with so
  * many steps: as far as it went in the last tick, or a lie. */
 static uint32_t velocity(uint32_t i, uint32_t top)
 {
@@ -278,7 +278,7 @@ static uint32_t about(uint32_t i, uint32_t number, bool writes, uint32_t value)
     return world.drive[i].set[k];
 }
 
-/* What is meant for it happens to a drive. */
+/* Let a drive act on a frame that is meant for it. */
 static void happens(uint32_t i, uint32_t kind, bool nothing)
 {
     drive *d = &world.drive[i];
@@ -417,7 +417,7 @@ static uint32_t servo(uint32_t number)
     return 0;
 }
 
-/* All servos that are on the wire are told something. */
+/* Let all servos on the wire take in a packet. */
 static void told(uint32_t i, uint32_t number, const uint8_t *p, uint32_t width)
 {
     drive *d = &world.drive[i];
@@ -491,7 +491,7 @@ static uint32_t packet(const uint8_t *p, uint32_t left)
     return size;
 }
 
-/* What was sent in the last tick reaches the drives, and they answer. */
+/* Carry the frames of the last tick to the drives, and their answers back. */
 static void carry(void)
 {
     static ft_frame sent[SENT];
@@ -625,7 +625,7 @@ static void scribble(input *in)
     fake_wire_bring(0u, p, size + (how & 64u ? 2u : 0u), how >> 7);
 }
 
-/* What the chip measures and tells of its buses. */
+/* Let the chip measure anything, and report anything of its buses. */
 static void chip(input *in)
 {
     const uint8_t what = byte(in);
@@ -694,7 +694,7 @@ static void wire_anything(input *in)
     must(k <= FT_WIRE_MOST, "no more answers than servos");
 }
 
-/* What takes little of a life. */
+/* Inputs that take little of a life. */
 static void elsewhere(input *in)
 {
     switch (byte(in) % 4u) {

@@ -38,8 +38,8 @@ OBJCOPY = "alloc,load,data,contents"
 
 @dataclass(frozen=True)
 class Target:
-    """What is fuzzed: a mechanism's application, and the harness that lives its lives. corpus: inputs that reach every
-    corner found so far, set-cover merged."""
+    """Target of fuzzing: a mechanism's application, and the harness that lives its lives. corpus: inputs that reach
+    every corner found so far, set-cover merged."""
 
     mechanism: Callable[[], Mechanism]
     harness: Path
@@ -171,11 +171,11 @@ def branches(target: Target, names: Iterable[str], folder: Path) -> list[Branch]
 
 
 def identity(folder: Path) -> str:
-    """Of the sources that were built there: executions count for these only."""
+    """Digest of the sources that were built there, for which alone executions count."""
     texts = (path.read_bytes() for path in sorted(folder.glob("*.[ch]")))
     return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
 
 
 def default_folder() -> Path:
-    """Where long campaigns are kept between runs."""
+    """Folder in which long campaigns are kept between runs."""
     return cache_directory() / "fuzz"

@@ -1,5 +1,5 @@
-/* libFuzzer's entry: one input is one life of the board, from reset on, told
- * as a sequence of what can come to it: bytes, frames with a right check sum,
+/* libFuzzer's entry: one input is one life of the board, from reset on, as
+ * a sequence of inputs that it can get: bytes, frames with a right check sum,
  * knots that nearly fit, ticks, and what the chip measures. After every tick
  * the promises that the application makes are looked at.
  *
@@ -26,7 +26,7 @@ static memory host;
 
 /* ---- promises --------------------------------------------------------- */
 
-/* Whether a current loop has said why it has dropped the outputs. */
+/* True if a current loop has reported why it has dropped the outputs. */
 static bool loop_failed(void)
 {
     return fake.current_fault != FT_CURRENT_GOOD
@@ -96,7 +96,7 @@ static void knots(input *in)
     }
 }
 
-/* The outputs drop, by a current loop or for no reason that is told, or come
+/* The outputs drop, by a current loop or for no reported reason, or come
  * to be possible again; a current sensor may be off its zero. */
 static void current_loop(uint32_t how, uint32_t joint)
 {
@@ -106,7 +106,7 @@ static void current_loop(uint32_t how, uint32_t joint)
     fake.current_joint = joint;
 }
 
-/* What the chip measures. */
+/* Measurements of the chip. */
 static void chip(input *in)
 {
     uint8_t what = byte(in);

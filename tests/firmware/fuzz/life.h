@@ -1,4 +1,4 @@
-/* What the fuzzers' lives have in common: an input that is taken byte by byte,
+/* Common parts of the fuzzers' lives: an input that is taken byte by byte,
  * what a host may send, and beginnings that are lived once and remembered. The
  * variables of the application lie in sections of their own, which are put back
  * as they were then. */

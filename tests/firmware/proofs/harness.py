@@ -55,7 +55,7 @@ def harnesses() -> list[Path]:
 
 
 def title(harness: Path) -> str:
-    """What the file is about: its first comment."""
+    """Title of a file: its first comment."""
     return _plain(_first(_TITLE, harness)[1])
 
 

@@ -1,8 +1,9 @@
 """Bounds of float chains: C run over intervals, operation by operation as it is emitted.
 
 A number in single precision is an interval, whose ends are rounded as the chip rounds: rounding never changes the order
-of two numbers, so what an operation makes of the ends holds for all between. An angle is any. All else, counters above
-all, is one whole number. What is not understood, a division by what may be nothing and an overflow are errors.
+of two numbers, so the results at the ends bound those of all numbers between. An angle is any. All else, counters above
+all, is one whole number. Code that is not understood, a division by an interval with zero in it and an overflow are
+errors.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ class Program:
         return "int" if isinstance(kind, c_ast.Enum) else kind
 
     def blank(self, kind: Any) -> Any:
-        """What a variable without a value is: nothing that may be read as a number."""
+        """Value of a variable that has none: it may not be read as a number."""
         kind = self.resolved(kind)
         if isinstance(kind, c_ast.ArrayDecl):
             return [self.blank(kind.type) for _ in range(int(self.value(kind.dim, {})))]
@@ -284,7 +285,7 @@ class Program:
         return value
 
     def _refuse(self, node: Any, names: dict[str, Any]) -> None:
-        """Where `margin[d] = x * x - least` is not positive the step goes no further: so |x| is more than that root."""
+        """Bound |x| from below where `margin[d] = x * x - least`: unless that is positive the step goes no further."""
         place, kept = node.lvalue, node.rvalue
         if not (isinstance(place, c_ast.ArrayRef) and isinstance(place.name, c_ast.StructRef)
                 and place.name.field.name == "margin"):
@@ -307,7 +308,7 @@ class Program:
             raise Unbounded("what is assigned to is not understood")
 
     def _where(self, cond: Any, met: bool, names: dict[str, Any]) -> dict[str, Any]:
-        """What is known where a comparison of a real by its name is met, or is not."""
+        """Bounds that follow from a comparison of a real by its name, if it holds or if it does not."""
         if not isinstance(cond.left, c_ast.ID):
             return dict(names)
         it, bound = names[cond.left.name], self.value(cond.right, names)
@@ -477,7 +478,7 @@ def _of_loops(program: Program, state: Any) -> list[float]:
 
 
 def _followed(program: Program, known: dict[int, Any]) -> tuple[dict[int, Any], list[float]]:
-    """What states lead to in one tick, frames made exact after it or not; and the torques."""
+    """States that follow these in one tick, frames made exact after it or not; and the torques."""
     found: dict[int, Any] = {}
     torque: list[float] = []
     for phase in list(known):

@@ -87,7 +87,7 @@ def _on_board(board: str, drive: str) -> Mechanism:
 
 @cache
 def chip_folders(name: str) -> tuple[Path, ...]:
-    """Where the chip's files of the mechanism's board are; nowhere if it has no board."""
+    """Folders of the chip's files for the mechanism's board; none if it has no board."""
     board = mechanism(name).board
     return tuple(FIRMWARE / "chip" / folder for folder in boards.load(board.use).chip.folders) if board else ()
 

@@ -1,8 +1,8 @@
 """Runs the proofs: `python -m tests.firmware.proofs.prove [--fresh] [NAME ...]`.
 
-Without names it proves what has changed since it was proved last, as the digests in results.txt tell, and with --fresh
-all. A proof is kept in the cache, too, under the hash of what the preprocessor makes of its harness, of its options and
-of the prover. Its processor time, not the clock's, is bounded.
+Without names it proves the theorems whose sources have changed since they were proved last, by the digests in
+results.txt, and with --fresh all. A proof is kept in the cache, too, under the hash of its preprocessed harness, of
+its options and of the prover. Its processor time, not the clock's, is bounded.
 """
 
 from __future__ import annotations
@@ -99,14 +99,14 @@ def included(theorem: Theorem, mechanism: str) -> dict[str, str]:
 
 
 def digest(theorem: Theorem, mechanism: str) -> str:
-    """What the result rests on: the harness, all of the project that it includes, without comments, how it is run."""
+    """Digest of all that a result rests on: the harness, all that it includes, without comments, how it is run."""
     read = included(theorem, mechanism)
     words = [part for name in sorted(read) for part in (name, " ".join(read[name].split()))]
     return key_of(FORMAT, *_tool(theorem), theorem.name, repr(theorem.run), *words)
 
 
 def _tool(theorem: Theorem) -> tuple[str, ...]:
-    """What proves it: the prover and what it looks for, or the arithmetic itself."""
+    """Identity of the tool that proves it: the prover and its checks, or the arithmetic itself."""
     if theorem.run.intervals:
         return (Path(intervals.__file__).read_text(encoding="utf-8"),)
     how: tuple[str, ...] = (Path(registers.__file__).read_text(encoding="utf-8"),) if theorem.run.registers else ()
@@ -116,7 +116,7 @@ def _tool(theorem: Theorem) -> tuple[str, ...]:
 
 
 def _guard(name: str) -> str:
-    """What a harness defines that stands for a header itself."""
+    """Guard that a harness defines if it stands for a header itself."""
     return f"#define {re.sub(r'[^A-Za-z0-9]', '_', name).upper()} "
 
 
@@ -188,7 +188,7 @@ def _translation(theorem: Theorem) -> Iterator[list[str]]:
 
 
 def walk(theorem: Theorem, mechanism: str) -> dict[str, str]:
-    """What the prover goes through, as walked() has it; nothing where it is not the prover that proves."""
+    """Lines that the prover goes through, as walked() returns them; none if something else proves it."""
     if theorem.run.exhaust or theorem.run.intervals:
         return {}
     with tempfile.TemporaryDirectory(prefix="femtorque-proof-") as name:
@@ -230,7 +230,7 @@ def _exhausted(theorem: Theorem, mechanism: str, folder: Path) -> Result:
 
 
 def _enclosed(theorem: Theorem, mechanism: str, folder: Path) -> Result:
-    """Bound every number by intervals. What has no bounds is open: that is no proof of an error."""
+    """Bound every number by intervals. A number without bounds leaves the theorem open: that proves no error."""
     since = time.process_time()
     torque, checks, failed = list[float](), 0, tuple[str, ...]()
     try:
@@ -287,7 +287,7 @@ def _judged(said: str, entry: str) -> tuple[str, int, tuple[str, ...]]:
 
 
 def jobs(names: list[str]) -> list[tuple[Theorem, str]]:
-    """What to prove: (theorem, mechanism). A name may be the beginning of several."""
+    """Theorems to prove, as (theorem, mechanism). A name may be the beginning of several."""
     wanted = [t for t in every() if not names or t.name.startswith(tuple(names))]
     if not wanted:
         raise Refused(f"no proof is named {' or '.join(names)}")

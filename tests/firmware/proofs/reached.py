@@ -1,4 +1,4 @@
-"""Which functions of the firmware a proof goes through, line by line, as the prover itself tells of its walk.
+"""Which functions of the firmware a proof goes through, line by line, as the prover itself reports its walk.
 
 A line that no proof reaches is one that nothing is proved of. So every function has to be reached by a proof, or to
 have a reason for it not to be.
@@ -141,8 +141,8 @@ def rooms() -> dict[str, dict[str, list[str]]]:
 
 
 def of_words(mechanism: str, words: Mapping[str, str]) -> dict[str, Reached]:
-    """{file as everything() and emitted() name it: what one proof goes through}, of its walk. Of what is emitted for
-    other mechanisms nothing is said."""
+    """{file as everything() and emitted() name it: what one proof goes through}, from its walk. Sources emitted for
+    other mechanisms are left out."""
     places, texts = _places(mechanism), _written() | _emitted()
     found = {}
     for name, said in words.items():

@@ -1,7 +1,8 @@
-"""Registers that read as anything: in preprocessed C every look at a register of the chip becomes a call of told().
+"""Registers that read as anything: in preprocessed C every read of a register of the chip becomes a call of a function
+of firmware/proof/peripherals.h that returns any value.
 
 A peripheral is a variable in firmware/proof/peripherals.h, and its registers are the members in capitals that the
-chip's own files look at. What they write stays there for the harness to see; its own looks are left alone.
+chip's own files look at. Values that they write stay there for the harness to see, whose own reads are left alone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _CLOSE = {")": "(", "]": "["}
 
 
 def any_reading(text: str, files: set[str]) -> str:
-    """Preprocessed text in which those files read registers that tell anything."""
+    """Preprocessed text in which those files read any value from registers."""
     ours, done = False, []
     for piece in re.split(r"(?m)^(?=# \d+ \")", text):
         if mark := _MARK.match(piece):
@@ -43,14 +44,14 @@ def _changed(text: str) -> str:
 
 
 def _in_brackets(text: str, first: int, last: int) -> tuple[int, int]:
-    """The same with brackets that are around it alone, as macros have them."""
+    """The expression with brackets around it alone, as macros have them."""
     while text[first - 1] == "(" and text[last] == ")" and not re.match(r"\w", text[first - 2]):
         first, last = first - 1, last + 1
     return first, last
 
 
 def _begin(text: str, at: int) -> int:
-    """Where an expression begins that goes on with a member at this place."""
+    """Beginning of the expression that goes on with a member at this place."""
     while at > 0:
         if text[at - 1] in _CLOSE:
             if text[at] not in "-.[":
@@ -68,7 +69,7 @@ def _begin(text: str, at: int) -> int:
 
 
 def _opened(text: str, at: int) -> int:
-    """Where a bracket was opened that is closed here."""
+    """Place of the bracket that is closed here."""
     depth = 0
     while True:
         depth += (text[at] in ")]") - (text[at] in "([")
@@ -78,7 +79,7 @@ def _opened(text: str, at: int) -> int:
 
 
 def _end(text: str, at: int) -> int:
-    """Where an expression ends: behind the places and members that follow."""
+    """End of an expression: behind the indices and members that follow."""
     while found := re.match(r"\[[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*\]|\.[A-Z]\w*", text[at:]):
         at += found.end()
     return at

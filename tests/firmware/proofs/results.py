@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Reached:
-    """What proofs go through of a file whose text has this digest."""
+    """Lines that proofs go through in a file whose text has this digest."""
 
     digest: str
     functions: Functions = field(default_factory=dict)
@@ -69,7 +69,7 @@ def write(rows: Iterable[Row], files: Mapping[str, Reached], table: Path | None 
 
 
 def join(files: Mapping[str, Reached], more: Mapping[str, Reached]) -> dict[str, Reached]:
-    """What is reached in all."""
+    """All lines that are reached."""
     both = dict(files)
     for name, reached in more.items():
         both[name] = both[name].joined(reached) if name in both else reached

@@ -1,6 +1,6 @@
-"""What `make test` proves anew: a part of all theorems and seeded errors, chosen by the digest of the tree.
+"""Choice of the proofs that `make test` runs anew: a part of all theorems and seeded errors, by the digest of the tree.
 
-The same tree gives the same choice, any change of it another one. Theorems whose sources have changed since they were
+One tree always gives one choice, any change of it another. Theorems whose sources have changed since they were
 proved come first.
 """
 
@@ -35,7 +35,7 @@ def tree() -> str:
 
 
 def place(name: str, by: str) -> bytes:
-    """What names are put in order by: another one for every digest."""
+    """Key by which names are put in order: another one for every digest."""
     return hashlib.sha256(f"{by} {name}".encode()).digest()
 
 
