@@ -100,7 +100,7 @@ SEEDED = (
            "if (d->state != FT_BUS_ENABLED)", mechanism="drives"),
     Seeded("bus_fields", "ft_mit.c", "(v & 15u) << 4 | kp >> 8", "v << 4 | kp >> 4", mechanism="drives"),
     Seeded("bus_brakes", "ft_bus.c", "t.kd = ft_drive[i].damping;", "t.kp = ft_drive[i].damping;", mechanism="drives"),
-    Seeded("bus_torque", "ft_bus.c", "ft_drive[i].closes != 0u && drive", "drive", mechanism="drives"),
+    Seeded("bus_torque", "ft_bus.c", "ft_drive[i].closes != 0u && source", "source", mechanism="drives"),
     Seeded("fields_carry", "ft_field.h", "left <= step && left >= -step ? left : 0.0f", "left",
            mechanism="drives"),
     Seeded("fields_numbers", "ft_field.h", "x < r->low ? r->low : x > r->high ? r->high : x", "x < r->low ? r->low : x",
