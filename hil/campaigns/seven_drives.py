@@ -1,5 +1,6 @@
-"""One motion of an arm of seven drives, three ways: their own PD alone, a computer's loop that adds gravity, and this
-firmware; beside the floor that the drives' own loops and the fields of their frames leave.
+"""One motion of an arm of seven drives: by their own PD alone, by a computer's loop that adds gravity, and by this
+firmware, planned, and as targets that are sent live; beside the floor that the drives' own loops and the fields of their
+frames leave.
 
 PD alone is the exact image without feed-forward, at the same 1 kHz: positions and velocities as good as with it. All
 have the same gains, drives, wire and plant.
@@ -7,6 +8,7 @@ have the same gains, drives, wire and plant.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,15 +26,19 @@ from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
 from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.verify.figures import blank
 from femtorque.codegen.verify.torque import torque
-from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
 from femtorque.hil.campaigns.host_loop import HZ, Desk, HostLoop, Ran
 from femtorque.hil.drives.motor import Command
 from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.play.connect import session_with
 from femtorque.hil.play.run import BUILD, Result, play, wrapped
+from femtorque.host.live.following import Following
 
 Array = NDArray[np.float64]
 
 PD, HOST, OURS = "PD of the drives, 1 kHz", f"PC at {HZ:g} Hz + gravity", "femtorque, 1 kHz"
+LIVE_HZ = 30.0
+LIVE = f"femtorque, followed at {LIVE_HZ:g} Hz"
 EXACT, FIELDS = "ideal board", "ideal board, in the drives' fields"
 WAYS = (PD, HOST, OURS)
 FLOORS = (EXACT, FIELDS)
@@ -107,6 +113,32 @@ def on_board(mechanism: Mechanism, motion: Trajectory, feedforward: bool, fault:
     return Way(OURS if feedforward else PD, Ran(seconds[kept], q + gap[kept], q, busy), result)
 
 
+def live(mechanism: Mechanism, motion: Trajectory) -> Way:
+    """By the exact image in FOLLOW: positions of the motion are sent LIVE_HZ times a second, and nothing else."""
+    image = platformio.build(mechanism, BUILD / mechanism.name)
+    with VirtualBoard(image.elf, mechanism, plant_of(mechanism)) as board:
+        board.brakes = True
+        session = session_with(board, clock=VirtualClock(board))
+        try:
+            session.connect()
+            session.home([joint.start for joint in mechanism.streamed])
+            session.arm()
+            with Following(session, mechanism, None, None) as following:
+                board.brakes, board.recording = False, True
+                for k in range(math.ceil(motion.duration * LIVE_HZ)):
+                    following.send(motion.at(k / LIVE_HZ)[0])
+                    following.wait(1.0 / LIVE_HZ)
+            record = board.record()
+            target = board.target_positions(record)
+        finally:
+            session.close()
+        wire, = board.wiring.buses.wires.values()
+        busy = wire.busy_seconds / board.seconds
+    seconds = record.seconds - record.seconds[0]
+    gap = wrapped(target - record.q, mechanism)
+    return Way(LIVE, Ran(seconds, record.q + gap, record.q, busy))
+
+
 def by_host(mechanism: Mechanism, motion: Trajectory, stall: tuple[float, float] = (np.inf, 0.0)) -> Way:
     """By a PC's loop on the bus."""
     return Way(HOST, HostLoop(Desk(mechanism), motion).run(stall))
@@ -145,7 +177,8 @@ def _rounded(joint: Joint, told: dict[str, float]) -> tuple[dict[str, float], fl
 
 @dataclass(frozen=True)
 class Compared:
-    """ways: by name, those of WAYS and FLOORS. stalled: HOST and OURS with a host that does nothing for a while."""
+    """ways: by name, those of WAYS, LIVE and FLOORS. stalled: HOST and OURS with a host that does nothing for a
+    while."""
 
     mechanism: Mechanism
     ways: dict[str, Way]
@@ -156,7 +189,7 @@ def compare() -> Compared:
     mechanism = arm()
     motion = motion_of(mechanism)
     ways = [on_board(mechanism, motion, False), by_host(mechanism, motion), on_board(mechanism, motion, True),
-            ideally(mechanism, motion, False), ideally(mechanism, motion, True)]
+            live(mechanism, motion), ideally(mechanism, motion, False), ideally(mechanism, motion, True)]
     stalled = [by_host(mechanism, motion, STALL), on_board(mechanism, motion, True, "host-stall")]
     return Compared(mechanism, {way.name: way for way in ways}, {way.name: way for way in stalled})
 

@@ -12,6 +12,7 @@ from femtorque.hil.campaigns.seven_drives import (
     FIELDS,
     FLOORS,
     HOST,
+    LIVE,
     OURS,
     STALL,
     TIMES,
@@ -37,7 +38,7 @@ def compared() -> Compared:
 def test_the_table_and_the_picture_are_kept(compared):
     joints = [joint.name for joint in compared.mechanism.streamed]
     rows = [[name, what, *(f"{1e3 * x:.2f}" for x in np.abs(getattr(compared.ways[name], key)))]
-            for key, what in (("rms", "rms in motion"), ("sag", "at rest")) for name in (*WAYS, *FLOORS)]
+            for key, what in (("rms", "rms in motion"), ("sag", "at rest")) for name in (*WAYS, LIVE, *FLOORS)]
     stalls = [[name, f"{way.off(STALL[0]):.4f}", f"{way.speed.max():.2f}", f"{way.ran.seconds[-1]:.2f}"]
               for name, way in compared.stalled.items()]
     result = compared.ways[OURS].result
@@ -57,7 +58,7 @@ def test_the_table_and_the_picture_are_kept(compared):
     table.keep("bench-drives.md", text)
     table.note("drives", {
         "joints": joints, **{f"{key}_mrad": {name: [round(1e3 * x, 3) for x in getattr(compared.ways[name], key)]
-                                             for name in (*WAYS, *FLOORS)} for key in ("rms", "sag")},
+                                             for name in (*WAYS, LIVE, *FLOORS)} for key in ("rms", "sag")},
         "stall": {name: {"off_path_rad": way.off(STALL[0]), "fastest_rad_s": way.speed.max()}
                   for name, way in compared.stalled.items()},
         "tick_instructions": {"mean": result.instructions_tick_mean, "worst": result.instructions_tick},
@@ -76,6 +77,14 @@ def test_the_firmware_keeps_every_joint_nearer_to_its_path(compared, other):
     ratio = compared.ways[OURS].rms / compared.ways[other].rms
     print(f"\nrms error over that of {other}: {np.array2string(ratio, precision=3)}")
     assert np.all(ratio <= BETTER[other])
+
+
+def test_an_arm_that_follows_live_targets_is_as_near_to_its_own_and_goes_along_the_path(compared):
+    live, host = compared.ways[LIVE], compared.ways[HOST]
+    off = 1e3 * live.off(0.0)
+    print(f"\n{LIVE}: {np.array2string(1e3 * live.rms, precision=2)} mrad rms, off the path {off:.1f} mrad")
+    assert np.all(live.rms <= 0.1 * host.rms)
+    assert live.off(0.0) < host.off(0.0)
 
 
 def test_what_is_left_at_rest_is_a_step_of_the_fields(compared):
