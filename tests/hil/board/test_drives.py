@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ from femtorque.hil.play.run import Result, play
 from femtorque.host.link.session import Session
 from tests.support import rig
 from tests.support.boards import IMAGES
-from tests.support.bus_arm import arm, at_rate
+from tests.support.bus_arm import arm, at_rate, described
 
 
 @contextmanager
@@ -47,6 +48,26 @@ def board(kind: str = "damiao", level: bool = False) -> Iterator[VirtualBoard]:
 def moved(on: VirtualBoard, fault: str | None = None) -> Result:
     m = on.mechanism
     return play(on, m, knots(short_motion(m), m), feedforward=True, fault=fault)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A motion, the frames of the first bus in it, and whether a drive is left driving."""
+
+    result: Result
+    passed: list[Passed]
+    driving: bool
+
+
+@cache
+def run_of(kind: str) -> Run:
+    """With the slowest transceivers that ISO 11898-2:2016 allows."""
+    with board(kind) as on:
+        passed: list[Passed] = []
+        wire = on.wiring.buses.wires["can1"]
+        wire.log, wire.loop_delay = passed.append, SLOWEST
+        result = moved(on)
+        return Run(result, passed, any(drive.driving for drive in drives(on)))
 
 
 def start(on: VirtualBoard) -> list[float]:
@@ -67,12 +88,14 @@ def drives(on: VirtualBoard):
 @pytest.mark.parametrize("kind", ["damiao", "robstride", "fd", "cubemars", "mini-cheetah", "robomaster", "three"])
 def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind):
     """Most of the inertia of some joints is the drives' rotors, of which the file has the values. A RobStride that is
-    switched on below its zero reports a turn more."""
-    with board(kind) as on:
-        result = moved(on)
-        assert result.ended == "done" and result.state == "DISARMED" and result.bit_identical is True
-        assert np.all(result.tracking_max < 1e-3) and np.all(np.ptp(result.record.q, axis=0) > 0.03)
-        assert result.outputs_safe and not any(drive.driving for drive in drives(on))
+    switched on below its zero reports a turn more. No frame is disturbed."""
+    run = run_of(kind)
+    result, passed = run.result, run.passed
+    assert result.ended == "done" and result.state == "DISARMED" and result.bit_identical is True
+    assert np.all(result.tracking_max < 1e-3) and np.all(np.ptp(result.record.q, axis=0) > 0.03)
+    assert result.outputs_safe and not run.driving
+    assert len(passed) > 300 and all(p.error is None for p in passed)
+    assert all(p.frame.fast for p in passed) == (kind in ("fd", "three"))
 
 
 @pytest.mark.parametrize("kind", ["damiao", "fd"])
@@ -99,11 +122,13 @@ def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says(
         session.link.close()
 
 
+SLOWEST = 255e-9  # s from a controller's output to its input
 # Damiao's register 35 has more rates from 1 Mbit/s on, 8 and 10 Mbit/s, which no clock here can make either.
 RATES = (1_000_000, 2_000_000, 2_500_000, 3_200_000, 4_000_000, 5_000_000)
 MADE = {"f405rg-4": (1_000_000,), "nucleo-g474re-6": (1_000_000, 2_000_000, 2_500_000, 5_000_000)}
 
 
+@pytest.mark.bench  # the fastest and the slowest one are above
 @pytest.mark.parametrize(("name", "rate"), [(name, rate) for name, rates in MADE.items() for rate in rates])
 def test_every_rate_of_damiaos_that_a_chips_clock_makes_moves_the_arm(name, rate):
     """With the slowest transceivers that ISO 11898-2:2016 allows, and without any disturbed frame."""
@@ -111,7 +136,7 @@ def test_every_rate_of_damiaos_that_a_chips_clock_makes_moves_the_arm(name, rate
     with VirtualBoard(build.build(mechanism, IMAGES / mechanism.name).elf, mechanism, plant_of(mechanism)) as on:
         passed: list[Passed] = []
         wire = on.wiring.buses.wires["can1"]
-        wire.log, wire.loop_delay = passed.append, 255e-9
+        wire.log, wire.loop_delay = passed.append, SLOWEST
         result = moved(on)
         assert result.ended == "done" and np.all(result.tracking_max < 1e-3)
         assert len(passed) > 1000 and all(p.error is None for p in passed)
@@ -131,22 +156,18 @@ def test_every_other_rate_of_damiaos_is_refused_by_check(name, rate):
 def test_no_round_takes_longer_than_check_says(kind, told):
     """Over a whole run: settings, rest, motion. Only one round has more frames: the tick that switches the drives off
     sends that at once, in addition to its commands, and the next round follows immediately."""
-    with board(kind) as on:
-        passed: list[Passed] = []
-        on.wiring.buses.wires["can1"].log = passed.append
-        assert moved(on).ended == "done"
-        said = load(told, [(j.drive.id, j.drive.type) for j in on.mechanism.streamed])
-        data_bit = 1.0 / (told.data_bitrate or told.bitrate)
-        rounds: list[list[float]] = []
-        last = -1.0
-        for p in passed:
-            length = image(p.frame).length(1.0 / told.bitrate, data_bit)
-            if p.seconds - length - last > 50e-6:  # the bus has been idle: a frame of another tick
-                rounds.append([])
-            rounds[-1].append(length + INTERMISSION / told.bitrate)
-            last = p.seconds
-        assert len(rounds) > 300 and sum(len(r) != 6 for r in rounds[5:-1]) <= 1
-        assert 0.8 * said.worst < max(sum(r) for r in rounds if len(r) <= 6) <= said.worst
+    said = load(told, [(j.drive.id, j.drive.type) for j in described(kind).streamed])
+    data_bit = 1.0 / (told.data_bitrate or told.bitrate)
+    rounds: list[list[float]] = []
+    last = -1.0
+    for p in run_of(kind).passed:
+        length = image(p.frame).length(1.0 / told.bitrate, data_bit)
+        if p.seconds - length - last > 50e-6:  # the bus has been idle: a frame of another tick
+            rounds.append([])
+        rounds[-1].append(length + INTERMISSION / told.bitrate)
+        last = p.seconds
+    assert len(rounds) > 300 and sum(len(r) != 6 for r in rounds[5:-1]) <= 1
+    assert 0.8 * said.worst < max(sum(r) for r in rounds if len(r) <= 6) <= said.worst
 
 
 def test_commands_leave_at_equal_times():
@@ -202,13 +223,13 @@ def test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven(kind, f
 
 @pytest.mark.parametrize(("kind", "fault", "name"), [
     ("cubemars", "drive-ails", "DRIVE_FAULT"), ("cubemars", "drive-restarts", "DRIVE_SILENT"),
-    ("mini-cheetah", "bus-foreign", "ENCODER"), ("mini-cheetah", "drive-silent", "DRIVE_SILENT"),
+    ("mini-cheetah", "bus-foreign", FOREIGN), ("mini-cheetah", "drive-silent", "DRIVE_SILENT"),
     ("mini-cheetah", "bus-short", "BUS_OFF")])
 def test_drives_that_tell_little_end_in_the_same_names(kind, fault, name):
     """A mini-cheetah that the board cannot reach is limp after 25 ms, still in its mode."""
     with board(kind) as on:
         result = moved(on, fault)
-        assert result.state == "FAULT" and result.faults[0] == name
+        assert result.state == "FAULT" and result.faults[0] in name.split(" or ")
         on.run(0.1)
         assert on.outputs_safe()
 
