@@ -1,6 +1,6 @@
 """One motion of an arm of seven drives: by their own PD alone, by a computer's loop that adds gravity, and by this
-firmware, planned, and as targets that are sent live; beside the floor that the drives' own loops and the fields of their
-frames leave.
+firmware, planned, and as targets that are sent live; beside the floor that the drives' own loops and the fields of
+their frames leave.
 
 PD alone is the exact image without feed-forward, at the same 1 kHz: positions and velocities as good as with it. All
 have the same gains, drives, wire and plant.
