@@ -94,9 +94,24 @@ ONCE = {"--scenario": "scenario NAME", "--serve": "serve MECH --port PORT", "--b
         "--board": "pil MECH TRAJ --port PORT", "-b": "pil MECH TRAJ --port PORT"}
 
 
+WAITS = {"check": "checking", "elements": "assembling", "plan": "planning", "torque": "computing", "plot": "drawing"}
+
+
 class Verb(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         return _unchecked_where_unused(super().get_params(ctx))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb; on a terminal, one that prints nothing until its end shows at once that it works."""
+        if self.name not in WAITS or not sys.stderr.isatty():
+            return super().invoke(ctx)
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            bar.add_task(WAITS[self.name])
+            return super().invoke(ctx)
 
 
 app = typer.Typer(

@@ -111,6 +111,15 @@ def in_terminal(environment):
     return shown
 
 
+def test_a_verb_that_takes_seconds_shows_at_once_that_it_works():
+    """Before the first table; and nothing of it is left where nobody sees it."""
+    shown = in_terminal({})
+    assert b"checking" in shown and shown.index(b"checking") < shown.index(b"two-link")
+    piped = subprocess.run([sys.executable, "femtorque", "check", "mechanisms/two_link.toml"], cwd=ROOT,
+                           capture_output=True)
+    assert b"checking" not in piped.stdout + piped.stderr
+
+
 def test_colours_are_for_terminals_that_want_them():
     colour = re.compile(rb"\x1b\[[0-9;]*3[0-9]")
     assert re.search(rb"\x1b\[", in_terminal({}))
