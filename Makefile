@@ -7,7 +7,7 @@ RUN    := $(VENV)/bin/python
 # bytecode is made of what is imported, when it first is: of all that is installed it takes as long as installing it
 PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
 
-.PHONY: all demo test prove vendor bench soak wheel lint clean
+.PHONY: all demo test prove vendor bench soak wheel lint site clean
 all: test
 
 # what running takes, or that and what testing takes at once
@@ -62,6 +62,12 @@ lint: $(VENV)/.test
 	@$(RUN) -m ruff check .
 	@$(RUN) -m mypy
 	@$(VENV)/bin/lint-imports
+	@$(RUN) -m mkdocs build --strict --quiet
+
+# the site with runs to look at
+site: $(VENV)/.test
+	@$(RUN) docs/gallery.py
+	@$(RUN) -m mkdocs build --strict --quiet
 
 clean:
 	rm -rf build

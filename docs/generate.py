@@ -36,18 +36,38 @@ from femtorque.codegen.mechanism.motors import MOTORS, Sold  # noqa: E402
 from femtorque.codegen.mechanism.schema import LARGEST, MechanismTable, _table_in  # noqa: E402
 from femtorque.codegen.wire import codec, messages  # noqa: E402
 
+sys.path.insert(0, str(ROOT / "docs"))
+from links import relinked  # noqa: E402
+
 GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this page -->\n"
 
 def pages() -> dict[str, str]:
     """{file name: text} of every page but faults.md, which docs.faults_page makes."""
     return {"mechanism-files.md": mechanism_files(), "boards.md": boards(), "protocol.md": protocol(), "api.md": api(),
-            "drives.md": drives(), "motors.md": motors()}
+            "drives.md": drives(), "motors.md": motors(), "package.md": package()}
 
 
 def table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
     """Markdown; a bar in a cell is escaped."""
     lines = [header, tuple("---" for _ in header), *rows]
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in lines) + "\n"
+
+
+# -- package index ----------------------------------------------------------------------------------------------------
+
+
+def package() -> str:
+    """README for a package index, where the files beside it are not: links go to the repository that pyproject.toml
+    names, and are their words alone while it names none."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    repository = project.get("urls", {}).get("Repository")
+
+    def moved(target: str) -> str | None:
+        if target.startswith(("https://", "http://")):
+            return target
+        return None if repository is None else f"{repository}/blob/main/{target}"
+
+    return GENERATED + relinked((ROOT / "README.md").read_text(encoding="utf-8"), moved)
 
 
 # -- drives -----------------------------------------------------------------------------------------------------------

@@ -31,7 +31,8 @@ def copied(folder: Path) -> Path:
     for room in ROOMS:
         shutil.copytree(ROOT / room, folder / room, symlinks=True,
                         ignore=shutil.ignore_patterns("__pycache__", ".pio"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    (folder / "docs").mkdir()
+    for name in ("pyproject.toml", "README.md", "docs/package.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
     return folder
 
@@ -65,6 +66,8 @@ def test_the_metadata_are_fit_for_a_package_index(wheel):
                                                        if n.endswith(".dist-info/METADATA"))))
     assert said["Version"] == femtorque.__version__ and said["Requires-Python"] == ">=3.11"
     assert said["Summary"] and said["Keywords"] and said["Description-Content-Type"] == "text/markdown"
+    targets = re.findall(r"\]\(([^)\s]+)\)", said.get_payload())
+    assert targets and all(target.startswith("https://") for target in targets), "nothing else leads anywhere there"
     assert said["Author"] and said["License"] == "MIT" and len(said.get_payload()) > 5000
     known = importlib.util.find_spec("trove_classifiers") and importlib.import_module("trove_classifiers").classifiers
     classifiers = said.get_all("Classifier")

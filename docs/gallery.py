@@ -1,0 +1,31 @@
+"""Runs for the documentation site, played on the virtual board: `python docs/gallery.py`. Pages go to build/gallery."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from femtorque import Mechanism, Trajectory, report, virtual_board  # noqa: E402
+from femtorque.codegen.common.firmware import MECHANISMS  # noqa: E402
+
+RUNS = ("three_link", "five_bar", "so101_sts")
+OUT = ROOT / "build" / "gallery"
+
+
+def main() -> None:
+    """Play and report on each."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    for name in RUNS:
+        arm = Mechanism.load(MECHANISMS / f"{name}.toml")
+        log = OUT / f"{name}.mcap"
+        with virtual_board(arm) as board:
+            board.home()
+            board.stream(Trajectory.load(MECHANISMS / f"{name}.csv", arm), log=log)
+        print(OUT / f"{name}.html", *report(log, OUT / f"{name}.html", force=True), sep="\n  ")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""The documentation site (mkdocs.yml): pages of docs/ as they are, with README, theory and others from where they lie.
+
+`make lint` builds it strictly: a link or an anchor that leads nowhere ends it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+
+from links import relinked  # noqa: E402
+
+BROUGHT = {"README.md": "index.md", "codegen/THEORY.md": "codegen-theory.md", "firmware/README.md": "firmware.md",
+           "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}  # in the checkout: on the site
+GALLERY = ROOT / "build" / "gallery"  # pages of runs, where `make site` has made them
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the pages that lie outside of docs/, and the runs of the gallery."""
+    for source, page in BROUGHT.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        files.append(File.generated(config, page, content=_moved(text, posixpath.dirname(source))))
+    runs = sorted(GALLERY.glob("*.html"))
+    for run in runs:
+        files.append(File.generated(config, f"gallery/{run.name}", abs_src_path=str(run)))
+    if runs:
+        shown = "\n".join(f"- [{run.stem}](gallery/{run.name})" for run in runs)
+        files.append(File.generated(config, "gallery.md", content=f"""# Runs on the virtual board
+
+Pages of `femtorque plot`, as they come: the arm beside its curves, moved by one time slider.
+
+{shown}
+"""))
+        config.nav.insert(1, {"Gallery": "gallery.md"})
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Targets as they are on the site; in words alone where they are not there."""
+    return markdown if page.file.src_uri in BROUGHT.values() else _moved(markdown, "docs")
+
+
+def _moved(text: str, folder: str) -> str:
+    """folder: of the page in the checkout."""
+    def moved(target: str) -> str | None:
+        if target.startswith(("https://", "http://", "#")):
+            return target
+        path, hash, anchor = target.partition("#")
+        place = posixpath.normpath(posixpath.join(folder, path))
+        on_site = BROUGHT.get(place) or (place.removeprefix("docs/") if place.startswith("docs/") else None)
+        return None if on_site is None or on_site.endswith(".py") else on_site + hash + anchor
+
+    # Python-Markdown takes no list for one without an empty line before it
+    return relinked(re.sub(r"^(?![-*|>#\s]).+\n(?=- )", r"\g<0>\n", text, flags=re.MULTILINE), moved)
