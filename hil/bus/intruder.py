@@ -8,7 +8,8 @@ from femtorque.hil.bus.wire import Wire
 
 
 class Intruder(TimedNode):
-    """period: s between its frames; 0: as fast as the wire takes them. timing, fast: its bits."""
+    """period: s from the moment when one frame is due to the next; 0: as fast as the wire takes them. timing, fast: its
+    bits."""
 
     def __init__(self, wire: Wire, frame: Frame, period: float, timing: BitTiming,
                  fast: BitTiming | None = None) -> None:
@@ -17,6 +18,8 @@ class Intruder(TimedNode):
         self._ready = True
         wire.attach(self)
         wire.ask(self)
+        if period:
+            wire.clock.after(period, self._again)
 
     @property
     def listening(self) -> bool:
@@ -26,10 +29,10 @@ class Intruder(TimedNode):
         return self.frame if self._ready and self.listening else None
 
     def sent(self) -> None:
-        if self.period:
-            self._ready = False
-            self.wire.clock.after(self.period, self._again)
+        self._ready = not self.period
 
     def _again(self) -> None:
+        """Not from when it was sent: on a busy wire it would come in step with those who are asked every tick."""
         self._ready = True
         self.wire.ask(self)
+        self.wire.clock.after(self.period, self._again)

@@ -40,6 +40,7 @@ NO_TORQUE = 1e-3  # of a drive's largest torque
 NEAR = 0.06  # rad from where it should be, of an arm that goes on in spite of all
 ARMED = 2.0  # s after power-on, at most
 AGAIN = 4e-4  # s after which what ails a drive for good is there again, whatever cleared it: within every tick
+INTRUDES = 2.3e-3  # s from one foreign frame to the next: within ten of them, one at each tenth of a tick
 RETURNS = 5.3e-3  # s after which an intruder that has left the bus is back on it: at another moment of a tick
 BOOT = 0.4  # s, at most, until a board that was reset is heard again
 SECONDS = 1.6  # after which a motion that goes on has ended
@@ -296,10 +297,11 @@ def injections(name: str) -> Iterator[Injection]:
             yield Injection("drive late", f"{1e3 * late:g} ms", moment, _late(late), "rides")
     yield from each("bus babbles", "lowest identifier", _intruder(0, 0.0), ailing["silent"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
-    yield from each("foreign frame", "in the drive's name", _intruder(None, 2.3e-3),
-                    ("ENCODER", "DRIVE_FAULT", "DRIVE_SILENT"), 1.5 * told)  # it may collide with what disables it
+    # until such a frame is the last that a tick gets, only the drive's own is taken
+    yield from each("foreign frame", "in the drive's name", _intruder(None, INTRUDES),
+                    ("ENCODER", "DRIVE_FAULT", "DRIVE_SILENT"), 10.0 * INTRUDES + told)
     for moment in RESTING:
-        yield Injection("foreign frame", "in the drive's name", moment, _intruder(None, 2.3e-3), "refused",
+        yield Injection("foreign frame", "in the drive's name", moment, _intruder(None, INTRUDES), "refused",
                         ("DRIVE_SETTING", "ENCODER", "NOT_HOMED", "MOVING"))
     for word, code in kind.codes.items():
         yield from each("drive's own fault", word, _fails(code), ailing["ails"], told,

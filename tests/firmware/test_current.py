@@ -287,7 +287,7 @@ def test_a_direction_is_switched_while_nothing_is_driven(inline):
 def test_a_loop_asks_a_bridge_on_bootstrap_capacitors_for_no_more_than_the_board_says(inline, monkeypatch, sign):
     """12 A would need 0.8 of the bus voltage."""
     load = boards.load
-    monkeypatch.setattr(boards, "load", lambda name: replace(
+    monkeypatch.setattr(boards, "load", lambda name, *_: replace(
         load(name), outputs=load(name).outputs.model_copy(update={"duty_max": 0.6})))
     coil = inline().on().ask(sign * 12.0).run(0.02)
     assert coil.driving and coil.bridges[0].share == pytest.approx(sign * 0.6, abs=5e-4)
