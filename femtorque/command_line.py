@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -28,6 +29,15 @@ from femtorque.commands.answer import Answer, only_json, show
 
 TRACEBACK, TRACEBACKS = "femtorque-traceback-", 5  # name and number of files about unexpected errors
 UsageError: Any = typer.BadParameter.__mro__[1]  # click's own or the one that newer versions of typer carry
+
+
+PLAIN = {  # what pydantic and click say of a value, as the other refusals have it
+    r"^Invalid value for (.*?): (Value error, )?": r"\1: ",
+    r"Input should be a valid integer.*": "must be a whole number",
+    r"Input should be a valid number.*": "must be a number",
+    r"Input should be less than or equal to": "must be at most",
+    r"Input should be greater than or equal to": "must be at least",
+}
 
 
 def _unchecked_where_unused(params: list[Any]) -> list[Any]:
@@ -261,6 +271,8 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, UsageError):
         asked = error.ctx.command_path if error.ctx else "femtorque"  # an option that lacks its values has no context
         said = error.format_message().rstrip(".")
+        for theirs, ours in PLAIN.items():
+            said = re.sub(theirs, ours, said)
         return f"{said} Try `{asked} --help`" if said.endswith("?") else f"{said}; try `{asked} --help`", 2
     folder = os.path.dirname(str(getattr(error, "filename", None) or ""))
     if isinstance(error, FileNotFoundError) and folder and not os.path.isdir(folder):
