@@ -6,6 +6,7 @@ A test holds the pages in the repository against what this makes: change a table
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import re
 import sys
@@ -44,7 +45,8 @@ GENERATED = "<!-- made by docs/generate.py; change the tables it reads, not this
 def pages() -> dict[str, str]:
     """{file name: text} of every page but faults.md, which docs.faults_page makes."""
     return {"mechanism-files.md": mechanism_files(), "boards.md": boards(), "protocol.md": protocol(), "api.md": api(),
-            "drives.md": drives(), "motors.md": motors(), "package.md": package()}
+            "drives.md": drives(), "motors.md": motors(), "package.md": package(),
+            "../examples/three_link.ipynb": notebook(ROOT / "examples" / "three_link.py")}
 
 
 def table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
@@ -68,6 +70,24 @@ def package() -> str:
         return None if repository is None else f"{repository}/blob/main/{target}"
 
     return GENERATED + relinked((ROOT / "README.md").read_text(encoding="utf-8"), moved)
+
+
+# -- notebook ---------------------------------------------------------------------------------------------------------
+
+
+def notebook(script: Path) -> str:
+    """A script in percent format as a notebook of Jupyter's."""
+    cells: list[dict[str, Any]] = []
+    for number, cell in enumerate(re.split(r"^# %%", script.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]):
+        head, _, text = cell.partition("\n")
+        words = head.strip() == "[markdown]"
+        lines = [re.sub(r"^# ?", "", line) if words else line for line in text.strip().split("\n")]
+        own = {} if words else {"execution_count": None, "outputs": []}
+        cells.append({"cell_type": "markdown" if words else "code", "id": f"cell-{number}", "metadata": {}, **own,
+                      "source": [f"{line}\n" for line in lines[:-1]] + lines[-1:]})
+    about = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+             "language_info": {"name": "python"}}
+    return json.dumps({"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
 
 
 # -- drives -----------------------------------------------------------------------------------------------------------
@@ -784,7 +804,7 @@ def api() -> str:
     text = GENERATED + f"""# The Python API
 
 The names that `from femtorque import ...` gives, version {femtorque.__version__}. Whatever else can be imported may
-change without notice. [examples/three_link.py](../examples/three_link.py) shows them at work. Positions are rad or m,
+change without notice. [A notebook](../examples/three_link.ipynb) shows them at work. Positions are rad or m,
 times s, torques N m or N; arrays have one column per joint, in the order of the mechanism file.
 
 """

@@ -1,6 +1,7 @@
 # %% [markdown]
 # # From a mechanism file to a moving arm, in Python
-# A notebook in percent format: open it in VS Code, Spyder or Jupyter (with jupytext), or run it as a script.
+# `three_link.ipynb` is for Jupyter; `python docs/generate.py` makes it from `three_link.py`, which runs as a
+# script, too.
 # Everything happens on this computer; with a board on the desk only one line differs.
 
 # %%
@@ -11,7 +12,7 @@ import numpy as np
 
 from femtorque import Board, Mechanism, Trajectory, plan_motion, report, virtual_board
 
-here = Path(__file__).resolve().parent if "__file__" in globals() else Path("examples").resolve()
+here = Path(__file__).resolve().parent if "__file__" in globals() else Path.cwd()
 mechanisms, out = here.parent / "mechanisms", Path(mkdtemp())
 
 # %% [markdown]
@@ -65,7 +66,7 @@ with virtual_board(arm) as board:
     print(f"{outcome.ended}: tracking rms {(1e3 * outcome.tracking_rms).round(2)} mrad")
 
 # %% [markdown]
-# ## the worst values
+# ## The worst values
 # In words; `report` also writes the page with the figures.
 
 # %%
