@@ -82,7 +82,7 @@ def notebook(script: Path) -> str:
         head, _, text = cell.partition("\n")
         words = head.strip() == "[markdown]"
         lines = [re.sub(r"^# ?", "", line) if words else line for line in text.strip().split("\n")]
-        own = {} if words else {"execution_count": None, "outputs": []}
+        own: dict[str, Any] = {} if words else {"execution_count": None, "outputs": []}
         cells.append({"cell_type": "markdown" if words else "code", "id": f"cell-{number}", "metadata": {}, **own,
                       "source": [f"{line}\n" for line in lines[:-1]] + lines[-1:]})
     about = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
