@@ -151,7 +151,7 @@ VERBS: dict[str, Callable[..., Answer]] = {
     "verify": mechanism.verify, "build": mechanism.build, "flash": board.flash,
     "plan": motion.plan, "stream": motion.stream, "monitor": motion.monitor, "plot": motion.plot,
     "hil run": virtual.run, "hil serve": virtual.serve, "hil drives": virtual.drives, "hil pil": virtual.pil,
-    "hil scenario": virtual.scenario, "reproduce": virtual.reproduce,
+    "hil replay": virtual.replay, "hil scenario": virtual.scenario, "reproduce": virtual.reproduce,
     "docs": board.docs, "ports": board.ports, "bringup": board.bringup, "home": board.home, "float": board.float_,
     "jog": board.jog, "follow": live.follow, "teleop": live.teleop, "identify": board.identify,
 }
@@ -192,6 +192,8 @@ EXAMPLES = {
     "follow": ["follow my_arm.toml --port auto --from motion.csv --hz 30",
                "follow my_arm.toml --port auto --from udp:9000 --log run.mcap"],
     "teleop": ["teleop my_arm.toml --port auto --tip hand",
+               "teleop my_arm.toml --port socket://localhost:5555 --web 8420 --tip hand:0.2,0,0",
+               "teleop my_arm.toml --port auto --gamepad",
                "teleop follower.toml --port auto --leader leader.toml --leader-port auto --scale elbow=0.5"],
     "jog": ["jog my_arm.toml elbow --rate 0.1 --seconds 2 --port auto"],
     "bringup": ["bringup my_arm.toml --port auto", "bringup my_arm.toml --port auto --no-hand"],
@@ -202,7 +204,8 @@ EXAMPLES = {
              "plot run.mcap -o run.html -o run.parquet"],
     "hil run": ["hil run my_arm.toml motion.csv --log run.mcap",
                 "hil run my_arm.toml motion.csv --fault encoder-stuck"],
-    "hil serve": ["hil serve my_arm.toml", "hil serve my_arm.toml --port 5556"],
+    "hil serve": ["hil serve my_arm.toml", "hil serve my_arm.toml --port 5556 --tape run.tape"],
+    "hil replay": ["hil replay my_arm.toml run.tape --log run.mcap"],
     "hil drives": ["hil drives my_can_arm.toml"],
     "hil pil": ["hil pil my_arm.toml motion.csv --port /dev/ttyUSB0"],
     "hil scenario": ["hil scenario three_link --short"],
@@ -210,7 +213,7 @@ EXAMPLES = {
 }
 
 hil = typer.Typer(cls=Hil, rich_markup_mode=None,
-                  help="Play on the virtual board: run, serve, drives, pil, scenario.")
+                  help="Play on the virtual board: run, serve, drives, pil, replay, scenario.")
 app.add_typer(hil, name="hil")
 
 for _name, _verb in VERBS.items():

@@ -7,7 +7,7 @@ import sys
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,11 +16,17 @@ from femtorque.commands.answer import Answer
 from femtorque.commands.keys import keys
 from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero, Web
 
+if TYPE_CHECKING:
+    from femtorque.host.link.session import Session
+    from femtorque.host.live.following import FollowStatus
+    from femtorque.host.live.tracked import Errors
+
 Delay = Annotated[float | None, typer.Option("--delay", metavar="S", min=0.0, max=2.0, show_default="as the file says",
                                              help="s from when a target is made until the joints are there")]
 Frame = Annotated[float | None, typer.Option("--frame", metavar="S", min=0.001, max=0.25,
                                              show_default="as the file says", help="s from one target to the next")]
 LogTo = Annotated[Path | None, typer.Option("--log", metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")]
+WORDS = {"tracking": "tracking error", "behind": "behind the leader"}
 Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=0.0, show_default="until Ctrl-C",
                                          help="for so long")]
 
@@ -51,6 +57,7 @@ def follow(
     from femtorque.codegen.motion.trajectory import Trajectory
     from femtorque.host.board import Board
     from femtorque.host.live import lines
+    from femtorque.host.live.tracked import Tracked
     from femtorque.host.record.log import claim_log
     from femtorque.host.stream.stream import Interrupts
 
@@ -73,6 +80,8 @@ def follow(
         def over() -> bool:
             return interrupts.count > 0 or board.session.clock.now() >= end
 
+        tracked = Tracked(board.session)
+        board.session.listeners.append(tracked.take)
         with board.logged(log, {"targets": source}), board.follow(delay, frame) as f:
             if motion is not None:
                 sent = lines.replay(f, motion, hz, over)
@@ -80,7 +89,7 @@ def follow(
                 assert opened is not None
                 sent = lines.relay(f, opened, over, strict=source == "stdin", where=source)
             status = f.status
-        data, said = _report(board.session.positions().tolist(), status)
+        data, said = _report(board.session, status, {"tracking": tracked})
     if sent.bad:
         print(f"{sent.bad} lines were no targets; the first: {sent.first}", file=sys.stderr)
     return Answer(lines.told(data, sent), f"{sent.targets} targets{said}")
@@ -130,6 +139,7 @@ def teleop(
     from femtorque.host.live import hand as hands
     from femtorque.host.live import teleop as leading
     from femtorque.host.live.jog import TipJog
+    from femtorque.host.live.tracked import Errors, Tracked
     from femtorque.host.plan.tip import ends
     from femtorque.host.plan.waypoints import tip_option
     from femtorque.host.record.log import claim_log
@@ -170,6 +180,8 @@ def teleop(
             return interrupts.count > 0 or board.session.clock.now() >= end
 
         stack.enter_context(board.logged(log, {"leader": str(leader or "by hand")}))
+        tracked, behind = Tracked(board.session), Errors(len(mechanism.streamed))
+        board.session.listeners.append(tracked.take)
         if web is not None:
             from femtorque.host.show.web import serving
 
@@ -177,7 +189,7 @@ def teleop(
         with board.follow(delay) as f:
             if master is not None:
                 master.arm()
-                sent = leading.lead(master.session, f, how, friction, over)
+                sent = leading.lead(master.session, f, how, friction, over, behind)
             else:
                 jog = TipJog(mechanism, board.session.held(), point.link, point.xyz)
                 if hand is not None:
@@ -188,15 +200,25 @@ def teleop(
                     with keys() as pressed:
                         sent = leading.jog_tip(f, jog, leading.Keys(pressed, speed), over)
             status = f.status
-        data, said = _report(board.session.positions().tolist(), status)
+        errors = {"tracking": tracked} | ({} if master is None else {"behind": behind})
+        data, said = _report(board.session, status, errors)
     return Answer(data | {"targets": sent}, f"{sent} targets{said}")
 
 
-def _report(positions: list[float], status: Any) -> tuple[dict[str, Any], str]:
-    told = asdict(status) if status is not None else None
+def _report(session: Session, status: FollowStatus | None, errors: dict[str, Errors]) -> tuple[dict[str, Any], str]:
+    """As data, and in words that go on from the number of targets."""
+    joints = [joint.name for joint in session.configuration.joints]
+    data: dict[str, Any] = {"positions": session.positions().tolist(),
+                            "status": asdict(status) if status is not None else None}
     said = "" if status is None else (f"; {status.late} late, {status.lost} lost, {status.refused} refused, delay "
                                       f"{1e3 * status.delay:.0f} ms")
-    return {"positions": positions, "status": told}, said
+    for name, found in errors.items():
+        data |= {f"{name}_rms": dict(zip(joints, found.rms.tolist(), strict=True)),
+                 f"{name}_max": dict(zip(joints, found.largest.tolist(), strict=True))}
+        values = ", ".join(f"{joint} {1e3 * rms:.2f} ({1e3 * most:.2f}) m{session.unit(j)}" for j, (joint, rms, most)
+                           in enumerate(zip(joints, found.rms, found.largest, strict=True)))
+        said += f"\n{WORDS[name]}, rms (most): {values}"
+    return data, said
 
 
 def _number(source: str) -> int:

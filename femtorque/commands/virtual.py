@@ -129,6 +129,9 @@ def serve(
     port: Tcp = 5555,
     feedforward: Feedforward = True,
     pil: Annotated[bool, typer.Option("--pil", help="the image for `femtorque hil pil`, which brings the arm")] = False,
+    tape: Annotated[Path | None, typer.Option("--tape", metavar="RUN.tape", show_default=False,
+                                              help="file to record in all that hosts send, for `femtorque hil replay`"
+                                              )] = None,
     json: Json = False,
 ) -> Answer:
     """Run the virtual board at a TCP port, in real time, until Ctrl-C.
@@ -138,15 +141,47 @@ def serve(
     need("unicorn")
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.hil.play import run as virtual
+    from femtorque.hil.play.tape import Sliced, taped
     from femtorque.host.stream.stream import Interrupts
 
     mechanism = load_mechanism(mech)
     if not pil:
         _warn_of_rotors(mechanism)
+    elif tape is not None:
+        raise BadInput("command line", "--tape", str(tape), "goes without --pil", "there the arm is elsewhere")
+    run = virtual.serve if tape is None else partial(
+        virtual.serve, kind=Sliced, around=partial(taped, path=tape, number=port, feedforward=feedforward))
     with Interrupts().on_ctrl_c() as interrupts:
-        ticks = virtual.serve(mechanism, port, partial(print, file=sys.stderr, flush=True),
-                              lambda: interrupts.count > 0, feedforward=feedforward, pil=pil)
+        ticks = run(mechanism, port, partial(print, file=sys.stderr, flush=True), lambda: interrupts.count > 0,
+                    feedforward=feedforward, pil=pil)
     return Answer({"ticks": ticks}, f"{ticks} ticks")
+
+
+def replay(
+    mech: Mech,
+    tape: Annotated[Path, typer.Argument(metavar="RUN.tape", show_default=False,
+                                         help="recording of `femtorque hil serve --tape`")],
+    log: LogTo = None,
+    force: Force = False,
+    json: Json = False,
+) -> Answer:
+    """Replay what hosts sent to a virtual board, bit for bit.
+
+    Each byte comes at the same cycle of the chip again, so that live targets, however late they came, make the same
+    motion. The answer says whether the board sent the same bytes too.
+    """
+    need("unicorn")
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.hil.play import tape as tapes
+    from femtorque.host.record.log import claim_log
+
+    if log is not None:
+        claim_log(log, force)
+    done = tapes.replay(load_mechanism(mech), tapes.read(tape), log=log)
+    said = {True: "the board sent the same, bit for bit", False: "the board sent something else than when it was "
+            "recorded", None: "the recording was broken off, so nobody knows whether the board sent the same"}
+    return Answer({"seconds": done.seconds, "same": done.same}, f"{done.seconds:.3f} s; {said[done.same]}",
+                  good=done.same is not False)
 
 
 def drives(

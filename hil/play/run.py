@@ -196,20 +196,23 @@ def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = Tru
 
 
 def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], until: Callable[[], bool], *,
-          feedforward: bool = True, pil: bool = False, out: Path | None = None) -> int:
+          feedforward: bool = True, pil: bool = False, out: Path | None = None,
+          kind: type[VirtualBoard] = VirtualBoard,
+          around: Callable[[Any], AbstractContextManager[None]] = nullcontext) -> int:
     """A virtual board in real time at a TCP port (0: any), for hosts to come and go. Returns the ticks it made.
 
     pil: with the pil image, for femtorque.hil.play.pil.run; nothing moves here then. announce: given the url once the
-    board is there. Raises BadInput if the port is taken, Refused as building does.
+    board is there. around: what lasts as long as the board. Raises BadInput if the port is taken, Refused as building
+    does.
     """
     built = platformio.build(mechanism, out or folder(mechanism, feedforward, pil), feedforward=feedforward, pil=pil)
     plant = Idle(len(mechanism.streamed)) if pil else plant_of(mechanism)
     try:
-        board = VirtualBoard(built.elf, mechanism, plant, port)
+        board = kind(built.elf, mechanism, plant, port)
     except OSError as error:
         raise BadInput("command line", "--port", port, f"cannot be listened at: {error.strerror}",
                        "0 takes any") from error
-    with board:
+    with board, around(board):
         board.recording, board.brakes = False, True
         announce(board.url)
         board.serve(until=until)

@@ -16,6 +16,7 @@ from femtorque.host.link.requests import float_arm
 from femtorque.host.link.session import Session
 from femtorque.host.live.following import Following
 from femtorque.host.live.jog import TipJog
+from femtorque.host.live.tracked import Errors
 
 Array = NDArray[np.float64]
 
@@ -73,9 +74,10 @@ class Leading:
                          for k, (i, s, o) in enumerate(zip(self.joints, self.scale, self.offset, strict=True))])
 
 
-def lead(leader: Session, f: Following, leading: Leading, friction: int, until: Callable[[], bool]) -> int:
+def lead(leader: Session, f: Following, leading: Leading, friction: int, until: Callable[[], bool],
+         behind: Errors) -> int:
     """Carry the weight of the leader, which must be armed, and send its positions as targets, until `until` is true.
-    Returns the number of targets."""
+    behind: where the follower's distances to them are added. Returns the number of targets."""
     clock, sent = leader.clock, 0
     stay, next_at = f.session.held(), clock.now()
 
@@ -84,7 +86,9 @@ def lead(leader: Session, f: Following, leading: Leading, friction: int, until: 
         if until():
             return True
         if clock.now() >= next_at:
-            f.send(leading.target(leader.positions(), stay))
+            target = leading.target(leader.positions(), stay)
+            f.send(target)
+            behind.add(target - f.session.positions())
             sent, next_at = sent + 1, max(next_at + 1.0 / HZ, clock.now())
         return False
 

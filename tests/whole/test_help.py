@@ -27,7 +27,8 @@ def test_help_names_arguments_as_the_text_does_and_no_types_of_python(here):
 
 def test_hil_has_a_verb_for_each_of_its_uses_and_names_it_where_an_option_was_typed(here):
     shown = here("hil").stdout
-    assert re.findall(r"^  (\w+)  +[A-Z]", shown, re.MULTILINE) == ["run", "serve", "drives", "pil", "scenario"]
+    assert re.findall(r"^  (\w+)  +[A-Z]", shown, re.MULTILINE) == [
+        "run", "serve", "drives", "pil", "replay", "scenario"]
     for typed, now in {"arm.toml motion.csv --log run.mcap": "hil run MECH TRAJ",
                        "arm.toml --serve 5555": "hil serve MECH --port PORT",
                        "--serve=0 arm.toml --pil": "hil serve MECH --port PORT",

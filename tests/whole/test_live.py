@@ -2,39 +2,142 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+import time
+import urllib.request
+from collections.abc import Callable
+from itertools import groupby
 
 import pytest
 
 from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.wire import messages
 from femtorque.commands import live
-from tests.conftest import ROOT
-from tests.support.terminal import CTRL_C, terminal
+from tests.conftest import HANG, ROOT
+from tests.support.terminal import CTRL_C, PROMPT, Terminal, terminal
 
 PAGE = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
+WIDE = 300  # columns: no line is wrapped while it is typed
 LINES = re.findall(r"^    (femtorque .*|python3 -c (?:.|\n)*?--from stdin)$", PAGE, re.MULTILINE)
 
 
-@pytest.mark.bench
-def test_the_tour_of_the_page_is_typed_beside_a_board_that_is_served(tmp_path) -> None:
+@pytest.fixture
+def folder(tmp_path):
+    """A folder to type in: a checkout without its files."""
     (ROOT / "build").mkdir(exist_ok=True)
     for name in ("mechanisms", "build"):
         (tmp_path / name).symlink_to(ROOT / name)
-    serve, home, follow, pipe, *_ = LINES
-    with terminal(tmp_path) as board, terminal(tmp_path) as host:
-        board.begin(serve.replace("5555", "0"))
-        board.until("socket://")
-        port = f"socket://{board.until(chr(10)).strip()}"
+    return tmp_path
+
+
+def served(board: Terminal, line: str) -> str:
+    """A board that a line serves, at any port. Returns what hosts open."""
+    board.begin(f"{line.partition(' --port')[0]} --port 0{line.partition(' --port')[2][5:]}")
+    board.until("socket://")
+    return f"socket://{board.until(chr(10)).strip()}"
+
+
+def held(url: str, token: str, t: float, joints: dict[str, float]) -> int:
+    """A message of the page. Returns its status."""
+    request = urllib.request.Request(f"{url}hand", json.dumps({"page": "a", "t": t, "joints": joints}).encode(),
+                                     {"Origin": url.rstrip("/"), "X-Femtorque-Token": token}, method="POST")
+    with urllib.request.urlopen(request, timeout=HANG) as answer:
+        return answer.status
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + HANG
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+@pytest.mark.bench
+def test_the_tour_of_the_page_is_typed_beside_boards_that_are_served(folder) -> None:
+    serve, home, follow, pipe, by_keys, by_page, leader, its_home, led, taped, follow_taped, replay = LINES
+    with terminal(folder, WIDE) as board, terminal(folder, WIDE) as host, terminal(folder, WIDE) as other:
+        port = served(board, serve)
         for line in (home, follow):
             status, shown = host.type(line.replace("socket://localhost:5555", port))
             assert status == 0, shown
-        assert re.search(r"91 targets; \d+ late, \d+ lost, 0 refused, delay \d+ ms", shown), shown
+        assert re.search(r"91 targets; \d+ late, \d+ lost, \d+ refused, delay \d+ ms", shown), shown
+        assert re.search(r"tracking error, rms \(most\): shoulder [\d.]+ \([\d.]+\) mrad, elbow ", shown), shown
         script = re.sub(r"^    ", "", pipe.replace("socket://localhost:5555", port), flags=re.MULTILINE)
-        (tmp_path / "pipe.sh").write_text(script + "\n", encoding="utf-8")
+        (folder / "pipe.sh").write_text(script + "\n", encoding="utf-8")
         status, shown = host.type("bash pipe.sh")
         assert status == 0 and "100 targets" in shown, shown
+
+        host.begin(by_keys.replace("socket://localhost:5555", port))
+        host.until("q ends")
+        host.keys("w" * 5)
+        time.sleep(1.0)
+        host.keys("q")
+        assert re.search(r"\d+ targets; ", host.until(PROMPT))
+
+        host.begin(by_page.replace("socket://localhost:5555", port).replace("8420", "0"))
+        host.until("http://")
+        url = "http://" + host.until("\n").strip()
+        with urllib.request.urlopen(url, timeout=HANG) as answer:
+            token = re.search(r'"token": "([\w-]{40,})"', answer.read().decode())[1]
+        for k in range(15):
+            assert held(url, token, 0.05 * k, {"elbow": 0.3}) == 204
+            time.sleep(0.05)
+        host.keys(CTRL_C)
+        assert re.search(r"15 targets; ", host.until(PROMPT))
+
+        leads = served(other, leader)
+        for line in (its_home, led):
+            line = line.replace("socket://localhost:5555", port).replace("socket://localhost:5556", leads)
+            status, shown = host.type(line)
+            assert status == 0, shown
+        assert re.search(r"\nbehind the leader, rms \(most\): shoulder ", shown), shown
+        assert float(re.search(r"tracking error, rms \(most\): .* elbow ([\d.]+)", shown)[1]) < 20.0, shown
+        for one in (board, other):
+            one.keys(CTRL_C)
+            one.until(PROMPT)
+
+        port = served(board, taped)
+        status, shown = host.type(follow_taped.replace("socket://localhost:5557", port))
+        assert status == 0, shown
         board.keys(CTRL_C)
+        board.until(PROMPT)
+        status, shown = host.type(replay)
+        assert status == 0 and "the board sent the same, bit for bit" in shown, shown
+
+
+@pytest.mark.bench
+def test_a_follower_whose_leader_is_killed_is_held_and_then_loses_its_host(folder) -> None:
+    """Seen in the replay of what its board heard: from the last target on only time passes."""
+    *_, leader, _, led, taped, _, replay = LINES
+    with terminal(folder, WIDE) as board, terminal(folder, WIDE) as host, terminal(folder, WIDE) as other:
+        port, leads = served(board, taped), served(other, leader)
+        line = led.replace("socket://localhost:5555", port).replace("socket://localhost:5556", leads)
+        host.begin(line.replace("--seconds 3", "--home --log lead.mcap &"))
+        until(lambda: (folder / "lead.csv").is_file() and (folder / "lead.csv").read_text().count(",FOLLOW,") > 200)
+        host.keys("kill -9 %1; wait\n")
+        until(lambda: "Killed" in host.until("\n"))
+        status = "femtorque monitor mechanisms/three_link.toml --json --port "
+        until(lambda: "HOST_LOST" in host.type(status + port)[1])
+        for one in (board, other):
+            one.keys(CTRL_C)
+            one.until(PROMPT)
+        exit_status, shown = host.type(replay)
+        assert exit_status == 0 and "the board sent the same, bit for bit" in shown, shown
+        with (folder / "run.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+    states = [state for state, _ in groupby(row["state_name"] for row in rows)]
+    assert states[-3:] == ["FOLLOW", "HOLD", "FAULT"], states  # a busy machine may have paused before
+    held_from = max(k for k, row in enumerate(rows) if row["state_name"] == "FOLLOW") + 1
+    lost = next(k for k in range(held_from, len(rows)) if rows[k]["state_name"] == "FAULT")
+    hold = rows[held_from:lost]
+    assert all(int(row["flags"]) & messages.FLAGS["HOST_SILENT"][0] for row in hold)
+    assert int(rows[lost]["fault"]) == messages.FAULTS["HOST_LOST"][0]
+    silent = float(rows[lost]["t"]) - float(rows[held_from]["t"])
+    assert silent == pytest.approx(9 * 0.1, abs=0.2)
+    targets = {tuple(row[name] for name in row if name.endswith(".target")) for row in hold[5:]}
+    assert len(targets) == 1, "held where it came to rest"
 
 
 @pytest.mark.parametrize("source", ["udp:", "udp:0", "udp:99999", "udp:x"])

@@ -1,0 +1,174 @@
+"""A recording of all that hosts sent to a virtual board, and its replay, bit for bit.
+
+In FOLLOW the motion depends on when each TARGET comes. So the recording has every byte from the hosts with the board's
+time at which it was put on the wire, and at its end a hash of all that the board answered. A replay puts the same bytes
+on the wire at the same cycles of the chip: the image takes each TARGET in the same tick. Both run in whole slices, for
+last bits of the plant depend on how often it is brought up to the chip's time.
+
+A recording is text, written through line by line:
+
+    femtorque tape 1 <digest of the configuration> <number of the chip>
+    <s since power-on> <bytes, hexadecimal>
+    end <s since power-on> <SHA-256 of the board's bytes>
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TextIO
+
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.toolchain import platformio
+from femtorque.codegen.wire.codec import Codec, FrameReader
+from femtorque.codegen.wire.messages import Status
+from femtorque.hil.board.disturbance import Disturbance
+from femtorque.hil.board.telemetry import Record
+from femtorque.hil.board.virtual import CYCLE, SLICE, VirtualBoard
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.play.run import folder
+from femtorque.host.link.configuration import Configuration
+from femtorque.host.record.log import Log
+
+HEAD = "femtorque tape 1"
+AFTER = 0.5  # s that a recording without its end is played on after its last bytes
+
+
+@dataclass(frozen=True)
+class Tape:
+    """digest: of the configuration; number: of the chip. sent: (s since power-on, bytes), in order. end: s; answers:
+    hash of what the board sent; None where the recording was broken off."""
+
+    path: Path
+    digest: str
+    number: int
+    sent: tuple[tuple[float, bytes], ...]
+    end: float
+    answers: str | None
+
+
+@dataclass(frozen=True)
+class Replay:
+    """same: whether the board sent the bytes that it sent when it was recorded; None if the recording has no end.
+    record: None unless it was asked for."""
+
+    seconds: float
+    same: bool | None
+    record: Record | None
+
+
+class Sliced(VirtualBoard):
+    """A virtual board that runs in whole slices, whoever asks for how much time."""
+
+    _slices = 0
+
+    def run_until(self, seconds: float) -> None:
+        while self.seconds < seconds - CYCLE:
+            self._slices += 1
+            super().run_until(SLICE * self._slices)
+
+
+class _Tap(Disturbance):
+    """A line that spoils nothing and writes down what passes."""
+
+    def __init__(self, board: VirtualBoard, file: TextIO) -> None:
+        super().__init__()
+        self._board, self._file = board, file
+
+    def __call__(self, data: bytes) -> bytes:
+        passed = super().__call__(data)
+        if passed:
+            self._file.write(f"{self._board.seconds!r} {passed.hex()}\n")
+        return passed
+
+
+@contextmanager
+def taped(board: Sliced, path: Path, number: int = 0, feedforward: bool = True) -> Iterator[None]:
+    """Record what hosts send to a board that has just been powered on. number: of its chip; feedforward: whether its
+    image has it. Raises BadInput if the file is there already, or cannot be written."""
+    try:
+        file = path.open("x", encoding="ascii", buffering=1)
+    except OSError as error:
+        raise BadInput(path, "tape", None, f"cannot be written ({error.strerror})", "choose another name") from error
+    with file:
+        file.write(f"{HEAD} {Configuration.of(board.mechanism, feedforward).digest.hex()} {number}\n")
+        answers = sha256()
+        board.incoming = _Tap(board, file)
+        board.listeners.append(answers.update)
+        try:
+            yield
+        finally:
+            board.listeners.remove(answers.update)
+            file.write(f"end {board.seconds!r} {answers.hexdigest()}\n")
+
+
+def read(path: Path) -> Tape:
+    """Raises BadInput with the line that is wrong. One that was broken off while it was written is left out."""
+    try:
+        text = path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(path, "tape", None, f"cannot be read ({error})") from None
+    head, *lines = text.split("\n")
+    digest, _, number = head.removeprefix(HEAD + " ").partition(" ")
+    if not (head.startswith(HEAD) and len(digest) == 64 and number.isdecimal()):
+        raise BadInput(path, "tape", head[:60], f"is no tape: its first line must be {HEAD} DIGEST NUMBER")
+    sent: list[tuple[float, bytes]] = []
+    for k, line in enumerate(lines[:-1], start=2):  # behind the last line end is nothing, or half a line
+        words = line.split(" ")
+        try:
+            if words[0] == "end":
+                return Tape(path, digest, int(number), tuple(sent), _later(words[1], sent), words[2])
+            at, data = words
+            sent.append((_later(at, sent), bytes.fromhex(data)))
+        except (ValueError, IndexError):
+            raise BadInput(path, f"line {k}", line[:60], "must be a time, no sooner than the one before, and bytes "
+                           "in hexadecimal") from None
+    return Tape(path, digest, int(number), tuple(sent), (sent[-1][0] if sent else 0.0) + AFTER, None)
+
+
+def _later(text: str, sent: list[tuple[float, bytes]]) -> float:
+    at = float(text)
+    if not (sent[-1][0] if sent else 0.0) <= at < math.inf:
+        raise ValueError
+    return at
+
+
+def replay(mechanism: Mechanism, tape: Tape, *, log: Path | None = None, out: Path | None = None,
+           recording: bool = False) -> Replay:
+    """Build, boot, and let the board hear what it heard when it was recorded.
+
+    log: RUN.mcap, as `follow --log` writes it. out: folder of the image. recording: every tick, as it was when the
+    recording was made. Raises Refused for a recording of another configuration, BadInput and Refused as building does.
+    """
+    configuration = Configuration.of(mechanism)
+    if tape.digest != configuration.digest.hex():
+        raise Refused(f"{tape.path}: is of another configuration, digest {tape.digest[:16]}, while "
+                      f"{configuration.source or mechanism.name} has digest {configuration.digest.hex()[:16]}")
+    built = platformio.build(mechanism, out or folder(mechanism, feedforward=True))
+    with Sliced(built.elf, mechanism, plant_of(mechanism), number=tape.number) as board, ExitStack() as stack:
+        board.recording, board.brakes = recording, True
+        answers, cable = sha256(), board.plug_in()
+        board.listeners.append(answers.update)
+        if log is not None:
+            notes = {"board": "virtual", "port": f"replay of {tape.path.name}"}
+            written = stack.enter_context(Log(log, configuration, notes, mechanism=mechanism))
+            reader = FrameReader(Codec(len(mechanism.streamed)))
+
+            def write(data: bytes) -> None:
+                for frame in reader.feed(data):
+                    if isinstance(frame.message, Status):
+                        written.write(frame.message)
+
+            board.listeners.append(write)
+        for at, data in tape.sent:
+            board.run_until(at)
+            cable.write(data)
+            cable.read(1 << 20)
+        board.run_until(tape.end)
+        same = None if tape.answers is None else answers.hexdigest() == tape.answers
+        return Replay(board.seconds, same, board.record() if recording else None)

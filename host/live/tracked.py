@@ -1,0 +1,43 @@
+"""Errors of joints while they follow: desired minus measured of every STATUS, and how far an arm is behind its
+leader."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from femtorque.codegen.wire.messages import Status
+from femtorque.host.link.session import Session
+
+Array = NDArray[np.float64]
+
+
+class Errors:
+    """Root mean square and largest size, by joint."""
+
+    def __init__(self, joints: int) -> None:
+        self._count, self._squares, self.largest = 0, np.zeros(joints), np.zeros(joints)
+
+    def add(self, errors: ArrayLike) -> None:
+        """Errors (J,) of one moment, rad or m."""
+        found = np.abs(np.asarray(errors, float))
+        self._count += 1
+        self._squares += found**2
+        self.largest = np.maximum(self.largest, found)
+
+    @property
+    def rms(self) -> Array:
+        """(J,) rad or m; zero before there is any."""
+        return np.asarray(np.sqrt(self._squares / max(self._count, 1)))
+
+
+class Tracked(Errors):
+    """Tracking error of a board that follows. `take` is a listener for Session."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(len(session.configuration.joints))
+        self._session = session
+
+    def take(self, status: Status) -> None:
+        if self._session.in_state("FOLLOW"):
+            self.add(self._session.tracking_error())
