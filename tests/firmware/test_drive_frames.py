@@ -37,7 +37,9 @@ int ft_{family}_hear(const ft_frame *, const ft_drive_config *, ft_drive_said *)
 """ for family in SPOKEN) + "".join(f"""
 void ft_{family}_ask(ft_frame *, const ft_drive_config *, uint32_t, uint32_t);
 void ft_{family}_write(ft_frame *, const ft_drive_config *, uint32_t, uint32_t, uint32_t);
-""" for family in ("damiao", "robstride"))
+""" for family in ("damiao", "robstride")) + """
+void ft_mini_cheetah_release(ft_frame *, const ft_drive_config *, uint32_t);
+"""
 NOTHING, STATE, SETTING, ECHO = range(4)
 LONG = 1 << 31
 CHEETAHS = [d for d in CATALOGUE if d.family in ("cubemars", "mini-cheetah")]
@@ -263,6 +265,16 @@ def test_special_frames_of_those_that_know_no_other_way_to_clear_errors(c, famil
     for clear in (False, True):
         getattr(c.lib, f"ft_{family}_disable")(c.frame, c.address, clear)
         assert c.sent() == Frame(ID, mit.EXIT)
+
+
+def test_that_a_mini_cheetah_that_is_to_let_go_is_commanded_nothing_every_eighth_tick(c):
+    """Its early firmware measures its current, which must be small for it to leave, only while it is commanded."""
+    drive = next(d for d in CHEETAHS if d.family == "mini-cheetah")
+    stop, (nothing, _) = Frame(ID, mit.EXIT), c.command(drive, Target())
+    for tick in range(17):
+        c.lib.ft_mini_cheetah_disable(c.frame, c.address, True)
+        c.lib.ft_mini_cheetah_release(c.frame, c.row(drive), tick)
+        assert c.sent() == (stop if tick % 8 else nothing)
 
 
 @pytest.mark.parametrize("drive", CHEETAHS, ids=lambda d: d.name)
