@@ -244,6 +244,7 @@ static inline void sample(ft_motion *m, const ft_segment *g, int32_t boundary,
         formed = sample_across(m, next, boundary, to);
     if (FT_STEP_USES_CHANGES)
         change(m, g, next, formed, to, before);
+    (void)formed; /* other steps have no use for it */
 }
 
 /* Stay where the boundary before this one was. */

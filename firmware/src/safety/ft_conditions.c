@@ -70,9 +70,9 @@ static uint32_t supply_good(const ft_evidence *e)
 
 static uint32_t bus_in_range(const ft_evidence *e)
 {
-    uint32_t low = bus_not_low(e);
+    const uint32_t under = bus_not_low(e);
 
-    return low != FT_GOOD ? low : bus_not_high(e);
+    return under != FT_GOOD ? under : bus_not_high(e);
 }
 
 /* Observations of the main loop on the board. */
