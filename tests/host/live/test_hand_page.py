@@ -94,8 +94,7 @@ def test_a_slider_and_the_handle_move_a_virtual_arm_until_they_are_let_go(page):
         goal = browser.run("return Number(document.querySelector('#hand input[data-joint=elbow]').value)")
         until(lambda: targets(tcp) and abs(targets(tcp)[-1][1] - goal) < 1e-6)
         browser.mouse("mouseReleased", x + 40, y)
-        time.sleep(0.2)
-        assert still(tcp)
+        until(lambda: still(tcp))  # once the page has had the time to let go
         slid = np.array(targets(tcp))
         assert np.ptp(slid[:, [0, 2]], axis=0).max() < 1e-6 and abs(slid[0, 1] - START[1]) < 1e-6
 
@@ -109,8 +108,7 @@ def test_a_slider_and_the_handle_move_a_virtual_arm_until_they_are_let_go(page):
         until(lambda: len(targets(tcp)) > count + 20)
         looked = browser.run("return view.controls.target.toArray().concat(view.camera.position.toArray())")
         browser.mouse("mouseReleased", x - 40, y + 30)
-        time.sleep(0.2)
-        assert still(tcp)
+        until(lambda: still(tcp))  # once the page has had the time to let go
         end = forward_kinematics(mechanism, targets(tcp)[-1], "hand", [0.2, 0.0, 0.0])[0]
         assert np.linalg.norm(end - begin) > 0.01
         assert looked == browser.run("return view.controls.target.toArray().concat(view.camera.position.toArray())"), \
@@ -146,8 +144,7 @@ def test_a_real_arm_moves_only_while_the_key_is_held_on_a_page_that_is_looked_at
                             "document.dispatchEvent(new Event('visibilitychange'))")
             else:
                 browser.go("about:blank")
-            time.sleep(0.2)
-            assert still(tcp), let_go
+            until(lambda: still(tcp))
             if let_go != "other":
                 browser.mouse("mouseReleased", x + 60, y)
                 browser.key("keyUp", "Shift")
