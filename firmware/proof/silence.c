@@ -17,7 +17,7 @@ void prove_silence_counted(void)
 
     any_state();
     before = s.silent;
-    ft_safety_tick(&s, &c, &v, any_event());
+    ft_safety_tick(&s, &c, &in, any_event());
     CLAIM(s.silent == before + (before <= FT_HOST_LOST ? 1u : 0u));
     END;
 }
@@ -31,7 +31,7 @@ void prove_silence_stops(void)
 {
     any_state();
     GIVEN(s.silent >= FT_HOST_TIMEOUT && s.silent < FT_HOST_LOST);
-    ft_safety_tick(&s, &c, &v, any_event());
+    ft_safety_tick(&s, &c, &in, any_event());
     CLAIM(s.state != TRACK || c.motion.brake);
     CLAIM(s.state != JOG || c.lab.wanted == FT_C(0.0));
     CLAIM(s.state != FOLLOW || c.follow.stop);
@@ -47,7 +47,7 @@ void prove_silence_ends(void)
     any_state();
     GIVEN(s.silent > FT_HOST_LOST);
     GIVEN(s.state == HOLD && ft_motion_settled(&c.motion));
-    ft_safety_tick(&s, &c, &v, FT_MOTION_NOTHING);
+    ft_safety_tick(&s, &c, &in, FT_MOTION_NOTHING);
     CLAIM(s.state == FAULT || s.state == ESTOP);
     END;
 }
