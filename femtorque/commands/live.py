@@ -18,8 +18,8 @@ from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero, We
 
 if TYPE_CHECKING:
     from femtorque.host.link.session import Session
+    from femtorque.host.link.tracked import Errors
     from femtorque.host.live.following import FollowStatus
-    from femtorque.host.live.tracked import Errors
 
 Delay = Annotated[float | None, typer.Option("--delay", metavar="S", min=0.0, max=2.0, show_default="as the file says",
                                              help="s from when a target is made until the joints are there")]
@@ -56,8 +56,8 @@ def follow(
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.codegen.motion.trajectory import Trajectory
     from femtorque.host.board import Board
+    from femtorque.host.link.tracked import Tracked
     from femtorque.host.live import lines
-    from femtorque.host.live.tracked import Tracked
     from femtorque.host.record.log import claim_log
     from femtorque.host.stream.stream import Interrupts
 
@@ -135,11 +135,11 @@ def teleop(
     """
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.host.board import Board
+    from femtorque.host.link.tracked import Errors, Tracked
     from femtorque.host.live import gamepad as pads
     from femtorque.host.live import hand as hands
     from femtorque.host.live import teleop as leading
     from femtorque.host.live.jog import TipJog
-    from femtorque.host.live.tracked import Errors, Tracked
     from femtorque.host.plan.tip import ends
     from femtorque.host.plan.waypoints import tip_option
     from femtorque.host.record.log import claim_log

@@ -14,9 +14,9 @@ from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.host.link.requests import float_arm
 from femtorque.host.link.session import Session
+from femtorque.host.link.tracked import Errors
 from femtorque.host.live.following import Following
 from femtorque.host.live.jog import TipJog
-from femtorque.host.live.tracked import Errors
 
 Array = NDArray[np.float64]
 

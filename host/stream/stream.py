@@ -25,6 +25,7 @@ from femtorque.codegen.wire.names import flag, names, state_name
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.retransmit import Sender
 from femtorque.host.link.session import PERIOD, Session
+from femtorque.host.link.tracked import Errors
 
 PREFILL = 5.0  # s without a knot acknowledged after which filling the ring is given up
 BEGIN = 1.0  # s from START acknowledged to TRACK seen
@@ -213,9 +214,7 @@ class _Run:
         self.knot_hz = session.configuration.knot_hz
         self.duration = (len(motion) - 1) / self.knot_hz  # s
         self.started, self.holding = False, ""
-        self.sum_squares = np.zeros(len(session.configuration.joints))
-        self.worst = np.zeros(len(session.configuration.joints))
-        self.samples = 0
+        self.errors = Errors(len(session.configuration.joints))
         self.least_buffered = self.ring
         self.limits: set[str] = set()
         self.cycles_max = 0
@@ -357,10 +356,7 @@ class _Run:
         self.cycles_max = max(self.cycles_max, status.cycles_max)
         if not self.started or state_name(status) != "TRACK":
             return
-        error = self.session.difference(status.target, status.position)
-        self.sum_squares += error**2
-        self.worst = np.maximum(self.worst, np.abs(error))
-        self.samples += 1
+        self.errors.add(self.session.difference(status.target, status.position))
         self.limits.update(names(messages.LIMITS, status.limits))
         if not self.sender.done:
             self.least_buffered = min(self.least_buffered, status.buffered)
@@ -381,7 +377,7 @@ class _Run:
 
     def _outcome(self, ended: str) -> Outcome:
         return Outcome(
-            ended, self.duration, np.sqrt(self.sum_squares / max(self.samples, 1)), self.worst,
+            ended, self.duration, self.errors.rms, self.errors.largest,
             len(self.motion), self.sender.frames, self.sender.retransmissions, self.resumed,
             self.session.link.worst_gap, self.least_buffered, tuple(sorted(self.limits)), self.cycles_max,
         )

@@ -1,5 +1,4 @@
-"""Errors of joints while they follow: desired minus measured of every STATUS, and how far an arm is behind its
-leader."""
+"""Sizes of joints' errors over a motion: desired minus measured of every STATUS, or an arm behind its leader."""
 
 from __future__ import annotations
 
