@@ -15,7 +15,7 @@ import typer
 from femtorque.codegen.common.errors import BadInput
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer
-from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero
+from femtorque.commands.options import Force, Home, Json, LogTo, Mech, Port, Rezero
 
 
 def flash(
@@ -185,7 +185,7 @@ def float_(
                        ] = math.inf,
     home: Home = False,
     rezero: Rezero = False,
-    log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
+    log: LogTo = None,
     force: Force = False,
     json: Json = False,
 ) -> Answer:

@@ -14,7 +14,7 @@ import typer
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.commands.answer import Answer
 from femtorque.commands.keys import keys
-from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero, Web
+from femtorque.commands.options import Force, Home, Json, LogTo, Mech, Port, Rezero, Web
 
 if TYPE_CHECKING:
     from femtorque.host.link.session import Session
@@ -25,7 +25,6 @@ Delay = Annotated[float | None, typer.Option("--delay", metavar="S", min=0.0, ma
                                              help="s from when a target is made until the joints are there")]
 Frame = Annotated[float | None, typer.Option("--frame", metavar="S", min=0.001, max=0.25,
                                              show_default="as the file says", help="s from one target to the next")]
-LogTo = Annotated[Path | None, typer.Option("--log", metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")]
 WORDS = {"tracking": "tracking error", "behind": "behind the leader"}
 Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=0.0, show_default="until Ctrl-C",
                                          help="for so long")]

@@ -26,7 +26,7 @@ from femtorque.codegen.common.output import (
     picture,
 )
 from femtorque.commands.answer import Answer, warn_of_open_loop
-from femtorque.commands.options import Force, Home, Json, Mech, Port, Rezero, Traj, Udp, Web
+from femtorque.commands.options import Force, Home, Json, LogTo, Mech, Port, Rezero, Traj, Udp, Web
 
 if TYPE_CHECKING:
     from femtorque.codegen.mechanism.description import Mechanism
@@ -139,7 +139,7 @@ def stream(
     mech: Mech,
     traj: Traj,
     port: Port,
-    log: Annotated[Path | None, typer.Option(metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")] = None,
+    log: LogTo = None,
     home: Home = False,
     rezero: Rezero = False,
     clear: Annotated[bool, typer.Option("--clear", help="acknowledge a latched fault first")] = False,

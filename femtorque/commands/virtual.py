@@ -17,7 +17,7 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.extras import need
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer, warn_of_open_loop
-from femtorque.commands.options import Force, Json, Mech, Traj, Web
+from femtorque.commands.options import Force, Json, LogTo, Mech, Traj, Web
 
 if TYPE_CHECKING:
     from femtorque.codegen.mechanism.description import Mechanism
@@ -31,8 +31,6 @@ Fault = Annotated[str | None, typer.Option(metavar="F", autocompletion=completio
                                            help="what goes wrong in mid-motion; a wrong name lists all")]
 Resume = Annotated[int, typer.Option(metavar="N", min=0,
                                      help="how often to go on after a stop because knots were late")]
-LogTo = Annotated[Path | None, typer.Option("--log", metavar="RUN.mcap", show_default=False,
-                                            help="log to write, as `stream` does; RUN.csv comes beside it")]
 Feedforward = Annotated[bool, typer.Option("--feedforward/--no-feedforward", help="or PD alone")]
 Tcp = Annotated[int, typer.Option("--port", "-p", metavar="PORT", min=0, max=65535,
                                   help="TCP port of this machine; 0: any that is free")]
