@@ -53,8 +53,9 @@ STATUS = 0.03  # s until a state is seen: two STATUS frames, one of which may be
 SAFE = ("FAULT", "ESTOP", "DISARMED")  # states in which no motor may be driven
 MOTION = 1.2  # s: more knots than the ring holds, so that it is still being filled when something goes wrong
 REACH = (0.9, -0.7, 0.6)  # rad, of the joints there are
-DRIVEN = ("HOLD", "TRACK", "FOLLOW", "FLOAT", "JOG", "HOMING", "PROBE")  # states in which motors are driven
-HELD = DRIVEN[:5]  # of these, those of an arm that has its zeros and is armed
+MOVED = ("HOLD", "TRACK", "FOLLOW")  # states in which the law about a motion drives the motors
+HELD = (*MOVED, "FLOAT", "JOG")  # and the others of an arm that has its zeros and is armed
+DRIVEN = (*HELD, "HOMING", "PROBE")  # all in which motors are driven
 FOLLOWED = 0.25  # s for which targets are sent first: the arm is in motion then
 HAND = 3.0  # N m with which somebody leans on the first joint
 WARMS = 0.3  # s: time constant of a motor's temperature
@@ -303,11 +304,11 @@ def _encoders(joints: int) -> Iterator[Injection]:
             for state in HELD:
                 yield Injection("encoder jump", f"joint {joint} by {counts} in {state}", state, jump, ("FAULT",),
                                 ("ENCODER",), 0.01)
-        for noise, states, faults in ((1, HELD[:3], ()), (200, ("FAULT",), ("ENCODER", "OVERSPEED"))):
+        for noise, states, faults in ((1, MOVED, ()), (200, ("FAULT",), ("ENCODER", "OVERSPEED"))):
             def noisy(scene: Scene, j: int = joint, n: int = noise) -> None:
                 scene.board.encoder_faults[j].noise = n
 
-            for state in HELD[:3]:
+            for state in MOVED:
                 yield Injection("encoder noise", f"joint {joint}, {noise} counts in {state}", state, noisy, states,
                                 faults, 0.1)
 
@@ -522,7 +523,7 @@ def _overloads(mechanism: Mechanism) -> Iterator[Injection]:
             scene.board.plant.hand = lambda plant: torque  # type: ignore[attr-defined]
 
         lasts = -WARMS * math.log1p(-1.02 / 4.0)  # twice the current, four times the heat; 2 % over is too much
-        for state in ("HOLD", "TRACK", "FOLLOW", "JOG"):
+        for state in (*MOVED, "JOG"):
             yield Injection("overload", f"a hand pushes with {push:g} N m in {state}", state, lean, ("FAULT",),
                             ("OVERLOAD",), lasts + 0.35)
 
@@ -544,7 +545,7 @@ def _supply(mechanism: Mechanism) -> Iterator[Injection]:
             scene.board.temperatures[0] = celsius
 
         name = f"{celsius:g} deg C" if celsius > 0.0 else "a broken wire"
-        for state in HELD[:3]:
+        for state in MOVED:
             yield Injection("over-temperature", f"{name} in {state}", state, hot, ("FAULT",), ("OVER_TEMPERATURE",),
                             0.02)
 

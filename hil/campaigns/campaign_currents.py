@@ -9,7 +9,7 @@ import numpy as np
 
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Mechanism
-from femtorque.hil.campaigns.campaign import BEFORE, DRIVEN, HELD, Injection, Scene
+from femtorque.hil.campaigns.campaign import BEFORE, DRIVEN, HELD, MOVED, Injection, Scene
 
 SHORTED_CABLE = (0.05, 30e-6, 1e-9)  # ohm, henry, share of the turns that the current goes through
 SHORTED_WINDING = (0.2, 0.1e-3, 0.2)
@@ -81,7 +81,7 @@ def _sensors() -> Iterator[Injection]:
             yield _faulted(kind, f"joint {j}, turned round in {state}", state, backwards, faults, MOST, 0.2)
         for volts in (0.0, 0.3, 3.0, 3.3):
             name = f"joint {j}, {volts:g} V in"
-            for state in ("HOLD", "TRACK", "FOLLOW", "PROBE"):
+            for state in (*MOVED, "PROBE"):
                 yield _faulted("amplifier saturated", f"{name} {state}", state, _stuck(j, volts), ("OVER_CURRENT",),
                                MOST, 0.01)
         kind, blind = "sensor shows nothing", _stuck(j, 1.65)

@@ -24,7 +24,7 @@ from femtorque.hil.board.buses import STEP
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.intruder import Intruder
-from femtorque.hil.campaigns.campaign import BEFORE, REACH, STAY, Scene
+from femtorque.hil.campaigns.campaign import BEFORE, MOVED, REACH, STAY, Scene
 from femtorque.hil.chip.stm32 import probe as swd
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.families.cubemars.drive import AK_FAULTS
@@ -46,8 +46,7 @@ BOOT = 0.4  # s, at most, until a board that was reset is heard again
 SECONDS = 1.6  # after which a motion that goes on has ended
 
 RESTING = ("CHECK", "DISARMED")
-DRIVEN = ("ARM", "HOLD", "TRACK", "FOLLOW", "FLOAT")
-MOVED = ("HOLD", "TRACK", "FOLLOW")
+DRIVEN = ("ARM", *MOVED, "FLOAT")
 
 
 # ---- families

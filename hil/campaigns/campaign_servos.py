@@ -20,8 +20,8 @@ from femtorque.codegen.mechanism.description import Bus, Cutoff, Drive, Gains, M
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.board.supply_relay import RELEASE_S
 from femtorque.hil.campaigns import campaign_drives as campaign
-from femtorque.hil.campaigns.campaign import Scene
-from femtorque.hil.campaigns.campaign_drives import DRIVEN, LEVEL, MOVED, RESTING, Injection, Outcome, later
+from femtorque.hil.campaigns.campaign import MOVED, Scene
+from femtorque.hil.campaigns.campaign_drives import DRIVEN, LEVEL, RESTING, Injection, Outcome, later
 from femtorque.hil.drives.families.feetech import motor as sts_motor
 from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.hil.drives.families.feetech.motor import ERRORS
