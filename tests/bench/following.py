@@ -20,7 +20,7 @@ from ruckig import InputParameter, OutputParameter, Ruckig
 from femtorque.codegen.common import colours
 from femtorque.codegen.verify.figures import blank
 from tests.firmware.app import App, changed
-from tests.firmware.following import Sent, follow, play, wave
+from tests.firmware.following import TURN, Sent, follow, play, wave
 
 Array = NDArray[np.float64]
 
@@ -91,27 +91,29 @@ class Way:
     noise: float
 
 
-def _arrived(sent: Sequence[Sent]) -> Array:
-    """Index of the newest target at each millisecond, -1 before the first."""
+def _arrived(sent: Sequence[Sent]) -> tuple[NDArray[np.intp], Array]:
+    """Number and position of the newest target at each millisecond, the first one before there is any."""
     there = np.array([s.there for s in sent])
-    return np.searchsorted(there, np.arange(0.0, SECONDS, DT), side="right") - 1
+    newest = np.maximum(np.searchsorted(there, np.arange(0.0, SECONDS, DT), side="right") - 1, 0)
+    return newest, np.array([s.q[0] for s in sent])[newest]
 
 
 def stairs(sent: Sequence[Sent]) -> Array:
     """The newest target, at rest."""
-    places = np.array([s.q[0] for s in sent])
-    r = np.zeros((len(_arrived(sent)), 3))
-    r[:, 0] = places[np.maximum(_arrived(sent), 0)]
+    _, goal = _arrived(sent)
+    r = np.zeros((len(goal), 3))
+    r[:, 0] = goal
     return r
 
 
 def lines(sent: Sequence[Sent], hz: int) -> Array:
     """From where the reference is to the newest target within a frame, from its arrival on."""
-    goal, r = stairs(sent)[:, 0], np.zeros((len(_arrived(sent)), 3))
+    numbers, goal = _arrived(sent)
+    r = np.zeros((len(goal), 3))
     newest, at, per, left = -1, float(goal[0]), 0.0, 0
-    for k, index in enumerate(_arrived(sent)):
-        if index != newest:
-            newest, left = index, max(round(1.0 / (hz * DT)), 1)
+    for k, number in enumerate(numbers):
+        if number != newest:
+            newest, left = number, max(round(1.0 / (hz * DT)), 1)
             per = (goal[k] - at) / left
         if left:
             at, left = at + per, left - 1
@@ -121,7 +123,8 @@ def lines(sent: Sequence[Sent], hz: int) -> Array:
 
 def optimal(sent: Sequence[Sent]) -> Array:
     """The time-optimal motion to the newest target, at rest there, begun anew with each."""
-    goal, r = stairs(sent)[:, 0], np.zeros((len(_arrived(sent)), 3))
+    _, goal = _arrived(sent)
+    r = np.zeros((len(goal), 3))
     otg, wanted, found = Ruckig(1, DT), InputParameter(1), OutputParameter(1)
     wanted.current_position = [float(goal[0])]
     wanted.max_velocity, wanted.max_acceleration, wanted.max_jerk = [V], [A], [J]
@@ -142,7 +145,7 @@ def followed(sent: Sequence[Sent]) -> Array:
     follow(app)
     record = play(app, sent, round(SECONDS / DT)).record
     v = record["target_rate"][:, 0].astype(float)
-    return np.stack([np.unwrap(record["target"][:, 0] * 2.0 * np.pi / 2.0**32), v, np.gradient(v, DT)], axis=1)
+    return np.stack([np.unwrap(record["target"][:, 0] * TURN), v, np.gradient(v, DT)], axis=1)
 
 
 def moved(reference: Array, forward: bool, damped: bool) -> Way:

@@ -151,7 +151,7 @@ def drives() -> None:
     seven_drives.draw(seven_drives.compare(), HERE / "drives.png")
 
 
-ALL = {make.__name__: make for make in (plan, run_page, monitor, closed_loops, three_link, push, drives)}
+ALL = {make.__name__: make for make in (plan, run_page, monitor, closed_loops, three_link, push, follow, drives)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or list(ALL):

@@ -13,7 +13,6 @@ from tests.firmware.app import App
 from tests.support import rig
 
 FRAME = 20_000  # us
-TURN = 2.0 * np.pi / 2.0**32
 
 
 def targets(mechanism):
@@ -45,14 +44,15 @@ def on_the_image(mechanism):
 def on_this_computer(mechanism, held, phase):
     """phase: ticks that pass before: each makes one joint's sine and cosine exact."""
     app = App(mechanism)
-    assert app.home(TURN * held) == "NONE" and app.command("ARM") == "NONE"
+    assert app.home(following.TURN * held) == "NONE" and app.command("ARM") == "NONE"
     app.run(50 + phase)
     assert following.follow(app, frame=FRAME) == "NONE"
     parts, tick = [], 0
     for k, target in targets(mechanism):
-        parts.append(app.run(k - tick)) if k > tick else None
+        if k > tick:
+            parts.append(app.run(k - tick))
+            tick = k
         app.send(target)
-        tick = k
     return np.concatenate(parts)
 
 
@@ -91,7 +91,7 @@ def test_no_limit_is_exceeded_on_the_image_and_nothing_faults_whatever_is_sent(t
         record, refused = board.record(), session.followed.refused
     assert len(record.tick) >= ticks and refused > 0
     for j, joint in enumerate(mechanism.streamed):
-        limits, q = joint.limits, np.unwrap(record.target[:, j] * TURN)
+        limits, q = joint.limits, np.unwrap(record.target[:, j] * following.TURN)
         assert limits.lower <= q.min() and q.max() <= limits.upper
         assert np.abs(record.target_rate[:, j]).max() <= limits.velocity
         assert np.ptp(q) > 0.5
