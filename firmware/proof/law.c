@@ -167,13 +167,15 @@ void prove_observer_tick(void)
 }
 
 /* A joint that is put to a place of the wire is there, if a fine position holds
- * it: 2^20 turns at least. So is every one where all are put to places.
+ * it: 2^20 turns at least. So is every one where all are put to places. From
+ * there any position leads the short way to its own place of the wire.
  * Run: unwind=6 */
 void prove_observer_place(void)
 {
     const uint32_t j = nondet_u32();
     const int64_t wire = (int64_t)nondet_u64(), most = (int64_t)1 << 52;
-    int64_t places[FT_JOINTS];
+    const ft_turn q = (ft_turn)nondet_u32();
+    int64_t places[FT_JOINTS], turned;
 
     anything();
     ANYTHING(places);
@@ -187,6 +189,9 @@ void prove_observer_place(void)
     CLAIM(ft_observer_wire(&seen, j) == wire);
     CLAIM(seen.q[j] == (ft_turn)(uint32_t)wire);
     CLAIM(seen.coarse[j] == (int32_t)(uint32_t)((uint64_t)wire >> FT_COARSE));
+    turned = ft_observer_turned(&seen, j, q);
+    CLAIM((ft_turn)(uint32_t)turned == q);
+    CLAIM(turned - wire >= INT32_MIN && turned - wire <= INT32_MAX);
     END;
 }
 

@@ -93,6 +93,30 @@ static void copied(void *to, const void *from, size_t size)
 #define PLACE channel
 #endif
 
+#ifdef FT_CUTOFF_PORT
+static uint32_t put;
+static bool level;
+
+void ft_pin_put(uint32_t port, uint32_t pin, bool high)
+{
+    CLAIM(port == FT_CUTOFF_PORT && pin == FT_CUTOFF_PIN);
+    put++;
+    level = high;
+}
+
+/* The supply of servos is switched by the pin that the board file names for it,
+ * to the level that is asked for, and by no other.
+ * Run: define=PROOF_WIRES mechanisms=sts:f405rg-6 */
+void prove_line_supply(void)
+{
+    const bool on = nondet_bool();
+
+    ft_chip_servo_supply(on);
+    CLAIM(put == 1u && level == on);
+    END;
+}
+#endif
+
 static bool well(const ft_wire *w)
 {
     return w->taken < FT_WIRE_IN;
