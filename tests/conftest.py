@@ -13,6 +13,8 @@ import gc  # noqa: E402
 import importlib  # noqa: E402
 import subprocess  # noqa: E402
 import sys  # noqa: E402
+import time  # noqa: E402
+from collections.abc import Callable  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import hypothesis  # noqa: E402
@@ -38,6 +40,14 @@ LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
     "test_remedies", "test_check", "test_newmark", "test_proofs", "test_flexible_arm", "test_stream",
     "test_teach_and_repeat", "test_plan", "test_start", "test_pictures", "test_sentences", "test_log", "test_fuzz",
     "test_free", "test_new_family")
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for another process to bring something about."""
+    end = time.monotonic() + HANG
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 CLOCKLESS = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("clockless", CLOCKLESS)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import HANG
+from tests.conftest import HANG, until
 
 WIDTH = 1300
 FLAGS = ("--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
@@ -41,6 +41,10 @@ class Browser:
     def run(self, script: str) -> Any:
         """Result of a function body."""
         return self._call("execute/sync", {"script": script, "args": []})
+
+    def until(self, script: str) -> None:
+        """Wait until a function body returns true."""
+        until(lambda: bool(self.run(script)))
 
     def console(self) -> list[dict[str, Any]]:
         """Messages that the page, and the browser about it, has logged since the last look."""
@@ -129,13 +133,13 @@ def _descendants(parent: int) -> Iterator[int]:
 
 
 def _wait(port: int) -> None:
-    until = time.monotonic() + HANG
+    end = time.monotonic() + HANG
     while True:
         try:
             socket.create_connection(("127.0.0.1", port), 1.0).close()
             return
         except OSError:
-            assert time.monotonic() < until, "chromedriver does not listen"
+            assert time.monotonic() < end, "chromedriver does not listen"
             time.sleep(0.05)
 
 

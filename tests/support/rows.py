@@ -97,8 +97,6 @@ HERE: dict[str, tuple[str, ...]] = {
         "damiao", "fd"),
     "hil/board/test_drives.py::test_what_goes_wrong_on_the_bus_ends_in_its_name_with_nothing_driven": (
         "damiao-*", "fd-bus-short-BUS_OFF"),
-    "hil/board/test_drives.py::"
-    "test_when_the_board_dies_drives_without_a_time_limit_go_on_until_their_supply_is_cut": ("mini-cheetah-True",),
     "hil/board/test_faults.py::test_what_only_some_arms_can_suffer_ends_in_its_named_fault_there": (
         "f405rg-4-current-sensor-backwards-named0", "f405rg-4-current-cable-shorted-named2",
         "odrive-v3.6-voltage-driver-forgets-named4", "f405rg-4-voltage-overload-named6"),

@@ -7,7 +7,6 @@ import json
 import re
 import time
 import urllib.request
-from collections.abc import Callable
 from itertools import groupby
 
 import pytest
@@ -15,7 +14,7 @@ import pytest
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.wire import messages
 from femtorque.commands import live
-from tests.conftest import HANG, ROOT
+from tests.conftest import HANG, ROOT, until
 from tests.support.terminal import CTRL_C, PROMPT, Terminal, terminal
 
 PAGE = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
@@ -45,13 +44,6 @@ def held(url: str, token: str, t: float, joints: dict[str, float]) -> int:
                                      {"Origin": url.rstrip("/"), "X-Femtorque-Token": token}, method="POST")
     with urllib.request.urlopen(request, timeout=HANG) as answer:
         return answer.status
-
-
-def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + HANG
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 @pytest.mark.bench

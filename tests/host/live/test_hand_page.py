@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -14,7 +13,7 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.plan.task_space import forward_kinematics
-from tests.conftest import HANG
+from tests.conftest import HANG, until
 from tests.support.browser import chromium
 from tests.support.rig import ROOT
 from tests.support.tcp_board import TcpBoard
@@ -40,13 +39,6 @@ def moved(*options, **board):
         process.wait(HANG)
         process.stderr.close()
         tcp.close()
-
-
-def until(true):
-    deadline = time.monotonic() + HANG
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def targets(tcp):
@@ -77,7 +69,7 @@ def page():
         def opened(url):
             browser.go(url)
             browser.look(1300, 1000)
-            until(lambda: browser.run("return samples.length > 5 && Boolean(view.others.ghost)"))
+            browser.until("return samples.length > 5 && Boolean(view.others.ghost)")
             browser.run("document.querySelector('#hand').scrollIntoView({block: 'end'})")
             return browser
         yield opened

@@ -32,7 +32,7 @@ from femtorque.host.show.pages import CONNECTIONS, HEADER, PAGES, Pages
 from femtorque.host.show.scene.page import scripts
 from femtorque.host.show.udp import sending
 from femtorque.host.show.web import HISTORY, SERVER, Again, Feed, page, serving
-from tests.conftest import HANG
+from tests.conftest import HANG, until
 from tests.host.show.test_monitor import looking, refresh
 from tests.support.browser import chromium
 from tests.support.tcp_board import TcpBoard
@@ -66,13 +66,6 @@ def watched(mechanism):
             board.close()
 
 
-def until(browser, script):
-    deadline = time.monotonic() + HANG
-    while not (script() if callable(script) else browser.run(script)):
-        assert time.monotonic() < deadline, script
-        time.sleep(0.1)
-
-
 def coloured(browser, joint, plot, colour):
     """How many pixels of a plot have one of the page's colours."""
     return browser.run(f"""
@@ -101,9 +94,9 @@ def test_the_page_shows_what_the_board_says(watched, tmp_path):
 
     with chromium() as browser:
         browser.go(url)
-        until(browser, "return received > 40 && "
+        browser.until("return received > 40 && "
                        "document.getElementById('flags').textContent.includes('homed, outputs on')")
-        until(browser, "return samples[0].target[0] !== samples[samples.length - 1].target[0] || received > 150")
+        browser.until("return samples[0].target[0] !== samples[samples.length - 1].target[0] || received > 150")
 
         def shown(joint, what):
             return float(browser.run(f"return document.querySelector('section[data-joint={joint}] "
@@ -121,8 +114,8 @@ def test_the_page_shows_what_the_board_says(watched, tmp_path):
         assert "50,000 · 29.8 %" in text and "60,000 · 35.7 %" in text and "24.0 V" in text
         for plot, colour in (("position", "measured"), ("position", "desired"), ("error", "error"), ("torque", "pd"),
                              ("torque", "feedforward"), ("torque", "rest"), ("torque", "torque"), ("duty", "duty")):
-            until(browser, lambda plot=plot, colour=colour: coloured(browser, "elbow", plot, colour) > 30)
-        until(browser, "return Math.abs(view.arm.q.elbow + 0.5 + " + str(LAG) + ") < 1e-6")
+            until(lambda plot=plot, colour=colour: coloured(browser, "elbow", plot, colour) > 30)
+        browser.until("return Math.abs(view.arm.q.elbow + 0.5 + " + str(LAG) + ") < 1e-6")
         assert browser.run("return view.others.ghost.q.elbow") == pytest.approx(-0.5, abs=1e-6), "desired"
         assert browser.run("return view.marked.length") == 0
         assert browser.run("return [...document.querySelectorAll('select, canvas[data-plot], #view')].every("
@@ -133,22 +126,22 @@ def test_the_page_shows_what_the_board_says(watched, tmp_path):
         browser.run("document.getElementById('pause').click()")
         held = browser.run("return document.getElementById('t').textContent")
         paused = tcp.clock.now()
-        until(browser, lambda: tcp.clock.now() > paused + 0.5)
+        until(lambda: tcp.clock.now() > paused + 0.5)
         assert browser.run("return document.getElementById('t').textContent") == held
         browser.run("document.getElementById('pause').click()")
 
         board.fail("FOLLOWING", joint=1)
-        until(browser, "return !document.getElementById('fault').hidden")
+        browser.until("return !document.getElementById('fault').hidden")
         assert browser.run("return document.getElementById('fault').textContent").startswith(
             f"fault FOLLOWING at joint elbow: {messages.FAULTS['FOLLOWING'][1]}; {messages.FAULTS['FOLLOWING'][2]}")
         assert browser.run("return document.getElementById('state').className") == "FAULT"
-        until(browser, "return view.marked.map(mark => mark.name).join() === 'elbow'")
+        browser.until("return view.marked.map(mark => mark.name).join() === 'elbow'")
 
         browser.go("about:blank")  # a page that is opened late has the past
         browser.go(url)
-        until(browser, "return samples.length > 100")
+        browser.until("return samples.length > 100")
         board.silent = True
-        until(browser, "return !document.getElementById('gone').hidden")
+        browser.until("return !document.getElementById('gone').hidden")
         assert "the board has been silent for" in browser.run("return document.getElementById('gone').textContent")
         wrong = [entry for entry in browser.console() if entry["level"] == "SEVERE"
                  and "net::ERR" not in entry["message"]]
@@ -257,7 +250,7 @@ def test_the_page_stays_after_the_motion_and_a_virtual_board_plays_it_again(mech
         first = tcp.board.played
         typed.until(b"the page stays until Ctrl-C, and can play it again")
         assert told(url)["state"] in ("HOLD", "DISARMED")
-        until(None, lambda: told(url)["state"] == "DISARMED" and told(url)["again"])
+        until(lambda: told(url)["state"] == "DISARMED" and told(url)["again"])
 
         good = {"Origin": origin, "X-Femtorque-Token": token}
         for wrong in ({}, good | {"Origin": "http://evil.example"}, good | {"X-Femtorque-Token": token[:-1] + "!"},
@@ -267,7 +260,7 @@ def test_the_page_stays_after_the_motion_and_a_virtual_board_plays_it_again(mech
 
         with chromium() as browser:
             browser.go(url)
-            until(browser, "return samples.length > 5 && !document.getElementById('again').disabled")
+            browser.until("return samples.length > 5 && !document.getElementById('again').disabled")
             browser.run("document.getElementById('again').click()")
             typed.until(b"the page stays until Ctrl-C", times=2)
             assert tcp.board.played > first + 100
@@ -309,11 +302,11 @@ def test_a_page_finds_the_next_program_at_its_port(mechanism):
     with chromium() as browser:
         with serving(session, port) as url:
             browser.go(url)
-            until(browser, "return typeof about === 'object'")
+            browser.until("return typeof about === 'object'")
             browser.run("window.old = true")
-        until(browser, "return document.getElementById('gone').textContent.includes('waiting for it to come back')")
+        browser.until("return document.getElementById('gone').textContent.includes('waiting for it to come back')")
         with serving(session, port):
-            until(browser, "return window.old === undefined")
+            browser.until("return window.old === undefined")
 
 
 def test_without_gains_all_but_feedforward_is_the_rest():
@@ -362,10 +355,10 @@ def test_twenty_pages_at_once_are_nothing_to_the_program_that_streams(mechanism)
         threads = threading.active_count()
         for _ in range(HISTORY * messages.STATUS_HZ):
             session.listeners[-1](None)
-        until(None, session.listeners[-1].__self__.lines.empty)
+        until(session.listeners[-1].__self__.lines.empty)
         session.status = replace(session.status, tick=12_345)
         session.listeners[-1](None)
-        until(None, lambda: told(url)["t"] == 12_345 / session.configuration.rate_hz)
+        until(lambda: told(url)["t"] == 12_345 / session.configuration.rate_hz)
         deaf = [stack.enter_context(connection(url, "/events")) for _ in range(10)]
         pages = [stack.enter_context(connection(url, "/events")) for _ in range(10)]
         for page in pages:
@@ -415,7 +408,7 @@ def test_pages_and_connections_are_bounded(mechanism):
         address = ("127.0.0.1", int(re.search(r"\d+(?=/$)", url)[0]))
         for _ in range(CONNECTIONS - PAGES):
             stack.enter_context(socket.create_connection(address, HANG))
-        until(None, lambda: answer(url, "/status") == 503)
+        until(lambda: answer(url, "/status") == 503)
 
 
 def test_half_a_request_and_one_without_end_are_hung_up():
@@ -503,7 +496,7 @@ def test_a_simulated_arm_is_shown_where_it_truly_is(mechanism):
                     told.update(json.load(answer)["last"])
                 return told["t"] == last
 
-            until(None, come)
+            until(come)
             with urllib.request.urlopen(url, timeout=HANG) as answer:
                 told["page"] = answer.read().decode()
 
