@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from femtorque.codegen.control.constants import follow_limits
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.host.plan.task_space import forward_kinematics, jacobian
 
@@ -19,7 +20,7 @@ Array = NDArray[np.float64]
 NEAR = 0.03  # of the largest size of the Jacobian, lengths in units of the reach: damped below it
 DAMPING = 0.015  # of the same, where a size is zero
 ROOM = 0.05  # rad or m before a limit, in which a joint slows down
-SHARE = 0.5  # of the limits of velocity
+SHARE = 0.5  # of the velocities that FOLLOW allows
 SOON = 0.1  # s in which the tip would be at a place that is near
 HALVINGS = 6
 TOWARD = 0.2  # of its way, by which a step must come nearer
@@ -35,8 +36,7 @@ class TipJog:
         joints = mechanism.streamed
         self.lower = np.array([joint.limits.lower for joint in joints])
         self.upper = np.array([joint.limits.upper for joint in joints])
-        most = np.array([joint.limits.velocity for joint in joints])
-        self.most = SHARE * np.where(np.isfinite(most), most, 1.0)
+        self.most = SHARE * np.array([limits.velocity for limits in follow_limits(mechanism)])
         self.turns = len(joints) >= 6  # with fewer joints the orientation is left as it comes
         place = forward_kinematics(mechanism, self.q, link, self.xyz)[0]
         self.reach = max(float(np.linalg.norm(place)), 1e-3)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Follow, Target
 from femtorque.codegen.wire.units import to_wire
+from femtorque.hil.plant.choose import plant_of
 from tests.firmware import following
 from tests.firmware.app import App
 from tests.support import rig
@@ -20,7 +22,8 @@ def targets(mechanism):
     start = np.array([joint.start for joint in mechanism.streamed])
     for k in range(0, 2000, FRAME // 1000):
         t = 1e-3 * k
-        q = start + [0.3 * np.sin(2.0 * t), -0.2 * t * np.sin(3.0 * t), 0.1 * np.cos(5.0 * t) - 0.1]
+        way = np.array([0.3 * np.sin(2.0 * t), -0.2 * t * np.sin(3.0 * t), 0.1 * np.cos(5.0 * t) - 0.1])
+        q = start + way[:len(start)]
         yield k, Target(0, 0, 1000 * k, 0, to_wire(q, mechanism.streamed).tolist(), [0.0] * len(q))
 
 
@@ -30,7 +33,7 @@ def moved(record):
 
 
 def on_the_image(mechanism):
-    with rig.connected(mechanism, armed=True) as (board, session):
+    with rig.connected(mechanism, plant=plant_of(mechanism), armed=True) as (board, session):
         board.recording = True
         session.ask(Follow(0, messages.FOLLOW_AUTO, FRAME), "FOLLOW")
         begun = board.seconds
@@ -56,8 +59,9 @@ def on_this_computer(mechanism, held, phase):
     return np.concatenate(parts)
 
 
-def test_targets_and_torques_are_bit_identical_on_chip_and_host():
-    mechanism = rig.three_link()
+@pytest.mark.parametrize("name", ["three_link", "five_bar"])
+def test_targets_and_torques_are_bit_identical_on_chip_and_host(name):
+    mechanism = load_mechanism(rig.ROOT / "mechanisms" / f"{name}.toml")
     chip = on_the_image(mechanism)
     begun, same = moved(chip), []
     for phase in range(len(mechanism.streamed)):

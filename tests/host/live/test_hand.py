@@ -105,7 +105,7 @@ def test_of_many_objects_that_wait_the_newest_stay(mechanism) -> None:
 
 
 def test_a_joint_goes_slowly_to_where_its_slider_is_and_the_others_stay(mechanism) -> None:
-    mover, most = Mover(jog_of(mechanism), 0.05, lambda: START), 0.5 * mechanism.streamed[1].limits.velocity
+    mover, most = Mover(jog_of(mechanism), 0.05, lambda: START), 0.5 * mechanism.follow_limits()[1, 0]
     ways = [mover.move(Held("one", k * DT, {1: 2.0}, ()), 50.0 + k * DT) for k in range(40)]
     q, t = np.array([q for q, _ in ways]), np.array([t for _, t in ways])
     np.testing.assert_allclose(q[0], START)
