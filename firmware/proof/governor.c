@@ -3,7 +3,9 @@
  * What may be, ft_ramp.c, allows or forbids a sample here as it likes; a tick
  * of braking ends in any sample, and catching up, ft_chase.c, in any, a number
  * or not. So the theorem is one of structure: the limits are kept by what is
- * allowed (ramp_numbers) and by braking, and by nothing else. */
+ * allowed (ramp_numbers) and by braking, and by nothing else. Braking keeps them
+ * from what is allowed on, in real numbers: codegen/THEORY.md, section 11, says
+ * why. In float32 that is tried, not proved. */
 #include "proof.h"
 
 #include "ft_config.c"
