@@ -35,6 +35,7 @@ LARGE = 0.02  # of the range of a motion: an error at one of its frequencies tha
 SWINGS = 3  # periods in the motion that an oscillation has at least
 BESIDE = 2  # lines of a spectrum on either side that a Hann window and a changing amplitude spread one over
 RINGS = 0.3  # of the power of an error, at one frequency that the motion has not, to be the loop's own
+RAN_OUT = {"TRACK": "knots ran out", "FOLLOW": "targets stayed away"}  # why a motion of a state rested
 STILL = 1e-3  # rad/s or m/s of the target below which a joint counts as standing
 
 
@@ -127,7 +128,7 @@ class Findings:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.t = run.t - run.t[0]
-        self.moving = np.array([state == "TRACK" for state in run.state])
+        self.moving = np.array([state in RAN_OUT for state in run.state])
         self.joints = range(len(run.joints))
 
     def unit(self, j: int) -> str:
@@ -319,9 +320,9 @@ class Findings:
         for i in range(len(self.t)):
             before = i - 1 if i else None
             if before is None or run.state[i] != run.state[before]:
-                why = run.state[i] + (f" ({_because(int(flags[i]))})" if _because(int(flags[i])) and before is not None
-                                      and run.state[before] == "TRACK" else "")
-                events.append(Event(float(self.t[i]), why, run.state[i] in ("FAULT", "ESTOP")))
+                why = _because(int(flags[i]), run.state[before]) if before is not None else ""
+                events.append(Event(float(self.t[i]), run.state[i] + (f" ({why})" if why else ""),
+                                    run.state[i] in ("FAULT", "ESTOP")))
             if before is None:
                 continue
             fault = int(run.scalars["fault"][i])
@@ -540,7 +541,7 @@ class Findings:
         words = f"The longest silence of the board was {gap * 1e3:.0f} ms"
         words += f"; {bad} frames came to it damaged" if bad else "; every frame came to it whole"
         words += f", {lost} knots out of order" if lost else ""
-        stops = [e for e in self.events if "knots ran out" in e.what or "host was silent" in e.what]
+        stops = [e for e in self.events if any(why in e.what for why in ("host was silent", *RAN_OUT.values()))]
         often = {1: "once", 2: "twice"}.get(len(stops), f"{len(stops)} times")
         return words + (f"; it stopped on the path {often}." if stops else f"{least}.")
 
@@ -567,9 +568,11 @@ def _scale(run: Run, joint: str, unknown: float = 1.0) -> float:
     return count if np.isfinite(count) else unknown
 
 
-def _because(flags: int) -> str:
-    """Why a motion ended, from the flags."""
-    for name, why in (("ENDED", "the end of the motion"), ("UNDERRUN", "knots ran out"),
+def _because(flags: int, state: str) -> str:
+    """Why the motion of a state ended, from the flags; empty if it has none."""
+    if state not in RAN_OUT:
+        return ""
+    for name, why in (("ENDED", "the end of the motion"), ("UNDERRUN", RAN_OUT[state]),
                       ("HOST_SILENT", "the host was silent"),
                       ("STOPPED", "stopped by the host")):
         if flags & messages.FLAGS[name][0]:

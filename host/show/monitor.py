@@ -21,7 +21,7 @@ from femtorque.host.link.about import crash
 from femtorque.host.link.session import PERIOD, Session, mode_name
 
 REFRESH = 0.1  # s
-_COLOURS = {"HOLD": "green", "TRACK": "green", "FAULT": "red", "ESTOP": "red"}
+_COLOURS = {"HOLD": "green", "TRACK": "green", "FOLLOW": "green", "FAULT": "red", "ESTOP": "red"}
 
 
 def watch(session: Session, console: Console, until: Callable[[], bool]) -> None:

@@ -12,7 +12,7 @@ from femtorque.codegen.common import colours
 from femtorque.codegen.common.output import claim, drawn_by, picture, replacing
 from femtorque.codegen.verify.figures import blank, check_format
 from femtorque.host.record.log import Run
-from femtorque.host.show.findings import Findings
+from femtorque.host.show.findings import RAN_OUT, Findings
 from femtorque.host.show.readable import readable
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def origin(run: Run) -> list[str]:
 
 def _moving(run: Run) -> NDArray[np.bool_]:
     """(S,) the samples in motion."""
-    return np.array([state == "TRACK" for state in run.state])
+    return np.array([state in RAN_OUT for state in run.state])
 
 
 def _lines(axis: Axes, t: Array, *curves: tuple[Array, str, str, str]) -> None:

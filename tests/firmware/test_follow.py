@@ -80,6 +80,17 @@ def test_a_hand_is_followed_with_its_own_jerk(hz, most, delay):
     assert all(r.phase == PHASES["FOLLOWING"] and not any(r.limits) for r in run.reports[40:])
 
 
+@pytest.mark.parametrize("clock", [0, 2**31 - 20_000, 2**31 + 10**6, 2**32 - 1])
+def test_the_time_of_the_senders_clock_changes_nothing(clock):
+    targets = stream(50, 1.0)
+    begin = arm(float(wave(0.0)[0])), arm(float(wave(0.0)[0]))
+    assert all(follow(app) == "NONE" for app in begin)
+    known, other = (play(app, [replace(t, stamp=(since + round(1e6 * t.sent)) % 2**32) for t in targets], 1000)
+                    for app, since in zip(begin, (10**6, clock), strict=True))
+    assert np.array_equal(other.record["target"], known.record["target"])
+    assert [(r.ahead, r.refused, r.late) for r in other.reports] == [(r.ahead, 0, 0) for r in known.reports]
+
+
 @pytest.mark.parametrize("hz", [30, 250])
 def test_jitter_within_the_delay_changes_nothing(hz):
     app = arm(float(wave(0.0)[0]))

@@ -56,8 +56,8 @@ static bool begun(ft_follow *f)
     if (f->running || f->fresh || !f->targets.begun)
         return f->running;
     if (f->targets.known || ++f->waited > ALONE) {
-        f->running = true;
         f->playing = f->targets.direct ? f->now : f->now - f->targets.lag;
+        f->running = true;
     }
     return f->running;
 }
@@ -260,7 +260,15 @@ void ft_follow_take(ft_follow *f, const ft_msg_target *m)
         FT_STORED();
         f->fresh = false;
     }
-    ft_targets_take(&f->targets, &f->reference, m, f->now, f->playing, f->q);
+    ft_targets_take(&f->targets, &f->reference, m, f->now,
+                    ft_follow_playing(f), f->q);
+}
+
+/* Return the time of the sender's clock that is played, or would be if the
+ * first target was played already. */
+uint32_t ft_follow_playing(const ft_follow *f)
+{
+    return f->running ? f->playing : f->now - f->targets.lag;
 }
 
 /* Return the limits that acted on a joint since this was asked last. */

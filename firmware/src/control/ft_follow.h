@@ -27,7 +27,7 @@ typedef struct {
     uint32_t idle;               /* ticks without a target that is to come */
     volatile bool fresh;         /* asks the main loop to forget targets */
     uint32_t delay, frame;       /* us, that it is asked to begin with */
-    bool running;                /* targets have come */
+    volatile bool running;       /* targets have come */
     bool stop;                   /* brake, and end at rest */
     bool starved;                /* by a lack of targets */
     uint8_t phase;               /* FT_FOLLOW_PHASE_ */
@@ -47,6 +47,7 @@ uint32_t ft_follow_tick(ft_follow *f, ft_motion *m);
 
 /* of the main loop */
 void ft_follow_take(ft_follow *f, const ft_msg_target *m);
+uint32_t ft_follow_playing(const ft_follow *f);
 uint8_t ft_follow_take_limits(ft_follow *f, uint32_t joint);
 
 #endif

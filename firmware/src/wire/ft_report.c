@@ -179,7 +179,7 @@ void ft_report_followed(ft_msg_followed *m, const ft_follow *f, uint32_t tick)
     m->phase = f->phase;
     m->delay = t->in_force;
     m->frame = begun ? f->reference.spacing : 0u;
-    m->ahead = begun ? (int32_t)(t->last - f->playing) : 0;
+    m->ahead = begun ? (int32_t)(t->last - ft_follow_playing(f)) : 0;
     m->targets = t->taken;
     m->late = t->late;
     m->lost = t->lost;

@@ -129,6 +129,14 @@ def test_events_are_told_in_order():
     assert "4200 of 168000 cycles, 2.5% of its budget" in " ".join(found.sentences)
 
 
+def test_an_arm_that_follows_says_that_targets_stayed_away():
+    flags = np.full(len(T), messages.FLAGS["OUTPUTS"][0])
+    flags[310:] |= messages.FLAGS["UNDERRUN"][0]
+    found = Findings(a_run(T, ACCELERATION, NOISE, states=["FOLLOW"] * 310 + ["HOLD"] * (len(T) - 310), flags=flags))
+    assert found.events[-1].what == "HOLD (targets stayed away)"
+    assert any(s.endswith("it stopped on the path once.") for s in found.sentences)
+
+
 def test_a_log_of_nothing_says_so(tmp_path):
     still = a_run(T[:5], 0.0 * T[:5], 0.0 * T[:5], states=["DISARMED"] * 5)
     assert Findings(still).sentences == ["Nothing moved: there is no tracking to speak of."]
