@@ -164,11 +164,16 @@ def test_a_target_beyond_a_limit_is_gone_to_as_far_as_may_be():
     assert run.reports[-1].limits[0] & messages.FOLLOW_LIMITS["POSITION"][0]
 
 
-def test_the_last_target_is_come_to_rest_at_and_held():
+@pytest.mark.parametrize("after", [None, 1e-3, 9e-3, 0.03])
+def test_the_last_target_is_come_to_rest_at_and_held(after):
+    """after: s from the last target to one at the same place that says that it was the last."""
     app = arm()
     assert follow(app) == "NONE"
     sent = standing(0.5, 1.0)
-    sent[-1].end = True
+    if after is None:
+        sent[-1].end = True
+    else:
+        sent.append(replace(sent[-1], sent=sent[-1].sent + after, there=sent[-1].there + after, end=True))
     run = play(app, sent, 2500)
     assert app.state == "HOLD" and "ENDED" in app.flags
     assert run.positions()[-1] == pytest.approx(0.5, abs=1e-6)

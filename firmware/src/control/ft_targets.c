@@ -331,6 +331,8 @@ static void gather(ft_targets *t, ft_reference *r, const ft_msg_target *m,
     ft_group *g = &t->group;
     uint32_t j;
 
+    if (t->ended && after(due, t->at) < 0)
+        due = t->at; /* the end is a knot of its own, if no other is left */
     if (after(due, t->at) < -(int32_t)(r->spacing / 8u * 5u)) {
         spare(t, r, due, now);
         t->late++;
