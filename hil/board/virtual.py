@@ -40,6 +40,9 @@ Array = NDArray[np.float64]
 SLICE = 1e-3  # s between two looks at the link
 UNHEARD = 5e-3  # s between two looks where no host can send and nothing listens: the chip's buffers hold no more
 GRANT = 1e-3  # s that are run at once at least when the machine's clock paces; in between the process sleeps
+STALL = 0.05  # s behind the machine's clock that are made up for; more of it is lost
+LATE = 0.75  # of the host's time-out, of its silence: from then on a busy machine's host is waited for,
+PATIENCE = 1.0  # s at most, once in each silence
 CYCLE = 1e-7  # s: longer than a clock cycle, the tolerance of a moment
 
 
@@ -79,6 +82,7 @@ class VirtualBoard:
         self.tick_cycles = self.worst_cycles = 0  # of the last tick, of the worst one
         self.listeners: list[Callable[[bytes], None]] = []  # get every byte the chip sends, before any disturbance
         self._agenda = Agenda()
+        self._heard, self._patience = 0.0, 0.0  # s: when a host was heard last; how long it is waited for
 
     def plug_in(self) -> Cable:
         """A cable for the link of a host in this process, in the place of any other host."""
@@ -168,22 +172,42 @@ class VirtualBoard:
         self.run(ticks * self.dt)
 
     def serve(self, speed: float = 1.0, until: Callable[[], bool] = lambda: False) -> None:
-        """Run at `speed` times real time until interrupted, or until until() is true."""
+        """Run at `speed` times real time until interrupted, or until until() is true.
+
+        A busy machine keeps the host from answering, too. So time that the machine had no time for is lost, and a host
+        that is there but late is waited for, as none of a real board would be.
+        """
         began, start = time.monotonic(), self.seconds
         while not until():
+            if self.host_late():
+                time.sleep(GRANT)
+                began, start = time.monotonic(), self.seconds
+                continue
             behind = (time.monotonic() - began) * speed - (self.seconds - start)
             if behind >= GRANT:
-                self.run(min(behind, 0.05))
-                if behind > 1.0:  # the machine is too slow: do not try to catch up
+                self.run(min(behind, STALL))
+                if behind > STALL:
                     began, start = time.monotonic(), self.seconds
             else:
                 time.sleep((GRANT - behind) / speed)
+
+    def host_late(self) -> bool:
+        """True while a host that was heard is to be waited for, GRANT after GRANT."""
+        if self._patience <= 0.0 or self.seconds - self._heard < LATE * self.mechanism.control.host_timeout_s:
+            return False
+        self._patience -= GRANT
+        self._listen()
+        return self.seconds > self._heard
 
     # -- link ---------------------------------------------------------------
 
     def _listen(self) -> None:
         """Pass bytes from the host on to the wire."""
         data = self._line.receive()
+        if data is None:
+            self._patience = 0.0
+        elif data:
+            self._heard, self._patience = self.seconds, PATIENCE
         if data is not None and (data := self.incoming(data)):
             self._usart.line_in(data)
 

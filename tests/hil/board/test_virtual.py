@@ -10,6 +10,7 @@ import pytest
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.wire.messages import FAULTS, Poll
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.connect import session_with
@@ -173,6 +174,9 @@ class Paced:
         self.seconds += seconds
         self._work(self._run + self._grant * seconds)
 
+    def host_late(self):
+        return False
+
     def _work(self, seconds):
         self.worked += seconds
         self.now += seconds
@@ -203,3 +207,35 @@ def test_a_served_board_that_was_too_slow_does_not_run_after_lost_time(monkeypat
     board._grant = 0.0
     VirtualBoard.serve(board, until=lambda: board.now > 20.0)
     assert board.now - board.seconds == pytest.approx(lost, abs=0.1)
+
+
+class Still:
+    """A clock that sleeping alone moves on."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds + 60e-6
+
+
+def test_a_served_board_waits_for_a_host_that_is_late_but_not_for_ever(monkeypatch):
+    """The host is silent for half a second, five times its time-out; then for good."""
+    clock = Still()
+    monkeypatch.setattr("femtorque.hil.board.virtual.time", clock)
+    with rig.connected(armed=True) as (board, session):
+        session.link.send(Poll())
+        began = board.seconds
+        board.serve(until=lambda: clock.now > 0.5)
+        assert board.seconds - began == pytest.approx(0.075, abs=2e-3)
+        session.pump()
+        assert session.in_state("HOLD")
+        began = board.seconds
+        board.serve(until=lambda: clock.now > 3.5)
+        lost = clock.now - 0.5 - (board.seconds - began)
+        assert lost == pytest.approx(1.06, abs=0.01)
+        session.pump()
+        assert session.in_state("FAULT") and session.status.fault == FAULTS["HOST_LOST"][0]
