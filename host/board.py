@@ -171,10 +171,10 @@ class Board:
     ) -> Outcome:
         """Play a motion from rest to rest, arming first if need be; the board holds at its end.
 
-        log: RUN.mcap, with RUN.csv beside it. speed: times as fast as the trajectory says. loop: how often to play it,
-        0 for until `interrupts` says stop. approach: go slowly to where the motion starts first. resume: how often to
-        go on after a stop because knots or host were late. Raises BadInput for a motion that no board could play,
-        Refused for one that this board refuses or did not finish.
+        log: RUN.mcap, with RUN.status.csv beside it. speed: times as fast as the trajectory says. loop: how often to
+        play it, 0 for until `interrupts` says stop. approach: go slowly to where the motion starts first. resume: how
+        often to go on after a stop because knots or host were late. Raises BadInput for a motion that no board could
+        play, Refused for one that this board refuses or did not finish.
         """
         mechanism = self._known()
         motion, _ = self._prepared(trajectory, speed, loop != 1)
@@ -188,7 +188,7 @@ class Board:
 
     @contextmanager
     def logged(self, log: str | Path | None, notes: dict[str, Any] | None = None) -> Iterator[None]:
-        """Write every STATUS inside to RUN.mcap, and to RUN.csv beside it; None writes nothing. Raises BadInput.
+        """Write every STATUS inside to RUN.mcap, and to RUN.status.csv beside it; None writes nothing. Raises BadInput.
 
         They are whole at the end; `close` packs the MCAP and adds the arm, which takes longer than an armed board waits
         for a word of its host.

@@ -262,9 +262,11 @@ def _stay(board: Board, interrupts: Interrupts, again: Again | None) -> bool:
 
 def _next(log: Path) -> Path:
     """The first RUN-2.mcap, RUN-3.mcap ... that is not there yet."""
+    from femtorque.host.record.log import table_of
+
     stem = log.stem
     return next(path for path in (log.with_stem(f"{stem}-{n}") for n in count(2))
-                if not path.exists() and not path.with_suffix(".csv").exists())
+                if not path.exists() and not table_of(path).exists())
 
 
 def _drawn(mechanism: Mechanism | None, web: int | None) -> dict[str, Any] | None:

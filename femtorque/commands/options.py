@@ -19,7 +19,8 @@ Port = Annotated[str, typer.Option("--port", "-p", metavar="PORT", show_default=
                                    "whose board carries the mechanism, or auto:ID, by the chip that `ports` shows")]
 Web = Annotated[int | None, typer.Option("--web", metavar="PORT", min=0, max=65535, show_default=False,
                                          help="show a live page at http://127.0.0.1:PORT (0: any)")]
-LogTo = Annotated[Path | None, typer.Option("--log", metavar="RUN.mcap", help="log to write; RUN.csv comes beside it")]
+LogTo = Annotated[Path | None, typer.Option("--log", metavar="RUN.mcap", help="log to write; RUN.status.csv comes "
+                                                         "beside it")]
 Udp = Annotated[str | None, typer.Option("--udp", metavar="HOST:PORT", show_default=False,
                                          help="send every STATUS as JSON, for PlotJuggler")]
 Home = Annotated[bool, typer.Option("--home", help="give the joints their zeros first, if the board has none; the arm "

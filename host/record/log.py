@@ -83,7 +83,7 @@ Truth = Callable[[int], tuple[Array, Array]]  # of a tick: positions and rates (
 
 
 class Log:
-    """Writes RUN.mcap and RUN.csv. `write` is a listener for Session."""
+    """Writes RUN.mcap and RUN.status.csv. `write` is a listener for Session."""
 
     def __init__(self, path: Path, configuration: Configuration, notes: dict[str, Any] | None = None,
                  truth: Truth | None = None, wall: Callable[[], int] = time.time_ns,
@@ -98,8 +98,8 @@ class Log:
         """
         if path.suffix != ".mcap":
             raise BadInput(path, "log", None, "must end in .mcap",
-                           f"write {path.with_suffix('.mcap').name}; a .csv comes beside it")
-        self.path, self.csv_path = path, path.with_suffix(".csv")
+                           f"write {path.with_suffix('.mcap').name}; a .status.csv comes beside it")
+        self.path, self.csv_path = path, table_of(path)
         claim_log(path, force=True)
         self._live = {place: _live(place) for place in (path, self.csv_path)}
         self._configuration = configuration
@@ -211,15 +211,15 @@ def _named(path: Path) -> Iterator[None]:
         raise
 
 
+def table_of(path: Path) -> Path:
+    """Place of the table that comes with a log: no name that a motion is likely to have."""
+    return path.with_suffix(".status.csv")
+
+
 def claim_log(path: Path, force: bool = False) -> None:
-    """Raises BadInput if a log at RUN.mcap, or the RUN.csv beside it, would destroy something. force: logs may go."""
+    """Raises BadInput if a log at RUN.mcap, or the table beside it, would destroy something. force: logs may go."""
     claim(path, LOG, force)
-    table = path.with_suffix(".csv")
-    try:
-        claim(table, LOG_TABLE, force)
-    except BadInput as error:
-        raise BadInput(path, "log", None, f"comes with {table.name}, which {error.rule}",
-                       error.hint.replace("another name", f"another name, as {path.stem}-run.mcap")) from None
+    claim(table_of(path), LOG_TABLE, force)
 
 
 def _live(place: Path) -> Path:

@@ -112,13 +112,13 @@ LOGGING = {
 
 @pytest.mark.parametrize("verb", LOGGING)
 def test_a_log_never_lands_on_a_motion_and_on_a_log_only_with_force(here, desk, logged, fake, verb):
-    """Neither on the one that is being played; all before anything moves."""
+    """Neither does its table; all before anything moves."""
+    (desk / "played.status.csv").write_bytes((desk / "played.csv").read_bytes())
     before = {p.name: p.read_bytes() for p in desk.iterdir()}
     for more in ((), ("--force",)):
         refused = here(*LOGGING[verb](desk), "--log", desk / "played.mcap", *more)
         assert refused.returncode == 2
-        assert "comes with played.csv, which is there already and is not a log" in refused.stderr
-        assert "choose another name, as played-run.mcap" in refused.stderr
+        assert "played.status.csv: file: is there already and is not a log" in refused.stderr
     refused = here(*LOGGING[verb](desk), "--log", logged)
     assert (refused.returncode == 2 and "old.mcap: file: is there already; " in refused.stderr
             and "--force" in refused.stderr)
@@ -271,11 +271,11 @@ def test_a_full_disk_leaves_the_mechanism_file_that_identify_writes(tmp_path, mo
 
 
 def test_a_log_that_replaces_one_does_so_when_it_is_whole(logged):
-    kept = logged.read_bytes(), logged.with_suffix(".csv").read_bytes()
+    kept = logged.read_bytes(), logged.with_suffix(".status.csv").read_bytes()
     configuration = Configuration.of(load_mechanism(MECHANISM))
     grows = Log(logged, configuration)  # and is never closed: the host was killed
     grows.write(FakeBoard(ManualClock(), configuration).status())
-    assert (logged.read_bytes(), logged.with_suffix(".csv").read_bytes()) == kept
+    assert (logged.read_bytes(), logged.with_suffix(".status.csv").read_bytes()) == kept
     with pytest.raises(BadInput, match=r"old\.new\.mcap: log: is there already, of a run that was broken off"):
         Log(logged, configuration)
     grows.close()

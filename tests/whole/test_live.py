@@ -107,7 +107,8 @@ def test_a_follower_whose_leader_is_killed_is_held_and_then_loses_its_host(folde
         port, leads = served(board, taped), served(other, leader)
         line = led.replace("socket://localhost:5555", port).replace("socket://localhost:5556", leads)
         host.begin(line.replace("--seconds 3", "--home --log lead.mcap &"))
-        until(lambda: (folder / "lead.csv").is_file() and (folder / "lead.csv").read_text().count(",FOLLOW,") > 200)
+        table = folder / "lead.status.csv"
+        until(lambda: table.is_file() and table.read_text().count(",FOLLOW,") > 200)
         host.keys("kill -9 %1; wait\n")
         until(lambda: "Killed" in host.until("\n"))
         status = "femtorque monitor mechanisms/three_link.toml --json --port "
@@ -117,7 +118,7 @@ def test_a_follower_whose_leader_is_killed_is_held_and_then_loses_its_host(folde
             one.until(PROMPT)
         exit_status, shown = host.type(replay)
         assert exit_status == 0 and "the board sent the same, bit for bit" in shown, shown
-        with (folder / "run.csv").open(newline="") as file:
+        with (folder / "run.status.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
     states = [state for state, _ in groupby(row["state_name"] for row in rows)]
     assert states[-3:] == ["FOLLOW", "HOLD", "FAULT"], states  # a busy machine may have paused before

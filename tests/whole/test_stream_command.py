@@ -72,7 +72,7 @@ def test_ctrl_c_while_the_log_is_packed_leaves_it_whole_and_no_litter(here, fake
     shown = here("stream", MECHANISM, short, "--port", PORT, "--home", "--log", run)
     assert shown.returncode == 0 and "shoulder" in shown.stdout, "what the motion was is shown all the same"
     assert shown.stderr.endswith(f"{run} is whole, but not packed, and without the arm\n")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.csv", "run.mcap", "short.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.mcap", "run.status.csv", "short.csv"]
     assert len(logs.read(run).t) > 30 and not logs.read(run).damage
 
 

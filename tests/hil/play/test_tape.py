@@ -58,7 +58,7 @@ def test_targets_torques_and_all_that_the_board_says_are_the_same_in_a_replay(re
     for name in ("tick", "target", "target_rate", "torque_ff", "torque", "position", "duty", "q", "cycles"):
         assert getattr(after, name).tobytes() == getattr(before, name).tobytes(), name
     assert again.same is True
-    assert ",FOLLOW," in (tmp_path / "run.csv").read_text()
+    assert ",FOLLOW," in (tmp_path / "run.status.csv").read_text()
 
 
 def test_a_target_that_comes_some_ticks_later_is_noticed(recorded, tmp_path):

@@ -33,7 +33,7 @@ def turned(tmp_path_factory) -> tuple[Trajectory, Result, logs.Run, list[dict[st
     folder, arm = tmp_path_factory.mktemp("turns"), mechanism()
     motion = plan.straight(arm, START, END, 0.6)
     result = run(arm, motion, out=ROOT / "build" / arm.name, log=folder / "run.mcap")
-    with (folder / "run.csv").open() as file:
+    with (folder / "run.status.csv").open() as file:
         rows = list(csv.DictReader(file))
     return motion, result, logs.read(folder / "run.mcap"), rows
 

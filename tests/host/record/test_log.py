@@ -127,7 +127,7 @@ def test_what_a_page_draws_of_the_arm_is_an_attachment_and_no_log_is_lost_with_i
 
 def test_the_csv_has_the_same_numbers(a_run):
     path, seen = a_run
-    with path.with_suffix(".csv").open() as file:
+    with path.with_suffix(".status.csv").open() as file:
         rows = list(csv.DictReader(file))
     run = read(path)
     assert len(rows) == len(seen)
@@ -145,7 +145,7 @@ def test_a_crash_loses_nothing(tmp_path):
 
     def copy(_):
         if len(copies) < 30:
-            copies.append((path.read_bytes(), path.with_suffix(".csv").read_text()))
+            copies.append((path.read_bytes(), path.with_suffix(".status.csv").read_text()))
 
     session.listeners.append(copy)
     stream(session, a_motion(0.6))
