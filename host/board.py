@@ -23,7 +23,7 @@ from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import BAUD, Link
 from femtorque.host.link.ports import find, is_auto
 from femtorque.host.link.session import Session
-from femtorque.host.live.following import Following, Watch
+from femtorque.host.live.following import BoardStatus, Following, Watch, board_status
 from femtorque.host.plan import plan
 from femtorque.host.plan.plan import SAME
 from femtorque.host.record.log import Log
@@ -88,6 +88,12 @@ class Board:
         self.session.pump()
         return self.session.positions()
 
+    @property
+    def status(self) -> BoardStatus:
+        """The newest STATUS: state, fault, positions, targets, velocities, torques."""
+        self.session.pump()
+        return board_status(self.session)
+
     def home(self, positions: ArrayLike | None = None, *, rezero: bool = False) -> None:
         """The joints stand at these positions, (J,) rad or m.
 
@@ -124,7 +130,8 @@ class Board:
         the mechanism file says, whose default is two frames and 10 ms, and the frames that the stamps show. Targets may
         be anywhere, late, jittered or missing: limits of position, velocity, acceleration and jerk are kept, and the
         status reports which of them acted. If they stop for longer than the file's timeout the joints rest; the next
-        one goes on from there. Raises BadInput, and Refused by the board's reason.
+        one goes on from there, and so it does where this computer was busy for longer than `host_timeout_s`. Raises
+        BadInput, and Refused by the board's reason.
 
         >>> with Board.connect("auto", "my_arm.toml") as board, board.follow() as f:
         ...     for q in policy():
@@ -220,10 +227,14 @@ class Board:
         name = self.session.configuration.name if self.mechanism is None else self.mechanism.name
         return f"<Board {name!r} at {self.session.link.port}: {state_name(self.session.status)}>"
 
-    def close(self) -> None:
-        """Disarm if the outputs are on (unless this was only to look), close the port, pack what was logged."""
+    def close(self, hold: bool = False) -> None:
+        """Disarm if the outputs are on (unless this was only to look), close the port, pack what was logged.
+
+        hold: leave the outputs on. The board holds its joints then, and after ten times `host_timeout_s` without a host
+        it does as the file's [safety] says of HOST_LOST: it holds an arm that would fall.
+        """
         try:
-            if not self.session.listen_only and self.session.in_state(*DRIVEN):
+            if not (hold or self.session.listen_only) and self.session.in_state(*DRIVEN):
                 self.session.disarm()
         finally:
             self.session.close()

@@ -61,7 +61,7 @@ class FollowStatus:
 @dataclass(frozen=True)
 class BoardStatus:
     """One STATUS. tick: control ticks since reset; positions, targets rad or m, velocities rad/s or m/s, torques N m or
-    N, each (J,); fault: its name, or empty; joint: that it names."""
+    N, each (J,); fault: its name, or empty; joint: that it names; homed: the joints have their zeros."""
 
     tick: int
     state: str
@@ -71,6 +71,20 @@ class BoardStatus:
     targets: Array
     velocities: Array
     torques: Array
+    homed: bool
+
+
+def board_status(session: Session) -> BoardStatus:
+    """The newest STATUS of a board."""
+    return _seen(session, session.status)
+
+
+def _seen(session: Session, s: Status) -> BoardStatus:
+    joints = session.configuration.joints
+    fault = next((name for name, row in messages.FAULTS.items() if row[0] == s.fault and s.fault), "")
+    return BoardStatus(s.tick, state_name(s), fault, session.joint(s.fault_joint) if fault else "",
+                       from_wire(s.position, joints), from_wire(s.target, joints), np.array(s.rate, float),
+                       np.array(s.torque, float), flag(s, "HOMED"))
 
 
 class Watch:
@@ -88,7 +102,7 @@ class Watch:
                     self._session.pump()
                     if not self._waiting:
                         self._session.clock.sleep(PERIOD)
-                yield self._seen(self._waiting.popleft())
+                yield _seen(self._session, self._waiting.popleft())
         finally:
             self._session.listeners.remove(self._waiting.append)
 
@@ -102,16 +116,9 @@ class Watch:
                     if not self._waiting and not real:
                         self._session.clock.sleep(PERIOD)
                     await asyncio.sleep(PERIOD if real else 0.0)
-                yield self._seen(self._waiting.popleft())
+                yield _seen(self._session, self._waiting.popleft())
         finally:
             self._session.listeners.remove(self._waiting.append)
-
-    def _seen(self, s: Status) -> BoardStatus:
-        joints = self._session.configuration.joints
-        fault = next((name for name, row in messages.FAULTS.items() if row[0] == s.fault and s.fault), "")
-        return BoardStatus(s.tick, state_name(s), fault, self._session.joint(s.fault_joint) if fault else "",
-                           from_wire(s.position, joints), from_wire(s.target, joints), np.array(s.rate, float),
-                           np.array(s.torque, float))
 
 
 class Following:
@@ -140,11 +147,12 @@ class Following:
             self._put(Target(messages.TARGET_RATES if v is not None else 0, 0, self._stamp(t), 0, position, velocity))
             self._last = position
 
-    def chunk(self, times: ArrayLike, Q: ArrayLike, V: ArrayLike | None = None) -> None:
-        """Targets ahead of time, which replace all that are still to come: positions Q (N, J) at times (N,) s from now,
-        velocities V (N, J) where they are known.
+    def chunk(self, times: ArrayLike, Q: ArrayLike, V: ArrayLike | None = None, t: float | None = None) -> None:
+        """Targets ahead of time, which replace those that are due when the first of them is, or later: positions
+        Q (N, J) at times (N,) s from now, velocities V (N, J) where they are known.
 
-        At most 50 targets. Raises as `send`.
+        At most 50 targets. t: s, of a clock of the sender's, from which the times count: now, as `send` has it. Raises
+        as `send`.
         """
         ahead, rows = _times(times), np.asarray(Q, float)
         rates = None if V is None else np.asarray(V, float)
@@ -155,7 +163,7 @@ class Following:
         speeds = [self._velocity(None if rates is None else row) for row in (rows if rates is None else rates)]
         with self.session.lock:
             self._looked(again=True)
-            self._chunk, stamp = self._chunk % CHUNKS + 1, self._stamp(None)
+            self._chunk, stamp = self._chunk % CHUNKS + 1, self._stamp(t)
             flags = 0 if rates is None else messages.TARGET_RATES
             for at, place, speed in zip(ahead, places, speeds, strict=True):
                 self._put(Target(flags, self._chunk, stamp, round(1e6 * at), place, speed))
@@ -242,7 +250,7 @@ class Following:
             self._done.wait(PERIOD)
 
     def _looked(self, again: bool = False) -> None:
-        """Look at the board. again: after a time-out it is asked to follow again."""
+        """Look at the board. again: after a time-out, of targets or of this computer, it is asked to follow again."""
         if self._failed:
             raise self._failed[0]
         session = self.session
@@ -250,7 +258,7 @@ class Following:
         session.faulted()
         if session.in_state("FOLLOW") or self._done.is_set():
             return
-        if session.in_state("HOLD") and flag(session.status, "UNDERRUN"):
+        if session.in_state("HOLD") and (flag(session.status, "UNDERRUN") or flag(session.status, "HOST_SILENT")):
             if again:
                 self._begin()
         else:

@@ -6,7 +6,8 @@ from tests.conftest import ROOT
 from tests.docs.plain_words import against
 
 ENDINGS = (".py", ".c", ".h", ".c.j2", ".h.j2")
-ROOMS = ("femtorque/commands", "codegen", "host", "hil", "firmware", "tests", "docs", "examples")
+ROOMS = ("femtorque/commands", "codegen", "host", "hil", "firmware", "tests", "docs", "examples",
+         "integrations")
 
 
 def files() -> list[str]:

@@ -173,8 +173,9 @@ class FakeBoard:
                 self.targets.append((now, m))
                 self.target, self.starved_at = np.array(m.position, np.int64), now + self.timeout
                 self.ending = bool(m.flags & messages.TARGET_END)
-        elif isinstance(m, (messages.Command, messages.Home, messages.Follow)):
-            number = m.command if isinstance(m, messages.Command) else -1 if isinstance(m, messages.Follow) else 0
+        elif isinstance(m, (messages.Command, messages.Home, messages.Follow, messages.Float)):
+            number = (m.command if isinstance(m, messages.Command) else 0 if isinstance(m, messages.Home)
+                      else -1 if isinstance(m, messages.Follow) else -2)
             if m.token == self.token or number in self.deaf_to:
                 return
             self.token, self.refusal, self.refusal_joint = m.token, 0, 255
@@ -185,6 +186,8 @@ class FakeBoard:
             self.commands.append(number)
             if isinstance(m, messages.Follow):
                 self._follow(m, now)
+            elif isinstance(m, messages.Float):
+                self.state = "FLOAT"
             elif number == 0:
                 self.target = np.array(m.position, np.int64)
                 self.flags |= messages.FLAGS["HOMED"][0]
@@ -192,7 +195,7 @@ class FakeBoard:
                 self._command(next(n for n, row in messages.COMMANDS.items() if row[0] == number))
 
     def _command(self, name: str) -> None:
-        if name == "STOP" and self.state == "FOLLOW":
+        if name == "STOP" and self.state in ("FOLLOW", "FLOAT"):
             self.state = "HOLD"
             self._flag(STOPPED=True)
             return

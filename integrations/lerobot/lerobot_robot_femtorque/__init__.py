@@ -1,0 +1,11 @@
+"""LeRobot's robot `femtorque` and teleoperator `femtorque_leader`. LeRobot imports this package, which registers both.
+
+Degrees and mm at the border, the gripper 0 to 100; the board speaks rad and m.
+"""
+
+from lerobot_robot_femtorque.config_femtorque import FemtorqueConfig
+from lerobot_robot_femtorque.config_femtorque_leader import FemtorqueLeaderConfig
+from lerobot_robot_femtorque.femtorque import Femtorque
+from lerobot_robot_femtorque.femtorque_leader import FemtorqueLeader
+
+__all__ = ["Femtorque", "FemtorqueConfig", "FemtorqueLeader", "FemtorqueLeaderConfig"]

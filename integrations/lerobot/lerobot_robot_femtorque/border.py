@@ -1,0 +1,69 @@
+"""Joint positions on both sides of the border: rad and m of femtorque, degrees, mm and 0 to 100 of LeRobot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque import BadInput, Mechanism
+
+Array = NDArray[np.float64]
+
+MM = 1000.0
+POSITION = ".pos"
+
+
+@dataclass(frozen=True)
+class Border:
+    """LeRobot's number of a joint is scale times its position, plus shift. All (J,); lower, upper: rad or m."""
+
+    names: tuple[str, ...]
+    scale: Array
+    shift: Array
+    lower: Array
+    upper: Array
+
+    @staticmethod
+    def of(mechanism: Mechanism, gripper: str) -> Border:
+        """gripper: joint whose range is 0 to 100, if the arm has one of that name and the file gives its range."""
+        joints = mechanism.streamed
+        scale = np.array([MM if joint.type == "prismatic" else math.degrees(1.0) for joint in joints])
+        lower, upper = (np.array([getattr(j.limits, end) for j in joints]) for end in ("lower", "upper"))
+        shift = np.zeros(len(joints))
+        for k, joint in enumerate(joints):
+            if joint.name == gripper and math.isfinite(upper[k] - lower[k]):
+                scale[k] = 100.0 / (upper[k] - lower[k])
+                shift[k] = -scale[k] * lower[k]
+        return Border(tuple(joint.name for joint in joints), scale, shift, lower, upper)
+
+    def keys(self, ending: str = POSITION) -> dict[str, type]:
+        """LeRobot's features of one kind."""
+        return {name + ending: float for name in self.names}
+
+    def shown(self, q: Array) -> dict[str, float]:
+        """Positions (J,) as LeRobot has them."""
+        return {name + POSITION: float(x) for name, x in zip(self.names, self.scale * q + self.shift, strict=True)}
+
+    def taken(self, action: Mapping[str, Any]) -> Array:
+        """Positions (J,) of an action within the joints' ranges; NaN for joints that it does not name.
+
+        Values are floats or tensors of one number; keys that do not end in .pos are left aside. Raises BadInput for a
+        joint that the arm does not have, and for a value that is not finite.
+        """
+        found = np.full(len(self.names), np.nan)
+        for key, value in action.items():
+            if not key.endswith(POSITION):
+                continue
+            name = key.removesuffix(POSITION)
+            if name not in self.names:
+                raise BadInput("action", key, None, "no such joint", ", ".join(self.names))
+            k, number = self.names.index(name), float(value)
+            if not math.isfinite(number):
+                raise BadInput("action", key, number, "must be finite")
+            found[k] = (number - self.shift[k]) / self.scale[k]
+        return np.clip(found, self.lower, self.upper)

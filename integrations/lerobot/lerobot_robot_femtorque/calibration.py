@@ -1,0 +1,121 @@
+"""Import a calibration file of LeRobot's SO-100, SO-101 or Koch arms into a mechanism file:
+
+    python -m lerobot_robot_femtorque.calibration my_arm.toml my_follower.json
+
+LeRobot's record of a joint: homing_offset, stored in the servo, range_min and range_max, counts of 4096 a turn that the
+servo reports at the ends of its motion, and drive_mode, 1 where LeRobot's values run the other way. The middle of that
+range becomes the middle of the file's. Keys: limits.lower and upper, and of a Feetech servo drive.zero, offset, sign.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from femtorque import BadInput, Mechanism, Refused
+from femtorque.codegen.mechanism.edit import set_joint
+
+TURN = 4096  # counts
+WHOLE = (0, TURN - 1)  # the range that LeRobot writes for a joint whose ends it did not look for
+UNLIKE = math.radians(15.0)  # by which a measured range may differ from the file's without a word
+KEYS = ("id", "drive_mode", "homing_offset", "range_min", "range_max")
+
+
+@dataclass(frozen=True)
+class Change:
+    """Keys of one joint by table, and a line about them."""
+
+    joint: str
+    tables: Mapping[str, Mapping[str, float | int]]
+    line: str
+
+
+def read(path: Path, mechanism: Mechanism) -> list[Change]:
+    """Changes that a calibration file makes, joint by joint. Raises BadInput for a file that is none, or of an arm
+    whose joints or numbers are others."""
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(path, "file", None, f"cannot be read as JSON: {error}") from None
+    joints = {joint.name: joint for joint in mechanism.streamed}
+    if not isinstance(told, dict) or not told:
+        raise BadInput(path, "file", None, "must be an object of LeRobot's joints")
+    for name in told:
+        if name not in joints:
+            raise BadInput(path, name, None, f"is no joint of {mechanism.name}", ", ".join(joints))
+    return [_change(path, joints[name], _entry(path, name, entry)) for name, entry in told.items()]
+
+
+def _entry(path: Path, name: str, entry: Any) -> dict[str, int]:
+    if not isinstance(entry, dict) or not all(type(entry.get(key)) is int for key in KEYS):
+        raise BadInput(path, name, None, f"must have whole numbers {', '.join(KEYS)}")
+    if not (0 <= entry["range_min"] < entry["range_max"] < TURN and entry["drive_mode"] in (0, 1)):
+        raise BadInput(path, name, None, f"must be calibrated: 0 <= range_min < range_max < {TURN}, drive_mode 0 or 1")
+    return {key: entry[key] for key in KEYS}
+
+
+def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
+    servo = joint.drive is not None and joint.drive.servo is not None
+    if servo and joint.drive.id != entry["id"]:
+        raise BadInput(path, f"{joint.name}.id", entry["id"], f"is another servo's: the mechanism file has "
+                       f"{joint.drive.id}")
+    least, most = entry["range_min"], entry["range_max"]
+    lower, upper = joint.limits.lower, joint.limits.upper
+    bounded = math.isfinite(upper - lower)
+    tables: dict[str, dict[str, float | int]] = {}
+    line = ""
+    middle = 0.0
+    if (least, most) == WHOLE:
+        line += "its range is the file's"
+    else:
+        middle = 0.5 * (lower + upper) if bounded else 0.0
+        half = 0.5 * (most - least - 2) * math.tau / TURN  # a count inside of each end, which the servo keeps too
+        tables["limits"] = {"lower": middle - half, "upper": middle + half}
+        line += f"range {middle - half:.3f} to {middle + half:.3f} rad"
+        if bounded and abs(2.0 * half - (upper - lower)) > UNLIKE:
+            line += (f", {math.degrees(2.0 * half - (upper - lower)):+.0f} deg to the file's before: if not both ends "
+                     "were reached when it was calibrated, its zero is wrong")
+    if servo:
+        sign = -1 if entry["drive_mode"] else 1
+        zero = round(0.5 * (least + most) - sign * middle * TURN / math.tau)
+        tables["drive"] = {"zero": zero, "offset": entry["homing_offset"], "sign": sign}
+        line += f", zero at {zero} counts, offset {entry['homing_offset']}, sign {sign}"
+    else:
+        line += "; zero and sign are of LeRobot's motor, and this file has another one"
+    return Change(joint.name, tables, f"{joint.name}: {line}")
+
+
+def bring(mechanism: Path, calibration: Path) -> list[str]:
+    """Write the changes into a mechanism file, whose comments and layout stay. Returns a line for each joint.
+
+    Raises BadInput; the file is as before then.
+    """
+    before = mechanism.read_text(encoding="utf-8") if mechanism.is_file() else ""
+    changes = read(calibration, Mechanism.load(mechanism))
+    try:
+        for change in changes:
+            set_joint(mechanism, change.joint, change.tables)
+        Mechanism.load(mechanism)
+    except BaseException:
+        mechanism.write_text(before, encoding="utf-8")
+        raise
+    return [change.line for change in changes]
+
+
+def main() -> None:
+    """The command line: MECH FILE.json."""
+    if len(sys.argv) != 3:
+        sys.exit("usage: python -m lerobot_robot_femtorque.calibration MECH.toml CALIBRATION.json")
+    try:
+        print("\n".join(bring(Path(sys.argv[1]), Path(sys.argv[2]))))
+    except (BadInput, Refused) as error:
+        sys.exit(f"lerobot_robot_femtorque: {error}")
+
+
+if __name__ == "__main__":
+    main()

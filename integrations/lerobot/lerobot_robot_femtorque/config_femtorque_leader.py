@@ -1,0 +1,19 @@
+"""Configuration of the teleoperator: `--teleop.type=femtorque_leader --teleop.mechanism=my_leader.toml`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lerobot.teleoperators.config import TeleoperatorConfig
+
+
+@TeleoperatorConfig.register_subclass("femtorque_leader")
+@dataclass(kw_only=True)
+class FemtorqueLeaderConfig(TeleoperatorConfig):
+    """mechanism, port, gripper: as of the robot; friction: per cent of its Coulomb friction that the board carries
+    beside its weight, 0 to 80."""
+
+    mechanism: str
+    port: str = "auto"
+    gripper: str = "gripper"
+    friction: int = 0

@@ -1,0 +1,33 @@
+"""A board that LeRobot's scripts come to and leave: its arm is held in between."""
+
+from __future__ import annotations
+
+from femtorque import Board, Mechanism
+
+LEFT = "HOST_LOST"  # the fault in which a board holds an arm that its host has left
+
+
+def connect(port: str, mechanism: Mechanism) -> Board:
+    """Connect; a board that was left by its host before is cleared, any other fault stays for its owner.
+
+    Raises BadInput and Refused as Board.connect does.
+    """
+    board = Board.connect(port, mechanism)
+    try:
+        if board.status.fault == LEFT:
+            board.clear()
+    except BaseException:
+        board.close(hold=True)
+        raise
+    return board
+
+
+def home(board: Board, mechanism: Mechanism, who: str) -> None:
+    """Ask a person to put the joints to their start pose, and give them their zeros; a board that has them keeps
+    them."""
+    if board.status.homed:
+        print(f"{who} has its zeros")
+        return
+    pose = ", ".join(f"{joint.name} {joint.start:g}" for joint in mechanism.streamed)
+    input(f"Put the joints of {who} to their start pose ({pose}; rad or m), then press ENTER: ")
+    board.home()

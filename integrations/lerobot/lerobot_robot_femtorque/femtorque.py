@@ -1,0 +1,155 @@
+"""The robot `femtorque`: actions are live targets that the board follows within its limits, with feed-forward."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from lerobot.cameras.utils import make_cameras_from_configs
+from lerobot.robots.robot import Robot
+from lerobot.utils.decorators import check_if_already_connected, check_if_not_connected
+
+from femtorque import Board, Mechanism
+from lerobot_robot_femtorque.border import Border
+from lerobot_robot_femtorque.config_femtorque import FemtorqueConfig
+from lerobot_robot_femtorque.connection import connect, home
+
+PARK_SPEED, PARK_STEP = 0.1, 0.02  # share of the joints' velocity limits; s from one target to the next
+
+
+class Femtorque(Robot):
+    """An arm whose board runs femtorque's firmware. See FemtorqueConfig."""
+
+    config_class = FemtorqueConfig
+    name = "femtorque"
+
+    def __init__(self, config: FemtorqueConfig) -> None:
+        self._board: Board | None = None  # first: the base class asks for is_connected when it is deleted
+        super().__init__(config)
+        self.config = config
+        self._mechanism = Mechanism.load(config.mechanism)
+        self._border = Border.of(self._mechanism, config.gripper)
+        self._park = self._border.taken({f"{joint}.pos": value for joint, value in config.park.items()})
+        self._following: Any = None
+        self.cameras = make_cameras_from_configs(config.cameras)
+
+    @cached_property
+    def observation_features(self) -> dict[str, Any]:
+        """`.pos` of every joint, `.vel` and `.torque` if they are asked for, and the cameras' shapes."""
+        more = [".vel", ".torque"] if self.config.use_velocity_and_torque else []
+        found: dict[str, Any] = self._border.keys()
+        for ending in more:
+            found |= self._border.keys(ending)
+        return found | {name: (camera.height, camera.width, 3) for name, camera in self.config.cameras.items()}
+
+    @cached_property
+    def action_features(self) -> dict[str, type]:
+        """`.pos` of every joint."""
+        return self._border.keys()
+
+    @property
+    def is_connected(self) -> bool:
+        """True from connect() to disconnect()."""
+        return getattr(self, "_board", None) is not None
+
+    @property
+    def is_calibrated(self) -> bool:
+        """True if the board knows the joints' zeros."""
+        return self._board is not None and self._board.status.homed
+
+    @check_if_already_connected
+    def connect(self, calibrate: bool = True) -> None:
+        """Open the port and hold the arm where it stands. calibrate: if it has no zeros yet, ask for them.
+
+        Raises BadInput and Refused with one line.
+        """
+        self._board = connect(self.config.port, self._mechanism)
+        try:
+            if calibrate and not self.is_calibrated:
+                self.calibrate()
+            if self.is_calibrated:
+                self.configure()
+            for camera in self.cameras.values():
+                camera.connect()
+        except BaseException:
+            self.disconnect()
+            raise
+
+    def calibrate(self) -> None:
+        """Give the joints their zeros at the start pose of the mechanism file; a board that has them keeps them."""
+        home(self._connected, self._mechanism, str(self))
+
+    def configure(self) -> None:
+        """Arm, and follow from now on."""
+        if self._following is None:
+            following = self._connected.follow(self.config.delay)
+            following.__enter__()
+            self._following = following
+
+    @check_if_not_connected
+    def get_observation(self) -> dict[str, Any]:
+        """Measured positions; if asked for velocities and the motors' torques, N m or N; newest image of each camera.
+
+        Raises Refused where the board is silent.
+        """
+        status = self._connected.status
+        found: dict[str, Any] = self._border.shown(status.positions)
+        if self.config.use_velocity_and_torque:
+            for ending, values in ((".vel", self._border.scale * status.velocities), (".torque", status.torques)):
+                found |= {name + ending: float(x) for name, x in zip(self._border.names, values, strict=True)}
+        return found | {name: camera.read_latest() for name, camera in self.cameras.items()}
+
+    @check_if_not_connected
+    def send_action(self, action: dict[str, Any]) -> dict[str, Any]:
+        """A target, made now; joints that it does not name stay. Returns at once with the target within the joints'
+        ranges.
+
+        Raises BadInput for a value that is no target, Refused once the board follows no more.
+        """
+        self.configure()
+        asked = self._border.taken(action)
+        given = {name: float(x) for name, x in zip(self._border.names, asked, strict=True) if math.isfinite(x)}
+        self._following.send(given)
+        shown = self._border.shown(asked)
+        return {f"{name}.pos": shown[f"{name}.pos"] for name in given}
+
+    @check_if_not_connected
+    def disconnect(self) -> None:
+        """Come to rest and leave the arm held; with `park` drive there slowly first and then let go.
+
+        Raises Refused if the board says no, when all is closed.
+        """
+        board, following = self._connected, self._following
+        try:
+            if following is not None:
+                with_park = bool(np.isfinite(self._park).any())
+                if with_park:
+                    self._drive_to_park()
+                following.__exit__(None, None, None)
+                if with_park:
+                    board.disarm()
+        finally:
+            self._board = self._following = None
+            board.close(hold=True)
+            for camera in self.cameras.values():
+                if camera.is_connected:
+                    camera.disconnect()
+
+    @property
+    def _connected(self) -> Board:
+        assert self._board is not None
+        return self._board
+
+    def _drive_to_park(self) -> None:
+        """Targets on a smooth way to `park`, slow enough for every joint."""
+        here = self._connected.status.targets
+        there = np.where(np.isfinite(self._park), self._park, here)
+        fastest = PARK_SPEED * self._mechanism.follow_limits()[:, 0]
+        steps = max(1, math.ceil(math.pi / 2.0 * float(np.max(np.abs(there - here) / fastest)) / PARK_STEP))
+        for k in range(1, steps + 1):
+            self._following.send(here + (there - here) * 0.5 * (1.0 - math.cos(math.pi * k / steps)))
+            self._following.wait(PARK_STEP)
+
+

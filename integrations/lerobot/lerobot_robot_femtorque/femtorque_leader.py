@@ -1,0 +1,117 @@
+"""The teleoperator `femtorque_leader`: an arm that is led by hand while its board carries its weight."""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from typing import Any
+
+from lerobot.teleoperators.teleoperator import Teleoperator
+from lerobot.utils.decorators import check_if_already_connected, check_if_not_connected
+
+from femtorque import Board, Mechanism
+from lerobot_robot_femtorque.border import Border
+from lerobot_robot_femtorque.config_femtorque_leader import FemtorqueLeaderConfig
+from lerobot_robot_femtorque.connection import connect, home
+
+ENDING = 5.0  # s in which the floating arm is held again
+
+
+class FemtorqueLeader(Teleoperator):
+    """An arm whose board runs femtorque's firmware and lets it float. See FemtorqueLeaderConfig."""
+
+    config_class = FemtorqueLeaderConfig
+    name = "femtorque_leader"
+
+    def __init__(self, config: FemtorqueLeaderConfig) -> None:
+        self._board: Board | None = None  # first: the base class asks for is_connected when it is deleted
+        super().__init__(config)
+        self.config = config
+        self._mechanism = Mechanism.load(config.mechanism)
+        self._border = Border.of(self._mechanism, config.gripper)
+        self._over = threading.Event()
+        self._failed: Exception | None = None
+        self._thread: threading.Thread | None = None
+
+    @cached_property
+    def action_features(self) -> dict[str, type]:
+        """`.pos` of every joint."""
+        return self._border.keys()
+
+    @cached_property
+    def feedback_features(self) -> dict[str, type]:
+        """None: the leader feels nothing of the follower."""
+        return {}
+
+    @property
+    def is_connected(self) -> bool:
+        """True from connect() to disconnect()."""
+        return getattr(self, "_board", None) is not None
+
+    @property
+    def is_calibrated(self) -> bool:
+        """True if the board knows the joints' zeros."""
+        return self._board is not None and self._board.status.homed
+
+    @check_if_already_connected
+    def connect(self, calibrate: bool = True) -> None:
+        """Open the port and let the arm float. calibrate: if it has no zeros yet, ask for them.
+
+        Raises BadInput and Refused with one line.
+        """
+        self._board = connect(self.config.port, self._mechanism)
+        try:
+            if calibrate and not self.is_calibrated:
+                self.calibrate()
+            if self.is_calibrated:
+                self.configure()
+        except BaseException:
+            self.disconnect()
+            raise
+
+    def calibrate(self) -> None:
+        """Give the joints their zeros at the start pose of the mechanism file; a board that has them keeps them."""
+        home(self._connected, self._mechanism, str(self))
+
+    def configure(self) -> None:
+        """Arm and float from now on, in a thread of its own."""
+        if self._thread is None:
+            self._connected.arm()
+            self._over.clear()
+            self._thread = threading.Thread(target=self._float, name="femtorque leader", daemon=True)
+            self._thread.start()
+
+    @check_if_not_connected
+    def get_action(self) -> dict[str, Any]:
+        """Measured positions. Raises Refused once the arm floats no more."""
+        if self._failed is not None:
+            raise self._failed
+        return self._border.shown(self._connected.status.positions)
+
+    def send_feedback(self, feedback: dict[str, Any]) -> None:
+        """Nothing: the leader feels nothing of the follower."""
+
+    @check_if_not_connected
+    def disconnect(self) -> None:
+        """Leave the arm held where it is. Raises Refused if the board says no, when all is closed."""
+        board, thread = self._connected, self._thread
+        try:
+            self._over.set()
+            if thread is not None:
+                thread.join(ENDING)
+            if self._failed is not None:
+                raise self._failed
+        finally:
+            self._board = self._thread = self._failed = None
+            board.close(hold=True)
+
+    @property
+    def _connected(self) -> Board:
+        assert self._board is not None
+        return self._board
+
+    def _float(self) -> None:
+        try:
+            self._connected.float(self.config.friction, until=self._over.is_set)
+        except Exception as error:
+            self._failed = error

@@ -1,0 +1,1 @@
+"""Programs around LeRobot's own scripts."""

@@ -1,0 +1,24 @@
+"""The plugin, with LeRobot if it is installed, else with a stand-in for its names."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.host.conftest import fake  # noqa: F401
+from tests.integrations.lerobot import stand_in
+
+
+@pytest.fixture(scope="session")
+def plugin(tmp_path_factory):
+    """The package `lerobot_robot_femtorque`."""
+    os.environ["HF_LEROBOT_HOME"] = str(tmp_path_factory.mktemp("lerobot"))
+    if os.environ.get("FEMTORQUE_LEROBOT") != "installed" and find_spec("lerobot") is None:
+        stand_in.install()
+    sys.path.insert(0, str(ROOT / "integrations" / "lerobot"))
+    return importlib.import_module("lerobot_robot_femtorque")

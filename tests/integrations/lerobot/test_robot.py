@@ -1,0 +1,201 @@
+"""The robot `femtorque` of LeRobot at the flash image: the virtual board in its own time."""
+
+from __future__ import annotations
+
+import importlib
+import math
+
+import numpy as np
+import pytest
+
+from femtorque import BadInput, Board, Mechanism, Refused
+from femtorque.codegen.wire.names import flag
+from tests.conftest import ROOT
+from tests.support import rig
+
+ARM = ROOT / "mechanisms" / "three_link.toml"
+FRAME = 1.0 / 30.0  # s
+START = {"shoulder.pos": math.degrees(-0.8), "elbow.pos": math.degrees(0.5), "wrist.pos": math.degrees(0.4)}
+
+
+@pytest.fixture
+def chip(monkeypatch):
+    """The flash image with its zeros, which scripts find at any port; its cable stays in when they leave."""
+    arm = Mechanism.load(ARM)
+    with rig.connected(arm) as (chip, session):
+        chip.brakes = True
+        Board(session, arm).home()
+        with monkeypatch.context() as patch:
+            patch.setattr(Board, "connect", lambda port, mechanism: Board(session, mechanism))
+            patch.setattr(session, "close", lambda: None)
+            yield chip
+
+
+@pytest.fixture
+def board(chip):
+    """A host's view of it."""
+    return Board.connect("any", Mechanism.load(ARM))
+
+
+@pytest.fixture
+def robot(plugin, board):
+    robot = plugin.Femtorque(plugin.FemtorqueConfig(mechanism=str(ARM), port="any"))
+    robot.connect()
+    return robot
+
+
+def wait(robot, seconds: float = FRAME) -> None:
+    robot._following.wait(seconds)
+
+
+def test_features_are_known_before_it_is_connected_and_have_the_joints_names(plugin):
+    config = plugin.FemtorqueConfig(mechanism=str(ARM))
+    robot = plugin.Femtorque(config)
+    assert not robot.is_connected and robot.name == "femtorque"
+    assert robot.action_features == robot.observation_features == dict.fromkeys(START, float)
+    config.use_velocity_and_torque = True
+    more = plugin.Femtorque(config).observation_features
+    assert list(more)[3:] == [key.replace("pos", what) for what in ("vel", "torque") for key in START]
+    leader = plugin.FemtorqueLeader(plugin.FemtorqueLeaderConfig(mechanism=str(ARM)))
+    assert leader.action_features == robot.action_features and leader.feedback_features == {}
+
+
+def test_nothing_is_sent_or_read_without_a_connection(plugin):
+    robot = plugin.Femtorque(plugin.FemtorqueConfig(mechanism=str(ARM)))
+    errors = importlib.import_module("lerobot.utils.errors")
+    for call in (robot.get_observation, robot.disconnect, lambda: robot.send_action(START)):
+        with pytest.raises(errors.DeviceNotConnectedError):
+            call()
+
+
+def test_actions_in_degrees_are_followed_within_the_delay(robot, board):
+    assert robot.get_observation() == pytest.approx(START, abs=0.05)
+    path = []
+    for k in range(60):
+        target = START | {"shoulder.pos": START["shoulder.pos"] + 20.0 * (1.0 - math.cos(0.1 * k))}
+        assert robot.send_action(target) == pytest.approx(target, abs=1e-9)
+        path.append(target["shoulder.pos"])
+        wait(robot)
+        seen = robot.get_observation()["shoulder.pos"]
+        if k > 10:  # two frames and 10 ms ago; 2 deg a frame at most, and a STATUS is up to 15 ms old when it is read
+            assert seen == pytest.approx(np.interp(k + 1 - 2.3, np.arange(k + 1), path), abs=0.9)
+    robot.disconnect()
+    assert board.state == "HOLD"
+
+
+def test_an_action_is_clipped_to_the_joints_ranges_and_what_it_leaves_out_stays(robot, board):
+    upper = math.degrees(board.mechanism.streamed[1].limits.upper)
+    assert robot.send_action({"elbow.pos": upper + 30.0}) == {"elbow.pos": pytest.approx(upper)}
+    for _ in range(150):
+        wait(robot)
+        robot.send_action({"elbow.pos": upper + 30.0})
+    seen = robot.get_observation()
+    assert seen["elbow.pos"] == pytest.approx(upper, abs=0.1)
+    assert seen["wrist.pos"] == pytest.approx(START["wrist.pos"], abs=0.1)
+
+
+@pytest.mark.parametrize("key, value, rule", [
+    ("elbow.pos", math.nan, "must be finite"), ("elbow.pos", math.inf, "must be finite"),
+    ("elbwo.pos", 1.0, "no such joint")])
+def test_a_value_that_is_no_target_is_refused_and_the_arm_is_held(robot, board, key, value, rule):
+    with pytest.raises(BadInput, match=rule):
+        robot.send_action({key: value})
+    robot.disconnect()
+    assert board.state == "HOLD" and robot.is_connected is False
+
+
+def test_velocities_and_torques_come_when_they_are_asked_for(plugin, board):
+    config = plugin.FemtorqueConfig(mechanism=str(ARM), use_velocity_and_torque=True)
+    robot = plugin.Femtorque(config)
+    robot.connect()
+    for k in range(20):
+        robot.send_action(START | {"wrist.pos": START["wrist.pos"] + k})
+        wait(robot)
+    seen = robot.get_observation()
+    assert list(seen) == list(robot.observation_features)
+    assert seen["wrist.vel"] == pytest.approx(30.0, abs=3.0), "a degree a frame, in degrees a second"
+    held = board.mechanism.gravity_torque(np.radians([seen[key] for key in START]))
+    assert seen["shoulder.torque"] == pytest.approx(held[0], abs=0.3)
+
+
+def test_an_arm_whose_actions_stop_rests_and_goes_on_from_there(robot):
+    robot.send_action(START | {"wrist.pos": START["wrist.pos"] + 3.0})
+    wait(robot, 1.0)
+    assert robot.get_observation()["wrist.pos"] == pytest.approx(START["wrist.pos"] + 3.0, abs=0.1)
+    for _ in range(20):
+        robot.send_action(START)
+        wait(robot)
+    assert robot.get_observation() == pytest.approx(START, abs=0.1)
+
+
+def test_a_script_that_was_busy_for_longer_than_the_board_waits_goes_on(robot, chip, board):
+    """Saving an episode, say, can hold up the thread that keeps the line alive."""
+    robot.send_action(START | {"wrist.pos": START["wrist.pos"] + 3.0})
+    chip.run(0.4)
+    assert board.state == "HOLD" and flag(board.session.status, "HOST_SILENT")
+    for _ in range(20):
+        robot.send_action(START | {"wrist.pos": START["wrist.pos"] + 6.0})
+        wait(robot)
+    assert robot.get_observation()["wrist.pos"] == pytest.approx(START["wrist.pos"] + 6.0, abs=0.1)
+
+
+def test_disconnecting_parks_where_that_is_asked_for_and_lets_go_there(plugin, board):
+    config = plugin.FemtorqueConfig(mechanism=str(ARM), park={"wrist": 10.0})
+    robot = plugin.Femtorque(config)
+    robot.connect()
+    begun = board.session.clock.now()
+    robot.disconnect()
+    assert board.state == "DISARMED"
+    seen = np.degrees(board.positions)
+    assert seen[2] == pytest.approx(10.0, abs=0.2) and seen[0] == pytest.approx(START["shoulder.pos"], abs=0.2)
+    limit = math.degrees(board.mechanism.follow_limits()[2, 0])
+    assert (START["wrist.pos"] - 10.0) / (board.session.clock.now() - begun) < 0.1 * limit, "slowly"
+
+
+def test_a_fault_ends_the_script_by_its_name(robot, chip, board):
+    robot.send_action(START)
+    chip.power.estop(True)
+    with pytest.raises(Refused, match="e-stop"):
+        wait(robot)
+    with pytest.raises(Refused, match="e-stop"):
+        robot.send_action(START)
+    with pytest.raises(Refused, match="e-stop"):
+        robot.disconnect()
+    assert not robot.is_connected and board.state == "ESTOP"
+
+
+def test_an_arm_that_its_script_has_left_is_held_and_the_next_script_takes_it_over(robot, chip, board):
+    for _ in range(10):
+        robot.send_action(START | {"elbow.pos": 20.0})
+        wait(robot)
+    robot.disconnect()
+    chip.run(3.0)
+    status = board.status
+    assert (status.state, status.fault) == ("FAULT", "HOST_LOST")
+    held = status.positions
+    np.testing.assert_allclose(np.degrees(held)[1], 20.0, atol=0.5)
+    robot.connect()
+    np.testing.assert_allclose(board.positions, held, atol=0.02)
+    robot.send_action(START)
+    wait(robot)
+    assert board.state == "FOLLOW"
+
+
+def test_an_arm_whose_script_is_killed_is_held(robot, chip, board):
+    robot.send_action(START | {"elbow.pos": 20.0})
+    chip.run(3.0)
+    status = board.status
+    assert (status.state, status.fault) == ("FAULT", "HOST_LOST")
+    np.testing.assert_allclose(status.positions, status.targets, atol=5e-3)
+    assert np.degrees(status.positions)[1] > 10.0
+
+
+def test_a_gripper_goes_from_0_to_100(plugin):
+    border = importlib.import_module("lerobot_robot_femtorque.border").Border
+    arm = Mechanism.load(ROOT / "mechanisms" / "so101_sts.toml")
+    known = border.of(arm, "gripper")
+    lower, upper = (np.array([getattr(joint.limits, end) for joint in arm.streamed]) for end in ("lower", "upper"))
+    assert (known.shown(lower)["gripper.pos"], known.shown(upper)["gripper.pos"]) == (0.0, pytest.approx(100.0))
+    assert known.shown(upper)["elbow_flex.pos"] == pytest.approx(math.degrees(1.69))
+    np.testing.assert_allclose(known.taken({"gripper.pos": 50.0})[-1], 0.5 * (lower[-1] + upper[-1]))
+    assert border.of(arm, "").shown(upper)["gripper.pos"] == pytest.approx(math.degrees(upper[-1]))
