@@ -118,8 +118,8 @@ drive = { type = "damiao-4340", bus = "can1", id = 3 }
 `femtorque check` counts the bits of every frame, the stuffed ones too, says how busy each bus is and how long after its
 tick a command is with its drive, and refuses a rate that the bus does not bear. `build` makes the firmware for Damiao's
 drives, on classic CAN and on CAN FD, for RobStride's in their own protocol, for CubeMars' AK drives in their MIT mode
-(those of the generation V3 have other frames, and do not understand these), and for drives with the mini-cheetah's
-firmware.
+(those of the generation V3 have other frames, and do not understand these), for drives with the mini-cheetah's
+firmware, and for moteus controllers on CAN FD.
 
 The bus has the name that the board file gives it (`[can]` of [boards](boards.md)); pins, controller and the parts of a
 bit follow. No bit rate is made nearly: one that the controller's clock does not give exactly is refused.
@@ -135,8 +135,9 @@ hold them. A coarse torque field gets what rounding left over in the tick before
 With the outputs off the frame is the one that disables a drive, in every tick, whatever the drive said last. It is
 answered, too, which tells where the joint is. Until a drive has said how it is set, every other frame asks: its ranges,
 its mode, its own time limit without commands, which is set to 20 ms (10 ticks at least) and read back, not stored; of a
-Damiao the firmware too, which `monitor` shows and `drive.firmware` can fix (the number of its register `sw_ver`). The
-other families tell the bus no firmware: RobStride keeps its own as a text that only its maker's program reads. A drive
+Damiao the firmware too, which `monitor` shows and `drive.firmware` can fix (the number of its register `sw_ver`), and
+of a moteus (three numbers, as `1.1.0`). The other families tell the bus no firmware: RobStride keeps its own as a text
+that only its maker's program reads. A drive
 that is set otherwise than the file says is not armed (`DRIVE_SETTING`), and both values are told. A drive that forgets
 without power what was set is asked for it once more when it says that it is enabled, and commanded only then: a dip of
 its supply that is too short for it to be missed has cost it its time limit (`DRIVE_FAULT`). Until then it gives no
@@ -173,6 +174,30 @@ what turns it, and gets warm. Until May 2022 (b983cca) it then does not leave it
 either, because its measure of the current stands still too. With the outputs off every eighth frame to such a drive is
 therefore a command of nothing, which lets it commutate, and leave. While the board is dead or the cable is off nothing
 but its supply ends it. Later firmware goes on with the next command.
+
+A moteus drives any motor. `torque` is that motor's, behind its gear, and stands in each command as the largest that it
+may give. `kp` and `kd` are its own configuration, over 2 pi: `servo.pid_position.kp` is in N m a turn. They come as
+0.64 N m/rad and 0.008 N m s/rad, which is next to nothing: configure what your arm needs and write that into the file;
+commands take shares of it, in steps of 1/127. A file that leaves the loop to the drive without naming both is refused,
+and `init` writes `pd = "board"`, which needs neither. The planning of its own that it comes with (50 turns/s^2) each
+command switches off. Its number is 1 to 118; on a bus with numbers up to 7 five of them go at 1 kHz, as their answers
+are short, else four. The board is number 119 (0x77), so that what the maker's tools ask on the same bus (as number 0)
+is not taken for its own.
+
+Its registers tell little of its configuration: the board asks for the version of the registers' meaning, the firmware
+and, where the joint has its zero at power-up, for the home state, which must be 2: a position of the output, by
+`motor_position.output.reference_source`. Nobody checks, before it moves, what registers do not tell: the gains above
+(with others all damping and stiffness is another by the same factor; `pd = "board"` needs none of them),
+`servo.pid_position.ilimit` (0, or an integral fights the model), `servo.inertia_feedforward` (0),
+`motor_position.rotor_to_output_ratio`, `servo.max_velocity`, `servo.max_current_A`, `servo.timeout_mode` (12) and
+`servo.timeout_max_torque_Nm`: hold them against your file by `moteus_tool --dump-config`. Limits of position
+(`servopos.position_min`, `_max`; 0.01 turns, as it comes) it holds itself: beyond them it does not start, by a fault of
+its own.
+
+After 20 ms without a command, a time that each command brings, it is in its mode 11. As it comes it then damps, by the
+share of kd that it was given last (none with `pd = "board"`) and with 5 N m at most, and it obeys nothing until it is
+stopped. The board stops it in every tick in which its outputs are off, and arms only drives that say that they are
+stopped. A stop forgets faults too: the board reports the last one until it arms again.
 
 Drives keep no turns without power: one reads within half a turn of its zero when it comes up. A joint whose limits are
 within half a turn of zero has its zero thereby; any other one is told where it is (`home`), as after its drive
@@ -223,9 +248,10 @@ load: what real arms keep of this is not known. The whole tick takes 5477 instru
 
 `femtorque hil` runs the same image on a model of the chip's controller, a wire on which every frame takes its bits and
 the lowest identifier goes first, and models of the drives: their frames, written from other sources than the firmware's
-and tried with other people's clients (`damiao-motor`, `robstride`); inner loops at 20 to 40 kHz with a current that
-follows at 1 kHz; positions of one turn; own time limits, faults and heat. Of the drives' current loops and rotors
-little is published: what was chosen is marked in `hil/drives/`. No drive has been on a real bus with this firmware.
+and tried with other people's clients (`damiao-motor`, `robstride`, `moteus`); inner loops at 20 to 40 kHz with a
+current that follows at 1 kHz, of a moteus at 200 Hz, as its calibration sets it; positions of one turn; own time
+limits, faults and heat. Of the drives' current loops and rotors little is published: what was chosen is marked in
+`hil/drives/`. No drive has been on a real bus with this firmware.
 What goes wrong there has names for `--fault`:
 
 | `--fault` | what goes wrong | what the board makes of it |
@@ -249,7 +275,8 @@ wire that is flooded hear nothing, and keep their duty until their supply is cut
 serial adapter for CAN (slcan), as a terminal and at a TCP port, which it prints. python-can opens it with
 `interface="slcan"` and `channel="/dev/pts/N"` or `channel="socket://127.0.0.1:PORT"`. So other people's programs can be
 tried before they are on an arm: `damiao scan --bustype slcan --channel /dev/pts/N` finds the drives and reads all their
-registers (`tests/hil/board/test_drives_alone.py`). At the TCP port programs that poll get their answers late, a byte a
+registers (`tests/hil/board/test_drives_alone.py`), and `moteus_tool --force-transport pythoncan --can-iface slcan
+--can-chan /dev/pts/N -t 1 --info` reads a moteus. At the TCP port programs that poll get their answers late, a byte a
 poll, since pyserial tells of a socket only whether anything waits. Python-can's own virtual buses are not used:
 `virtual` lives in one process, the kernel's vcan needs root, and `udp_multicast` sends datagrams out of the machine,
 which may get lost or change places.
@@ -275,7 +302,8 @@ tick; beside the longest of 500 random rounds a tenth of the bus is kept free.
     rows = []
     for what, wire, name in (("Damiao, CubeMars, mini-cheetah; CAN 1 Mbit/s", Wire("can", 1e6), "damiao-4310"),
                              ("RobStride; CAN 1 Mbit/s", Wire("can", 1e6), "robstride-02"),
-                             ("Damiao; CAN FD 1 / 5 Mbit/s", Wire("can-fd", 1e6, 5e6), "damiao-4310")):
+                             ("Damiao; CAN FD 1 / 5 Mbit/s", Wire("can-fd", 1e6, 5e6), "damiao-4310"),
+                             ("moteus, numbers 1 to 7; CAN FD 1 / 5 Mbit/s", Wire("can-fd", 1e6, 5e6), "moteus-r4")):
         loads = [bus_load(wire, [(k, DRIVES[name]) for k in range(1, n + 1)]) for n in range(1, 9)]
         rows.append((what, f"{1e6 * loads[0].mean:.0f}, {1e6 * loads[0].worst:.0f}",
                      *(f"{one.fastest:.0f}" for one in loads[2:7])))

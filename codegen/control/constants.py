@@ -141,6 +141,7 @@ class Drives:
     rows: list[list[str]]
     crc: str
     silent_ticks: int
+    watchdog_ms: int
 
 
 @dataclass(frozen=True)
@@ -432,7 +433,8 @@ def _drives(mechanism: Mechanism) -> Drives | None:
         cutoff=times, buses=len(used_buses(mechanism)), wires=len(wires(mechanism)), wire_most=wire_most(mechanism),
         settings=[c_row(row) for row in settings], settings_crc=crc(settings),
         families=[family.c for family in families(mechanism)], rules=drives.RULES,
-        rows=[c_row(row) for row in rows], crc=crc(rows), silent_ticks=drives.silent_ticks(mechanism))
+        rows=[c_row(row) for row in rows], crc=crc(rows), silent_ticks=drives.silent_ticks(mechanism),
+        watchdog_ms=math.ceil(1e3 * drives.watchdog_s(mechanism) - 1e-6))
 
 
 def _brake(mechanism: Mechanism, board: Board | None) -> BrakeTimes:

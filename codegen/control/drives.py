@@ -73,7 +73,7 @@ def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
     end where its turn does."""
     own, setting = drive.type, drive.servo
     if setting is None:
-        return Fitted(own, drive.firmware, watchdog)
+        return Fitted(own, drive.firmware, watchdog, placed=placed(joint, drive))
     turn = family_of(own).places.turn
     ends = [setting.zero + drive.sign * at * drive.gear * turn / math.tau
             for at in (joint.limits.lower, joint.limits.upper)]

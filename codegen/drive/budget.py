@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from femtorque.codegen.drive import can
 from femtorque.codegen.drive.catalogue import WIRES, family_of
-from femtorque.codegen.drive.family import DriveType, Target
+from femtorque.codegen.drive.family import DriveType, Family, Target
 
 USABLE = 0.9  # of a bus
 TRIALS = 500
@@ -58,7 +58,7 @@ def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
         return servo_load(wire, [id for id, _ in drives])
     chance = random.Random(0)
     pairs = [[_pair(wire, id, drive, chance) for _ in range(TRIALS)] for id, drive in drives]
-    worst = sum(2.0 * _most(wire, drive) for _, drive in drives)
+    worst = sum(_most(wire, id, drive) for id, drive in drives)
     least = min(_least(wire, drive) for _, drive in drives)
     return Load(sum(sum(p) / TRIALS for p in pairs), sum(max(p) for p in pairs), worst, (least, worst - least))
 
@@ -78,11 +78,20 @@ def _seconds(count: int, bitrate: float) -> float:
     return count * BITS_A_BYTE / bitrate
 
 
-def _most(wire: Wire, drive: DriveType) -> float:
-    """A command, a question or an answer, whatever is in it: none is longer than its family's longest."""
-    own = family_of(drive)
-    bits = can.most_bits(own.frame_bytes, own.extended, wire.kind == "can-fd")
-    return bits.seconds(wire.bitrate, wire.data_bitrate)
+def _most(wire: Wire, id: int, drive: DriveType) -> float:
+    """A command or a question, and an answer, whatever is in them: neither is longer than its family's longest."""
+    own, fd = family_of(drive), wire.kind == "can-fd"
+    if own.answer_id is None:
+        return 2.0 * can.most_bits(own.frame_bytes, own.extended, fd).seconds(wire.bitrate, wire.data_bitrate)
+    sent, back = _command(wire, id, drive, Target()), _answer(own, id, bytes(own.answer_bytes), fd)
+    return sum(can.most_bits(size, f.extended, fd, f.id).seconds(wire.bitrate, wire.data_bitrate)
+               for f, size in ((sent, own.frame_bytes), (back, own.answer_bytes)))
+
+
+def _answer(own: Family, id: int, data: bytes, fd: bool) -> can.Frame:
+    """An answer of a family whose ids follow from those of its drives."""
+    assert own.answer_id is not None
+    return can.Frame(own.answer_id(id), data, own.answer_id(id) > can.STANDARD, fd)
 
 
 def _least(wire: Wire, drive: DriveType) -> float:
@@ -106,6 +115,9 @@ def _pair(wire: Wire, id: int, drive: DriveType, chance: random.Random) -> float
         velocity=chance.uniform(-drive.velocity, drive.velocity),
         kp=chance.uniform(0.0, drive.kp), kd=chance.uniform(0.0, drive.kd),
         torque=chance.uniform(-drive.torque, drive.torque)))
-    from_id = chance.getrandbits(29) if own.extended else id | 0x10
-    back = can.Frame(from_id, chance.randbytes(own.answer_bytes), own.extended, sent.fd)
+    if own.answer_id is not None:
+        back = _answer(own, id, chance.randbytes(own.answer_bytes), sent.fd)
+    else:
+        from_id = chance.getrandbits(29) if own.extended else id | 0x10
+        back = can.Frame(from_id, chance.randbytes(own.answer_bytes), own.extended, sent.fd)
     return sum(can.bits(f).seconds(wire.bitrate, wire.data_bitrate) for f in (sent, back))

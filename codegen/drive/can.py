@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+STANDARD = 0x7FF  # the largest id of 11 bits
 CLASSIC = 8  # bytes of a frame of classic CAN, at most
 FD_SIZES = (*range(9), 12, 16, 20, 24, 32, 48, 64)  # bytes that a CAN FD frame can have, by its DLC
 CRC15 = 0x4599
@@ -45,13 +46,15 @@ def bits(frame: Frame) -> Bits:
     return _fd_bits(frame) if frame.fd else _classic_bits(frame)
 
 
-def most_bits(size: int, extended: bool = False, fd: bool = False) -> Bits:
-    """An upper bound for any id and contents: a stuffed bit after every fourth."""
+def most_bits(size: int, extended: bool = False, fd: bool = False, id: int | None = None) -> Bits:
+    """An upper bound for any contents, and any id where none is given: a stuffed bit after every fourth. id: of a frame
+    of CAN FD."""
     if not fd:
         plain = (39 if extended else 19) + 8 * size + 15
         return Bits(plain + (plain - 1) // 4 + TAIL)
     head, body = (36 if extended else 17), 5 + 8 * size
-    return Bits(head + (head - 1) // 4 + TAIL, body + body // 4 + _fd_check(size))
+    stuffed = (head - 1) // 4 if id is None else _stuffed(_fd_head(Frame(id, b"", extended, fd)))
+    return Bits(head + stuffed + TAIL, body + body // 4 + _fd_check(size))
 
 
 def least_bits(size: int, extended: bool = False, fd: bool = False) -> Bits:
@@ -70,11 +73,16 @@ def _classic_bits(frame: Frame) -> Bits:
 
 def _fd_bits(frame: Frame) -> Bits:
     """The data phase begins after BRS and ends with the check sum, whose stuffed bits have fixed places."""
-    head = _number(0, 1) + _identifier(frame, remote=0) + [1, 0, 1]  # start of frame; FDF, res, BRS
+    head = _fd_head(frame)
     body = [0] + _number(FD_SIZES.index(len(frame.data)), 4)  # ESI
     body += _number(int.from_bytes(frame.data, "big"), 8 * len(frame.data))
     first = _stuffed(head)
     return Bits(len(head) + first + TAIL, len(body) + _stuffed(head + body) - first + _fd_check(len(frame.data)))
+
+
+def _fd_head(frame: Frame) -> list[int]:
+    """To BRS, which ends it differently from the bit before."""
+    return _number(0, 1) + _identifier(frame, remote=0) + [1, 0, 1]  # start of frame; FDF, res, BRS
 
 
 def _fd_check(size: int) -> int:

@@ -122,8 +122,9 @@ class Register:
 @dataclass(frozen=True)
 class Fitted:
     """One drive as a mechanism file fits it. firmware: the version that it must have; empty: any. watchdog: s without
-    a command after which it stops. A servo has besides: offset, counts that it takes off; limit, share of its supply;
-    least and most, counts between which its own limits must leave it free."""
+    a command after which it stops. placed: its joint has its position at power-up. A servo has besides: offset, counts
+    that it takes off; limit, share of its supply; least and most, counts between which its own limits must leave it
+    free."""
 
     type: DriveType
     firmware: str = ""
@@ -132,6 +133,7 @@ class Fitted:
     limit: float = 1.0
     least: int = 0
     most: int = 0
+    placed: bool = False
 
 
 EQUAL, ALIKE, PLACE, AT_MOST, AT_LEAST = "EQUAL", "ALIKE", "PLACE", "AT_MOST", "AT_LEAST"  # FT_RULE_ in C
@@ -240,12 +242,14 @@ class Family:
     name: in mechanism files; title: in sentences. types: its drives. wire: None: CAN. ids: least and largest. extended:
     of 29 bits. frame_bytes: the longest frame, up to 64 bytes; one of more than 8 goes over CAN FD alone. reply: the id
     of what a drive of an id sends as it comes; None: no id of its own. reply_words: the same in words. shares_reply:
-    several drives may answer with one id. command: packs one for a drive, its id and a bus, CAN FD or not;
-    answer_bytes: of a state. tells: states say whether the drive is enabled. velocity_known: whether its range of
-    velocity is known, being asked for or being none. torque_known: the same of its torque. settings: in the order
-    in which they are asked. alone: what it does when the board is silent, where that is not the board's to set; cut:
-    the same where [safety.cutoff] cuts its supply. master: its register for the id of what it sends, in words. hooks:
-    functions of its C beside the usual: wake, release, look. parts: sources in C that it shares with others. notes: a
+    several drives may answer with one id. answer_id: of its answers, where that follows from its own id and nobody can
+    set it; above 0x7FF it has 29 bits. command: packs one for a drive, its id and a bus, CAN FD or not; answer_bytes:
+    of a state, and of the longest answer to a frame of frame_bytes. configured: its kp and kd are its owner's to
+    configure, and nobody can ask it for them. tells: states say whether the drive is enabled. velocity_known: whether
+    its range of velocity is known, being asked for or being none. torque_known: the same of its torque. settings: in
+    the order in which they are asked. alone: what it does when the board is silent, where that is not the board's to
+    set; cut: the same where [safety.cutoff] cuts its supply. master: its register for the id of what it sends, in
+    words. hooks: functions of its C beside the usual: wake, release, look. parts: sources in C that it shares. notes: a
     row of docs/drives.md (asked for its ranges, reports that it is on, its errors, left alone).
     """
 
@@ -263,6 +267,8 @@ class Family:
     reply: Callable[[int], int] | None = None
     reply_words: str = ""
     shares_reply: bool = False
+    answer_id: Callable[[int], int] | None = None
+    configured: bool = False
     command: Callable[[DriveType, int, Target, bool], Frame] | None = None
     tells: bool = True
     velocity_known: bool = False

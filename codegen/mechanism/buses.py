@@ -80,6 +80,10 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     _check_ids(key, kind, table, fail)
     _check_firmware(key, kind, table, fail)
     pd = table.pd or ("board" if servo else "drive")
+    if pd == "drive" and family_of(kind).configured and None in (table.kp, table.kd):
+        missing = "kp" if table.kp is None else "kd"
+        fail(f"{key}.{missing}", None, f"{kind.name} has gains that its owner configures, and nobody can ask it for "
+             "them", 'what it is configured with, or pd = "board"')
     if servo:
         _check_servo(t, kind, table, limits, fail)
     _check_ranges(t, kind, table.gear, limits, pd, fail)
@@ -187,6 +191,8 @@ def _check_ids(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None
     own = family_of(kind)
     if table.id > own.ids[1]:
         fail(f"{key}.id", table.id, f"must be at most {own.ids[1]} with {own.name}")
+    if kind.servo is None and table.id < own.ids[0]:
+        fail(f"{key}.id", table.id, f"must be at least {own.ids[0]} with {own.name}")
     if table.reply is not None and own.reply is None:
         fail(f"{key}.reply", table.reply, f"is part of {own.title}'s own identifiers", "remove it")
 

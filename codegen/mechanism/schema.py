@@ -258,7 +258,7 @@ class DriveTable(Table):
     firmware: str | None = key(
         f"the version that it must have, of {' or '.join(title for title, _ in _FIRMWARE)}: "
         f"{', '.join(example for _, example in _FIRMWARE)}; any", None,
-                               pattern=r"^\d{1,9}(\.\d{1,3})?$")
+                               pattern=r"^\d{1,9}(\.\d{1,3}){0,2}$")
 
 
 class EncoderTable(Table):

@@ -56,7 +56,7 @@ class Bussed:
         kind = self.kinds[str(joint["name"])]
         return "\n".join(filter(None, (
             _limits(kind, joint), _friction(kind),
-            f'drive = {{ type = "{kind.name}", bus = "{self.bus}", id = {number}{_rotor(kind)} }}')))
+            f'drive = {{ type = "{kind.name}", bus = "{self.bus}", id = {number}{_closed(kind)}{_rotor(kind)} }}')))
 
     def gains(self, joint: str, stiffest: Gains) -> str:
         """Gains for a joint's drive, from those that a loop of stiff joints could have."""
@@ -70,6 +70,11 @@ def _limits(kind: DriveType, joint: dict[str, Any]) -> str:
     most = {"velocity": RUNNING * kind.velocity, "effort": kind.torque}
     less = [f"{key} = {_down(value)}" for key, value in most.items() if value < asked.get(key, math.inf)]
     return f"limits = {{ {', '.join(less)} }}   # the {_what(kind)} gives no more" if less else ""
+
+
+def _closed(kind: DriveType) -> str:
+    """The board closes the loops of drives whose gains nobody knows."""
+    return ', pd = "board"' if family_of(kind).configured else ""
 
 
 def _rotor(kind: DriveType) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.drive.family import DriveType
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio as build
@@ -30,6 +31,7 @@ from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.families.cubemars.drive import AK_FAULTS
 from femtorque.hil.drives.families.damiao import drive as damiao
 from femtorque.hil.drives.families.damiao.drive import Damiao
+from femtorque.hil.drives.families.moteus import drive as moteus
 from femtorque.hil.drives.families.robstride import drive as robstride
 from femtorque.hil.drives.servo import Servo
 from femtorque.hil.plant.choose import stepped_of
@@ -58,7 +60,8 @@ class Kind:
     codes: of its own faults. tells: true if it reports that it is enabled. shared: whether all answer with the same
     identifier: two answers at once disturb each other until their drives leave the bus. timeout: s after which it stops
     by itself without commands, at most; None: it never does, and what the board cannot reach goes on until its supply
-    is cut."""
+    is cut. own: gives a type the ranges that are its owner's to set. rests: true if it reports a fault while it is off.
+    forgets: true if it has lost a setting of the board's once it has been without power."""
 
     types: tuple[str, str, str]
     codes: dict[str, int]
@@ -68,6 +71,9 @@ class Kind:
     tells: bool = True
     shared: bool = False
     timeout: float | None = 0.021
+    own: Callable[[DriveType], DriveType] = lambda drive: drive
+    rests: bool = True
+    forgets: bool = True
 
 
 KINDS = {
@@ -79,6 +85,8 @@ KINDS = {
                      timeout=None),
     "mini-cheetah": Kind(("mini-cheetah",) * 3, {}, pd="drive", tells=False, shared=True,
                          timeout=0.026),
+    "moteus": Kind(("moteus-r4", "moteus-r4", "moteus-c1"), moteus.FAULTS, "nucleo-g474re-6", fd=True, pd="drive",
+                   own=lambda drive: replace(drive, torque=20.0, kp=120.0, kd=6.0), rests=False, forgets=False),
 }
 
 EFFORT = 0.9  # of what a drive gives, at most
@@ -91,7 +99,7 @@ def arm_of(name: str) -> Mechanism:
     joints = []
     for joint, kind_of, start in zip(source.joints, kind.types, LEVEL, strict=True):
         assert joint.drive is not None
-        own = DRIVES[kind_of]
+        own = kind.own(DRIVES[kind_of])
         number = joint.drive.id
         reply = {"damiao": joint.drive.reply, "cubemars": number, "mini-cheetah": 0}.get(own.family)
         limits = replace(joint.limits, effort=min(joint.limits.effort, EFFORT * own.torque))
@@ -254,6 +262,24 @@ def _other_mode(scene: Scene) -> None:
         drive.parameters[robstride.RUN_MODE] = 1
 
 
+def _homeless(scene: Scene) -> None:
+    """A position of the rotor alone."""
+    drive = _first(scene)
+    assert isinstance(drive, moteus.Moteus)
+    drive.home = 1
+
+
+def _softer(share: float) -> Callable[[Scene], None]:
+    """Other gains than the file has."""
+    def strike(scene: Scene) -> None:
+        drive = _first(scene)
+        assert isinstance(drive, moteus.Moteus)
+        for gain in ("kp", "kd"):
+            drive.stream.settings[f"servo.pid_position.{gain}"] *= share
+
+    return strike
+
+
 def board_dies(scene: Scene) -> None:
     scene.board.chip.supply(0.0)
 
@@ -305,7 +331,7 @@ def injections(name: str) -> Iterator[Injection]:
     for word, code in kind.codes.items():
         yield from each("drive's own fault", word, _fails(code), ailing["ails"], told,
                         moments=("TRACK",) if code != hot else DRIVEN,
-                        resting=_fails(code, AGAIN), refusals=("DRIVE_FAULT",) if code == hot else ())
+                        resting=_fails(code, AGAIN), refusals=("DRIVE_FAULT",) if code == hot and kind.rests else ())
     yield from each("bus off", "shorted for 50 ms", _short(0.05), ailing["bus"], own, unreached=True)
     yield from each("bus off", "shorted for 1 s", _short(1.0), ailing["bus"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
@@ -325,11 +351,13 @@ def injections(name: str) -> Iterator[Injection]:
     if kind.tells:
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), ailing["ails"], told,
                         moments=DRIVEN[1:])
-        yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), ailing["ails"], told + 6e-3,
-                        moments=("ARM",))  # it is enabled again before it reports the loss
+        arming = "off" if kind.forgets else "either"  # it is enabled again before it reports the loss
+        yield Injection("drive's supply dips", "2 ms", "ARM", _without_supply(2e-3), arming, ailing["ails"],
+                        told + 6e-3)
         for boot in (1e-3, 3e-3, 5e-3, 20e-3):
-            yield from each("drive's supply dips", f"2 ms, boots in {1e3 * boot:g} ms", _without_supply(2e-3, boot),
-                            (*ailing["silent"], *ailing["ails"]), told + 6e-3, moments=("ARM", "TRACK"))
+            for moment, ends in (("ARM", arming), ("TRACK", "off")):
+                yield Injection("drive's supply dips", f"2 ms, boots in {1e3 * boot:g} ms", moment,
+                                _without_supply(2e-3, boot), ends, (*ailing["silent"], *ailing["ails"]), told + 6e-3)
     else:  # it comes back, lets go and does not report it: its joint stays behind
         behind = ("FOLLOWING", "OVERSPEED", "POSITION", "ENCODER")
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), behind, 1.5, moments=MOVED)
@@ -350,6 +378,11 @@ def _settings(name: str) -> Iterator[Injection]:
     """Wrong ones, from power-on. Only Damiao's report their range of velocity: others show it when they move, and go on
     before, damped otherwise."""
     told = name.startswith("damiao")
+    if name == "moteus":  # plain numbers, of a version, from a place; its gains are not to be asked for over registers
+        for detail, strike in (("another meaning", _rescale(0.8)), ("of the rotor", _homeless)):
+            yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
+        yield Injection("wrong scale", "0.8 of its gains", "CHECK", _softer(0.8), "rides")
+        return
     yield Injection("wrong scale", "0.8 of the velocity", "CHECK", _rescale(0.8), "refused" if told else "rides",
                     ("DRIVE_SETTING",) if told else ())
     if told or name == "robstride":
@@ -403,12 +436,18 @@ class _Judge:
 
         def watched(seconds: float, now: float, angle: float, velocity: float) -> float:
             torque = step(seconds, now, angle, velocity)
-            if abs(torque) > NO_TORQUE * drive.ranges.torque:
+            if abs(torque) > NO_TORQUE * drive.ranges.torque and not self._braking(drive, torque, velocity):
                 self._note(now, seconds)
                 self.endless |= self._limited and drive.driving and math.isinf(drive.timeout)
             return torque
 
         drive.step = watched  # type: ignore[method-assign]
+
+    @staticmethod
+    def _braking(drive: Drive, torque: float, velocity: float) -> bool:
+        """True if a drive that its own limit of time has ended takes energy out of its joint, but for its current's
+        lag."""
+        return drive.brakes_alone and torque * velocity < NO_TORQUE * drive.ranges.torque
 
     def _look_at(self, servos: list[Servo]) -> None:
         """A servo drives where it gives its motor a voltage; without one the motor brakes, or floats."""

@@ -100,7 +100,7 @@ class Drive(TimedNode):
 
     def heard(self, frame: Frame) -> None:
         self.catch_up()
-        answer = self.handle(frame)
+        answer = self.handle(frame) if self.powered else None  # its supply may have failed on the way to now
         if answer is not None:
             self.wire.clock.after(TURNAROUND + self.late, lambda: self.send(answer))
 
@@ -151,6 +151,11 @@ class Drive(TimedNode):
     def driving(self) -> bool:
         """True if it puts current into its motor."""
         return self.powered and self.motor.active
+
+    @property
+    def brakes_alone(self) -> bool:
+        """True if nobody commands it any more, and it resists motion without a torque of its own."""
+        return False
 
     @property
     def limp(self) -> bool:

@@ -17,7 +17,9 @@ PLACE = ROOT / "build" / "boards"
 
 
 OTHERS = {"robstride": ("robstride-02", "robstride-00"), "cubemars": ("cubemars-ak10-9", "cubemars-ak80-9"),
-          "mini-cheetah": ("mini-cheetah", "mini-cheetah")}  # for shoulder and elbow, for the wrist
+          "mini-cheetah": ("mini-cheetah", "mini-cheetah"),
+          "moteus": ("moteus-r4", "moteus-c1")}  # for shoulder and elbow, for the wrist
+OWN = {"moteus": (', torque = 28.0, kp = 120.0, kd = 6.0, firmware = "1.1.0"', ", torque = 10.0, kp = 16.0, kd = 0.6")}
 
 
 def file_of() -> Mechanism:
@@ -27,18 +29,22 @@ def file_of() -> Mechanism:
 
 def described(kind: str = "damiao") -> Mechanism:
     """A family: the same arm with other drives, which close their loops themselves, and their published rotors; fd: on
-    another chip, with CAN FD; robomaster, three: on boards that have buses alone, on each of which there are drives."""
+    another chip, with CAN FD, as those with nothing else are; robomaster, three: on boards that have buses alone, on
+    each of which there are drives."""
     file = ARM
     if kind in OTHERS:
         PLACE.mkdir(parents=True, exist_ok=True)
         file, text = PLACE / f"{kind}_arm.toml", ARM.read_text(encoding="utf-8")
         strong, weak = OTHERS[kind]
         rotors = [f", inertia = {DRIVES[name].inertia}" if DRIVES[name].inertia else "" for name in (strong, weak)]
-        for was, becomes in (('name = "damiao_arm"', f'name = "{kind.replace("-", "_")}_arm"'), ("damiao-4340", strong),
-                             ("damiao-4310", weak), ("effort = 20.0", "effort = 16.0"),
+        ours = [f'{name}"{own}' for name, own in zip((strong, weak), OWN.get(kind, ("", "")), strict=True)]
+        for was, becomes in (('name = "damiao_arm"', f'name = "{kind.replace("-", "_")}_arm"'),
+                             ('damiao-4340"', ours[0]), ('damiao-4310"', ours[1]), ("effort = 20.0", "effort = 16.0"),
                              (', pd = "board"', ""), (", inertia = 0.16", rotors[0]), (", inertia = 0.01", rotors[1])):
             assert was in text
             text = text.replace(was, becomes)
+        if all(DRIVES[name].fd for name in (strong, weak)):
+            text = text.replace('kind = "can"', 'kind = "can-fd"').replace('"f405rg-4"', '"nucleo-g474re-6"')
         file.write_text(text, encoding="utf-8")
     mechanism = load_mechanism(file)
     board, buses = mechanism.board, mechanism.buses

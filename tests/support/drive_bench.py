@@ -46,10 +46,10 @@ class DriveBench:
             self.clock.run(min(left, 1e-3))
             self.catch_up()
 
-    def ask(self, number: int, data: bytes, extended: bool = False) -> Frame | None:
-        """Send a frame; what comes back within a millisecond."""
+    def ask(self, number: int, data: bytes, extended: bool = False, fd: bool = False) -> Frame | None:
+        """Send a frame, of CAN FD with its faster data phase; what comes back within a millisecond."""
         self.host.got.clear()
-        self.host.send(Frame(number, data, extended))
+        self.host.send(Frame(number, data, extended, fd=fd, fast=fd))
         self.run(1e-3)
         return self.host.got[0] if self.host.got else None
 

@@ -13,7 +13,7 @@ from femtorque.hil.campaigns import campaign_servos
 from tests.support.rig import ROOT
 
 PLACE = ROOT / "build" / "campaign-drives"
-SPOKEN = {"damiao", "robstride", "cubemars", "mini-cheetah"}  # families of the firmware on CAN
+SPOKEN = {"damiao", "robstride", "cubemars", "mini-cheetah", "moteus"}  # families of the firmware on CAN
 SAMPLE = {
     "damiao": [("drive's own fault", "MOS over temperature", "ARM"), ("foreign frame", "in the drive's name", "CHECK")],
     "damiao-fd": [("bus babbles", "lowest identifier", "TRACK"), ("bus held dominant", "for 50 ms", "HOLD")],
@@ -21,6 +21,8 @@ SAMPLE = {
                   ("wrong scale", "0.8 of the position", "CHECK")],
     "cubemars": [("drive silent", "cable off", "FLOAT")],
     "mini-cheetah": [("board dies", "no supply", "FOLLOW")],
+    "moteus": [("board dies", "no supply", "TRACK"), ("foreign frame", "in the drive's name", "HOLD"),
+               ("drive's own fault", "over temperature", "ARM"), ("wrong scale", "of the rotor", "CHECK")],
 }
 SAMPLE_OF_SERVOS = [("drive silent", "cable off", "TRACK"), ("bus babbles", "without a pause", "HOLD"),
                     ("board dies", "halted", "TRACK"), ("board dies", "no supply", "FOLLOW"),

@@ -1,0 +1,56 @@
+"""mjbots' moteus controllers, by their register protocol on CAN FD.
+
+A controller drives any motor: its range of torque is that motor's, behind its gear. Its range of velocity is that of 16
+bits. kp and kd: those that it comes with (fw/bldc_servo_structs.h: 4 N m and 0.05 N m s a turn), of which a command
+takes shares; a file says what its owner has configured.
+"""
+
+import math
+
+from femtorque.codegen.drive.families.moteus.frames import FAULTS, REGISTERS, SOURCE, TURN, answer_id, command
+from femtorque.codegen.drive.family import DriveType, Family, Firmware, Fitted, Places, Setting
+
+KP, KD = 4.0 / math.tau, 0.05 / math.tau
+OUTPUT = 2  # home state: its position is that of the output
+HOMES = {0: "0 (relative)", 1: "1 (rotor)", 2: "2 (output)"}
+NOTE = "torque: of its motor; kp, kd: its servo.pid_position over 2 pi"
+
+
+def _type(name: str, torque: float) -> DriveType:
+    return DriveType(f"moteus-{name}", "moteus", 100.0, 51.4, torque, KP, KD, fd=True, note=NOTE)
+
+
+def _home(d: Fitted) -> float | None:
+    """A joint that has its zero at power-up needs a position of the output."""
+    return OUTPUT if d.placed else None
+
+
+def _word(version: str) -> int:
+    parts = [int(part) for part in version.split(".")] if version else []
+    return sum(part << 8 * (2 - k) for k, part in enumerate(parts))
+
+
+FAMILY = Family(
+    name="moteus",
+    title="moteus",
+    types=(_type("r4", 20.0), _type("n1", 20.0), _type("c1", 4.0), _type("x1", 20.0)),
+    ids=(1, SOURCE - 1),
+    places=Places(turn=TURN),
+    settings=(  # the answer to the last goes to the host
+        Setting(REGISTERS["register_map_version"], lambda d: 5),
+        Setting(REGISTERS["home_state"], _home, words=lambda d: HOMES[OUTPUT], shows=lambda n: HOMES.get(n, str(n))),
+        Setting(REGISTERS["firmware_version"], lambda d: _word(d.firmware) if d.firmware else None,
+                words=lambda d: d.firmware, shows=lambda n: f"{n >> 16}.{n >> 8 & 255}.{n & 255}"),
+    ),
+    errors=FAULTS,
+    frame_bytes=32,
+    answer_bytes=16,
+    answer_id=answer_id,
+    command=command,
+    configured=True,
+    velocity_known=True,
+    torque_known=True,
+    firmware=Firmware(r"\d+\.\d+\.\d+", "0.1.0", _word,
+                      lambda n: f"{n >> 16}.{n >> 8 & 255}.{n & 255}" if n else "", most=255),
+    notes=("needs none; its gains: no", "yes", "yes", "brakes, or as servo.timeout_mode says: set by the board"),
+)

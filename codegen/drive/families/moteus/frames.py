@@ -1,0 +1,112 @@
+"""moteus' register protocol: a frame of CAN FD is a row of subframes that write, read or report registers.
+
+docs/protocol/can.md and registers.md of mjbots/moteus. Identifiers are source << 8 | destination; bit 15 asks for an
+answer; those beyond 11 bits are of 29. The step of a whole number depends on its size; the most negative one
+stands for none.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from femtorque.codegen.drive.can import FD_SIZES, Frame
+from femtorque.codegen.drive.family import DriveType, Errors, Register, State, Target
+
+SOURCE = 0x77  # the board: no tool's number, and one whose identifiers need few stuffed bits
+ANSWERS, PADDING = 0x8000, 0x50
+STOPPED, FAULT, POSITION, TIMEOUT = 0, 1, 10, 11  # modes
+TURN = 100_000  # counts of a turn, of a position in 32 bits
+SPEED, TORQUE = 0.00025, 0.01  # turns/s, N m: a step in 16 bits
+COARSE_TORQUE, SHARES, TIME = 0.5, 127, 0.01  # N m, the whole, s: in 8 bits
+NONE, UNLIMITED, NOWHERE = 0x80, 0xFF, -(1 << 31)  # none and negative, in 8 bits; no position
+REPORTED = bytes.fromhex("1100" "1901" "120e")  # reads mode; position; temperature and fault
+_STATE = struct.Struct("<2xb2xi2xbB3x")
+_HEADS = {0: b"\x21\x00", 3: b"\x29\x01", 9: b"\x22\x0e"}  # of the subframes of a state, by their places
+_READS = {"B": 0x11, "H": 0x15, "I": 0x19}
+
+REGISTERS = {r.name: r for r in (
+    Register("home_state", 0x00C, "B", "0: position from where it was switched on; 1: of the rotor; 2: of the output"),
+    Register("register_map_version", 0x102, "I", "the meaning of all registers"),
+    Register("firmware_version", 0x101, "I", "a byte each: major, minor, micro"),
+)}
+FAULTS = Errors({
+    1: "a fault that it has not named", 11: "no command in time", 32: "calibration", 33: "motor driver",
+    34: "over-voltage", 35: "encoder", 36: "motor not configured", 37: "PWM overrun", 38: "over-temperature",
+    39: "started outside servopos.position_min to position_max", 40: "under-voltage", 41: "configuration changed",
+    42: "no commutation encoder", 43: "no output encoder", 44: "motor driver cannot be enabled",
+    45: "stop position with limits", 46: "timing violation", 47: "bemf_feedforward without a limit of acceleration",
+    48: "servopos limits beyond the range of position", 49: "position error", 50: "velocity error"})
+
+
+def to(id: int, data: bytes) -> Frame:
+    """A frame that is answered, in the next length that CAN FD has."""
+    size = next(size for size in FD_SIZES if size >= len(data))
+    return Frame(ANSWERS | SOURCE << 8 | id, data.ljust(size, bytes([PADDING])), extended=True, fd=True)
+
+
+def answer_id(id: int) -> int:
+    """Id of its answers to the board; above 0x7FF it has 29 bits."""
+    return id << 8 | SOURCE
+
+
+def command(drive: DriveType, id: int, target: Target, fd: bool = True, watchdog: float = 0.02) -> Frame:
+    """Position, velocity and torque clamped into the drive's ranges; shares of its own kp and kd; its largest torque;
+    s for which it holds. Limits of its own planning are switched off. Without kp it is led to no position."""
+    at = _count(target.position * TURN / math.tau, drive.position * TURN / math.tau) if target.kp > 0.0 else NOWHERE
+    whole = struct.pack("<BBBBBiBBhhBBBBBBBBBB", 0x01, 0x00, POSITION, 0x09, 0x20, at,
+                        0x06, 0x21, _count(target.velocity / math.tau / SPEED, 32767.0),
+                        _count(target.torque / TORQUE, min(drive.torque / TORQUE, 32767.0)),
+                        0x00, 7, 0x23, _share(target.kp, drive.kp), _share(target.kd, drive.kd), most_torque(drive),
+                        NONE, math.ceil(watchdog / TIME - 1e-9), UNLIMITED, UNLIMITED)
+    return to(id, whole + REPORTED)
+
+
+def stop(id: int) -> Frame:
+    """Ends whatever it does, its faults and its time-out too."""
+    return to(id, bytes([0x01, 0x00, STOPPED]) + REPORTED)
+
+
+def read(id: int, name: str) -> Frame:
+    register = REGISTERS[name]
+    return to(id, bytes([_READS[register.format]]) + varuint(register.number))
+
+
+def write(id: int, name: str, value: int) -> Frame:
+    register = REGISTERS[name]
+    return to(id, bytes([_READS[register.format] - 0x10]) + varuint(register.number)
+              + struct.pack("<" + register.format, value))
+
+
+def varuint(number: int) -> bytes:
+    """Seven bits a byte, the lowest first."""
+    return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + varuint(number >> 7)
+
+
+def state(id: int, data: bytes) -> State:
+    """ValueError for data that are none."""
+    if len(data) != _STATE.size or any(data[at:at + 2] != head for at, head in _HEADS.items()):
+        raise ValueError(f"{data.hex()} is no state")
+    mode, counts, warmth, fault = _STATE.unpack(data)
+    if counts == NOWHERE:
+        raise ValueError("a state without a position")
+    code = (fault or mode) if mode == FAULT else mode if mode == TIMEOUT else 0
+    return State(id, counts * math.tau / TURN, 0.0, 0.0, float(warmth), FAULTS.words(code))
+
+
+def most_torque(drive: DriveType) -> int:
+    """The next step that is no less than its range; NONE, which is its own largest, beyond the last."""
+    steps = int(drive.torque / COARSE_TORQUE + 0.999)
+    return steps if steps <= SHARES else NONE
+
+
+def _share(wanted: float, own: float) -> int:
+    return _count(SHARES * max(wanted, 0.0) / own, SHARES)
+
+
+def _count(value: float, most: float) -> int:
+    """The nearest whole number, halves away from zero; that of the range's end beyond it, zero for no number."""
+    if value != value:
+        return 0
+    value = min(max(value, -most), most)
+    return int(math.copysign(math.floor(abs(value) + 0.5), value))

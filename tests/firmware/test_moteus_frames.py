@@ -1,0 +1,184 @@
+"""moteus' frames in C against those in Python, which the makers' package is held against."""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from femtorque.codegen.drive.can import Frame
+from femtorque.codegen.drive.catalogue import CATALOGUE, DRIVES
+from femtorque.codegen.drive.families.moteus import frames
+from femtorque.codegen.drive.family import DriveType, Target
+from femtorque.codegen.drive.sources import application
+from tests.firmware import app
+
+NAMES = ("ft_frame.h", "ft_drive.h", "ft_moteus.h", "ft_moteus.c")
+ROW = "typedef struct { uint32_t id, reply; float step, gear, position, torque, kp, kd; } ft_drive_config;\n"
+GIVEN = {"ft_frame_bytes.h": "#define FT_FRAME_BYTES 32u\n",
+         "ft_config.h": f"#pragma once\n#include <stdint.h>\n#define FT_WATCHDOG_MS 20u\n{ROW}"}
+CDEF = ROW + """
+typedef struct { uint32_t id, size; uint8_t data[32]; } ft_frame;
+typedef struct { float position, velocity, kp, kd, torque, share; } ft_drive_target;
+typedef struct { uint32_t position; float velocity, torque; _Bool enabled, rests; uint8_t error, warmth, volts;
+    uint32_t setting, value; } ft_drive_said;
+void ft_moteus_enable(ft_frame *, const ft_drive_config *);
+void ft_moteus_disable(ft_frame *, const ft_drive_config *, _Bool);
+void ft_moteus_command(ft_frame *, const ft_drive_config *, const ft_drive_target *, float *);
+void ft_moteus_ask(ft_frame *, const ft_drive_config *, uint32_t, uint32_t);
+void ft_moteus_write(ft_frame *, const ft_drive_config *, uint32_t, uint32_t, uint32_t);
+int ft_moteus_hear(const ft_frame *, const ft_drive_config *, ft_drive_said *);
+"""
+NOTHING, STATE, SETTING = range(3)
+LONG, ID = 1 << 31, 0x12
+OWN = replace(DRIVES["moteus-r4"], kp=60.0, kd=3.0)
+REPORT = bytes.fromhex("21000a29017ba1ffff220e1900505050")
+
+
+@pytest.fixture(scope="module")
+def c():
+    paths = application()
+    return Codec(*app.load({name: paths[name].read_text() for name in NAMES} | GIVEN, CDEF))
+
+
+class Codec:
+    def __init__(self, ffi, lib) -> None:
+        self.ffi, self.lib, self.frame = ffi, lib, ffi.new("ft_frame *")
+
+    def row(self, drive: DriveType = OWN, gear: float = 1.0, id: int = ID):
+        kind = drive.behind(gear)
+        return self.ffi.new("ft_drive_config *", {
+            "id": id, "step": math.tau / 100_000 / gear, "gear": gear,
+            **{name: getattr(kind, name) for name in ("position", "torque", "kp", "kd")}})
+
+    def sent(self) -> Frame:
+        f = self.frame
+        frame = Frame(f.id & ~LONG, bytes(f.data)[:f.size], extended=bool(f.id & LONG), fd=True)
+        self.ffi.buffer(f)[:] = b"\xa5" * self.ffi.sizeof("ft_frame")
+        return frame
+
+    def command(self, target: Target, carried: float = 0.0, drive: DriveType = OWN, gear: float = 1.0):
+        left = self.ffi.new("float *", carried)
+        asked = self.ffi.new("ft_drive_target *", {f.name: getattr(target, f.name) for f in fields(target)})
+        self.lib.ft_moteus_command(self.frame, self.row(drive, gear), asked, left)
+        return self.sent(), left[0]
+
+    def hear(self, frame: Frame, id: int = ID):
+        heard = self.ffi.new("ft_frame *", (frame.id | LONG * frame.extended, len(frame.data), frame.data[:32]))
+        said = self.ffi.new("ft_drive_said *")
+        return self.lib.ft_moteus_hear(heard, self.row(id=id), said), said
+
+
+def on_steps(drive: DriveType, share: np.ndarray) -> Target:
+    """Whole steps and a bit, away from the middles between two, in single precision."""
+    steps = (math.tau / 1e5, math.tau * 2.5e-4, drive.kp / 127, drive.kd / 127, 0.01)
+    most = (drive.position, drive.velocity, drive.kp, drive.kd, drive.torque)
+    return Target(*(float(np.float32((math.floor(s * m / step) + 0.2) * step))
+                    for s, m, step in zip(share, most, steps, strict=True)))
+
+
+@pytest.mark.parametrize("drive", [OWN, *(d for d in CATALOGUE if d.family == "moteus")], ids=lambda d: f"{d.name}")
+def test_that_commands_are_bit_for_bit_those_of_the_table(c, drive):
+    """Within a hundredth of the range of position, where single precision resolves its steps."""
+    chance = np.random.default_rng(7)
+    for share in chance.uniform(-1.3, 1.3, (200, 5)) * (0.01, 1.0, 1.0, 1.0, 1.0):
+        target = on_steps(drive, share)
+        assert c.command(target, drive=drive)[0] == frames.command(drive, ID, target), target
+
+
+def test_that_behind_a_gear_the_drive_is_told_what_its_own_output_is_to_do(c):
+    target = on_steps(OWN, np.array([0.01, 0.3, 0.5, 0.5, 0.5]))
+    joint = Target(target.position / 3, target.velocity / 3, 9 * target.kp, 9 * target.kd, 3 * target.torque)
+    assert c.command(joint, gear=3.0)[0] == frames.command(OWN, ID, target)
+
+
+@pytest.mark.parametrize("value", [1e30, -1e30, float("inf"), float("-inf"), float("nan")])
+def test_that_no_number_wraps(c, value):
+    target = Target(value, value, value, value, value)
+    if value == value:
+        ours = frames.command(OWN, ID, target)
+        at = slice(5, 9)  # whole turns: single precision has the range's end to some steps
+        sent = c.command(target)[0].data
+        assert sent[:5] + sent[9:] == ours.data[:5] + ours.data[9:]
+        assert abs(struct.unpack("<i", sent[at])[0] - struct.unpack("<i", ours.data[at])[0]) <= 2
+    else:
+        assert c.command(target)[0] == c.command(Target())[0]
+    carried = c.command(target, carried=1e-3)[1]
+    assert carried == carried and abs(carried) <= 0.01
+
+
+def test_that_what_rounding_leaves_over_is_made_up_for(c):
+    for asked in np.random.default_rng(1).uniform(-OWN.torque, OWN.torque, 20):
+        carried, given_ = 0.0, []
+        for _ in range(300):
+            frame, carried = c.command(Target(torque=float(asked)), carried)
+            given_.append(struct.unpack("<h", frame.data[13:15])[0] * 0.01)
+        assert abs(np.mean(given_) - asked) < 1e-4 and np.max(np.abs(np.array(given_) - asked)) <= 0.0101
+
+
+def test_that_a_drive_is_enabled_by_a_command_of_nothing_and_stopped_by_mode_0_whatever_it_has(c):
+    c.lib.ft_moteus_enable(c.frame, c.row())
+    assert c.sent() == frames.command(OWN, ID, Target())
+    for clear in (False, True):
+        c.lib.ft_moteus_disable(c.frame, c.row(), clear)
+        assert c.sent() == frames.stop(ID)
+
+
+def test_that_registers_are_asked_for_and_written_as_the_table_has_it(c):
+    for name, r in frames.REGISTERS.items():
+        c.lib.ft_moteus_ask(c.frame, c.row(), r.number, r.size)
+        assert c.sent() == frames.read(ID, name)
+        c.lib.ft_moteus_write(c.frame, c.row(), r.number, r.size, 0x55)
+        assert c.sent() == frames.write(ID, name, 0x55)
+
+
+@pytest.mark.parametrize("id", [1, 7, 8, 118])
+def test_that_states_are_heard_from_each_id(c, id):
+    chance = np.random.default_rng(2)
+    for _ in range(60):
+        counts, mode = int(chance.integers(-2**31 + 1, 2**31)), int(chance.integers(16))
+        fault, warmth = int(chance.integers(110)), int(chance.integers(-40, 128))
+        data = b"\x21\x00" + bytes([mode]) + b"\x29\x01" + struct.pack("<i", counts) + b"\x22\x0e" + struct.pack(
+            "<bB", warmth, fault) + b"\x50" * 3
+        kind, said = c.hear(Frame(frames.answer_id(id), data, extended=id > 7, fd=True), id)
+        theirs = frames.state(id, data)
+        assert kind == STATE and (said.position + 2**31) % 2**32 - 2**31 == counts
+        assert theirs.position == pytest.approx(counts * math.tau / 1e5) and said.warmth == max(warmth, 0)
+        assert said.enabled == (mode == 10) and frames.FAULTS.words(said.error) == theirs.fault
+        assert bool(said.error) == (mode in (1, 11))
+
+
+@pytest.mark.parametrize(("id", "data", "heard"), [
+    (0x1277, REPORT, STATE), (0x1200, REPORT, NOTHING), (0x1177, REPORT, NOTHING), (0x1277, REPORT + b"PPPP", NOTHING),
+    (0x1277, REPORT[:12], NOTHING), (0x1277, b"\x25" + REPORT[1:], NOTHING),
+    (0x1277, REPORT[:9] + b"\x21" + REPORT[10:], NOTHING),
+    (0x1277, REPORT[:5] + b"\0\0\0\x80" + REPORT[9:], NOTHING)])
+def test_which_states_are_heard(c, id, data, heard):
+    """To the board alone, of that drive, with a position."""
+    assert c.hear(Frame(id, data, extended=True, fd=True))[0] == heard
+
+
+@pytest.mark.parametrize(("data", "number", "value"), [
+    ("210c02", 0x00C, 2), ("2982020500 0000", 0x102, 5), ("298102040301 00", 0x101, 0x010304),
+    ("25810234 12", 0x101, 0x1234), ("310c01", 0x00C, 0xFFFFFFFF), ("3181020 1", 0x101, 0xFFFFFFFF)])
+def test_that_registers_are_heard_and_those_that_cannot_be_read_have_no_value(c, data, number, value):
+    kind, said = c.hear(Frame(0x1277, bytes.fromhex(data.replace(" ", "")), extended=True, fd=True))
+    assert (kind, said.setting, said.value) == (SETTING, number, value)
+
+
+@given(st.binary(max_size=32), st.sampled_from([0x1277, 0x1276, 0x77]))
+def test_that_any_bytes_are_either_understood_as_the_table_has_it_or_not_heard(c, data, id):
+    size = next(s for s in (*range(9), 12, 16, 20, 24, 32) if s >= len(data))
+    frame = Frame(id, data.ljust(size, b"\x50"), extended=True, fd=True)
+    kind, _ = c.hear(frame)
+    try:
+        frames.state(ID, frame.data)
+        is_state = id == 0x1277
+    except ValueError:
+        is_state = False
+    assert (kind == STATE) == is_state and (kind == SETTING) <= (id == 0x1277 and 3 <= size <= 7)

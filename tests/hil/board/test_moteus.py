@@ -1,0 +1,129 @@
+"""An arm of moteus controllers as a whole, and the makers' own tool with its drives."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.verify.bus_loads import bus_loads
+from femtorque.hil.board.drives_alone import DrivesAlone
+from femtorque.hil.bus.wire import Passed
+from femtorque.hil.drives.families.moteus.drive import STOPPED, TIMEOUT
+from femtorque.hil.plant.choose import plant_of
+from tests.hil.board.test_drives import STATES, armed, board, drives, moved, run_of
+from tests.support.bus_arm import described
+
+HOME, VERSION, FIRMWARE = "home_state", "register_map_version", "firmware_version"
+
+
+def test_the_image_moves_an_arm_of_them_as_the_host_computes_it():
+    run = run_of("moteus")
+    result, passed = run.result, run.passed
+    assert result.ended == "done" and result.state == "DISARMED" and result.bit_identical is True
+    assert np.all(result.tracking_max < 1e-3) and np.all(np.ptp(result.record.q, axis=0) > 0.03)
+    assert result.outputs_safe and not run.driving
+    assert all(p.error is None and p.frame.fast for p in passed)
+    assert {(len(p.frame.data), p.frame.extended) for p in passed} == {
+        (2, True), (3, True), (12, True), (32, True), (3, False), (7, False), (16, False)}
+
+
+def test_each_tick_brings_every_drive_one_frame_and_loads_the_bus_as_check_says():
+    with board("moteus") as on:
+        passed: list[Passed] = []
+        wire = on.wiring.buses.wires["can1"]
+        wire.log = passed.append
+        session = armed(on)
+        on.run(0.05)
+        assert all(drive.driving for drive in drives(on))
+        passed.clear()
+        busy = wire.busy_seconds
+        on.run(0.1)
+        ids = [p.frame.id for p in passed]
+        assert all(abs(ids.count(k) - 100) <= 1 for k in (0xF701, 0xF702, 0xF703, 0x177, 0x277, 0x377))
+        (told,) = bus_loads(on.mechanism)
+        assert told.load.mean / 1.1 < (wire.busy_seconds - busy) / 100 < told.load.worst
+        session.link.close()
+
+
+@pytest.mark.parametrize(("fault", "name"), [
+    *(pair for pair in STATES.items() if pair[0] != "bus-foreign"), ("drive-rescaled", "DRIVE_SETTING")])
+def test_what_goes_wrong_ends_in_its_name_with_nothing_driven(fault, name):
+    """A drive that the board does not reach brakes after 20 ms, by its own time-out. The campaign has the foreign
+    sender, at many moments of a tick."""
+    with board("moteus") as on:
+        result = moved(on, fault)
+        named = result.faults[0] if result.faults else result.ended
+        assert any(one in named for one in name.split(" or ")), named
+        on.run(0.1)
+        assert on.outputs_safe() and all(not drive.driving or drive.brakes_alone for drive in drives(on))
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (lambda drive: setattr(drive, "home", 1), "its home_state is 1 (rotor), and must be 2 (output)"),
+    (lambda drive: setattr(drive, "version", 4), "its register_map_version is 4, and must be 5")])
+def test_a_drive_that_is_set_otherwise_is_not_armed(change, said):
+    with board("moteus") as on:
+        change(drives(on)[0])
+        result = moved(on)
+        assert "DRIVE_SETTING" in result.ended and result.state == "DISARMED" and said in result.ended
+        assert not any(drive.driving for drive in drives(on))
+
+
+def test_other_firmware_than_the_file_s_is_refused(monkeypatch):
+    monkeypatch.setattr("femtorque.hil.drives.families.moteus.drive.FIRMWARE", 0x010203)
+    with board("moteus") as on:
+        assert "its firmware_version is 1.2.3, and must be 1.1.0" in moved(on).ended
+
+
+def test_a_drive_that_has_timed_out_stays_so_until_the_board_stops_it_and_arms_again():
+    """Its cable is off for a moment: it is in mode 11, which no command of position ends."""
+    with board("moteus") as on:
+        session = armed(on)
+        on.run(0.02)
+        first = drives(on)[0]
+        first.cut = True
+        on.run(0.03)
+        assert first.mode == TIMEOUT and first.brakes_alone
+        first.cut = False
+        on.run(0.01)
+        assert first.mode == STOPPED and not first.driving  # the board is in FAULT, and stops it in every tick
+        session.link.close()
+
+
+def test_when_the_board_dies_the_drives_brake_by_themselves():
+    with board("moteus") as on:
+        session = armed(on)
+        on.run(0.02)
+        on.chip.supply(0.0)
+        longest = max(drive.timeout for drive in drives(on))
+        assert longest == pytest.approx(0.02)
+        on.run(longest + 2e-3)
+        assert [drive.mode for drive in drives(on)] == [TIMEOUT] * 3 and on.outputs_safe()
+        session.link.close()
+
+
+@pytest.mark.parametrize("arguments", [["--info"], ["--dump-config"]])
+def test_the_makers_tool_reads_a_drive_over_python_can(arguments):
+    """In simulated time a millisecond passes with each frame. The tool is the package's own, in another process."""
+    mechanism = replace(described("moteus"), gravity=(0.0, 0.0, 0.0))
+    with DrivesAlone(mechanism, plant_of(mechanism)) as alone:
+        line = [sys.executable, "-m", "moteus.moteus_tool", "--force-transport", "pythoncan", "--can-iface", "slcan",
+                "--can-chan", alone.terminals["can1"], "-t", "2", *arguments]
+        tool = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while tool.poll() is None:
+            if alone.look():
+                alone.run(1e-3)
+        out, err = tool.communicate()
+    assert tool.returncode == 0, err
+    if arguments == ["--info"]:
+        told = json.loads(out)
+        assert told["model"] == "d0412" and told["git_hash"] == "5a" * 20
+        assert told["uuid"] == "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf" and told["serial_number"]
+    else:
+        lines = dict(line.split() for line in out.splitlines() if line)
+        assert float(lines["id.id"]) == 2 and float(lines["servo.pid_position.kp"]) == pytest.approx(753.98, rel=1e-4)
