@@ -27,10 +27,10 @@ from femtorque.codegen.common.vectors import rotation_rpy
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.urdf import links_here
 
-FACES = 1500  # a link's mesh is thinned to about so many
+FACES = 2000  # a link's mesh is thinned to about so many
 MOST = 30_000  # of all of them
 CELLS = 64  # along its longest side, where thinning needs a coarser way
-MANY = 8 * FACES  # so many are thinned that way first: quadrics take 0.1 s for every 10,000
+MANY = 16 * FACES  # so many are thinned that way first: quadrics take 0.1 s for every 10,000
 FORMATS: dict[str, dict[str, Any]] = {
     ".stl": {}, ".dae": {}, ".ply": {}, ".off": {}, ".obj": {"skip_materials": True},
     ".glb": {"skip_materials": True}}  # and what is asked of trimesh: no pictures
@@ -107,7 +107,7 @@ def _visual(visual: ET.Element, file: Path | None, faces: int) -> Solid | None:
     while len(mesh.faces) > MANY:
         mesh, cells = _clustered(mesh, cells), cells // 2
     if len(mesh.faces) > faces:
-        mesh = mesh.simplify_quadric_decimation(face_count=faces, aggression=10)
+        mesh = mesh.simplify_quadric_decimation(face_count=faces, aggression=5)
     cells = CELLS
     while len(mesh.faces) > 2 * faces:
         mesh, cells = _clustered(mesh, cells), cells // 2

@@ -224,11 +224,34 @@ function leastSquares(J, r) {
 
 function meshGeometry(mesh) {
   const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer;
+  const [points, faces] = creased(new Float32Array(bytes(mesh.vertices)), new Uint32Array(bytes(mesh.faces)));
   const geometry = new THREE.BufferGeometry();
-  geometry.setAttribute("position", new THREE.BufferAttribute(new Float32Array(bytes(mesh.vertices)), 3));
-  geometry.setIndex(new THREE.BufferAttribute(new Uint32Array(bytes(mesh.faces)), 1));
+  geometry.setAttribute("position", new THREE.Float32BufferAttribute(points, 3));
+  geometry.setIndex(faces);
   geometry.computeVertexNormals();
   return geometry;
+}
+
+const CREASE = Math.cos(Math.PI / 6);  // triangles that meet at a larger angle have an edge between them
+
+// Corners at an edge become several, one for each side, so that shading does not round the edge off. Returns corners and faces.
+function creased(points, faces) {
+  const corner = (i, k) => points[3 * faces[i] + k], made = [], sides = new Map(), out = [];
+  for (let f = 0; f < faces.length; f += 3) {
+    const [u, v] = [1, 2].map((n) => [0, 1, 2].map((k) => corner(f + n, k) - corner(f, k)));
+    const normal = [0, 1, 2].map((k) => u[(k + 1) % 3] * v[(k + 2) % 3] - u[(k + 2) % 3] * v[(k + 1) % 3]);
+    const size = Math.hypot(...normal) || 1;
+    for (let n = 0; n < 3; n++) {
+      const of = sides.get(faces[f + n]) || sides.set(faces[f + n], []).get(faces[f + n]);
+      let side = of.find((one) => one.normal[0] * normal[0] + one.normal[1] * normal[1] + one.normal[2] * normal[2] > CREASE * size);
+      if (!side) {
+        of.push(side = { normal: normal.map((x) => x / size), index: made.length / 3 });
+        made.push(...[0, 1, 2].map((k) => corner(f + n, k)));
+      }
+      out.push(side.index);
+    }
+  }
+  return [made, out];
 }
 
 const CELLS = 8;   // of a grid along a mesh, where it is thinned
