@@ -74,7 +74,7 @@ def run_page() -> None:
     Path("wide.toml").write_text(WIDE, encoding="utf-8")
     for line in (f"init so101 --from {robot('so101.urdf')} --board f405rg-6",
                  "plan so101.toml wide.toml -o wide.csv --back --speed 0.7",
-                 "hil so101.toml wide.csv --log run.mcap", "plot run.mcap -o run.html"):
+                 "hil run so101.toml wide.csv --log run.mcap", "plot run.mcap -o run.html"):
         subprocess.run([*COMMAND, *line.split()], check=True)
     with chromium() as browser:
         browser.look(1500, 860, finer=2.0)

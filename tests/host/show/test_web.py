@@ -104,7 +104,7 @@ def test_the_page_shows_what_the_board_says(watched, tmp_path):
 
         for joint, target in zip(("shoulder", "elbow", "wrist"), (0.25, -0.5, 1.0), strict=True):
             assert shown(joint, "position") == pytest.approx(target - LAG, abs=6e-5)
-            assert shown(joint, "error") == pytest.approx(LAG, rel=0.06)
+            assert shown(joint, "error") == pytest.approx(1e3 * LAG, rel=0.06)
             assert shown(joint, "torque") == pytest.approx(0.3, abs=1e-6)
         last = browser.run("return samples[samples.length - 1]")
         gains = [35.4, 6.96, 1.67]
