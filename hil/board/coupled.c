@@ -1,37 +1,31 @@
-/* The C of hil/board/coupler.py, bridges.py, current_sensors.py and
- * encoders.py, between the chip's timers and converters and a plant, while
- * nothing but duties changes. A plant in Python is called to move on. In C
- * because a current loop runs this twenty thousand times a second. */
+/* Between the chip's pins and a plant: voltages of bridges and sensors, counts
+ * of encoders, and the steps of the plant up to the chip's time. It is brought up
+ * to date whenever outputs change or something of it is read. */
 #include "coupled.h"
 
 #include <math.h>
 #include <string.h>
 
+/* Describe the board again, if something has changed but duties. */
+static void look(const coupled *b)
+{
+    if (b->chip->stale)
+        b->chip->describe(b->chip->board);
+}
+
 static double seconds(const coupled *b)
 {
-    int64_t gone = b->chip->core->count->now - b->cycles_then;
-    return b->seconds_before + (double)gone / b->hz;
+    int64_t gone = b->chip->count->now - b->chip->cycles_then;
+    return b->chip->seconds_before + (double)gone / b->chip->hz;
 }
 
-/* Share of time for which a pin is high. */
-static double duty(const coupled *b, const pin *p)
+/* Return a bridge's share of the bus voltage, with the motor's sign; NaN: its
+ * terminals float. */
+double bridge_share(const parts *chip, const bridge *r)
 {
-    double share;
-    if (!p->follows)
-        return 0.0;
-    share = p->top > 0.0
-                ? b->chip->timers[p->timer].shadow[p->channel] / p->top
-                : 0.0;
-    share = fmin(share, 1.0);
-    return p->inverted ? 1.0 - share : share;
-}
-
-/* V on a motor; NaN: its terminals float. */
-static double terminal(const coupled *b, const bridge *r)
-{
-    double share = duty(b, &r->one);
-    int high = r->port >= 0 &&
-               (b->chip->ports[r->port].levels >> r->pin & 1u) != 0;
+    double share = pin_share(chip->timers, &r->one);
+    int high = r->port >= 0 && (chip->ports[r->port].words[PORT_LEVELS] >>
+                                    r->pin & 1u) != 0;
     if (r->kind == FLOATS || (r->kind == ANTIPHASE && !high))
         return (double)NAN;
     if (r->kind == SIGNED)
@@ -39,8 +33,17 @@ static double terminal(const coupled *b, const bridge *r)
     else if (r->kind == ANTIPHASE)
         share = 2.0 * share - 1.0;
     else
-        share -= duty(b, &r->other);
-    return r->sign * share * b->bus * r->wire;
+        share -= pin_share(chip->timers, &r->other);
+    return r->sign * share;
+}
+
+/* Find the voltages on the motors; NaN floats. */
+void coupled_terminals(const coupled *b, double *found)
+{
+    int32_t j;
+    look(b);
+    for (j = 0; j < b->joints; j++)
+        found[j] = bridge_share(b->chip, &b->bridges[j]) * b->bus * b->wire[j];
 }
 
 static int same(double a, double b)
@@ -83,8 +86,9 @@ static void drive(coupled *b, double until)
     plant_steps *p = b->plant;
     if (!(until - b->plant_at > b->together))
         return;
-    if (p->take == 0)
-        b->pass(until - b->plant_at, let_be(b));
+    look(b);
+    if (p->take == 0 || b->by_hand)
+        b->pass(until, let_be(b));
     else if (let_be(b)) /* currents are 0 then */
         memset(p->current, 0, (size_t)p->n * sizeof(double));
     else
@@ -92,17 +96,17 @@ static void drive(coupled *b, double until)
     b->plant_at = until;
 }
 
-/* Step the plant before outputs may change. */
+/* Step the plant before outputs may change; without a change of voltages there
+ * is no step. */
 void coupled_change(void *board)
 {
     coupled *b = board;
     double found[MOST];
     int changed = 0;
     int32_t j;
-    for (j = 0; j < b->joints; j++) {
-        found[j] = terminal(b, &b->bridges[j]);
+    coupled_terminals(b, found);
+    for (j = 0; j < b->joints; j++)
         changed |= !same(found[j], b->terminals[j]);
-    }
     if (changed) {
         drive(b, b->changed_at);
         memcpy(b->terminals, found, (size_t)b->joints * sizeof(double));
@@ -119,30 +123,35 @@ void coupled_bring_up(void *board)
         coupled_change(b);
         drive(b, now);
     }
+    if (b->many)
+        b->follow();
 }
 
-/* Return true if a low switch conducts all the time between two cycles. */
-static int conducts(const coupled *b, const pin *p, double from, double to)
+/* Return V of a sensor for a current in A, in the window in which a converter
+ * samples it. */
+double sense_volts(const parts *chip, const sense *s, double amperes,
+                   double from, double to)
 {
-    const lent_timer *t = &b->chip->timers[p->timer];
-    return fmin(b->count(t, from), b->count(t, to)) >= t->shadow[p->channel];
+    const timer *t = &chip->timers[s->below.timer];
+    if (s->kind == STEADY ||
+        (s->kind == SHUNT && !timer_conducts(t, s->below.channel, from, to)))
+        return s->zero;
+    return fmin(fmax(s->zero + s->slope * (s->sign * amperes), s->low),
+                s->high);
 }
 
-/* V on a converter's pin in the window in which it is sampled. */
+/* Return V on a converter's pin in the window in which it is sampled. */
 double coupled_volts(void *board, int32_t converter, uint32_t channel,
                      double from, double to)
 {
     const coupled *b = board;
     const sense *s = &b->senses[converter][channel];
-    double amperes;
-    if (s->kind == STEADY ||
-        (s->kind == SHUNT && !conducts(b, &s->below, from, to)))
-        return s->zero;
-    amperes = s->sign * b->plant->current[b->place[s->joint]];
-    return fmin(fmax(s->zero + s->slope * amperes, s->low), s->high);
+    double volts = sense_volts(b->chip, s, b->plant->current[b->place[s->joint]],
+                               from, to);
+    return s->heard ? b->hear(s->joint, volts) : volts;
 }
 
-/* Counts of an encoder since power-up. */
+/* Return counts of an encoder since power-up. */
 int64_t coupled_counts(void *board, int32_t joint)
 {
     const coupled *b = board;

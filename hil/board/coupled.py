@@ -9,7 +9,7 @@ from typing import Any
 import cffi
 
 from femtorque.codegen.toolchain import host_compiler
-from femtorque.hil.chip.core_library import headers
+from femtorque.hil.chip.core_library import interface
 from femtorque.hil.plant.plant_library import header
 
 
@@ -17,4 +17,4 @@ from femtorque.hil.plant.plant_library import header
 def library() -> tuple[cffi.FFI, Any]:
     """(ffi, lib)."""
     own = host_compiler.texts(Path(__file__).parent, "coupled.[ch]")
-    return host_compiler.build_by_headers(header() | headers() | own)
+    return host_compiler.build_by_headers(header() | interface() | own)

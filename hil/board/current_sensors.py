@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from femtorque.hil.board.bridges import lend_pin
+from femtorque.hil.board.bridges import here
 from femtorque.hil.board.coupled import library
 from femtorque.hil.board.drv8301 import Drv8301
 from femtorque.hil.board.outside import Outside
@@ -29,9 +29,6 @@ class InLine:
     volts_per_ampere: float
     low: float
     high: float
-
-    def volts(self, amperes: float) -> float:
-        return min(max(self.zero_v + self.volts_per_ampere * amperes, self.low), self.high)
 
 
 @dataclass(frozen=True)
@@ -65,8 +62,9 @@ PARTS: dict[str, dict[str, InLine | LowShunt]] = {
 
 
 class CurrentSensor(Outside):
-    """One sensor as it is built in. backwards: mounted the wrong way round. gain: share of its signal that is left.
-    stuck: V on its pin at any current. noise: largest error of a reading, V, in either direction."""
+    """One sensor as it is built in; C computes its voltage (coupled.c). backwards: mounted the wrong way round. gain:
+    share of its signal that is left. stuck: V on its pin at any current. noise: largest error of a reading, V, in
+    either direction."""
 
     def __init__(self, board: str, pin: str, chip: Stm32, drivers: list[Drv8301], window: Callable[[], Window]) -> None:
         self._part, self._chip, self._drivers, self._window = PARTS[board][pin], chip, drivers, window
@@ -76,37 +74,29 @@ class CurrentSensor(Outside):
 
     def volts(self, amperes: float) -> float:
         """V on the pin in the sampling window, at a current in A."""
-        if self.stuck is not None:
-            return self.stuck
-        amperes *= -self.gain if self.backwards else self.gain
-        part = self._part
-        volts = part.volts(amperes) if isinstance(part, InLine) else self._of_shunt(part, amperes)
+        ffi, lib = library()
+        state = ffi.new("sense *")
+        self.describe(state, 1.0)
+        return self.heard(float(lib.sense_volts(here(self._chip), state, amperes, *self._window())))
+
+    def heard(self, volts: float) -> float:
+        """The voltage with its noise."""
         return volts + self._random.uniform(-self.noise, self.noise) if self.noise else volts
 
-    def lend(self, state: Any, sign: float) -> bool:
-        """Describe the sensor to C; sign: of its current against the motor's. False: its noise is random."""
+    def describe(self, state: Any, sign: float) -> None:
+        """Describe the sensor to C; sign: of its current against the motor's."""
         part, kinds = self._part, library()[1]
+        state.heard = bool(self.noise) and self.stuck is None
         if self.stuck is not None:
             state.kind, state.zero = kinds.STEADY, self.stuck
-            return True
-        if self.noise:
-            return False
+            return
         state.sign = sign * (-self.gain if self.backwards else self.gain)
         if isinstance(part, InLine):
             state.kind, state.zero, state.slope = kinds.IN_LINE, part.zero_v, part.volts_per_ampere
             state.low, state.high = part.low, part.high
-            return True
+            return
         timer = self._chip.timers[part.timer]
         state.kind = kinds.SHUNT if timer.halves_on(part.output) else kinds.STEADY
         state.zero, state.slope = _MIDDLE_V, -(self._drivers[part.driver].gain * _SHUNT_OHM)
         state.low, state.high = _AMPLIFIER_LOW_V, _AMPLIFIER_HIGH_V
-        lend_pin(state.below, timer, part.output, True)
-        return True
-
-    def _of_shunt(self, part: LowShunt, amperes: float) -> float:
-        """V behind a shunt, which carries no current unless the low switch above it conducts."""
-        if not self._chip.timers[part.timer].low_switch_on(part.output, *self._window()):
-            return _MIDDLE_V
-        leaving = -amperes  # at this half bridge
-        return min(max(_MIDDLE_V + self._drivers[part.driver].gain * _SHUNT_OHM * leaving, _AMPLIFIER_LOW_V),
-                   _AMPLIFIER_HIGH_V)
+        state.below.timer, state.below.channel = timer.slot, part.output - 1

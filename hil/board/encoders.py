@@ -10,6 +10,7 @@ from femtorque.hil.board.bridges import Served, pin_of
 from femtorque.hil.board.encoder_fault import EncoderFault
 from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.chip.stm32.gpio import Gpio
+from femtorque.hil.chip.stm32.timer import Timer
 from femtorque.hil.plant.choose import Driven
 
 Wires = list[tuple[Gpio, int, int]]
@@ -22,10 +23,12 @@ class Encoders:
                  plant: Driven) -> None:
         self._board, self._chip, self._plant = board, chip, plant
         self.faults = [EncoderFault() for _ in joints]
+        self._counters: dict[int, tuple[Timer, Wires, Callable[[], int]]] = {}  # by joint
         for j, (_, channel) in enumerate(joints):
             if channel:
                 timer, wires = chip.timers[channel.encoder.timer], self._wires(channel.encoder)
-                timer.counts, timer.joint = self._counter(j, wires), partial(self._plainly, j, wires)
+                timer.counts = self._counter(j, wires)
+                self._counters[j] = timer, wires, timer.counts
                 if channel.encoder.index:
                     port, pin = pin_of(chip, channel.encoder.index)
                     port.sources[pin] = partial(self._index, j)
@@ -35,10 +38,11 @@ class Encoders:
         return [(*pin_of(self._chip, pin), self._board.function(f"{encoder.timer}_CH{n}", pin))
                 for n, pin in ((1, encoder.a), (2, encoder.b))]
 
-    def _plainly(self, j: int, wires: Wires) -> int | None:
-        """The joint whose counts a timer has without any error; None: there is an error, or the pins are not the
-        timer's."""
-        return j if self.faults[j].none and _connected(wires) else None
+    def describe(self) -> None:
+        """Describe to C the timers that have an encoder's counts without any error."""
+        for j, (timer, wires, counter) in self._counters.items():
+            plainly = self.faults[j].none and timer.counts is counter and _connected(wires)
+            timer.state.joint = j if plainly else -1
 
     def _counter(self, j: int, wires: Wires) -> Callable[[], int]:
         """Source of a timer's counts: 0 while the encoder's pins are not switched to the timer."""

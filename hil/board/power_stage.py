@@ -12,7 +12,6 @@ from femtorque.hil.board.drv8301 import Drv8301
 from femtorque.hil.board.outside import Values
 from femtorque.hil.board.sleeping_bridges import SleepingBridges
 from femtorque.hil.chip.stm32.chip import Stm32
-from femtorque.hil.chip.stm32.timer import Timer
 
 
 class PowerStage:
@@ -40,9 +39,9 @@ class PowerStage:
             chip.spi.exchange = self._exchange
             for port, pin in self._selects:
                 port.asked |= 1 << pin
-            self._enable[0].on_output = self._move_enable
+            self._enable[0].hear(1 << self._enable[1], self._move_enable)
         if self._enable and self.sleeping:
-            self._enable[0].on_output = self._wake
+            self._enable[0].hear(1 << self._enable[1], self._wake)
 
     @property
     def bus_voltage(self) -> float:
@@ -59,15 +58,6 @@ class PowerStage:
 
     # -- motors -------------------------------------------------------------
 
-    def terminals(self) -> list[float | None]:
-        """V on each motor; None where its terminals float."""
-        floating: list[float | None] = [None for _ in self._bridges]
-        if not self.on or self.sleeping and not self.sleeping.drives(self._chip.seconds):
-            return floating
-        shares = [bridge.share if bridge and self._let_through(j) else None for j, bridge in enumerate(self._bridges)]
-        wires = zip(shares, self.motor_wires, strict=True)
-        return [None if share is None else share * self._bus_voltage * wire for share, wire in wires]
-
     def settled(self) -> bool:
         """True if nothing changes in the power stage with time alone."""
         now = self._chip.seconds
@@ -75,26 +65,22 @@ class PowerStage:
             return False
         return all(driver.settled(now) for driver in self.gate_drivers)
 
-    @property
-    def timers(self) -> set[Timer]:
-        """Timers that switch the bridges."""
-        return {timer for bridge in self._bridges if bridge for timer in bridge.timers}
-
-    def settle(self) -> None:
+    def changed(self) -> None:
         """Call `on_change` after a change by hand."""
         self._changed()
 
-    def lend(self, state: Any) -> None:
-        """Describe the voltages on the motors to C, in which from now on only duties change."""
+    def describe(self, state: Any) -> None:
+        """Describe the voltages on the motors to C (coupled.c), in which from now on only duties change."""
         state.bus = self._bus_voltage
+        asleep = self.sleeping is not None and not self.sleeping.drives(self._chip.seconds)
         for port in self._chip.gpio.values():
-            port.steer_none()
+            port.state.steered = 0
         for j, bridge in enumerate(self._bridges):
-            if bridge is None or not self.on or not self._let_through(j):
+            state.wire[j] = self.motor_wires[j]
+            if bridge is None or not self.on or asleep or not self._let_through(j):
                 state.bridges[j].kind = library()[1].FLOATS
             else:
-                bridge.lend(state.bridges[j])
-            state.bridges[j].wire = self.motor_wires[j]
+                bridge.describe(state.bridges[j])
 
     def _changed(self) -> None:
         if self._board.outputs and self._board.outputs.fault:

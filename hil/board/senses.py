@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 from femtorque.codegen.board import description
@@ -13,6 +12,7 @@ from femtorque.hil.board.coupled import library
 from femtorque.hil.board.current_sensors import CurrentSensor
 from femtorque.hil.board.outside import Values
 from femtorque.hil.board.power_stage import PowerStage
+from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.plant.choose import Driven
 
@@ -34,46 +34,36 @@ class Senses:
                 self.current_sensors[j] = CurrentSensor(board.name, pin, chip, power.gate_drivers,
                                                         lambda: chip.converters[0].window)
                 self._sensor_channels[sampling.channels[pin]] = j
-        for converter in chip.converters:
-            converter.volts = partial(self._volts, converter)
 
-    def _volts(self, converter: object, number: int) -> float:
-        """V on an analogue pin of a converter: the first converter samples motor currents, the last one bus voltage and
-        temperatures."""
-        if converter is self._chip.converters[-1]:
-            for key, name in self._board.sense.pins:
-                if self._board.chip.analogue[name] == number:
-                    return self._own(key) if self._is_analogue(name) else 0.0
-        elif number in self._sensor_channels:
-            return self._current(self._sensor_channels[number])
-        return 0.0
+    def describe(self, states: Any) -> None:
+        """Describe to C the voltages on analogue pins; states: by converter and channel. The first converter samples
+        motor currents, the last one bus voltage and temperatures."""
+        first, last = self._chip.converters[0], self._chip.converters[-1]
+        for number, j in self._sensor_channels.items():
+            self._describe_sensor(states[first.slot][number], j)
+        for key, name in self._board.sense.pins:
+            state = states[last.slot][self._board.chip.analogue[name]]
+            state.kind, state.heard = library()[1].STEADY, False
+            state.zero = self._own(key) if self._is_analogue(name) else 0.0
 
-    def lend(self, states: Any, converter: int, channels: list[int]) -> bool:
-        """Describe to C the voltages on channels of a converter; states: by channel. False: one of them is random."""
-        return all(self._lend(states[number], converter, number) for number in channels)
+    def _describe_sensor(self, state: Any, j: int) -> None:
+        _, channel = self._joints[j]
+        assert channel and channel.current
+        state.kind, state.joint, state.zero, state.heard = library()[1].STEADY, j, 0.0, False
+        if self._is_analogue(channel.current.pin):
+            try:
+                self.current_sensors[j].describe(state, self._sign(j))
+            except Unmodelled:  # refused when it is sampled
+                state.heard = True
 
-    def _lend(self, state: Any, converter: int, number: int) -> bool:
-        j = None if self._chip.converters[converter] is self._chip.converters[-1] else self._sensor_channels.get(number)
-        if j is not None:
-            joint, channel = self._joints[j]
-            assert joint.motor and channel and channel.current
-            if self._is_analogue(channel.current.pin):
-                state.joint = j
-                return self.current_sensors[j].lend(state, self._sign(j))
-        state.kind, state.zero = library()[1].STEADY, self._volts(self._chip.converters[converter], number)
-        return True
+    def heard(self, j: int, volts: float) -> float:
+        """V on the pin of a joint's sensor, with its noise."""
+        self.current_sensors[j].describe(library()[0].new("sense *"), 1.0)
+        return self.current_sensors[j].heard(volts)
 
     def _is_analogue(self, name: str) -> bool:
         port, pin = pin_of(self._chip, name)
         return port.mode(pin) == 3
-
-    def _current(self, j: int) -> float:
-        """V that a motor's current puts on its pin, by the current at the bridge, which has the opposite sign where the
-        motor is wired the wrong way round."""
-        joint, channel = self._joints[j]
-        assert joint.motor and channel and channel.current
-        amperes = self._sign(j) * float(self._plant.current[j])
-        return self.current_sensors[j].volts(amperes) if self._is_analogue(channel.current.pin) else 0.0
 
     def _sign(self, j: int) -> float:
         """Sign of a joint's current at the bridge relative to the motor's."""

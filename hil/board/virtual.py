@@ -18,7 +18,7 @@ from femtorque.codegen.board import reader as board_file
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.hil.board.agenda import Agenda
 from femtorque.hil.board.cable import Cable
-from femtorque.hil.board.coupler import PlantCoupler, floating
+from femtorque.hil.board.coupler import PlantCoupler
 from femtorque.hil.board.disturbance import Disturbance
 from femtorque.hil.board.encoder_fault import EncoderFault
 from femtorque.hil.board.mode_follower import ModeFollower
@@ -133,7 +133,7 @@ class VirtualBoard:
 
     def voltages(self) -> Array:
         """Voltages (J,) of the drivers on the motors, V; NaN where a motor's terminals float."""
-        return floating(self.power.terminals())
+        return self.coupler.terminals()
 
     def outputs_safe(self) -> bool:
         """True if no motor is driven: drivers off, or every PWM output low; drives on a bus off, or braking."""

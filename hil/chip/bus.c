@@ -1,6 +1,6 @@
 /* In C because most registers that a tick reads have not changed since the last
  * read. hil/chip/registers.py says when a published answer is withdrawn. */
-#include "lent.h"
+#include "parts.h"
 
 #define WORD 4u       /* bytes */
 #define NO_VALUE (-1) /* of a read */
@@ -36,8 +36,8 @@ uint64_t bus_read(void *engine, uint64_t offset, unsigned size, void *user)
         return (uint32_t)now - p->value;
     if (size == WORD && p->kind == CONTROL)
         return nvic_control(&b->core->nvic);
-    if (size == WORD && p->kind == LENT &&
-        lent_read(b->core->lent, p->value, &found))
+    if (size == WORD && p->kind == OF_A_PART &&
+        parts_read(b->core->parts, p->value, &found))
         return found;
     return b->read(engine, offset, size, 0);
 }
@@ -49,17 +49,14 @@ void bus_write(void *engine, uint64_t offset, unsigned size, uint64_t value,
     const bus *b = user;
     uint32_t address = b->start + (uint32_t)offset;
     const place_of_register *p = bus_place(b->places, address);
-    uint32_t cleared = (uint32_t)value >> 16, set = (uint32_t)value & 0xFFFFu;
     note(b, address, size, (int64_t)value);
     if (size == WORD && p->kind == CONTROL && (value & ~NVIC_SETS) == 0) {
         nvic_set(&b->core->nvic, (uint32_t)value);
         b->core->count->deadline = 0;
         return;
     }
-    if (size == WORD && p->kind == LENT &&
-        lent_write(b->core->lent, p->value, (uint32_t)value))
+    if (size == WORD && p->kind == OF_A_PART &&
+        parts_write(b->core->parts, p->value, (uint32_t)value))
         return;
-    if (size != WORD || p->kind != PINS ||
-        ((p->value & ~cleared) | set) != p->value)
-        b->write(engine, offset, size, value, 0);
+    b->write(engine, offset, size, value, 0);
 }

@@ -12,9 +12,7 @@ enum {
     HELD,   /* a read before `until` gives `value` */
     CYCLES, /* a read gives the cycles since `value` */
     CONTROL, /* a read gives the register ICSR, a write sets it */
-    LENT,    /* `value` names the lent object and the register's part in it */
-    PINS     /* `value` has the levels of outputs; a write that sets and clears
-             * pins goes to the model only if it changes them */
+    OF_A_PART /* `value` names the part and its register: parts.h */
 };
 
 typedef struct {

@@ -3,7 +3,7 @@
 #include "core.h"
 
 #include "exceptions.h"
-#include "lent.h"
+#include "parts.h"
 
 #define IT_STATE 0x0600FC00u
 #define EXCEPTION_RETURN 8 /* Unicorn's number of an exception return */
@@ -52,7 +52,9 @@ static void execute(core *c)
     c->interrupt = -1;
     c->count->stopped = GOES_ON;
     c->count->began = c->count->now;
+    c->executes = 1;
     c->failed = c->u.start(c->u.engine, c->pc | 1u, 0, 0, 0);
+    c->executes = 0;
     c->pc = register_of(c, c->u.pc);
 }
 
@@ -108,19 +110,19 @@ int32_t core_run(core *c, int64_t until, int64_t next, uint64_t order)
 {
     counter *count = c->count;
     while (count->now < until) {
-        int64_t lent = lent_next(c->lent), wake = next < until ? next : until;
+        int64_t due, wake = next < until ? next : until;
         int32_t why;
-        if (lent <= count->now && !lent_fire(c->lent, next, order))
-            return WAKE;
+        int asked = parts_next(c->parts) <= count->now &&
+                    parts_fire(c->parts, next, order);
         if (c->refused)
             return REFUSED;
-        if (next <= count->now)
+        if (asked || next <= count->now)
             return WAKE;
-        lent = lent_next(c->lent);
-        why = go_on(c, lent < wake ? lent : wake);
+        due = parts_next(c->parts);
+        why = go_on(c, due < wake ? due : wake);
         if (why != WAKE)
             return why;
-        if (c->attend)
+        if (c->parts->attend)
             return ATTEND;
     }
     return WAKE;

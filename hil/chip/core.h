@@ -33,7 +33,7 @@ typedef struct {
     int floats[8]; /* d0 to d7 */
 } unicorn;
 
-struct lent;
+struct parts;
 
 typedef struct {
     unicorn u;
@@ -43,13 +43,13 @@ typedef struct {
     uint32_t vectors;          /* address of the table */
     uint32_t pc;
     int32_t asleep, locked_up, halted;
-    int32_t attend;    /* a change that Python must handle */
+    int32_t executes;  /* a block, now */
     int32_t refused;   /* a peripheral's model has raised an error */
     int32_t interrupt; /* reported by Unicorn's translator, or -1 */
     int32_t failed;    /* Unicorn's error, if it stopped with one */
     int32_t ended;     /* exception whose handler ended last */
     int64_t ended_at;  /* cycle, before the frame was unstacked */
-    struct lent *lent; /* state that models in Python have lent */
+    struct parts *parts;
     int32_t entry_cycles, return_cycles, float_cycles;
     uint8_t heard[EXCEPTIONS]; /* exceptions whose ends go to Python */
     handled handlers[EXCEPTIONS];

@@ -24,9 +24,9 @@ def library() -> tuple[cffi.FFI, Any]:
     return host_compiler.build_by_headers(host_compiler.texts(Path(__file__).parent, "*.[ch]"))
 
 
-def headers() -> dict[str, str]:
-    """The C's headers by name, for other C that is connected to the chip."""
-    return host_compiler.texts(Path(__file__).parent, "*.h")
+def interface() -> dict[str, str]:
+    """The C's headers, and the source of a pin's level, for other C that is connected to the chip."""
+    return host_compiler.texts(Path(__file__).parent, "*.h", "pins.c")
 
 
 def unicorn_calls(uc: Uc) -> dict[str, Any]:

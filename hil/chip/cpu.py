@@ -24,6 +24,7 @@ from femtorque.hil.chip.core_library import EXCEPTIONS, library, unicorn_calls
 from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.lending import Lending
 from femtorque.hil.chip.nvic import BUS_FAULT, HARD_FAULT, MEM_MANAGE, SVCALL, SYSTICK, USAGE_FAULT, Nvic
+from femtorque.hil.chip.parts import Parts
 from femtorque.hil.chip.registers import WORD, Bus, Unmodelled
 from femtorque.hil.chip.scs import BASE as SCS_BASE
 from femtorque.hil.chip.scs import Dwt, SystemControl
@@ -78,8 +79,9 @@ class CortexM4:
         self._counter = BlockCounter(self.uc)
         self._count = self._counter.state
         self._core = self._core_in_c()
-        self.events, self.nvic = Events(), Nvic(self._core.nvic)
-        self.lending = Lending(self._core, bus, self.events, self.check)
+        self.parts = self._parts_in_c()
+        self.events, self.nvic = Events(self.parts), Nvic(self._core.nvic)
+        self.lending = Lending(bus, self.events)
         self._on_systick: Callable[[], None] | None = None
         self.on_exception: Callable[[int, Handled], None] = lambda number, done: None
         self.dwt = Dwt(self)
@@ -111,6 +113,13 @@ class CortexM4:
         self.uc.ctl_exits_enabled(True)  # without exits: one would be translated again at every start
         return core
 
+    def _parts_in_c(self) -> Parts:
+        """The chip's parts, connected to the processor."""
+        parts = Parts(self._count)
+        parts.state.core, self._core.parts = self._core, parts.state
+        parts.placed, parts.stop = self._placed, self._stop
+        return parts
+
     # -- life ---------------------------------------------------------------
 
     def reset(self) -> None:
@@ -124,7 +133,7 @@ class CortexM4:
         core = self._core
         core.asleep = core.locked_up = core.halted = core.refused = False
         self.reset_requested = False
-        self._refused: BaseException | None = None
+        self.parts.failure = None
         self._count.last_refill = 0
         core.accounted_instructions, core.accounted_cycles = self.instructions, self.events.now
         for register in (arm.UC_ARM_REG_PRIMASK, arm.UC_ARM_REG_BASEPRI, arm.UC_ARM_REG_FAULTMASK,
@@ -224,8 +233,8 @@ class CortexM4:
 
     @on_systick.setter
     def on_systick(self, call: Callable[[], None] | None) -> None:
-        self.scs.systick.recall()
         self._on_systick = call
+        self.scs.systick.hear(call)
 
     def handled(self, number: int) -> Handled:
         """Costs of an exception's handler (0: thread mode) so far, without those of handlers that preempted it."""
@@ -252,15 +261,14 @@ class CortexM4:
     def _execute(self, until: int) -> None:
         """Run until a cycle, the next event, or an end that the code itself brings about."""
         core, count, events, c = self._core, self._count, self.events, self._in_c
-        count.now, core.attend = events.now, False
-        why = c.core_run(core, until, events.next(), events.next_order)
-        events.now, events.done = count.now, count.began
+        self.parts.state.attend = False
+        why = c.core_run(core, until, events.next_here(), events.next_order)
         if why == c.WAKE or why == c.ATTEND:
             return
         if why == c.ENDED:
-            events.now = core.ended_at
+            now, count.now = count.now, core.ended_at
             self.on_exception(core.ended, self.handled(core.ended))
-            events.now = count.now
+            count.now = now
         elif why == c.REFUSED:
             self.check()
         elif why == c.UNKNOWN_BLOCK:
@@ -308,73 +316,64 @@ class CortexM4:
     def _bus_in_c(self, base: int) -> Any:
         """A range of addresses of peripherals, with callbacks to their models."""
         (ffi, _), bus = library(), self.bus
-        failed = {"error": 0, "onerror": self.refuse}
+        failed = {"error": 0, "onerror": self.parts.refuse}
         calls = {
             "read": ffi.callback("uint64_t(void *, uint64_t, unsigned, void *)", self._reader(base), **failed),
             "write": ffi.callback("void(void *, uint64_t, unsigned, uint64_t, void *)", self._writer(base),
-                                  onerror=self.refuse),
-            "note": ffi.callback("void(uint32_t, unsigned, int64_t)", self._note, onerror=self.refuse)}
+                                  onerror=self.parts.refuse),
+            "note": ffi.callback("void(uint32_t, unsigned, int64_t)", self._note, onerror=self.parts.refuse)}
         in_c = ffi.new("bus *", {"core": self._core, "start": base, **calls, "places": bus.places,
                                  "listening": bus.listening})
         self._held += [calls, in_c]
         return in_c
 
     def _note(self, address: int, size: int, value: int) -> None:
-        self.events.now, self.events.done = self._count.now, self._count.began
         assert self.bus.watch is not None
         self.bus.watch(address, size, None if value < 0 else value)
 
     def _reader(self, base: int) -> Callable[[object, int, int, object], int]:
-        events, bus, count, core = self.events, self.bus, self._count, self._core
+        bus = self.bus
 
         def read(engine: object, offset: int, size: int, user: object) -> int:
-            events.now, events.done = count.now, count.began
-            before = events.deadline = count.deadline
             peripheral = bus.at(base + offset)
-            value = peripheral.read(base + offset - peripheral.base, size)
-            if events.deadline != before:
-                count.deadline, core.attend = events.deadline, True
-            return value
+            return peripheral.read(base + offset - peripheral.base, size)
 
         return read
 
     def _writer(self, base: int) -> Callable[[object, int, int, int, object], None]:
-        events, bus, count, core = self.events, self.bus, self._count, self._core
+        bus = self.bus
 
         def write(engine: object, offset: int, size: int, value: int, user: object) -> None:
-            events.now, events.done = count.now, count.began
-            before = events.deadline = count.deadline
             peripheral = bus.at(base + offset)
             peripheral.write(base + offset - peripheral.base, size, value)
-            if events.deadline != before:
-                count.deadline, core.attend = events.deadline, True
 
         return write
 
     def _protected(self, uc: Uc, access: int, address: int, size: int, value: int, data: object) -> bool:
         """Handle a write to memory that code cannot write to. False: the write is a fault."""
-        self.events.now, self.events.done = self._count.now, self._count.began
         try:
             return self.on_flash_write(address, size, value & (1 << 8 * size) - 1)
         except Unmodelled as error:
-            self.refuse(Unmodelled, error, None)
+            self.parts.refuse(Unmodelled, error, None)
             return True
 
     def check(self) -> None:
         """Raise an error that was noted while C ran."""
-        refused, self._refused, self._core.refused = self._refused, None, False
-        if refused is not None:
-            raise refused
+        self._core.refused = False
+        self.parts.check()
 
-    def refuse(self, kind: type[BaseException], error: BaseException, traceback: object) -> None:
-        """Stop execution for an error of a peripheral or of a part outside; run() raises it with the place in the image
-        added."""
+    def _stop(self) -> None:
         self._core.refused = True
-        if self._refused is None:
-            pc = self.uc.reg_read(arm.UC_ARM_REG_PC)
-            self._refused = type(error)(f"{error}, in the block at pc 0x{pc:08X}") if isinstance(
-                error, Unmodelled) else error
         self.uc.emu_stop()
+
+    def _placed(self, error: BaseException) -> BaseException:
+        """A refusal of what the image does, with the place in it added."""
+        if not isinstance(error, Unmodelled) or error.placed or not self._core.executes:
+            return error
+        pc = self.uc.reg_read(arm.UC_ARM_REG_PC)
+        found = type(error)(f"{error}, in the block at pc 0x{pc:08X}")
+        found.placed = True
+        return found
 
     # -- exceptions ---------------------------------------------------------
 
@@ -417,7 +416,6 @@ class CortexM4:
             self.lock_up()  # a fault inside the fault handler
             return
         self._in_c.exceptions_enter(self._core, number)
-        self.events.now = self._count.now
 
 
 __all__ = ["CortexM4", "Handled", "Region", "SCS_BASE", "SYSTICK"]

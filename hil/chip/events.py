@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import Protocol
 
-from femtorque.hil.chip.core_library import library
+from femtorque.hil.chip.parts import Parts
 
 NEVER = 1 << 62
 
@@ -28,33 +27,41 @@ class Event:
         self.action = None
 
 
-class Lent(Protocol):
-    """Events that C has (femtorque.hil.chip.lending)."""
-
-    def fire(self, next_at: int, order: int) -> bool: ...
-
-    def recall(self) -> None: ...
-
-
 class Events:
-    """The queue. `deadline` is the cycle at which execution must stop for it: the next event or the horizon.
+    """The queue of Python, beside what is due in parts of the chip in C. `deadline` is the cycle at which execution
+    must stop for it: the next event or the horizon.
 
-    done: all events up to this cycle have happened; later ones wait for the end of the running block. order: number of
-    the last planned event, here or in C; of events at one cycle the lower number is first.
+    now: the clock, kept by its owner. done: all events up to this cycle have happened; later ones wait for the end of
+    the running block. Events are numbered as they are planned, here or in C; at one cycle the lower number is first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, parts: Parts | None = None) -> None:
         self._queue: list[tuple[int, int, Event]] = []
-        self.order = library()[0].new("uint64_t *")
-        self.lent: Lent | None = None
-        self.now = self.done = 0  # kept by the owner of the clock
-        self.deadline = NEVER
+        self.parts = Parts() if parts is None else parts
+        self._count, self._state = self.parts.count, self.parts.state
+        self._count.deadline = NEVER
+
+    @property
+    def now(self) -> int:
+        return int(self._count.now)
+
+    @now.setter
+    def now(self, cycle: int) -> None:
+        self._count.now = cycle
+
+    @property
+    def done(self) -> int:
+        return int(self._count.began)
+
+    @property
+    def deadline(self) -> int:
+        return int(self._count.deadline)
 
     def at(self, cycle: int, action: Callable[[], None]) -> Event:
         """Do `action` at `cycle` (never before now)."""
-        self.order[0] += 1
-        event = self.restore(max(int(cycle), self.now), self.order[0], action)
-        self.deadline = min(self.deadline, event.at)
+        self._state.order += 1
+        event = self.restore(max(int(cycle), self.now), self._state.order, action)
+        self._stop(event.at)
         return event
 
     def restore(self, at: int, order: int, action: Callable[[], None]) -> Event:
@@ -63,15 +70,22 @@ class Events:
         heapq.heappush(self._queue, (at, order, event))
         return event
 
+    def _stop(self, cycle: int) -> None:
+        self._count.deadline, self._state.attend = min(self._count.deadline, cycle), 1
+
     def after(self, cycles: int, action: Callable[[], None]) -> Event:
         return self.at(self.now + cycles, action)
 
     def attend(self) -> None:
         """Make execution stop at the next block for a change outside of the queue."""
-        self.deadline = 0
+        self._stop(0)
 
     def next(self) -> int:
-        """Cycle of the earliest event that is not cancelled."""
+        """Cycle of the earliest event."""
+        return min(self.next_here(), self.parts.lib.parts_next(self._state))
+
+    def next_here(self) -> int:
+        """Cycle of Python's earliest event that is not cancelled."""
         while self._queue and self._queue[0][2].action is None:
             heapq.heappop(self._queue)
         return self._queue[0][0] if self._queue else NEVER
@@ -84,25 +98,28 @@ class Events:
     def fire(self) -> None:
         """Do all actions that are due."""
         while True:
-            at = self.next()
-            if self.lent is not None and not self.lent.fire(at, self.next_order):
+            at = self.next_here()
+            if self.parts.do("parts_fire", at, self.next_order):
                 continue
             if at > self.now:
                 break
             action = heapq.heappop(self._queue)[2].action
             if action:
                 action()
-        self.done = self.now
+        self._count.began = self.now
 
     def rescale(self, old_hz: int, new_hz: int) -> None:
         """Scale pending events to another processor clock: their times in seconds stay."""
-        if self.lent is not None:
-            self.lent.recall()
         for entry in self._queue:
-            entry[2].at = self.now + round((entry[0] - self.now) * new_hz / old_hz)
+            entry[2].at = self._rescaled(entry[0], old_hz, new_hz)
+        for due in self.parts.due():
+            due.at = self._rescaled(due.at, old_hz, new_hz) if due.armed else due.at
         self._queue = [(event.at, order, event) for _, order, event in self._queue]
         heapq.heapify(self._queue)
         self.attend()
+
+    def _rescaled(self, at: int, old_hz: int, new_hz: int) -> int:
+        return self.now + round((at - self.now) * new_hz / old_hz)
 
 
 class EventClock:

@@ -1,4 +1,4 @@
-"""State that models lend to C (lent.c), which does their repeated work while nobody looks.
+"""State that links lend to C (link.c), which does their repeated work while nobody looks.
 
 A model lends its state before the processor runs, if it is in a usual condition. Python code that reads or changes the
 state takes it back first (`recall`); later it is lent again. So a model need not know what C does, and tests compare
@@ -7,14 +7,11 @@ both: with `Bus.answers` off nothing is ever lent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any, Protocol
 
-from femtorque.hil.chip.core_library import library
 from femtorque.hil.chip.events import NEVER, Event, Events
 from femtorque.hil.chip.registers import Bus, Peripheral
-
-_WHAT = 8  # LENT_WHAT of lent.h
 
 
 class Lender(Protocol):
@@ -28,26 +25,19 @@ class Lender(Protocol):
 
 
 class Lending:
-    """state: in C. whole: true if the board around the chip lends, too; otherwise timers and converters keep their
-    state, because the plant waits for them in Python."""
+    """state: in C."""
 
-    def __init__(self, core: Any, bus: Bus, events: Events, check: Callable[[], None]) -> None:
-        self._ffi, self._lib = library()
-        self._core, self._bus, self._events, self._check = core, bus, events, check
-        self.state = self._ffi.new("lent *", {"core": core, "order": events.order})
-        self.whole = False
+    def __init__(self, bus: Bus, events: Events) -> None:
+        self._bus, self._events, self._parts = bus, events, events.parts
+        self._lib = self._parts.lib
+        self.state = self._parts.state
         self._lenders: list[Lender] = []
         self._out: list[Lender] = []
         self._again = 0
-        core.lent = self.state
-        events.lent = self
+        self._parts.hear("LINK_FULL", 0, lambda value: self.recall())
 
     def add(self, lender: Lender) -> None:
         self._lenders.append(lender)
-
-    @property
-    def now(self) -> int:
-        return self._events.now
 
     def lend(self) -> None:
         """Have models lend before the processor runs."""
@@ -63,7 +53,7 @@ class Lending:
     def returned(self, lender: Lender) -> None:
         """Note that a lender has taken back its state."""
         self._out.remove(lender)
-        self._core.attend = True
+        self.state.attend = True
         self.ask(lender)
 
     def ask(self, lender: Lender) -> None:
@@ -76,26 +66,6 @@ class Lending:
             lender.recall()
 
     # -- what is due ----------------------------------------------------------
-
-    def function(self, name: str) -> int:
-        """Address of a function in C."""
-        return int(self._ffi.cast("uintptr_t", getattr(self._lib, name)))
-
-    def lend_board(self, board: int, ways: dict[str, int]) -> None:
-        """Connect the board's side in C, at an address, through these functions; 0: it is not in C."""
-        self.state.board = self._ffi.cast("void *", board)
-        for name, address in ways.items():
-            setattr(self.state, name, self._ffi.cast(self._ffi.typeof(getattr(self.state, name)), address))
-
-    def fire(self, next_at: int, order: int) -> bool:
-        """Do in C what is due before a cycle; False: Python must, and has all state back."""
-        done = self._lib.lent_fire(self.state, next_at, order)
-        if self._core.refused:
-            self._check()
-        if done:
-            return True
-        self.recall()
-        return False
 
     def give(self, due: Any, event: Event | None) -> None:
         """Pass a planned event on to C."""
@@ -112,11 +82,6 @@ class Lending:
 
     # -- the link -------------------------------------------------------------
 
-    @property
-    def present(self) -> bool:
-        """True if the time here is the C's, too."""
-        return bool(self._core.count.now == self._events.now)
-
     def line_in(self, data: bytes) -> bool:
         """Pass bytes on to the lent link; False if there is no room for them."""
         return bool(self._lib.link_line_in(self.state, data, len(data)))
@@ -127,15 +92,16 @@ class Lending:
 
     def memory(self, address: int, size: int, writable: bool) -> Any:
         """Pointer to a range of memory in C; NULL if there is none."""
-        return self._lib.core_memory(self._core, address, size, writable)
+        return self._lib.core_memory(self.state.core, address, size, writable)
 
     # -- registers ------------------------------------------------------------
 
     def place(self, peripheral: Peripheral, offset: int, what: int | None = None, index: int = 0) -> Any:
-        """A register's place in the bus; what, index: the lent object that it belongs to."""
+        """A register's place in the bus; what, index: the link's register, and the stream that it belongs to."""
         place = self._bus.place(peripheral.base + offset)
         if what is not None:
-            place.kind, place.value = self._lib.LENT, what << _WHAT | index
+            place.kind = self._lib.OF_A_PART
+            place.value = self._lib.THE_LINK << self._lib.KIND | index << self._lib.NUMBER | what
         return place
 
     def what(self, name: str) -> int:
@@ -149,17 +115,15 @@ class Lendable(Peripheral):
     lending: Lending | None = None
     again = 0
     out = False
-    alone = False  # true if it lends without the board around the chip
-    slot = 0  # number among peripherals of its kind
 
     @property
-    def value(self) -> dict[str, int]:
+    def value(self) -> MutableMapping[str, int]:
         if self.out:
             self.recall()
         return self._value
 
     @value.setter
-    def value(self, value: dict[str, int]) -> None:
+    def value(self, value: MutableMapping[str, int]) -> None:
         self._value = value
 
     def lend(self, lending: Lending) -> bool:
@@ -167,7 +131,6 @@ class Lendable(Peripheral):
         self._places: list[Any] = []
         self.out = self._lend(lending)
         self.again = 0 if self.out else NEVER  # a write asks again
-        self.changes += 1  # from here on its outputs may differ from those last read
         return self.out
 
     def _lend(self, lending: Lending) -> bool:
@@ -175,16 +138,6 @@ class Lendable(Peripheral):
 
     def _take_back(self, lending: Lending) -> None:
         raise NotImplementedError
-
-    def _give(self, lending: Lending, offset: int, what: str, index: int | None = None) -> None:
-        """Let C answer reads of a register, as a member of a lent object."""
-        self._places.append(lending.place(self, offset, lending.what(what), self.slot if index is None else index))
-
-    def _hold(self, lending: Lending, offset: int) -> None:
-        """Let C answer reads of a register that does not change while it is lent."""
-        place = lending.place(self, offset)
-        place.kind, place.value, place.until = lending.what("HELD"), self._value[self.REGISTERS[offset].name], NEVER
-        self._places.append(place)
 
     def recall(self) -> None:
         """Take back what is lent."""
@@ -195,7 +148,6 @@ class Lendable(Peripheral):
         for place in self._places:
             place.kind = 0
         self._take_back(self.lending)
-        self.changes += 1
         self.lending.returned(self)
 
     def forget(self, *keys: str) -> None:
@@ -208,5 +160,5 @@ class Lendable(Peripheral):
 
     def touched(self) -> None:
         """Ask to lend again."""
-        if self.lending is not None and not self.out and (self.alone or self.lending.whole):
+        if self.lending is not None and not self.out:
             self.lending.ask(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from femtorque.hil.chip.core_library import EXCEPTIONS, library
+from femtorque.hil.chip.core_library import library
 
 RESET, NMI, HARD_FAULT, MEM_MANAGE, BUS_FAULT, USAGE_FAULT, SVCALL, PENDSV, SYSTICK = 1, 2, 3, 4, 5, 6, 11, 14, 15
 FIRST_IRQ = 16
@@ -42,11 +42,6 @@ class Nvic:
     def group_shift(self, shift: int) -> None:
         self._state.group_shift = shift
 
-    @property
-    def waiting(self) -> list[int]:
-        """True if an exception is pending and enabled, whatever is active."""
-        return [number for number in range(EXCEPTIONS) if self._state.pending[number] and self._state.enabled[number]]
-
     def pend(self, number: int, pending: bool = True) -> None:
         self._state.pending[number] = pending
 
@@ -69,6 +64,15 @@ class Nvic:
     def group(self, number: int) -> int:
         """The part of the priority that decides preemption."""
         return int(self._lib.nvic_group(self._at, number))
+
+    @property
+    def control(self) -> int:
+        """The register ICSR."""
+        return int(self._lib.nvic_control(self._at))
+
+    @control.setter
+    def control(self, value: int) -> None:
+        self._lib.nvic_set(self._at, value)
 
     def candidate(self) -> int | None:
         """The first pending, enabled exception by priority."""

@@ -9,7 +9,7 @@ program counter: an image that touches hardware which the virtual board lacks mu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,7 +21,10 @@ WORD = 0xFFFFFFFF
 
 
 class Unmodelled(Exception):
-    """The image used a register, a bit or a combination that the virtual board does not model."""
+    """The image used a register, a bit or a combination that the virtual board does not model. placed: true if its text
+    says where in the image."""
+
+    placed = False
 
 
 @dataclass(frozen=True)
@@ -38,12 +41,10 @@ class Peripheral:
     """A block of registers at `base`. Subclasses name them in REGISTERS (offset -> Register).
 
     A method `read_NAME(self) -> int` or `write_NAME(self, value)` gives a register behaviour; without one it is plain
-    storage. Stored values are in `self.value[NAME]`. changes: counts all possible changes of the peripheral's outputs.
-    resets: values after reset from the chip's table.
+    storage. Stored values are in `self.value[NAME]`. resets: values after reset from the chip's table.
     """
 
     REGISTERS: dict[int, Register] = {}
-    UNTOUCHED: ClassVar[frozenset[str]] = frozenset()  # registers that a write of another register does not change
     SIZE = 1 << 10  # bytes of addresses
 
     def __init__(self, name: str, base: int) -> None:
@@ -51,10 +52,9 @@ class Peripheral:
         self._bus: Bus | None = None
         self._said: dict[str, Any] = {}  # places of the registers with a published answer
         self._offsets = {register.name: offset for offset, register in self.REGISTERS.items()}
-        self.clocked = True
-        self.changes = 0
         self.resets: dict[str, int] = {}
-        self.value: dict[str, int] = {}
+        self.value = self._storage()
+        self.clocked = True
         self._read: dict[int, Callable[[], int]] = {}
         self._write: dict[int, tuple[Callable[[int], None], int]] = {}
         for offset, register in self.REGISTERS.items():
@@ -63,6 +63,10 @@ class Peripheral:
             writer = getattr(self, f"write_{key}", None) or (lambda value, key=key: self._store(key, value))
             self._read[offset], self._write[offset] = reader, (writer, register.writable)
         self.clear()
+
+    def _storage(self) -> MutableMapping[str, int]:
+        """The registers, which may be elsewhere."""
+        return {}
 
     def _store(self, key: str, value: int) -> None:
         self.value[key] = value
@@ -75,7 +79,14 @@ class Peripheral:
     @clocked.setter
     def clocked(self, clocked: bool) -> None:
         self._clocked = clocked
+        self._clock_switched()
+
+    def _clock_switched(self) -> None:
+        """Do what follows when the clock may have been switched."""
         self.forget()
+
+    def attached(self) -> None:
+        """Do what follows when it is at its bus."""
 
     # -- published answers --------------------------------------------------
 
@@ -86,14 +97,6 @@ class Peripheral:
     def say_cycles(self, key: str, since: int) -> None:
         """Publish that a register counts the cycles since then, until `forget`."""
         self._say(key, "CYCLES", since & WORD, NEVER)
-
-    def say_pins(self, key: str, levels: int) -> None:
-        """Publish that a write to set and clear pins has no effect if it leaves these levels, until `forget`."""
-        self._say(key, "PINS", levels, NEVER)
-
-    def say_control(self, key: str) -> None:
-        """Publish that the register is ICSR, which C has whole, until `forget`."""
-        self._say(key, "CONTROL", 0, NEVER)
 
     def _say(self, key: str, kind: str, value: int, until: int) -> None:
         if self._bus is not None and self._bus.answers:
@@ -106,10 +109,6 @@ class Peripheral:
         for key in keys or tuple(self._said):
             if place := self._said.pop(key, None):
                 place.kind = 0
-
-    def _forget_at(self, written: str) -> None:
-        """Withdraw answers at a write: of the written register and of all that are not UNTOUCHED."""
-        self.forget(*(key for key in tuple(self._said) if key == written or key not in self.UNTOUCHED), written)
 
     def clear(self) -> None:
         """Set all registers to their reset values."""
@@ -139,9 +138,8 @@ class Peripheral:
         if alien:
             raise Unmodelled(f"bits 0x{alien:X} written to {self._where(offset)}")
         if self._said:
-            self._forget_at(self.REGISTERS[word].name)
+            Peripheral.forget(self)
         writer(value)
-        self.changes += 1
 
     def _where(self, offset: int) -> str:
         register = self.REGISTERS.get(offset & ~3)
@@ -218,6 +216,7 @@ class Bus:
         peripheral.resets = {register.name: self.resets[peripheral.base + offset]
                              for offset,
                              register in peripheral.REGISTERS.items() if peripheral.base + offset in self.resets}
+        peripheral.attached()
 
     def at(self, address: int) -> Peripheral | BitBand:
         """Model that answers an access at an address."""

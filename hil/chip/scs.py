@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from typing import Protocol
 
-from femtorque.hil.chip.events import Event, Events
-from femtorque.hil.chip.lending import Lending
-from femtorque.hil.chip.nvic import FIRST_IRQ, NMI, PENDSV, SYSTICK, Nvic
+from femtorque.hil.chip.events import Events
+from femtorque.hil.chip.nvic import FIRST_IRQ, Nvic
+from femtorque.hil.chip.parts import Parts
 from femtorque.hil.chip.registers import WORD, Peripheral, Register, Unmodelled
 
 BASE, DWT_BASE = 0xE000E000, 0xE0001000
 _IRQ_WORDS = 4  # 128 interrupt lines
+_COUNT, _ICSR = 0x018, 0xD04  # offsets of registers that C answers
 _KEY = 0x05FA  # without it a write of AIRCR has no effect
-_ASK_AGAIN = 20_000  # cycles
 _SHCSR_FAULTS = {16: 4, 17: 5, 18: 6}  # enable bit -> exception number
 
 
@@ -21,8 +21,8 @@ def _registers() -> dict[int, Register]:
     table = {
         0x004: Register("ICTR", _IRQ_WORDS - 1, 0),
         0x010: Register("SYST_CSR", 0, 0x7), 0x014: Register("SYST_RVR", 0, 0xFFFFFF),
-        0x018: Register("SYST_CVR"), 0x01C: Register("SYST_CALIB", 0, 0),
-        0xD00: Register("CPUID", 0x410FC241, 0), 0xD04: Register("ICSR", 0, 0x9E000000),
+        _COUNT: Register("SYST_CVR"), 0x01C: Register("SYST_CALIB", 0, 0),
+        0xD00: Register("CPUID", 0x410FC241, 0), _ICSR: Register("ICSR", 0, 0x9E000000),
         0xD08: Register("VTOR", 0, 0x3FFFFF80), 0xD0C: Register("AIRCR", 0, 0xFFFF0704),
         0xD10: Register("SCR", 0, 0), 0xD14: Register("CCR", 0x200, 0x218),
         0xD18: Register("SHPR1"), 0xD1C: Register("SHPR2"), 0xD20: Register("SHPR3"),
@@ -47,8 +47,6 @@ class Core(Protocol):
     dwt: Dwt
     floating_point: bool
     vector_table: int
-    on_systick: Callable[[], None] | None
-    lending: Lending
 
     def request_reset(self) -> None: ...
 
@@ -57,12 +55,11 @@ class SystemControl(Peripheral):
     """SCB and NVIC registers over the core's exception state."""
 
     REGISTERS = _registers()
-    UNTOUCHED: ClassVar[frozenset[str]] = frozenset({"ICSR"})
 
     def __init__(self, core: Core) -> None:
         self.core = core
         super().__init__("SCS", BASE)
-        self.systick = _SysTick(core, self)
+        self.systick = SysTick(core.events.parts)
         for word in range(_IRQ_WORDS):
             for name in ("ISER", "ICER", "ISPR", "ICPR", "IABR"):
                 self._bind(name, word)
@@ -74,6 +71,14 @@ class SystemControl(Peripheral):
     def reset(self) -> None:
         self.clear()
         self.systick.stop()
+
+    def attached(self) -> None:
+        """Let C answer for SysTick's count and ICSR."""
+        assert self._bus is not None
+        kinds = self._bus.kinds
+        count = self._bus.place(BASE + _COUNT)
+        count.kind, count.value = kinds.OF_A_PART, kinds.THE_SYSTICK << kinds.KIND
+        self._bus.place(BASE + _ICSR).kind = kinds.CONTROL
 
     def _bind(self, name: str, word: int) -> None:
         nvic, first = self.core.nvic, FIRST_IRQ + 32 * word
@@ -130,22 +135,10 @@ class SystemControl(Peripheral):
 
     # SCB
     def read_ICSR(self) -> int:
-        nvic = self.core.nvic
-        self.say_control("ICSR")
-        active, waiting = nvic.active, nvic.waiting
-        value = (active[-1] if active else 0) | (nvic.candidate() or 0) << 12
-        value |= sum(bool(nvic.pending[number][0]) << bit for bit, number in ((26, SYSTICK), (28, PENDSV), (31, NMI)))
-        return value | (any(n >= FIRST_IRQ for n in waiting)) << 22 | (len(active) <= 1) << 11
+        return self.core.nvic.control
 
     def write_ICSR(self, value: int) -> None:
-        nvic = self.core.nvic
-        self.say_control("ICSR")
-        for bit, number in ((26, SYSTICK), (28, PENDSV), (31, NMI)):
-            if value >> bit & 1:
-                nvic.pend(number)
-        for bit, number in ((25, SYSTICK), (27, PENDSV)):
-            if value >> bit & 1:
-                nvic.pend(number, False)
+        self.core.nvic.control = value
         self.core.events.attend()
 
     def write_VTOR(self, value: int) -> None:
@@ -184,114 +177,75 @@ class SystemControl(Peripheral):
         self.core.dwt.forget()
 
 
-class _SysTick:
-    """The 24-bit down counter, kept as the cycle at which it was last loaded."""
+class SysTick:
+    """The 24-bit down counter, which C has as the cycle at which it was last loaded (`systick` of parts.h)."""
 
-    out, again = False, 0
-
-    def __init__(self, core: Core, registers: Peripheral) -> None:
-        self.core, self._registers = core, registers
-        self._place: Any = None
-        core.lending.add(self)
-        self.event: Event | None = None
+    def __init__(self, parts: Parts) -> None:
+        self._parts, self._state = parts, parts.state.systick
         self.stop()
 
     def stop(self) -> None:
-        self.recall()
-        self._held, self._held_at = False, 0
-        self.enabled = self.interrupt = self.flag = False
-        self.divider, self.reload, self.loaded = 1, 0, 0
-        self._from = 0  # the value last loaded into the counter
+        state = self._state
+        state.enabled = state.interrupt = state.flag = False
+        state.divider, state.reload, state.last, state.loaded, state.held_at = 1, 0, 0, 0, -1
         self._schedule()
 
+    def hear(self, call: Callable[[], None] | None) -> None:
+        """Call a function at each zero."""
+        self._state.heard = call is not None
+        if call is not None:
+            self._parts.hear("SYSTICK_ZERO", 0, lambda value: call())
+
     @property
-    def period(self) -> int:
-        return (self._from + 1) * self.divider
+    def interrupt(self) -> bool:
+        """True if its zero pends its exception."""
+        return bool(self._state.interrupt)
 
     def control(self) -> int:
-        self.recall()
-        value = self.enabled | self.interrupt << 1 | (self.divider == 1) << 2 | self.flag << 16
-        self.flag = False
-        return value
+        state = self._state
+        value = state.enabled | state.interrupt << 1 | (state.divider == 1) << 2 | state.flag << 16
+        state.flag = False
+        return int(value)
 
     def configure(self, value: int, reload: int) -> None:
-        self.recall()
-        starts = value & 1 and not self.enabled
-        self.enabled, self.interrupt = bool(value & 1), bool(value & 2)
-        self.divider, self.reload = 1 if value & 4 else 8, reload
+        state = self._state
+        starts = value & 1 and not state.enabled
+        state.enabled, state.interrupt = bool(value & 1), bool(value & 2)
+        state.divider, state.reload = 1 if value & 4 else 8, reload
         if starts:
-            self.loaded, self._from = self.core.events.now, reload
+            state.loaded, state.last = self._now, reload
         self._schedule()
 
     def load(self, reload: int) -> None:
         """Set the value that the counter takes at its next clock after 0, or at once if it was started at 0."""
-        self.recall()
-        self.reload = reload
-        if self.enabled and self.core.events.now == self.loaded:
-            self._from = reload
+        state = self._state
+        state.reload = reload
+        if state.enabled and self._now == state.loaded:
+            state.last = reload
             self._schedule()
 
     def restart(self) -> None:
-        self.recall()
-        self.flag, self.loaded, self._from = False, self.core.events.now, self.reload
+        state = self._state
+        state.flag, state.loaded, state.last = False, self._now, state.reload
         self._schedule()
 
     def counter(self) -> int:
-        self.recall()
-        if not self.enabled or not self._from or self.core.events.now == self.loaded:
-            return 0
-        now = self._held_at if self._held else self.core.events.now
-        return self._from - (now - self.loaded) // self.divider % (self._from + 1)
+        return int(self._parts.do("systick_count"))
 
     def hold(self, held: bool) -> None:
         """Stop the counter while the processor is halted, or let it go on."""
-        self.recall()
-        if held:
-            self._held_at = self.core.events.now
-        else:
-            self.loaded += self.core.events.now - self._held_at
-        self._held = held
+        state = self._state
+        if not held:
+            state.loaded += self._now - state.held_at
+        state.held_at = self._now if held else -1
         self._schedule()
 
-    # -- lent (femtorque.hil.chip.lending) ----------------------------------------------
-
-    def lend(self, lending: Lending) -> bool:
-        self.out = bool(self.event) and self.core.on_systick is None
-        self.again = lending.now + _ASK_AGAIN
-        if self.out:
-            state = lending.state.systick
-            state.lent, state.interrupt, state.flag, state.loaded = True, self.interrupt, self.flag, self.loaded
-            setattr(state, "from", self._from)
-            state.reload, state.divider = self.reload, self.divider
-            lending.give(state.expire, self.event)
-            self._place = lending.place(self._registers, 0x018, lending.what("SYSTICK_COUNT"))
-        return self.out
-
-    def recall(self) -> None:
-        if not self.out:
-            return
-        self.out, self._place.kind = False, 0
-        lending = self.core.lending
-        state = lending.state.systick
-        self.flag, self.loaded, self._from = bool(state.flag), state.loaded, getattr(state, "from")
-        self.event = lending.take(state.expire, self._expire)
-        lending.returned(self)
+    @property
+    def _now(self) -> int:
+        return int(self._parts.count.now)
 
     def _schedule(self) -> None:
-        if self.event:
-            self.event.cancel()
-        running = self.enabled and self._from and not self._held
-        self.event = self.core.events.at(self.loaded + self.period, self._expire) if running else None
-
-    def _expire(self) -> None:
-        assert self.event is not None
-        self.loaded, self._from = self.event.at, self.reload
-        self.flag = True
-        if self.interrupt:
-            self.core.nvic.pend(SYSTICK)
-        if self.core.on_systick:
-            self.core.on_systick()
-        self._schedule()
+        self._parts.do("systick_schedule")
 
 
 class Dwt(Peripheral):

@@ -13,7 +13,6 @@ import numpy as np
 from femtorque.codegen.board.chip import Chip
 from femtorque.hil.chip.cpu import CortexM4, Region
 from femtorque.hil.chip.events import EventClock
-from femtorque.hil.chip.lending import Lendable
 from femtorque.hil.chip.nvic import NMI
 from femtorque.hil.chip.registers import Bus, Peripheral
 from femtorque.hil.chip.reset_values import after_reset
@@ -73,20 +72,17 @@ class Stm32(ABC):
     lsi_hz = LSI_HZ
 
     def __init__(self, image: bytes, hse_hz: int | None, number: int = 0) -> None:
-        self.before_change: Callable[[], None] = lambda: None
-        self.before_read: Callable[[], None] = lambda: None
         self.bus = Bus(after_reset(self.FAMILY.name))
         erased = self.REGIONS[0].size - len(image)
         self.core = CortexM4(self.REGIONS, FLASH_START, self.bus, image + b"\xff" * erased)
         self.core.load(self.UNIQUE, unique(number))
         self.core.load(SYSTEM_START, ROM)
         self.powered = True
-        self.seconds_before = 0.0  # simulated time at the last change of the clock
-        self._cycles_then = 0
-        events = self.core.events
+        self.parts, events = self.core.parts, self.core.events
         self.rcc = self._clocks(hse_hz)
+        self.parts.state.hz = self.rcc.hclk
         self.core.on_flash_write = self.flash.program
-        self.gpio = {letter: self.PORT(f"GPIO{letter}", self.PORT_BASE + 0x400 * i)
+        self.gpio = {letter: self.PORT(f"GPIO{letter}", self.PORT_BASE + 0x400 * i, self.parts)
                      for i, letter in enumerate(self.FAMILY.ports)}
         self.timers = {name: self._timer(name, base, self._timer_cycles(second))
                        for name, (base, second, _) in self.TIMERS.items()}
@@ -94,9 +90,31 @@ class Stm32(ABC):
         self.detector.on_low = self._supply_is_low
         self.watchdog = self.WATCHDOG(0x40003000, events, lambda: self.rcc.hclk)
         self._wire(links)
-        self._let_lend()
+        for usart in self.usarts.values():
+            usart.lending = self.core.lending
+            self.core.lending.add(usart)
         self.resets: list[str] = []
         self._reset("power")
+
+    # -- the board around it ------------------------------------------------
+
+    @property
+    def before_change(self) -> Callable[[], None]:
+        """Function that is called before outputs change."""
+        return self.parts.announce
+
+    @before_change.setter
+    def before_change(self, call: Callable[[], None]) -> None:
+        self.parts.call("before_change", call)
+
+    @property
+    def before_read(self) -> Callable[[], None]:
+        """Function that is called before something outside is read."""
+        return self.parts.announce_read
+
+    @before_read.setter
+    def before_read(self, call: Callable[[], None]) -> None:
+        self.parts.call("before_read", call)
 
     # -- parts of a family --------------------------------------------------
 
@@ -171,11 +189,6 @@ class Stm32(ABC):
         self.rcc.gates = gated
         for peripheral in (self.rcc, self.watchdog, self.debug, self.interrupts, *self._ungated(), *gated.values()):
             self.bus.attach(peripheral)
-        parts: list[Gpio | Timer] = [*self.gpio.values(), *self.timers.values()]
-        for part in parts:
-            part.before_change = self._announcement(part)
-        for reader in (*self.timers.values(), *self.converters):
-            reader.before_read = lambda: self.before_read()
         for name, usart in self.usarts.items():
             usart.clock_hz = lambda: self.rcc.hclk
             usart.interrupt = self.FAMILY.usarts[name].interrupt
@@ -184,24 +197,6 @@ class Stm32(ABC):
         self.rcc.on_tree = self._tree_changed
         self.rcc.on_clock_failure = self._clock_failed
         self.watchdog.on_bite = self._bite
-
-    def _let_lend(self) -> None:
-        """Let watchdog, timers, converters, ports and links lend their state to C."""
-        numbered: list[tuple[int, Lendable]] = [(0, self.watchdog), *enumerate(self.timers.values()),
-                                                *enumerate(self.converters), *enumerate(self.gpio.values()),
-                                                *((0, usart) for usart in self.usarts.values())]
-        lending = self.core.lending
-        lending.state.timer_count = len(self.timers)
-        for slot, part in numbered:
-            part.slot, part.lending = slot, lending
-            lending.add(part)
-
-    def _announcement(self, part: Peripheral) -> Callable[[], None]:
-        """Function that a part calls before its outputs change."""
-        def announce() -> None:
-            self.before_change()
-            part.changes += 1
-        return announce
 
     def _line(self, number: int) -> Callable[[bool], None]:
         """Function that drives one interrupt request."""
@@ -220,17 +215,15 @@ class Stm32(ABC):
     @property
     def seconds(self) -> float:
         """Simulated seconds since power-on."""
-        return self.seconds_before + (self.core.now - self._cycles_then) / self.rcc.hclk
-
-    @property
-    def time_base(self) -> tuple[float, int, int]:
-        """Seconds at the last change of the clock, the cycle of that change, and cycles per second since."""
-        return self.seconds_before, self._cycles_then, self.rcc.hclk
+        state = self.parts.state
+        return float(state.seconds_before + (self.core.now - state.cycles_then) / self.rcc.hclk)
 
     def _clock_changed(self, old: int, new: int) -> None:
         self.core.lending.recall()
-        self.seconds_before += (self.core.now - self._cycles_then) / old
-        self._cycles_then = self.core.now
+        state = self.parts.state
+        state.seconds_before += (self.core.now - state.cycles_then) / old
+        state.cycles_then, state.hz = self.core.now, new
+        self.watchdog.clock_changed()
 
     def _tree_changed(self) -> None:
         for peripheral in self.bus.peripherals:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
-from femtorque.hil.chip.lending import Lendable, Lending
+from femtorque.hil.chip.part import Part
+from femtorque.hil.chip.parts import Parts
 from femtorque.hil.chip.registers import Register
 
 
-class Gpio(Lendable):
-    """Pins 0 to 15. `drive(pin, level)`: the source that is wired to an input; None: its pull resistor alone."""
+class Gpio(Part):
+    """Pins 0 to 15 (`port` of parts.h). `drive(pin, level)`: the source that is wired to an input; None: its pull
+    resistor alone."""
+
+    KIND, MEMBER, IN_C = "A_PORT", "ports", (0x18,)
 
     REGISTERS = {
         0x00: Register("MODER"), 0x04: Register("OTYPER", 0, 0xFFFF), 0x08: Register("OSPEEDR"),
@@ -19,19 +22,49 @@ class Gpio(Lendable):
         0x18: Register("BSRR"), 0x20: Register("AFRL"), 0x24: Register("AFRH"),
     }
 
-    def __init__(self, name: str, base: int) -> None:
+    def __init__(self, name: str, base: int, parts: Parts) -> None:
         self._wired: dict[int, bool] = {}
         self.sources: dict[int, Callable[[], bool]] = {}  # sources of inputs that change by themselves
         self.steady: dict[int, Callable[[], bool]] = {}  # true while a source stays the same until `forget`
-        self.before_change: Callable[[], None] = lambda: None  # called before outputs change
-        self.on_output: Callable[[], None] = lambda: None  # called after outputs changed
-        self.asked = 0  # output pins, as bits, that are read when needed: no call announces their changes
-        self._lent: Any = None  # the port's state in C
-        super().__init__(name, base)
+        self._on_output: Callable[[], None] = lambda: None
+        super().__init__(name, base, parts)
+
+    @property
+    def on_output(self) -> Callable[[], None]:
+        """Function that is called after outputs changed."""
+        return self._on_output
+
+    @on_output.setter
+    def on_output(self, call: Callable[[], None]) -> None:
+        self.hear(0xFFFF, call)
+
+    def hear(self, pins: int, call: Callable[[], None]) -> None:
+        """Call a function after some outputs changed, as bits, or all may have."""
+        self._on_output, self.state.heard = call, pins
+        self.parts.hear("PORT_OUTPUTS", self.slot, lambda value: call())
+
+    @property
+    def asked(self) -> int:
+        """Output pins, as bits, that are read when needed: no call announces their changes."""
+        return int(self.state.asked)
+
+    @asked.setter
+    def asked(self, pins: int) -> None:
+        self.state.asked = pins
+
+    def attached(self) -> None:
+        assert self._bus is not None
+        self.state.inputs = self._bus.place(self.base + 0x10)
+        super().attached()
 
     def reset(self) -> None:
-        self.before_change()
+        self.parts.announce()
         self.clear()
+        self._outputs_changed()
+
+    def _outputs_changed(self) -> None:
+        self.state.outputs = _pins(self.value["MODER"], 1)
+        self.touched()
         self.on_output()
 
     def drive(self, pin: int, level: bool | None) -> None:
@@ -43,41 +76,36 @@ class Gpio(Lendable):
 
     def mode(self, pin: int) -> int:
         """0 input, 1 output, 2 alternate function, 3 analogue."""
-        return self._value["MODER"] >> 2 * pin & 3
+        return self.value["MODER"] >> 2 * pin & 3
 
     def alternate(self, pin: int) -> int | None:
         """Number of the alternate function to which a pin is switched; None without one."""
         if self.mode(pin) != 2:
             return None
-        return self._value["AFRH" if pin > 7 else "AFRL"] >> 4 * (pin % 8) & 15
+        return self.value["AFRH" if pin > 7 else "AFRL"] >> 4 * (pin % 8) & 15
 
     def open_drain(self, pin: int) -> bool:
         """True if an output pulls low only."""
-        return bool(self._value["OTYPER"] >> pin & 1)
+        return bool(self.value["OTYPER"] >> pin & 1)
 
     def level(self, pin: int) -> bool:
         """Level on a pin, as its input register shows it."""
         if self.mode(pin) == 1:
-            return bool(self._levels >> pin & 1)
+            return bool(self.value["ODR"] >> pin & 1)
         if pin in self.sources:
             return self.sources[pin]()
         if pin in self._wired:
             return self._wired[pin]
-        return (self._value["PUPDR"] >> 2 * pin & 3) == 1
+        return (self.value["PUPDR"] >> 2 * pin & 3) == 1
 
     def driven(self, pin: int) -> bool:
         """Level of an output pin as seen outside, where a resistor pulls it low while the pin is no output."""
-        return self.mode(pin) == 1 and bool(self._levels >> pin & 1)
-
-    @property
-    def _levels(self) -> int:
-        """Levels of the output register, lent or not."""
-        return int(self._lent.levels) if self.out else self._value["ODR"]
+        return self.mode(pin) == 1 and bool(self.value["ODR"] >> pin & 1)
 
     def read_IDR(self) -> int:
-        value = self._value
+        value = self.value
         outputs, analogue = _pins(value["MODER"], 1), _pins(value["MODER"], 3)
-        levels = self._levels & outputs | _pins(value["PUPDR"], 1) & ~outputs
+        levels = value["ODR"] & outputs | _pins(value["PUPDR"], 1) & ~outputs
         steady = True
         for pin in {**self._wired, **self.sources}:
             if not (outputs | analogue) >> pin & 1:
@@ -87,55 +115,22 @@ class Gpio(Lendable):
             self.say("IDR", levels & ~analogue)
         return levels & ~analogue
 
-    def _output(self, value: int) -> None:
-        changed = value ^ self.value["ODR"]
-        if changed & ~self.asked:
-            self.before_change()
-        self.value["ODR"] = value
-        if changed & ~self.asked:
-            self.on_output()
+    def _output(self, levels: int) -> None:
+        self.parts.do("port_set", self.slot, levels)
 
     def write_ODR(self, value: int) -> None:
         self._output(value)
 
     def write_BSRR(self, value: int) -> None:
-        self._output(self.value["ODR"] & ~(value >> 16) | value & 0xFFFF)
-        self.say_pins("BSRR", self.value["ODR"])
+        self.tell_c(0x18, value)
 
     def read_BSRR(self) -> int:
         return 0
 
-    # -- lent (femtorque.hil.chip.lending) ----------------------------------------------
-
-    def steer_none(self) -> None:
-        """Note in C that no output pin belongs to a bridge."""
-        assert self.lending is not None
-        self.lending.state.ports[self.slot].steered = 0
-
-    def steer(self, pin: int) -> int:
-        """Note in C that an output pin belongs to a bridge alone. Returns the port's slot there."""
-        assert self.lending is not None
-        state = self.lending.state.ports[self.slot]
-        state.steered, state.levels = state.steered | 1 << pin, self._levels
-        return self.slot
-
-    def _lend(self, lending: Lending) -> bool:
-        if not lending.state.board or not self.clocked:
-            return False
-        self._lent = lending.state.ports[self.slot]
-        self._lent.levels, self._lent.outputs = self._value["ODR"], _pins(self._value["MODER"], 1)
-        self._lent.asked = self.asked
-        self._lent.inputs = lending.place(self, 0x10)
-        self._give(lending, 0x18, "PORT_LEVELS")
-        return True
-
-    def _take_back(self, lending: Lending) -> None:
-        self._value["ODR"] = self._lent.levels
-
     def write_MODER(self, value: int) -> None:
-        self.before_change()
+        self.parts.announce()
         self.value["MODER"] = value
-        self.on_output()
+        self._outputs_changed()
 
 
 class GpioG4(Gpio):

@@ -22,7 +22,7 @@ PE, FE, NE, ORE, IDLE, RXNE, TC, TXE = (1 << bit for bit in range(8))
 ERRORS = PE | FE | NE | ORE
 EIE, HDSEL, DMAR, DMAT = 1 << 0, 1 << 3, 1 << 6, 1 << 7
 _BITS = 10  # start, eight data, stop
-_LENT = 1024  # bytes of either direction: LINK_BYTES of lent_link.h
+_LENT = 1024  # bytes of either direction: LINK_BYTES of link.h
 
 
 class HalfDuplex(Protocol):
@@ -51,8 +51,7 @@ class Serial(Lendable):
     STEPS: ClassVar[int] = 1
     LEAST: ClassVar[int] = 16
     BY_READING: ClassVar[bool]  # true if reading the data register clears flags that have been read
-    PLACES: ClassVar[dict[str, int]]  # registers that are lent, by their names in C (lent_link.h)
-    alone = True
+    PLACES: ClassVar[dict[str, int]]  # registers that are lent, by their names in C (link.h)
     _seen = 0  # flags that a read of the status register has shown
 
     def __init__(self, name: str, base: int, events: Events, cycles_per_clock: Callable[[], float]) -> None:
@@ -322,7 +321,7 @@ class Serial(Lendable):
             assert stream is not None
             self._places += stream.lend(lending, state.streams[side], side)
         self._fill(state)
-        self._places += [lending.place(self, offset, lending.what("LINK") + lending.what(what))
+        self._places += [lending.place(self, offset, lending.what(what))
                          for what, offset in self.PLACES.items()]
         lending.give(state.quiet, self._quiet)
         return True
@@ -355,12 +354,12 @@ class Serial(Lendable):
     def _lent_line_in(self, data: bytes) -> bool:
         """Pass bytes to C, if it has room."""
         assert self.lending is not None
-        return self.lending.present and self.lending.line_in(data)
+        return self.lending.line_in(data)
 
     def _lent_line_out(self) -> bytes | None:
-        """Bytes that have left in C, if C is at the time of the events."""
+        """Bytes that have left in C; None if it has no room for them."""
         assert self.lending is not None
-        if not self.lending.present or not self.lending.line_out():
+        if not self.lending.line_out():
             return None
         data = bytes(self._out)
         if (state := self.lending.state.link).gone:
@@ -425,7 +424,7 @@ class Served(Peripheral):
 
 @dataclass(frozen=True)
 class Registers:
-    """Registers of a stream. controller: that has them; offsets: by their names in lent_link.h. bits: the stream's
+    """Registers of a stream. controller: that has them; offsets: by their names in link.h. bits: the stream's
     flags in the register that clears flags, half and complete among them."""
 
     controller: Served
@@ -526,11 +525,11 @@ class Stream:
         state.source, state.request = self.peripheral, self.chosen[2] if self.chosen else 0
         state.bytes = lending.memory(self.memory, self.reload, not self.sends)
         own.controller.forget()
-        place, first = lending.place, lending.what("LINK")
-        places = [place(own.controller, offset, first + lending.what(what), side)
+        place = lending.place
+        places = [place(own.controller, offset, lending.what(what), side)
                   for what, offset in own.offsets.items() if self.sends or what in _READ]
         if self.chosen and self.sends:
-            places.append(place(*self.chosen[:2], first + lending.what("STREAM_REQUEST"), side))
+            places.append(place(*self.chosen[:2], lending.what("STREAM_REQUEST"), side))
         return places
 
     def take_back(self, state: Any) -> None:

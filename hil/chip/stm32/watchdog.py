@@ -4,34 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from femtorque.hil.chip.events import Event, Events
-from femtorque.hil.chip.lending import Lendable, Lending
-from femtorque.hil.chip.registers import Register
+from femtorque.hil.chip.events import Events
+from femtorque.hil.chip.registers import Peripheral, Register
 from femtorque.hil.chip.stm32.clocks import LSI_HZ
 
 _UNLOCK, _START, _FEED = 0x5555, 0xCCCC, 0xAAAA
 
 
-class Watchdog(Lendable):
-    """`on_bite`: called when it was not fed in time. Once started it stops at a reset only."""
+class Watchdog(Peripheral):
+    """`on_bite`: called when it was not fed in time. Once started it stops at a reset only. C feeds it (`watchdog` of
+    parts.h)."""
 
     REGISTERS = {0x0: Register("KR", 0, 0xFFFF), 0x4: Register("PR", 0, 7), 0x8: Register("RLR", 0, 0xFFF),
                  0xC: Register("SR", 0, 0)}
 
-    alone = True
-
     def __init__(self, base: int, events: Events, hclk: Callable[[], int]) -> None:
         self.events, self._hclk = events, hclk
         self.on_bite: Callable[[], None] = lambda: None
-        self._event: Event | None = None
+        self._state = events.parts.state.watchdog
+        events.parts.hear("WATCHDOG_BITES", 0, lambda value: self.on_bite())
         super().__init__("IWDG", base)
         self.reset()
 
+    def attached(self) -> None:
+        """Let C take the writes that feed it."""
+        assert self._bus is not None
+        place, kinds = self._bus.place(self.base), self._bus.kinds
+        place.kind, place.value = kinds.OF_A_PART, kinds.THE_WATCHDOG << kinds.KIND
+
     def reset(self) -> None:
         self.clear()
-        if self._event:
-            self._event.cancel()
-        self._event = None
+        self._state.bite.armed, self._state.timeout = False, 0
         self._running = self._unlocked = False
         self._left: int | None = None  # cycles to a reset, while it is held
 
@@ -41,37 +44,26 @@ class Watchdog(Lendable):
     def _cycles(self) -> int:
         return round(self.timeout_s() * self._hclk())
 
-    def _lend(self, lending: Lending) -> bool:
-        if not (self._running and self._event and self.clocked) or self._unlocked:
-            return False
-        state = lending.state.watchdog
-        state.timeout = self._cycles()
-        lending.give(state.bite, self._event)
-        self._give(lending, 0x0, "WATCHDOG_KEY")
-        return True
-
-    def _take_back(self, lending: Lending) -> None:
-        self._event = lending.take(lending.state.watchdog.bite, lambda: self.on_bite())
-        self._unlocked = False
-
     def hold(self, held: bool) -> None:
         """Stop it while the debug unit freezes it, or let it go on."""
-        self.recall()
-        if held and self._event:
-            self._left = self._event.at - self.events.now
-            self._event.cancel()
-            self._event = None
+        bite, now = self._state.bite, self.events.now
+        if held and bite.armed:
+            self._left, bite.armed = bite.at - now, False
         elif not held and self._left is not None:
-            self._event, self._left = self.events.after(self._left, lambda: self.on_bite()), None
+            self.events.parts.do("parts_plan", self.events.parts.ffi.addressof(bite), now + self._left)
+            self._left = None
+
+    def clock_changed(self) -> None:
+        """Count in the processor's cycles of now."""
+        self._state.timeout = self._cycles() if self._running and not self._unlocked else 0
 
     def write_KR(self, value: int) -> None:
         self._unlocked = value == _UNLOCK
         if value == _START:
             self._running = True
+        self.clock_changed()
         if value in (_START, _FEED) and self._running:
-            if self._event:
-                self._event.cancel()
-            self._event = self.events.after(self._cycles(), lambda: self.on_bite())
+            self.events.parts.do("watchdog_feed")
 
     def read_KR(self) -> int:
         return 0

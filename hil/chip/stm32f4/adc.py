@@ -29,7 +29,7 @@ class AdcCommon(Peripheral):
 
     def write_CCR(self, value: int) -> None:
         for converter in self.converters:
-            converter.recall()
+            converter.forget()
         if not self.deaf:
             self.value["CCR"] = value
 
@@ -46,6 +46,7 @@ class Adc(Injected):
     # DS8626, table of the ADC, injection trigger conversion latency: quoted from memory. RM0090 13.3.9 draws it and
     # refers to that table for the longest; no second source for the number was found.
     LATENCY = 3.0
+    IN_C = (0x00, 0x08, 0x3C, 0x40, 0x44, 0x48)
     STATUS, CONTROL, ENDED, ASKING, START = "SR", "CR2", _JEOC | _JSTRT, _JEOC, _JSWSTART
     ONES_CLEAR = LATCHED = False
     REGISTERS = {
@@ -68,9 +69,6 @@ class Adc(Injected):
         self.value["SR"] &= value  # rc_w0
         self._ask()
 
-    def _ask(self) -> None:
-        self.request(bool(self.value["CR1"] & _JEOCIE and self.value["SR"] & _JEOC))
-
     def write_CR1(self, value: int) -> None:
         self.value["CR1"] = value
         self._ask()
@@ -80,34 +78,28 @@ class Adc(Injected):
             raise Unmodelled(f"{self.name}.CR2 = 0x{value:X}: of triggers only the rising edge of TIM1's is modelled")
         self.value["CR2"] = value & ~_JSWSTART
         if value & _JSWSTART and not self.dead:
-            self._start(self.events.now)
-
-    def _armed(self) -> bool:
-        return self._by_trigger() and bool(self.value["CR2"] & _ADON)
+            self.state.known = False
+            self._start()
 
     def _by_trigger(self) -> bool:
-        return bool(self._value["CR2"] & _JEXTEN)
+        return bool(self.value["CR2"] & _JEXTEN and self.value["CR2"] & _ADON)
 
     def _asks(self) -> bool:
-        return bool(self._value["CR1"] & _JEOCIE)
+        return bool(self.value["CR1"] & _JEOCIE)
 
     def _cycles(self) -> float:
         return self._common.divider * self._cycles_per_clock()
 
     def _channels(self) -> list[tuple[int, float]]:
-        sequence = self._value["JSQR"]
+        sequence = self.value["JSQR"]
         count = (sequence >> 20 & 3) + 1
-        if not self._value["CR2"] & _ADON or count > 1 and not self._value["CR1"] & _SCAN:
+        if not self.value["CR2"] & _ADON or count > 1 and not self.value["CR1"] & _SCAN:
             raise Unmodelled(f"{self.name} started while it is off, or without SCAN for its sequence")
         if self._hz() / self._common.divider > _FASTEST_HZ:
             raise Unmodelled(f"{self.name} clocked faster than 36 MHz")
         channels = [sequence >> 5 * (4 - count + i) & 31 for i in range(count)]
         return [(channel, self._sampling(channel)) for channel in channels]
 
-    def _ended(self) -> None:
-        self.value["SR"] |= _JEOC | _JSTRT
-        self._ask()
-
     def _sampling(self, channel: int) -> int:
         register, place = ("SMPR1", channel - 10) if channel >= 10 else ("SMPR2", channel)
-        return _SAMPLING[self._value[register] >> 3 * place & 7]
+        return _SAMPLING[self.value[register] >> 3 * place & 7]

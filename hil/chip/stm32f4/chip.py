@@ -86,8 +86,8 @@ class Stm32F405(Stm32):
             Adc(f"ADC{i + 1}", 0x40012000 + 0x100 * i, core.events, self._adc_common, self._bus_cycles(True),
                 lambda: self.rcc.apb2)
             for i in range(2))
-        self.adc.request, self.adc.interrupt = self._line(_ADC_INTERRUPT), _ADC_INTERRUPT
-        self.timers["TIM1"].on_trigger, self.timers["TIM1"].follows = self.adc.triggered, 0
+        self.adc.interrupt = _ADC_INTERRUPT
+        self.timers["TIM1"].follows = self.adc.slot
         gated: dict[Gate, Peripheral] = {("APB1ENR", 28): self.power, ("APB1ENR", 15): self.spi,
                                          ("APB2ENR", 8): self.adc, ("APB2ENR", 9): self.adc2}
         gated |= {_USARTS[name][2]: usart for name, usart in usarts.items()}

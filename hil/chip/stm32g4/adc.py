@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from femtorque.hil.chip.events import NEVER, Events
+from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
-from femtorque.hil.chip.stm32.injected import COUNTS, Injected
+from femtorque.hil.chip.stm32.injected import Injected
 
 _ADEN, _ADDIS, _JADSTART, _JADSTP = 1 << 0, 1 << 1, 1 << 3, 1 << 5
 _ADVREGEN, _DEEPPWD, _ADCAL = 1 << 28, 1 << 29, 1 << 31
@@ -33,7 +33,7 @@ class AdcCommon(Peripheral):
 
     def write_CCR(self, value: int) -> None:
         for converter in self.converters:
-            converter.recall()
+            converter.forget()
         self.value["CCR"] = value
 
     @property
@@ -48,6 +48,7 @@ class Adc(Injected):
     """hz: of its bus. The first conversion long after the last one may be wrong (erratum); here it always is."""
 
     CONVERSION = 12.5
+    IN_C = (0x00, 0x08, 0x80, 0x84, 0x88, 0x8C)
     STATUS, CONTROL, ENDED, ASKING, START = "ISR", "CR", _JEOC | _JEOS, _JEOS, _JADSTART
     KEPT = _ADEN | _ADCAL
     ONES_CLEAR = LATCHED = True
@@ -71,16 +72,15 @@ class Adc(Injected):
         common.converters.append(self)
 
     def reset(self) -> None:
-        super().reset()
         self._awake: float | None = None  # cycle at which the regulator is ready
         self._calibrated: float | None = None
         self._ready: float | None = None  # cycle at which it is ready to convert
-        self._finished: float | None = None  # cycle at which the last sequence ended
+        super().reset()
 
-    def forget(self, *keys: str) -> None:
+    def _clock_switched(self) -> None:
+        super()._clock_switched()
         for second in self.seconds:
-            second.recall()
-        super().forget(*keys)
+            second._place()
 
     def _past(self, moment: float | None) -> bool:
         return moment is not None and self.events.now >= moment
@@ -95,6 +95,7 @@ class Adc(Injected):
         if self._past(self._ready):
             self.value["ISR"] |= _ADRDY
             self._ready = None
+        self.state.plain = self._plain()
 
     def read_CR(self) -> int:
         self._settle()
@@ -112,9 +113,6 @@ class Adc(Injected):
     def write_IER(self, value: int) -> None:
         self.value["IER"] = value
         self._ask()
-
-    def _ask(self) -> None:
-        self.request(bool(self.value["IER"] & _JEOSIE and self.value["ISR"] & _JEOS))
 
     def write_JSQR(self, value: int) -> None:
         if value & (_JEXTSEL | _JEXTEN) not in (0, _RISING):
@@ -145,60 +143,41 @@ class Adc(Injected):
             return
         if not now & _ADEN or now & _JADSTART:
             raise Unmodelled(f"{self.name} started while it is off, or while it converts or waits to")
+        self._changed()
         if not self._armed() and not self.dead:
-            self._start(self.events.now)
+            self._start()
 
     def _stop(self, off: bool) -> None:
         """End a sequence, or the wait for one; and switch off."""
         if off and self.value["CR"] & _JADSTART:
             raise Unmodelled(f"{self.name} switched off while it converts or waits to")
         self.value["CR"] &= ~(_JADSTART | (_ADEN if off else 0))
-        if self._end:
-            self._end.cancel()
-        self._end = None
-
-    def _armed(self) -> bool:
-        return bool(self.value["CR"] & _JADSTART and self._by_trigger())
+        self.state.end.armed = False
 
     def _by_trigger(self) -> bool:
-        return bool(self._value["JSQR"] & _JEXTEN)
+        return bool(self.value["JSQR"] & _JEXTEN)
 
     def _asks(self) -> bool:
-        return bool(self._value["IER"] & _JEOSIE)
+        return bool(self.value["IER"] & _JEOSIE)
 
-    def _converts(self) -> bool:
-        return bool(self._value["CR"] & _ADEN) and not self._value["CR"] & _ADCAL and self._ready is None
+    def _plain(self) -> bool:
+        return bool(self.value["CR"] & _ADEN) and not self.value["CR"] & _ADCAL and self._ready is None
 
-    def _staleness(self) -> tuple[float, float]:
-        return _STALE * _STALE_S * self._hz(), -1.0 if self._finished is None else self._finished
-
-    def _finished_at(self, cycle: float) -> None:
-        self._finished = None if cycle < 0.0 else cycle
+    def _staleness(self) -> float:
+        """Cycles; a tick of 1 kHz is about as long."""
+        return _STALE * _STALE_S * self._hz()
 
     def _cycles(self) -> float:
         return self._common.divider
 
     def _channels(self) -> list[tuple[int, float]]:
-        sequence = self._value["JSQR"]
+        sequence = self.value["JSQR"]
         channels = [sequence >> 9 + 6 * i & 31 for i in range((sequence & 3) + 1)]
         return [(channel, self._sampling(channel)) for channel in channels]
 
-    def _ended(self) -> None:
-        if self._stale():
-            self.value["JDR1"] = COUNTS - 1
-        self._finished = self.events.now
-        self.value["ISR"] |= _JEOC | _JEOS
-        if not self._armed():
-            self.value["CR"] &= ~_JADSTART
-        self._ask()
-
-    def _stale(self) -> bool:
-        """True if the last conversion is long ago; a tick of 1 kHz is about as long."""
-        return self._finished is None or self.events.now - self._finished > _STALE * _STALE_S * self._hz()
-
     def _sampling(self, channel: int) -> float:
         register, place = ("SMPR2", channel - 10) if channel >= 10 else ("SMPR1", channel)
-        return _SAMPLING[self._value[register] >> 3 * place & 7]
+        return _SAMPLING[self.value[register] >> 3 * place & 7]
 
 
 class SecondAdc(Adc):
@@ -216,6 +195,3 @@ class SecondAdc(Adc):
     @clocked.setter
     def clocked(self, value: bool) -> None:
         pass
-
-    def say(self, key: str, value: int, until: int = NEVER) -> None:
-        """Publish nothing: no call announces that its clock stops."""

@@ -92,8 +92,8 @@ class Stm32G474(Stm32):
         adc = Adc("ADC1", 0x50000000, core.events, self._adc_common, lambda: self.rcc.hclk)
         self.adc = SecondAdc(adc, "ADC2", 0x50000100)  # samples the motors' currents
         self.converters = (self.adc, adc)
-        self.adc.request, self.adc.interrupt = self._line(_ADC_INTERRUPT), _ADC_INTERRUPT
-        self.timers["TIM1"].on_trigger, self.timers["TIM1"].follows = self.adc.triggered, 0
+        self.adc.interrupt = _ADC_INTERRUPT
+        self.timers["TIM1"].follows = self.adc.slot
         gated: dict[Gate, Peripheral] = {("APB1ENR1", 28): self.power, ("AHB1ENR", 2): self.mux, ("AHB2ENR", 13): adc,
                                          ("APB2ENR", 0): self.system, ("APB2ENR", 17): self.capture}
         gated |= {_USARTS[name][3]: usart for name, usart in usarts.items()}

@@ -59,7 +59,6 @@ class MessageRam(Peripheral):
             raise Unmodelled(f"write of {size} bytes to {self._where(offset)}")
         self._check(offset, "write to")
         self.words[offset // 4] = value
-        self.changes += 1
 
     def _check(self, offset: int, what: str) -> None:
         if not self.clocked or offset >= self.SIZE:

@@ -25,6 +25,6 @@ class FilteredTimer(Timer):
         clocks = _CLOCKS[(self.value["BDTR"] & _BKF) >> 16]
         if not clocks:
             super().set_break(low)
-        elif low != self._break_low:
+        elif low != bool(self.state.break_low):
             pass_on = super().set_break
-            self._passing = self.events.after(round(clocks * self._cycles_per_clock()), lambda: pass_on(low))
+            self._passing = self.events.after(round(clocks * self.state.cycles), lambda: pass_on(low))

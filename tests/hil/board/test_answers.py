@@ -1,6 +1,6 @@
-"""Answers that models of registers publish (hil/chip/bus.c) and state that they lend to C (hil/chip/lent.c,
-hil/board/coupled.c), compared with models that are called every time: runs of whole boards with the same accesses at
-the same cycles, the same telemetry, torques and motions, bit for bit."""
+"""Answers that models of registers in Python publish (hil/chip/bus.c) and state that links lend to C (hil/chip/link.c),
+compared with models that are called every time: runs of whole boards with the same accesses at the same cycles, the
+same telemetry, torques and motions, bit for bit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import knots
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.codegen.toolchain.build_result import BuildResult
-from femtorque.hil.board.senses import Senses
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.registers import Bus, Peripheral
+from femtorque.hil.chip.scs import Dwt
 from femtorque.hil.cost.measure import short_motion
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.play.connect import session_with
@@ -123,16 +123,11 @@ def test_a_board_under_power_asks_no_model(monkeypatch, name, drive):
 
 
 def test_an_answer_that_is_wrong_is_seen(monkeypatch):
-    """A bus voltage that is wrong by some counts in C alone leads to other duties."""
-    lend = Senses._lend
-
-    def wrong(self: Senses, state: Any, converter: int, number: int) -> bool:
-        lent = lend(self, state, converter, number)
-        state.zero += 16 / 4096 * 3.3
-        return lent
+    """A cycle counter that is wrong by some cycles in C alone leads to accesses at other times."""
+    say = Dwt.say_cycles
 
     with monkeypatch.context() as patch:
-        patch.setattr(Senses, "_lend", wrong)
-        accesses, ticks, _ = record("f405rg-4", "voltage", None, True)
-    reference, expected, _ = record("f405rg-4", "voltage", None, False)
-    assert accesses != reference and ticks["duty"] != expected["duty"]
+        patch.setattr(Dwt, "say_cycles", lambda self, key, since: say(self, key, since - 500))
+        accesses, _, _ = record("f405rg-4", "voltage", None, True)
+    reference, _, _ = record("f405rg-4", "voltage", None, False)
+    assert accesses != reference

@@ -24,7 +24,8 @@ class Bench:
         self.timer = Timer(name, 0x40010400, self.events, kind, lambda: cycles_per_clock)
         self.timer.clocked = True
         self.what: list[tuple[int, str, float]] = []
-        self.timer.before_change = lambda: self.what.append((self.events.now, "outputs", self.timer.duty(1)))
+        self.events.parts.call("before_change",
+                               lambda: self.what.append((self.events.now, "outputs", self.timer.duty(1))))
         self.timer.request = lambda asserted: self.what.append((self.events.now, "request", asserted))
         if every_update_is_an_event:
             self.timer.on_update = lambda: None

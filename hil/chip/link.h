@@ -1,8 +1,8 @@
 /* A serial link and the DMA streams that serve it, lent by their models in
  * Python (hil/chip/stm32/serial.py) as long as bytes come in without errors and
  * both streams move them. */
-#ifndef LENT_LINK_H
-#define LENT_LINK_H
+#ifndef LINK_H
+#define LINK_H
 
 #include "due.h"
 
@@ -18,7 +18,7 @@ typedef struct {
     uint32_t usual, source, request, flags, half_bits, complete_bits;
     int32_t circular, stays;
     uint8_t *bytes;
-} lent_stream;
+} stream;
 
 /* coming: bytes on the wire, from `first` to `last`, which are never reset, and
  * the cycles at which they arrive; until: when the last one has arrived. held:
@@ -32,11 +32,11 @@ typedef struct {
     uint8_t coming[LINK_BYTES], out[LINK_BYTES];
     uint32_t first, last, gone, status, seen, received;
     int32_t held, shifting;
-    lent_stream streams[2]; /* that receives, that sends */
-} lent_link;
+    stream streams[2]; /* that receives, that sends */
+} link_part;
 
-/* Its registers as kinds, in the order of lent.h; those of a stream exist for
- * each of both streams. */
+/* Its registers by their numbers; those of a stream exist for each of both
+ * streams. */
 enum {
     LINK_STATUS,
     LINK_DATA,
@@ -49,12 +49,12 @@ enum {
     STREAM_REQUEST
 };
 
-struct lent;
+struct parts;
 
-int link_line_in(struct lent *l, const uint8_t *data, uint32_t count);
-int link_line_out(struct lent *l);
-int link_quiet(struct lent *l);
-int link_read(struct lent *l, uint32_t what, uint32_t side, uint64_t *value);
-int link_write(struct lent *l, uint32_t what, uint32_t side, uint32_t value);
+int link_line_in(struct parts *l, const uint8_t *data, uint32_t count);
+int link_line_out(struct parts *l);
+int link_quiet(struct parts *l);
+int link_read(struct parts *l, uint32_t what, uint32_t side, uint64_t *value);
+int link_write(struct parts *l, uint32_t what, uint32_t side, uint32_t value);
 
 #endif

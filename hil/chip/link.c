@@ -1,5 +1,5 @@
 /* The link of hil/chip/stm32/serial.py and the families' registers. */
-#include "lent.h"
+#include "parts.h"
 
 #include <math.h>
 
@@ -15,25 +15,25 @@
 #define COMPLETE 0x40u
 #define EMPTY 0x80u
 
-static double now(const lent *l)
+static double now(const parts *l)
 {
-    return (double)l->core->count->now;
+    return (double)l->count->now;
 }
 
 /* Drive the interrupt request. */
-static void ask(const lent *l)
+static void ask(const parts *l)
 {
-    const lent_link *k = &l->link;
+    const link_part *k = &l->link;
     int asserted = k->asks && (k->status & IDLE) != 0;
     nvic_line(&l->core->nvic, k->interrupt, asserted);
     if (asserted)
-        l->core->count->deadline = 0;
+        l->count->deadline = 0;
 }
 
 /* -- streams ------------------------------------------------------------- */
 
 /* Count a moved byte. */
-static void moved(lent_stream *s)
+static void moved(stream *s)
 {
     uint32_t half = s->reload / 2u;
     if (s->left - 1u <= half && half < s->left)
@@ -48,7 +48,7 @@ static void moved(lent_stream *s)
 }
 
 /* Take the next byte from memory; return -1 without one. */
-static int32_t fetched(lent_stream *s)
+static int32_t fetched(stream *s)
 {
     int32_t byte;
     if ((s->control & ENABLED) == 0 || s->left == 0)
@@ -61,9 +61,9 @@ static int32_t fetched(lent_stream *s)
 /* -- the wire ------------------------------------------------------------ */
 
 /* Note that DMA or the processor has read the data register. */
-static void data_read(lent *l)
+static void data_read(parts *l)
 {
-    lent_link *k = &l->link;
+    link_part *k = &l->link;
     if (!k->by_reading)
         return;
     k->status &= ~(k->seen & CLEARED);
@@ -72,10 +72,10 @@ static void data_read(lent *l)
 }
 
 /* Receive the bytes that have come. */
-static void receive(lent *l)
+static void receive(parts *l)
 {
-    lent_link *k = &l->link;
-    lent_stream *s = &k->streams[RECEIVES];
+    link_part *k = &l->link;
+    stream *s = &k->streams[RECEIVES];
     uint32_t before = k->first;
     while (k->first != k->last &&
            k->arrives[k->first % LINK_BYTES] <= now(l)) {
@@ -88,7 +88,7 @@ static void receive(lent *l)
 }
 
 /* Fill the data register when it is empty. */
-static void refill(lent_link *k)
+static void refill(link_part *k)
 {
     if (k->held < 0)
         k->held = fetched(&k->streams[SENDS]);
@@ -96,10 +96,10 @@ static void refill(lent_link *k)
 
 /* Send the byte that has been shifted out, and those after it; return 0 if
  * there is no room for them. */
-static int transmit(lent *l)
+static int transmit(parts *l)
 {
-    lent_link *k = &l->link;
-    const lent_stream *s = &k->streams[SENDS];
+    link_part *k = &l->link;
+    const stream *s = &k->streams[SENDS];
     double passed, turns;
     refill(k);
     if (k->shifting < 0 && k->held >= 0) {
@@ -113,7 +113,7 @@ static int transmit(lent *l)
         return 1;
     if (k->gone + 2u + s->left > LINK_BYTES)
         return 0;
-    turns = 1.0 + lent_floored(now(l) - k->shifted, k->byte_cycles);
+    turns = 1.0 + floored(now(l) - k->shifted, k->byte_cycles);
     for (passed = 0.0; passed < turns && k->shifting >= 0; passed += 1.0) {
         k->out[k->gone++] = (uint8_t)k->shifting;
         k->shifting = k->held;
@@ -123,7 +123,7 @@ static int transmit(lent *l)
     return 1;
 }
 
-static int catch_up(lent *l)
+static int catch_up(parts *l)
 {
     receive(l);
     return transmit(l);
@@ -131,9 +131,9 @@ static int catch_up(lent *l)
 
 /* Put bytes on the wire from the other side from now on; return 0 if there is
  * no room for them. */
-int link_line_in(lent *l, const uint8_t *data, uint32_t count)
+int link_line_in(parts *l, const uint8_t *data, uint32_t count)
 {
-    lent_link *k = &l->link;
+    link_part *k = &l->link;
     double at;
     uint32_t i;
     if (!catch_up(l) || count > LINK_BYTES - (k->last - k->first))
@@ -145,20 +145,20 @@ int link_line_in(lent *l, const uint8_t *data, uint32_t count)
         k->coming[k->last++ % LINK_BYTES] = data[i];
     }
     k->until = at;
-    lent_plan(l, &k->quiet, (int64_t)rint(at + k->byte_cycles));
+    parts_plan(l, &k->quiet, (int64_t)rint(at + k->byte_cycles));
     return 1;
 }
 
 /* Bring the sent bytes up to date; return 0 if there is no room for them. */
-int link_line_out(lent *l)
+int link_line_out(parts *l)
 {
     return catch_up(l);
 }
 
 /* Set the idle flag after a byte's time without a byte. */
-int link_quiet(lent *l)
+int link_quiet(parts *l)
 {
-    lent_link *k = &l->link;
+    link_part *k = &l->link;
     if (!catch_up(l))
         return 0;
     k->quiet.armed = 0;
@@ -170,7 +170,7 @@ int link_quiet(lent *l)
 /* -- registers ----------------------------------------------------------- */
 
 /* Return the status register. */
-static uint32_t status(const lent_link *k)
+static uint32_t status(const link_part *k)
 {
     uint32_t value = k->status & ~(EMPTY | COMPLETE);
     value |= k->held < 0 ? EMPTY : 0u;
@@ -178,9 +178,9 @@ static uint32_t status(const lent_link *k)
 }
 
 /* Read a register; return 0 if Python must. */
-int link_read(lent *l, uint32_t what, uint32_t side, uint64_t *value)
+int link_read(parts *l, uint32_t what, uint32_t side, uint64_t *value)
 {
-    lent_link *k = &l->link;
+    link_part *k = &l->link;
     if (!catch_up(l))
         return 0;
     switch (what) {
@@ -204,7 +204,7 @@ int link_read(lent *l, uint32_t what, uint32_t side, uint64_t *value)
 }
 
 /* Take a write to a stream's control word that starts it in the usual way. */
-static int write_control(lent *l, lent_stream *s, uint32_t value)
+static int write_control(parts *l, stream *s, uint32_t value)
 {
     if ((value & ~ENABLED) != s->usual)
         return 0;
@@ -227,7 +227,7 @@ static int write_control(lent *l, lent_stream *s, uint32_t value)
 }
 
 /* Take a write to a register that may not change while the stream runs. */
-static int write_still(const lent_stream *s, uint32_t *reg, uint32_t value)
+static int write_still(const stream *s, uint32_t *reg, uint32_t value)
 {
     if ((s->control & ENABLED) != 0)
         return 0;
@@ -236,7 +236,7 @@ static int write_still(const lent_stream *s, uint32_t *reg, uint32_t value)
 }
 
 /* Take a write that clears flags of one stream alone. */
-static int write_flags(lent_stream *s, uint32_t value)
+static int write_flags(stream *s, uint32_t value)
 {
     if ((value & ~s->flags) != 0)
         return 0;
@@ -248,9 +248,9 @@ static int write_flags(lent_stream *s, uint32_t value)
 }
 
 /* Take a write to a register of the sending stream. */
-static int write_stream(lent *l, uint32_t what, uint32_t value)
+static int write_stream(parts *l, uint32_t what, uint32_t value)
 {
-    lent_stream *s = &l->link.streams[SENDS];
+    stream *s = &l->link.streams[SENDS];
     switch (what) {
     case STREAM_CONTROL:
         return write_control(l, s, value);
@@ -268,9 +268,9 @@ static int write_stream(lent *l, uint32_t what, uint32_t value)
 }
 
 /* Write a register; return 0 if Python must. */
-int link_write(lent *l, uint32_t what, uint32_t side, uint32_t value)
+int link_write(parts *l, uint32_t what, uint32_t side, uint32_t value)
 {
-    lent_link *k = &l->link;
+    link_part *k = &l->link;
     if (!catch_up(l))
         return 0;
     if (what == LINK_CLEAR && (value & ~CLEARED) == 0) {

@@ -1,0 +1,95 @@
+"""A peripheral whose registers are in C (parts.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from typing import Any, ClassVar
+
+from femtorque.hil.chip.parts import Parts
+from femtorque.hil.chip.registers import Peripheral
+
+
+class Words(MutableMapping[str, int]):
+    """Registers in C by their names. offsets: of all of them."""
+
+    def __init__(self, words: Any, offsets: dict[str, int]) -> None:
+        self._words, self._places = words, {name: offset >> 2 for name, offset in offsets.items()}
+
+    def __getitem__(self, name: str) -> int:
+        return int(self._words[self._places[name]])
+
+    def __setitem__(self, name: str, value: int) -> None:
+        self._words[self._places[name]] = value
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError("registers stay")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+class Part(Peripheral):
+    """A peripheral of which C answers the registers at IN_C, as long as it has a clock. slot: its number in C among its
+    kind; state: what C has of it."""
+
+    KIND: ClassVar[str]
+    MEMBER: ClassVar[str]  # of `parts`
+    IN_C: ClassVar[tuple[int, ...]]
+
+    def __init__(self, name: str, base: int, parts: Parts) -> None:
+        self.parts = parts
+        self.slot, self.state = parts.member(self.MEMBER)
+        super().__init__(name, base)
+
+    def _storage(self) -> MutableMapping[str, int]:
+        return Words(self.state.words, self._offsets)
+
+    def clear(self) -> None:
+        self.forget()
+        for register in self.REGISTERS.values():
+            self.value[register.name] = self.resets.get(register.name, register.reset)
+
+    def attached(self) -> None:
+        self._place()
+
+    def _clock_switched(self) -> None:
+        super()._clock_switched()
+        self._place()
+
+    def _place(self) -> None:
+        """Let C answer, or not."""
+        if self._bus is None:
+            return
+        for offset in self.IN_C:
+            place = self._bus.place(self.base + offset)
+            place.kind = self.parts.lib.OF_A_PART if self.clocked and self._is_in_c(offset) else 0
+            place.value = self._what(offset)
+
+    def _is_in_c(self, offset: int) -> bool:
+        """True if C has all of a register at IN_C now."""
+        return True
+
+    def _what(self, offset: int) -> int:
+        lib = self.parts.lib
+        return getattr(lib, self.KIND) << lib.KIND | self.slot << lib.NUMBER | offset >> 2
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        super().write(offset, size, value)
+        self.touched()
+
+    def touched(self) -> None:
+        """Have the board described again."""
+        self.parts.state.stale = 1
+
+    def ask_c(self, offset: int) -> int:
+        """C's answer to a read of a register."""
+        found = self.parts.ffi.new("uint64_t *")
+        self.parts.do("parts_read", self._what(offset), found)
+        return int(found[0])
+
+    def tell_c(self, offset: int, value: int) -> bool:
+        """Write a register in C. False: C leaves it to Python."""
+        return bool(self.parts.do("parts_write", self._what(offset), value))

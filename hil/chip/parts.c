@@ -1,0 +1,260 @@
+/* Each part keeps its next event; a look at all of them finds the earliest. */
+#include "parts.h"
+
+#include <math.h>
+
+#define NEVER ((int64_t)1 << 62)
+#define FED 0xAAAAu /* value for the watchdog's key register */
+
+/* Divide and round down. */
+double floored(double a, double b)
+{
+    double rest = fmod(a, b), quotient = (a - rest) / b, whole;
+    if (rest != 0.0 && (rest < 0.0) != (b < 0.0))
+        quotient -= 1.0;
+    whole = floor(quotient);
+    return quotient - whole > 0.5 ? whole + 1.0 : whole;
+}
+
+/* Plan an event, never before now. */
+void parts_plan(parts *l, due *d, int64_t at)
+{
+    counter *count = l->count;
+    d->at = at > count->now ? at : count->now;
+    d->order = ++l->order;
+    d->armed = 1;
+    if (d->at < count->deadline)
+        count->deadline = d->at;
+}
+
+/* Ask Python, which may plan events of its own. */
+double parts_ask(parts *l, int32_t what, int32_t which, double value)
+{
+    l->attend = 1;
+    return l->ask(what, which, value);
+}
+
+/* Set an interrupt request. */
+void parts_line(const parts *l, int32_t interrupt, int asserted)
+{
+    if (l->core == 0)
+        return;
+    nvic_line(&l->core->nvic, interrupt, asserted);
+    if (asserted)
+        l->count->deadline = 0;
+}
+
+/* Announce to the board that outputs are about to change. */
+void parts_announce(parts *l)
+{
+    if (l->before_change != 0)
+        l->before_change(l->board);
+}
+
+/* Have the board described, if it must be. */
+void parts_look(parts *l)
+{
+    if (l->stale && l->describe != 0)
+        l->describe(l->board);
+}
+
+/* -- what is due --------------------------------------------------------- */
+
+/* Return the earlier of two events. */
+static const due *earlier(const due *a, const due *b)
+{
+    if (!b->armed)
+        return a;
+    if (a == 0 || b->at < a->at || (b->at == a->at && b->order < a->order))
+        return b;
+    return a;
+}
+
+/* Find the earliest event, or 0. */
+static const due *first(const parts *l)
+{
+    const due *found = earlier(0, &l->systick.expire);
+    int32_t i;
+    found = earlier(found, &l->watchdog.bite);
+    found = earlier(found, &l->link.quiet);
+    for (i = 0; i < CONVERTERS; i++)
+        found = earlier(found, &l->converters[i].end);
+    for (i = 0; i < TIMERS; i++)
+        found = earlier(found, &l->timers[i].update);
+    return found;
+}
+
+/* Return the cycle of the earliest event. */
+int64_t parts_next(const parts *l)
+{
+    const due *d = first(l);
+    return d == 0 ? NEVER : d->at;
+}
+
+/* Let SysTick reach zero. */
+static void expire(parts *l)
+{
+    systick *s = &l->systick;
+    s->loaded = s->expire.at;
+    s->last = s->reload;
+    s->flag = 1;
+    if (s->interrupt)
+        l->core->nvic.pending[SYSTICK] = 1;
+    if (s->heard)
+        parts_ask(l, SYSTICK_ZERO, 0, 0.0);
+    systick_schedule(l);
+}
+
+/* Let the watchdog reset the chip. */
+static void bite(parts *l)
+{
+    l->watchdog.bite.armed = 0;
+    parts_ask(l, WATCHDOG_BITES, 0, 0.0);
+}
+
+/* Do one event that is due. */
+static void act(parts *l, const due *d)
+{
+    int32_t i;
+    if (d == &l->systick.expire)
+        expire(l);
+    else if (d == &l->watchdog.bite)
+        bite(l);
+    else if (d == &l->link.quiet && !link_quiet(l))
+        parts_ask(l, LINK_FULL, 0, 0.0);
+    for (i = 0; i < CONVERTERS; i++)
+        if (d == &l->converters[i].end)
+            converter_act(l, &l->converters[i]);
+    for (i = 0; i < TIMERS; i++)
+        if (d == &l->timers[i].update)
+            timer_act(l, &l->timers[i]);
+}
+
+/* Do all events that are due before Python's next one; return 1 as soon as
+ * Python has been asked and may have a new one. */
+int parts_fire(parts *l, int64_t next, uint64_t order)
+{
+    const due *d;
+    l->attend = 0;
+    while (!l->attend && (d = first(l)) != 0 && d->at <= l->count->now) {
+        if (d->at > next || (d->at == next && d->order > order))
+            break;
+        act(l, d);
+    }
+    return l->attend;
+}
+
+/* -- ports --------------------------------------------------------------- */
+
+/* Set the levels of a port's output register. */
+void port_set(parts *l, int32_t number, uint32_t levels)
+{
+    port *p = &l->ports[number];
+    uint32_t changed = levels ^ p->words[PORT_LEVELS];
+    if ((changed & ~p->asked) != 0)
+        parts_announce(l);
+    p->words[PORT_LEVELS] = levels;
+    if (p->inputs != 0 && p->inputs->kind == HELD)
+        p->inputs->value ^= changed & p->outputs;
+    if ((changed & ~(p->asked | p->steered)) != 0)
+        l->stale = 1;
+    if ((changed & p->heard & ~p->asked) != 0)
+        parts_ask(l, PORT_OUTPUTS, number, 0.0);
+}
+
+/* Take a write that sets and clears pins. */
+static void write_pins(parts *l, int32_t number, uint32_t value)
+{
+    uint32_t levels = l->ports[number].words[PORT_LEVELS];
+    port_set(l, number, (levels & ~(value >> 16)) | (value & 0xFFFFu));
+}
+
+/* -- the processor's own parts ------------------------------------------- */
+
+/* Plan the next zero of SysTick, if it runs. */
+void systick_schedule(parts *l)
+{
+    systick *s = &l->systick;
+    s->expire.armed = 0;
+    if (s->enabled && s->last != 0 && s->held_at < 0)
+        parts_plan(l, &s->expire,
+                   s->loaded + ((int64_t)s->last + 1) * s->divider);
+}
+
+/* Return the count of SysTick. */
+uint32_t systick_count(const parts *l)
+{
+    const systick *s = &l->systick;
+    int64_t gone = (s->held_at < 0 ? l->count->now : s->held_at) - s->loaded;
+    if (!s->enabled || s->last == 0 || l->count->now == s->loaded)
+        return 0;
+    return (uint32_t)(s->last - gone / s->divider % ((int64_t)s->last + 1));
+}
+
+/* Start the watchdog's time again. */
+void watchdog_feed(parts *l)
+{
+    parts_plan(l, &l->watchdog.bite, l->count->now + l->watchdog.timeout);
+}
+
+/* -- registers ----------------------------------------------------------- */
+
+static uint32_t kind_of(uint32_t what)
+{
+    return what >> KIND;
+}
+
+static int32_t number_of(uint32_t what)
+{
+    return (int32_t)(what >> NUMBER & ((1u << (KIND - NUMBER)) - 1u));
+}
+
+static uint32_t register_of(uint32_t what)
+{
+    return what & ((1u << NUMBER) - 1u);
+}
+
+/* Read a register; return 0 if Python must. */
+int parts_read(parts *l, uint32_t what, uint64_t *value)
+{
+    uint32_t word = register_of(what);
+    int32_t i = number_of(what);
+    switch (kind_of(what)) {
+    case A_TIMER:
+        return timer_read(l, &l->timers[i], word, value);
+    case A_CONVERTER:
+        return converter_read(&l->converters[i], word, value);
+    case THE_SYSTICK:
+        *value = systick_count(l);
+        return 1;
+    case THE_LINK:
+        return link_read(l, word, (uint32_t)i, value);
+    default:
+        return 0;
+    }
+}
+
+/* Write a register; return 0 if Python must. */
+int parts_write(parts *l, uint32_t what, uint32_t value)
+{
+    uint32_t word = register_of(what);
+    int32_t i = number_of(what);
+    switch (kind_of(what)) {
+    case A_TIMER:
+        return timer_write(l, &l->timers[i], word, value);
+    case A_CONVERTER:
+        return converter_write(l, &l->converters[i], word, value);
+    case A_PORT:
+        write_pins(l, i, value);
+        return 1;
+    case THE_WATCHDOG:
+        if (value != FED || l->watchdog.timeout == 0)
+            return 0;
+        watchdog_feed(l);
+        return 1;
+    case THE_LINK:
+        return link_write(l, word, (uint32_t)i, value);
+    default:
+        return 0;
+    }
+}

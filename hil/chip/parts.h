@@ -1,0 +1,110 @@
+/* The chip's parts in C and what is due in them: timers, converters, ports,
+ * SysTick, watchdog, a link. Python (hil/chip/parts.py) describes them, does on
+ * the same numbers what is rare, and is asked for what only it knows. */
+#ifndef PARTS_H
+#define PARTS_H
+
+#include "bus.h"
+#include "converter.h"
+#include "link.h"
+#include "timer.h"
+
+#define TIMERS 16
+#define CONVERTERS 2
+#define PORTS 16
+#define PORT_WORDS 11 /* registers */
+
+/* hil/chip/stm32/gpio.py. outputs: pins that put their levels out; asked: pins
+ * that are read when needed, without a call at changes; steered: pins that only
+ * the board in C reads; heard: pins of whose changes Python hears; inputs: place
+ * of the input register. */
+typedef struct {
+    uint32_t words[PORT_WORDS];
+    uint32_t outputs, asked, steered, heard;
+    place_of_register *inputs;
+} port;
+
+enum { PORT_LEVELS = 5, PORT_SETS }; /* numbers of registers */
+
+/* hil/chip/scs.py. last: the value last loaded into the counter, at the cycle
+ * `loaded`; held_at: cycle at which it was stopped, or -1; heard: Python hears
+ * of its zeros. */
+typedef struct {
+    due expire;
+    int32_t enabled, interrupt, flag, heard;
+    int64_t loaded, held_at;
+    uint32_t last, reload, divider;
+} systick;
+
+/* hil/chip/stm32/watchdog.py. timeout: cycles, 0 while it does not run or its
+ * registers are unlocked. */
+typedef struct {
+    due bite;
+    int64_t timeout;
+} watchdog;
+
+/* order: of the last planned event, here or in Python. stale: the board must be
+ * described again. attend: Python has been asked, or has planned something.
+ * board: the parts outside of
+ * the chip, whose functions bring the plant up to date, return V on a pin, and
+ * counts of an encoder. */
+typedef struct parts {
+    counter *count;
+    core *core; /* 0: no processor */
+    uint64_t order;
+    timer timers[TIMERS];
+    converter converters[CONVERTERS];
+    port ports[PORTS];
+    link_part link;
+    systick systick;
+    watchdog watchdog;
+    double seconds_before, hz; /* s until the clock last changed, its frequency */
+    int64_t cycles_then;       /* the cycle of that change */
+    int32_t stale, attend;
+    void *board;
+    void (*describe)(void *board);
+    void (*before_change)(void *board);
+    void (*before_read)(void *board);
+    double (*volts)(void *board, int32_t converter, uint32_t channel,
+                    double from, double to);
+    int64_t (*counts)(void *board, int32_t joint);
+    double (*ask)(int32_t what, int32_t which, double value);
+} parts;
+
+/* Questions to Python. */
+enum {
+    TIMER_UPDATES,
+    TIMER_TRIGGERS,
+    TIMER_REQUEST,
+    TIMER_COUNTS,
+    CONVERTER_BUSY,
+    CONVERTER_SEQUENCE,
+    CONVERTER_VOLTS,
+    PORT_OUTPUTS,
+    SYSTICK_ZERO,
+    WATCHDOG_BITES,
+    LINK_FULL
+};
+
+/* Kinds of parts, in the upper bits of a place's value. */
+enum { A_TIMER, A_CONVERTER, A_PORT, THE_SYSTICK, THE_WATCHDOG, THE_LINK };
+#define KIND 16u   /* bits below the kind, */
+#define NUMBER 8u  /* and below the part's number; last the register's */
+
+double floored(double a, double b);
+void parts_plan(parts *l, due *d, int64_t at);
+double parts_ask(parts *l, int32_t what, int32_t which, double value);
+void parts_line(const parts *l, int32_t interrupt, int asserted);
+void parts_announce(parts *l);
+void parts_look(parts *l);
+int64_t parts_next(const parts *l);
+uint64_t parts_order(const parts *l);
+int parts_fire(parts *l, int64_t next, uint64_t order);
+int parts_read(parts *l, uint32_t what, uint64_t *value);
+int parts_write(parts *l, uint32_t what, uint32_t value);
+void port_set(parts *l, int32_t number, uint32_t levels);
+void systick_schedule(parts *l);
+uint32_t systick_count(const parts *l);
+void watchdog_feed(parts *l);
+
+#endif

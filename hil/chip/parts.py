@@ -1,0 +1,94 @@
+"""Parts of the chip that are in C (parts.h): timers, converters, ports, SysTick, watchdog. There is one state, the C's.
+C answers and does what comes again and again; Python configures the parts, does what is rare on the same numbers, and
+answers what C asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from femtorque.hil.chip.core_library import library
+
+
+class Parts:
+    """state: `parts` of parts.h. count: clock and counts of the processor, or those of none. placed: an error, with the
+    place in the image added. stop: ends what C is doing after an error."""
+
+    def __init__(self, count: Any = None) -> None:
+        self.ffi, self.lib = library()
+        self.count = self.ffi.new("counter *") if count is None else count
+        self._kept: dict[str, Any] = {"ask": self._callback("double(int32_t, int32_t, double)", self._answer)}
+        self.state = self.ffi.new("parts *", {"count": self.count, "ask": self._kept["ask"]})
+        self._answers: dict[tuple[int, int], Callable[[float], float | None]] = {}
+        self._used: dict[str, int] = {}
+        self.failure: BaseException | None = None
+        self.placed: Callable[[BaseException], BaseException] = lambda error: error
+        self.stop: Callable[[], None] = lambda: None
+
+    # -- C asks Python --------------------------------------------------------
+
+    def hear(self, what: str, which: int, answer: Callable[[float], float | None]) -> None:
+        """Answer a question of C's (parts.h) about a part, by its number, with this function."""
+        self._answers[getattr(self.lib, what), which] = answer
+
+    def _answer(self, what: int, which: int, value: float) -> float:
+        return self._answers[what, which](value) or 0.0
+
+    def _callback(self, kind: str, call: Callable[..., Any]) -> Any:
+        return self.ffi.callback(kind, call, onerror=self.refuse)
+
+    def refuse(self, kind: type[BaseException], error: BaseException, traceback: object) -> None:
+        """Note an error of Python that C has called, and end what C is doing."""
+        if self.failure is None:
+            self.failure = self.placed(error)
+        self.stop()
+
+    def check(self) -> None:
+        """Raise the error that was noted, if there is one."""
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure
+
+    def do(self, name: str, *rest: Any) -> Any:
+        """Call a function of C on the state. Raises what Python raised meanwhile."""
+        result = getattr(self.lib, name)(self.state, *rest)
+        if self.failure is not None:
+            self.check()
+        return result
+
+    # -- the board around the chip --------------------------------------------
+
+    def connect(self, board: Any, **ways: Any) -> None:
+        """Connect the board's functions in C: addresses by their names in parts.h."""
+        self.state.board = self.ffi.cast("void *", board)
+        for name, address in ways.items():
+            setattr(self.state, name, self.ffi.cast(self.ffi.typeof(getattr(self.state, name)), address))
+
+    def call(self, name: str, function: Callable[[], None]) -> None:
+        """Call a function of Python in the place of one of the board's."""
+        self._kept[name] = self._callback("void(void *)", lambda board: function())
+        setattr(self.state, name, self._kept[name])
+
+    def announce(self) -> None:
+        """Announce to the board that outputs are about to change."""
+        self.do("parts_announce")
+
+    def announce_read(self) -> None:
+        """Announce to the board that something outside is about to be read."""
+        if self.state.before_read:
+            self.state.before_read(self.state.board)
+            self.check()
+
+    # -- its parts ------------------------------------------------------------
+
+    def member(self, name: str) -> tuple[int, Any]:
+        """Number and state of the next unused part among those of a kind, by the member of `parts`."""
+        number = self._used.get(name, 0)
+        self._used[name] = number + 1
+        return number, getattr(self.state, name)[number]
+
+    def due(self) -> list[Any]:
+        """All events of C, planned or not."""
+        state = self.state
+        return [state.systick.expire, state.watchdog.bite, state.link.quiet, *(c.end for c in state.converters),
+                *(t.update for t in state.timers)]

@@ -1,0 +1,51 @@
+/* Counts and pins of a timer at a moment. */
+#include "timer.h"
+
+#include <math.h>
+
+#define CENTRED 0x60u /* CR1.CMS */
+
+/* Return the remainder, of the sign of b. */
+static double modulo(double a, double b)
+{
+    double rest = fmod(a, b);
+    return rest != 0.0 && (rest < 0.0) != (b < 0.0) ? rest + b : rest;
+}
+
+/* Return the clocks of the counter from its last over- or underflow to a
+ * cycle. */
+double timer_clocks(const timer *t, double cycle)
+{
+    return (cycle - t->phase) / ((t->prescaler + 1.0) * t->cycles);
+}
+
+/* Return the count of a running counter so many clocks after its last over- or
+ * underflow. */
+double timer_count(const timer *t, double gone)
+{
+    double top = t->top, place;
+    if ((t->words[TIMER_CONTROL] & CENTRED) == 0)
+        return modulo(gone, top + 1.0);
+    place = modulo(gone + (t->rising ? 0.0 : top), 2.0 * top);
+    return place <= top ? place : 2.0 * top - place;
+}
+
+/* Return true if the low switch of a half bridge that is on conducts all the
+ * time between two cycles shortly before and after a top of a centred counter:
+ * it does while the count is at least the compare value (PWM mode 1). */
+int timer_conducts(const timer *t, int32_t channel, double from, double to)
+{
+    return fmin(timer_count(t, timer_clocks(t, from)),
+                timer_count(t, timer_clocks(t, to))) >= t->compare[channel];
+}
+
+/* Return the share of time (0 to 1) for which a pin is high. */
+double pin_share(const timer *timers, const pin *p)
+{
+    double share;
+    if (!p->follows)
+        return p->stays;
+    share = p->top > 0.0 ? timers[p->timer].compare[p->channel] / p->top : 0.0;
+    share = fmin(share, 1.0);
+    return p->inverted ? 1.0 - share : share;
+}

@@ -1,0 +1,71 @@
+/* Timers: time base with repetition, compare values, break, encoder mode. */
+#ifndef TIMER_H
+#define TIMER_H
+
+#include "due.h"
+
+#define TIMER_WORDS 21 /* registers */
+#define COMPARES 4     /* channels */
+
+/* Registers, by their numbers. */
+enum {
+    TIMER_CONTROL,
+    TIMER_CONTROL_2,
+    TIMER_SLAVE,
+    TIMER_ENABLES,
+    TIMER_STATUS,
+    TIMER_MODES = 6, /* of channels 1 and 2, then of 3 and 4 */
+    TIMER_COUNT = 9,
+    TIMER_PRESCALER,
+    TIMER_TOP,
+    TIMER_REPETITION,
+    TIMER_COMPARE, /* of channel 1, then of the others */
+    TIMER_BREAK = TIMER_COMPARE + COMPARES
+};
+
+/* Events of which Python hears, as bits. */
+enum { HEARS_UPDATES = 1, HEARS_TRIGGERS = 2, HEARS_REQUESTS = 4 };
+
+/* hil/chip/stm32/timer.py describes one. prescaler, top, compare, repeated: in
+ * effect. cycles: of the processor for one of its clock. full: highest count.
+ * phase: cycle of the last over- or underflow, or of the start; period: cycles
+ * from update to update, 0 without any. frozen_at: cycle at which the debug
+ * unit stopped it, or -1. triggers: number of the converter that its updates
+ * start, or -1. joint: with the encoder, or -1 if Python counts; origin: its
+ * count less the encoder's. */
+typedef struct {
+    due update;
+    double cycles, phase, period;
+    uint32_t words[TIMER_WORDS];
+    uint32_t prescaler, top, compare[COMPARES], repeated, full;
+    int32_t advanced, rising, hears, triggers, joint;
+    int32_t break_low, system_break;
+    int64_t frozen_at, origin;
+} timer;
+
+/* A pin that follows a compare value of a timer; without `follows` it stays:
+ * the share of time for which it is high. top: counts of a whole period. */
+typedef struct {
+    int32_t timer, channel, follows, inverted;
+    double top, stays;
+} pin;
+
+struct parts;
+
+double timer_clocks(const timer *t, double cycle);
+double timer_count(const timer *t, double gone);
+int timer_conducts(const timer *t, int32_t channel, double from, double to);
+double pin_share(const timer *timers, const pin *p);
+int timer_broken(const timer *t);
+int timer_triggers(const timer *t);
+void timer_settle(const struct parts *l, timer *t);
+void timer_schedule(struct parts *l, timer *t);
+void timer_update(struct parts *l, timer *t, int flags);
+void timer_ask(struct parts *l, timer *t);
+void timer_act(struct parts *l, timer *t);
+void timer_sense_break(struct parts *l, timer *t);
+int64_t timer_counts(struct parts *l, const timer *t);
+int timer_read(struct parts *l, timer *t, uint32_t word, uint64_t *value);
+int timer_write(struct parts *l, timer *t, uint32_t word, uint32_t value);
+
+#endif

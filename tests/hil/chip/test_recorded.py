@@ -1,0 +1,194 @@
+"""Answers of a chip's parts to a random program, as recordings have them: values that it reads, cycles at which outputs
+may change with their duties, windows in which voltages are sampled, and refusals.
+
+A change of the models that changes an answer on purpose is recorded anew with `python -m tests.hil.chip.test_recorded`,
+and the difference of recorded.json says how many of the programs it meets.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from femtorque.hil.chip.registers import Unmodelled
+from femtorque.hil.chip.stm32.chip import SRAM_START, Stm32
+from femtorque.hil.chip.stm32f4.adc import Adc
+from femtorque.hil.chip.stm32f4.chip import Stm32F405
+from femtorque.hil.chip.stm32g4.chip import Stm32G474
+
+RECORDED = Path(__file__).with_name("recorded.json")
+PROGRAMS = 24  # of each chip
+STEPS = 500
+SLICES = 100  # of half a millisecond
+READ, WRITE, WAIT, END = range(4)
+RESULTS = SRAM_START + 0x10000
+SIMPLE = 0x40000400  # TIM3 of both chips, without a break input
+Step = tuple[int, int, int]  # READ or WRITE at an address, or WAIT for a number of turns
+
+# Stack pointer and start, and a loop that takes such steps from a table and puts what it reads at RESULTS:
+#         mov r0, #0x20000000; ldr r1, =0x20010000
+#   next: ldmia r0!, {r2, r3, r4}; cmp r2, #1; beq write; cmp r2, #2; beq wait; cmp r2, #3; beq end
+#         ldr r5, [r3]; str r5, [r1]; adds r1, #4; b next
+#  write: str r4, [r3]; b next
+#   wait: subs r4, #1; bne wait; b next
+#    end: b end
+IMAGE = bytes.fromhex("00800120 09000008 4ff00050 0849 1cc8 012a 07d0 022a 07d0 032a 08d0 1d68 0d60 0431 f4e7 1c60 f2e7"
+                      "013c fdd1 efe7 fee7 00000120")
+
+
+class Layout:
+    """Addresses in a chip: of the clocks, of the timers 1, 3 and 8, and of the first converter. on: steps that switch
+    its parts on."""
+
+    def __init__(self, chip: type[Stm32], rcc: int, on: tuple[Step, ...], adc: int) -> None:
+        self.chip, self.rcc, self.on, self.adc = chip, rcc, on, adc
+        self.timers = {name: chip.TIMERS[name][0] for name in ("TIM1", "TIM3", "TIM8")}
+
+
+F4 = Layout(Stm32F405, 0x40023800, ((WRITE, 0x40023830, 7), (WRITE, 0x40023840, 1 << 1),
+                                    (WRITE, 0x40023844, 1 | 1 << 1 | 1 << 8)), 0x40012000)
+G4 = Layout(Stm32G474, 0x40021000, ((WRITE, 0x4002104C, 7 | 1 << 13), (WRITE, 0x40021058, 1 << 1),
+                                    (WRITE, 0x40021060, 1 << 11 | 1 << 13)), 0x50000000)
+LAYOUTS = {"stm32f4": F4, "stm32g4": G4}
+
+
+def pwm(base: int, random: Random) -> Iterator[Step]:
+    """A timer that counts and puts out pulses."""
+    top = random.choice((99, 419, 2000))
+    yield from ((WRITE, base + at, value) for at, value in (
+        (0x18, 0x6868), (0x1C, 0x6868), (0x28, random.choice((0, 1, 7))), (0x2C, top), (0x34, random.randrange(top)),
+        (0x20, 0x1111 if base == SIMPLE else random.choice((0x1111, 0x0055))), (0x14, 1)))
+    if base != SIMPLE:
+        yield WRITE, base + 0x30, random.choice((0, 1, 2, 3))
+        yield WRITE, base + 0x44, 0x8015 | random.choice((0, 0x1000, 0x5000))
+        yield WRITE, base + 0x04, random.choice((0, 0x20, 0x20, 0x20))
+    yield WRITE, base, random.choice((0x81, 0xA1, 0x85))
+
+
+def encoder(base: int, random: Random) -> Iterator[Step]:
+    yield from ((WRITE, base + at, value) for at, value in (
+        (0x18, 0x0101), (0x20, random.choice((0x11, 0x31))), (0x2C, 0xFFFF), (0x08, 3), (0x00, 1)))
+
+
+def converter(layout: Layout, random: Random) -> Iterator[Step]:
+    """A converter that is switched on, for a sequence started by software or TIM1."""
+    base, by_timer = layout.adc, random.random() < 0.8
+    channels = [random.randrange(1, 5) for _ in range(2)]
+    if layout is F4:
+        yield from ((WRITE, base + at, value) for at, value in (
+            (0x304, 1 << 16), (0x04, 1 << 8 | random.choice((0, 1 << 7))), (0x10, random.getrandbits(30) & 0x3FFFFFFF),
+            (0x38, 1 << 20 | channels[0] << 10 | channels[1] << 15),
+            (0x08, 1 | (1 << 20 | 1 << 16 if by_timer else 0))))
+        return
+    yield from ((WRITE, base + at, value) for at, value in ((0x308, 3 << 16), (0x08, 0), (0x08, 1 << 28)))
+    yield WAIT, 0, 400
+    yield WRITE, base + 0x08, 1 << 28 | 1 << 31
+    yield WAIT, 0, 2000
+    yield from ((READ, base + 0x08, 0), (WRITE, base + 0x08, 1 << 28 | 1), (WAIT, 0, 50), (READ, base, 0))
+    yield WRITE, base + 0x14, random.getrandbits(30) & 0x3FFFFFFF
+    yield WRITE, base + 0x4C, 1 | (1 << 7 if by_timer else 0) | channels[0] << 9 | channels[1] << 15
+    yield WRITE, base + 0x04, random.choice((0, 1 << 6))
+
+
+def restarted(layout: Layout, random: Random) -> tuple[Step, ...]:
+    """Another sequence, by software."""
+    base = layout.adc
+    if layout is F4:
+        return (WRITE, base + 0x08, 1), (WAIT, 0, 6000), (WRITE, base + 0x08, 1 | 1 << 22)
+    return ((WRITE, base + 0x08, 1 << 28 | 1 | 1 << 5), (WAIT, 0, 20), (WRITE, base + 0x4C, 1 | 2 << 9 | 3 << 15),
+            (WRITE, base + 0x08, 1 << 28 | 1 | 1 << 3))
+
+
+def touches(layout: Layout, random: Random) -> tuple[Step, ...]:
+    """Steps that programs may take at any time."""
+    if random.random() < 0.004:
+        return restarted(layout, random)
+    timer, compare = random.choice([*layout.timers.values()]), random.choice((0x34, 0x38, 0x3C, 0x40))
+    port = layout.chip.PORT_BASE + 0x400 * random.randrange(3)
+    advanced, breaks, adc = random.choice((layout.timers["TIM1"], layout.timers["TIM8"])), 0x44, layout.adc
+    results = (0x3C, 0x40) if layout is F4 else (0x80, 0x84)
+    return (random.choice((
+        (WRITE, timer + compare, random.randrange(2500)), (WRITE, timer + compare, random.randrange(2500)),
+        (READ, timer + compare, 0), (READ, timer + 0x24, 0), (READ, timer + 0x10, 0), (READ, timer + 0x00, 0),
+        (READ, SIMPLE + 0x24, 0), (WRITE, timer + 0x10, 0), (READ, advanced + breaks, 0),
+        (WRITE, advanced + 0x2C, random.choice((99, 419, 2000))), (WRITE, advanced + 0x14, 1),
+        (WRITE, advanced + breaks, 0x8015 if random.random() < 0.5 else 0x0015),
+        (WRITE, advanced + 0x30, random.randrange(4)),
+        (WRITE, advanced + 0x18, random.choice((0x6868, 0x6060, 0x4878))),
+        (WRITE, port + 0x18, random.getrandbits(32)), (WRITE, port + 0x14, random.getrandbits(16)),
+        (WRITE, port, random.getrandbits(32)), (READ, port + 0x10, 0), (READ, port + 0x14, 0),
+        (READ, adc, 0), (WRITE, adc, 0 if layout is F4 else 0x60), *((READ, adc + at, 0) for at in results),
+        (READ, 0xE000E018, 0), (WRITE, 0xE000E014, random.randrange(1, 5000)), (WRITE, 0xE000E010, 5),
+        (READ, 0xE000E010, 0), (READ, 0xE000ED04, 0), (WRITE, 0x40003000, 0xAAAA), (WRITE, 0x40003000, 0xCCCC),
+        *((WAIT, 0, random.choice((1, 10, 100, 1000))) for _ in range(6)))),)
+
+
+def steps(layout: Layout, random: Random) -> Iterator[Step]:
+    """A program."""
+    yield from layout.on
+    for name in ("TIM1", "TIM8"):
+        yield from pwm(layout.timers[name], random)
+    yield from (encoder if random.random() < 0.5 else pwm)(layout.timers["TIM3"], random)
+    yield from converter(layout, random)
+    for _ in range(STEPS):
+        yield from touches(layout, random)
+    yield END, 0, 0
+
+
+def answers(layout: Layout, seed: int) -> str:
+    """Digest of all that a program sees and does."""
+    program, told = [*steps(layout, Random(seed))], hashlib.sha256()
+    chip = layout.chip(IMAGE, 8_000_000)
+    chip.core.load(SRAM_START, b"".join(struct.pack("<III", *step) for step in program))
+    chip.core.load(RESULTS, bytes(0x4000))
+
+    def tell(*what: object) -> None:
+        told.update(repr((chip.core.now, *what)).encode())
+
+    def duties() -> None:
+        timer = chip.timers["TIM1"]
+        tell("outputs", [float(timer.duty(channel)) for channel in range(1, 5)], bool(timer.outputs_on))
+
+    def volts(number: int) -> Callable[[int], float]:
+        def read(channel: int) -> float:
+            tell("sampled", number, channel, tuple(map(float, chip.converters[number].window)))
+            return 0.3 * channel + (chip.core.now % 1000) / 5000.0
+        return read
+
+    chip.before_change = duties
+    chip.timers["TIM3"].counts = lambda: chip.core.now // 777 - 20
+    for number, converter in enumerate(chip.converters):
+        converter.volts = volts(number)
+    try:
+        for turn in range(SLICES):
+            chip.gpio["A"].drive(3, turn % 3 == 0)
+            chip.timers["TIM8"].set_break(turn % 11 == 7)
+            chip.run(chip.seconds + 0.5e-3)
+    except Unmodelled as refused:
+        tell("refused", str(refused))
+    told.update(chip.core.memory(RESULTS, 0x4000))
+    tell(chip.core.instructions, chip.resets)
+    return told.hexdigest()[:16]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_answers_are_those_that_were_recorded(name):
+    found = [answers(LAYOUTS[name], seed) for seed in range(PROGRAMS)]
+    assert found == json.loads(RECORDED.read_text(encoding="utf-8"))[name]
+
+
+def test_a_recording_sees_a_sample_that_comes_one_clock_late(monkeypatch):
+    monkeypatch.setattr(Adc, "LATENCY", Adc.LATENCY + 1.0)
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))["stm32f4"]
+    assert sum(answers(F4, seed) != recorded[seed] for seed in range(PROGRAMS)) > PROGRAMS // 4
+
+
+if __name__ == "__main__":
+    RECORDED.write_text(json.dumps({name: [answers(layout, seed) for seed in range(PROGRAMS)]
+                                    for name, layout in LAYOUTS.items()}, indent=1) + "\n", encoding="utf-8")
