@@ -148,9 +148,19 @@ def test_what_an_installed_copy_serves_is_in_it(installed):
     assert int(installed.run(installed.python, "-c", code)) >= 2
 
 
+def interpreter(version: str) -> str:
+    """A Python of that version: in PATH, or beside pyenv's others."""
+    names = f"python{version}", *map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    for name in filter(None, map(shutil.which, names)):
+        if subprocess.run([name, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return name
+    pytest.fail(f"no Python {version} on this machine: this campaign needs one")
+
+
 @pytest.mark.bench
-def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path):
-    """All that it asks for comes from the index that pip is given."""
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path, version):
+    """All that it asks for is fetched into a folder first, and installed from there alone."""
     home, work = tmp_path / "environment", tmp_path / "work"
     work.mkdir()
     seconds = {}
@@ -161,9 +171,12 @@ def test_the_wheel_in_an_empty_environment_does_the_same(wheel, tmp_path):
         seconds[what] = time.monotonic() - began
         return said
 
-    subprocess.run([sys.executable, "-m", "venv", home], check=True)
-    alone = Installed(home, work)
-    timed("pip install", alone.python, "-m", "pip", "install", "--quiet", f"{wheel}[all]")
+    subprocess.run([interpreter(version), "-m", "venv", home], check=True)
+    alone, pip = Installed(home, work), (home / "bin" / "python", "-m", "pip")
+    timed("pip download", *pip, "download", "--quiet", "--dest", tmp_path / "index",
+          f"{wheel}[all]", "setuptools", "wheel")
+    timed("pip install", *pip, "install", "--quiet", "--no-index", "--find-links", tmp_path / "index",
+          f"{wheel}[all]")
     (work / "there.csv").write_text("shoulder,elbow\n0.2,-0.1\n")
     for line in ("init arm", "check arm.toml", "verify arm.toml --motions 1 --json", "build arm.toml",
                  "plan arm.toml there.csv -o motion.csv --figure motion.png",
