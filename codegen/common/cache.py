@@ -116,9 +116,12 @@ def _make(entry: Path, make: Callable[[Path], object]) -> None:
         make(new)
         shutil.rmtree(entry, ignore_errors=True)  # not whole
         new.rename(entry)
-    except OSError:
-        if not entry.is_dir():
-            raise  # and not another's of the same
+    except OSError as error:
+        if entry.is_dir():
+            return  # another's of the same
+        if error.filename is None:  # a full disk
+            error.filename = str(entry.parent)
+        raise
     finally:
         shutil.rmtree(new, ignore_errors=True)
 

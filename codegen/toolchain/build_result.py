@@ -38,7 +38,11 @@ def record(out: Path, result: BuildResult) -> None:
 def place(path: Path, content: bytes) -> None:
     """Write a file beside its place and move it there: what is broken off leaves the old one."""
     part = path.with_name(f".{path.name}.part")
-    part.write_bytes(content)
+    try:
+        part.write_bytes(content)
+    except OSError as error:  # a full disk names no file
+        error.filename = str(path)
+        raise
     part.replace(path)
 
 

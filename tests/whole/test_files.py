@@ -203,8 +203,9 @@ def test_a_build_that_is_broken_off_leaves_the_old_files_and_is_taken_up_again(t
         return real(path, content)
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as error:
         platformio._write(tmp_path, files)
+    assert error.value.filename == str(tmp_path / "src/emitted/a.c")
     monkeypatch.undo()
     assert count[0].startswith(".platformio.ini") and not (tmp_path / "src/emitted/a.c").exists()
     platformio._claim(tmp_path)
