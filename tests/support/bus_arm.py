@@ -78,6 +78,20 @@ def at_rate(board: str, rate: int) -> Mechanism:
                    board=replace(mechanism.board, use=board), buses=(bus,))
 
 
+def five_moteus() -> Mechanism:
+    """An arm of OpenArm's size with as many moteus controllers as a bus bears at 1 kHz; the last two joints are locked.
+    Each is configured to twice the stiffness and damping that it is asked for."""
+    text = (ROOT / "mechanisms" / "openarm_like.toml").read_text(encoding="utf-8")
+    text = text.replace('name = "openarm_like"', 'name = "five_moteus"\nlock = { joint6 = 0.0, joint7 = 0.0 }', 1)
+    for was, torque, kp, kd in (("damiao-8009", 54.0, 240.0, 6.0), ("damiao-4340", 28.0, 200.0, 5.0),
+                                ("damiao-4310", 10.0, 40.0, 1.2)):
+        text = text.replace(f'type = "{was}"', f'type = "moteus-r4", torque = {torque}, kp = {kp}, kd = {kd}')
+    PLACE.mkdir(parents=True, exist_ok=True)
+    file = PLACE / "five_moteus.toml"
+    file.write_text(text, encoding="utf-8")
+    return load_mechanism(file)
+
+
 @cache
 def arm(kind: str = "damiao") -> tuple[Mechanism, Path]:
     """The mechanism and its image."""

@@ -61,6 +61,22 @@ def test_a_drive_that_is_mounted_the_other_way_is_told_and_mended(looked_at):
     assert [j.drive.sign for j in file.moving] == [1, -1, -1] and set(unknown.values()) == {""}
 
 
+def with_moteus(text: str) -> str:
+    for was, becomes in (('damiao-4340"', 'moteus-r4", torque = 28.0, kp = 120.0, kd = 6.0'),
+                         ('damiao-4310"', 'moteus-c1", torque = 10.0, kp = 16.0, kd = 0.6'),
+                         ('"can"', '"can-fd"'), ("f405rg-4", "nucleo-g474re-6")):
+        assert was in text
+        text = text.replace(was, becomes)
+    return text
+
+
+@pytest.mark.bench
+def test_a_moteus_that_is_mounted_the_other_way_is_told_and_mended(looked_at):
+    said, unknown, file = looked_at(lambda buses: buses.turn_round(1), "--write", change=with_moteus)
+    assert said == {"shoulder": "", "elbow": "its drive counts the wrong way", "wrist": ""}
+    assert [j.drive.sign for j in file.moving] == [1, -1, -1] and set(unknown.values()) == {""}
+
+
 KINDS = {"robstride": ("robstride-02", "robstride-00", 44),
          "cubemars": ("cubemars-ak10-9", "cubemars-ak80-9", 50),
          "mini-cheetah": ("mini-cheetah", "mini-cheetah", 65)}  # of shoulder and elbow; of the wrist; velocity

@@ -14,7 +14,7 @@ from femtorque.hil.plant.rigid import Plant
 from femtorque.host.board import Board
 from femtorque.host.lab.identify import Identified, beside, identify, measured
 from tests.support import rig
-from tests.support.bus_arm import file_of
+from tests.support.bus_arm import described, file_of
 from tests.support.plugged import plugged_in
 from tests.support.servos import LYING
 
@@ -57,6 +57,17 @@ def test_friction_and_rotor_of_a_drive_are_found_from_the_torque_that_it_was_tol
     assert result.values().keys() == {"friction", "drive"}
     assert result.coulomb.value == pytest.approx(0.5, rel=0.03) and result.viscous.value == pytest.approx(0.3, rel=0.03)
     assert result.inertia.value == pytest.approx(truth.moving[2].drive.inertia, rel=0.06)
+
+
+@pytest.mark.bench
+def test_friction_and_rotor_behind_a_moteus_are_found_as_behind_other_drives():
+    source = described("moteus")
+    truth = replace(source, name="moteus_lying", joints=tuple(
+        replace(j, friction=Friction(0.3, 0.5), drive=replace(j.drive, inertia=0.01)) for j in source.joints))
+    result = found(truth, "wrist")
+    print(result.words())
+    assert result.coulomb.value == pytest.approx(0.5, rel=0.03) and result.viscous.value == pytest.approx(0.3, rel=0.03)
+    assert result.inertia.value == pytest.approx(0.01, rel=0.06)
 
 
 def test_a_servos_motor_is_written_whole_where_the_file_has_none(tmp_path):
