@@ -1,6 +1,6 @@
 /* Between the chip's pins and a plant: voltages of bridges and sensors, counts
- * of encoders, and the steps of the plant up to the chip's time. It is brought up
- * to date whenever outputs change or something of it is read. */
+ * of encoders, and the steps of the plant up to the chip's time. It is brought
+ * up to date whenever outputs change or something of it is read. */
 #include "coupled.h"
 
 #include <math.h>
@@ -146,8 +146,8 @@ double coupled_volts(void *board, int32_t converter, uint32_t channel,
 {
     const coupled *b = board;
     const sense *s = &b->senses[converter][channel];
-    double volts = sense_volts(b->chip, s, b->plant->current[b->place[s->joint]],
-                               from, to);
+    double amperes = b->plant->current[b->place[s->joint]];
+    double volts = sense_volts(b->chip, s, amperes, from, to);
     return s->heard ? b->hear(s->joint, volts) : volts;
 }
 

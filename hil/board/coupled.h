@@ -28,9 +28,9 @@ typedef struct {
     pin below;
 } sense;
 
-/* wire: as in hil/board/power_stage.py. held: an arm at rest is held up from outside;
- * stopped: brakes are closed; by_hand: Python moves the plant on; many: the
- * plant has modes. */
+/* wire: as in hil/board/power_stage.py. held: an arm at rest is held up from
+ * outside; stopped: brakes are closed; by_hand: Python moves the plant on;
+ * many: the plant has modes. */
 typedef struct {
     parts *chip;
     double together, grip;

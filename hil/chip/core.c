@@ -110,15 +110,16 @@ int32_t core_run(core *c, int64_t until, int64_t next, uint64_t order)
 {
     counter *count = c->count;
     while (count->now < until) {
-        int64_t due, wake = next < until ? next : until;
-        int32_t why;
-        int asked = parts_next(c->parts) <= count->now &&
-                    parts_fire(c->parts, next, order);
+        int64_t due = parts_next(c->parts), wake = next < until ? next : until;
+        int32_t why, asked = 0;
+        if (due <= count->now) {
+            asked = parts_fire(c->parts, next, order);
+            due = parts_next(c->parts);
+        }
         if (c->refused)
             return REFUSED;
         if (asked || next <= count->now)
             return WAKE;
-        due = parts_next(c->parts);
         why = go_on(c, due < wake ? due : wake);
         if (why != WAKE)
             return why;

@@ -22,7 +22,6 @@ from femtorque.hil.chip import timing
 from femtorque.hil.chip.block_counter import BlockCounter
 from femtorque.hil.chip.core_library import EXCEPTIONS, library, unicorn_calls
 from femtorque.hil.chip.events import Events
-from femtorque.hil.chip.lending import Lending
 from femtorque.hil.chip.nvic import BUS_FAULT, HARD_FAULT, MEM_MANAGE, SVCALL, SYSTICK, USAGE_FAULT, Nvic
 from femtorque.hil.chip.parts import Parts
 from femtorque.hil.chip.registers import WORD, Bus, Unmodelled
@@ -81,7 +80,6 @@ class CortexM4:
         self._core = self._core_in_c()
         self.parts = self._parts_in_c()
         self.events, self.nvic = Events(self.parts), Nvic(self._core.nvic)
-        self.lending = Lending(bus, self.events)
         self._on_systick: Callable[[], None] | None = None
         self.on_exception: Callable[[int, Handled], None] = lambda number, done: None
         self.dwt = Dwt(self)
@@ -255,7 +253,6 @@ class CortexM4:
             events.fire()
             if self.reset_requested:
                 break
-            self.lending.lend()
             self._execute(until)
 
     def _execute(self, until: int) -> None:

@@ -60,14 +60,9 @@ class Events:
     def at(self, cycle: int, action: Callable[[], None]) -> Event:
         """Do `action` at `cycle` (never before now)."""
         self._state.order += 1
-        event = self.restore(max(int(cycle), self.now), self._state.order, action)
+        event = Event(max(int(cycle), self.now), self._state.order, action)
+        heapq.heappush(self._queue, (event.at, event.order, event))
         self._stop(event.at)
-        return event
-
-    def restore(self, at: int, order: int, action: Callable[[], None]) -> Event:
-        """Plan an event again with its number."""
-        event = Event(at, order, action)
-        heapq.heappush(self._queue, (at, order, event))
         return event
 
     def _stop(self, cycle: int) -> None:

@@ -1,4 +1,6 @@
-/* The link of hil/chip/stm32/serial.py and the families' registers. */
+/* RM0090 sections 10 and 30, RM0440 sections 12, 13, 37 and 38: bytes take time
+ * on the wire. The end of a burst is the only event. All else is brought up to
+ * date when somebody looks, byte by byte with each byte's own time. */
 #include "parts.h"
 
 #include <math.h>
@@ -9,7 +11,8 @@
 #define MOST 0xFFFFu /* bytes of a stream */
 
 /* Flags of the status register. */
-#define CLEARED 0x1Fu /* errors and idle, which reading or writing clears */
+#define ERRORS 0x0Fu
+#define OVERRUN 0x08u
 #define IDLE 0x10u
 #define RECEIVED 0x20u
 #define COMPLETE 0x40u
@@ -21,16 +24,19 @@ static double now(const parts *l)
 }
 
 /* Drive the interrupt request. */
-static void ask(const parts *l)
+void link_ask(const parts *l, const serial *k)
 {
-    const link_part *k = &l->link;
-    int asserted = k->asks && (k->status & IDLE) != 0;
-    nvic_line(&l->core->nvic, k->interrupt, asserted);
-    if (asserted)
-        l->count->deadline = 0;
+    if (k->interrupt >= 0)
+        parts_line(l, k->interrupt, (k->status & k->asks) != 0);
 }
 
 /* -- streams ------------------------------------------------------------- */
+
+/* Return the stream of a side, or 0. */
+static stream *of_side(parts *l, const serial *k, int side)
+{
+    return k->streams[side] < 0 ? 0 : &l->streams[k->streams[side]];
+}
 
 /* Count a moved byte. */
 static void moved(stream *s)
@@ -41,188 +47,357 @@ static void moved(stream *s)
     if (--s->left != 0)
         return;
     s->complete = 1;
-    if (s->circular)
+    if ((s->control & s->circular) != 0)
         s->left = s->reload;
     else if (!s->stays)
         s->control &= ~ENABLED;
 }
 
-/* Take the next byte from memory; return -1 without one. */
-static int32_t fetched(stream *s)
+/* Return the place of the next byte in memory, or 0 if the stream has none. */
+static uint8_t *next_byte(parts *l, const stream *s, int writable)
 {
-    int32_t byte;
-    if ((s->control & ENABLED) == 0 || s->left == 0)
-        return -1;
-    byte = s->bytes[s->reload - s->left];
-    moved(s);
+    uint8_t *at;
+    if (s == 0 || (s->control & ENABLED) == 0 || s->left == 0)
+        return 0;
+    at = core_memory(l->core, s->memory + s->reload - s->left, 1, writable);
+    if (at == 0)
+        parts_ask(l, STREAM_ASTRAY, (int32_t)(s - l->streams), 0.0);
+    return at;
+}
+
+/* Take the next byte from memory; return -1 without one. */
+static int32_t fetched(parts *l, const serial *k)
+{
+    stream *s = of_side(l, k, SENDS);
+    const uint8_t *at = k->gives ? next_byte(l, s, 0) : 0;
+    int32_t byte = at == 0 ? -1 : *at;
+    if (at != 0)
+        moved(s);
     return byte;
 }
 
 /* -- the wire ------------------------------------------------------------ */
 
-/* Note that DMA or the processor has read the data register. */
-static void data_read(parts *l)
+/* Return true if DMA takes the bytes that come. */
+static int served(parts *l, const serial *k)
 {
-    link_part *k = &l->link;
+    const stream *s = of_side(l, k, RECEIVES);
+    return k->takes && s != 0 && (s->control & ENABLED) != 0;
+}
+
+/* Return true if a byte waits for DMA. */
+static int waits_for_dma(parts *l, const serial *k)
+{
+    return served(l, k) && k->first != k->last &&
+           k->arrives[k->first % k->room] <= now(l);
+}
+
+/* Note that DMA or the processor has read the data register. */
+static void data_read(const parts *l, serial *k)
+{
     if (!k->by_reading)
         return;
-    k->status &= ~(k->seen & CLEARED);
+    k->status &= ~(k->seen & (ERRORS | IDLE));
     k->seen = 0;
-    ask(l);
+    link_ask(l, k);
+}
+
+/* Receive a byte through the data register. */
+static void keep(serial *k, uint8_t byte)
+{
+    if ((k->status & RECEIVED) != 0) {
+        k->status |= OVERRUN;
+        return;
+    }
+    k->received = byte;
+    k->status |= RECEIVED;
+}
+
+/* Receive bytes up to one, by DMA while it takes bytes. */
+static void take(parts *l, serial *k, uint32_t end)
+{
+    stream *s = served(l, k) ? of_side(l, k, RECEIVES) : 0;
+    uint32_t before = k->first;
+    uint8_t *at;
+    for (; k->first != end; k->first++) {
+        at = next_byte(l, s, 1);
+        if (at == 0)
+            break;
+        *at = k->coming[k->first % k->room];
+        moved(s);
+    }
+    if (k->first != before)
+        data_read(l, k);
+    for (; k->first != end; k->first++)
+        keep(k, k->coming[k->first % k->room]);
 }
 
 /* Receive the bytes that have come. */
-static void receive(parts *l)
+static void receive(parts *l, serial *k)
 {
-    link_part *k = &l->link;
-    stream *s = &k->streams[RECEIVES];
-    uint32_t before = k->first;
-    while (k->first != k->last &&
-           k->arrives[k->first % LINK_BYTES] <= now(l)) {
-        s->bytes[s->reload - s->left] = k->coming[k->first % LINK_BYTES];
-        moved(s);
-        k->first++;
+    double until = now(l) - (served(l, k) ? k->dma_cycles : 0.0);
+    uint32_t end, errors = 0;
+    for (end = k->first; end != k->last && k->arrives[end % k->room] <= until;
+         end++)
+        errors |= k->errors[end % k->room];
+    if (end == k->first)
+        return;
+    if (!k->receives) {
+        k->first = end;
+        return;
     }
-    if (k->first != before)
-        data_read(l);
+    k->status |= errors;
+    take(l, k, end);
+    if ((k->status & ERRORS) != 0)
+        link_ask(l, k);
 }
 
 /* Fill the data register when it is empty. */
-static void refill(link_part *k)
+static void refill(parts *l, serial *k)
 {
-    if (k->held < 0)
-        k->held = fetched(&k->streams[SENDS]);
+    if (k->held >= 0)
+        return;
+    k->held = fetched(l, k);
+    if (k->held >= 0)
+        k->cleared = 0;
 }
 
-/* Send the byte that has been shifted out, and those after it; return 0 if
- * there is no room for them. */
-static int transmit(parts *l)
+/* Put a sent byte out. */
+static void put_out(parts *l, serial *k)
 {
-    link_part *k = &l->link;
-    const stream *s = &k->streams[SENDS];
+    if (k->gone == ROOM)
+        parts_ask(l, LINK_FULL, (int32_t)(k - l->links), 0.0);
+    k->out[k->gone++] = (uint8_t)k->shifting;
+}
+
+/* Send the byte that has been shifted out, and those after it. */
+static void transmit(parts *l, serial *k)
+{
     double passed, turns;
-    refill(k);
+    refill(l, k);
     if (k->shifting < 0 && k->held >= 0) {
         k->shifting = k->held;
         k->shifted = now(l) + k->byte_cycles;
         k->held = -1;
-        refill(k);
-        return 1;
+        refill(l, k);
+        return;
     }
     if (k->shifting < 0 || k->shifted > now(l))
-        return 1;
-    if (k->gone + 2u + s->left > LINK_BYTES)
-        return 0;
+        return;
     turns = 1.0 + floored(now(l) - k->shifted, k->byte_cycles);
     for (passed = 0.0; passed < turns && k->shifting >= 0; passed += 1.0) {
-        k->out[k->gone++] = (uint8_t)k->shifting;
+        put_out(l, k);
         k->shifting = k->held;
-        k->held = fetched(&k->streams[SENDS]);
+        k->held = fetched(l, k);
     }
     k->shifted += turns * k->byte_cycles;
-    return 1;
 }
 
-static int catch_up(parts *l)
+void link_catch_up(parts *l, serial *k)
 {
-    receive(l);
-    return transmit(l);
+    receive(l, k);
+    transmit(l, k);
 }
 
 /* Put bytes on the wire from the other side from now on; return 0 if there is
  * no room for them. */
-int link_line_in(parts *l, const uint8_t *data, uint32_t count)
+int link_line_in(parts *l, serial *k, const uint8_t *data, uint32_t count,
+                 uint32_t errors)
 {
-    link_part *k = &l->link;
-    double at;
+    double at = fmax(now(l), k->until);
     uint32_t i;
-    if (!catch_up(l) || count > LINK_BYTES - (k->last - k->first))
+    link_catch_up(l, k);
+    if (count > k->room - (k->last - k->first))
         return 0;
-    at = fmax(now(l), k->until);
     for (i = 0; i < count; i++) {
         at += k->byte_cycles;
-        k->arrives[k->last % LINK_BYTES] = at;
-        k->coming[k->last++ % LINK_BYTES] = data[i];
+        k->arrives[k->last % k->room] = at;
+        k->errors[k->last % k->room] = (uint8_t)errors;
+        k->coming[k->last++ % k->room] = data[i];
     }
     k->until = at;
-    parts_plan(l, &k->quiet, (int64_t)rint(at + k->byte_cycles));
+    k->quiet.armed = 0;
+    if (count != 0)
+        parts_plan(l, &k->quiet, (int64_t)rint(at + k->byte_cycles));
     return 1;
-}
-
-/* Bring the sent bytes up to date; return 0 if there is no room for them. */
-int link_line_out(parts *l)
-{
-    return catch_up(l);
 }
 
 /* Set the idle flag after a byte's time without a byte. */
-int link_quiet(parts *l)
+void link_quiet(parts *l, serial *k)
 {
-    link_part *k = &l->link;
-    if (!catch_up(l))
-        return 0;
     k->quiet.armed = 0;
+    link_catch_up(l, k);
+    if (!k->receives)
+        return;
     k->status |= IDLE;
-    ask(l);
-    return 1;
+    link_ask(l, k);
 }
 
-/* -- registers ----------------------------------------------------------- */
+/* -- registers of a link --------------------------------------------------- */
+
+static int idle(const serial *k)
+{
+    return k->held < 0 && k->shifting < 0;
+}
 
 /* Return the status register. */
-static uint32_t status(const link_part *k)
+static uint32_t status(parts *l, const serial *k)
 {
     uint32_t value = k->status & ~(EMPTY | COMPLETE);
     value |= k->held < 0 ? EMPTY : 0u;
-    return value | (k->held < 0 && k->shifting < 0 ? COMPLETE : 0u);
+    value |= waits_for_dma(l, k) ? RECEIVED : 0u;
+    return value | (idle(k) && !k->cleared ? COMPLETE : 0u);
+}
+
+/* Return the received byte. */
+static uint32_t data(parts *l, serial *k)
+{
+    uint32_t value = k->received;
+    if (waits_for_dma(l, k)) /* DMA will never take it */
+        value = k->coming[k->first++ % k->room];
+    else
+        k->status &= ~RECEIVED;
+    data_read(l, k);
+    return value;
 }
 
 /* Read a register; return 0 if Python must. */
-int link_read(parts *l, uint32_t what, uint32_t side, uint64_t *value)
+int link_read(parts *l, serial *k, uint32_t word, uint64_t *value)
 {
-    link_part *k = &l->link;
-    if (!catch_up(l))
+    link_catch_up(l, k);
+    *value = 0;
+    if (word == LINK_STATUS)
+        *value = k->seen = status(l, k);
+    if (word == LINK_DATA)
+        *value = data(l, k);
+    return 1;
+}
+
+/* Send a byte. */
+static int put(parts *l, serial *k, uint32_t value)
+{
+    if (!k->transmits || value > 0x1FFu)
         return 0;
-    switch (what) {
-    case LINK_STATUS:
-        *value = k->seen = status(k);
-        return 1;
-    case LINK_DATA:
-        k->status &= ~RECEIVED;
-        *value = k->received;
-        data_read(l);
-        return 1;
-    case STREAM_CONTROL:
-        *value = k->streams[side].control;
-        return 1;
-    case STREAM_LEFT:
-        *value = k->streams[side].left;
-        return 1;
-    default:
+    k->held = (int32_t)(value & 0xFFu);
+    k->cleared = 0;
+    transmit(l, k);
+    return 1;
+}
+
+/* Take a write to the status register, where that clears flags. */
+static int write_status(serial *k, uint32_t value)
+{
+    if (!k->by_reading)
         return 0;
+    k->status &= value | ~RECEIVED;
+    if ((value & COMPLETE) == 0)
+        k->cleared = idle(k);
+    return 1;
+}
+
+/* Take a write to the register that clears flags. */
+static int clear(const parts *l, serial *k, uint32_t value)
+{
+    if ((value & ~(ERRORS | IDLE | COMPLETE)) != 0)
+        return 0;
+    k->status &= ~(value & (ERRORS | IDLE));
+    if ((value & COMPLETE) != 0)
+        k->cleared = idle(k);
+    link_ask(l, k);
+    return 1;
+}
+
+/* Write a register; return 0 if Python must. */
+int link_write(parts *l, serial *k, uint32_t word, uint32_t value)
+{
+    link_catch_up(l, k);
+    if (word == LINK_CLEAR)
+        return clear(l, k, value);
+    return word == LINK_STATUS ? write_status(k, value) : put(l, k, value);
+}
+
+/* -- registers of streams -------------------------------------------------- */
+
+/* Bring the link that a stream serves up to date. */
+static void catch_up(parts *l, const stream *s)
+{
+    if (s->link >= 0)
+        link_catch_up(l, &l->links[s->link]);
+}
+
+/* Return the flags of a group of streams. */
+static uint32_t flags(parts *l, const stream *first)
+{
+    const stream *s;
+    uint32_t value = 0;
+    for (s = first; s < first + first->group; s++) {
+        catch_up(l, s);
+        value |= (s->half ? s->half_flag : 0u) |
+                 (s->complete ? s->complete_flag : 0u) |
+                 (s->half || s->complete ? s->any_flag : 0u);
+    }
+    return value;
+}
+
+/* Clear flags of a group of streams. */
+static void clear_flags(parts *l, stream *first, uint32_t value)
+{
+    stream *s;
+    for (s = first; s < first + first->group; s++) {
+        catch_up(l, s);
+        s->half = s->half && (value & s->half_bits) == 0;
+        s->complete = s->complete && (value & s->complete_bits) == 0;
     }
 }
 
-/* Take a write to a stream's control word that starts it in the usual way. */
+/* Read a register; return 0 if Python must. */
+int stream_read(parts *l, stream *s, uint32_t word, uint64_t *value)
+{
+    const uint32_t *words[] = {&s->control, &s->left, &s->peripheral,
+                               &s->memory};
+    catch_up(l, s);
+    if (word == STREAM_FLAGS)
+        *value = flags(l, s);
+    else if (word == STREAM_REQUEST)
+        *value = s->asked;
+    else
+        *value = word < STREAM_FLAGS ? *words[word] : 0u;
+    return 1;
+}
+
+/* Let a stream serve its link from now on. */
+void stream_start(parts *l, stream *s)
+{
+    serial *k = &l->links[s->link];
+    s->control = s->usual | ENABLED;
+    s->reload = s->left;
+    k->streams[s->sends] = (int32_t)(s - l->streams);
+    link_catch_up(l, k);
+}
+
+/* Return true if a start is as the last one was. */
+static int as_usual(const parts *l, const stream *s, uint32_t value)
+{
+    return (value & ~ENABLED) == s->usual && s->left != 0 &&
+           s->peripheral == s->address && s->asked == s->request &&
+           !(s->flagged && (s->half || s->complete)) &&
+           !(s->sends && l->links[s->link].wired);
+}
+
+/* Take a write to the control word. */
 static int write_control(parts *l, stream *s, uint32_t value)
 {
-    if ((value & ~ENABLED) != s->usual)
+    int enabled = (s->control & ENABLED) != 0;
+    int starts = !enabled && (value & ENABLED) != 0;
+    if ((value & ~s->writable) != 0 ||
+        (enabled && (value & ENABLED) != 0 && value != s->control) ||
+        (starts && !as_usual(l, s, value)))
         return 0;
-    if ((s->control & ENABLED) != 0) {
-        if (!s->stays || (value & ENABLED) != 0)
-            return 0;
-        s->control = value;
-        return 1;
-    }
-    if ((value & ENABLED) != 0) {
-        s->bytes = core_memory(l->core, s->memory, s->left, 0);
-        if (s->left == 0 || s->bytes == 0 || s->peripheral != s->source ||
-            (!s->stays && (s->half || s->complete)))
-            return 0;
-        s->reload = s->left;
-    }
+    if (enabled && (value & ENABLED) == 0 && s->flagged)
+        s->complete = 1;
     s->control = value;
-    (void)catch_up(l); /* there was room a moment ago */
+    if (starts)
+        stream_start(l, s);
     return 1;
 }
 
@@ -235,23 +410,11 @@ static int write_still(const stream *s, uint32_t *reg, uint32_t value)
     return 1;
 }
 
-/* Take a write that clears flags of one stream alone. */
-static int write_flags(stream *s, uint32_t value)
+/* Write a register; return 0 if Python must. */
+int stream_write(parts *l, stream *s, uint32_t word, uint32_t value)
 {
-    if ((value & ~s->flags) != 0)
-        return 0;
-    if ((value & s->half_bits) != 0)
-        s->half = 0;
-    if ((value & s->complete_bits) != 0)
-        s->complete = 0;
-    return 1;
-}
-
-/* Take a write to a register of the sending stream. */
-static int write_stream(parts *l, uint32_t what, uint32_t value)
-{
-    stream *s = &l->link.streams[SENDS];
-    switch (what) {
+    catch_up(l, s);
+    switch (word) {
     case STREAM_CONTROL:
         return write_control(l, s, value);
     case STREAM_LEFT:
@@ -260,24 +423,13 @@ static int write_stream(parts *l, uint32_t what, uint32_t value)
         return write_still(s, &s->peripheral, value);
     case STREAM_MEMORY:
         return write_still(s, &s->memory, value);
-    case STREAM_FLAGS:
-        return write_flags(s, value);
-    default:
-        return what == STREAM_REQUEST && value == s->request;
-    }
-}
-
-/* Write a register; return 0 if Python must. */
-int link_write(parts *l, uint32_t what, uint32_t side, uint32_t value)
-{
-    link_part *k = &l->link;
-    if (!catch_up(l))
-        return 0;
-    if (what == LINK_CLEAR && (value & ~CLEARED) == 0) {
-        k->status &= ~(value & CLEARED);
-        ask(l);
+    case STREAM_CLEAR:
+        clear_flags(l, s, value);
         return 1;
+    case STREAM_REQUEST:
+        s->asked = value & 0x7Fu;
+        return value == s->asked;
+    default:
+        return 0;
     }
-    return what >= STREAM_CONTROL && side == SENDS &&
-           write_stream(l, what, value);
 }

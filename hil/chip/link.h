@@ -1,60 +1,74 @@
-/* A serial link and the DMA streams that serve it, lent by their models in
- * Python (hil/chip/stm32/serial.py) as long as bytes come in without errors and
- * both streams move them. */
+/* Serial links, and the DMA streams that serve them. */
 #ifndef LINK_H
 #define LINK_H
 
 #include "due.h"
 
-#define LINK_BYTES 1024u /* of either direction; a power of two */
+#define LINKS 6
+#define STREAMS 16
+#define ROOM 1024u /* sent bytes of a link */
 
-/* One stream or channel. usual: its control word without the lowest bit, which
- * enables it; source: address of the link's data register; request: its number
- * in the multiplexer. flags: its flags in the register that clears flags, by
- * half_bits and complete_bits. stays: enabled after its last byte. bytes: its
- * memory in this process. */
+/* A stream or channel, which hil/chip/stm32/serial.py describes. writable:
+ * bits of its control word, of which `circular` has it start again. stays:
+ * enabled after its last byte; flagged: not started with old flags, which its
+ * end sets. usual: its control word at its last start, without the lowest bit,
+ * which enables it, or 1; address, request: then in its registers. link,
+ * sends: that it serves since. asked: its request in the multiplexer. group:
+ * how many streams have their flags in one register, where it is the first of
+ * them; half_flag, complete_flag, any_flag: its flags there; half_bits,
+ * complete_bits: those that clear them. */
 typedef struct {
-    uint32_t control, left, peripheral, memory, reload, half, complete;
-    uint32_t usual, source, request, flags, half_bits, complete_bits;
-    int32_t circular, stays;
-    uint8_t *bytes;
+    uint32_t control, left, peripheral, memory, reload;
+    uint32_t writable, circular, usual, address, request, asked, group;
+    uint32_t half_flag, complete_flag, any_flag, half_bits, complete_bits;
+    int32_t half, complete, stays, flagged, sends, link;
 } stream;
 
-/* coming: bytes on the wire, from `first` to `last`, which are never reset, and
- * the cycles at which they arrive; until: when the last one has arrived. held:
- * in the data register; shifting: in the shift register until `shifted`; -1:
- * none. seen: flags that a read of the status register has shown; by_reading:
- * true if a read of the data register then clears them. out: sent bytes. */
+/* A link, which hil/chip/stm32/serial.py describes. receives, transmits,
+ * takes, gives: it and its DMA requests are switched on; asks: flags that
+ * request its interrupt; wired: one wire for both directions; by_reading: a
+ * read of the data register clears flags that a read of the status register
+ * has shown. coming: bytes on the wire from `first` to `last`, which are never
+ * reset, with their errors and the cycles at which they arrive; room: for so
+ * many, a power of two; until: when the line is free. dma_cycles: for which a
+ * byte waits for DMA. held: in the data register; shifting: in the shift
+ * register until `shifted`; -1: none. cleared: TC was cleared since the last
+ * byte was out. out: sent bytes. streams: that receives and that sends, or -1.
+ * */
 typedef struct {
     due quiet; /* end of a byte's time of silence on the line */
-    int32_t lent, interrupt, by_reading, asks;
-    double byte_cycles, until, shifted, arrives[LINK_BYTES];
-    uint8_t coming[LINK_BYTES], out[LINK_BYTES];
-    uint32_t first, last, gone, status, seen, received;
-    int32_t held, shifting;
-    stream streams[2]; /* that receives, that sends */
-} link_part;
+    int32_t receives, transmits, takes, gives, wired, by_reading, interrupt;
+    uint32_t asks, status, seen, received;
+    int32_t held, shifting, cleared, streams[2];
+    double byte_cycles, dma_cycles, until, shifted;
+    uint32_t first, last, room, gone;
+    double *arrives;
+    uint8_t *coming, *errors, out[ROOM];
+} serial;
 
-/* Its registers by their numbers; those of a stream exist for each of both
- * streams. */
+/* Registers of a link, and of a stream; flags are those of a group. */
+enum { LINK_STATUS, LINK_DATA, LINK_SENDS, LINK_CLEAR };
 enum {
-    LINK_STATUS,
-    LINK_DATA,
-    LINK_CLEAR,
     STREAM_CONTROL,
     STREAM_LEFT,
     STREAM_PERIPHERAL,
     STREAM_MEMORY,
     STREAM_FLAGS,
+    STREAM_CLEAR,
     STREAM_REQUEST
 };
 
 struct parts;
 
-int link_line_in(struct parts *l, const uint8_t *data, uint32_t count);
-int link_line_out(struct parts *l);
-int link_quiet(struct parts *l);
-int link_read(struct parts *l, uint32_t what, uint32_t side, uint64_t *value);
-int link_write(struct parts *l, uint32_t what, uint32_t side, uint32_t value);
+void link_catch_up(struct parts *l, serial *k);
+int link_line_in(struct parts *l, serial *k, const uint8_t *data,
+                 uint32_t count, uint32_t errors);
+void link_quiet(struct parts *l, serial *k);
+void link_ask(const struct parts *l, const serial *k);
+int link_read(struct parts *l, serial *k, uint32_t word, uint64_t *value);
+int link_write(struct parts *l, serial *k, uint32_t word, uint32_t value);
+void stream_start(struct parts *l, stream *s);
+int stream_read(struct parts *l, stream *s, uint32_t word, uint64_t *value);
+int stream_write(struct parts *l, stream *s, uint32_t word, uint32_t value);
 
 #endif

@@ -1,8 +1,8 @@
-"""A peripheral whose registers are in C (parts.h)."""
+"""Peripherals of which C answers registers (parts.h)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any, ClassVar
 
 from femtorque.hil.chip.parts import Parts
@@ -31,26 +31,14 @@ class Words(MutableMapping[str, int]):
         return len(self._places)
 
 
-class Part(Peripheral):
-    """A peripheral of which C answers the registers at IN_C, as long as it has a clock. slot: its number in C among its
-    kind; state: what C has of it."""
+class Answered(Peripheral):
+    """A peripheral of which C answers the registers at IN_C, as long as it has a clock."""
 
-    KIND: ClassVar[str]
-    MEMBER: ClassVar[str]  # of `parts`
-    IN_C: ClassVar[tuple[int, ...]]
+    IN_C: Iterable[int]
 
     def __init__(self, name: str, base: int, parts: Parts) -> None:
         self.parts = parts
-        self.slot, self.state = parts.member(self.MEMBER)
         super().__init__(name, base)
-
-    def _storage(self) -> MutableMapping[str, int]:
-        return Words(self.state.words, self._offsets)
-
-    def clear(self) -> None:
-        self.forget()
-        for register in self.REGISTERS.values():
-            self.value[register.name] = self.resets.get(register.name, register.reset)
 
     def attached(self) -> None:
         self._place()
@@ -73,16 +61,12 @@ class Part(Peripheral):
         return True
 
     def _what(self, offset: int) -> int:
+        """C's name of a register."""
+        raise NotImplementedError
+
+    def _named(self, kind: str, number: int, register: int) -> int:
         lib = self.parts.lib
-        return getattr(lib, self.KIND) << lib.KIND | self.slot << lib.NUMBER | offset >> 2
-
-    def write(self, offset: int, size: int, value: int) -> None:
-        super().write(offset, size, value)
-        self.touched()
-
-    def touched(self) -> None:
-        """Have the board described again."""
-        self.parts.state.stale = 1
+        return int(getattr(lib, kind) << lib.KIND | number << lib.NUMBER | register)
 
     def ask_c(self, offset: int) -> int:
         """C's answer to a read of a register."""
@@ -93,3 +77,33 @@ class Part(Peripheral):
     def tell_c(self, offset: int, value: int) -> bool:
         """Write a register in C. False: C leaves it to Python."""
         return bool(self.parts.do("parts_write", self._what(offset), value))
+
+
+class Part(Answered):
+    """One whose registers are all in C. slot: its number in C among its kind; state: what C has of it."""
+
+    KIND: ClassVar[str]
+    MEMBER: ClassVar[str]  # of `parts`
+
+    def __init__(self, name: str, base: int, parts: Parts) -> None:
+        self.slot, self.state = parts.member(self.MEMBER)
+        super().__init__(name, base, parts)
+
+    def _storage(self) -> MutableMapping[str, int]:
+        return Words(self.state.words, self._offsets)
+
+    def clear(self) -> None:
+        self.forget()
+        for register in self.REGISTERS.values():
+            self.value[register.name] = self.resets.get(register.name, register.reset)
+
+    def _what(self, offset: int) -> int:
+        return self._named(self.KIND, self.slot, offset >> 2)
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        super().write(offset, size, value)
+        self.touched()
+
+    def touched(self) -> None:
+        """Have the board described again."""
+        self.parts.state.stale = 1

@@ -76,7 +76,8 @@ static const due *first(const parts *l)
     const due *found = earlier(0, &l->systick.expire);
     int32_t i;
     found = earlier(found, &l->watchdog.bite);
-    found = earlier(found, &l->link.quiet);
+    for (i = 0; i < LINKS; i++)
+        found = earlier(found, &l->links[i].quiet);
     for (i = 0; i < CONVERTERS; i++)
         found = earlier(found, &l->converters[i].end);
     for (i = 0; i < TIMERS; i++)
@@ -120,8 +121,9 @@ static void act(parts *l, const due *d)
         expire(l);
     else if (d == &l->watchdog.bite)
         bite(l);
-    else if (d == &l->link.quiet && !link_quiet(l))
-        parts_ask(l, LINK_FULL, 0, 0.0);
+    for (i = 0; i < LINKS; i++)
+        if (d == &l->links[i].quiet)
+            link_quiet(l, &l->links[i]);
     for (i = 0; i < CONVERTERS; i++)
         if (d == &l->converters[i].end)
             converter_act(l, &l->converters[i]);
@@ -227,8 +229,10 @@ int parts_read(parts *l, uint32_t what, uint64_t *value)
     case THE_SYSTICK:
         *value = systick_count(l);
         return 1;
-    case THE_LINK:
-        return link_read(l, word, (uint32_t)i, value);
+    case A_LINK:
+        return link_read(l, &l->links[i], word, value);
+    case A_STREAM:
+        return stream_read(l, &l->streams[i], word, value);
     default:
         return 0;
     }
@@ -252,8 +256,10 @@ int parts_write(parts *l, uint32_t what, uint32_t value)
             return 0;
         watchdog_feed(l);
         return 1;
-    case THE_LINK:
-        return link_write(l, word, (uint32_t)i, value);
+    case A_LINK:
+        return link_write(l, &l->links[i], word, value);
+    case A_STREAM:
+        return stream_write(l, &l->streams[i], word, value);
     default:
         return 0;
     }

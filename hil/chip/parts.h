@@ -1,5 +1,5 @@
 /* The chip's parts in C and what is due in them: timers, converters, ports,
- * SysTick, watchdog, a link. Python (hil/chip/parts.py) describes them, does on
+ * SysTick, watchdog, links. Python (hil/chip/parts.py) describes them, does on
  * the same numbers what is rare, and is asked for what only it knows. */
 #ifndef PARTS_H
 #define PARTS_H
@@ -15,9 +15,9 @@
 #define PORT_WORDS 11 /* registers */
 
 /* hil/chip/stm32/gpio.py. outputs: pins that put their levels out; asked: pins
- * that are read when needed, without a call at changes; steered: pins that only
- * the board in C reads; heard: pins of whose changes Python hears; inputs: place
- * of the input register. */
+ * that are read when needed, without a call at changes; steered: pins that
+ * only the board in C reads; heard: pins of whose changes Python hears;
+ * inputs: place of the input register. */
 typedef struct {
     uint32_t words[PORT_WORDS];
     uint32_t outputs, asked, steered, heard;
@@ -43,11 +43,10 @@ typedef struct {
     int64_t timeout;
 } watchdog;
 
-/* order: of the last planned event, here or in Python. stale: the board must be
- * described again. attend: Python has been asked, or has planned something.
- * board: the parts outside of
- * the chip, whose functions bring the plant up to date, return V on a pin, and
- * counts of an encoder. */
+/* order: of the last planned event, here or in Python. stale: the board must
+ * be described again. attend: Python has been asked, or has planned something.
+ * board: the parts outside of the chip, whose functions bring the plant up to
+ * date, return V on a pin, and counts of an encoder. */
 typedef struct parts {
     counter *count;
     core *core; /* 0: no processor */
@@ -55,10 +54,11 @@ typedef struct parts {
     timer timers[TIMERS];
     converter converters[CONVERTERS];
     port ports[PORTS];
-    link_part link;
+    serial links[LINKS];
+    stream streams[STREAMS];
     systick systick;
     watchdog watchdog;
-    double seconds_before, hz; /* s until the clock last changed, its frequency */
+    double seconds_before, hz; /* s until the clock last changed; its Hz */
     int64_t cycles_then;       /* the cycle of that change */
     int32_t stale, attend;
     void *board;
@@ -83,11 +83,20 @@ enum {
     PORT_OUTPUTS,
     SYSTICK_ZERO,
     WATCHDOG_BITES,
-    LINK_FULL
+    LINK_FULL,
+    STREAM_ASTRAY
 };
 
 /* Kinds of parts, in the upper bits of a place's value. */
-enum { A_TIMER, A_CONVERTER, A_PORT, THE_SYSTICK, THE_WATCHDOG, THE_LINK };
+enum {
+    A_TIMER,
+    A_CONVERTER,
+    A_PORT,
+    A_LINK,
+    A_STREAM,
+    THE_SYSTICK,
+    THE_WATCHDOG
+};
 #define KIND 16u   /* bits below the kind, */
 #define NUMBER 8u  /* and below the part's number; last the register's */
 

@@ -1,6 +1,8 @@
-"""Parts of the chip that are in C (parts.h): timers, converters, ports, SysTick, watchdog. There is one state, the C's.
-C answers and does what comes again and again; Python configures the parts, does what is rare on the same numbers, and
-answers what C asks."""
+"""Parts of the chip that are in C (parts.h): timers, converters, ports, SysTick, watchdog, links with their DMA.
+
+There is one state, the C's. C answers and does what comes again and again; Python configures the parts, does what is
+rare on the same numbers, and answers what C asks.
+"""
 
 from __future__ import annotations
 
@@ -90,5 +92,5 @@ class Parts:
     def due(self) -> list[Any]:
         """All events of C, planned or not."""
         state = self.state
-        return [state.systick.expire, state.watchdog.bite, state.link.quiet, *(c.end for c in state.converters),
-                *(t.update for t in state.timers)]
+        return [state.systick.expire, state.watchdog.bite, *(k.quiet for k in state.links),
+                *(c.end for c in state.converters), *(t.update for t in state.timers)]

@@ -1,7 +1,7 @@
-/* RM0090 sections 17 to 19, RM0440 sections 28 to 30. An update is an event only
- * if it has an effect: preloaded values, a trigger, an interrupt, somebody who
- * hears of it. Otherwise the time of the last update is computed when a register
- * is accessed. */
+/* RM0090 sections 17 to 19, RM0440 sections 28 to 30. An update is an event
+ * only if it has an effect: preloaded values, a trigger, an interrupt,
+ * somebody who hears of it. Otherwise the time of the last update is computed
+ * when a register is accessed. */
 #include "parts.h"
 
 #include <math.h>

@@ -90,9 +90,6 @@ class Stm32(ABC):
         self.detector.on_low = self._supply_is_low
         self.watchdog = self.WATCHDOG(0x40003000, events, lambda: self.rcc.hclk)
         self._wire(links)
-        for usart in self.usarts.values():
-            usart.lending = self.core.lending
-            self.core.lending.add(usart)
         self.resets: list[str] = []
         self._reset("power")
 
@@ -192,7 +189,6 @@ class Stm32(ABC):
         for name, usart in self.usarts.items():
             usart.clock_hz = lambda: self.rcc.hclk
             usart.interrupt = self.FAMILY.usarts[name].interrupt
-            usart.request = self._line(usart.interrupt)
         self.rcc.on_clock = self._clock_changed
         self.rcc.on_tree = self._tree_changed
         self.rcc.on_clock_failure = self._clock_failed
@@ -216,10 +212,9 @@ class Stm32(ABC):
     def seconds(self) -> float:
         """Simulated seconds since power-on."""
         state = self.parts.state
-        return float(state.seconds_before + (self.core.now - state.cycles_then) / self.rcc.hclk)
+        return state.seconds_before + (self.parts.count.now - state.cycles_then) / self.rcc.hclk
 
     def _clock_changed(self, old: int, new: int) -> None:
-        self.core.lending.recall()
         state = self.parts.state
         state.seconds_before += (self.core.now - state.cycles_then) / old
         state.cycles_then, state.hz = self.core.now, new
@@ -230,6 +225,8 @@ class Stm32(ABC):
             peripheral.forget()
         for timer in self.timers.values():
             timer.clock_changed()
+        for usart in self.usarts.values():
+            usart.settings_changed()
 
     def run(self, seconds: float) -> None:
         """Run until `seconds` after power-on, through clock changes and resets."""

@@ -78,7 +78,7 @@ class Stm32F405(Stm32):
         core = self.core
         usarts = {name: Usart(name, base, core.events, self._bus_cycles(second))
                   for name, (base, second, _) in _USARTS.items()}
-        dmas = {name: Dma(name, base, core.memory, core.uc.mem_write) for name, (base, _) in _DMA.items()}
+        dmas = {name: Dma(name, base, core.parts) for name, (base, _) in _DMA.items()}
         for (dma, stream, channel), (usart, side) in _REQUESTS.items():
             dmas[dma].requests[stream, channel] = (usarts[usart], side)
         self.spi = Spi("SPI3", 0x40003C00, core.events, self._bus_cycles(False))

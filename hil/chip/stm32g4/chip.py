@@ -83,8 +83,8 @@ class Stm32G474(Stm32):
         core = self.core
         usarts = {name: kind(name, base, core.events, self._bus_cycles(second))
                   for name, (kind, base, second, _, _) in _USARTS.items()}
-        self.mux = DmaMux("DMAMUX1", 0x40020800)
-        dmas = [Dma(f"DMA{i + 1}", 0x40020000 + 0x400 * i, 8 * i, self.mux, core.memory, core.uc.mem_write)
+        self.mux = DmaMux("DMAMUX1", 0x40020800, core.parts)
+        dmas = [Dma(f"DMA{i + 1}", 0x40020000 + 0x400 * i, core.parts)
                 for i in range(2)]
         for dma in dmas:
             for name, (*_, request) in _USARTS.items():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
-from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
+from femtorque.hil.chip.part import Answered
+from femtorque.hil.chip.parts import Parts
+from femtorque.hil.chip.registers import Register, Unmodelled
 from femtorque.hil.chip.stm32.serial import (
     DMAR,
     DMAT,
@@ -17,10 +20,8 @@ from femtorque.hil.chip.stm32.serial import (
     TC,
     TE,
     TXE,
-    Registers,
+    Controller,
     Serial,
-    Served,
-    Stream,
 )
 
 TEACK, REACK = 1 << 21, 1 << 22  # of ISR: transmitter and receiver are on
@@ -30,7 +31,7 @@ class Usart(Serial):
     """16 times oversampling, no FIFO. ICR clears flags."""
 
     UE, BY_READING = 1 << 0, False
-    PLACES = {"LINK_STATUS": 0x1C, "LINK_CLEAR": 0x20, "LINK_DATA": 0x24}
+    PLACES = {0x1C: "LINK_STATUS", 0x20: "LINK_CLEAR", 0x24: "LINK_DATA", 0x28: "LINK_SENDS"}
     REGISTERS = {
         0x00: Register("CR1", 0, UE | TE | RE | IDLEIE), 0x04: Register("CR2", 0, 0),
         0x08: Register("CR3", 0, DMAR | DMAT | EIE | HDSEL), 0x0C: Register("BRR", 0, 0xFFFF),
@@ -50,26 +51,7 @@ class Usart(Serial):
     def write_CR1(self, value: int) -> None:
         super().write_CR1(value)
         on = (TEACK if value & TE else 0) | (REACK if value & RE else 0)
-        self._status = self._status & ~(TEACK | REACK) | (on if value & self.UE else 0)
-
-    def read_ISR(self) -> int:
-        return self._flags()
-
-    def read_ICR(self) -> int:
-        return 0
-
-    def write_ICR(self, value: int) -> None:
-        self.catch_up()
-        self._status &= ~(value & (ERRORS | IDLE))
-        if value & TC:
-            self._clear_complete()
-        self._ask()
-
-    def read_RDR(self) -> int:
-        return self._take_received()
-
-    def write_TDR(self, value: int) -> None:
-        self._put(value)
+        self.state.status = self.state.status & ~(TEACK | REACK) | (on if value & self.UE else 0)
 
 
 class LpUart(Usart):
@@ -79,34 +61,33 @@ class LpUart(Usart):
     REGISTERS = Usart.REGISTERS | {0x0C: Register("BRR", 0, 0xFFFFF)}
 
 
-_CIRCULAR = 1 << 5
-_CONTROL_BITS = 0x30B1  # PL, MINC, CIRC, DIR to peripheral, EN
+CONTROL_BITS = 0x30B1  # PL, MINC, CIRC, DIR to peripheral, EN
 
 
-class Channel(Stream):
-    """A channel, which stays enabled after its last byte."""
-
-    STAYS = True
-
-    def ended(self) -> None:
-        pass
-
-
-class DmaMux(Peripheral):
+class DmaMux(Answered):
     """Requests of the channels: 0 to 7 of DMA1, 8 to 15 of DMA2. Without synchronisation there is no overrun (CSR) to
     clear (CFR)."""
 
     REGISTERS = {4 * i: Register(f"C{i}CR", 0, 0x7F) for i in range(16)} | {
         0x80: Register("CSR", 0, 0), 0x84: Register("CFR", 0, 0xFFFF)}
+    IN_C = range(0, 64, 4)
 
-    def __init__(self, name: str, base: int) -> None:
-        self.controllers: list[Dma] = []
-        super().__init__(name, base)
+    def __init__(self, name: str, base: int, parts: Parts) -> None:
+        super().__init__(name, base, parts)
+        for offset in self.IN_C:
+            self._read[offset] = partial(self.ask_c, offset)
+            self._write[offset] = partial(self._choose, offset), 0x7F
 
-    def write(self, offset: int, size: int, value: int) -> None:
-        for controller in self.controllers:
-            controller.recall()
-        super().write(offset, size, value)
+    def reset(self) -> None:
+        self.clear()
+        for stream in self.parts.state.streams:
+            stream.asked = 0
+
+    def _what(self, offset: int) -> int:
+        return self._named("A_STREAM", offset >> 2, self.parts.lib.STREAM_REQUEST)
+
+    def _choose(self, offset: int, value: int) -> None:
+        self.tell_c(offset, value)
 
     def write_CFR(self, value: int) -> None:
         """Clear nothing."""
@@ -116,99 +97,36 @@ def _registers() -> dict[int, Register]:
     table = {0x00: Register("ISR", 0, 0), 0x04: Register("IFCR")}
     for i in range(8):
         at = 0x08 + 0x14 * i
-        table |= {at: Register(f"C{i + 1}CR", 0, _CONTROL_BITS), at + 4: Register(f"C{i + 1}NDTR", 0, 0xFFFF),
+        table |= {at: Register(f"C{i + 1}CR", 0, CONTROL_BITS), at + 4: Register(f"C{i + 1}NDTR", 0, 0xFFFF),
                   at + 8: Register(f"C{i + 1}PAR"), at + 0xC: Register(f"C{i + 1}MAR")}
     return table
 
 
-_OFFSETS = {"control": 0, "left": 4, "peripheral": 8, "memory": 0xC}  # of a channel's registers
-_WORDS = ("CONTROL", "LEFT", "PERIPHERAL", "MEMORY")  # for them in lent_link.h
-
-
-class Dma(Served):
-    """One DMA controller, the multiplexer's channels from `first`. `requests` maps a request's number to (USART,
-    'receive' or 'transmit')."""
+class Dma(Controller):
+    """One DMA controller. `requests` maps a request's number to (USART, 'receive' or 'transmit')."""
 
     REGISTERS = _registers()
+    WRITABLE, CIRCULAR, TRANSMITS, GROUP = CONTROL_BITS, 1 << 5, 1 << 4, 8
+    WORD, RUNNING = "channel", "the channel is enabled"
 
-    def __init__(self, name: str, base: int, first: int, mux: DmaMux, fetch: Callable[[int, int], bytes],
-                 store: Callable[[int, bytes], None]) -> None:
-        self.first, self.mux = first, mux
-        mux.controllers.append(self)
+    def __init__(self, name: str, base: int, parts: Parts) -> None:
         self.requests: dict[int, tuple[Serial, str]] = {}
-        self.channels = [Channel(fetch, store, _CIRCULAR) for _ in range(8)]
-        super().__init__(name, base)
-        for i, channel in enumerate(self.channels):
-            self._bind(0x08 + 0x14 * i, i, channel)
+        super().__init__(name, base, parts)
 
-    def reset(self) -> None:
-        self.clear()
-        for channel in self.channels:
-            channel.clear()
+    def _describe(self, number: int, stream: Any) -> None:
+        shift = 4 * number
+        stream.stays = True
+        stream.any_flag, stream.complete_flag, stream.half_flag = 1 << shift, 2 << shift, 4 << shift
+        stream.complete_bits, stream.half_bits = 3 << shift, 5 << shift
+        self._note(number, 0x08 + 0x14 * number)
+        if number == 0:
+            self._words |= {0x00: (0, "STREAM_FLAGS"), 0x04: (0, "STREAM_CLEAR")}
 
-    def _bind(self, at: int, number: int, channel: Channel) -> None:
-        def setter(key: str) -> Callable[[int], None]:
-            def write(value: int) -> None:
-                if channel.enabled:
-                    raise Unmodelled(f"{self.name} channel {number + 1}: {key} written while the channel is enabled")
-                setattr(channel, key, value)
-            return write
+    def _called(self, number: int) -> str:
+        return super()._called(number + 1)
 
-        def current(key: str) -> Callable[[], int]:
-            offset = at + _OFFSETS[key]
-
-            def read() -> int:
-                self.catch_up(offset)
-                return self.publish(offset, getattr(channel, key))
-            return read
-
-        places = {f"STREAM_{what}": at + _OFFSETS[key] for what, key in zip(_WORDS, _OFFSETS, strict=True)}
-        channel.registers = Registers(self, places | {"STREAM_FLAGS": 0x04}, 0xF << 4 * number, 5 << 4 * number,
-                                      3 << 4 * number)
-        self._read[at] = current("control")
-        self._write[at] = (lambda value: self._control(number, channel, value), _CONTROL_BITS)
-        self._read[at + 4], self._write[at + 4] = current("left"), (setter("left"), 0xFFFF)
-        for offset, key in ((_OFFSETS[key], key) for key in ("peripheral", "memory")):
-            self._read[at + offset] = current(key)
-            self._write[at + offset] = (setter(key), self._write[at + offset][1])
-
-    @property
-    def served(self) -> Iterable[Serial]:
-        return dict.fromkeys([usart for usart, _ in self.requests.values()])
-
-    def _control(self, number: int, channel: Channel, value: int) -> None:
-        self.catch_up(0x08 + 0x14 * number)
-        starts = value & 1 and not channel.enabled
-        if channel.enabled and value & 1 and value != channel.control:
-            raise Unmodelled(f"{self.name} channel {number + 1}: control changed while the channel is enabled")
-        channel.control = value
-        if not starts:
-            return
-        request = self.requests.get(self.mux.value[f"C{self.first + number}CR"])
-        if request is None or not value & 0x80 or not channel.left:
-            raise Unmodelled(f"{self.name} channel {number + 1}: control 0x{value:X} is not modelled, or no request")
-        usart, side = request
-        if (side == "transmit") != bool(value & 0x10) or channel.peripheral != getattr(usart, f"{side}_address"):
-            raise Unmodelled(f"{self.name} channel {number + 1} does not fit {usart.name} {side}")
-        channel.reload, channel.usual = channel.left, value & ~1
-        chooses = 4 * (self.first + number)
-        channel.chosen = (self.mux, chooses, self.mux.value[self.mux.REGISTERS[chooses].name])
-        if side == "transmit":
-            usart.sending(channel)
-        setattr(usart, f"{side}_stream", channel)
-        usart.catch_up()
-
-    def read_ISR(self) -> int:
-        self.catch_up(0x00)
-        return sum((c.complete << 1 | c.half << 2 | (c.half or c.complete)) << 4 * i
-                   for i, c in enumerate(self.channels))
-
-    def read_IFCR(self) -> int:
-        return 0
-
-    def write_IFCR(self, value: int) -> None:
-        self.catch_up(0x04)
-        for i, channel in enumerate(self.channels):
-            cleared = value >> 4 * i
-            channel.complete &= not cleared & 3
-            channel.half &= not cleared & 5
+    def _served(self, number: int, stream: Any, value: int) -> tuple[Serial, str]:
+        request = self.requests.get(stream.asked)
+        if request is None or not value & 0x80 or not stream.left:
+            raise Unmodelled(f"{self._called(number)}: control 0x{value:X} is not modelled, or no request")
+        return request

@@ -11,6 +11,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -18,6 +19,7 @@ import pytest
 
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32.chip import SRAM_START, Stm32
+from femtorque.hil.chip.stm32.serial import FE
 from femtorque.hil.chip.stm32f4.adc import Adc
 from femtorque.hil.chip.stm32f4.chip import Stm32F405
 from femtorque.hil.chip.stm32g4.chip import Stm32G474
@@ -141,9 +143,62 @@ def steps(layout: Layout, random: Random) -> Iterator[Step]:
     yield END, 0, 0
 
 
-def answers(layout: Layout, seed: int) -> str:
+class Link:
+    """Registers of USART2 and of the DMA streams that serve it, by chip."""
+
+    def __init__(self, layout: Layout, random: Random) -> None:
+        f4 = layout is F4
+        self.status, self.clear = (0x40004400, 0x40004400) if f4 else (0x4000441C, 0x40004420)
+        self.received, self.sent = (0x40004404, 0x40004404) if f4 else (0x40004424, 0x40004428)
+        self.receiving, self.sending = (0x40026088, 0x400260A0) if f4 else (0x40020008, 0x4002001C)
+        self.flags, self.clears, self.all = (0x40026004, 0x4002600C, 0x3D) if f4 else (0x40020000, 0x40020004, 0xFF)
+        self.goes, self.comes = (0x08000441, 0x08000501) if f4 else (0x91, 0xA1)
+        self.settings: tuple[tuple[int, int], ...] = (
+            (layout.rcc + 0x30, 7 | 1 << 21), (layout.rcc + 0x40, 1 << 1 | 1 << 17)) if f4 else (
+            (layout.rcc + 0x48, 0x107), (layout.rcc + 0x58, 1 << 1 | 1 << 17), (0x40020800, 26), (0x40020804, 27))
+        divider, requests = random.choice((16, 69, 139)), random.choice((0xC0, 0xC0, 0xC1, 0x80))
+        self.settings += ((0x40004408 if f4 else 0x4000440C, divider),
+                          (0x4000440C if f4 else 0x40004400, (1 << 13 if f4 else 1) | 0x1C),
+                          (0x40004414 if f4 else 0x40004408, requests))
+
+    def ring(self) -> Iterator[Step]:
+        at = self.receiving
+        yield from ((WRITE, at + 8, self.received), (WRITE, at + 12, RESULTS + 0x7000), (WRITE, at + 4, 32),
+                    (WRITE, at, self.comes))
+
+    def burst(self, random: Random) -> Iterator[Step]:
+        at = self.sending
+        yield from ((WRITE, at, self.goes & ~1), (WRITE, self.clears, self.all << 16 | self.all),
+                    (WRITE, at + 8, self.sent), (WRITE, at + 12, SRAM_START + random.randrange(4000)),
+                    (WRITE, at + 4, random.randrange(1, 40)), (WRITE, at, self.goes))
+
+    def touch(self, random: Random) -> Step:
+        return random.choice((
+            (READ, self.status, 0), (READ, self.status, 0), (READ, self.received, 0), (READ, self.receiving, 0),
+            (READ, self.receiving + 4, 0), (READ, self.sending, 0), (READ, self.sending + 4, 0), (READ, self.flags, 0),
+            (WRITE, self.clears, random.getrandbits(6) << random.choice((0, 6, 16))),
+            (WRITE, self.clear, 0x5F if self.clear != self.status else 0x3FF & ~random.choice((0, 0x40, 0x20))),
+            (WRITE, self.sent, random.randrange(256)), *((WAIT, 0, random.choice((10, 100, 1000))) for _ in range(8))))
+
+
+def link_steps(layout: Layout, random: Random) -> Iterator[Step]:
+    """A program that receives and sends."""
+    link = Link(layout, random)
+    yield from ((WRITE, at, value) for at, value in link.settings)
+    if random.random() < 0.7:
+        yield from link.ring()
+    for _ in range(STEPS):
+        yield link.touch(random)
+        if random.random() < 0.03:
+            yield WAIT, 0, random.choice((1000, 30_000))
+            yield from link.burst(random)
+    yield END, 0, 0
+
+
+def answers(layout: Layout, seed: int, steps: Callable[[Layout, Random], Iterator[Step]] = steps) -> str:
     """Digest of all that a program sees and does."""
     program, told = [*steps(layout, Random(seed))], hashlib.sha256()
+    line = Random(seed)
     chip = layout.chip(IMAGE, 8_000_000)
     chip.core.load(SRAM_START, b"".join(struct.pack("<III", *step) for step in program))
     chip.core.load(RESULTS, bytes(0x4000))
@@ -169,6 +224,9 @@ def answers(layout: Layout, seed: int) -> str:
         for turn in range(SLICES):
             chip.gpio["A"].drive(3, turn % 3 == 0)
             chip.timers["TIM8"].set_break(turn % 11 == 7)
+            if turn % 3 == 0:
+                chip.usarts["USART2"].line_in(line.randbytes(line.randrange(1, 20)), FE if line.random() < 0.2 else 0)
+            tell("sent", chip.usarts["USART2"].line_out())
             chip.run(chip.seconds + 0.5e-3)
     except Unmodelled as refused:
         tell("refused", str(refused))
@@ -177,9 +235,14 @@ def answers(layout: Layout, seed: int) -> str:
     return told.hexdigest()[:16]
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+KINDS: dict[str, Callable[[int], str]] = {
+    **{name: partial(answers, layout) for name, layout in LAYOUTS.items()},
+    **{f"{name} link": partial(answers, layout, steps=link_steps) for name, layout in LAYOUTS.items()}}
+
+
+@pytest.mark.parametrize("name", KINDS)
 def test_answers_are_those_that_were_recorded(name):
-    found = [answers(LAYOUTS[name], seed) for seed in range(PROGRAMS)]
+    found = [KINDS[name](seed) for seed in range(PROGRAMS)]
     assert found == json.loads(RECORDED.read_text(encoding="utf-8"))[name]
 
 
@@ -190,5 +253,5 @@ def test_a_recording_sees_a_sample_that_comes_one_clock_late(monkeypatch):
 
 
 if __name__ == "__main__":
-    RECORDED.write_text(json.dumps({name: [answers(layout, seed) for seed in range(PROGRAMS)]
-                                    for name, layout in LAYOUTS.items()}, indent=1) + "\n", encoding="utf-8")
+    RECORDED.write_text(json.dumps({name: [kind(seed) for seed in range(PROGRAMS)] for name, kind in KINDS.items()},
+                                   indent=1) + "\n", encoding="utf-8")
