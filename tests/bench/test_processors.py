@@ -1,6 +1,6 @@
 """The application's C on another processor: ARM64, emulated, with plain `char` of either sign, gives the same bytes.
 
-The same bytes from the host go in at the same ticks; telemetry of every tick and all that the board sends come out.
+Bytes of the host go in at the same ticks; telemetry of every tick and all that the board sends come out.
 Needs `apt install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user`.
 """
 

@@ -127,13 +127,22 @@ void ft_moteus_disable(ft_frame *f, const ft_drive_config *c, bool clear)
     memcpy(f->data + 3, reads, sizeof reads);
 }
 
+/* Return where a subframe goes on behind the number of a register, which begins
+ * with that: it has one byte up to 127, and two beyond. */
+static uint32_t behind(uint32_t number)
+{
+    if (number < 0x80u)
+        return 2u;
+    return 3u;
+}
+
 /* Begin a frame about one register of so many bytes, and more behind it.
  * Return where it goes on. */
 static uint32_t about(ft_frame *f, const ft_drive_config *c, uint32_t kind,
                       uint32_t number, uint32_t size, uint32_t more)
 {
     const uint32_t fine = size == 4u ? 2u * FINE : size == 2u ? FINE : 0u;
-    const uint32_t at = number < 0x80u ? 2u : 3u;
+    const uint32_t at = behind(number);
 
     begin_frame(f, c, at + more);
     f->data[0] = (uint8_t)(kind + fine + 1u);
@@ -198,7 +207,7 @@ static ft_drive_heard state(const ft_frame *f, ft_drive_said *said)
 static ft_drive_heard setting(const ft_frame *f, ft_drive_said *said)
 {
     const uint32_t kind = f->data[0], fine = (kind >> 2) & 3u;
-    const uint32_t at = f->data[1] < 0x80u ? 2u : 3u;
+    const uint32_t at = behind(f->data[1]);
     const bool failed = kind == (uint32_t)FAILED;
     const uint32_t size = failed ? 1u : 1u << fine;
 
