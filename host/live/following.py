@@ -61,7 +61,8 @@ class FollowStatus:
 @dataclass(frozen=True)
 class BoardStatus:
     """One STATUS. tick: control ticks since reset; positions, targets rad or m, velocities rad/s or m/s, torques N m or
-    N, each (J,); fault: its name, or empty; joint: that it names; homed: the joints have their zeros."""
+    N, each (J,); fault: its name, or empty; joint: that it names; flags: names of those that are set, such as HOMED
+    (femtorque.codegen.wire.messages.FLAGS)."""
 
     tick: int
     state: str
@@ -71,7 +72,7 @@ class BoardStatus:
     targets: Array
     velocities: Array
     torques: Array
-    homed: bool
+    flags: tuple[str, ...]
 
 
 def board_status(session: Session) -> BoardStatus:
@@ -84,7 +85,7 @@ def _seen(session: Session, s: Status) -> BoardStatus:
     fault = next((name for name, row in messages.FAULTS.items() if row[0] == s.fault and s.fault), "")
     return BoardStatus(s.tick, state_name(s), fault, session.joint(s.fault_joint) if fault else "",
                        from_wire(s.position, joints), from_wire(s.target, joints), np.array(s.rate, float),
-                       np.array(s.torque, float), flag(s, "HOMED"))
+                       np.array(s.torque, float), names(messages.FLAGS, s.flags))
 
 
 class Watch:

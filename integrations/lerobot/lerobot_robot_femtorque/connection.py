@@ -22,10 +22,15 @@ def connect(port: str, mechanism: Mechanism) -> Board:
     return board
 
 
+def homed(board: Board) -> bool:
+    """True if the joints have their zeros."""
+    return "HOMED" in board.status.flags
+
+
 def home(board: Board, mechanism: Mechanism, who: str) -> None:
     """Ask a person to put the joints to their start pose, and give them their zeros; a board that has them keeps
     them."""
-    if board.status.homed:
+    if homed(board):
         print(f"{who} has its zeros")
         return
     pose = ", ".join(f"{joint.name} {joint.start:g}" for joint in mechanism.streamed)

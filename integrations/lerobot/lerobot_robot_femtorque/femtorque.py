@@ -14,7 +14,7 @@ from lerobot.utils.decorators import check_if_already_connected, check_if_not_co
 from femtorque import Board, Mechanism
 from lerobot_robot_femtorque.border import Border
 from lerobot_robot_femtorque.config_femtorque import FemtorqueConfig
-from lerobot_robot_femtorque.connection import connect, home
+from lerobot_robot_femtorque.connection import connect, home, homed
 
 PARK_SPEED, PARK_STEP = 0.1, 0.02  # share of the joints' velocity limits; s from one target to the next
 
@@ -57,7 +57,7 @@ class Femtorque(Robot):
     @property
     def is_calibrated(self) -> bool:
         """True if the board knows the joints' zeros."""
-        return self._board is not None and self._board.status.homed
+        return self._board is not None and homed(self._board)
 
     @check_if_already_connected
     def connect(self, calibrate: bool = True) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 from lerobot.teleoperators.teleoperator import Teleoperator
 from lerobot.utils.decorators import check_if_already_connected, check_if_not_connected
 
-from femtorque import Board, Mechanism
+from femtorque import Board, Mechanism, Refused
 from lerobot_robot_femtorque.border import Border
 from lerobot_robot_femtorque.config_femtorque_leader import FemtorqueLeaderConfig
-from lerobot_robot_femtorque.connection import connect, home
+from lerobot_robot_femtorque.connection import connect, home, homed
 
 ENDING = 5.0  # s in which the floating arm is held again
 
@@ -51,7 +51,7 @@ class FemtorqueLeader(Teleoperator):
     @property
     def is_calibrated(self) -> bool:
         """True if the board knows the joints' zeros."""
-        return self._board is not None and self._board.status.homed
+        return self._board is not None and homed(self._board)
 
     @check_if_already_connected
     def connect(self, calibrate: bool = True) -> None:
@@ -111,7 +111,16 @@ class FemtorqueLeader(Teleoperator):
         return self._board
 
     def _float(self) -> None:
-        try:
-            self._connected.float(self.config.friction, until=self._over.is_set)
-        except Exception as error:
-            self._failed = error
+        """Float until all is over; again where this computer was busy for longer than the board waits for it."""
+        while not self._over.is_set():
+            try:
+                self._connected.float(self.config.friction, until=self._over.is_set)
+            except Refused as refusal:
+                status = self._connected.status
+                if status.state == "HOLD" and "HOST_SILENT" in status.flags:
+                    continue
+                self._failed = refusal
+                return
+            except Exception as error:
+                self._failed = error
+                return

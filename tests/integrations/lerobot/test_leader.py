@@ -57,6 +57,15 @@ def test_a_board_that_floats_no_more_ends_the_script_with_a_reason(leader, fake)
     assert not leader.is_connected
 
 
+def test_a_script_that_was_busy_for_longer_than_the_board_waits_floats_again(leader, fake):
+    until(lambda: fake.state == "FLOAT")
+    fake.flags |= messages.FLAGS["HOST_SILENT"][0]
+    fake.state = "HOLD"
+    until(lambda: fake.state == "FLOAT")
+    leader.disconnect()
+    assert fake.state == "HOLD"
+
+
 def test_zeros_are_asked_for_before_anything_is_armed(plugin, fake, monkeypatch):
     leader = plugin.FemtorqueLeader(plugin.FemtorqueLeaderConfig(mechanism=str(ARM), port="any"))
     asked = []
