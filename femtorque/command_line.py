@@ -24,7 +24,7 @@ from femtorque import __version__
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.extras import missing
 from femtorque.codegen.common.tidy import printable
-from femtorque.commands import board, live, mechanism, motion, virtual
+from femtorque.commands import board, live, mechanism, motion, ros, virtual
 from femtorque.commands.answer import Answer, only_json, show
 
 TRACEBACK, TRACEBACKS = "femtorque-traceback-", 5  # name and number of files about unexpected errors
@@ -153,7 +153,7 @@ VERBS: dict[str, Callable[..., Answer]] = {
     "hil run": virtual.run, "hil serve": virtual.serve, "hil drives": virtual.drives, "hil pil": virtual.pil,
     "hil replay": virtual.replay, "hil scenario": virtual.scenario, "reproduce": virtual.reproduce,
     "docs": board.docs, "ports": board.ports, "bringup": board.bringup, "home": board.home, "float": board.float_,
-    "jog": board.jog, "follow": live.follow, "teleop": live.teleop, "identify": board.identify,
+    "jog": board.jog, "follow": live.follow, "teleop": live.teleop, "ros": ros.ros, "identify": board.identify,
 }
 
 GROUPS = {
@@ -161,7 +161,7 @@ GROUPS = {
     "Describe an arm": ("init", "motors", "check", "elements"),
     "Plan its motions": ("plan", "torque"),
     "Make and try its firmware": ("build", "verify", "generate", "hil"),
-    "Run a board": ("flash", "ports", "monitor", "stream", "follow", "teleop", "plot"),
+    "Run a board": ("flash", "ports", "monitor", "stream", "follow", "teleop", "ros", "plot"),
     "Bring an arm up": ("bringup", "home", "float", "jog", "identify"),
     "Read on": ("docs", "reproduce"),
 }
@@ -195,6 +195,7 @@ EXAMPLES = {
                "teleop my_arm.toml --port socket://localhost:5555 --web 8420 --tip hand:0.2,0,0",
                "teleop my_arm.toml --port auto --gamepad",
                "teleop follower.toml --port auto --leader leader.toml --leader-port auto --scale elbow=0.5"],
+    "ros": ["ros my_arm.toml --port auto", "ros my_arm.toml --port auto --controller left_arm_controller --domain 7"],
     "jog": ["jog my_arm.toml elbow --rate 0.1 --seconds 2 --port auto"],
     "bringup": ["bringup my_arm.toml --port auto", "bringup my_arm.toml --port auto --no-hand"],
     "identify": ["identify my_arm.toml --port auto", "identify my_arm.toml --port auto --joint elbow --write"],

@@ -14,6 +14,7 @@ EXTRAS = {
     "mujoco": {"mujoco": "mujoco>=3.3"},
     "parquet": {"pyarrow": "pyarrow>=15"},
     "gamepad": {"pygame": "pygame-ce>=2.5"},
+    "ros": {"zenoh": "eclipse-zenoh>=1.5", "rosbags": "rosbags>=0.10"},
 }
 
 

@@ -1,0 +1,76 @@
+"""Verb that makes a board a node of ROS 2."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.extras import need
+from femtorque.commands.answer import Answer
+from femtorque.commands.options import Json, Mech, Port
+
+NAME = r"[A-Za-z][A-Za-z0-9_]*"
+DOMAINS = 232  # the largest ROS_DOMAIN_ID
+
+
+def ros(
+    mech: Mech,
+    port: Port,
+    controller: Annotated[str, typer.Option("--controller", metavar="NAME",
+                                            help="name before its topic and its action")] = "arm_controller",
+    node: Annotated[str, typer.Option("--node", metavar="NAME", help="name of the node, before its services"
+                                      )] = "femtorque",
+    router: Annotated[str, typer.Option("--router", metavar="ENDPOINT", help="where rmw_zenohd listens"
+                                        )] = "tcp/localhost:7447",
+    domain: Annotated[int | None, typer.Option("--domain", metavar="N", min=0, max=DOMAINS,
+                                               show_default="ROS_DOMAIN_ID, or 0", help="of ROS 2")] = None,
+    json: Json = False,
+) -> Answer:
+    """Make a board a node of ROS 2, without ROS, until Ctrl-C.
+
+    Over zenoh, as rmw_zenoh has it: the action follow_joint_trajectory, the topic joint_trajectory, /joint_states,
+    /robot_description, /diagnostics, and services home, arm, disarm and clear. Ctrl-C stops and disarms the arm.
+    """
+    need("zenoh")
+    need("rosbags")
+    from femtorque.codegen.mechanism.reader import load_mechanism
+    from femtorque.host.board import Board
+    from femtorque.host.link.session import PERIOD
+    from femtorque.host.ros.arm import Arm
+    from femtorque.host.ros.node import Node
+    from femtorque.host.stream.stream import Interrupts
+
+    for option, name in (("--controller", controller), ("--node", node)):
+        if not re.fullmatch(NAME, name):
+            raise BadInput("command line", option, name, "must be a name: letters, digits, _")
+    said = partial(print, file=sys.stderr, flush=True)
+    with (Board.connect(port, load_mechanism(mech)) as board, Interrupts().on_ctrl_c() as interrupts,
+          Node(node, _domain(domain), router) as made):
+        arm = Arm(board, made, controller, said)
+        said(f"node {node} at {board.session.link.port}: /{controller}/follow_joint_trajectory, "
+             f"/{controller}/joint_trajectory; services /{node}/home, arm, disarm, clear")
+        rounds = 0
+        try:
+            while not interrupts.count:
+                arm.step()
+                rounds += 1
+                board.session.clock.sleep(PERIOD)
+        finally:
+            arm.close()
+    return Answer({"rounds": rounds, "unreadable": made.refused}, "ended")
+
+
+def _domain(given: int | None) -> int:
+    """Domain of ROS 2. Raises BadInput for a ROS_DOMAIN_ID that is none."""
+    if given is not None:
+        return given
+    text = os.environ.get("ROS_DOMAIN_ID", "").strip() or "0"
+    if not text.isdecimal() or int(text) > DOMAINS:
+        raise BadInput("environment", "ROS_DOMAIN_ID", text, f"must be 0 to {DOMAINS}")
+    return int(text)

@@ -1,0 +1,57 @@
+"""Positions of all joints that move, followers and passive ones too, from those that the board reports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.model.modes import in_mode
+
+Array = NDArray[np.float64]
+
+STEP = 1e-4  # s of motion from which the velocities of dependent joints are found
+
+
+class Joints:
+    """names: of all joints that move; J of them are streamed, in the order of the mechanism."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        alone = in_mode(mechanism)
+        self._streamed = [joint.name for joint in mechanism.streamed]
+        self._assembly = assemble(Model.of(alone)) if alone.constrained else None
+        if self._assembly is None:
+            self.names = [joint.name for joint in mechanism.moving]
+            self._rest = np.array([joint.rest for joint in mechanism.moving])
+        else:
+            self.names = [body.joint.name for body in self._assembly.model.bodies]
+            self._driven = [self._streamed.index(joint.name) for joint in mechanism.streamed
+                            if joint.name in {one.name for one in alone.streamed}]
+        self._places = [self.names.index(name) for name in self._streamed]
+
+    def at(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """Positions and velocities of all of them, from those (J,) of the streamed ones. Where loops cannot be followed
+        any more, the dependent joints stay as they were."""
+        if self._assembly is None:
+            whole, speed = self._rest.copy(), np.zeros(len(self.names))
+        else:
+            rows = np.array([q, q + STEP * v])[:, self._driven]
+            try:
+                found = self._assembly.follow(rows)
+                self._assembly = replace(self._assembly, start=found[0])
+                whole, speed = found[0], (found[1] - found[0]) / STEP
+            except Refused:
+                whole, speed = np.array(self._assembly.start, float), np.zeros(len(self.names))
+        whole[self._places], speed[self._places] = q, v
+        return whole, speed
+
+    def efforts(self, torques: Array) -> Array:
+        """Those of all joints, N m or N: nothing drives the others."""
+        found = np.zeros(len(self.names))
+        found[self._places] = torques
+        return found

@@ -1,0 +1,136 @@
+"""One node on zenoh: publishers, subscriptions and services by rmw_zenoh's conventions.
+
+What comes is put into a queue and handled by `handle`, in the thread that cares for the board; zenoh's own threads
+touch nothing else.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import zenoh
+from zenoh.ext import CacheConfig, declare_advanced_publisher
+
+from femtorque.codegen.common.errors import BadInput
+from femtorque.host.ros import keys
+from femtorque.host.ros.interfaces import packed, unpacked
+
+ROUTER = "tcp/localhost:7447"  # where `ros2 run rmw_zenoh_cpp rmw_zenohd` listens
+WAITING = 1000  # messages that wait to be handled; more are dropped, and counted
+
+
+class Publisher:
+    """A topic of one kind. latched: subscribers that come later get the last message too."""
+
+    def __init__(self, node: Node, topic: str, kind: str, latched: bool) -> None:
+        self._kind, self._sequence, self._gid = kind, 0, uuid.uuid4().bytes
+        key = keys.key(node.domain, topic, kind)
+        if latched:
+            self._publisher: Any = declare_advanced_publisher(
+                node.session, key, cache=CacheConfig(max_samples=1), publisher_detection=True)
+        else:
+            self._publisher = node.session.declare_publisher(key)
+
+    def publish(self, message: Any) -> None:
+        self._sequence += 1
+        self._publisher.put(packed(self._kind, message),
+                            attachment=keys.attachment(self._sequence, time.time_ns(), self._gid))
+
+
+class Node:
+    """Open with a router's address (zenoh's, such as tcp/localhost:7447) as a context. It also goes on without a router
+    and joins one that comes later. refused: messages that could not be read, or came when too many waited."""
+
+    def __init__(self, name: str, domain: int = 0, router: str = ROUTER) -> None:
+        self.name, self.domain, self.refused = name, domain, 0
+        self._router = router
+        self._events: queue.Queue[Callable[[], None]] = queue.Queue(WAITING)
+        self._kept: list[Any] = []
+        self._endpoints = 0
+
+    def __enter__(self) -> Node:
+        configuration = zenoh.Config()
+        for place, value in (("mode", '"peer"'), ("connect/endpoints", f'["{self._router}"]'),
+                             ("connect/exit_on_failure", "false"), ("connect/timeout_ms", "0"),
+                             ("listen/endpoints", '["tcp/localhost:0"]'), ("scouting/multicast/enabled", "false"),
+                             ("scouting/gossip/enabled", "true"), ("timestamping/enabled", "true")):
+            try:
+                configuration.insert_json5(place, value)
+            except zenoh.ZError as error:
+                raise BadInput("command line", "--router", self._router, f"cannot be used: {error}",
+                               f"for example {ROUTER}") from None
+        try:
+            self.session = zenoh.open(configuration)
+        except zenoh.ZError as error:
+            raise BadInput("command line", "--router", self._router, f"cannot be opened: {error}",
+                           f"for example {ROUTER}") from None
+        self._node = keys.Node(self.domain, str(self.session.info.zid()), self.name)
+        self._announce(self._node.token())
+        return self
+
+    def __exit__(self, *how: object) -> None:
+        self._kept.clear()
+        self.session.close()
+
+    def publisher(self, topic: str, kind: str, latched: bool = False) -> Publisher:
+        made = Publisher(self, topic, kind, latched)
+        self._kept.append(made)
+        self._endpoint(keys.PUBLISHER, topic, kind, keys.quality(latched, 1 if latched else 10))
+        return made
+
+    def subscribe(self, topic: str, kind: str, take: Callable[[Any], None]) -> None:
+        """take is called with every message by `handle`."""
+        def heard(sample: Any) -> None:
+            data = sample.payload.to_bytes()
+            self._put(lambda: take(unpacked(kind, data)))
+
+        self._kept.append(self.session.declare_subscriber(keys.key(self.domain, topic, kind), heard))
+        self._endpoint(keys.SUBSCRIPTION, topic, kind, keys.quality(False))
+
+    def serve(self, name: str, kind: str, answer: Callable[[Any, Callable[[Any], None]], None]) -> None:
+        """answer is called by `handle` with each request and a function that takes the response, now or later."""
+        key = keys.key(self.domain, name, kind)
+
+        def asked(query: Any) -> None:
+            def handled() -> None:
+                if query.payload is None or query.attachment is None:
+                    raise ValueError("a request without payload or attachment")
+                sequence, gid = keys.read_attachment(query.attachment.to_bytes())
+                request = unpacked(f"{kind}_Request", query.payload.to_bytes())
+
+                def reply(response: Any) -> None:
+                    query.reply(key, packed(f"{kind}_Response", response),
+                                attachment=keys.attachment(sequence, time.time_ns(), gid))
+                    query.drop()
+
+                answer(request, reply)
+
+            self._put(handled)
+
+        self._kept.append(self.session.declare_queryable(key, asked, complete=True))
+        self._endpoint(keys.SERVICE, name, kind, keys.quality(False))
+
+    def handle(self) -> None:
+        """Handle what has come since the last call. What cannot be read is counted."""
+        for _ in range(self._events.qsize()):
+            try:
+                self._events.get_nowait()()
+            except ValueError:
+                self.refused += 1
+
+    def _put(self, event: Callable[[], None]) -> None:
+        try:
+            self._events.put_nowait(event)
+        except queue.Full:
+            self.refused += 1
+
+    def _endpoint(self, entity: str, topic: str, kind: str, qos: str) -> None:
+        self._endpoints += 1
+        self._announce(self._node.endpoint(self._endpoints, entity, topic, kind, qos))
+
+    def _announce(self, token: str) -> None:
+        self._kept.append(self.session.liveliness().declare_token(token))

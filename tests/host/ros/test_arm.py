@@ -1,0 +1,279 @@
+"""A board as a node of ROS 2, at the flash image in its own time: what comes and goes on topics, services, actions."""
+
+from __future__ import annotations
+
+import uuid
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from femtorque import Board, Mechanism
+from femtorque.host.ros import interfaces
+from femtorque.host.ros.arm import Arm
+from femtorque.host.ros.goals import ABORTED, CANCELED, SUCCEEDED
+from femtorque.host.ros.interfaces import message, packed, unpacked
+from tests.conftest import ROOT
+from tests.host.ros.test_motion import NAMES, trajectory
+from tests.support import rig
+
+ACTION = "/arm_controller/follow_joint_trajectory/_action/"
+START = np.array([-0.8, 0.5, 0.4])
+
+
+class Ether:
+    """In the place of a node on zenoh: messages as bytes, kept by topic."""
+
+    name, refused = "femtorque", 0
+
+    def __init__(self) -> None:
+        self.published, self.taken, self.services, self.latched = {}, {}, {}, set()
+
+    def publisher(self, topic, kind, latched=False):
+        self.published[topic] = []
+        self.latched |= {topic} if latched else set()
+        ether = self
+
+        class Publisher:
+            def publish(self, value):
+                ether.published[topic].append(unpacked(kind, packed(kind, value)))
+
+        return Publisher()
+
+    def subscribe(self, topic, kind, take):
+        self.taken[topic] = lambda value: take(unpacked(kind, packed(kind, value)))
+
+    def serve(self, name, kind, answer):
+        self.services[name] = (kind, answer)
+
+    def handle(self):
+        """Nothing waits."""
+
+    def ask(self, name, **request):
+        """Ask a service. Returns a list of its response, which may come later."""
+        kind, answer = self.services[name]
+        told = []
+        data = packed(f"{kind}_Request", message(f"{kind}_Request", **request))
+        answer(unpacked(f"{kind}_Request", data), lambda response: told.append(
+            unpacked(f"{kind}_Response", packed(f"{kind}_Response", response))))
+        return told
+
+
+class Ros:
+    """An arm with its ether."""
+
+    def __init__(self, chip, session, arm) -> None:
+        self.chip, self.session, self.lines = chip, session, []
+        self.ether = Ether()
+        self.arm = Arm(Board(session, arm), self.ether, "arm_controller", self.lines.append)
+
+    def run(self, seconds, each=lambda: None):
+        """Rounds of the node, which let the chip's time pass."""
+        end = self.session.clock.now() + seconds
+        while self.session.clock.now() < end:
+            self.arm.step()
+            each()
+            self.session.clock.sleep(0.002)
+
+    def send(self, told, **more):
+        """A goal. Returns its number and the list of its result."""
+        number = message("unique_identifier_msgs/msg/UUID", uuid=np.frombuffer(uuid.uuid4().bytes, np.uint8))
+        goal = message(interfaces.GOAL, trajectory=told, **more)
+        (response,) = self.ether.ask(ACTION + "send_goal", goal_id=number, goal=goal)
+        assert response.accepted
+        return number, self.ether.ask(ACTION + "get_result", goal_id=number)
+
+    @property
+    def positions(self):
+        return self.session.positions()
+
+
+@pytest.fixture
+def ros():
+    arm = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
+    with rig.connected(arm) as (chip, session):
+        chip.brakes = True
+        made = Ros(chip, session, arm)
+        for name in ("home", "arm"):
+            (response,) = made.ether.ask(f"/femtorque/{name}")
+            assert response.success, response.message
+        yield made
+        made.arm.close()
+
+
+def way(*rows, seconds=1.0):
+    """Through poses relative to the start, positions alone."""
+    return trajectory([seconds * (k + 1) for k in range(len(rows))], [START + np.array(row) for row in rows])
+
+
+def tolerance(**rows):
+    return [message("control_msgs/msg/JointTolerance", name=name, position=value) for name, value in rows.items()]
+
+
+def test_the_arm_is_described_once_for_those_who_come_later(ros):
+    (description,) = ros.ether.published["/robot_description"]
+    assert "/robot_description" in ros.ether.latched
+    joints = {joint.get("name") for joint in ET.fromstring(description.data).iter("joint")}
+    assert set(NAMES) <= joints
+
+
+def test_joint_states_come_a_hundred_times_a_second_with_efforts(ros):
+    ros.ether.published["/joint_states"].clear()
+    ros.run(0.5)
+    states = ros.ether.published["/joint_states"]
+    assert 45 <= len(states) <= 51 and states[-1].name == NAMES
+    np.testing.assert_allclose(states[-1].position, START, atol=2e-3)
+    held = ros.arm.board.mechanism.gravity_torque(START)
+    np.testing.assert_allclose(states[-1].effort, held, atol=0.3)
+    assert states[-1].header.stamp.sec > 1.7e9
+
+
+def test_a_goal_is_followed_to_its_end_with_feedback(ros):
+    _, result = ros.send(way([0.2, -0.1, 0.1], [0.4, -0.3, 0.3]))
+    ros.run(2.3)
+    (done,) = result
+    assert (done.status, done.result.error_code, done.result.error_string) == (SUCCEEDED, 0, "")
+    np.testing.assert_allclose(ros.positions, START + [0.4, -0.3, 0.3], atol=2e-3)
+    feedback = [told.feedback for told in ros.ether.published[ACTION + "feedback"]]
+    assert 35 <= len(feedback) <= 45 and feedback[0].joint_names == NAMES
+    for told in feedback:
+        np.testing.assert_allclose(told.error.positions, 0.0, atol=5e-3)
+        np.testing.assert_allclose(told.actual.positions, told.desired.positions, atol=0.02)
+    statuses = [[one.status for one in told.status_list] for told in ros.ether.published[ACTION + "status"]]
+    assert statuses == [[2], [4]] and ACTION + "status" in ros.ether.latched
+
+
+def test_the_arm_is_where_the_trajectory_is_all_the_way(ros):
+    """Velocities are given; the board's own time counts, and STATUS is up to 15 ms old."""
+    t = np.linspace(0.0, 2.0, 21)
+    s, ds = 0.5 - 0.5 * np.cos(np.pi * t / 2.0), 0.25 * np.pi * np.sin(np.pi * t / 2.0)
+    q, v = START + 0.5 * s[:, None], 0.5 * ds[:, None] * np.ones(3)
+    v[-1] = 0.0
+    _, result = ros.send(trajectory(t, q.tolist(), v.tolist()))
+    began, off = ros.session.clock.now(), []
+
+    def compare():
+        now = ros.session.clock.now() - began
+        if 0.1 < now < 2.0:
+            wanted = START + 0.5 * (0.5 - 0.5 * np.cos(np.pi * now / 2.0))
+            off.append(np.max(np.abs(ros.positions - wanted)))
+
+    ros.run(2.3, compare)
+    assert result[0].status == SUCCEEDED and max(off) < 0.4 * 0.015 + 2e-3
+
+
+def test_a_goal_is_cancelled_half_way_and_the_arm_is_held(ros):
+    number, result = ros.send(way([0.8, 0.0, 0.0], seconds=2.0))
+    ros.run(1.0)
+    (response,) = ros.ether.ask(ACTION + "cancel_goal", goal_info=message("action_msgs/msg/GoalInfo", goal_id=number))
+    assert response.return_code == 0 and bytes(response.goals_canceling[0].goal_id.uuid) == bytes(number.uuid)
+    assert result[0].status == CANCELED
+    ros.run(0.5)
+    held = ros.positions
+    assert ros.session.in_state("HOLD") and 0.2 < held[0] - START[0] < 0.6
+    ros.run(0.3)
+    np.testing.assert_allclose(ros.positions, held, atol=1e-3)
+    (again,) = ros.ether.ask(ACTION + "cancel_goal", goal_info=message("action_msgs/msg/GoalInfo", goal_id=number))
+    assert again.return_code == 3
+    _, result = ros.send(way([0.0, 0.0, 0.0]))
+    ros.run(1.4)
+    assert result[0].status == SUCCEEDED, "and goes on afterwards"
+
+
+def test_a_path_tolerance_that_is_violated_ends_the_goal_by_joint_and_size(ros):
+    """Faster than the joint may go: the board keeps its limits, and is left behind."""
+    _, result = ros.send(way([0.8, 0.0, 0.0], seconds=0.1), path_tolerance=tolerance(shoulder=0.05))
+    ros.run(0.6)
+    (done,) = result
+    assert (done.status, done.result.error_code) == (ABORTED, -4) and "shoulder is 0." in done.result.error_string
+    assert ros.session.in_state("HOLD")
+
+
+def test_a_goal_tolerance_that_is_violated_ends_the_goal_after_its_time(ros):
+    ros.chip.plant.hand = lambda plant: np.array([0.4, 0.0, 0.0])
+    grace = message("builtin_interfaces/msg/Duration", nanosec=200_000_000)
+    _, result = ros.send(way([0.1, 0.0, 0.0], seconds=0.5), goal_tolerance=tolerance(shoulder=1e-5),
+                         goal_time_tolerance=grace)
+    ros.run(1.0)
+    (done,) = result
+    assert (done.status, done.result.error_code) == (ABORTED, -5) and "off its goal" in done.result.error_string
+
+
+def test_a_new_goal_takes_over_from_the_old_one_without_a_jump(ros):
+    _, first = ros.send(way([0.6, 0.0, 0.0], seconds=1.5))
+    ros.run(0.7)
+    _, second = ros.send(way([0.0, 0.0, 0.0], seconds=1.5))
+    speeds = []
+    ros.run(1.9, lambda: speeds.append(ros.session.status.target_rate[0]))
+    assert first[0].status == CANCELED and second[0].status == SUCCEEDED
+    limit = ros.arm.board.mechanism.follow_limits()[0, 1]
+    assert np.max(np.abs(np.diff(speeds))) < limit * 0.012 + 1e-3
+
+
+@pytest.mark.parametrize("told, code, words", [
+    (trajectory([1.0], [[9.0, 0.0, 0.0]]), -1, "beyond its range"),
+    (trajectory([1.0], [[0.0, 0.0]], names=NAMES[:2]), -2, "the joints are"),
+])
+def test_a_goal_that_cannot_be_is_aborted_with_its_reason(ros, told, code, words):
+    _, result = ros.send(told)
+    assert (result[0].status, result[0].result.error_code) == (ABORTED, code)
+    assert words in result[0].result.error_string and ros.session.in_state("HOLD")
+
+
+def test_an_old_trajectory_is_refused(ros):
+    told = way([0.1, 0.0, 0.0])
+    told.header.stamp.sec = 1000
+    _, result = ros.send(told)
+    assert result[0].result.error_code == -3
+
+
+def test_a_goal_needs_an_arm_that_is_held(ros):
+    assert ros.ether.ask("/femtorque/disarm")[0].success and ros.session.in_state("DISARMED")
+    _, result = ros.send(way([0.1, 0.0, 0.0]))
+    assert result[0].result.error_code == -1 and "/femtorque/arm arms it" in result[0].result.error_string
+
+
+def test_a_fault_ends_the_goal_and_is_named_in_diagnostics_and_cleared_by_the_service(ros):
+    _, result = ros.send(way([0.4, 0.0, 0.0]))
+    ros.run(0.3)
+    ros.chip.encoder_faults[0].frozen = int(ros.chip.plant.counts()[0])
+    ros.run(1.0)
+    (done,) = result
+    assert done.status == ABORTED and "fault" in done.result.error_string
+    told = ros.ether.published["/diagnostics"][-1].status[0]
+    values = {row.key: row.value for row in told.values}
+    assert int(told.level) == 2 and values["state"] == "FAULT" and values["joint"] == "shoulder"
+    assert values["fault"] in ("ENCODER_STUCK", "FOLLOWING", "ENCODER") and values["fault"] in told.message
+    refused = ros.ether.ask("/femtorque/arm")[0]
+    assert not refused.success and "fault" in refused.message
+    ros.chip.encoder_faults[0].frozen = None
+    assert ros.ether.ask("/femtorque/clear")[0].success and ros.session.in_state("DISARMED")
+
+
+def test_the_topics_points_are_followed_live_and_the_arm_rests_after_the_last(ros):
+    """As MoveIt Servo sends them: one point, due after its publish_period."""
+    take = ros.ether.taken["/arm_controller/joint_trajectory"]
+    for k in range(30):
+        take(trajectory([0.034], [START + [0.01 * k, 0.0, 0.0]], v=[[0.3, 0.0, 0.0]]))
+        ros.run(0.034)
+    assert ros.session.in_state("FOLLOW")
+    ros.run(0.25)
+    np.testing.assert_allclose(ros.positions, START + [0.29, 0.0, 0.0], atol=2e-3)
+    assert np.all(np.abs(ros.session.status.target_rate) < 1e-3)
+    take(trajectory([0.034], [START + [0.28, 0.0, 0.0]]))
+    ros.run(0.4)
+    np.testing.assert_allclose(ros.positions, START + [0.28, 0.0, 0.0], atol=2e-3)
+    take(trajectory([0.034], [[9.0, 0.0, 0.0]]))
+    assert "beyond its range" in ros.lines[-1]
+
+
+def test_a_chunk_of_the_topic_replaces_the_one_before(ros):
+    take = ros.ether.taken["/arm_controller/joint_trajectory"]
+    t = 0.1 * np.arange(1, 16)
+    take(trajectory(t, [START + [0.2 * x, 0.0, 0.0] for x in t]))
+    ros.run(0.5)
+    there = ros.session.held()
+    take(trajectory(t, [there + [0.0, 0.1 * x, 0.0] for x in t]))
+    ros.run(1.9)
+    np.testing.assert_allclose(ros.positions, there + [0.0, 0.15, 0.0], atol=2e-3)
+    assert ros.lines == []
