@@ -33,6 +33,7 @@ FRAME, AHEAD, MOST = 0.02, 0.5, 25  # s between targets, s that they lie ahead, 
 LIVE = 0.1  # s: a message of one point due no later is a live target, as MoveIt Servo sends them
 FEEDBACK, DIAGNOSTICS = 0.05, 1.0  # s between two
 GRACE = 2.0  # s after its end in which a goal without a time tolerance must be reached
+BRAKED = 2.0  # s in which joints that were stopped are at rest
 SETTLED = 0.1  # s after the last target: the joints are at rest
 TRAJECTORY, POINT = "trajectory_msgs/msg/JointTrajectory", "trajectory_msgs/msg/JointTrajectoryPoint"
 OK, WARN, ERROR = 0, 1, 2  # diagnostic_msgs/msg/DiagnosticStatus
@@ -149,6 +150,7 @@ class Arm:
                 and not flags & messages.FLAGS["UNDERRUN"][0]:
             self.stop()
         if self._following is None:
+            self.board.session.wait(lambda: not self.board.session.in_state("FOLLOW"), BRAKED, "is not at rest")
             following = self.board.follow()
             following.__enter__()
             self._following = following

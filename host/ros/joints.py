@@ -35,8 +35,8 @@ class Joints:
         self._places = [self.names.index(name) for name in self._streamed]
 
     def at(self, q: Array, v: Array) -> tuple[Array, Array]:
-        """Positions and velocities of all of them, from those (J,) of the streamed ones. Where loops cannot be followed
-        any more, the dependent joints stay as they were."""
+        """Positions and velocities of all of them, from those (J,) of the streamed ones. Dependent joints stay as
+        they were once loops cannot be followed any more."""
         if self._assembly is None:
             whole, speed = self._rest.copy(), np.zeros(len(self.names))
         else:

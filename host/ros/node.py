@@ -1,7 +1,7 @@
 """One node on zenoh: publishers, subscriptions and services by rmw_zenoh's conventions.
 
-What comes is put into a queue and handled by `handle`, in the thread that cares for the board; zenoh's own threads
-touch nothing else.
+Messages that come are put into a queue and handled by `handle`, in the thread that cares for the board; zenoh's own
+threads touch nothing else.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Node:
         self._endpoint(keys.SERVICE, name, kind, keys.quality(False))
 
     def handle(self) -> None:
-        """Handle what has come since the last call. What cannot be read is counted."""
+        """Handle messages that have come since the last call. Those that cannot be read are counted."""
         for _ in range(self._events.qsize()):
             try:
                 self._events.get_nowait()()

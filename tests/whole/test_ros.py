@@ -8,8 +8,9 @@ ARM = "mechanisms/three_link.toml"
 
 
 @pytest.mark.parametrize("arguments, rule", [
-    (("--controller", "a b"), "--controller = 'a b': must be a name"), (("--node", "/x"), "--node = '/x': must be a name"),
-    (("--domain", "900"), "0<=x<=232"), (("--router", "nonsense"), "--router = 'nonsense': cannot be used"),
+    (("--controller", "a b"), "--controller = 'a b': must be a name"),
+    (("--node", "/x"), "--node = '/x': must be a name"), (("--domain", "900"), "must be at most 232"),
+    (("--router", "nonsense"), "--router = 'nonsense': cannot be used"),
 ])
 def test_names_and_addresses_that_are_none_are_refused_in_one_line(here, fake, arguments, rule):
     shown = here("ros", ARM, "--port", "any", *arguments)

@@ -180,6 +180,16 @@ def test_a_goal_is_cancelled_half_way_and_the_arm_is_held(ros):
     assert result[0].status == SUCCEEDED, "and goes on afterwards"
 
 
+def test_a_goal_that_comes_while_a_cancelled_one_brakes_waits_for_it(ros):
+    number, _ = ros.send(way([0.8, 0.0, 0.0], seconds=1.0))
+    ros.run(0.5)
+    ros.ether.ask(ACTION + "cancel_goal", goal_info=message("action_msgs/msg/GoalInfo", goal_id=number))
+    assert ros.session.in_state("FOLLOW")
+    _, result = ros.send(way([0.0, 0.0, 0.0]))
+    ros.run(1.4)
+    assert result[0].status == SUCCEEDED
+
+
 def test_a_path_tolerance_that_is_violated_ends_the_goal_by_joint_and_size(ros):
     """Faster than the joint may go: the board keeps its limits, and is left behind."""
     _, result = ros.send(way([0.8, 0.0, 0.0], seconds=0.1), path_tolerance=tolerance(shoulder=0.05))

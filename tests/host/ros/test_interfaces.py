@@ -28,7 +28,7 @@ def test_hashes_are_those_that_are_published(name):
 
 
 def test_hashes_of_an_action_are_made_as_those_that_are_published(monkeypatch):
-    """Of the tutorial's action: hashes of FollowJointTrajectory were found nowhere."""
+    """Those of the tutorial's action; hashes of FollowJointTrajectory were found nowhere."""
     monkeypatch.setattr(interfaces, "_MESSAGES", {
         f"{FIBONACCI}_Goal": "int32 order\n", f"{FIBONACCI}_Feedback": "int32[] partial_sequence\n",
         f"{FIBONACCI}_FeedbackMessage": f"unique_identifier_msgs/UUID goal_id\n{FIBONACCI}_Feedback feedback\n"})

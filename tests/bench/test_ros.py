@@ -1,0 +1,147 @@
+"""`femtorque ros` as it is typed, beside a virtual board in real time, and another process that asks it by zenoh:
+services by the package zenoh-ros2-sdk, the action by its keys."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import zenoh
+from zenoh_ros2_sdk import ROS2ServiceClient
+
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.host.ros import interfaces, keys
+from femtorque.host.ros.interfaces import message, packed, type_hash, unpacked
+from tests.conftest import HANG, ROOT
+from tests.host.ros.test_motion import NAMES, trajectory
+
+pytestmark = pytest.mark.bench
+
+ARM = "mechanisms/three_link.toml"
+ACTION = "/arm_controller/follow_joint_trajectory/_action/"
+
+
+@contextmanager
+def running(*arguments):
+    """A verb in a process of its own. Yields its first line, and the process."""
+    process = subprocess.Popen([sys.executable, "-m", "femtorque", *arguments], cwd=ROOT, stderr=subprocess.PIPE,
+                               text=True)
+    try:
+        line = process.stderr.readline()
+        assert line, "it ended"
+        yield line.strip(), process
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+class Client:
+    """The other side of ROS 2."""
+
+    def __init__(self, session, port) -> None:
+        self.session, self.port, self.sequence = session, port, 0
+
+    def trigger(self, name):
+        client = ROS2ServiceClient(f"/femtorque/{name}", interfaces.TRIGGER, "# nothing\n",
+                                   "bool success\nstring message\n", router_port=self.port, timeout=10.0,
+                                   type_hash=type_hash(interfaces.TRIGGER))
+        response, end = None, time.monotonic() + HANG
+        while response is None and time.monotonic() < end:  # a query before the node is discovered finds nobody
+            response = client.call()
+        client.close()
+        return response
+
+    def ask(self, name, kind, **request):
+        self.sequence += 1
+        number = self.sequence
+        replies = self.session.get(keys.key(0, ACTION + name, kind), timeout=HANG,
+                                   payload=packed(f"{kind}_Request", message(f"{kind}_Request", **request)),
+                                   attachment=keys.attachment(number, time.time_ns(), uuid.uuid4().bytes))
+        (reply,) = list(replies)
+        assert keys.read_attachment(reply.ok.attachment.to_bytes())[0] == number
+        return unpacked(f"{kind}_Response", reply.ok.payload.to_bytes())
+
+    def goal(self, told, **more):
+        number = message("unique_identifier_msgs/msg/UUID", uuid=np.frombuffer(uuid.uuid4().bytes, np.uint8))
+        assert self.ask("send_goal", interfaces.SEND_GOAL, goal_id=number,
+                        goal=message(interfaces.GOAL, trajectory=told, **more)).accepted
+        return number
+
+    def result(self, number):
+        return self.ask("get_result", interfaces.GET_RESULT, goal_id=number)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    configuration = zenoh.Config()
+    for place, value in (("mode", '"router"'), ("listen/endpoints", f'["tcp/127.0.0.1:{port}"]'),
+                         ("scouting/multicast/enabled", "false")):
+        configuration.insert_json5(place, value)
+    with (zenoh.open(configuration) as session, running("hil", "serve", ARM, "--port", "0") as (url, _),
+          running("ros", ARM, "--port", url, "--router", f"tcp/127.0.0.1:{port}") as (line, process)):
+        assert "/arm_controller/follow_joint_trajectory" in line
+        made = Client(session, port)
+        made.process, made.url = process, url
+        for name in ("home", "arm"):
+            response = made.trigger(name)
+            assert response.success, response.message
+        yield made
+
+
+def start():
+    return np.array([joint.start for joint in load_mechanism(ROOT / ARM).streamed])
+
+
+def test_a_goal_of_another_process_is_followed_and_states_come(client):
+    heard = []
+    subscriber = client.session.declare_subscriber(keys.key(0, "/joint_states", "sensor_msgs/msg/JointState"),
+                                                   lambda sample: heard.append(sample.payload.to_bytes()))
+    number = client.goal(trajectory([1.0, 2.0], [start() + 0.1, start() + [0.3, -0.2, 0.2]]))
+    done = client.result(number)
+    subscriber.undeclare()
+    assert (done.status, done.result.error_code) == (4, 0), done.result.error_string
+    last = unpacked("sensor_msgs/msg/JointState", heard[-1])
+    assert last.name == NAMES and len(heard) > 20
+    np.testing.assert_allclose(last.position, start() + [0.3, -0.2, 0.2], atol=0.01)
+
+
+def test_a_goal_is_cancelled_half_way_by_another_process(client):
+    number, results = client.goal(trajectory([4.0], [start() - [0.0, 0.3, 0.0]])), []
+    waiting = threading.Thread(target=lambda: results.append(client.result(number)))
+    waiting.start()
+    time.sleep(1.5)
+    info = message("action_msgs/msg/GoalInfo", goal_id=number)
+    assert client.ask("cancel_goal", interfaces.CANCEL, goal_info=info).return_code == 0
+    waiting.join(HANG)
+    assert results[0].status == 5
+
+
+def test_a_tolerance_that_is_violated_on_purpose_is_named(client):
+    far = message("control_msgs/msg/JointTolerance", name="shoulder", position=0.02)
+    done = client.result(client.goal(trajectory([0.05], [start() + [0.6, 0.0, 0.0]]), path_tolerance=[far]))
+    assert (done.status, done.result.error_code) == (6, -4), done.result.error_string
+    assert "shoulder is 0." in done.result.error_string
+
+
+def test_a_node_that_is_killed_leaves_the_arm_held(client):
+    """The last test of this file: nobody answers any more."""
+    client.goal(trajectory([3.0], [start()]))
+    time.sleep(1.0)
+    client.process.kill()
+    client.process.wait()
+    time.sleep(3.0)
+    from femtorque import Board
+
+    with Board.connect(client.url, ROOT / ARM, look=True) as board:
+        status = board.status
+    assert (status.state, status.fault) == ("FAULT", "HOST_LOST")
+    np.testing.assert_allclose(status.positions, status.targets, atol=0.01)
