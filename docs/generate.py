@@ -11,6 +11,7 @@ import math
 import re
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -24,7 +25,7 @@ from pydantic import BaseModel  # noqa: E402
 import femtorque  # noqa: E402
 from femtorque.codegen.board.chip import Can  # noqa: E402
 from femtorque.codegen.board.description import Board  # noqa: E402
-from femtorque.codegen.board.fieldbus import bits  # noqa: E402
+from femtorque.codegen.board.fieldbus import bits, line_divider  # noqa: E402
 from femtorque.codegen.board.levels import bears  # noqa: E402
 from femtorque.codegen.board.reader import BOARDS, load, names  # noqa: E402
 from femtorque.codegen.board.uses import uses  # noqa: E402
@@ -102,7 +103,7 @@ def drives() -> str:
     text = GENERATED + """# Drives on a bus
 
 Arms are built today with drives that close `kp (q_d - q) + kd (q_d' - q') + torque` themselves and are told these five
-over CAN. (Feetech's servos are [at the end](#servos-on-one-wire).) A joint of a
+over CAN. (Feetech's servos and Dynamixel's are [at the end](#servos-on-one-wire).) A joint of a
 [mechanism file](mechanism-files.md) names one:
 
 ```toml
@@ -432,20 +433,118 @@ servos at once. Put large capacitors on the supply's side of it: servos go on fo
 `within_s` is counted in ticks, at least six: a servo is told, asked and has answered in three.
 
 """
+    return text + _servo_table("feetech") + _after_feetech() + dynamixels()
+
+
+def _servo_table(name: str) -> str:
+    """The servos of a family."""
     rows = [(f"`{d.name}`", f"{d.servo.volts:g}", f"{d.velocity:.3g}", f"{d.torque:.3g}", f"{d.servo.R:.3g}",
              f"{d.servo.K * d.servo.gear:.4g}", f"{d.servo.gear:g}", f"{d.servo.inertia * d.servo.gear**2:.3g}",
-             f"{d.servo.viscous:.3g}, {d.servo.coulomb:.3g}", d.note) for d in SERVOS if d.servo]
-    text += table(("type", "V", "velocity, rad/s", "torque, N m", "R, ohm", "K gear, N m/A", "gear", "rotor, kg m²",
-                   "friction, N m s/rad, N m", "sources"), rows)
+             f"{d.servo.viscous:.3g}, {d.servo.coulomb:.3g}", d.note)
+            for d in SERVOS if d.servo and d.family == name]
+    return table(("type", "V", "velocity, rad/s", "torque, N m", "R, ohm", "K gear, N m/A", "gear", "rotor, kg m²",
+                  "friction, N m s/rad, N m", "sources"), rows)
+
+
+def _wire_load(wire: Wire, name: str, counts: Sequence[int]) -> str:
+    """Load of a half-duplex wire by so many servos of a kind."""
+    found = [(n, servo_load(wire, n * [DRIVES[name]])) for n in counts]
+    return table(("servos", "a tick at most, us", "ticks a second"),
+                 [(n, f"{1e6 * one.worst:.0f}", f"{one.fastest:.0f}") for n, one in found])
+
+
+def dynamixels() -> str:
+    """Dynamixel X on a half-duplex wire."""
+    text = """
+## Dynamixel X on one wire
+
+ROBOTIS' Dynamixel X speak protocol 2.0 on one wire, as ALOHA's arms have them. Those that measure their motor's
+current take one: the board closes the loop, and gives each the current that makes the law's torque, in current mode
+(register 11: 0). Those without a sensor (XL430, XC430) get duties in PWM mode (16), as Feetech's do. XC330 are left
+out: their current is that of the supply, not of the motor (e-manual), and says nothing of the torque.
+
+```toml
+[[bus]]
+name = "servos"
+kind = "dynamixel"
+bitrate = 2_000_000
+
+[[joint]]
+name = "elbow"
+drive = { type = "dynamixel-xm540-w270", bus = "servos", id = 3 }
+```
+
+`mechanisms/aloha_like.toml` is an arm of six. Keys are those of Feetech's servos: `zero` is a count, 2048 where none
+is given; `offset` is the homing offset that is stored in the servo; `limit` its current limit (of duties its PWM
+limit), as a share of the largest one that there is; `firmware` the oldest version that will do, 46 at least. A table
+`motor` beside `drive` says its K, and with it how much torque an ampere makes: stall torque by stall current is too
+much of one where the gear takes a part. Give numbers and bit rate by ROBOTIS' tool; all servos of a wire have one
+rate. Which of them a board makes, within half a per cent:
+
+"""
+    boards = [load(name) for name in ("f405rg-4", "f405rg-6", "nucleo-g474re-6")]
+    text += table(("Mbit/s", *(f"`{board.name}`" for board in boards)),
+                  [(f"{rate / 1e6:g}", *(_wire_rate(board, rate) for board in boards))
+                   for rate in (1_000_000, 2_000_000, 3_000_000, 4_000_000)])
     text += """
+Before it is armed each servo is read, and what is wrong is named: model, drive mode (turned round, or switched on by
+a goal), shutdown (it must let go for overload, shock and heat), homing offset, PWM limit, current limit, firmware.
+The board sets the watchdog (register 98: two steps of 20 ms, more with slower ticks), the status return level, the
+operating mode, the largest duty and the return delay. Mode and delay are stored in the servo, which takes them only
+while its motor is off; each is written only where it is another. Another mode sets the goal to the current limit:
+every tick gives a current of none before a motor is switched on, in an earlier packet.
+
+Servos come with 0.5 ms before each answer, which does not fit into a tick. So none is asked with the others before it
+has been asked alone, with the others silent, and has said that its delay is zero and which firmware it has. From then
+on all answer in one packet (fast sync read) with current, velocity and position, every eighth tick with the register
+that switches the motor and the error register instead, every 128th with voltage and temperature. A servo that is
+missing ends that packet: those behind it are silent too until, some ticks later, it is left out. One whose firmware
+does not know the question is asked with the plain one (sync read), and so are all others then, one half of them at a
+time: so it can be named, not armed.
+
+When the board is silent for the watchdog's time a servo gives nothing, and takes no goal until the board has written
+zero to its watchdog. So nothing needs to cut the supply, and `check` does not warn. While no law makes torques the
+board damps, by the velocity that the servo tells. Faults: `DRIVE_SILENT`; `DRIVE_FAULT` for the bits of register 70
+(voltage, over temperature, encoder, electrical shock, overload), until that was read `hardware error`, and for a
+motor that is not on any more; they end with a reboot of the servo, which the board asks for while it is disarmed.
+
+**The wire is not only a matter of bytes.** X-T servos have one wire of 5 V, X-R ones RS-485, XL330 one of 3.3 V. The
+board's pin is open drain, with a pull-up: at 2 Mbit/s a bit takes 0.5 us, and 1 kOhm with 100 pF of cable and servos
+need 0.1 us of it for each rising edge, more with more cable: expect to need a driver. Its direction is not driven by
+this firmware: what switches between sending and receiving has to do that by itself, from the level of the pin. An
+adapter that gives nothing back while it sends will do. RS-485 with a direction pin is not there yet.
+
+No servo has been on it. The virtual one (`hil/drives/families/dynamixel/servo.py`) is held against ROBOTIS' own
+client (`dynamixel-sdk`), and names there what is not published and was chosen: above all when within a millisecond a
+goal is taken over, and how a current follows. Friction and rotors of the table are estimates but where a source is
+named in `codegen/drive/families/dynamixel/__init__.py`.
+
+"""
+    text += _servo_table("dynamixel")
+    text += """
+A tick at most, with the motors switched and all answers in one packet, 20 us before it and 3 us between parts
+(estimates: measure yours), a tenth of the wire kept free; XM430 at 2 Mbit/s:
+
+"""
+    return text + _wire_load(Wire("dynamixel", 2e6), "dynamixel-xm430-w350", (1, 2, 4, 6, 7, 12))
+
+
+def _wire_rate(board: Board, rate: int) -> str:
+    """Clocks a bit, of a board's first half-duplex wire."""
+    usart = board.chip.usarts[next(iter(board.half_duplex.values())).usart]
+    made = line_divider(usart, usart.clock_hz, rate)
+    return "no" if made is None else f"{made} clocks"
+
+
+def _after_feetech() -> str:
+    """Load of a wire of Feetech's servos."""
+    text = """
 A tick sends all duties in one packet, and asks all servos for position, speed, load, voltage and temperature in
 another; each answer brings the servo's error bits. Bytes at 1 Mbit/s, and 40 us that a
 servo is taken to need before each answer (an estimate: measure yours), a tenth of the wire kept free:
 
 """
-    found = [(n, servo_load(Wire("sts", 1e6), range(1, n + 1))) for n in (1, 2, 3, 4, 6, 7, 12)]
-    return text + table(("servos", "a tick at most, us", "ticks a second"),
-                        [(n, f"{1e6 * one.worst:.0f}", f"{one.fastest:.0f}") for n, one in found])
+    return text + _wire_load(Wire("sts", 1e6), "feetech-sts3215-12v", (1, 2, 3, 4, 6, 7, 12))
 
 
 # -- mechanism files --------------------------------------------------------------------------------------------------

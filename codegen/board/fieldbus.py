@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from femtorque.codegen.board.chip import Can
+from femtorque.codegen.board.chip import Can, Usart
 from femtorque.codegen.board.description import Board, CanPins, HalfDuplex
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.drive.bit_timing import BITRATES, DATA_BITRATES, BitTiming, timings
 from femtorque.codegen.drive.budget import BITS_A_BYTE
-from femtorque.codegen.drive.catalogue import FAMILIES, WIRES
+from femtorque.codegen.drive.catalogue import FAMILIES, WIRES, family_of
 from femtorque.codegen.drive.family import Family
 from femtorque.codegen.mechanism.description import Bus, Drive, Joint, Mechanism
 
@@ -94,14 +94,23 @@ def _line(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, Jo
                        "choose another board")
     wire = board.half_duplex[bus.name]
     usart = board.chip.usarts[wire.usart]
-    dividers = []
+    dividers: list[int] = []
     for clock_hz in (usart.clock_hz, board.chip.hsi_hz):
-        divider = round(usart.steps * clock_hz / bus.bitrate)
-        if divider < usart.least or abs(usart.steps * clock_hz / divider / bus.bitrate - 1.0) > LINE_ERROR:
+        divider = line_divider(usart, clock_hz, bus.bitrate)
+        if divider is None and dividers and not WIRES[bus.kind].alone:
+            divider = usart.least  # on the fall-back clock no servo reads what is sent, and each stops by itself
+        if divider is None:
             raise BadInput(file, f"{key}.bitrate", bus.bitrate,
                            f"cannot be made within {LINE_ERROR:.1%} from {clock_hz / 1e6:g} MHz")
         dividers.append(divider)
     return Line(bus, wire, dividers[0], dividers[1], own)
+
+
+def line_divider(usart: Usart, clock_hz: int, bitrate: int) -> int | None:
+    """Clocks a bit of a half-duplex wire; None where the clock does not make the rate."""
+    divider = round(usart.steps * clock_hz / bitrate)
+    good = divider >= usart.least and abs(usart.steps * clock_hz / divider / bitrate - 1.0) <= LINE_ERROR
+    return divider if good else None
 
 
 def _wired(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, Joint, Drive], ...]) -> Wired:
@@ -157,8 +166,9 @@ def left_alone(mechanism: Mechanism) -> list[str]:
 
 
 def uncut(mechanism: Mechanism) -> list[str]:
-    """A warning of servos whose supply nobody cuts but the e-stop loop."""
-    servos = [joint.name for _, joint, drive in drives(mechanism) if drive.servo is not None]
+    """A warning of servos without a time limit whose supply nobody cuts but the e-stop loop."""
+    servos = [joint.name for _, joint, drive in drives(mechanism)
+              if drive.servo is not None and family_of(drive.type).alone]
     return [UNCUT.format(joints=", ".join(servos))] if servos and mechanism.safety.cutoff is None else []
 
 

@@ -48,7 +48,8 @@ class DriveConstants:
     torque: float = member(FLOAT, "N m")
     kp: float = member(FLOAT, "N m/rad")
     kd: float = member(FLOAT, "N m s/rad")
-    share: float = member(FLOAT, "of its supply, of a servo, at most")
+    share: float = member(FLOAT, "of its supply, of a servo, at most; or steps")
+    scale: float = member(FLOAT, "steps of a servo's current for a N m, or 0")
     damping: float = member(FLOAT, "N m s/rad, while the motors brake")
     settings: int = member(UINT32, "the first of its rows of ft_setting")
     steps: int = member(UINT32, "how many these are")
@@ -136,6 +137,22 @@ def _zero(drive: Drive, family: Family) -> int:
     return round(drive.zero / drive.type.position * family.places.top)
 
 
+def _most(drive: Drive) -> float:
+    """The most that a servo is commanded: share of its supply, or steps of its current."""
+    own = drive.type.servo
+    if drive.servo is None or own is None:
+        return 0.0
+    return drive.servo.limit * (own.steps or 1)
+
+
+def _scale(joint: Joint) -> float:
+    """Steps of the current that make a N m of the joint, of a servo that takes one."""
+    own = joint.drive.type.servo if joint.drive is not None else None
+    if own is None or not own.ampere or joint.motor is None:
+        return 0.0
+    return 1.0 / (own.ampere * abs(joint.motor.K * joint.motor.gear))
+
+
 def _row(index: int, bus: int, joint: Joint, drive: Drive, own: list[Family], settings: int) -> DriveConstants:
     kind, family = drive.at_joint, family_of(drive.type)
     steps = len(family.settings)
@@ -146,7 +163,7 @@ def _row(index: int, bus: int, joint: Joint, drive: Drive, own: list[Family], se
         wraps=family.places.turn if family.places.wraps else 0, step=abs(count(drive)), sign=float(drive.sign),
         gear=drive.gear, turn=2 * round(HALF_TURN / drive.gear), position=kind.position, velocity=kind.velocity,
         torque=kind.torque,
-        kp=kind.kp, kd=kind.kd, share=drive.servo.limit if drive.servo else 0.0,
+        kp=kind.kp, kd=kind.kd, share=_most(drive), scale=_scale(joint),
         damping=min(joint.gains.kv, kind.kd), settings=settings, steps=steps,
         again=next((n for n, s in enumerate(family.settings) if s.rule == PLACE), steps),
         forgets=next((n for n, s in enumerate(family.settings) if s.writes), steps))

@@ -180,10 +180,11 @@ class SampledLoop:
 
 
 def _motors(model: Model) -> tuple[Array, Array]:
-    """R/L (n,) 1/s and (N K)^2/R (n,) N m s/rad. An ideal joint follows its command within a hundredth of a tick."""
+    """R/L (n,) 1/s and (N K)^2/R (n,) N m s/rad. An ideal joint follows its command within a hundredth of a tick; so
+    does a servo that takes a current, whose own loop is faster than a tick."""
     lag, back_emf = np.full(model.n, 100.0 / model.dt), np.zeros(model.n)
     for i, body in enumerate(model.bodies):
-        if motor := body.joint.motor:
+        if (motor := body.joint.motor) and not body.joint.takes_torque:
             lag[i] = min(motor.R / motor.L, lag[i])
             back_emf[i] = (motor.gear * motor.K) ** 2 / motor.R
     return lag, back_emf

@@ -55,7 +55,7 @@ class Load:
 def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
     """One round of commands and replies of (id, type). Deterministic."""
     if wire.kind in WIRES:
-        return servo_load(wire, [id for id, _ in drives])
+        return servo_load(wire, [drive for _, drive in drives])
     chance = random.Random(0)
     pairs = [[_pair(wire, id, drive, chance) for _ in range(TRIALS)] for id, drive in drives]
     worst = sum(_most(wire, id, drive) for id, drive in drives)
@@ -63,11 +63,11 @@ def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
     return Load(sum(sum(p) / TRIALS for p in pairs), sum(max(p) for p in pairs), worst, (least, worst - least))
 
 
-def servo_load(wire: Wire, ids: Sequence[int]) -> Load:
+def servo_load(wire: Wire, servos: Sequence[DriveType]) -> Load:
     """Load of servos on a half-duplex wire. The worst is a tick that switches their motors too."""
     half_duplex = WIRES[wire.kind].wire
     assert half_duplex is not None
-    p = half_duplex.packets(ids)
+    p = half_duplex.packets(servos)
     always = p.duties + p.question + p.answers
     worst = _seconds(always + p.switches, wire.bitrate) + p.pauses
     there = [_seconds(size, wire.bitrate) for size in (p.duties, p.duties + p.switches)]

@@ -17,10 +17,11 @@ from femtorque.codegen.drive.can import CLASSIC, FD_SIZES, Frame
 
 @dataclass(frozen=True)
 class Servo:
-    """The inside of a servo that turns with an open-loop duty: a brushed motor, its gear, an encoder of one turn.
+    """The inside of a servo that takes a duty or a current: a brushed motor, its gear, an encoder of one turn.
 
     model: as its register has it. volts: nominal. R ohm, K N m/A and rotor kg m^2 (inertia) at the motor; gear: its
-    turns per turn of the output. viscous N m s/rad, coulomb N m: friction at the output, as it was measured.
+    turns per turn of the output. viscous N m s/rad, coulomb N m: friction at the output, as it was measured. ampere: A
+    of a step of the current that it takes, and steps that it takes at most; 0: it takes a duty.
     """
 
     model: int
@@ -31,6 +32,8 @@ class Servo:
     gear: float
     viscous: float
     coulomb: float
+    ampere: float = 0.0
+    steps: int = 0
 
 
 @dataclass(frozen=True)
@@ -145,9 +148,9 @@ class Setting:
 
     wanted: of a drive, in the register's own unit; None: any value is right. rule: EQUAL; ALIKE, of a range, to
     rounding; PLACE, where the states have the drive (wanted is not asked then); AT_MOST; AT_LEAST, or 0. mask: bits
-    that count. writes: the board writes it where it is another, and the drive forgets it without power. words: the
-    wanted value, where it is not the number. shows: a number in words. key: of the mechanism file's `drive`, and its
-    value of a number, where the number is the owner's to choose.
+    that count. writes: the board writes it where it is another; the first of these a drive forgets without power.
+    words: the wanted value, where it is not the number. shows: a number in words. key: of the mechanism file's `drive`,
+    and its value of a number, where the number is the owner's to choose.
     """
 
     register: Register
@@ -166,7 +169,7 @@ class Setting:
             return 0, 0
         if self.register.format == "f":
             return struct.unpack("<I", struct.pack("<f", wanted))[0], self.mask
-        return round(wanted), self.mask
+        return round(wanted) & 0xFFFFFFFF, self.mask
 
     def number(self, bits: int) -> str:
         """Words for the number that a drive has."""
@@ -223,13 +226,13 @@ class Packets:
 
 @dataclass(frozen=True)
 class HalfDuplex:
-    """One wire of servos. kind: of a [[bus]]. bitrates: its drives'. packets: of servos with these ids. out: bytes that
-    the board sends in a tick to so many, at most. prefix: of its packets in C. play: rad of the output, from one side
-    to the other."""
+    """One wire of servos. kind: of a [[bus]]. bitrates: its drives', for a new file the first that the board makes.
+    packets: of these servos. out: bytes that the board sends in a tick to so many, at most. prefix: of its packets in
+    C. play: rad of the output, from one side to the other."""
 
     kind: str
     bitrates: tuple[int, ...]
-    packets: Callable[[Sequence[int]], Packets]
+    packets: Callable[[Sequence[DriveType]], Packets]
     out: Callable[[int], int]
     prefix: str
     play: float

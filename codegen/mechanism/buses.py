@@ -18,6 +18,7 @@ from femtorque.codegen.mechanism.motors import ELECTRICAL
 from femtorque.codegen.mechanism.refusal import Fail
 from femtorque.codegen.mechanism.schema import BusTable, DriveTable, JointTable
 
+LEAST_RATE, MOST_RATE = 10_000, 1_000_000  # 1/s: of CAN, in CAN FD of its first phase
 FD_BITRATE = 5_000_000  # 1/s: what drives are set to for CAN FD, and openarm_can
 OVERRIDES = ("position", "velocity", "torque", "kp", "kd")
 OF_SERVOS = ("offset", "limit")  # keys
@@ -42,6 +43,8 @@ def _bus(t: BusTable, fail: Fail) -> Bus:
         fail(f"{key}.data_bitrate", t.data_bitrate, "classic CAN has no data phase of its own" if t.kind == "can" else
              "one wire has one rate", 'kind = "can-fd"')
     wire = WIRES[t.kind].wire if t.kind in WIRES else None
+    if wire is None and not LEAST_RATE <= t.bitrate <= MOST_RATE:
+        fail(f"{key}.bitrate", t.bitrate, f"CAN has {LEAST_RATE} to {MOST_RATE}")
     if wire is not None and t.bitrate not in wire.bitrates:
         fail(f"{key}.bitrate", t.bitrate, "no rate of these servos",
              f"nearest: {min(wire.bitrates, key=lambda b: abs(b - t.bitrate))}")
@@ -104,7 +107,7 @@ def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Moto
     assert kind is not None
     if own is None:
         return Motor(kind.R, ELECTRICAL * kind.R, kind.K, kind.gear, kind.inertia)
-    for name, plain, rule in (("drive", "voltage", "a servo is given a duty"),
+    for name, plain, rule in (("drive", "voltage", "a servo has its own driver"),
                               ("sign", 1, "a servo has drive.sign"), ("kind", "brushed", "a servo's is brushed")):
         if getattr(own, name) != plain:
             fail(f"joint.{joint}.motor.{name}", getattr(own, name), rule, "remove it")
@@ -135,7 +138,7 @@ def _check_kind(key: str, kind: DriveType, bus: Bus, table: DriveTable, fail: Fa
         if value not in (None, 0.0):
             fail(f"{key}.{name}", value, f"{kind.name} has none", "remove it")
     if kind.servo is not None and table.pd == "drive":
-        fail(f"{key}.pd", "drive", "a servo that is given a duty closes no loop", 'pd = "board"')
+        fail(f"{key}.pd", "drive", "a servo that is given a duty or a current closes no loop", 'pd = "board"')
 
 
 def _check_firmware(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> None:

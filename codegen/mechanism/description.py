@@ -243,6 +243,11 @@ class Joint:
         return square(self.motor.gear) * self.motor.inertia if self.motor else 0.0
 
     @property
+    def takes_torque(self) -> bool:
+        """True if its drive takes a torque, or the current that makes one, and no duty."""
+        return self.drive is not None and (self.drive.type.servo is None or self.drive.type.servo.ampere > 0.0)
+
+    @property
     def elastic(self) -> bool:
         """True if, in a tree, a spring alone holds the joint: it bends as a flexible link does."""
         return not self.actuated and self.mimic is None and (self.stiffness > 0.0 or self.c_mot > 0.0)

@@ -224,13 +224,13 @@ class BusTable(Table):
 
     name: Reference = key("of the bus, as the board file has it")
     kind: BusKind = key("; ".join(("what is spoken on it", *_WIRES)), Bus.kind)
-    bitrate: int = key("1/s", Bus.bitrate, ge=10_000, le=1_000_000)
+    bitrate: int = key("1/s; of CAN up to 1000000", Bus.bitrate, ge=9_600, le=4_000_000)
     data_bitrate: int | None = key("1/s, of CAN FD's data phase; 5000000 there", None, ge=10_000, le=8_000_000)
 
 
 class DriveTable(Table):
     """Instead of motor and encoder: a drive that takes position, velocity, gains and torque over a bus, or a servo that
-    takes a duty; `motor` beside a servo stands for the catalogue's one.
+    takes a duty or a current; `motor` beside a servo stands for the catalogue's one.
 
     Its ranges come from the [catalogue](drives.md); what is flashed must be what the drive is set to. They, `inertia`
     and `zero` are at its own output, whatever `gear` is between that and the joint.
@@ -254,7 +254,8 @@ class DriveTable(Table):
     zero: int | Number | None = key(
         "what it tells at the joint's zero: rad of its output, 0; of a servo a count, 2048", None)
     offset: int | None = key("of a servo: the position offset that is stored in it; 0", None, ge=-2047, le=2047)
-    limit: Positive | None = key("of a servo: the torque limit that it is set to, share of its supply; 1", None, le=1.0)
+    limit: Positive | None = key(
+        "of a servo: the torque limit that it is set to, share of its supply or largest current; 1", None, le=1.0)
     firmware: str | None = key(
         f"the version that it must have, of {' or '.join(title for title, _ in _FIRMWARE)}: "
         f"{', '.join(example for _, example in _FIRMWARE)}; any", None,

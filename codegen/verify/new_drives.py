@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from femtorque.codegen.board.description import Board
+from femtorque.codegen.board.fieldbus import line_divider
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.drive.budget import Wire, load
@@ -47,9 +48,12 @@ class Bussed:
         return _volts(next(iter(self.kinds.values())))
 
     def head(self) -> str:
-        what = _what(next(iter(self.kinds.values())))
-        setting_up = SETTING_UP.format(what=what) + ("" if what == "drive" else CUT)
-        return f'{setting_up}\n\n[[bus]]\nname = "{self.bus}"\nkind = "{self.wire.kind}"'
+        first = next(iter(self.kinds.values()))
+        what = _what(first)
+        lasting = what == "servo" and bool(family_of(first).alone)
+        rate = "" if self.wire.bitrate == BITRATE else f"\nbitrate = {self.wire.bitrate:.0f}"
+        return (f'{SETTING_UP.format(what=what)}{CUT if lasting else ""}\n\n[[bus]]\nname = "{self.bus}"\n'
+                f'kind = "{self.wire.kind}"{rate}')
 
     def tables(self, number: int, joint: dict[str, Any]) -> str:
         """Table of a joint of the URDF, without its name and gains. number: from 1 on."""
@@ -162,6 +166,8 @@ def _bus(board: Board, kinds: list[DriveType]) -> tuple[str, Wire]:
         raise BadInput("femtorque init", "--board", board.name, f"has no {what} for {first.name}",
                        "take another board; docs/boards.md lists what each has")
     if wire is not None:
-        return names[0], Wire(wire.kind, BITRATE)
+        usart = board.chip.usarts[board.half_duplex[names[0]].usart]
+        rate = next(rate for rate in wire.bitrates if line_divider(usart, usart.clock_hz, rate) is not None)
+        return names[0], Wire(wire.kind, rate)
     fd = all(kind.fd for kind in kinds) and board.chip.cans[board.can[names[0]].controller].data is not None
     return names[0], Wire("can-fd", BITRATE, FD_BITRATE) if fd else Wire("can", BITRATE)

@@ -190,7 +190,8 @@ def drives(
     """Run the drives on buses alone, for other people's programs.
 
     Without a board, in real time, until Ctrl-C: each bus is a terminal and a TCP port, PORT the first, as a serial
-    adapter for CAN (slcan). In python-can: interface="slcan", channel="/dev/pts/...".
+    adapter for CAN (slcan). In python-can: interface="slcan", channel="/dev/pts/...". A wire of servos is one of bytes
+    as they are, as behind its makers' adapters.
     """
     need("unicorn")
     from femtorque.codegen.mechanism.reader import load_mechanism

@@ -442,7 +442,7 @@ void prove_bus_fields(void)
 void prove_bus_brakes(void)
 {
     const uint32_t i = nondet_u32();
-    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
+    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
 
     any_state();
     GIVEN(i < FT_BUS_DRIVES && !unsure(&bus.drive[i], i)
@@ -463,7 +463,7 @@ void prove_bus_torque(void)
     const uint32_t i = nondet_u32();
     const uint32_t source = (uint32_t)(nondet_bool() ? FT_SOURCE_LAB
                                                     : FT_SOURCE_PATH);
-    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
+    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
 
     any_state();
     GIVEN(i < FT_BUS_DRIVES && !unsure(&bus.drive[i], i)

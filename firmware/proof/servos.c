@@ -210,7 +210,7 @@ void prove_servo_duty(void)
     const uint32_t i = nondet_u32();
     const float share = nondet_float();
     float carried = nondet_float();
-    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
+    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
     uint32_t duty;
     ft_frame f;
 

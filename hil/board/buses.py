@@ -87,8 +87,9 @@ class Buses:
         for j, (joint, _) in enumerate(joints):
             if joint.drive and joint.drive.servo:
                 assert joint.motor is not None
-                self.servos[j] = catalogue.servo(joint.drive.type.name, clock(), joint.drive.id, joint.drive.servo,
-                                                 supply, joint.motor.R)
+                self.servos[j] = catalogue.servo(joint.drive.type.name, clock(), joint.drive.id,
+                                                 buses[joint.drive.bus].bitrate, joint.drive.servo, supply,
+                                                 joint.motor.R)
                 self.servos[j].power_up(self._angle(j))
                 self.lines[joint.drive.bus].servos.append(self.servos[j])
             elif joint.drive:

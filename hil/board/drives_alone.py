@@ -1,5 +1,6 @@
 """Drives of a mechanism on their buses, with the joints that they turn and without a board, for programs of others:
-each bus behind two serial adapters for CAN (femtorque.hil.bus.gateway), one a terminal, one at a TCP port.
+each bus of CAN behind two serial adapters (femtorque.hil.bus.gateway), one a terminal, one at a TCP port; a half-duplex
+wire of servos behind two ports of bytes as they are.
 
 python-can opens one with interface="slcan", channel="/dev/pts/N" or channel="socket://127.0.0.1:PORT". Programs that
 read without waiting need the terminal: from a socket pyserial gives them one byte at a time.
@@ -20,7 +21,7 @@ from femtorque.hil.board.terminal_port import TerminalPort
 from femtorque.hil.bus.adapter import Adapter
 from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.gateway import Gateway
-from femtorque.hil.bus.half_duplex import OneWire
+from femtorque.hil.bus.half_duplex import OneWire, Tap
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.drives.drive import timing
 from femtorque.hil.plant.choose import Driven
@@ -34,19 +35,19 @@ class DrivesAlone:
 
     def __init__(self, mechanism: Mechanism, plant: Driven, port: int = 0) -> None:
         file = mechanism.source or mechanism.name
-        if not any(joint.drive and joint.drive.servo is None for joint in mechanism.streamed):
-            raise BadInput(file, "bus", None, "no joint has a drive on a bus of CAN")
+        if not any(joint.drive for joint in mechanism.streamed):
+            raise BadInput(file, "bus", None, "no joint has a drive on a bus")
         if mechanism.board is None:
             raise BadInput(file, "board", None, "tells the drives' supply, and is missing")
         self.clock, self._plant = OwnClock(), plant
         self._by_name = {bus.name: bus for bus in mechanism.buses}
         self.ports: dict[str, tuple[TcpPort, TerminalPort]] = {}
-        self._gateways: list[tuple[TcpPort | TerminalPort, Gateway]] = []
+        self._gateways: list[tuple[TcpPort | TerminalPort, Gateway | Tap]] = []
         self._port, supply = port, mechanism.board.bus_voltage
         self.buses = Buses(lambda: self.clock, mechanism, [(joint, None) for joint in mechanism.streamed], plant,
                            lambda: supply, self._plug)
         self._at, self._still = 0.0, np.zeros(len(mechanism.streamed))
-        for drive in self.buses.drives.values():
+        for drive in self.buses.all.values():
             drive.catch_up = self._catch_up
 
     def __enter__(self) -> DrivesAlone:
@@ -65,13 +66,16 @@ class DrivesAlone:
         return {name: terminal.url for name, (_, terminal) in self.ports.items()}
 
     def _plug(self, name: str, wire: Wire | OneWire) -> None:
-        """Put adapters on a wire of CAN; a half-duplex wire has no other nodes."""
-        if isinstance(wire, OneWire):
-            return
-        bus: Bus = self._by_name[name]
-        fast = timing(bus.data_bitrate) if bus.data_bitrate else None
+        """Put both ports on a wire."""
         ports = self.ports[name] = TcpPort(self._port + len(self.ports) if self._port else 0), TerminalPort()
-        self._gateways += [(port, Gateway(Adapter(wire, timing(bus.bitrate), fast), port.send)) for port in ports]
+        self._gateways += [(port, self._gateway(self._by_name[name], wire, port.send)) for port in ports]
+
+    @staticmethod
+    def _gateway(bus: Bus, wire: Wire | OneWire, send: Callable[[bytes], None]) -> Gateway | Tap:
+        if isinstance(wire, OneWire):
+            return Tap(wire, send)
+        fast = timing(bus.data_bitrate) if bus.data_bitrate else None
+        return Gateway(Adapter(wire, timing(bus.bitrate), fast), send)
 
     def _catch_up(self) -> None:
         """Move the joints on to now."""

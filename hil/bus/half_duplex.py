@@ -1,7 +1,8 @@
 """One wire on which a board and servos send in turn, 8N1: which node receives which bytes when, and what spoils them.
 
 Bytes are played whole. The board sends bursts of whole packets. Servos answer a question to many of them in the order
-in which it names them, each at the end of the answer before.
+in which it names them, each at the end of the answer before; or they make one answer together, to which each adds its
+part, until one is missing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from typing import Protocol
 
 from femtorque.hil.bus.clock import Clock
@@ -20,10 +22,12 @@ MISSING = 100e-6  # s that a servo waits in addition for a missing answer before
 
 @dataclass(frozen=True)
 class Question:
-    """ids: of the servos that answer, in this order. size: bytes of each answer."""
+    """ids: of the servos that answer, in this order. size: bytes of each answer. gap: s between their parts, if they
+    make one answer together."""
 
     ids: Sequence[int]
     size: int
+    gap: float | None = None
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,8 @@ class Servo(Protocol):
     def heard(self, packet: bytes) -> None:
         """Obey a packet to all servos that is no question."""
 
-    def answer(self, packet: bytes) -> bytes:
-        """Its answer to the packet of a question."""
+    def answer(self, packet: bytes, before: bytes) -> bytes:
+        """Its answer to the packet of a question, empty for none. before: the parts of others before it."""
 
     def twin(self) -> Servo:
         """Another servo of its number, as it comes."""
@@ -69,6 +73,9 @@ class OneWire:
         self.log: Callable[[float, bytes], None] = lambda seconds, packet: None
         self._random = random.Random(seed)
         self._burst = 0  # number of the board's last burst
+
+    def packets(self, burst: bytes) -> Iterable[bytes]:
+        return self._framing.split(burst)
 
     # -- the board's side ---------------------------------------------------
 
@@ -111,26 +118,48 @@ class OneWire:
             if servo.listening:
                 servo.heard(packet)
 
-    def _ask(self, packet: bytes, left: Question, burst: int) -> None:
+    def _ask(self, packet: bytes, left: Question, burst: int, before: bytes = b"") -> None:
         """Let the next of the servos that are left answer."""
         if not left.ids:
             return
         named = [s for s in self.servos if s.id == left.ids[0] and s.listening]
         others = replace(left, ids=left.ids[1:])
         if named:
-            self.clock.after(max(s.delay for s in named), lambda: self._answer(named, packet, others, burst))
-        else:
+            wait = max(s.delay for s in named) if left.gap is None or not before else left.gap
+            self.clock.after(wait, lambda: self._answer(named, packet, others, burst, before))
+        elif left.gap is None:
             self.clock.after(MISSING + left.size * self.byte, lambda: self._ask(packet, others, burst))
 
-    def _answer(self, named: list[Servo], packet: bytes, left: Question, burst: int) -> None:
+    def _answer(self, named: list[Servo], packet: bytes, left: Question, burst: int, before: bytes) -> None:
         """Send the answers of all servos with one number, which spoil each other."""
         if burst != self._burst:
             return
-        packets = [servo.answer(packet) for servo in named]
-        data = bytes(byte & other for byte, other in zip(packets[0], packets[-1], strict=True))
+        packets = [servo.answer(packet, before) for servo in named]
+        data = bytes(byte & other for byte, other in zip_longest(packets[0], packets[-1], fillvalue=0xFF))
+        if not data:
+            return
         self.log(self.clock.seconds, data)
         disturbed = self._disturbed() or self.shorted or self.babbles
         if disturbed:
             data = bytes([0 if self.shorted else data[0] ^ 0x10]) + data[1:]
         self.arrive(data, disturbed or len(named) > 1)
-        self.clock.after(len(data) * self.byte, lambda: self._ask(packet, left, burst))
+        self.clock.after(len(data) * self.byte, lambda: self._ask(packet, left, burst, before + data))
+
+
+class Tap:
+    """A program outside on a wire, in the board's place: bytes as they are, without those that it sends itself. send:
+    called with what servos answer."""
+
+    def __init__(self, line: OneWire, send: Callable[[bytes], None]) -> None:
+        self._line, others = line, line.arrive
+
+        def arrive(data: bytes, disturbed: bool) -> None:
+            others(data, disturbed)
+            send(data)
+
+        line.arrive = arrive
+
+    def take(self, data: bytes) -> int:
+        """A burst from outside: whole packets. Returns their number, 1 at least."""
+        self._line.sent(data, self._line.byte)
+        return max(sum(1 for _ in self._line.packets(data)), 1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Never
+from typing import Any, Never
 
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.drive.catalogue import DRIVES
@@ -65,13 +65,12 @@ def arm(cutoff: Cutoff | None = CUTOFF) -> Mechanism:
 # ---- what goes wrong
 
 
-def _first(scene: Scene) -> Sts3215:
-    servo = scene.board.wiring.buses.servos[campaign.FIRST]
-    assert isinstance(servo, Sts3215)
-    return servo
+def first(scene: Scene) -> Any:
+    """The first servo, of whatever family."""
+    return scene.board.wiring.buses.servos[campaign.FIRST]
 
 
-def _wire(name: str, value: object, seconds: float | None = None) -> Strike:
+def wire(name: str, value: object, seconds: float | None = None) -> Strike:
     """Something becomes so on the wire; for so long."""
     def strike(scene: Scene) -> None:
         line = scene.board.wiring.buses.lines["servos"]
@@ -83,25 +82,25 @@ def _wire(name: str, value: object, seconds: float | None = None) -> Strike:
     return strike
 
 
-def _servo(name: str, value: object, seconds: float | None = None) -> Strike:
+def servo(name: str, value: object, seconds: float | None = None) -> Strike:
     """Something becomes so at the first servo; for so long."""
     def strike(scene: Scene) -> None:
-        servo = _first(scene)
-        before = getattr(servo, name)
-        setattr(servo, name, value)
+        one = first(scene)
+        before = getattr(one, name)
+        setattr(one, name, value)
         if seconds is not None:
-            later(scene, seconds, lambda: setattr(servo, name, before))
+            later(scene, seconds, lambda: setattr(one, name, before))
 
     return strike
 
 
-def _comes(register: int, value: int, size: int = 1) -> Strike:
+def comes(register: int, value: int, size: int = 1) -> Strike:
     """The first servo comes with another setting."""
     def strike(scene: Scene) -> None:
-        servo = _first(scene)
-        servo.stored[register:register + size] = value.to_bytes(size, "little")
-        if servo.powered:
-            servo.power_up(float(scene.board.wiring.buses.signs[0] * scene.board.plant.q[0]))
+        one = first(scene)
+        one.stored[register:register + size] = value.to_bytes(size, "little")
+        if one.powered:
+            one.power_up(float(scene.board.wiring.buses.signs[0] * scene.board.plant.q[0]))
 
     return strike
 
@@ -109,10 +108,10 @@ def _comes(register: int, value: int, size: int = 1) -> Strike:
 def _other_servo(alone: bool) -> Strike:
     """Another one with its number is on the wire, elsewhere; alone: in its stead, and switched on as it is."""
     def strike(scene: Scene) -> None:
-        first, line = _first(scene), scene.board.wiring.buses.lines["servos"]
-        other = Sts3215(line.clock, first.id, 12.0, AWAY, lambda: 12.0)
-        other.registers[:] = first.registers
-        first.cut = alone
+        one, line = first(scene), scene.board.wiring.buses.lines["servos"]
+        other = Sts3215(line.clock, one.id, 12.0, AWAY, lambda: 12.0)
+        other.registers[:] = one.registers
+        one.cut = alone
         line.servos.insert(0, other)
 
     return strike
@@ -122,9 +121,9 @@ def _ails(code: int) -> Strike:
     """Report an error that only lessens the torque, or nothing."""
     def strike(scene: Scene) -> None:
         if code in (ERRORS["overload"], ERRORS["voltage"]):
-            _first(scene).latched |= code
+            first(scene).latched |= code
         else:
-            _first(scene).fail(code)
+            first(scene).fail(code)
 
     return strike
 
@@ -143,25 +142,25 @@ def injections() -> Iterator[Injection]:
         for moment in RESTING if refusals else ():
             yield Injection(what, detail, moment, strike, "refused", refusals)
 
-    yield from each("drive silent", "cable off", _servo("cut", True), silent, refusals=silent, unreached=True)
+    yield from each("drive silent", "cable off", servo("cut", True), silent, refusals=silent, unreached=True)
     for moment in MOVED:
-        yield Injection("drive late", "0.1 ms", moment, _servo("late", 1e-4), "rides")
-    yield from each("drive late", "1.5 ms", _servo("late", 1.5e-3), silent, refusals=silent)
-    yield from each("bus babbles", "without a pause", _wire("babbles", True), silent, refusals=silent, unreached=True)
+        yield Injection("drive late", "0.1 ms", moment, servo("late", 1e-4), "rides")
+    yield from each("drive late", "1.5 ms", servo("late", 1.5e-3), silent, refusals=silent)
+    yield from each("bus babbles", "without a pause", wire("babbles", True), silent, refusals=silent, unreached=True)
     yield from each("foreign frame", "two of one number", _other_servo(alone=False), silent, refusals=silent)
     yield from each("foreign frame", "another in its stead", _other_servo(alone=True),
                     ("ENCODER", "FOLLOWING", "POSITION", *either))
     for word, code in ERRORS.items():
         yield from each("drive's own fault", word, _ails(code), ails, TOLD)
-    yield from each("drive's own fault", "it is hot", _servo("temperature", 90.0), ails, TOLD, refusals=ails)
-    yield from each("wire shorted", "for 50 ms", _wire("shorted", True, 0.05), silent, unreached=True)
-    yield from each("wire shorted", "for 3 s", _wire("shorted", True, 3.0), silent, refusals=silent, unreached=True)
+    yield from each("drive's own fault", "it is hot", servo("temperature", 90.0), ails, TOLD, refusals=ails)
+    yield from each("wire shorted", "for 50 ms", wire("shorted", True, 0.05), silent, unreached=True)
+    yield from each("wire shorted", "for 3 s", wire("shorted", True, 3.0), silent, refusals=silent, unreached=True)
     for moment in MOVED:
-        yield Injection("bytes disturbed", "1 % of packets", moment, _wire("error_rate", 0.01), "rides")
-        yield Injection("bytes disturbed", "30 % of packets", moment, _wire("error_rate", 0.3), "either", either,
+        yield Injection("bytes disturbed", "1 % of packets", moment, wire("error_rate", 0.01), "rides")
+        yield Injection("bytes disturbed", "30 % of packets", moment, wire("error_rate", 0.3), "either", either,
                         SILENT + CUT, unreached=True)
     for seconds in (2e-3, 0.02, 0.3):
-        yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", _servo("supplied", False, seconds), either,
+        yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", servo("supplied", False, seconds), either,
                         moments=DRIVEN[1:])  # while it is being switched on it is one that is slow to be
     yield from each("supply dips", "100 ms", campaign.supply_dips, ("UNDER_VOLTAGE", *either), TOLD)
     yield from _settings()
@@ -178,13 +177,13 @@ def injections() -> Iterator[Injection]:
 def _settings() -> Iterator[Injection]:
     """Wrong ones, from power-on."""
     for kind, name, strike in (
-            ("wrong scale", "two steps a count", _comes(sts.FACTOR, 2)),
-            ("wrong scale", "another offset", _comes(sts.OFFSET, 300, 2)),
-            ("wrong setting", "less torque", _comes(sts_motor.TORQUE, 500, 2)),
-            ("wrong setting", "another model", _comes(sts.MODEL, 2825, 2)),
-            ("wrong setting", "limits of its own", _comes(sts.LEAST, 1800, 2))):
+            ("wrong scale", "two steps a count", comes(sts.FACTOR, 2)),
+            ("wrong scale", "another offset", comes(sts.OFFSET, 300, 2)),
+            ("wrong setting", "less torque", comes(sts_motor.TORQUE, 500, 2)),
+            ("wrong setting", "another model", comes(sts.MODEL, 2825, 2)),
+            ("wrong setting", "limits of its own", comes(sts.LEAST, 1800, 2))):
         yield Injection(kind, name, "CHECK", strike, "refused", ("DRIVE_SETTING",))
-    for name, strike in (("another number", _comes(sts.ID, 9)), ("another rate", _comes(sts.BAUD, 1))):
+    for name, strike in (("another number", comes(sts.ID, 9)), ("another rate", comes(sts.BAUD, 1))):
         yield Injection("wrong setting", name, "CHECK", strike, "refused", ("DRIVE_SILENT",))
 
 

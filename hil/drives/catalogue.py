@@ -51,8 +51,8 @@ def framing(kind: str) -> Framing:
     return _parts(WIRES[kind].name, VirtualServos)[0].framing
 
 
-def servo(name: str, clock: Clock, number: int, setting: ServoSetting, supply: Callable[[], float],
+def servo(name: str, clock: Clock, number: int, bitrate: float, setting: ServoSetting, supply: Callable[[], float],
           ohm: float) -> Servo:
     """A servo without power."""
     family, model = _parts(name, VirtualServos)
-    return family.make(ServoPlug(clock, model, number, setting, supply, ohm))
+    return family.make(ServoPlug(clock, model, number, bitrate, setting, supply, ohm))

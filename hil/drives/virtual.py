@@ -37,12 +37,13 @@ class Virtual:
 
 @dataclass(frozen=True)
 class ServoPlug:
-    """Place of a servo on a half-duplex wire. model: its name without the family's. setting: as stored in the servo.
-    supply: V, now. ohm: of its motor's winding."""
+    """Place of a servo on a half-duplex wire. model: its name without the family's. bitrate: of the wire. setting: as
+    stored in the servo. supply: V, now. ohm: of its motor's winding."""
 
     clock: Clock
     model: str
     number: int
+    bitrate: float
     setting: ServoSetting
     supply: Callable[[], float]
     ohm: float

@@ -252,7 +252,7 @@ def _asked(model: Model, motion: Trajectory, number: int) -> float:
 
 def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int]) -> Take:
     recorder = Recorder(board.session)
-    given = "torque" if takes_torque(board.session.configuration.joints[number]) else "duty"
+    given = "torque" if board.session.configuration.joints[number].takes_torque else "duty"
     columns = [Column(given, number), *(Column("position", j) for j in (number, *watched))]
     recorder.start(columns, 1, "RING")
     board.stream(motion)
@@ -262,11 +262,6 @@ def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int
     for j in (number, *watched):
         q[:, j] = np.unwrap(seen.column("position", j))
     return Take(q, seen.column(given, number), board.session.status.bus_mv * 1e-3)
-
-
-def takes_torque(joint: Joint) -> bool:
-    """True if its drive receives a torque, not a duty."""
-    return joint.drive is not None and joint.drive.servo is None
 
 
 # -- the fit ----------------------------------------------------------------------------------------------------------
@@ -336,7 +331,7 @@ def _motor_torque(joint: Joint, take: Take, qd: Array, dt: float, lead: float, f
     """(S,) N m at the joint, at the samples. full: A at a duty of 1 where a current loop drives the motor."""
     motor = joint.motor
     held = _later(take.duty, lead)
-    if motor is None:
+    if motor is None or joint.takes_torque:
         return 0.5 * (held + np.insert(held[:-1], 0, held[0]))
     constant, held = motor.K * motor.gear, held * motor.sign
     if full:  # a current loop makes the duty a current

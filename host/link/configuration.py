@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from femtorque.codegen.board.fieldbus import wires
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.wire.codec import text
@@ -31,7 +32,7 @@ class Configuration:
     pil: bool = False  # the image whose plant is at the host
     brake_s: float = 0.0  # until the brakes are open, from arming on
     modes: tuple[str, ...] = ()  # names of those it can be switched between
-    supply_s: float = 0.0  # until servos whose supply the board switches have come up
+    supply_s: float = 0.0  # until servos on a wire have their supply, if the board switches it, and are set up
 
     @property
     def tag(self) -> int:
@@ -60,7 +61,7 @@ class Configuration:
             tuple(start_tolerance(joint) for joint in mechanism.streamed), pil,
             mechanism.safety.brake.release_s if mechanism.safety.brake else 0.0,
             tuple(mode.name for mode in mechanism.modes),
-            mechanism.safety.cutoff.off_s + SERVOS_UP if mechanism.safety.cutoff else 0.0,
+            (mechanism.safety.cutoff.off_s if mechanism.safety.cutoff else 0.0) + SERVOS_UP * bool(wires(mechanism)),
         )
 
     @staticmethod

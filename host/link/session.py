@@ -307,8 +307,8 @@ class Session:
         self.link.send(replace(message, token=self._next_token()))
 
     def arm(self) -> None:
-        """DISARMED -> HOLD: outputs on, and brakes open. Servos whose supply the board switches may still have to come
-        up: for so long it asks again."""
+        """DISARMED -> HOLD: outputs on, and brakes open. Servos on a wire may still have to come up and be
+        set up: for so long it asks again."""
         self._until_up(self.configuration.supply_s, lambda: self.command("ARM"))
         self._reach("ARM", "HOLD")
         open_at = self.clock.now() + self.configuration.brake_s + BRAKE_SLACK if self.configuration.brake_s else 0.0

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.cache import kept, key_of, program
+from femtorque.codegen.drive.catalogue import WIRES
 from femtorque.codegen.drive.sources import application
 from femtorque.codegen.emit import sources as emit
 from femtorque.codegen.mechanism.canonical import canonical
@@ -145,7 +146,7 @@ class App:
         self.joints = self.mechanism.streamed
         self.J = len(self.joints)
         files = sources(self.mechanism, patches, feedforward)
-        wires = any(bus.kind == "sts" for bus in self.mechanism.buses)
+        wires = any(bus.kind in WIRES for bus in self.mechanism.buses)
         self.ffi, self.lib = load(files, CDEF.format(J=self.J) + BUS_CDEF * bool(self.mechanism.buses)
                                   + WIRE_CDEF * wires)
         text = files["ft_digest.h"]

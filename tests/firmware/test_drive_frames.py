@@ -26,7 +26,7 @@ ROW = "typedef struct { uint32_t id, reply; float position, velocity, torque, kp
 GIVEN = {"ft_frame_bytes.h": "#define FT_FRAME_BYTES 8u\n", "ft_config.h": f"#pragma once\n#include <stdint.h>\n{ROW}"}
 CDEF = ROW + """
 typedef struct { uint32_t id, size; uint8_t data[8]; } ft_frame;
-typedef struct { float position, velocity, kp, kd, torque, share; } ft_drive_target;
+typedef struct { float position, velocity, kp, kd, torque, share, seen; } ft_drive_target;
 typedef struct { uint32_t position; float velocity, torque; _Bool enabled, rests; uint8_t error, warmth, volts;
     uint32_t setting, value; } ft_drive_said;
 """ + "".join(f"""

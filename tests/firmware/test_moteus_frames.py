@@ -24,7 +24,7 @@ GIVEN = {"ft_frame_bytes.h": "#define FT_FRAME_BYTES 32u\n",
          "ft_config.h": f"#pragma once\n#include <stdint.h>\n#define FT_WATCHDOG_MS 20u\n{ROW}"}
 CDEF = ROW + """
 typedef struct { uint32_t id, size; uint8_t data[32]; } ft_frame;
-typedef struct { float position, velocity, kp, kd, torque, share; } ft_drive_target;
+typedef struct { float position, velocity, kp, kd, torque, share, seen; } ft_drive_target;
 typedef struct { uint32_t position; float velocity, torque; _Bool enabled, rests; uint8_t error, warmth, volts;
     uint32_t setting, value; } ft_drive_said;
 void ft_moteus_enable(ft_frame *, const ft_drive_config *);

@@ -15,7 +15,7 @@ CONFIG = f"#pragma once\n#include <stdint.h>\n{ROW}#define FT_WIRES 1\n#define F
 FRAMES = "#define FT_FRAME_BYTES 8u\n"
 CDEF = ROW + """
 typedef struct { uint32_t id, size; uint8_t data[8]; } ft_frame;
-typedef struct { float position, velocity, kp, kd, torque, share; } ft_drive_target;
+typedef struct { float position, velocity, kp, kd, torque, share, seen; } ft_drive_target;
 typedef struct { uint32_t position; float velocity, torque; _Bool enabled, rests; uint8_t error, warmth, volts;
     uint32_t setting, value; } ft_drive_said;
 void ft_feetech_enable(ft_frame *, const ft_drive_config *);

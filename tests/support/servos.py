@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.description import Drive, Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.wire.messages import Drives
@@ -74,32 +74,40 @@ def arm(board: str = "f405rg-6", feedforward: bool = True, cutoff: bool = True) 
 
 class Served(App):
     """The application with its servos, tick by tick. angle: rad, of each servo's output, obeyed by nothing.
-    spoil: changes what comes back in a tick. packets: that servos heard, all of them."""
+    spoil: changes what comes back in a tick. packets: that servos heard, all of them. byte: s on the wire."""
+
+    byte, framing = BYTE, FAMILY.framing
 
     def __init__(self, mechanism: Mechanism | None = None, **how: Any) -> None:
         mechanism = mechanism or so101()
         self.told: Any = None  # the last DRIVES
         self.clock = OwnClock()
-        self.line = OneWire(self.clock, 1e6, FAMILY.framing)
+        self.line = OneWire(self.clock, 10.0 / self.byte, self.framing)
         self.volts = SUPPLY
         self.packets: list[bytes] = []
         self.line.log = lambda seconds, packet: self.packets.append(packet)
         self.came = b""
         self.spoil = lambda data: data
         self.line.arrive = lambda data, disturbed: setattr(self, "came", self.came + data)
-        self.servos: dict[str, Sts3215] = {}
+        self.servos: dict[str, Any] = {}
         self.angle: dict[str, float] = {}
         for joint in mechanism.streamed:
             if joint.drive is None or joint.drive.servo is None:
                 continue
-            servo = Sts3215(self.clock, joint.drive.id, SUPPLY, 0.0, lambda: self.volts)
-            servo.stored[16:18] = round(1000 * joint.drive.servo.limit).to_bytes(2, "little")
+            servo = self.made(joint.drive)
             self.servos[joint.name], self.angle[joint.name] = servo, joint.drive.sign * joint.start
             servo.power_up(self.angle[joint.name])
             self.line.servos.append(servo)
         self.sent = b""
         super().__init__(mechanism, **how)
         self.buffer = self.ffi.new("uint8_t[512]")
+
+    def made(self, drive: Drive) -> Any:
+        """A servo as it comes, with its owner's limit."""
+        assert drive.servo is not None
+        servo = Sts3215(self.clock, drive.id, SUPPLY, 0.0, lambda: self.volts)
+        servo.stored[16:18] = round(1000 * drive.servo.limit).to_bytes(2, "little")
+        return servo
 
     def run(self, ticks: int, **how: Any) -> Any:
         record = None
@@ -112,7 +120,7 @@ class Served(App):
         """Bytes that have not come by its end spoil the next ones; here it is just lost."""
         size = self.lib.fake_wire_sent(0, self.buffer)
         self.sent, self.came = bytes(self.buffer)[:size], b""
-        self.line.sent(self.sent, BYTE)
+        self.line.sent(self.sent, self.byte)
         self.clock.run(1.0 / self.mechanism.control.rate_hz - 1e-9)
         for name, servo in self.servos.items():
             if self.mechanism.safety.cutoff and servo.powered != (on := bool(self.chip.servo_supply)):

@@ -412,7 +412,7 @@ static bool unsure(const ft_bus_drive *d, uint32_t i)
 static void start(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
 {
     static const ft_drive_target nothing = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f,
-                                             0.0f };
+                                             0.0f, 0.0f };
 
     d->waited++;
     if (d->state != FT_BUS_ENABLED)
@@ -482,8 +482,9 @@ static void command(ft_bus *b, uint32_t i, const ft_control *c,
 {
     ft_bus_drive *d = &b->drive[i];
     const uint32_t j = ft_drive[i].joint;
-    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
+    ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
 
+    t.seen = d->velocity;
 #if FT_WIRES > 0
     t.share = ft_drive[i].sign * share(b, d, c->law.duty[j]);
 #endif

@@ -23,6 +23,7 @@
 typedef struct {
     float position, velocity, kp, kd, torque;
     float share; /* of its supply, where it takes no torque */
+    float seen;  /* its velocity, as it reported it last */
 } ft_drive_target;
 
 /* The kinds of frames that drives send. */

@@ -243,8 +243,8 @@ def test_a_drive_on_a_bus():
     _same(rows[2], {
         "joint": 2, "bus": 0, "family": 0, "id": 3, "reply": rows[2]["reply"], "closes": 0, "placed": 1, "zero": 0,
         "top": 65535, "wraps": 0, "step": 25.0 / 65535.0, "sign": -1.0, "gear": 1.0, "turn": 2**24, "position": 12.5,
-        "velocity": 30.0, "torque": 10.0, "kp": 500.0, "kd": 5.0, "share": 0.0, "damping": 0.2, "settings": 12,
-        "steps": 6, "again": 6, "forgets": 4})
+        "velocity": 30.0, "torque": 10.0, "kp": 500.0, "kd": 5.0, "share": 0.0, "scale": 0.0,
+        "damping": 0.2, "settings": 12, "steps": 6, "again": 6, "forgets": 4})
     asked = {row["number"]: row for row in _rows(_given("damiao_arm"), "ft_setting")[12:]}
     assert {number: row["value"] for number, row in asked.items()} == {
         21: _bits(12.5), 22: _bits(30.0), 23: _bits(10.0), 10: 1, 9: 0.02 / 50e-6, 14: 0}
@@ -269,3 +269,15 @@ def test_a_servo_on_a_wire():
     assert _defined(_given("so101_sts"), "FT_BUS_DRIVES", "FT_BUSES", "FT_WIRES", "FT_WIRE_MOST") == [6, 1, 1, 6]
     assert _rows(_given("so101_sts"), "ft_joint")[0]["count"] == pytest.approx(2.0 * math.pi / 4096, rel=1e-7)
     assert _defined(_given("damiao_arm"), "FT_SILENT_TICKS") == [5] == _defined(_given("so101_sts"), "FT_SILENT_TICKS")
+
+
+def test_a_servo_that_takes_a_current():
+    """ROBOTIS' XM540-W270 and XM430-W350: 2.69 mA a step, 10.6 N m at 4.4 A, 4.1 N m at 2.3 A, models 1120, 1020."""
+    rows, asked = _rows(_given("aloha_like"), "ft_drive"), _rows(_given("aloha_like"), "ft_setting")
+    for row, constant, most, model in ((rows[0], 10.6 / 4.4, 2047, 1120), (rows[5], 4.1 / 2.3, 1193, 1020)):
+        assert row["scale"] == pytest.approx(1.0 / (2.69e-3 * constant), rel=1e-6) and row["share"] == most
+        assert (row["zero"], row["wraps"], row["closes"]) == (2 * 2048, 4096, 0) and row["damping"] > 0.0
+        own = asked[int(row["settings"]):int(row["settings"] + row["steps"])]
+        assert {r["number"]: r["value"] for r in own} == {
+            256: model, 98: 2, 68: 1, 10: 0, 63: 0x34, 20: 0, 36: 885, 38: most, 11: 0, 100: 885, 9: 0, 6: 46}
+        assert [r["number"] for r in own if r["writes"]] == [98, 68, 11, 100, 9]

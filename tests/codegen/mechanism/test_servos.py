@@ -79,7 +79,7 @@ def test_the_motor_inversion_gives_the_voltage_of_a_servo():
     ('"feetech-sts3215-12v"', '"damiao-4340"', "damiao-4340 is no drive for a bus of kind 'sts'"),
     ('kind = "sts"', 'kind = "sts"\nbitrate = 900000', "no rate of these servos; nearest: 1000000"),
     ('kind = "sts"', 'kind = "sts"\ndata_bitrate = 1000000', "one wire has one rate"),
-    ("id = 1 }", 'id = 1, pd = "drive" }', "a servo that is given a duty closes no loop"),
+    ("id = 1 }", 'id = 1, pd = "drive" }', "a servo that is given a duty or a current closes no loop"),
     ("id = 1 }", "id = 1, kp = 3.0 }", "joint.shoulder_pan.drive.kp = 3.0: feetech-sts3215-12v has none"),
     ("id = 1 }", "id = 1, zero = 4096 }", "joint.shoulder_pan.drive.zero = 4096: a servo's is one of its counts; 0 to"),
     ("id = 1 }", "id = 1, zero = 0.5 }", "joint.shoulder_pan.drive.zero = 0.5: a servo's is one of its counts"),

@@ -13,6 +13,8 @@ import can
 import pytest
 
 from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.board.drives_alone import DrivesAlone
 from femtorque.hil.bus.adapter import Adapter
 from femtorque.hil.bus.clock import OwnClock
@@ -148,5 +150,56 @@ def test_frames_beyond_what_the_wire_carries_are_answered_with_a_bell_until_ther
 
 
 def test_an_arm_without_drives_has_nothing_to_serve():
-    with pytest.raises(BadInput, match="no joint has a drive on a bus of CAN"):
+    with pytest.raises(BadInput, match="no joint has a drive on a bus"):
         DrivesAlone(rig.three_link(), plant_of(rig.three_link()))
+
+
+# A program with ROBOTIS' client at the terminal: what there is, a mode, a current to all, all states at once, an error.
+DYNAMIXEL = """
+import sys
+from dynamixel_sdk import COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, PacketHandler, PortHandler
+
+class Patient(PortHandler):  # simulated time may pass more slowly than its clock
+    def setPacketTimeout(self, size):
+        self.setPacketTimeoutMillis(2000)
+
+port, handler = Patient(sys.argv[1]), PacketHandler(2.0)
+assert port.openPort() and port.setBaudRate(1_000_000)
+print(*handler.ping(port, 6))
+for id in (5, 6):
+    for register, value in ((11, 0), (68, 1), (9, 0)):
+        handler.write1ByteTxRx(port, id, register, value)
+def tell(register, size, value):
+    group = GroupSyncWrite(port, handler, register, size)
+    for id in (5, 6):
+        group.addParam(id, list(value.to_bytes(size, "little")))
+    assert group.txPacket() == COMM_SUCCESS
+tell(102, 2, 0)
+tell(64, 1, 1)
+tell(102, 2, 150)
+group = GroupSyncRead(port, handler, 126, 10)
+for id in (5, 6):
+    group.addParam(id)
+for _ in range(60):
+    assert group.fastSyncRead() == COMM_SUCCESS
+print(group.getData(6, 126, 2), group.getData(6, 132, 4))
+print(*handler.write1ByteTxRx(port, 7, 64, 1))
+"""
+
+
+def test_robotis_client_in_another_process_turns_joints_over_the_terminal():
+    """Two milliseconds of simulated time pass with each burst; before the first the servos come up."""
+    mechanism = replace(load_mechanism(MECHANISMS / "aloha_like.toml"), gravity=(0.0, 0.0, 0.0))
+    with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
+        drives.run(0.11)
+        client = subprocess.Popen([sys.executable, "-c", DYNAMIXEL, drives.terminals["servos"]],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while client.poll() is None:
+            if drives.look():
+                drives.run(2e-3)
+        out, err = client.communicate()
+    assert client.returncode == 0, err
+    told, state, nobody = out.splitlines()
+    assert told == "1020 0 0" and nobody.startswith("-3001 ")
+    current, position = map(int, state.split())
+    assert current == pytest.approx(150, abs=4) and position > 2048 + 20

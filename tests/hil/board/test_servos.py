@@ -126,7 +126,7 @@ def test_the_duties_on_the_wire_are_bit_for_bit_those_of_the_host(monkeypatch):
 ROW = "typedef struct { uint32_t id, reply; float position, velocity, torque, kp, kd, share; } ft_drive_config;\n"
 CDEF = ROW + """
 typedef struct { uint32_t id, size; uint8_t data[8]; } ft_frame;
-typedef struct { float position, velocity, kp, kd, torque, share; } ft_drive_target;
+typedef struct { float position, velocity, kp, kd, torque, share, seen; } ft_drive_target;
 void ft_feetech_command(ft_frame *, const ft_drive_config *, const ft_drive_target *,
                         float *);
 """

@@ -9,7 +9,7 @@ import pytest
 from femtorque.codegen.drive.catalogue import CATALOGUE
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.hil.campaigns import campaign_drives as campaign
-from femtorque.hil.campaigns import campaign_servos
+from femtorque.hil.campaigns import campaign_dynamixels, campaign_servos
 from tests.support.rig import ROOT
 
 PLACE = ROOT / "build" / "campaign-drives"
@@ -28,6 +28,10 @@ SAMPLE_OF_SERVOS = [("drive silent", "cable off", "TRACK"), ("bus babbles", "wit
                     ("board dies", "halted", "TRACK"), ("board dies", "no supply", "FOLLOW"),
                     ("drive's own fault", "overload", "HOLD"),
                     ("wrong scale", "two steps a count", "CHECK"), ("foreign frame", "two of one number", "ARM")]
+
+SERVOS = {campaign_servos.NAME: campaign_servos, campaign_dynamixels.NAME: campaign_dynamixels}
+SAMPLE_OF_DYNAMIXELS = [("drive silent", "cable off", "TRACK"), ("board dies", "no supply", "HOLD"),
+                        ("drive's own fault", "overload", "ARM")]
 
 
 def wrong(outcomes):
@@ -51,6 +55,14 @@ def test_that_a_sample_of_servos_ends_where_it_must():
         PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_SERVOS])
     assert len(outcomes) == len(SAMPLE_OF_SERVOS) and wrong(outcomes) == []
     assert [o.injection.name for o in outcomes if o.left] == ["halted"]
+
+
+def test_that_a_sample_of_servos_with_a_watchdog_ends_where_it_must():
+    """Unreachable ones too, whose supply nobody cuts."""
+    outcomes = campaign_dynamixels.run(
+        PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_DYNAMIXELS])
+    assert len(outcomes) == len(SAMPLE_OF_DYNAMIXELS) and wrong(outcomes) == []
+    assert not any(o.left for o in outcomes)
 
 
 @pytest.mark.parametrize("what", SAMPLE_OF_SERVOS[:3])
@@ -91,8 +103,9 @@ def test_that_every_family_has_every_fault_and_no_two_injections_are_alike():
         assert len({(i.kind, i.name, i.moment) for i in own}) == len(own) >= 75
 
 
-def test_that_servos_have_every_fault_that_makes_sense_on_a_wire_and_no_two_are_alike():
-    every = list(campaign_servos.injections())
+@pytest.mark.parametrize("of", [campaign_servos, campaign_dynamixels])
+def test_that_servos_have_every_fault_that_makes_sense_on_a_wire_and_no_two_are_alike(of):
+    every = list(of.injections())
     assert {i.kind for i in every} >= {
         "drive silent", "drive late", "bus babbles", "foreign frame", "drive's own fault", "wire shorted",
         "bytes disturbed", "drive's supply dips", "supply dips", "wrong scale", "wrong setting", "board dies",
@@ -101,15 +114,15 @@ def test_that_servos_have_every_fault_that_makes_sense_on_a_wire_and_no_two_are_
 
 
 @pytest.mark.bench
-@pytest.mark.parametrize("name", [*campaign.KINDS, campaign_servos.NAME])
+@pytest.mark.parametrize("name", [*campaign.KINDS, *SERVOS])
 def test_that_nothing_that_goes_wrong_with_drives_is_unsafe(name):
     def said(outcome):
         """Report a bad outcome at once: the whole takes minutes."""
         if not outcome.good:
             print(wrong([outcome]), flush=True)
 
-    servos = name == campaign_servos.NAME
-    outcomes = campaign_servos.run(PLACE, on_outcome=said) if servos else campaign.run(name, PLACE, on_outcome=said)
+    servos = SERVOS.get(name)
+    outcomes = servos.run(PLACE, on_outcome=said) if servos else campaign.run(name, PLACE, on_outcome=said)
     print(f"\n{campaign.table({name: outcomes})}")
     assert wrong(outcomes) == []
     assert len(outcomes) >= (110 if servos else 75)

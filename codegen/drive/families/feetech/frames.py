@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from femtorque.codegen.drive.family import Packets, Register
+from femtorque.codegen.drive.family import DriveType, Packets, Register
 
 HEAD, EVERYBODY = b"\xff\xff", 0xFE
 SYNC_READ, SYNC_WRITE = 0x82, 0x83
@@ -110,9 +110,10 @@ def offset(bits: int) -> int:
     return -(bits & ~OFFSET_SIGN) if bits & OFFSET_SIGN else bits
 
 
-def packets(ids: Sequence[int]) -> Packets:
+def packets(servos: Sequence[DriveType]) -> Packets:
     """Sizes of a tick: all duties in one packet, a question that all answer with their state; a tick may switch their
     motors too."""
+    ids = range(1, len(servos) + 1)
     answers = len(ids) * len(packet(0, 0, bytes(STATE)))
     return Packets(len(duties(dict.fromkeys(ids, 0.0))), len(torques(dict.fromkeys(ids, False))), len(ask(ids)),
                    answers, len(ids) * DELAY)

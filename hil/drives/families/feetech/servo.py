@@ -127,7 +127,7 @@ class Sts3215(Motor):
                 self.catch_up()
                 self._write(at, packet[k + 1:k + 1 + size])
 
-    def answer(self, packet: bytes) -> bytes:
+    def answer(self, packet: bytes, before: bytes = b"") -> bytes:
         register, size = packet[5], packet[6]
         self.catch_up()
         self._measure()

@@ -1,0 +1,118 @@
+"""Dynamixel X servos on one half-duplex wire: in current mode, and in PWM mode those without a current sensor.
+
+Stall torque and current, speed without load, gear, model number, current limit and its step: ROBOTIS' e-manual, at
+the voltage named. Torque per ampere at the output is stall torque by stall current; R is voltage by stall current.
+"""
+
+import math
+
+from femtorque.codegen.drive.families.dynamixel.frames import (
+    BITRATES,
+    CURRENT_MODE,
+    ERRORS,
+    FULL,
+    OLDEST,
+    PWM_MODE,
+    REGISTERS,
+    TURN,
+    offset,
+    packets,
+    wire_out,
+)
+from femtorque.codegen.drive.family import (
+    AT_LEAST,
+    DriveType,
+    Errors,
+    Family,
+    Firmware,
+    Fitted,
+    HalfDuplex,
+    Places,
+    Servo,
+    Setting,
+)
+
+PLAY = math.radians(0.25)  # rad at the output, from one side to the other: 15 arcmin of e-manual's XM540
+DAMPING = 1e3  # N m s/rad: the board damps, as much as gains ask for
+REVERSED, SWITCHED_ON = 1, 8  # bits of the drive mode
+PROTECTED = 0x34  # overload, electrical shock and heat switch the motor off
+WATCHDOG_S = 0.02  # a step of it
+ROTOR_430 = 0.045 / 353.5**2  # kg m^2: google-deepmind/mujoco_menagerie robotis_op3/op3.xml, XM430-W350 at its output
+ROTOR_540 = 0.14 / 272.5**2  # the same, aloha/aloha.xml, XM540-W270 of the forearm
+ROTOR_330 = 1.99e-3 / 288.4**2  # Rhoban/bam params/xl330/m1.json
+DRY = 0.03  # of the stall torque: Coulomb friction; bam's XL330 has 0.035
+SHARED = "rotor: an XM430's; dry friction: an estimate"
+MEASURED = "dry friction: an estimate; viscous friction: from the speed without load"
+
+
+def _servo(name: str, model: int, volts: float, stall: float, ampere: float, rpm: float, gear: float, rotor: float,
+           note: str, step: float = 0.0, steps: int = 0) -> DriveType:
+    """stall N m and ampere A at volts, rpm without load; step: A of a step of current, steps: at most. Its friction is
+    the dry share, and what leaves the speed without load."""
+    constant, R, velocity = stall / ampere, volts / ampere, rpm * math.tau / 60.0
+    coulomb = DRY * stall
+    viscous = max((constant * (volts - constant * velocity) / R - coulomb) / velocity, 0.0)
+    servo = Servo(model, volts, R, constant / gear, rotor, gear, viscous, coulomb, step, steps)
+    torque = min(stall, constant * step * steps) if step else stall
+    return DriveType(f"dynamixel-{name}", "dynamixel", math.pi, velocity, torque, 0.0, DAMPING, note=note, servo=servo)
+
+
+def _own(fitted: Fitted) -> Servo:
+    assert fitted.type.servo is not None
+    return fitted.type.servo
+
+
+def _mode(fitted: Fitted) -> int:
+    return CURRENT_MODE if _own(fitted).ampere else PWM_MODE
+
+
+def _current(fitted: Fitted) -> float | None:
+    """Steps to which its current is limited."""
+    return fitted.limit * _own(fitted).steps if _own(fitted).ampere else None
+
+
+def _oldest(fitted: Fitted) -> int:
+    return max(int(fitted.firmware or 0), OLDEST)
+
+
+FAMILY = Family(
+    name="dynamixel",
+    title="Dynamixel",
+    types=(
+        _servo("xm430-w350", 1020, 12.0, 4.1, 2.3, 46.0, 353.5, ROTOR_430, MEASURED, 2.69e-3, 1193),
+        _servo("xm430-w210", 1030, 12.0, 3.0, 2.3, 77.0, 212.6, ROTOR_430, MEASURED, 2.69e-3, 1193),
+        _servo("xm540-w270", 1120, 12.0, 10.6, 4.4, 30.0, 272.5, ROTOR_540, MEASURED, 2.69e-3, 2047),
+        _servo("xm540-w150", 1130, 12.0, 7.3, 4.4, 53.0, 152.3, ROTOR_540, MEASURED, 2.69e-3, 2047),
+        _servo("xh430-w350", 1000, 12.0, 3.4, 1.3, 30.0, 353.5, ROTOR_430, SHARED, 2.69e-3, 648),
+        _servo("xl330-m288", 1200, 5.0, 0.52, 1.47, 103.0, 288.4, ROTOR_330, MEASURED, 1e-3, 1750),
+        _servo("xl330-m077", 1190, 5.0, 0.215, 1.47, 383.0, 77.5, ROTOR_330, MEASURED, 1e-3, 1750),
+        _servo("xl430-w250", 1060, 11.1, 1.4, 1.3, 57.0, 258.5, ROTOR_430, SHARED),
+        _servo("xc430-w150", 1070, 12.0, 1.6, 1.4, 106.0, 159.59, ROTOR_430, SHARED),
+        _servo("xc430-w240", 1080, 12.0, 1.9, 1.4, 70.0, 245.22, ROTOR_430, SHARED),
+    ),
+    ids=(1, 252),
+    places=Places(turn=TURN, wraps=True),
+    wire=HalfDuplex("dynamixel", BITRATES, packets, wire_out, "ft_dxl", PLAY),
+    settings=(  # the first is forgotten without power, and latches; the answer to the last goes to the host
+        Setting(REGISTERS["model"], lambda d: _own(d).model),
+        Setting(REGISTERS["bus watchdog"], lambda d: min(math.ceil(d.watchdog / WATCHDOG_S) + 1, 127), writes=True,
+                words=lambda d: "set by the board"),
+        Setting(REGISTERS["status return level"], lambda d: 1, writes=True),
+        Setting(REGISTERS["drive mode"], lambda d: 0, mask=REVERSED | SWITCHED_ON,
+                words=lambda d: "without bits 0 and 3"),
+        Setting(REGISTERS["shutdown"], lambda d: PROTECTED, mask=PROTECTED, words=lambda d: "with bits 2, 4 and 5"),
+        Setting(REGISTERS["homing offset"], lambda d: d.offset, words=lambda d: str(d.offset),
+                shows=lambda bits: str(offset(bits)), key=("offset", offset)),
+        Setting(REGISTERS["PWM limit"], lambda d: FULL * (1.0 if _own(d).ampere else d.limit)),
+        Setting(REGISTERS["current limit"], _current),
+        Setting(REGISTERS["operating mode"], _mode, writes=True),
+        Setting(REGISTERS["goal PWM"], lambda d: FULL if _own(d).ampere else None, writes=True),
+        Setting(REGISTERS["return delay"], lambda d: 0, writes=True),
+        Setting(REGISTERS["firmware"], _oldest, AT_LEAST, words=lambda d: f"{_oldest(d)} or later", shows=str),
+    ),
+    errors=Errors(ERRORS, bits=True),
+    velocity_known=True,
+    torque_known=True,
+    firmware=Firmware(r"\d+", "46", int, str, most=255),
+    hooks=("wake", "look"),
+)

@@ -1,0 +1,124 @@
+"""Dynamixel X on one half-duplex wire, protocol 2.0: servos that take a current, or without a current sensor a duty.
+
+Packets FF FF FD 00 id length instruction parameters CRC-16, little endian; FF FF FD within a packet gets another FD.
+ROBOTIS' e-manual (Protocol 2.0, control tables of the models), dynamixel-sdk 4.1.0. The answer to a fast sync read is
+one packet, to which each servo adds its part: error, number, data, CRC of all that came before; it is not stuffed
+(pollen-robotics/rustypot pull request 122, which tried it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from femtorque.codegen.drive.family import DriveType, Packets, Register
+
+HEAD, EVERYBODY = b"\xff\xff\xfd\x00", 0xFE
+REBOOT, STATUS, SYNC_READ, SYNC_WRITE, FAST_READ = 0x08, 0x55, 0x82, 0x83, 0x8A  # instructions
+GOAL_DUTY, GOAL_CURRENT, TORQUE_ENABLE, HARDWARE_ERROR, STATE = 100, 102, 64, 70, 126  # registers
+STATE_SIZE = 10  # bytes: current, velocity, position
+CURRENT_MODE, PWM_MODE = 0, 16
+FULL = 885  # of a duty
+TURN = 4096  # counts
+UNIT = 0.229 / 60.0  # turns a second: a step of velocity
+MODEL = 256  # stands for register 0 where 0 would mean none
+OLDEST = 46  # firmware that knows fast sync read, of all series (rustypot's tests; older ones of some know it)
+BITRATES = (2_000_000, 1_000_000, 3_000_000, 4_000_000, 115_200, 57_600, 9_600)  # of register 8
+TURNROUND = 20e-6  # s from a question to its answer with return delay 0: an estimate
+BETWEEN = 3e-6  # s from one servo's part of an answer to the next one's: an estimate
+
+
+def crc(data: bytes) -> int:
+    """CRC-16, polynomial 0x8005, from 0, not reflected."""
+    value = 0
+    for byte in data:
+        value ^= byte << 8
+        for _ in range(8):
+            value = (value << 1 ^ (0x8005 if value & 0x8000 else 0)) & 0xFFFF
+    return value
+
+
+def _sealed(data: bytes) -> bytes:
+    return data + crc(data).to_bytes(2, "little")
+
+
+def packet(id: int, instruction: int, parameters: bytes = b"") -> bytes:
+    body = (bytes([instruction]) + parameters).replace(b"\xff\xff\xfd", b"\xff\xff\xfd\xfd")
+    return _sealed(HEAD + bytes([id]) + (len(body) + 2).to_bytes(2, "little") + body)
+
+
+def status(id: int, error: int, data: bytes = b"") -> bytes:
+    """A servo's answer of its own."""
+    return packet(id, STATUS, bytes([error]) + data)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Part of a servo in the answer to a fast sync read."""
+
+    id: int
+    error: int
+    data: bytes
+
+
+def fast_status(parts: Sequence[Part]) -> bytes:
+    """The answer to a fast sync read."""
+    size = sum(4 + len(part.data) for part in parts) + 1
+    whole = HEAD + bytes([EVERYBODY]) + size.to_bytes(2, "little") + bytes([STATUS])
+    for part in parts:
+        whole = _sealed(whole + bytes([part.error, part.id]) + part.data)
+    return whole
+
+
+def write(values: Mapping[int, int], register: int, size: int) -> bytes:
+    """One packet that gives a register of some servos its values, signed or not."""
+    each = b"".join(bytes([id]) + (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+                    for id, value in values.items())
+    return packet(EVERYBODY, SYNC_WRITE, register.to_bytes(2, "little") + size.to_bytes(2, "little") + each)
+
+
+def ask(ids: Sequence[int], register: int = STATE, size: int = STATE_SIZE, fast: bool = True) -> bytes:
+    """All of them answer in turn."""
+    return packet(EVERYBODY, FAST_READ if fast else SYNC_READ,
+                  register.to_bytes(2, "little") + size.to_bytes(2, "little") + bytes(ids))
+
+
+REGISTERS = {r.name: r for r in (
+    Register("model", MODEL, "H", "register 0: the model's number"),
+    Register("bus watchdog", 98, "B", "20 ms each without a packet after which it stops"),
+    Register("status return level", 68, "B", "1: it answers questions alone"),
+    Register("operating mode", 11, "B", "0: it takes a current, 16: a duty; stored"),
+    Register("return delay", 9, "B", "2 us each before it answers; stored"),
+    Register("drive mode", 10, "B", "bit 0: turned round, bit 3: a goal switches its motor on"),
+    Register("homing offset", 20, "I", "counts that it adds"),
+    Register("PWM limit", 36, "H", "0.113 % of its supply"),
+    Register("current limit", 38, "H", "steps of its current"),
+    Register("goal PWM", GOAL_DUTY, "H", "0.113 % of its supply, at most"),
+    Register("shutdown", 63, "B", "errors for which it lets go: bits 2, 4 and 5 at least"),
+    Register("firmware", 6, "B", "its version"),
+)}
+
+# Bits of register 70; the last stands for bit 7 of every answer's error before the register was read
+ERRORS = {0x01: "voltage", 0x04: "over temperature", 0x08: "encoder", 0x10: "electrical shock", 0x20: "overload",
+          0x80: "hardware error"}
+
+
+def offset(bits: int) -> int:
+    """A homing offset, signed."""
+    return bits - (1 << 32) if bits & 1 << 31 else bits
+
+
+def packets(servos: Sequence[DriveType]) -> Packets:
+    """Sizes of a tick: all currents in one packet and all duties in another, a question to all, one answer of all; a
+    tick may switch their motors too."""
+    ids, n = range(1, len(servos) + 1), len(servos)
+    kinds = [sum(bool(s.servo and s.servo.ampere) == current for s in servos) for current in (True, False)]
+    goals = sum(len(write(dict.fromkeys(range(1, some + 1), 0), GOAL_CURRENT, 2)) for some in kinds if some)
+    return Packets(goals, len(write(dict.fromkeys(ids, 0), TORQUE_ENABLE, 1)), len(ask(ids)),
+                   len(fast_status([Part(id, 0, bytes(STATE_SIZE)) for id in ids])), TURNROUND + n * BETWEEN)
+
+
+def wire_out(servos: int) -> int:
+    """Bytes of a tick's packets, at most: goals in two packets, switches or a reboot of some, two settings of others, a
+    question."""
+    return 7 * 16 + 20 * servos

@@ -1,0 +1,142 @@
+/* A wire of Dynamixel X servos, ft_dxl.c, and the frames to them,
+ * ft_dynamixel.c.
+ *
+ * Received bytes are any, as many as the buffer holds; frames of a tick are any
+ * frames, in any state that well() allows. That packing and taking in keep to
+ * their buffers is tested with noise, not proved. A wire has 2 servos here:
+ * their number is used for nothing but as a bound of loops, and in the sizes of
+ * the buffers, to which each adds what its own bytes take. */
+#include "proof.h"
+
+#include <string.h>
+
+#include "ft_config.h"
+#undef FT_WIRE_MOST
+#define FT_WIRE_MOST 2u
+
+#include "ft_config.c"
+
+/* In place of memcmp: the sent bytes came back or not. */
+static int compared(const void *a, const void *b, size_t size)
+{
+    CLAIM(__CPROVER_r_ok(a, size) && __CPROVER_r_ok(b, size));
+    return nondet_bool() ? 1 : 0;
+}
+
+#define memcmp compared
+
+#include "ft_dxl.c"
+
+#include "ft_dynamixel.c"
+
+static ft_dxl wire;
+
+/* Return whether a wire is as every tick leaves it. */
+static bool well(void)
+{
+    return wire.size <= FT_DXL_OUT && wire.answers <= FT_WIRE_MOST
+           && wire.read <= wire.answers && wire.servos <= FT_WIRE_MOST
+           && wire.asked <= wire.servos && wire.next < FT_WIRE_MOST
+           && wire.width <= FT_DXL_STATE_SIZE;
+}
+
+static void any_state(void)
+{
+    ANYTHING(wire);
+    GIVEN(well());
+}
+
+/* The goals of a tick, whatever the frames say: each servo of that kind gets
+ * one, which is zero unless its frame says that it runs.
+ * Assumes: a packet is formed at the buffer's beginning: elsewhere it is the
+ * same; none is stuffed, as no servo has the number 253.
+ * Run: unwind=20 mechanisms=aloha_like */
+void prove_dxl_goals(void)
+{
+    ft_frame frames[FT_WIRE_MOST];
+    const uint32_t i = nondet_u32();
+
+    any_state();
+    ANYTHING(frames);
+    GIVEN(i < FT_WIRE_MOST);
+    GIVEN(wire.servo[0].id < 253u && wire.servo[1].id < 253u);
+    GIVEN(frames[0].data[4] == 102u && frames[1].data[4] == 102u);
+    wire.size = 0;
+    pack_goals(&wire, frames, FT_WIRE_MOST, FT_DXL_CURRENT);
+    CLAIM(wire.size == 14u + 3u * FT_WIRE_MOST && wire.out[8] == 102u);
+    CLAIM(wire.out[12u + 3u * i] == wire.servo[i].id);
+    CLAIM((frames[i].id & 0x100u) != 0u
+          || (wire.out[13u + 3u * i] == 0u && wire.out[14u + 3u * i] == 0u));
+    END;
+}
+
+/* Nothing is believed unless what was sent came back, or answers alone did.
+ * Run: unwind=20 mechanisms=aloha_like */
+void prove_dxl_behind(void)
+{
+    const uint32_t came = nondet_u32();
+    const uint32_t echoes = (any_state(), wire.echoes);
+    uint32_t from;
+
+    GIVEN(came <= FT_DXL_IN);
+    from = behind(&wire, came);
+    CLAIM(from <= came && well());
+    CLAIM(from == wire.size || from == 0u
+          || wire.echoes == (uint16_t)(echoes + 1u));
+    END;
+}
+
+/* Every answer that is taken out has come; each is taken once, and no more than
+ * came.
+ * Run: unwind=20 mechanisms=aloha_like */
+void prove_dxl_next(void)
+{
+    const uint32_t left = (any_state(), wire.answers - wire.read);
+    ft_frame f;
+
+    CLAIM(ft_dxl_next(&wire, &f) == (left != 0u));
+    CLAIM(well() && wire.answers - wire.read == (left != 0u ? left - 1u : 0u));
+    END;
+}
+
+/* Whatever torque, damping and velocity are, numbers or not: the current is no
+ * larger than the file allows, half a step beside it by rounding, and what
+ * rounding leaves over is never more than 0.51 of a step.
+ * Run: unwind=10 floats mechanisms=aloha_like */
+void prove_dxl_current(void)
+{
+    const uint32_t i = nondet_u32();
+    float carried = nondet_float();
+    ft_drive_target t = { nondet_float(), nondet_float(), nondet_float(),
+                          nondet_float(), nondet_float(), nondet_float(),
+                          nondet_float() };
+    int32_t steps;
+    ft_frame f;
+
+    GIVEN(i < FT_BUS_DRIVES && __builtin_fabsf(carried) <= 0.51f);
+    ft_dynamixel_command(&f, &ft_drive[i], &t, &carried);
+    steps = (int16_t)(f.data[0] | (uint32_t)f.data[1] << 8);
+    CLAIM((float)steps <= ft_drive[i].share + 0.5f
+          && (float)steps >= -ft_drive[i].share - 0.5f);
+    CLAIM(FT_DXL_SERVO(f.id) == ft_drive[i].id && f.data[4] == 102u);
+    CLAIM(__builtin_fabsf(carried) <= 0.51f);
+    END;
+}
+
+/* Whatever an answer says: a servo's position is within its turn, and nothing
+ * is taken from what another servo has said.
+ * Run: unwind=10 floats mechanisms=aloha_like */
+void prove_dxl_hear(void)
+{
+    const uint32_t i = nondet_u32();
+    ft_drive_heard heard;
+    ft_drive_said said;
+    ft_frame f;
+
+    ANYTHING(f);
+    GIVEN(i < FT_BUS_DRIVES);
+    heard = ft_dynamixel_hear(&f, &ft_drive[i], &said);
+    CLAIM(heard == FT_HEARD_NOTHING || FT_DXL_SERVO(f.id) == ft_drive[i].id);
+    CLAIM(heard != FT_HEARD_STATE || said.position < TURN);
+    END;
+}
