@@ -47,6 +47,8 @@ def made() -> Path:
         subprocess.run([*pip, *BESIDE, *_femtorque()], check=True, timeout=1800)
         subprocess.run([*pip, "--no-deps", *ALONE], check=True, timeout=600)
         done.touch()
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", ROOT],
+                   check=True, timeout=300)  # the checkout itself, with its metadata
     source = place / "plugin"
     shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(PLUGIN, source, ignore=shutil.ignore_patterns("build", "*.egg-info", "__pycache__"))
