@@ -505,7 +505,8 @@ def _begin_to_arm(scene: Scene, injection: Injection) -> None:
 
 
 def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """From power-on, or at rest: the host tries to arm."""
+    """From power-on, or at rest: the host tries to arm. It is refused; or taken, if drives answer just then, and ends in
+    the fault of that name."""
     if injection.moment == "CHECK":
         injection.strike(scene)
     scene.session.connect()
@@ -524,7 +525,7 @@ def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
     scene.run(STAY)
     state, named = scene.witness.state, next((name for name in injection.faults if name in refusal), "")
     unsafe = f"torque {judge.last:.3f} s after power-on" if judge.last else ""
-    bad = "" if named and state == "DISARMED" else f"{state}: {refusal or 'armed'}"
+    bad = "" if named and state in ("DISARMED", "FAULT") else f"{state}: {refusal or 'armed'}"
     return Outcome(injection, state, named, 0.0, judge.fastest, unsafe, bad)
 
 

@@ -181,6 +181,7 @@ SEEDED = (
            mechanism="sts:nucleo-g474re-6"),
     Seeded("line_wires", "ft_wires.c", "size > FT_WIRE_OUT || ft_half_duplex_sends(wire)",
            "ft_half_duplex_sends(wire)", mechanism="so101_sts"),
+    Seeded("line_supply", "ft_wires.c", "FT_CUTOFF_PIN, on)", "FT_CUTOFF_PIN, !on)", mechanism="sts:f405rg-6"),
     Seeded("line_link", "ft_usart.c", "c->CNDTR = size;", "c->CNDTR = size + 1u;", mechanism="nucleo-g474re-6:voltage"),
     Seeded("measured_board", "ft_converter.c", "ADC1->JDR[i + 1u]", "ADC1->JDR[i + 4u]",
            mechanism="nucleo-g474re-6:voltage"),
