@@ -14,9 +14,11 @@ Mech = Annotated[Path, typer.Argument(metavar="MECH", help="mechanism file, TOML
 Traj = Annotated[Path, typer.Argument(metavar="TRAJ", show_default=False,
                                       help="trajectory: CSV, NPZ, JointTrajectory of ROS 2 as YAML, JSON, MCAP; or "
                                       "the log of a run, to be repeated")]
-Port = Annotated[str, typer.Option("--port", "-p", metavar="PORT", show_default=False, envvar="FEMTORQUE_PORT",
-                                   autocompletion=ports, help="serial device, socket://host:port, auto: the one "
-                                   "whose board carries the mechanism, or auto:ID, by the chip that `ports` shows")]
+_PORT = typer.Option("--port", "-p", metavar="PORT", show_default=False, envvar="FEMTORQUE_PORT", autocompletion=ports,
+                     help="serial device, socket://host:port, auto: the one whose board carries the mechanism, or "
+                     "auto:ID, by the chip that `ports` shows")
+Port = Annotated[str, _PORT]
+MaybePort = Annotated[str | None, _PORT]
 Web = Annotated[int | None, typer.Option("--web", metavar="PORT", min=0, max=65535, show_default=False,
                                          help="show a live page at http://127.0.0.1:PORT (0: any)")]
 LogTo = Annotated[Path | None, typer.Option("--log", metavar="RUN.mcap", help="log to write; RUN.status.csv comes "

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +14,7 @@ import typer
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.extras import need
 from femtorque.commands.answer import Answer
-from femtorque.commands.options import Json, Mech, Port
+from femtorque.commands.options import Force, Json, MaybePort, Mech
 
 NAME = r"[A-Za-z][A-Za-z0-9_]*"
 DOMAINS = 232  # the largest ROS_DOMAIN_ID
@@ -21,7 +22,7 @@ DOMAINS = 232  # the largest ROS_DOMAIN_ID
 
 def ros(
     mech: Mech,
-    port: Port,
+    port: MaybePort = None,
     controller: Annotated[str, typer.Option("--controller", metavar="NAME",
                                             help="name before its topic and its action")] = "arm_controller",
     node: Annotated[str, typer.Option("--node", metavar="NAME", help="name of the node, before its services"
@@ -30,6 +31,10 @@ def ros(
                                         )] = "tcp/localhost:7447",
     domain: Annotated[int | None, typer.Option("--domain", metavar="N", min=0, max=DOMAINS,
                                                show_default="ROS_DOMAIN_ID, or 0", help="of ROS 2")] = None,
+    write: Annotated[Path | None, typer.Option("--write", metavar="FOLDER", show_default=False,
+                                               help="write moveit_controllers.yaml, joint_limits.yaml and a "
+                                               "ros2_control tag there, and end")] = None,
+    force: Force = False,
     json: Json = False,
 ) -> Answer:
     """Make a board a node of ROS 2, without ROS, until Ctrl-C.
@@ -37,18 +42,27 @@ def ros(
     Over zenoh, as rmw_zenoh has it: the action follow_joint_trajectory, the topic joint_trajectory, /joint_states,
     /robot_description, /diagnostics, and services home, arm, disarm and clear. Ctrl-C stops and disarms the arm.
     """
+    from femtorque.codegen.mechanism.reader import load_mechanism
+
+    for option, name in (("--controller", controller), ("--node", node)):
+        if not re.fullmatch(NAME, name):
+            raise BadInput("command line", option, name, "must be a name: letters, digits, _")
+    if write is not None:
+        from femtorque.host.ros import files
+
+        made_of = files.texts(load_mechanism(mech), controller, node)
+        files.write(write, made_of, force)
+        return Answer({"files": [str(write / name) for name in made_of]}, "\n".join(str(write / n) for n in made_of))
+    if port is None:
+        raise BadInput("command line", "--port", None, "is missing", "--port auto; or --write FOLDER, without a board")
     need("zenoh")
     need("rosbags")
-    from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.host.board import Board
     from femtorque.host.link.session import PERIOD
     from femtorque.host.ros.arm import Arm
     from femtorque.host.ros.node import Node
     from femtorque.host.stream.stream import Interrupts
 
-    for option, name in (("--controller", controller), ("--node", node)):
-        if not re.fullmatch(NAME, name):
-            raise BadInput("command line", option, name, "must be a name: letters, digits, _")
     said = partial(print, file=sys.stderr, flush=True)
     with (Board.connect(port, load_mechanism(mech)) as board, Interrupts().on_ctrl_c() as interrupts,
           Node(node, _domain(domain), router) as made):

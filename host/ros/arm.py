@@ -21,6 +21,7 @@ from femtorque.codegen.wire.names import fault_words, state_name
 from femtorque.host.board import Board
 from femtorque.host.live.following import Following, board_status
 from femtorque.host.record.robot import robot_description
+from femtorque.host.ros.files import COMMANDS
 from femtorque.host.ros.goals import ABORTED, CANCELED, GOAL_TOLERANCE, PATH_TOLERANCE, SUCCEEDED, Goal, Goals, stamp
 from femtorque.host.ros.interfaces import TRIGGER, message
 from femtorque.host.ros.joints import Joints
@@ -60,6 +61,7 @@ class Arm:
         description.publish(message("std_msgs/msg/String", data=robot_description(self.mechanism)))
         self.goals = Goals(node, controller, self.names, self._begin, self.stop, GRACE)
         node.subscribe(f"/{controller}/joint_trajectory", TRAJECTORY, self._heard)
+        node.subscribe(f"/{node.name}/{COMMANDS}", "sensor_msgs/msg/JointState", self._commanded)
         for name, done in (("home", self._home), ("arm", board.arm), ("disarm", self._disarm), ("clear", board.clear)):
             node.serve(f"/{node.name}/{name}", TRIGGER, self._service(name, done))
         self._node = node
@@ -116,7 +118,7 @@ class Arm:
         """A trajectory of the topic. One that cannot be executed is reported, and nothing moves."""
         try:
             if len(trajectory.points) == 1 and seconds(trajectory.points[0].time_from_start) <= LIVE:
-                self._live(trajectory)
+                self._live(trajectory.joint_names, trajectory.points[0].positions)
             else:
                 self._begin(trajectory)
         except Invalid as error:
@@ -124,13 +126,21 @@ class Arm:
         except Refused as error:
             self._say(str(error))
 
-    def _live(self, trajectory: Any) -> None:
-        """One point that is due at once: a live target."""
+    def _commanded(self, command: Any) -> None:
+        """Positions of ros2_control's topic system: a live target. An arm that is not held leaves them, as they come
+        all the time."""
+        if not self.board.session.in_state("HOLD", "FOLLOW") or not np.all(np.isfinite(command.position)):
+            return
+        try:
+            self._live(command.name, command.position)
+        except (Invalid, Refused) as error:
+            self._say(f"{COMMANDS}: {error}")
+
+    def _live(self, names: Any, positions: Any) -> None:
+        """Positions that are due at once: a live target."""
         if not self.board.session.in_state("HOLD", "FOLLOW"):
             raise Invalid(INVALID_GOAL, f"the arm is not held: {self.board.session.describe()}")
-        point = trajectory.points[0]
-        alone = message(TRAJECTORY, joint_names=trajectory.joint_names, points=[
-            message(POINT, positions=point.positions)])
+        alone = message(TRAJECTORY, joint_names=names, points=[message(POINT, positions=positions)])
         target = read(alone, self.mechanism.streamed, self._here(self._clock.now())).positions[-1]
         if self.goals.active is not None:
             self.goals.end(CANCELED, INVALID_GOAL, "a live target came")

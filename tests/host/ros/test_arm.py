@@ -277,6 +277,21 @@ def test_the_topics_points_are_followed_live_and_the_arm_rests_after_the_last(ro
     assert "beyond its range" in ros.lines[-1]
 
 
+def test_positions_of_the_topic_system_of_ros2_control_are_followed_live_where_the_arm_is_held(ros):
+    take = ros.ether.taken["/femtorque/joint_commands"]
+    for k in range(80):  # at 100 Hz; always sent, at rest too, in any order
+        command = START + [0.002 * min(k, 50), 0.0, 0.0]
+        take(message("sensor_msgs/msg/JointState", name=list(reversed(NAMES)), position=command[::-1]))
+        ros.run(0.01)
+    assert ros.session.in_state("FOLLOW")
+    np.testing.assert_allclose(ros.positions, START + [0.1, 0.0, 0.0], atol=1e-3)
+    take(message("sensor_msgs/msg/JointState", name=NAMES, position=np.full(3, np.nan)))
+    assert ros.ether.ask("/femtorque/disarm")[0].success
+    take(message("sensor_msgs/msg/JointState", name=NAMES, position=START))
+    ros.run(0.1)
+    assert ros.session.in_state("DISARMED") and ros.lines == []
+
+
 def test_a_chunk_of_the_topic_replaces_the_one_before(ros):
     take = ros.ether.taken["/arm_controller/joint_trajectory"]
     t = 0.1 * np.arange(1, 16)

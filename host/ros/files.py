@@ -1,0 +1,74 @@
+"""Files for the side of ROS 2: MoveIt's controllers and limits, and the tag by which ros2_control commands the node.
+
+moveit_simple_controller_manager and joint_limits.yaml as MoveIt 2's tutorials have them; JointStateTopicSystem of
+joint_state_topic_hardware_interface (Jazzy and later).
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from femtorque.codegen.common.output import claim, marked, write_text
+from femtorque.codegen.control.constants import follow_limits
+from femtorque.codegen.mechanism.description import Mechanism
+
+MADE = "made by femtorque ros"
+KIND = marked("of `femtorque ros`", MADE.encode())
+COMMANDS = "joint_commands"  # topic of the node, behind its name
+
+
+def texts(mechanism: Mechanism, controller: str, node: str) -> dict[str, str]:
+    """Names and contents of all of them. Raises Refused for an arm that cannot follow live targets."""
+    return {"moveit_controllers.yaml": _yaml(_controllers(mechanism, controller)),
+            "joint_limits.yaml": _yaml(_limits(mechanism)),
+            "ros2_control.xml": _control(mechanism, node)}
+
+
+def write(folder: Path, files: dict[str, str], force: bool = False) -> None:
+    """All of them, or none. Raises BadInput where somebody's own file is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in files:
+        claim(folder / name, KIND, force)
+    for name, text in files.items():
+        write_text(folder / name, text)
+
+
+def _yaml(table: dict[str, Any]) -> str:
+    return f"# {MADE}\n" + yaml.safe_dump(table, sort_keys=False)
+
+
+def _controllers(mechanism: Mechanism, controller: str) -> dict[str, Any]:
+    return {"moveit_controller_manager": "moveit_simple_controller_manager/MoveItSimpleControllerManager",
+            "moveit_simple_controller_manager": {
+                "controller_names": [controller],
+                controller: {"type": "FollowJointTrajectory", "action_ns": "follow_joint_trajectory", "default": True,
+                             "joints": [joint.name for joint in mechanism.streamed]}}}
+
+
+def _limits(mechanism: Mechanism) -> dict[str, Any]:
+    """Those that the board keeps in FOLLOW: a plan within them is played as it is."""
+    rows = zip(mechanism.streamed, follow_limits(mechanism), strict=True)
+    return {"joint_limits": {joint.name: {
+        "has_velocity_limits": True, "max_velocity": float(limits.velocity),
+        "has_acceleration_limits": True, "max_acceleration": float(limits.acceleration),
+        "has_jerk_limits": True, "max_jerk": float(limits.jerk)} for joint, limits in rows}}
+
+
+def _control(mechanism: Mechanism, node: str) -> str:
+    tag = ET.Element("ros2_control", name=mechanism.name, type="system")
+    hardware = ET.SubElement(tag, "hardware")
+    ET.SubElement(hardware, "plugin").text = "joint_state_topic_hardware_interface/JointStateTopicSystem"
+    for name, value in (("joint_commands_topic", f"/{node}/{COMMANDS}"), ("joint_states_topic", "/joint_states"),
+                        ("trigger_joint_command_threshold", "-1")):  # always: a board that hears nothing rests
+        ET.SubElement(hardware, "param", name=name).text = value
+    for joint in mechanism.streamed:
+        one = ET.SubElement(tag, "joint", name=joint.name)
+        ET.SubElement(one, "command_interface", name="position")
+        for state in ("position", "velocity", "effort"):
+            ET.SubElement(one, "state_interface", name=state)
+    ET.indent(tag)
+    return f"<!-- {MADE} -->\n{ET.tostring(tag, encoding='unicode')}\n"

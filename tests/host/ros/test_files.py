@@ -1,0 +1,58 @@
+"""Files for MoveIt and ros2_control: joints, limits and topics are those of the arm and its node."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+import yaml
+
+from femtorque import Mechanism, Refused
+from femtorque.host.ros import files
+from tests.conftest import ROOT
+from tests.host.ros.test_arm import ros  # noqa: F401 (a fixture)
+from tests.host.ros.test_motion import NAMES
+
+ARM = ROOT / "mechanisms" / "three_link.toml"
+
+
+def test_the_files_name_what_the_node_has_and_limits_that_the_board_keeps(here, tmp_path, ros):  # noqa: F811
+    done = here("ros", ARM, "--write", tmp_path / "config", "--controller", "arm_controller")
+    assert done.returncode == 0, done.stderr
+    controllers, limits = (yaml.safe_load((tmp_path / "config" / name).read_text(encoding="utf-8"))
+                           for name in ("moveit_controllers.yaml", "joint_limits.yaml"))
+    (name,) = controllers["moveit_simple_controller_manager"]["controller_names"]
+    controller = controllers["moveit_simple_controller_manager"][name]
+    assert controller["joints"] == NAMES
+    assert f"/{name}/{controller['action_ns']}/_action/send_goal" in ros.ether.services
+    known = Mechanism.load(ARM).follow_limits()
+    found = [[limits["joint_limits"][joint][f"max_{what}"] for what in ("velocity", "acceleration", "jerk")]
+             for joint in NAMES]
+    np.testing.assert_array_equal(found, known)
+    tag = ET.parse(tmp_path / "config" / "ros2_control.xml").getroot()
+    said = {one.get("name"): one.text for one in tag.iter("param")}
+    assert said["joint_commands_topic"] in ros.ether.taken and said["joint_states_topic"] in ros.ether.published
+    assert [joint.get("name") for joint in tag.iter("joint")] == NAMES
+
+
+def test_somebodys_own_files_stay(here, tmp_path):
+    (tmp_path / "joint_limits.yaml").write_text("mine: 1\n")
+    for more in ((), ("--force",)):
+        done = here("ros", ARM, "--write", tmp_path, *more)
+        assert done.returncode == 2 and "joint_limits.yaml: file: is there already and is not" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["joint_limits.yaml"]
+    (tmp_path / "joint_limits.yaml").unlink()
+    assert here("ros", ARM, "--write", tmp_path).returncode == 0
+    assert here("ros", ARM, "--write", tmp_path).returncode == 2 and here("ros", ARM, "--write", tmp_path, "--force"
+                                                                        ).returncode == 0
+
+
+def test_without_a_port_there_is_nothing_to_be_a_node_of(here):
+    done = here("ros", ARM)
+    assert done.returncode == 2 and "--port: is missing" in done.stderr
+
+
+def test_an_arm_that_cannot_follow_has_no_such_files():
+    with pytest.raises(Refused, match="flexible"):
+        files.texts(Mechanism.load(ROOT / "mechanisms" / "flexible_arm.toml"), "a", "b")
