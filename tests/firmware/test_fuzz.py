@@ -15,6 +15,7 @@ FEATURES = {"arm": 2_000, "buses": 2_000}  # the corpus alone reaches as much: i
 STRAIGHT = {"ft_bus.h", "ft_cutoff.h", "ft_dialect.h", "ft_drive.h", "ft_mit.h", "ft_travel.h",
             *(f"ft_{family}.h" for family in ("cubemars", "damiao", "feetech", "mini_cheetah", "robstride", "sts")),
             "ft_cutoff.c"}  # without branches, in this build
+NOT_FUZZED = ("dynamixel", "moteus")  # families that the arm of every other one lacks; their frames are tried with noise
 SECONDS = 60  # of fuzzing
 SOAK_EXECUTIONS = {"arm": 100_000_000, "buses": 10_000_000}
 SOAK_PIECE = 120  # s
@@ -32,7 +33,8 @@ def test_that_a_short_fuzzing_breaks_no_promise(name, tmp_path):
 
 def test_that_every_branch_of_the_buses_is_gone_both_ways(tmp_path):
     """By the corpus, which a long fuzzing extends: fuzz.py says how."""
-    names = {name for name, path in application().items() if path.parent.name == "bus" or "families" in path.parts}
+    names = {name for name, path in application().items()
+             if path.parent.name == "bus" or "families" in path.parts and path.parent.name not in NOT_FUZZED}
     found = [b for b in fuzz.branches(fuzz.BUSES, names, tmp_path) if b.text != "FT_SETTINGS > 0"]  # a constant
     assert len(found) > 230 and names - {b.file for b in found} == STRAIGHT
     assert {(b.file, b.text) for b in found if not (b.true and b.false)} == set()

@@ -316,7 +316,7 @@ def test_tables_hold_what_the_log_holds(runs, tmp_path):
     with (tmp_path / "run.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     np.testing.assert_allclose([float(r["shoulder.torque"]) for r in rows], run.torque[:, 0], rtol=1e-8)
-    with runs["same"].with_suffix(".csv").open(newline="") as file:
+    with runs["same"].with_suffix(".status.csv").open(newline="") as file:
         beside = next(csv.reader(file))
     assert set(beside) <= set(rows[0]), "every column of the CSV that comes with the log"
     with pytest.raises(BadInput, match="must end in .csv or .parquet"):

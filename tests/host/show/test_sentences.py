@@ -237,7 +237,7 @@ def test_the_log_names_desired_measured_and_true(played, tmp_path):
     head = (tmp_path / "run.csv").read_text().split("\n")[0].split(",")
     assert {"shoulder.target", "shoulder.position", "shoulder.true", "shoulder.error",
             "shoulder.true_error"} <= set(head)
-    beside = played("shifted zero").path.with_suffix(".csv").read_text().split("\n")[0].split(",")
+    beside = played("shifted zero").path.with_suffix(".status.csv").read_text().split("\n")[0].split(",")
     assert {"shoulder.true", "unix_time"} <= set(beside)
 
 
