@@ -403,10 +403,8 @@ static void keep_state(const ft_dxl_servo *s, ft_frame *f, const uint8_t *data)
 }
 
 /* Take from an answer what the wire itself needs to know. */
-static void note(ft_dxl *w, ft_dxl_servo *s, uint32_t error,
-                 const uint8_t *data)
+static void note(const ft_dxl *w, ft_dxl_servo *s, const uint8_t *data)
 {
-    const uint8_t alert = (uint8_t)(error & FT_DXL_ALERT);
     const uint32_t volts = two(data);
 
     s->missed = 0;
@@ -433,6 +431,13 @@ static void note(ft_dxl *w, ft_dxl_servo *s, uint32_t error,
         break;
     default: break;
     }
+}
+
+/* Take an answer's alert: once it comes, the servo is asked for its error. */
+static void heed(ft_dxl *w, ft_dxl_servo *s, uint32_t error)
+{
+    const uint8_t alert = (uint8_t)(error & FT_DXL_ALERT);
+
     if (alert != 0u && s->alert == 0u && s->error == 0u)
         w->puzzled = true;
     if (alert == 0u)
@@ -453,7 +458,8 @@ static void keep(ft_dxl *w, uint32_t id, uint32_t error, const uint8_t *data)
     if (i == w->servos || w->answers >= FT_WIRE_MOST)
         return;
     s->asked = false;
-    note(w, s, error, data);
+    note(w, s, data);
+    heed(w, s, error);
     w->answers++;
     f->size = w->width < 8u ? w->width : 8u;
     for (i = 0; i < 8u; i++)
