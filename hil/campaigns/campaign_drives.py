@@ -505,8 +505,8 @@ def _begin_to_arm(scene: Scene, injection: Injection) -> None:
 
 
 def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
-    """From power-on, or at rest: the host tries to arm. It is refused; or taken, if drives answer just then, and ends in
-    the fault of that name."""
+    """From power-on, or at rest: the host tries to arm. It is refused; or taken, if drives answer just then, and ends
+    in the fault of that name."""
     if injection.moment == "CHECK":
         injection.strike(scene)
     scene.session.connect()
