@@ -36,3 +36,29 @@ def home(board: Board, mechanism: Mechanism, who: str) -> None:
     pose = ", ".join(f"{joint.name} {joint.start:g}" for joint in mechanism.streamed)
     input(f"Put the joints of {who} to their start pose ({pose}; rad or m), then press ENTER: ")
     board.home()
+
+
+class Attached:
+    """Robot and teleoperator alike: a board from connect() to disconnect(), and its joints' zeros."""
+
+    _board: Board | None
+    _mechanism: Mechanism
+
+    @property
+    def is_connected(self) -> bool:
+        """True from connect() to disconnect()."""
+        return getattr(self, "_board", None) is not None
+
+    @property
+    def is_calibrated(self) -> bool:
+        """True if the board knows the joints' zeros."""
+        return self._board is not None and homed(self._board)
+
+    def calibrate(self) -> None:
+        """Give the joints their zeros at the start pose of the mechanism file; a board that has them keeps them."""
+        home(self._connected, self._mechanism, str(self))
+
+    @property
+    def _connected(self) -> Board:
+        assert self._board is not None
+        return self._board

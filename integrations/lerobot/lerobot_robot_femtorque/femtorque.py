@@ -14,12 +14,12 @@ from lerobot.utils.decorators import check_if_already_connected, check_if_not_co
 from femtorque import Board, Mechanism
 from lerobot_robot_femtorque.border import Border
 from lerobot_robot_femtorque.config_femtorque import FemtorqueConfig
-from lerobot_robot_femtorque.connection import connect, home, homed
+from lerobot_robot_femtorque.connection import Attached, connect
 
 PARK_SPEED, PARK_STEP = 0.1, 0.02  # share of the joints' velocity limits; s from one target to the next
 
 
-class Femtorque(Robot):
+class Femtorque(Attached, Robot):
     """An arm whose board runs femtorque's firmware. See FemtorqueConfig."""
 
     config_class = FemtorqueConfig
@@ -49,16 +49,6 @@ class Femtorque(Robot):
         """`.pos` of every joint."""
         return self._border.keys()
 
-    @property
-    def is_connected(self) -> bool:
-        """True from connect() to disconnect()."""
-        return getattr(self, "_board", None) is not None
-
-    @property
-    def is_calibrated(self) -> bool:
-        """True if the board knows the joints' zeros."""
-        return self._board is not None and homed(self._board)
-
     @check_if_already_connected
     def connect(self, calibrate: bool = True) -> None:
         """Open the port and hold the arm where it stands. calibrate: if it has no zeros yet, ask for them.
@@ -76,10 +66,6 @@ class Femtorque(Robot):
         except BaseException:
             self.disconnect()
             raise
-
-    def calibrate(self) -> None:
-        """Give the joints their zeros at the start pose of the mechanism file; a board that has them keeps them."""
-        home(self._connected, self._mechanism, str(self))
 
     def configure(self) -> None:
         """Arm, and follow from now on."""
@@ -136,11 +122,6 @@ class Femtorque(Robot):
             for camera in self.cameras.values():
                 if camera.is_connected:
                     camera.disconnect()
-
-    @property
-    def _connected(self) -> Board:
-        assert self._board is not None
-        return self._board
 
     def _drive_to_park(self) -> None:
         """Targets on a smooth way to `park`, slow enough for every joint."""

@@ -12,12 +12,12 @@ from lerobot.utils.decorators import check_if_already_connected, check_if_not_co
 from femtorque import Board, Mechanism, Refused
 from lerobot_robot_femtorque.border import Border
 from lerobot_robot_femtorque.config_femtorque_leader import FemtorqueLeaderConfig
-from lerobot_robot_femtorque.connection import connect, home, homed
+from lerobot_robot_femtorque.connection import Attached, connect
 
 ENDING = 5.0  # s in which the floating arm is held again
 
 
-class FemtorqueLeader(Teleoperator):
+class FemtorqueLeader(Attached, Teleoperator):
     """An arm whose board runs femtorque's firmware and lets it float. See FemtorqueLeaderConfig."""
 
     config_class = FemtorqueLeaderConfig
@@ -43,16 +43,6 @@ class FemtorqueLeader(Teleoperator):
         """None: the leader feels nothing of the follower."""
         return {}
 
-    @property
-    def is_connected(self) -> bool:
-        """True from connect() to disconnect()."""
-        return getattr(self, "_board", None) is not None
-
-    @property
-    def is_calibrated(self) -> bool:
-        """True if the board knows the joints' zeros."""
-        return self._board is not None and homed(self._board)
-
     @check_if_already_connected
     def connect(self, calibrate: bool = True) -> None:
         """Open the port and let the arm float. calibrate: if it has no zeros yet, ask for them.
@@ -68,10 +58,6 @@ class FemtorqueLeader(Teleoperator):
         except BaseException:
             self.disconnect()
             raise
-
-    def calibrate(self) -> None:
-        """Give the joints their zeros at the start pose of the mechanism file; a board that has them keeps them."""
-        home(self._connected, self._mechanism, str(self))
 
     def configure(self) -> None:
         """Arm and float from now on, in a thread of its own."""
@@ -104,11 +90,6 @@ class FemtorqueLeader(Teleoperator):
         finally:
             self._board = self._thread = self._failed = None
             board.close(hold=True)
-
-    @property
-    def _connected(self) -> Board:
-        assert self._board is not None
-        return self._board
 
     def _float(self) -> None:
         """Float until all is over; again where this computer was busy for longer than the board waits for it."""
