@@ -6,8 +6,9 @@ import os
 import re
 import sys
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,6 +16,10 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.extras import need
 from femtorque.commands.answer import Answer
 from femtorque.commands.options import Force, Json, MaybePort, Mech
+
+if TYPE_CHECKING:
+    from femtorque.host.ros.node import Node
+    from femtorque.host.ros.rclpy_node import RclpyNode
 
 NAME = r"[A-Za-z][A-Za-z0-9_]*"
 DOMAINS = 232  # the largest ROS_DOMAIN_ID
@@ -27,7 +32,9 @@ def ros(
                                             help="name before its topic and its action")] = "arm_controller",
     node: Annotated[str, typer.Option("--node", metavar="NAME", help="name of the node, before its services"
                                       )] = "femtorque",
-    router: Annotated[str, typer.Option("--router", metavar="ENDPOINT", help="where rmw_zenohd listens"
+    over: Annotated[Literal["rclpy", "zenoh"] | None, typer.Option(
+        "--over", show_default="rclpy where it can be imported", help="ROS 2's own rclpy, or zenoh alone")] = None,
+    router: Annotated[str, typer.Option("--router", metavar="ENDPOINT", help="zenoh: where rmw_zenohd listens"
                                         )] = "tcp/localhost:7447",
     domain: Annotated[int | None, typer.Option("--domain", metavar="N", min=0, max=DOMAINS,
                                                show_default="ROS_DOMAIN_ID, or 0", help="of ROS 2")] = None,
@@ -37,10 +44,11 @@ def ros(
     force: Force = False,
     json: Json = False,
 ) -> Answer:
-    """Make a board a node of ROS 2, without ROS, until Ctrl-C.
+    """Make a board a node of ROS 2, with ROS or without it, until Ctrl-C.
 
-    Over zenoh, as rmw_zenoh has it: the action follow_joint_trajectory, the topic joint_trajectory, /joint_states,
-    /robot_description, /diagnostics, and services home, arm, disarm and clear. Ctrl-C stops and disarms the arm.
+    Over rclpy, or over zenoh as rmw_zenoh has it: the action follow_joint_trajectory, the topic joint_trajectory,
+    /joint_states, /robot_description, /diagnostics, and services home, arm, disarm and clear. Ctrl-C stops and disarms
+    the arm.
     """
     from femtorque.codegen.mechanism.reader import load_mechanism
 
@@ -55,19 +63,18 @@ def ros(
         return Answer({"files": [str(write / name) for name in made_of]}, "\n".join(str(write / n) for n in made_of))
     if port is None:
         raise BadInput("command line", "--port", None, "is missing", "--port auto; or --write FOLDER, without a board")
-    need("zenoh")
+    over = over or ("rclpy" if find_spec("rclpy") else "zenoh")
     need("rosbags")
     from femtorque.host.board import Board
     from femtorque.host.link.session import PERIOD
     from femtorque.host.ros.arm import Arm
-    from femtorque.host.ros.node import Node
     from femtorque.host.stream.stream import Interrupts
 
     said = partial(print, file=sys.stderr, flush=True)
     with (Board.connect(port, load_mechanism(mech)) as board, Interrupts().on_ctrl_c() as interrupts,
-          Node(node, _domain(domain), router) as made):
+          _node(over, node, _domain(domain), router) as made):
         arm = Arm(board, made, controller, said)
-        said(f"node {node} at {board.session.link.port}: /{controller}/follow_joint_trajectory, "
+        said(f"node {node} over {over} at {board.session.link.port}: /{controller}/follow_joint_trajectory, "
              f"/{controller}/joint_trajectory; services /{node}/home, arm, disarm, clear")
         rounds = 0
         try:
@@ -78,6 +85,17 @@ def ros(
         finally:
             arm.close()
     return Answer({"rounds": rounds, "unreadable": made.refused}, "ended")
+
+
+def _node(over: str, name: str, domain: int, router: str) -> Node | RclpyNode:
+    if over == "rclpy":
+        from femtorque.host.ros.rclpy_node import RclpyNode
+
+        return RclpyNode(name, domain)
+    need("zenoh")
+    from femtorque.host.ros.node import Node
+
+    return Node(name, domain, router)
 
 
 def _domain(given: int | None) -> int:

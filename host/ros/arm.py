@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,10 @@ from femtorque.host.ros.goals import ABORTED, CANCELED, GOAL_TOLERANCE, PATH_TOL
 from femtorque.host.ros.interfaces import TRIGGER, message
 from femtorque.host.ros.joints import Joints
 from femtorque.host.ros.motion import INVALID_GOAL, OLD_STAMP, Invalid, Motion, read, seconds
-from femtorque.host.ros.node import Node
+
+if TYPE_CHECKING:
+    from femtorque.host.ros.node import Node
+    from femtorque.host.ros.rclpy_node import RclpyNode
 
 Array = NDArray[np.float64]
 
@@ -43,7 +46,7 @@ OK, WARN, ERROR = 0, 1, 2  # diagnostic_msgs/msg/DiagnosticStatus
 class Arm:
     """board: connected with its mechanism. say: takes lines for the user."""
 
-    def __init__(self, board: Board, node: Node, controller: str, say: Callable[[str], None]) -> None:
+    def __init__(self, board: Board, node: Node | RclpyNode, controller: str, say: Callable[[str], None]) -> None:
         assert board.mechanism is not None
         self.board, self.mechanism, self._say = board, board.mechanism, say
         self.names = [joint.name for joint in self.mechanism.streamed]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from femtorque.host.ros import interfaces
 from femtorque.host.ros.interfaces import message
 from femtorque.host.ros.motion import INVALID_JOINTS, Invalid, seconds
-from femtorque.host.ros.node import Node
+
+if TYPE_CHECKING:
+    from femtorque.host.ros.node import Node
+    from femtorque.host.ros.rclpy_node import RclpyNode
 
 Array = NDArray[np.float64]
 
@@ -60,7 +63,7 @@ def tolerances(rows: list[Any], names: list[str]) -> Array:
 class Goals:
     """The action server. begin: starts a goal's trajectory, raises Invalid; stop: ends the motion."""
 
-    def __init__(self, node: Node, controller: str, names: list[str], begin: Callable[[Any, Goal], None],
+    def __init__(self, node: Node | RclpyNode, controller: str, names: list[str], begin: Callable[[Any, Goal], None],
                  stop: Callable[[], None], grace: float) -> None:
         self._names, self._begin, self._stop, self._grace = names, begin, stop, grace
         self._goals: dict[bytes, Goal] = {}

@@ -1,7 +1,6 @@
 """LeRobot itself with the plugin: its own scripts, headless and without cameras, as docs/lerobot.md types them, on
-virtual boards in real time. The leader's arm is led by a hand (tests.bench.lerobot.led).
-
-LeRobot 0.4.4 is whole; torchvision is a stand-in that nothing here uses.
+virtual boards in real time. The leader's arm is led by a hand (tests.bench.lerobot.led). A policy and a camera are
+the tests' own (tests/bench/lerobot/wave).
 """
 
 from __future__ import annotations
@@ -37,15 +36,17 @@ pytestmark = pytest.mark.bench
 PAGE = (ROOT / "docs" / "lerobot.md").read_text(encoding="utf-8")
 LINES = re.findall(r"^    ((?:femtorque|lerobot-).*)$", PAGE, re.MULTILINE)
 ARM = "mechanisms/three_link.toml"
+CAMERA = "--robot.cameras='{front: {type: stripes, width: 64, height: 48, fps: 30}}'"
+COUNT = "import av, sys; print(len({f.to_ndarray().tobytes() for f in av.open(sys.argv[1]).decode(video=0)}))"
+
+
+@pytest.fixture(scope="module", params=[environment.OLD, environment.NEW])
+def bin(request):
+    return environment.made(request.param)
 
 
 @pytest.fixture(scope="module")
-def bin():
-    return environment.made()
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(bin, tmp_path_factory):
     """A folder to type in: a checkout without its files."""
     place = tmp_path_factory.mktemp("lerobot")
     (ROOT / "build").mkdir(exist_ok=True)
@@ -88,11 +89,16 @@ def here(line: str, follower: str, leader: str) -> str:
     return line.replace("socket://localhost:5555", follower).replace("socket://localhost:5556", leader)
 
 
+def seconds(line: str, length: int) -> str:
+    """A line that records one episode of so many s."""
+    return line.replace("episode_time_s=10", f"episode_time_s={length}").replace("num_episodes=2", "num_episodes=1")
+
+
 @dataclass
 class Ran:
     """Results of the tour's lines. actions, states (N, J) deg: of the first episode, as LeRobot stored them; replayed,
     killed, later: STATUS after the replay, after another one was killed, and a second after that; log: all that the
-    follower's board said, from its tape."""
+    follower's board said, from its tape; pictures: different ones of a recording with a camera."""
 
     teleoperated: str
     actions: np.ndarray
@@ -101,6 +107,7 @@ class Ran:
     killed: BoardStatus
     later: BoardStatus
     log: Any
+    pictures: int
 
 
 def looked(url: str) -> BoardStatus:
@@ -119,6 +126,7 @@ def ran(typed, bin, folder) -> Ran:
             subprocess.run([sys.executable, "-m", *line.split()], cwd=folder, check=True, timeout=HANG)
         told = typed(teleoperate)
         typed(record)
+        typed(f"{seconds(record, 3)} {CAMERA}".replace("wave", "seen").replace("video=false", "video=true"))
         typed(replay)
         time.sleep(0.5)
         replayed = looked(follower)
@@ -127,13 +135,15 @@ def ran(typed, bin, folder) -> Ran:
         left = looked(follower)
         time.sleep(1.0)
         later = looked(follower)
+    (film,) = (folder / "seen" / "videos").rglob("*.mp4")
+    pictures = int(typed(f"python -c '{COUNT}' {film}").split()[-1])
     log = folder / "run.mcap"
     tape.replay(load_mechanism(ROOT / ARM), tape.read(folder / "run.tape"), log=log)
     (file,) = (folder / "wave" / "data").rglob("*.parquet")
     table = parquet.read_table(file).to_pydict()
     first = np.array(table["episode_index"]) == 0
     actions, states = (np.array(table[name])[first] for name in ("action", "observation.state"))
-    return Ran(told, actions, states, replayed, left, later, logs.read(log))
+    return Ran(told, actions, states, replayed, left, later, logs.read(log), pictures)
 
 
 def killed(line: str, bin, folder) -> None:
@@ -199,3 +209,28 @@ def test_a_script_that_is_killed_leaves_the_arm_held(ran):
     assert (ran.killed.state, ran.killed.fault) == ("FAULT", "HOST_LOST")
     np.testing.assert_allclose(ran.killed.positions, ran.later.positions, atol=2e-3)
     np.testing.assert_allclose(ran.killed.positions, ran.killed.targets, atol=1e-2)
+
+
+def test_a_cameras_pictures_are_recorded(ran):
+    assert ran.pictures > 30
+
+
+@pytest.mark.parametrize("bin", [environment.NEW], indirect=True)
+def test_a_policy_that_thinks_in_chunks_is_followed(folder, typed):
+    """lerobot-rollout with real-time chunking: predictions take 0.2 s, and each contradicts the one before."""
+    typed("python -m tests.bench.lerobot.policy policy")
+    with served(folder, "femtorque", "hil", "serve", ARM, "--port", "0", "--tape", "roll.tape") as url:
+        home = next(one for one in LINES if one.startswith("femtorque home")).replace("socket://localhost:5555", url)
+        subprocess.run([sys.executable, "-m", *home.split()], cwd=folder, check=True, timeout=HANG)
+        typed(f"lerobot-rollout --strategy.type=base --policy.path=policy --inference.type=rtc --task=wave "
+              f"--duration=6 --fps=30 --interpolation_multiplier=2 --robot.type=femtorque --robot.mechanism={ARM} "
+              f"--robot.port={url} {CAMERA}")
+        time.sleep(0.5)
+        left = looked(url)
+    assert left.state in ("HOLD", "FAULT") and left.fault in ("", "HOST_LOST")
+    tape.replay(load_mechanism(ROOT / ARM), tape.read(folder / "roll.tape"), log=folder / "roll.mcap")
+    log = logs.read(folder / "roll.mcap")
+    moving = np.array(log.state) == "FOLLOW"
+    rms = np.sqrt(np.mean((log.target - log.position)[moving] ** 2, axis=0))
+    print(f"a policy's chunks: rms {(1e3 * rms).round(2)} mrad over {moving.sum()} STATUS")
+    assert np.all(rms < 1e-3) and np.degrees(np.ptp(log.position[moving], axis=0)).min() > 10.0

@@ -1,8 +1,10 @@
-"""`femtorque ros` as it is typed, beside a virtual board in real time, and another process that asks it by zenoh:
-services by the package zenoh-ros2-sdk, the action by its keys."""
+"""The tour of docs/ros2.md typed, beside a virtual board in real time, and another process that asks by zenoh: services
+by the package zenoh-ros2-sdk in the place of `ros2 service call`, the action by its keys."""
 
 from __future__ import annotations
 
+import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -24,6 +26,9 @@ from tests.host.ros.test_motion import NAMES, trajectory
 
 pytestmark = pytest.mark.bench
 
+PAGE = (ROOT / "docs" / "ros2.md").read_text(encoding="utf-8")
+SERVE, NODE = (shlex.split(line)[1:] for line in re.findall(r"^    (femtorque (?:hil serve|ros mech).*)$", PAGE, re.M))
+CALLED = re.findall(r"^    ros2 service call /femtorque/(\w+) std_srvs/srv/Trigger$", PAGE, re.M)
 ARM = "mechanisms/three_link.toml"
 ACTION = "/arm_controller/follow_joint_trajectory/_action/"
 
@@ -86,12 +91,13 @@ def client():
     for place, value in (("mode", '"router"'), ("listen/endpoints", f'["tcp/127.0.0.1:{port}"]'),
                          ("scouting/multicast/enabled", "false")):
         configuration.insert_json5(place, value)
-    with (zenoh.open(configuration) as session, running("hil", "serve", ARM, "--port", "0") as (url, _),
-          running("ros", ARM, "--port", url, "--router", f"tcp/127.0.0.1:{port}") as (line, process)):
+    with (zenoh.open(configuration) as session, running(*SERVE, "--port", "0") as (url, _),
+          running(*NODE[:-1], url, "--router", f"tcp/127.0.0.1:{port}") as (line, process)):
         assert "/arm_controller/follow_joint_trajectory" in line
         made = Client(session, port)
         made.process, made.url = process, url
-        for name in ("home", "arm"):
+        assert CALLED == ["home", "arm"]
+        for name in CALLED:
             response = made.trigger(name)
             assert response.success, response.message
         yield made

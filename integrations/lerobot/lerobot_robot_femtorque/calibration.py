@@ -4,7 +4,9 @@
 
 LeRobot's record of a joint: homing_offset, stored in the servo, range_min and range_max, counts of 4096 a turn that the
 servo reports at the ends of its motion, and drive_mode, 1 where LeRobot's values run the other way. The middle of that
-range becomes the middle of the file's. Keys: limits.lower and upper, and of a Feetech servo drive.zero, offset, sign.
+range becomes the middle of the file's. Keys: limits.lower and upper, and of a servo drive.zero, offset, sign.
+
+A Dynamixel servo keeps drive_mode itself, so its counts run the other way; the board arms no servo that is set so.
 """
 
 from __future__ import annotations
@@ -64,6 +66,9 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
     if servo and joint.drive.id != entry["id"]:
         raise BadInput(path, f"{joint.name}.id", entry["id"], f"is another servo's: the mechanism file has "
                        f"{joint.drive.id}")
+    if servo and entry["drive_mode"] and joint.drive.type.family == "dynamixel":
+        raise BadInput(path, f"{joint.name}.drive_mode", 1, "is stored in the servo: the board would not arm it",
+                       "write 0 into its register 10, and calibrate again with LeRobot")
     least, most = entry["range_min"], entry["range_max"]
     lower, upper = joint.limits.lower, joint.limits.upper
     bounded = math.isfinite(upper - lower)

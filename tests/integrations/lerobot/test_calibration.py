@@ -11,7 +11,7 @@ import pytest
 from femtorque import BadInput, Mechanism
 from tests.conftest import ROOT
 
-SO101 = ROOT / "mechanisms" / "so101_sts.toml"
+SO101, ALOHA = (ROOT / "mechanisms" / f"{name}.toml" for name in ("so101_sts", "aloha_like"))
 NAMES = ("shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll", "gripper")
 RANGES = ((758, 3292), (880, 3220), (873, 3080), (900, 3080), (0, 4095), (2032, 3290))
 OFFSETS = (-1470, 157, 102, -1200, 1000, 1407)
@@ -96,16 +96,38 @@ def test_a_range_that_is_not_like_the_file_is_pointed_out(brought):
 
 
 def test_an_arm_on_other_motors_gets_ranges_alone(brought, tmp_path):
-    """A Koch arm's Dynamixel servos are none that femtorque drives: its ranges are those of its links."""
-    koch = ROOT / "mechanisms" / "three_link.toml"
+    """The ranges are those of its links."""
+    other = ROOT / "mechanisms" / "three_link.toml"
     told = {"elbow": {"id": 3, "drive_mode": 0, "homing_offset": 0, "range_min": 1000, "range_max": 3000}}
-    lines, arm = brought(told, koch)
+    lines, arm = brought(told, other)
     assert "zero and sign are of LeRobot's motor" in lines[0]
-    before, after = (next(j for j in m.joints if j.name == "elbow") for m in (Mechanism.load(koch), arm))
+    before, after = (next(j for j in m.joints if j.name == "elbow") for m in (Mechanism.load(other), arm))
     old, new = before.limits, after.limits
     assert new.upper - new.lower == pytest.approx(1998 * math.tau / 4096, abs=0.002)
     assert new.upper + new.lower == pytest.approx(old.upper + old.lower, abs=0.002)
     assert after.encoder == before.encoder
+
+
+def dynamixels(**changes):
+    """As LeRobot's followers of Dynamixel servos write it: the homing offset is in the servo, and so is drive_mode."""
+    joint = {"id": 3, "drive_mode": 0, "homing_offset": -731, "range_min": 1010, "range_max": 3190, **changes}
+    return {"elbow": joint, "waist": {**joint, "id": 1, "homing_offset": 900, "range_min": 0, "range_max": 4095}}
+
+
+def test_dynamixel_servos_get_zeros_and_offsets_too(brought):
+    told = dynamixels()
+    lines, arm = brought(told, ALOHA)
+    elbow, waist = (next(j for j in arm.joints if j.name == name) for name in ("elbow", "waist"))
+    assert (elbow.drive.servo.offset, elbow.drive.servo.zero, elbow.drive.sign) == (-731, 2100, 1)
+    assert elbow.limits.lower == pytest.approx(-elbow.limits.upper)
+    for count in (1011, 2100, 3000):
+        assert math.degrees(rad(elbow.drive, count)) == pytest.approx(degrees(told["elbow"], count), abs=0.1)
+    assert waist.drive.servo.offset == 900 and "its range is the file's" in lines[1]
+
+
+def test_a_dynamixel_servo_that_runs_the_other_way_by_itself_is_refused(brought):
+    with pytest.raises(BadInput, match="drive_mode = 1: is stored in the servo"):
+        brought(dynamixels(drive_mode=1), ALOHA)
 
 
 @pytest.mark.parametrize("told, rule", [

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from femtorque import BadInput, Board, Mechanism, Refused
+from femtorque.hil.plant.rigid import Plant
 from tests.conftest import ROOT
 from tests.support import rig
 
@@ -198,3 +199,33 @@ def test_a_gripper_goes_from_0_to_100(plugin):
     assert known.shown(upper)["elbow_flex.pos"] == pytest.approx(math.degrees(1.69))
     np.testing.assert_allclose(known.taken({"gripper.pos": 50.0})[-1], 0.5 * (lower[-1] + upper[-1]))
     assert border.of(arm, "").shown(upper)["gripper.pos"] == pytest.approx(math.degrees(upper[-1]))
+
+
+def test_a_hand_is_followed_closer_than_by_a_follower_that_is_sent_positions_alone(robot, chip):
+    """The stock way, on the same arm: each target to the joints' own PD law when it comes, until the next one does."""
+    arm, t = Mechanism.load(ARM), np.arange(round(6.0 / FRAME)) * FRAME
+
+    def hand(t):
+        k = np.arange(1, 4)
+        return np.radians(list(START.values())) + 0.3 / k * sum(
+            np.sin(math.tau * hz * t[:, None] + 0.8 * k) - np.sin(0.8 * k) for hz in (0.2, 0.45)) * np.minimum(
+                t[:, None], 1.0) ** 2
+
+    ku, kv, effort = (np.array([value(joint) for joint in arm.streamed]) for value in (
+        lambda j: j.gains.ku, lambda j: j.gains.kv, lambda j: j.limits.effort))
+    stock, ours, theirs = Plant(arm), [], []
+    for target in hand(t):
+        ours.append(chip.plant.q.copy())
+        theirs.append(stock.q.copy())
+        robot.send_action(dict(zip(START, np.degrees(target), strict=True)))
+        wait(robot)
+        for _ in range(round(FRAME / 1e-3)):
+            stock.push(FRAME / round(FRAME / 1e-3), np.clip(ku * (target - stock.q) - kv * stock.v, -effort, effort))
+
+    def off(seen):
+        """rms (J,) of the positions beside those of the hand one fixed delay before."""
+        rows = [np.array(seen)[60:] - hand(t - late)[60:] for late in np.arange(0.0, 0.3, 2e-3)]
+        return np.sqrt(np.mean(min(rows, key=lambda row: float(np.sum(row**2))) ** 2, axis=0))
+
+    print(f"rms beside the hand, mrad: {(1e3 * off(ours)).round(2)}, positions alone {(1e3 * off(theirs)).round(2)}")
+    assert np.all(off(ours) < off(theirs) / 3.0)
