@@ -89,7 +89,10 @@ class CortexM4:
         for start, size in _TO_PERIPHERALS:
             map_peripherals(self.uc, start, size, self._in_c.bus_read, self._in_c.bus_write, self._bus_in_c(start))
         self.on_flash_write: Callable[[int, int, int], bool] = lambda address, size, value: False
-        self.uc.hook_add(const.UC_HOOK_MEM_WRITE_PROT, self._protected)
+        for region in regions:
+            if not region.writable:  # with a hook at other pages each write to them would be a call
+                self.uc.hook_add(const.UC_HOOK_MEM_WRITE_PROT, self._protected, None, region.start,
+                                 region.start + region.size - 1)
         self.hear()
         self.reset_requested = False
         self.reset()
