@@ -13,7 +13,8 @@ static void look(const coupled *b)
         b->chip->describe(b->chip->board);
 }
 
-static double seconds(const coupled *b)
+/* Return s since power-on. */
+double coupled_seconds(const coupled *b)
 {
     int64_t gone = b->chip->count->now - b->chip->cycles_then;
     return b->chip->seconds_before + (double)gone / b->chip->hz;
@@ -111,14 +112,14 @@ void coupled_change(void *board)
         drive(b, b->changed_at);
         memcpy(b->terminals, found, (size_t)b->joints * sizeof(double));
     }
-    b->changed_at = seconds(b);
+    b->changed_at = coupled_seconds(b);
 }
 
 /* Bring the plant to the chip's time. */
 void coupled_bring_up(void *board)
 {
     coupled *b = board;
-    double now = seconds(b);
+    double now = coupled_seconds(b);
     if (now - b->plant_at > b->together) {
         coupled_change(b);
         drive(b, now);

@@ -89,6 +89,15 @@ class PlantCoupler:
         state.origin[0:J], state.per_unit[0:J] = (x[self._places].tolist() for x in plant.encoders.line)
 
     @property
+    def plant(self) -> Driven:
+        return self._plant
+
+    @property
+    def on_buses(self) -> bool:
+        """True if drives on buses move joints."""
+        return bool(self._wiring.buses.all)
+
+    @property
     def held(self) -> bool:
         """True if an arm at rest is held up from outside while nothing drives it."""
         return bool(self.state.held)

@@ -5,25 +5,27 @@ from __future__ import annotations
 import re
 import struct
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.wire.units import position_unit
-from femtorque.hil.chip.cpu import CortexM4, Handled
+from femtorque.hil.board.coupled import library
+from femtorque.hil.board.coupler import PlantCoupler
+from femtorque.hil.chip.cpu import CortexM4
 from femtorque.hil.chip.elf import Image
-from femtorque.hil.chip.nvic import SYSTICK
-from femtorque.hil.plant import mujoco
-from femtorque.hil.plant.choose import Driven
+from femtorque.hil.plant.choose import world_of
 from femtorque.hil.plant.tips import shapes_of, tips_of
 from femtorque.host.scene.surroundings import Moment
 
 Array = NDArray[np.float64]
 
 LATE = 256  # ticks of which the plant's state is kept for a STATUS that arrives late
+CHUNK = 1024  # ticks that C has room for
 STEPS = 8  # ticks before a motion shows in its target, for which the state of ft_step is kept
 STEP = re.compile(
     r"(ft_step(_moded|_enter)?|ft_(m\d+_)?(tree|loop_solve)|ft_m\d+_(step|enter|tick)|ft_flexible_.*)(\.\w+)*")
@@ -68,136 +70,117 @@ def telemetry_type(joints: int) -> np.dtype:
     return np.dtype([*floats, ("position", "<i4", (joints,)), ("target", "<i4", (joints,)), ("tick", "<u4")])
 
 
-class Telemetry:
-    """Reader of the last tick's results in an image's memory, at the addresses in its `ft_telemetry`."""
+class TickRecorder:
+    """Record of ticks, which C keeps (ticks.c). state: the C's. look: called after each tick if the plant has modes;
+    world: the plant with things around its arm.
+
+    The image's results are read in its memory, at the addresses in its `ft_telemetry`.
+    """
 
     _WORDS = 10  # of ft_telemetry_map, ft_report.h
 
-    def __init__(self, core: CortexM4, image: Image, joints: int, rate_hz: int) -> None:
-        self.type, self._rate = telemetry_type(joints), np.float32(2 * rate_hz)
-        self._core, self._bytes = core, 4 * joints
+    def __init__(self, core: CortexM4, image: Image, mechanism: Mechanism, coupler: PlantCoupler, exception: int,
+                 look: Callable[[], None]) -> None:
+        self._core, self._plant, self._world = core, coupler.plant, world_of(coupler.plant)
+        self._ffi, self._lib = library()
+        joints = int(coupler.state.joints)
+        self._type, self._rate = telemetry_type(joints), np.float32(2 * mechanism.control.rate_hz)
+        self._row = np.dtype([*((name, "<f8", (joints,)) for name in ("q", "v")), ("seconds", "<f8"),
+                              *((name, "<i8") for name in ("instructions", "cycles", "step_instructions")),
+                              ("left", self._type)])
+        self._chunks: list[bytes] = []
+        self._steps: dict[int, bytes] = {}
+        self._bends = any(link.beam for link in mechanism.links)
+        self._tips: deque[tuple[int, dict[str, tuple[float, ...]]]] = deque(maxlen=LATE)
+        self._moments: deque[tuple[int, Moment]] = deque(maxlen=LATE)
         at = image.symbol("ft_telemetry").address - image.start
         words = struct.unpack_from(f"<{self._WORDS}I", image.flash, at)
-        ff, torque, duty, u, position, target, tick, self.mode, *self._step = words  # addresses
-        self._fixed = [core.window(address, self._bytes) for address in (ff, torque, duty, u)]
-        self._position, self._pointer, self._number = (
-            core.window(address, size) for address, size in ((position, self._bytes), (target, 4), (tick, 4)))
+        size, (*fixed, position, target, tick, self._mode, step, step_bytes) = 4 * joints, words
+        there = partial(self._ffi.from_buffer, "uint8_t[]")
+        failed = {"onerror": core.parts.refuse}
+        self._held = {
+            "fixed": [there(core.window(address, size)) for address in fixed],
+            "position": there(core.window(position, size)), "target": there(core.window(target, 4)),
+            "number": there(core.window(tick, 4)), "step": there(core.window(step, step_bytes)),
+            "resting": self._ffi.new("uint8_t[]", max(STEPS * step_bytes, 1)),
+            "rows": self._ffi.new("uint8_t[]", CHUNK * self._row.itemsize),
+            "look": self._ffi.callback("void(void)", look, **failed),
+            "keep": self._ffi.callback("void(void)", self._keep, **failed), "board": coupler.state}
+        parts = [symbol for name, symbol in image.symbols.items() if STEP.fullmatch(name)]
+        self.state = self._ffi.new("ticks *", {
+            **self._held, "exception": exception, "recording": True, "on_buses": coupler.on_buses,
+            "many": coupler.state.many, "watched": self._bends or self._world is not None, "bytes": size,
+            "step_bytes": step_bytes if remembers(mechanism) else 0, "rooms": STEPS, "row_bytes": self._row.itemsize,
+            "room": CHUNK, "parts": len(parts), "from": [part.address for part in parts],
+            "to": [part.end for part in parts]})
+        core.report_ends(self._ffi.cast("uintptr_t", self._lib.ticks_end), self._ffi.cast("uintptr_t", self.state))
 
-    def read(self) -> bytes:
-        """Read the finished tick as bytes, which `taken` lays out as `type`."""
-        size, little = self._bytes, int.from_bytes
-        target = self._core.memory(little(self._pointer, "little"), 2 * size)
-        done = max(little(self._number, "little"), 1) - 1
-        return b"".join([*self._fixed, target[size:], self._position, target[:size], done.to_bytes(4, "little")])
+    def read(self) -> np.void:
+        """Results of the last finished tick, laid out as `telemetry_type`."""
+        into = self._ffi.new("uint8_t[]", self._type.itemsize)
+        self._lib.ticks_read(self.state, into)
+        return self._laid_out(np.frombuffer(bytes(into), self._type))[0]
 
     def mode_now(self) -> int:
         """Mode for which the last tick has computed torques."""
-        return int.from_bytes(self._core.memory(self.mode, 4), "little")
+        return int.from_bytes(self._core.memory(self._mode, 4), "little")
 
-    def step(self) -> bytes:
-        """State of ft_step in C, from which the next tick starts."""
-        return self._core.memory(*self._step)
-
-    def taken(self, raw: bytes) -> NDArray[np.void]:
-        """Lay out bytes of ticks, with half increments as velocities."""
-        rows = np.frombuffer(raw, self.type).copy()
+    def _laid_out(self, left: NDArray[np.void]) -> NDArray[np.void]:
+        """Results with half increments as velocities."""
+        rows = left.copy()
         for name in ("rate", "target_rate"):
             rows[name] *= self._rate
         return rows
 
-
-class TickRecorder:
-    """Record of ticks. joints: number of the image's."""
-
-    def __init__(self, core: CortexM4, image: Image, mechanism: Mechanism, joints: int) -> None:
-        self.telemetry = Telemetry(core, image, joints, mechanism.control.rate_hz)
-        self._core, self._joints = core, joints
-        self._keeps_steps = remembers(mechanism)
-        self._steps: dict[int, bytes] = {}
-        self._resting: deque[tuple[int, bytes]] = deque(maxlen=STEPS)
-        self._samples: list[tuple[bytes, Array, Array, float, int, int, int]] = []
-        self._bends = any(link.beam for link in mechanism.links)
-        self._tips: deque[tuple[bytes, dict[str, tuple[float, ...]]]] = deque(maxlen=LATE)
-        self._moments: deque[tuple[bytes, Moment]] = deque(maxlen=LATE)
-        self._handled = Handled()
-        self._cost = (0, 0, 0)  # of the last tick: instructions, cycles, instructions of its step
-        self._step_parts = [(symbol.address, symbol.end) for name, symbol in image.symbols.items()
-                            if STEP.fullmatch(name)]
-        self._step_blocks = np.zeros(0, np.uint32)  # slots of those blocks
-        self._step_in_c = core.blocks.chosen(self._step_blocks)
-        self._known_blocks = self._step_before = 0
-
-    def count(self, exception: int) -> int:
-        """Count the costs of a tick that ended in that exception. Returns its cycles."""
-        both = [self._core.handled(n) for n in {exception, SYSTICK}]  # SYSTICK has the boundary, where that is separate
-        before = self._handled
-        self._handled = Handled(0, sum(h.instructions for h in both), sum(h.cycles for h in both))
-        cycles = self._handled.cycles - before.cycles
-        self._cost = (self._handled.instructions - before.instructions, cycles, self._step_executed())
-        return cycles
-
-    def take(self, plant: Driven, seconds: float) -> None:
-        """Record the results of the last counted tick, and the plant's state."""
-        left = self.telemetry.read()
-        if self._keeps_steps:
-            self._keep_step(left)
-        self._samples.append((left, plant.q, plant.v, seconds, *self._cost))
+    def _keep(self) -> None:
+        """Keep what C has no room for, and what Python alone sees after a tick."""
+        state = self.state
+        last = np.frombuffer(self._bytes()[-self._row.itemsize:], self._row)[0]
+        number = int(last["left"]["tick"])
+        if state.rests and np.any(last["left"]["target_rate"].view("<u4")):
+            size, end = state.step_bytes, state.before + state.count - 1
+            for n in range(end - state.rests, end):
+                at = n % STEPS * size
+                self._steps[n] = bytes(state.resting[at:at + size])
+            state.rests = 0
         if self._bends:
-            shapes = shapes_of(plant)
-            self._tips.append((left[-4:], {link: (bent, *shapes[link]) for link, bent in tips_of(plant).items()}))
+            shapes = shapes_of(self._plant)
+            self._tips.append((number, {link: (bent, *shapes[link]) for link, bent in tips_of(self._plant).items()}))
+        if self._world is not None:
+            self._moments.append((number, self._world.moment()))
+        if state.count == CHUNK:
+            self._chunks.append(self._bytes())
+            state.before += CHUNK
+            state.count = 0
 
-    def look_round(self, world: mujoco.Plant) -> None:
-        """Record the things around the arm, for the last recorded tick."""
-        self._moments.append((self._samples[-1][0][-4:], world.moment()))
-
-    def _keep_step(self, left: bytes) -> None:
-        """Keep ft_step's state after the ticks just before a motion: it depends on earlier poses where joints depend
-        on others."""
-        rates = slice(4 * 4 * self._joints, 5 * 4 * self._joints)  # velocities of the target
-        if any(left[rates]):
-            self._steps |= dict(self._resting)
-            self._resting.clear()
-        else:
-            self._resting.append((len(self._samples), self.telemetry.step()))
-
-    def _step_executed(self) -> int:
-        """Instructions of ft_step since the last call, with those of flexible links, loops and modes."""
-        core = self._core
-        if core.known_blocks != self._known_blocks:
-            more = core.blocks.slots(self._known_blocks, self._step_parts)
-            self._step_blocks = np.append(self._step_blocks, np.array(more, np.uint32))
-            self._step_in_c = core.blocks.chosen(self._step_blocks)
-            self._known_blocks = core.known_blocks
-        total = core.blocks.executed(self._step_in_c)
-        done, self._step_before = total - self._step_before, total
-        return done
+    def _bytes(self) -> bytes:
+        """Rows that C has."""
+        return bytes(self._ffi.buffer(self._held["rows"], self.state.count * self._row.itemsize))
 
     def record(self) -> Record:
         """All recorded ticks."""
-        raw = self.telemetry.taken(b"".join(s[0] for s in self._samples))
-        truth = np.array([[s[1], s[2]] for s in self._samples]).reshape(-1, 2, self._joints)
-        numbers = np.array([s[4:] for s in self._samples], np.int64).reshape(-1, 3)
-        return Record(**{name: raw[name].copy() for name in self.telemetry.type.names or ()}, q=truth[:, 0],
-                      v=truth[:, 1], seconds=np.array([s[3] for s in self._samples]), instructions=numbers[:, 0],
-                      cycles=numbers[:, 1], step_instructions=numbers[:, 2], steps=dict(self._steps))
+        rows = np.frombuffer(b"".join([*self._chunks, self._bytes()]), self._row)
+        left = self._laid_out(rows["left"])
+        return Record(**{name: left[name].copy() for name in self._type.names or ()}, steps=dict(self._steps),
+                      **{name: rows[name].copy() for name in self._row.names or () if name != "left"})
 
     def truth(self, tick: int) -> tuple[Array, Array]:
         """Positions and velocities (J,) of the plant at the beginning of a recent tick; nan if it was not recorded."""
-        number = (tick & 0xFFFFFFFF).to_bytes(4, "little")
-        found = next((s for s in self._samples[:-LATE:-1] if s[0].endswith(number)), None)
-        nothing = np.full(self._joints, np.nan)
-        return (nothing, nothing) if found is None else (found[1], found[2])
+        rows = np.frombuffer(b"".join([*self._chunks[-1:], self._bytes()]), self._row)[-LATE:]
+        found = rows[rows["left"]["tick"] == tick & 0xFFFFFFFF]
+        if not len(found):
+            nothing = np.full(self._row["q"].shape, np.nan)
+            return nothing, nothing
+        return found[-1]["q"], found[-1]["v"]
 
     def tips(self, tick: int) -> dict[str, tuple[float, ...]]:
         """Bend of flexible links at the beginning of a recent tick, as `tips_of` and `shapes_of` have it; empty if the
         tick was not recorded."""
-        number = (tick & 0xFFFFFFFF).to_bytes(4, "little")
-        return next((bent for left, bent in reversed(self._tips) if left == number), {})
+        return next((bent for number, bent in reversed(self._tips) if number == tick & 0xFFFFFFFF), {})
 
     def moment(self, tick: int) -> Moment | None:
         """Things around the arm at the beginning of a recent tick; None if it was not recorded."""
-        number = (tick & 0xFFFFFFFF).to_bytes(4, "little")
-        return next((moment for left, moment in reversed(self._moments) if left == number), None)
+        return next((moment for number, moment in reversed(self._moments) if number == tick & 0xFFFFFFFF), None)
 
 
 def targets(record: Record, joints: Sequence[Joint]) -> Array:

@@ -27,7 +27,6 @@ from femtorque.hil.board.tcp_port import TcpPort
 from femtorque.hil.board.telemetry import Record, TickRecorder, targets, telemetry_type
 from femtorque.hil.board.wiring import Wiring
 from femtorque.hil.chip import family as chips
-from femtorque.hil.chip.cpu import Handled
 from femtorque.hil.chip.elf import Image
 from femtorque.hil.chip.nvic import PENDSV, SYSTICK
 from femtorque.hil.chip.stm32.chip import FLASH_START
@@ -70,16 +69,13 @@ class VirtualBoard:
         self.switched = self._modes.switched
         self.coupler = PlantCoupler(self.chip, self.plant, self.wiring, self._modes)
         self.incoming, self.outgoing = Disturbance(seed=1), Disturbance(seed=2)
-        self._recorder = TickRecorder(self.chip.core, self.image, mechanism, len(self.joints))
-        self.recording = True
         split = "ft_boundary_interrupt" in self.image.symbols
         self.tick_exception = PENDSV if split else SYSTICK  # the exception in which the control tick runs
-        self.chip.core.on_exception = self._exception_done
-        self.chip.core.hear([self.tick_exception])
+        self.chip.core.hear([])
+        self._recorder = TickRecorder(self.chip.core, self.image, mechanism, self.coupler, self.tick_exception,
+                                      self._look_at_mode)
         self._line = TcpPort(port)
         self.port, self.url = self._line.port, self._line.url
-        self.ticks = 0
-        self.tick_cycles = self.worst_cycles = 0  # of the last tick, of the worst one
         self.listeners: list[Callable[[bytes], None]] = []  # get every byte the chip sends, before any disturbance
         self._agenda = Agenda()
         self._heard, self._patience = 0.0, 0.0  # s: when a host was heard last; how long it is waited for
@@ -247,28 +243,38 @@ class VirtualBoard:
 
     # -- recording ----------------------------------------------------------
 
-    def _exception_done(self, number: int, done: Handled) -> None:
-        if number != self.tick_exception:
-            return
-        self.ticks += 1
-        cycles = self.tick_cycles = self._recorder.count(number)
-        self.worst_cycles = max(self.worst_cycles, cycles)
-        self._look_at_mode(self.seconds - cycles / self.chip.rcc.hclk)
-        if self.recording:
-            if self.wiring.buses.all:
-                self.coupler.bring_up()  # no encoder was read in the tick, which would have done it
-            self._recorder.take(self.plant, self.seconds)
-            if self._world is not None:
-                self._recorder.look_round(self._world)
+    def _look_at_mode(self) -> None:
+        if not np.all(np.isnan(self.voltages())):
+            began = self.seconds - self.tick_cycles / self.chip.rcc.hclk
+            self._modes.computed(self._recorder.mode_now(), began + self.board.lead * self.dt)
 
-    def _look_at_mode(self, began: float) -> None:
-        if len(self.mechanism.modes) > 1 and not np.all(np.isnan(self.voltages())):
-            self._modes.computed(self._recorder.telemetry.mode_now(), began + self.board.lead * self.dt)
+    @property
+    def recording(self) -> bool:
+        """True if ticks are recorded."""
+        return bool(self._recorder.state.recording)
+
+    @recording.setter
+    def recording(self, on: bool) -> None:
+        self._recorder.state.recording = on
+
+    @property
+    def ticks(self) -> int:
+        """Number of ticks so far."""
+        return int(self._recorder.state.ticks)
+
+    @property
+    def tick_cycles(self) -> int:
+        """Cycles of the last tick."""
+        return int(self._recorder.state.tick[1])
+
+    @property
+    def worst_cycles(self) -> int:
+        """Cycles of the tick that has taken most."""
+        return int(self._recorder.state.worst_cycles)
 
     def telemetry(self) -> np.void:
         """Results of the image's last tick, laid out as `telemetry_type`."""
-        telemetry = self._recorder.telemetry
-        return telemetry.taken(telemetry.read())[0]
+        return self._recorder.read()
 
     def record(self) -> Record:
         """All recorded ticks."""

@@ -28,16 +28,6 @@ uint32_t keep_block(counter *c, uint64_t address, uint32_t size)
     return slot;
 }
 
-/* Add up what the blocks in some slots have executed. */
-uint64_t executed_by(const counter *c, const uint32_t *slots, uint32_t count)
-{
-    uint64_t sum = 0;
-    uint32_t i;
-    for (i = 0; i < count; i++)
-        sum += c->blocks[slots[i]].runs * c->blocks[slots[i]].instructions;
-    return sum;
-}
-
 /* End execution before the block, for a reason. */
 static void leave(counter *c, void *unicorn, uint32_t why)
 {

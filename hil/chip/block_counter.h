@@ -55,7 +55,6 @@ typedef struct {
 } counter;
 
 uint32_t keep_block(counter *c, uint64_t address, uint32_t size);
-uint64_t executed_by(const counter *c, const uint32_t *slots, uint32_t count);
 void before_block(void *unicorn, uint64_t address, uint32_t size, void *user);
 void leave_it_block(const counter *c, void *unicorn);
 void before_read(void *unicorn, int type, uint64_t address, int size,

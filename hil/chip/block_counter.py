@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from unicorn import UC_HOOK_BLOCK, UC_HOOK_MEM_READ, Uc
 from unicorn import arm_const as arm
 from unicorn.unicorn_py3.unicorn import uclib
@@ -46,11 +44,6 @@ class BlockCounter:
         return [self.state.watches[i] for i in range(len(fetches))]
 
     @property
-    def known(self) -> int:
-        """Number of blocks that have run."""
-        return len(self._used)
-
-    @property
     def readers(self) -> set[int]:
         """Addresses of the instructions that have loaded something from the watched flash."""
         bits = np.unpackbits(np.frombuffer(self._ffi.buffer(self.state.readers), np.uint8), bitorder="little")
@@ -67,19 +60,6 @@ class BlockCounter:
         entry.code = self._kept[-1]
         self._used.append((block.start, slot))
 
-    def slots(self, first: int, parts: Sequence[tuple[int, int]]) -> list[int]:
-        """Slots of the blocks that start at addresses [start, end) of some parts, from the first-th block that ran."""
-        return [slot for address, slot in self._used[first:] if any(start <= address < end for start, end in parts)]
-
-    def chosen(self, slots: NDArray[np.uint32]) -> Any:
-        """Some slots as an array for C."""
-        return self._ffi.from_buffer("uint32_t[]", slots)
-
-    def executed(self, chosen: Any) -> int:
-        """Instructions executed so far by the blocks in these slots."""
-        return int(self._lib.executed_by(self.state, chosen, len(chosen)))
-
     def within(self, start: int, end: int) -> list[Any]:
         """The entries of the blocks that start at addresses [start, end)."""
         return [self.state.blocks[slot] for address, slot in self._used if start <= address < end]
-

@@ -8,18 +8,6 @@
 #define IT_STATE 0x0600FC00u
 #define EXCEPTION_RETURN 8 /* Unicorn's number of an exception return */
 
-/* Find memory at an address, or 0. */
-uint8_t *core_memory(const core *c, uint32_t address, uint32_t size,
-                     int writable)
-{
-    const memory *m;
-    for (m = c->memories; m < c->memories + MEMORIES && m->bytes != 0; m++)
-        if (m->start <= address && address <= m->end - size &&
-            (m->writable || !writable))
-            return m->bytes + (address - m->start);
-    return 0;
-}
-
 /* Note the report of Unicorn's translator, and stop. */
 void core_interrupted(void *engine, uint32_t number, void *user)
 {
@@ -58,6 +46,17 @@ static void execute(core *c)
     c->pc = register_of(c, c->u.pc);
 }
 
+/* Report the end of a handler to the board, at the cycle of that end. */
+static void report_end(core *c)
+{
+    int64_t now = c->count->now;
+    if (c->on_end == 0)
+        return;
+    c->count->now = c->ended_at;
+    c->on_end(c->board, c->ended);
+    c->count->now = now;
+}
+
 /* Return why Python is needed after the end of execution. */
 static int32_t look(core *c)
 {
@@ -65,8 +64,10 @@ static int32_t look(core *c)
         return REFUSED;
     if (c->failed != 0)
         return FAILED;
-    if (c->interrupt == EXCEPTION_RETURN && exceptions_return(c, c->pc | 1u))
+    if (c->interrupt == EXCEPTION_RETURN && exceptions_return(c, c->pc | 1u)) {
+        report_end(c);
         return c->heard[c->ended] ? ENDED : WAKE;
+    }
     if (c->interrupt >= 0)
         return INTERRUPTED;
     if (c->count->stopped == UNKNOWN)

@@ -49,6 +49,8 @@ typedef struct {
     int32_t failed;    /* Unicorn's error, if it stopped with one */
     int32_t ended;     /* exception whose handler ended last */
     int64_t ended_at;  /* cycle, before the frame was unstacked */
+    void *board;       /* hears of the end of each handler, if it wants */
+    void (*on_end)(void *board, int32_t exception);
     struct parts *parts;
     int32_t entry_cycles, return_cycles, float_cycles;
     uint8_t heard[EXCEPTIONS]; /* exceptions whose ends go to Python */

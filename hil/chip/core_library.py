@@ -25,8 +25,8 @@ def library() -> tuple[cffi.FFI, Any]:
 
 
 def interface() -> dict[str, str]:
-    """The C's headers, and the source of a pin's level, for other C that is connected to the chip."""
-    return host_compiler.texts(Path(__file__).parent, "*.h", "pins.c")
+    """The C's headers, and the sources of a pin's level and of memory, for other C that is connected to the chip."""
+    return host_compiler.texts(Path(__file__).parent, "*.h", "pins.c", "memory.c")
 
 
 def unicorn_calls(uc: Uc) -> dict[str, Any]:

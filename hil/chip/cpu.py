@@ -247,6 +247,12 @@ class CortexM4:
         for number in range(EXCEPTIONS):
             self._core.heard[number] = number in numbers
 
+    def report_ends(self, function: Any, board: Any) -> None:
+        """Have the ends of handlers reported to a function in C for the board, by addresses."""
+        ffi = self.parts.ffi
+        self._core.on_end = ffi.cast(ffi.typeof(self._core.on_end), int(function))
+        self._core.board = ffi.cast("void *", int(board))
+
     # -- execution ----------------------------------------------------------
 
     def run(self, until: int, stop: Callable[[], bool] = lambda: False) -> None:
@@ -289,11 +295,6 @@ class CortexM4:
         """The known blocks that start at addresses [start, end): each has `runs` and `instructions`."""
         return self._counter.within(start, end)
 
-    @property
-    def blocks(self) -> BlockCounter:
-        """Counts of the code that has run."""
-        return self._counter
-
     def watch_flash(self, fetches: dict[int, FlashFetch], start: int, end: int) -> list[Any]:
         """Call BlockCounter.watch; before any code has run."""
         return self._counter.watch(fetches, start, end)
@@ -302,10 +303,6 @@ class CortexM4:
     def flash_readers(self) -> set[int]:
         """Addresses of the instructions that have loaded from the watched flash."""
         return self._counter.readers
-
-    @property
-    def known_blocks(self) -> int:
-        return self._counter.known
 
     def executed_in(self, start: int, end: int) -> int:
         """Instructions executed so far at addresses [start, end)."""

@@ -1,0 +1,41 @@
+/* Records of control ticks as they end. */
+#ifndef TICKS_H
+#define TICKS_H
+
+#include "coupled.h"
+
+#define STEP_PARTS 64    /* functions of ft_step */
+#define STEP_BLOCKS 4096 /* basic blocks of these */
+
+/* exception: in which ticks run; on_buses: drives move joints, and no encoder
+ * is read in a tick. fixed, position, target, number: the image's results, of
+ * which an array has `bytes`; target: the pointer to two arrays. rows: the
+ * records since Python took them, `count` of `room`, each of row_bytes; before:
+ * how many it has taken. resting: states of ft_step after the last `rests`
+ * ticks at rest, room for `rooms`, each of step_bytes, or 0. many: the plant
+ * has modes, and Python notes that of each tick; watched: Python notes more
+ * after each tick. from, to: addresses of ft_step's functions. */
+typedef struct {
+    coupled *board;
+    int32_t exception, recording, on_buses, many, watched;
+    uint32_t bytes;
+    const uint8_t *fixed[4], *position, *target, *number;
+    const uint8_t *step;
+    uint8_t *resting;
+    int32_t step_bytes, rests, rooms;
+    uint8_t *rows;
+    int32_t row_bytes, count, room;
+    int64_t before;
+    int32_t parts;
+    uint32_t from[STEP_PARTS], to[STEP_PARTS];
+    uint32_t seen, blocks, block[STEP_BLOCKS];
+    int64_t instructions, cycles, executed; /* in all ticks */
+    int64_t ticks, tick[3], worst_cycles; /* tick: the last one's costs */
+    void (*look)(void);
+    void (*keep)(void);
+} ticks;
+
+void ticks_read(const ticks *t, uint8_t *into);
+void ticks_end(void *record, int32_t exception);
+
+#endif
