@@ -40,6 +40,30 @@ def test_hashes_of_an_action_are_made_as_those_that_are_published(monkeypatch):
         assert made.hash_rihs01(FIBONACCI + ending) == f"RIHS01_{digits}"
 
 
+BAG = {  # ros2/rosbag2, rosbag2_cpp/test/rosbag2_cpp/bags/topics_and_services.db3: a call of add_two_ints, as recorded
+    "request": "0001000001000000d3222e654abefa39010feb7db93a37d9000000000000130400000000010000000000000001000000"
+               "000000000100000000000000030000000000000000000000",
+    "response": "0001000002000000d3222e65878efe39010feb7db93a37d900000000000013040000000001000000000000000000000001"
+                "0000000400000000000000",
+}
+OF_BAG = "32c1d140259c71e5c355115942bcb31df98b4330e4d906b1b75ccb1c9b3ce6c8"  # of the topic's type, in the bag
+
+
+def test_a_service_that_ros_2_recorded_is_read_and_written_byte_for_byte(monkeypatch):
+    name = "example_interfaces/srv/AddTwoInts"
+    monkeypatch.setattr(interfaces, "_SERVICES", {name: ("int64 a\nint64 b\n", "int64 sum\n")})
+    made = interfaces.store.__wrapped__()
+    monkeypatch.setattr(interfaces, "store", lambda: made)
+    assert made.hash_rihs01(f"{name}_Event") == f"RIHS01_{OF_BAG}"
+    request, response = (unpacked(f"{name}_Event", bytes.fromhex(text)) for text in BAG.values())
+    ((asked,), (answer,)) = request.request, response.response
+    assert (asked.a, asked.b, answer.sum) == (1, 3, 4)
+    assert request.info.sequence_number == response.info.sequence_number == 1
+    assert bytes(request.info.client_gid) == bytes(response.info.client_gid)
+    for text, seen in zip(BAG.values(), (request, response), strict=True):
+        assert packed(f"{name}_Event", seen).hex().ljust(len(text), "0") == text, "but for what pads its end"
+
+
 @pytest.mark.parametrize("name", [*interfaces._MESSAGES, *(f"{service}_{part}" for service in interfaces._SERVICES
                                                           for part in ("Request", "Response"))])
 def test_a_blank_message_comes_back_from_its_bytes(name):
