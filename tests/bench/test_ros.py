@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import socket
 import subprocess
 import sys
 import threading
@@ -15,13 +14,13 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
-import zenoh
 from zenoh_ros2_sdk import ROS2ServiceClient
 
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.host.ros import interfaces, keys
 from femtorque.host.ros.interfaces import message, packed, type_hash, unpacked
 from tests.conftest import HANG, ROOT
+from tests.host.ros.router import routed
 from tests.host.ros.test_motion import NAMES, trajectory
 
 pytestmark = pytest.mark.bench
@@ -85,13 +84,7 @@ class Client:
 
 @pytest.fixture(scope="module")
 def client():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    configuration = zenoh.Config()
-    for place, value in (("mode", '"router"'), ("listen/endpoints", f'["tcp/127.0.0.1:{port}"]'),
-                         ("scouting/multicast/enabled", "false")):
-        configuration.insert_json5(place, value)
-    with (zenoh.open(configuration) as session, running(*SERVE, "--port", "0") as (url, _),
+    with (routed() as (port, session), running(*SERVE, "--port", "0") as (url, _),
           running(*NODE[:-1], url, "--router", f"tcp/127.0.0.1:{port}") as (line, process)):
         assert "/arm_controller/follow_joint_trajectory" in line
         made = Client(session, port)

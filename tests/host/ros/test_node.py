@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 
@@ -19,6 +18,7 @@ from femtorque.host.ros import interfaces, keys
 from femtorque.host.ros.interfaces import message, type_hash
 from femtorque.host.ros.node import Node
 from tests.conftest import HANG
+from tests.host.ros.router import routed
 
 STATE = "sensor_msgs/msg/JointState"
 TEXT = "std_msgs/msg/String"
@@ -28,14 +28,8 @@ LATCHED = QosProfile(durability=QosDurability.TRANSIENT_LOCAL, history_depth=1)
 
 @pytest.fixture(scope="module")
 def router():
-    """A zenoh router in this process, in the place of rmw_zenohd. Returns its port."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    configuration = zenoh.Config()
-    for place, value in (("mode", '"router"'), ("listen/endpoints", f'["tcp/127.0.0.1:{port}"]'),
-                         ("scouting/multicast/enabled", "false")):
-        configuration.insert_json5(place, value)
-    with zenoh.open(configuration):
+    """Port of a router."""
+    with routed() as (port, _):
         yield port
 
 

@@ -1,0 +1,22 @@
+"""A zenoh router in this process, in the place of rmw_zenohd."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import zenoh
+
+
+@contextmanager
+def routed() -> Iterator[tuple[int, zenoh.Session]]:
+    """Yields its port on this computer, and its session."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    configuration = zenoh.Config()
+    for place, value in (("mode", '"router"'), ("listen/endpoints", f'["tcp/127.0.0.1:{port}"]'),
+                         ("scouting/multicast/enabled", "false")):
+        configuration.insert_json5(place, value)
+    with zenoh.open(configuration) as session:
+        yield port, session
