@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,12 +97,22 @@ class Buses:
                 self.drives[j] = made(joint.drive, buses[joint.drive.bus], self.wires[joint.drive.bus])
                 self.drives[j].power_up(self._angle(j))
         self.all: dict[int, VirtualDrive | Servo] = {**self.drives, **self.servos}
-        self._in_c = ServoSteps(self.servos, self.signs, self.gears, plant)
+        self.on_change: Callable[[], None] = lambda: None
+        self.steps = self._servo_steps()
 
     def turn_round(self, j: int) -> None:
         """Mount the drive of a joint the other way round."""
         self.signs[j] *= -1.0
-        self._in_c = ServoSteps(self.servos, self.signs, self.gears, self._plant)
+        self.steps = self._servo_steps()
+        self.on_change()
+
+    def _servo_steps(self) -> ServoSteps:
+        return ServoSteps({} if self.drives else self.servos, self.signs, self.gears, self._plant, STEP)
+
+    @property
+    def in_c(self) -> bool:
+        """True if servos turn all joints, and C moves them and the plant."""
+        return self.steps.line is not None and len(self.servos) == len(self.signs)
 
     def _angle(self, j: int) -> float:
         """Angle of a drive's output, rad."""
@@ -141,12 +152,12 @@ class Buses:
 
     def move(self, since: float, until: float, voltage: Array) -> None:
         """Move the plant from one time to another, s, with voltages (J,) at its motors and torques of its drives."""
+        if self.steps.line:
+            self._switch()
+            self.steps.move(since, until, voltage, self._supply())
+            return
         count = max(1, round((until - since) / STEP))
         h = (until - since) / count
-        if self.servos and not self.drives and self._in_c.could:
-            self._switch()
-            self._in_c.move(since, h, count, voltage, self._supply())
-            return
         for i in range(count):
             self._plant.move(h, self._voltages(since + i * h, voltage), self._torques(h, since + i * h))
 
@@ -163,10 +174,21 @@ class Buses:
 
     def _switch(self) -> None:
         """Switch servos on or off as their supply is there or not."""
-        volts = self._supply()
-        for j, servo in self.servos.items():
-            if (on := volts > servo.least_supply and self._supplied() and servo.supplied) != servo.powered:
-                servo.power_up(self._angle(j)) if on else servo.power_off()
+        for j, on in self._to_switch():
+            self.servos[j].power_up(self._angle(j)) if on else self.servos[j].power_off()
+
+    def _to_switch(self) -> list[tuple[int, bool]]:
+        """Servos that are on without a supply, or off with one: their joints, and whether they will be on."""
+        volts, supplied = self._supply(), self._supplied()
+        due = [(j, volts > servo.least_supply and supplied and servo.supplied) for j, servo in self.servos.items()]
+        return [(j, on) for j, on in due if on != self.servos[j].powered]
+
+    def describe(self) -> Any:
+        """The line of servos, if from now on nothing switches one: until `on_change`."""
+        if not self.in_c or self._to_switch():
+            return None
+        self.steps.supply(self._supply())
+        return self.steps.line
 
     def _torques(self, h: float, now: float) -> Array:
         torques, q, v = np.zeros(len(self.signs)), self._plant.q, self._plant.v

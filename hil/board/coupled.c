@@ -81,6 +81,15 @@ static void move(coupled *b, double time)
         b->stuck();
 }
 
+/* Move the plant with the servos that turn its joints. */
+static void serve(const coupled *b, double until)
+{
+    if (!servo_steps(b->line, b->plant_at, until, b->terminals))
+        b->stuck();
+    if (b->plant != b->line->plant)
+        servo_look(b->line, b->plant);
+}
+
 /* Bring the plant to a time. */
 static void drive(coupled *b, double until)
 {
@@ -88,7 +97,9 @@ static void drive(coupled *b, double until)
     if (!(until - b->plant_at > b->together))
         return;
     look(b);
-    if (p->take == 0 || b->by_hand)
+    if (b->line != 0 && !b->by_hand && !(let_be(b) && !servos_drive(b->line)))
+        serve(b, until);
+    else if (p->take == 0 || b->by_hand || b->line != 0)
         b->pass(until, let_be(b));
     else if (let_be(b)) /* currents are 0 then */
         memset(p->current, 0, (size_t)p->n * sizeof(double));

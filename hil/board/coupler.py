@@ -72,8 +72,11 @@ class PlantCoupler:
         for part in (*wiring.encoders.faults, *senses.current_sensors.values(), *power.gate_drivers):
             part.on_change = power.changed
         power.motor_wires.on_change = senses.temperatures.on_change = power.changed
+        wiring.buses.on_change = power.changed
         for drive in wiring.buses.all.values():
             drive.catch_up = self.bring_up
+        for servo in wiring.buses.servos.values():
+            servo.on_change = power.changed
         self._changed()
 
     def _changed(self) -> None:
@@ -140,9 +143,12 @@ class PlantCoupler:
             converter.state.outside = converter.volts is volts
         closed = wiring.brakes.closed(state.plant_at)
         state.stopped = closed and self._at_rest()
-        state.by_hand = bool(wiring.buses.all) or closed and not state.stopped
         settled = wiring.power.settled() and wiring.brakes.settled(state.plant_at)
-        self._parts.state.stale = not settled or closed and not state.stopped
+        line = wiring.buses.describe() if wiring.relay.settled else None
+        state.line = line or self._ffi.NULL
+        state.by_hand = bool(wiring.buses.all) and line is None or closed and not state.stopped
+        awaited = wiring.buses.in_c and line is None
+        self._parts.state.stale = not settled or awaited or closed and not state.stopped
 
     def _at_rest(self) -> bool:
         """True if no joint moves and all terminals float."""
@@ -151,8 +157,9 @@ class PlantCoupler:
                    for j in joints) and not np.any(self._plant.v)
 
     def _stuck(self) -> None:
-        assert self._inner is not None
-        raise self._inner.refusal()
+        plant = self._inner or self._wiring.buses.steps.plant
+        assert plant is not None
+        raise plant.refusal()
 
     def _pass(self, until: float, let_be: int) -> None:
         """Move the plant on. let_be: true if an arm at rest is held up from outside and no motor is driven."""

@@ -6,10 +6,19 @@
 #include <math.h>
 
 /* Add the parts of both sides of a gear. */
-static double both(const served *s, const double *of_joints)
+static double both(const double *of_joints, int64_t gear, int64_t output)
 {
-    return of_joints[s->gear] +
-           (s->output != s->gear ? of_joints[s->output] : 0.0);
+    return of_joints[gear] + (output != gear ? of_joints[output] : 0.0);
+}
+
+/* Return true if a servo's bridge is on. */
+int servos_drive(const servo_line *line)
+{
+    int64_t k;
+    for (k = 0; k < line->servos; k++)
+        if (line->served[k].drives(line->served[k].servo))
+            return 1;
+    return 0;
 }
 
 /* Set the voltages of all servos' motors. */
@@ -20,21 +29,42 @@ static void look(const servo_line *line, double now)
     for (k = 0; k < line->servos; k++) {
         const served *s = &line->served[k];
         p->volts[s->gear] = s->sign *
-            s->terminal(s->servo, now, s->turns * both(s, p->q),
-                        s->turns * both(s, p->v), p->current[s->gear]);
+            s->terminal(s->servo, now, s->turns * both(p->q, s->gear, s->output),
+                        s->turns * both(p->v, s->gear, s->output),
+                        p->current[s->gear]);
     }
 }
 
-/* Move on by `count` intervals; return 0 if the plant cannot. */
-int servo_steps(servo_line *line, double since, int64_t count)
+/* Move on, with voltages at the motors of other joints; return 0 if the plant
+ * cannot. */
+int servo_steps(const servo_line *line, double since, double until,
+                const double *terminals)
 {
     plant_steps *p = line->plant;
-    int64_t steps = (int64_t)ceil(line->h / p->max_step - 1e-9), i;
+    double intervals = fmax(rint((until - since) / line->interval), 1.0);
+    double h = (until - since) / intervals;
+    int64_t steps = (int64_t)ceil(h / p->max_step - 1e-9), i;
     steps = steps > 1 ? steps : 1;
-    for (i = 0; i < count; i++) {
-        look(line, since + (double)i * line->h);
-        if (p->take(p->arm, line->h / (double)steps, steps) < steps)
+    for (i = 0; i < p->n; i++)
+        p->volts[i] = (double)NAN;
+    for (i = 0; i < line->joints; i++)
+        p->volts[line->motors[i]] = terminals[i];
+    for (i = 0; i < (int64_t)intervals; i++) {
+        look(line, since + (double)i * h);
+        if (p->take(p->arm, h / (double)steps, steps) < steps)
             return 0;
     }
     return 1;
+}
+
+/* Copy what is seen of the plant from outside of its gears. */
+void servo_look(const servo_line *line, plant_steps *seen)
+{
+    const plant_steps *p = line->plant;
+    int64_t j;
+    for (j = 0; j < line->joints; j++) {
+        seen->q[j] = both(p->q, line->motors[j], line->outputs[j]);
+        seen->v[j] = both(p->v, line->motors[j], line->outputs[j]);
+        seen->current[j] = p->current[line->motors[j]];
+    }
 }

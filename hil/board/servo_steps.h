@@ -13,18 +13,24 @@ typedef struct {
     void *servo;
     double (*terminal)(void *servo, double now, double angle, double velocity,
                        double current);
+    int (*drives)(const void *servo); /* whether its bridge is on */
     double sign, turns;
     int64_t gear, output;
 } served;
 
-/* h: length of an interval, s. */
+/* interval: s for which a servo's voltage is held. motors: number of the
+ * plant's joint with each of the board's motors, `joints` in all. */
 typedef struct {
     plant_steps *plant;
-    int64_t servos;
+    int64_t servos, joints;
     served *served;
-    double h;
+    const int64_t *motors, *outputs;
+    double interval;
 } servo_line;
 
-int servo_steps(servo_line *line, double since, int64_t count);
+int servos_drive(const servo_line *line);
+int servo_steps(const servo_line *line, double since, double until,
+                const double *terminals);
+void servo_look(const servo_line *line, plant_steps *seen);
 
 #endif

@@ -36,6 +36,15 @@ class SupplyRelay:
             self._commanded, self._since = commanded, now
         return self._at(now)
 
+    @property
+    def settled(self) -> bool:
+        """True if it conducts, or does not, as its pin has commanded long since."""
+        if self._pin is None:
+            return True
+        port, pin = self._pin
+        commanded, since = port.driven(pin), self._chip.seconds - self._since
+        return commanded == self._commanded and since >= max(OPERATE_S, RELEASE_S)
+
     def _at(self, seconds: float) -> bool:
         """True if it conducts at a time, its pin being as it was last read."""
         return self._commanded if seconds - self._since >= (OPERATE_S if self._commanded else RELEASE_S) else self._was

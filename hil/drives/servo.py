@@ -12,7 +12,7 @@ class Servo(half_duplex.Servo, Protocol):
     """catch_up: brings the plant, and with it the motor, to now. cut: its wire is off, its supply is not. supplied: its
     own branch of the supply is whole. late: s by which answers are late. volts: V of its supply, as C reads it. driven:
     s when it last gave its motor a voltage; -inf: never. least_supply: V below which it is off. hot_code: its error of
-    a winding that is too hot."""
+    a winding that is too hot. on_change: called when it is switched, and when its supply is cut or made whole."""
 
     catch_up: Callable[[], None]
     cut: bool
@@ -21,6 +21,7 @@ class Servo(half_duplex.Servo, Protocol):
     volts: float
     driven: float
     least_supply: float
+    on_change: Callable[[], None]
 
     @property
     def powered(self) -> bool: ...
@@ -37,9 +38,9 @@ class Servo(half_duplex.Servo, Protocol):
     def hot_code(self) -> int: ...
 
     @property
-    def in_c(self) -> tuple[int, int] | None:
-        """Addresses of a function in C that does the same as `terminal`, and of its state (servo_steps.h); None without
-        one."""
+    def in_c(self) -> tuple[int, int, int] | None:
+        """Addresses of functions in C that do the same as `terminal` and `driving`, and of its state (servo_steps.h);
+        None without them."""
 
     def power_up(self, angle: float) -> None:
         """Switch it on while its output stands at an angle, rad."""

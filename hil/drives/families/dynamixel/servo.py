@@ -146,7 +146,7 @@ class Dynamixel:
     supply: V, now. ohm: of its motor. cut: its wire is off, its supply is not. supplied: its own branch of the supply
     is whole. late: s by which answers are late. phase: s of its own millisecond. temperature: deg C."""
 
-    in_c: tuple[int, int] | None = None
+    in_c: tuple[int, int, int] | None = None
 
     def __init__(self, clock: Clock, number: int, model: Model, bitrate: float, centre: float,
                  supply: Callable[[], float], ohm: float = 5.0) -> None:
@@ -164,6 +164,7 @@ class Dynamixel:
         self.cut, self.late, self.supplied, self.powered, self.volts = False, 0.0, True, False, 0.0
         self.temperature, self.driven = AMBIENT, -math.inf
         self.catch_up: Callable[[], None] = lambda: None
+        self.on_change: Callable[[], None] = lambda: None
         self._angle = self._velocity = self._seen = self._current = self._integral = self._at = 0.0
         self.ready = self._fed = self._wanted = 0.0  # ready: s from which it is on the wire
         self._overload_since: float | None = None

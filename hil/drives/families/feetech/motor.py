@@ -99,9 +99,11 @@ class Motor(ctypes.Structure):
         return float(_library().sts_terminal(self._here, now, angle, velocity, current))
 
     @property
-    def in_c(self) -> tuple[int, int]:
-        """Addresses of the function in C that does the same as `terminal`, and of its state."""
-        return ctypes.cast(_library().sts_terminal, ctypes.c_void_p).value or 0, ctypes.addressof(self)
+    def in_c(self) -> tuple[int, int, int]:
+        """Addresses of the functions in C that do the same as `terminal` and `driving`, and of its state."""
+        terminal, drives = (ctypes.cast(function, ctypes.c_void_p).value or 0
+                            for function in (_library().sts_terminal, _library().sts_drives))
+        return terminal, drives, ctypes.addressof(self)
 
     def fail(self, code: int) -> None:
         """Bring about one of its own errors, which switches it off."""

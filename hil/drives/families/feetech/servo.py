@@ -82,8 +82,9 @@ class Sts3215(Motor):
                                 (PROTECTIVE, 20, 1), (PATIENCE, 200, 1), (OVERLOAD, 80, 1), (LONGEST, 200, 1)):
             self.stored[at:at + size] = value.to_bytes(size, "little")
         self.phase = number * 0.137e-3 % PERIOD
-        self.cut, self.late, self.supplied = False, 0.0, True
         self.catch_up: Callable[[], None] = lambda: None
+        self.on_change: Callable[[], None] = lambda: None
+        self.cut, self.late, self.supplied = False, 0.0, True
         self.power_up(centre)
 
     # -- registers ----------------------------------------------------------
@@ -156,8 +157,18 @@ class Sts3215(Motor):
 
     # -- the motor ----------------------------------------------------------
 
+    @property
+    def supplied(self) -> bool:
+        return self._supplied
+
+    @supplied.setter
+    def supplied(self, whole: bool) -> None:
+        self._supplied = whole
+        self.on_change()
+
     def power_up(self, angle: float) -> None:
         """Switch on with the stored settings and the motor off."""
+        self.on_change()
         self.registers[:] = self.stored + bytes(REGISTERS - STORED)
         self.put(LIMIT, int.from_bytes(self.stored[TORQUE:TORQUE + 2], "little"), 2)
         self.begin(angle)

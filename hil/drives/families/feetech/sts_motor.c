@@ -13,8 +13,9 @@ static int64_t word(const sts_motor *m, int at)
 }
 
 /* Return true if its bridge is on. */
-int sts_drives(const sts_motor *m)
+int sts_drives(const void *motor)
 {
+    const sts_motor *m = motor;
     return m->powered && m->registers[STS_ENABLE] == 1;
 }
 

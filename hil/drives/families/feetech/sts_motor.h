@@ -13,7 +13,7 @@ typedef struct {
     double driven;
 } sts_motor;
 
-int sts_drives(const sts_motor *m);
+int sts_drives(const void *motor);
 double sts_share(const sts_motor *m);
 double sts_terminal(void *motor, double now, double angle, double velocity,
                     double current);
