@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT))
 
 from femtorque.codegen.control.constants import BUS_HIGH, BUS_LOW, FOLLOWING_S, HOST_LOST, STOP_S  # noqa: E402
 from femtorque.codegen.control.drives import SILENT_S, SILENT_TICKS  # noqa: E402
+from femtorque.codegen.control.park import SAGS_S  # noqa: E402
 from femtorque.codegen.mechanism.description import Control, Safety  # noqa: E402
 from femtorque.codegen.wire import messages  # noqa: E402
 from femtorque.codegen.wire.names import class_of  # noqa: E402
@@ -30,9 +31,10 @@ name and changes nothing.
 ## What is done about a fault
 
 `[safety]` of the mechanism file chooses one reaction for each class; the first one listed is the default, but for
-`host`: there sensors, drivers and law are as good as before, so an arm with a joint whose weight is more than its
-friction holds is held by default, and any other one coasts. `femtorque check` says what falls when. A fault that comes
-while another is latched can only take away more: hold gives way to brake, brake to coast. While the motors brake,
+`host`: there sensors, drivers and law are as good as before, so an arm that has a pose to lie in goes there, one with a
+joint whose weight is more than its friction holds is held by default, and any other one coasts. `femtorque check` says
+what falls when. A fault that comes while another is latched can only take away more: park gives way to hold, hold to
+brake, brake to coast. While the motors brake,
 faults of supply, drivers, buses, currents and memory go on counting; those of encoders and motion do not, as braking
 rests on no encoder and makes no torque of its own, nor do HOST_LOST and OVERLOAD, which are there to stop a motion.
 
@@ -51,6 +53,26 @@ They open once the joints are held, by ARM or SEEK, and stay closed in PROBE, wh
 the board waits with until the arm stands (HOST_LOST, KNOT) or that are to be held, first let them close and switch the
 outputs off when they have. With an e-stop, a reset and every other fault they are let go together with the outputs: the
 arm falls for `engage_s` then, so keep that short, and wire their supply through the e-stop loop.
+
+## Lying down
+
+    [safety.park]
+    pose = { shoulder = -1.57, elbow = 0.0, wrist = 0.0 }
+    heat = true            # for OVER_TEMPERATURE and OVERLOAD too
+    supply_v = 20.0        # and where the supply stays below this for 20 ms: LOW_SUPPLY
+
+With a pose the board itself brings the arm there before it lets go: for a lost host or a bad knot, and for heat and a
+low supply where the file asks for it. It stops on its path first; then every joint goes to its place by the governor of
+[FOLLOW](live.md), at `speed` times the velocity, acceleration and jerk that targets sent live may ask for, with the
+torque that this motion needs. Each joint stays between where it was and its place, so that no limit is left on the way;
+`check` refuses a pose outside, and closed loops, which do not close everywhere within limits. When the joints are there
+brakes close, where there are some, and the outputs go off. Half as long again as the longest way takes, and 0.5 s, is
+the most that all of it may take: then the motors are let go wherever the joints are.
+
+Nobody looks at what stands in the way, and the arm moves without being asked to: keep the way free of people and
+things. Choose a pose that the arm stays in without motors; `check` says what gravity loads there. E-stop and DISARM end
+it at once, and so does, as its class says, every fault of encoders, drives, drivers, currents
+or the arm's motion: an arm that cannot feel or drive a joint moves no further. CLEAR is refused on the way (PARKING).
 
 """
 
@@ -115,6 +137,7 @@ def _found(safety: Safety) -> dict[str, str]:
         "TICK_OVERRUN": tick, "NOT_FINITE": tick, "ENCODER": tick, "OVERSPEED": tick, "POSITION": tick, "BREAK": tick,
         "OVER_CURRENT": "in the current loop", "CURRENT_SENSOR": tick, "CURRENT_SIGN": "in the current loop",
         "CURRENT_LOOP": "in the current loop",
+        "LOW_SUPPLY": f"after {SAGS_S:g} s below `supply_v` of [safety.park]; the arm stops on its path first",
         "UNDER_VOLTAGE": f"{tick}, below {BUS_LOW:.0%} of `bus_voltage`",
         "OVER_VOLTAGE": f"{tick}, above {BUS_HIGH:.0%} of `bus_voltage`, or above what the board can measure",
         "FOLLOWING": f"after {FOLLOWING_S:g} s too far away",

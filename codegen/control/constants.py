@@ -18,7 +18,7 @@ from femtorque.codegen.board.description import Board
 from femtorque.codegen.board.fieldbus import families, used_buses, wire_most, wires
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.templating import template
-from femtorque.codegen.control import drives, follow, heat
+from femtorque.codegen.control import drives, follow, heat, park
 from femtorque.codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.control.table import (
@@ -177,6 +177,10 @@ class Context:
     follow_times: FollowTimes
     follow_rows: list[list[str]]
     follow_crc: tuple[str, str]
+    parking: park.Parking | None
+    park_rows: list[list[str]]
+    park_crc: tuple[str, str]
+    park_volts: str
     start_pose: list[int]
     reactions: list[tuple[str, str]]
     overlay: int
@@ -370,6 +374,9 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
     position_gain, rate_gain = observer_gains(control.observer_hz, 1.0 / control.rate_hz)
     nominal = _bus(mechanism) or 1.0
     warm = heat.heats(mechanism, board)
+    parks = park.parking(mechanism, board, () if mechanism.safety.park is None else follow.follow_limits(
+        mechanism, tuple(row.speed for row in rows), tuple(row.effort for row in rows)), (BUS_LOW * nominal, nominal))
+    lying = parks.rows if parks else []
     return Context(
         lead=board.lead if board else 0,
         duty_max=board.outputs.duty_max if board and board.outputs else 1.0,
@@ -398,6 +405,10 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         follow_times=_follow_times(mechanism),
         follow_rows=[c_row(row) for row in followed],
         follow_crc=(crc(followed), crc(followed, double=True)),
+        parking=parks,
+        park_rows=[c_row(row) for row in lying],
+        park_crc=(crc(lying), crc(lying, double=True)),
+        park_volts=real(parks.volts) if parks and parks.volts is not None else "",
         start_pose=[int(x) for x in to_wire([j.start for j in joints], joints)],
         reactions=reactions(mechanism),
         overlay=int((least, most) != (64, 64)),

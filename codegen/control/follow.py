@@ -87,10 +87,11 @@ def follow_rows(mechanism: Mechanism, speeds: Sequence[float], efforts: Sequence
     """The rows of all streamed joints. speeds, efforts: the most that each may have."""
     limits = follow_limits(mechanism, tuple(speeds), tuple(efforts))
     dt = 1.0 / mechanism.control.rate_hz
-    return [_row(joint, limit, dt) for joint, limit in zip(mechanism.streamed, limits, strict=True)]
+    return [follow_row(joint, limit, dt) for joint, limit in zip(mechanism.streamed, limits, strict=True)]
 
 
-def _row(joint: Joint, limits: Limits, dt: float) -> FollowConstants:
+def follow_row(joint: Joint, limits: Limits, dt: float) -> FollowConstants:
+    """One joint's row, for limits that are in force. dt: s of a tick."""
     v, a = (x * (1.0 - INSIDE) for x in (limits.velocity, limits.acceleration))
     near_a = limits.jerk * dt * (1.0 - INSIDE)
     j = max(near_a - ROUNDED * a, 0.5 * near_a) / dt

@@ -24,6 +24,7 @@ INSIDE = 0.02  # rad or m inside its limits a joint is taken after its zero was 
 JOG_RAMP_S = 0.25  # from rest to the jog velocity
 FRICTION_VELOCITY = {False: 0.05, True: 0.005}  # rad/s, m/s below which a floating joint's friction fades out
 PROBE_TRAVEL = {False: 0.35, True: 0.02}  # rad, m that a probe may move a joint
+HOT = ("OVER_TEMPERATURE", "OVERLOAD")  # faults of heat, for which an arm may lie down
 WHOLE = 64  # overlaid gains are 64ths of the file's
 
 
@@ -101,10 +102,14 @@ def _retract(joint: Joint, home: Home) -> float:
 
 
 def reactions(mechanism: Mechanism) -> list[tuple[str, str]]:
-    """(fault, reaction) in the order of the faults' numbers, by the classes of messages.FAULT_CLASSES."""
+    """(fault, reaction) in the order of the faults' numbers, by the classes of messages.FAULT_CLASSES; heat and a low
+    supply lay the arm down where [safety.park] says so."""
     safety = resolved(mechanism)
     chosen = {fault: getattr(safety, name)
               for name, (faults, _, _) in messages.FAULT_CLASSES.items() for fault in faults}
+    if safety.park is not None:
+        chosen |= dict.fromkeys(HOT, "park") if safety.park.heat else {}
+        chosen |= {"LOW_SUPPLY": "park"} if safety.park.supply_v is not None else {}
     by_number = sorted(messages.FAULTS, key=lambda fault: messages.FAULTS[fault][0])
     return [(fault, chosen.get(fault, "coast")) for fault in by_number]
 

@@ -86,16 +86,16 @@ def loaded(mechanism: Mechanism) -> dict[str, float]:
 
 def resolved(mechanism: Mechanism) -> Safety:
     """[safety] with `auto` made what it stands for: a lost host or a bad knot leaves sensors, drivers and law as good
-    as they were, so an arm that would fall is held; any other one coasts."""
+    as they were, so an arm that knows where to lies down, one that would fall is held; any other one coasts."""
     safety = mechanism.safety
     if safety.host != "auto":
         return safety
-    return replace(safety, host=_host(loaded(mechanism)))
+    return replace(safety, host=_host(safety, loaded(mechanism)))
 
 
-def _host(found: dict[str, float]) -> str:
+def _host(safety: Safety, found: dict[str, float]) -> str:
     """Reaction that `auto` means where these joints would fall."""
-    return "hold" if found else "coast"
+    return "park" if safety.park else "hold" if found else "coast"
 
 
 def falls(mechanism: Mechanism, weak: Collection[str] = ()) -> list[str]:
@@ -104,7 +104,8 @@ def falls(mechanism: Mechanism, weak: Collection[str] = ()) -> list[str]:
     found = loaded(mechanism) if any(j.motor or j.drive for j in mechanism.moving) else {}
     if not found:
         return []
-    safety = mechanism.safety if mechanism.safety.host != "auto" else replace(mechanism.safety, host=_host(found))
+    safety = mechanism.safety
+    safety = safety if safety.host != "auto" else replace(safety, host=_host(safety, found))
     joints = {j.name: j for j in mechanism.moving}
     falling = ", ".join(f"{name} (up to {torque:.3g} {'N' if joints[name].type == 'prismatic' else 'N m'}, "
                         f"friction holds {joints[name].friction.coulomb:.3g})" for name, torque in found.items())
@@ -115,6 +116,8 @@ def falls(mechanism: Mechanism, weak: Collection[str] = ()) -> list[str]:
         said += [f"{_names(sinking)} {_one('sinks', 'sink', sinking)} where gravity asks for more than "
                  f"{_one('its', 'their', sinking)} effort"] if sinking else []
         cable = f"{', and '.join(said)} {how}"
+    elif safety.host == "park":
+        cable = f"the arm lies down {how}"
     else:
         cable = f"{_names(list(found))} {_one('falls', 'fall', found)} {how}"
     letting_go = [f"{what} ({reaction})" for what, reaction in _letting_go(safety)]

@@ -322,10 +322,22 @@ class Cutoff:
 
 
 @dataclass(frozen=True)
+class Park:
+    """Lying down. pose: position of every streamed joint by name, rad or m. speed: of FOLLOW's velocities. heat: for
+    too warm a board or motor too. supply_v: for a supply below this, V; None: not for that."""
+
+    pose: dict[str, float]
+    speed: float = 0.1
+    heat: bool = False
+    supply_v: float | None = None
+
+
+@dataclass(frozen=True)
 class Safety:
     """Reactions to the classes of faults (femtorque.codegen.wire.messages.FAULT_CLASSES), and bounds.
 
-    host: auto is hold where gravity loads a joint, else coast (femtorque.codegen.control.weight).
+    host: auto is park where there is a pose for it, else hold where gravity loads a joint, else coast
+    (femtorque.codegen.control.weight).
     stuck_s: how long a joint may be given all it can have without a count. temperature_max: deg C. gain_overlay:
     factors on the file's gains that may be asked for at run time. float_speed, jog_speed: of limits.velocity.
     probe_effort: of limits.effort, open loop.
@@ -344,6 +356,7 @@ class Safety:
     probe_effort: float = 0.3
     brake: Brake | None = None
     cutoff: Cutoff | None = None
+    park: Park | None = None
 
 
 @dataclass(frozen=True)

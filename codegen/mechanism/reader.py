@@ -44,6 +44,7 @@ from femtorque.codegen.mechanism.description import (
     Mimic,
     Mode,
     Motor,
+    Park,
     Payload,
     Safety,
     Section,
@@ -245,7 +246,16 @@ class _Reader:
                       "[0.5, 1.5], say")
         brake = Brake(**t.brake.model_dump()) if t.brake else None
         cutoff = Cutoff(**t.cutoff.model_dump()) if t.cutoff else None
-        return Safety(**{**t.model_dump(), "gain_overlay": (least, most), "brake": brake, "cutoff": cutoff})
+        park = Park(**t.park.model_dump()) if t.park else None
+        if park is None and t.host == "park":
+            self.fail("safety.host", t.host, "needs a pose to lie down in", "write [safety.park] with pose = {...}")
+        if park is not None and (park.heat or park.supply_v is not None):
+            for name, reaction in (("host", t.host), ("motion", t.motion)):
+                if reaction == "hold":
+                    self.fail(f"safety.{name}", reaction, "would hold for good an arm that heat or a low supply is to "
+                              "lay down", '"coast" or "brake"')
+        return Safety(**{**t.model_dump(), "gain_overlay": (least, most), "brake": brake, "cutoff": cutoff,
+                         "park": park})
 
     def _follow(self) -> Follow:
         t = self.table.follow

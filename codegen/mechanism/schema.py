@@ -29,6 +29,7 @@ from femtorque.codegen.mechanism.description import (
     Joint,
     Mimic,
     Motor,
+    Park,
     Safety,
 )
 
@@ -120,6 +121,16 @@ class CutoffTable(Table):
     off_s: float = key("s for which it stays off: until every servo has lost its power", Cutoff.off_s, ge=0.05, le=10.0)
 
 
+class ParkTable(Table):
+    """The arm lies down before its motors are let go: see [lying down](faults.md#lying-down)."""
+
+    pose: dict[str, Number] = key("joint = position: where every driven joint lies, rad or m")
+    speed: float = key("share of the velocity, acceleration and jerk that targets sent live may ask for", Park.speed,
+                       gt=0.0, le=1.0)
+    heat: bool = key("also where the board or a motor is too warm", Park.heat)
+    supply_v: Positive | None = key("also where the motors' supply is below this for 20 ms, V", None)
+
+
 class SafetyTable(Table):
     """Reactions to faults, and limits of velocity for modes by hand."""
 
@@ -128,9 +139,9 @@ class SafetyTable(Table):
     sensing: Literal["coast", "brake"] = key("reaction to faults of this class", Safety.sensing)
     electrical: Literal["coast", "brake"] = key("reaction to faults of this class", Safety.electrical)
     motion: Literal["coast", "brake", "hold"] = key("reaction to faults of this class", Safety.motion)
-    host: Literal["auto", "coast", "brake", "hold"] = key(
-        "reaction to faults of this class; auto is hold where gravity loads a joint more than its "
-        "friction holds, else coast: `check` says what falls when",
+    host: Literal["auto", "coast", "brake", "hold", "park"] = key(
+        "reaction to faults of this class; auto is park where there is a pose for it, else hold where gravity loads a "
+        "joint more than its friction holds, else coast: `check` says what falls when",
         Safety.host)
     stuck_s: float = key("s of full torque without a count until ENCODER_STUCK", Safety.stuck_s, ge=0.01, le=10.0)
     temperature_max: float = key(
@@ -143,6 +154,7 @@ class SafetyTable(Table):
     probe_effort: float = key("share of the effort limit that experiments may use", Safety.probe_effort, gt=0.0, le=1.0)
     brake: BrakeTable | None = None
     cutoff: CutoffTable | None = None
+    park: ParkTable | None = None
 
 
 class SectionTable(Table):

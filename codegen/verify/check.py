@@ -18,7 +18,7 @@ from femtorque.codegen.board import fieldbus
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.board.levels import levels
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.control import constants, heat
+from femtorque.codegen.control import constants, heat, park
 from femtorque.codegen.control.drives import placed
 from femtorque.codegen.control.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from femtorque.codegen.control.observer import observer_gains
@@ -189,7 +189,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     weak = _weak(mechanism, warnings)
     loads = tuple(_loads(mechanism, weak, warnings))
     return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
-                  resolved(mechanism), tuple(falls(mechanism, weak)), tuple(_halt(mechanism)),
+                  resolved(mechanism), (*falls(mechanism, weak), *park.words(mechanism)), tuple(_halt(mechanism)),
                   tuple(levels(mechanism)),
                   tuple(fieldbus.left_alone(mechanism)), loads, buses,
                   tuple(_beam_modes(models[0][1])))

@@ -407,7 +407,7 @@ STATES = {
     "DISARMED": (2, "outputs off, ready to be homed and armed"),
     "HOLD": (3, "outputs on, holding a position on the path"),
     "TRACK": (4, "outputs on, playing knots"),
-    "FAULT": (5, "cause latched; outputs off, or braking or holding where [safety] says so"),
+    "FAULT": (5, "cause latched; outputs off, or braking, holding or lying down where [safety] says so"),
     "ESTOP": (6, "break input active or not yet cleared: the timer itself dropped the outputs"),
     "HOMING": (7, "outputs on, seeking one joint's zero or holding between two"),
     "FLOAT": (8, "outputs on, gravity compensation only: the arm is led by hand"),
@@ -482,6 +482,8 @@ FAULTS = {
                     "read its own error, mend the cause, clear"),
     "BUS_OFF": (39, "the controller left the bus after too many errors",
                 "check the bus' wires, both terminators, bit rates; it is let back by itself"),
+    "LOW_SUPPLY": (40, "the motors' supply fell below supply_v of [safety.park]; the arm lies down",
+                   "charge the battery, or check supply, fuse and wiring"),
 }
 
 assert max(number for number, _, _ in FAULTS.values()) < FAULT_NUMBERS
@@ -491,6 +493,7 @@ REACTIONS = {
     "coast": (0, "outputs off at once: the motors float"),
     "brake": (1, "no voltage, outputs stay on: the motors are short-circuited"),
     "hold": (2, "outputs stay on and hold the joints where they are"),
+    "park": (3, "outputs stay on until the joints have gone, slowly, to the pose of [safety.park]; then off"),
 }
 
 # class: (faults, reactions allowed, what it is about). The first reaction is the default. Faults in no class were
@@ -500,11 +503,12 @@ FAULT_CLASSES = {
                   "the board cannot trust its own torque"),
     "sensing": (("ENCODER", "ENCODER_STUCK", "HOMING", "DRIVE_SILENT", "BUS_OFF"), ("coast", "brake"),
                 "the board does not know where a joint is"),
-    "electrical": (("UNDER_VOLTAGE", "OVER_VOLTAGE", "OVER_TEMPERATURE", "OVERLOAD", "DRIVER", "DRIVE_FAULT"),
+    "electrical": (("UNDER_VOLTAGE", "OVER_VOLTAGE", "OVER_TEMPERATURE", "OVERLOAD", "DRIVER", "DRIVE_FAULT",
+                    "LOW_SUPPLY"),
                    ("coast", "brake"), "supply, drivers or motors are out of range"),
     "motion": (("FOLLOWING", "OVERSPEED", "POSITION", "MODE"), ("coast", "brake", "hold"),
                "a joint does not move as told"),
-    "host": (("HOST_LOST", "KNOT"), ("coast", "brake", "hold"),
+    "host": (("HOST_LOST", "KNOT"), ("coast", "brake", "hold", "park"),
              "the host is gone or sends what cannot be played; the arm was stopped on its path first"),
 }
 
@@ -546,6 +550,7 @@ REFUSALS = {
                       "`femtorque monitor` names both values: mend the file, or set the drive"),
     "NO_FOLLOWING": (26, "this mechanism cannot follow targets that are sent live: its links bend, or more "
                      "joints are driven than move freely", "play a planned motion"),
+    "PARKING": (27, "the arm is on its way to the pose that it lies down in", "wait; DISARM lets it fall at once"),
     "OUT_OF_BOUNDS": (14, "no such joint, or a value beyond what the mechanism file allows", "ask for less"),
 }
 

@@ -178,6 +178,23 @@ void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
 
 void ft_follow_stop(ft_follow *f) { f->stop = true; }
 
+#if FT_PARK
+
+#define MOST FT_REACTION_PARK
+#define LEFT s.parking
+
+void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
+{
+    (void)held;
+    f->stop = false;
+    f->parks = true;
+}
+
+#else
+#define MOST FT_REACTION_HOLD
+#define LEFT 1u
+#endif
+
 int64_t ft_observer_turned(const ft_observer *o, uint32_t joint, ft_turn q)
 {
     (void)o;
@@ -200,11 +217,14 @@ static bool well(void)
 {
     bool faulty = s.state == FAULT && s.reaction != FT_REACTION_COAST;
     bool held = s.state == FAULT && s.reaction == FT_REACTION_HOLD;
+    bool lies = s.state == FAULT && s.reaction == FT_REACTION_PARK;
 
-    return s.state < FT_STATES && s.reaction <= FT_REACTION_HOLD
+    return s.state < FT_STATES && s.reaction <= MOST
+           && (s.reaction != FT_REACTION_PARK || (s.state == FAULT && LEFT > 0u))
            && commanded == (driving(s.state) || faulty)
            && commanded == ((s.flags & FT_FLAG_OUTPUTS) != 0u)
-           && s.source == (held ? FT_SOURCE_PATH : source_of[s.state])
+           && s.source == (held ? FT_SOURCE_PATH
+                           : lies ? FT_SOURCE_FOLLOW : source_of[s.state])
            && s.fault < CODES && s.coming < CODES
            && (s.state != FAULT || s.fault != FT_FAULT_NONE)
            && (s.state == CLOSING) == (s.closing != 0u && s.state != FAULT)
@@ -266,7 +286,7 @@ void prove_safety_start(void)
  * e-stop is open, but to LEAVING. One that is posted is answered once, by its
  * token, and by none where nothing is. No joint is probed that does not rest.
  * Assumes: a share of friction is not negative, as a byte of the wire is not.
- * Run: unwind=53 mechanisms=three_link,braked,f405rg-4:current,drives,five_bar */
+ * Run: unwind=53 mechanisms=three_link,braked,parked,f405rg-4:current,drives,five_bar */
 void prove_safety_requests(void)
 {
     bool open, on, posted;
@@ -297,13 +317,13 @@ void prove_safety_requests(void)
 
 /* The outputs are on in HOLD, TRACK, HOMING, FLOAT, JOG, PROBE, CLOSING, FOLLOW
  * and in a FAULT that brakes or holds, in no other state, from the start on and
- * after every tick: whatever the chip measures, the tick finds and the host
- * asks for. The source of torque is the one that the table gives the state, and
+ * after every tick, or in one that lies down: whatever the chip measures, the
+ * tick finds and the host asks for. The source of torque is the one that the table gives the state, and
  * an arm that is held or led has all its zeros.
  * Assumes: the motion of the tick returns no event, or PASSED, PAUSED or ENDED:
  * ft_motion.c, ft_follow.c and ft_lab.c return no other. Requests, which come
  * last in a tick, are safety_requests.
- * Run: unwind=27 mechanisms=three_link,braked */
+ * Run: unwind=27 mechanisms=three_link,braked,parked */
 void prove_safety_states(void)
 {
     any_state();
@@ -315,7 +335,7 @@ void prove_safety_states(void)
 
 /* In the tick in which the e-stop is open the outputs go off, and nothing makes
  * torques, from every state.
- * Run: unwind=27 mechanisms=three_link,braked */
+ * Run: unwind=27 mechanisms=three_link,braked,parked */
 void prove_safety_estop(void)
 {
     any_state();
@@ -331,7 +351,8 @@ void prove_safety_estop(void)
 static bool stops_first(uint32_t fault_)
 {
     return fault_ == FT_FAULT_OVERLOAD || fault_ == FT_FAULT_HOST_LOST
-           || fault_ == FT_FAULT_KNOT;
+           || fault_ == FT_FAULT_KNOT || fault_ == FT_FAULT_LOW_SUPPLY
+           || (FT_PARK_HEAT && fault_ == FT_FAULT_OVER_TEMPERATURE);
 }
 
 /* Return whether a rule of the table asks for safe outputs now. Rules on supply
@@ -363,8 +384,8 @@ static bool noted(void)
                       && f->misfit == FT_GOOD);
 }
 
-/* Any fault of the table but OVERLOAD, HOST_LOST and KNOT leads to safe outputs
- * within the same tick: off, or without voltage or held where the mechanism's
+/* Any fault of the table but OVERLOAD, HOST_LOST, KNOT and LOW_SUPPLY, and heat
+ * where the arm lies down for it, leads to safe outputs within the same tick: off, or without voltage or held where the mechanism's
  * file says so for its class. Those of supply and drivers do so while the
  * outputs are on, those of the joints while torques are made, those of memory
  * and missed ticks always. One that lets the joints coast switches the outputs
@@ -373,7 +394,7 @@ static bool noted(void)
  * that such a fault is about.
  * Assumes: findings are noted by ft_found(), as everywhere; a current fault's
  * number is one of ft_chip.h.
- * Run: unwind=27 mechanisms=three_link,braked,f405rg-4:current,drives */
+ * Run: unwind=27 mechanisms=three_link,braked,parked,f405rg-4:current,drives */
 void prove_safety_faults(void)
 {
     uint32_t i = nondet_u32();
@@ -391,6 +412,30 @@ void prove_safety_faults(void)
               && s.reaction == FT_REACTION_BRAKE));
     END;
 }
+
+#if FT_PARK
+
+/* An arm that is on its way to lie down is nearer to being let go after every
+ * tick, whatever happens: the motors are off, brake, or hold until the brakes
+ * have closed, or less time than before is left. A fault that would lay it down
+ * too stops it no more than it begins it again.
+ * Assumes: the motion returns what safety_states says.
+ * Run: unwind=27 mechanisms=parked */
+void prove_safety_lies(void)
+{
+    uint32_t left;
+
+    any_state();
+    GIVEN(s.reaction == FT_REACTION_PARK);
+    GIVEN(ft_reaction[s.coming] != FT_REACTION_PARK);
+    left = s.parking;
+    ft_safety_tick(&s, &c, &in, any_event());
+    CLAIM(s.reaction != FT_REACTION_PARK
+          || (s.parking < left && ft_reaction[s.coming] != FT_REACTION_PARK));
+    END;
+}
+
+#endif
 
 /* Knots are wanted only while the arm may play them or is disarmed, none after
  * a bad one or while a fault is there or comes.

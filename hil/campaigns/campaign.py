@@ -19,7 +19,7 @@ import numpy as np
 from femtorque.codegen.board.description import Board
 from femtorque.codegen.board.reader import load as load_board
 from femtorque.codegen.common.errors import Refused
-from femtorque.codegen.mechanism.description import Brake, Home, Mechanism
+from femtorque.codegen.mechanism.description import Brake, Home, Mechanism, Park
 from femtorque.codegen.motion.trajectory import Knots, from_rows, knots
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.codegen.wire.messages import (
@@ -33,6 +33,7 @@ from femtorque.codegen.wire.messages import (
     Seek,
     Target,
 )
+from femtorque.codegen.wire.names import flag
 from femtorque.codegen.wire.units import to_wire
 from femtorque.hil.board.drv8301 import FETHA_OC, FETLB_OC
 from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
@@ -65,7 +66,7 @@ WARMS = 0.3  # s: time constant of a motor's temperature
 class Injection:
     """Injected fault: `strike` in `state`, `after` s there. Required: one of `states`, with one of `faults` latched,
     within `within` s, and for `lasts` s. early: struck at power-on instead. dark: no motor may be driven in any state.
-    amperes: the most that may flow in a motor or its cable."""
+    amperes: the most that may flow in a motor or its cable. lies: where the arm must be then, rad."""
 
     kind: str
     name: str
@@ -79,6 +80,7 @@ class Injection:
     dark: bool = False
     amperes: float = math.inf
     lasts: float = STAY
+    lies: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,22 @@ def rated_of(source: Mechanism) -> Mechanism:
     motor = replace(first.motor, continuous=0.5 * HAND / (first.motor.K * abs(first.motor.gear)), thermal_s=WARMS)
     return replace(source, name=f"{source.name}-rated", joints=(replace(first, motor=motor), *others),
                    safety=replace(source.safety, brake=Brake(release_s=0.03, engage_s=0.06)))
+
+
+LIES = (0.5, 0.3, -0.4)  # rad, of the joints there are
+LYING_S = 6.0  # s in which the arm lies from anywhere in its motion: 1 rad at a tenth of what FOLLOW may, and ramps
+ON_THE_WAY = 1.5  # s after the host was lost: the arm is moving by then
+LIES_NEAR = 0.03  # rad: where it lies, but for what it falls until that is looked at
+SAGGED = 0.8  # of the nominal supply: low, and not yet too low
+
+
+def parked_of(source: Mechanism) -> Mechanism:
+    """The arm, which goes to a pose before its motors are let go."""
+    assert source.board is not None
+    pose = {joint.name: at for joint, at in zip(source.streamed, LIES, strict=False)}
+    park = Park(pose, heat=load_board(source.board.use).sense.temperature is not None,
+                supply_v=0.9 * source.board.bus_voltage)
+    return replace(source, name=f"{source.name}-parked", safety=replace(source.safety, park=park))
 
 
 class Scene:
@@ -237,7 +255,8 @@ def strike(injection: Injection, mechanism: Mechanism, elf: Path,
             fault = scene.witness.faults[-1] if scene.witness.faults and scene.witness.last.fault else ""
             known = not injection.faults or fault in injection.faults
             dark = not injection.dark or scene.board.outputs_safe()
-            return scene.witness.state in injection.states and known and dark and _safe(scene)
+            return scene.witness.state in injection.states and known and dark and _safe(scene) and _lies(
+                scene, injection)
 
         scene.run(injection.within + STATUS, there)
         seconds = scene.board.seconds - struck
@@ -260,6 +279,13 @@ def _safe(scene: Scene) -> bool:
     return scene.witness.state not in SAFE or scene.board.outputs_safe() and held
 
 
+def _lies(scene: Scene, injection: Injection) -> bool:
+    """Motors are off where the arm lies, if it is to."""
+    q = scene.board.plant.q
+    near = bool(np.all(np.abs(q - np.array(injection.lies[:len(q)])) <= LIES_NEAR)) if injection.lies else True
+    return near and not (injection.lies and flag(scene.witness.last, "OUTPUTS"))
+
+
 # -- what goes wrong
 # ----------------------------------------------------------------------------------------------------
 
@@ -269,8 +295,8 @@ def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
     joints = len(mechanism.streamed)
     return [*_encoders(joints), *_clock(), *_crystals(mechanism), *_sags(), *_halts(mechanism), *_overrun_stack(),
             *_line(), *_host(), *_resets(), *_estops(), *_drivers(), *_gate_drivers(mechanism), *_loaded(mechanism),
-            *_overloads(mechanism), *_supply(mechanism), *_overruns(), *_flips(mechanism, elf), *_code_flips(elf),
-            *_numbers(joints)]
+            *_parked(mechanism), *_overloads(mechanism), *_supply(mechanism), *_overruns(), *_flips(mechanism, elf),
+            *_code_flips(elf), *_numbers(joints)]
 
 
 def _board(mechanism: Mechanism) -> Board:
@@ -507,6 +533,52 @@ def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
         yield Injection("loaded arm, reset", f"in {state}", state, lambda scene: scene.board.reset("pin"),
                         ("DISARMED",), (),
                         0.3)
+
+
+def _parked(mechanism: Mechanism) -> Iterator[Injection]:
+    """An arm with a pose to lie in: its motors are let go there, and nowhere else; but what blinds or weakens it lets
+    it go at once, though it is on its way."""
+    park = mechanism.safety.park
+    if park is None:
+        return
+
+    def gone(scene: Scene) -> None:
+        scene.board.incoming.cut = True
+
+    def sags(scene: Scene) -> None:
+        assert scene.mechanism.board is not None
+        scene.board.bus_voltage = SAGGED * scene.mechanism.board.bus_voltage
+
+    def hot(scene: Scene) -> None:
+        scene.board.temperatures[0] = 90.0
+
+    def jump(scene: Scene) -> None:
+        scene.board.encoder_faults[1].offset += 2000
+
+    def fails(scene: Scene) -> None:
+        scene.board.driver_fault(True)
+
+    def on_the_way(what: Callable[[Scene], None]) -> Callable[[Scene], None]:
+        def both(scene: Scene) -> None:
+            gone(scene)
+            scene.run(ON_THE_WAY)
+            what(scene)
+
+        return both
+
+    for state in HELD:
+        yield Injection("parked arm, host gone", f"in {state}", state, gone, ("FAULT",), ("HOST_LOST",), 1.35 + LYING_S,
+                        lies=LIES)
+        yield Injection("parked arm, supply low", f"in {state}", state, sags, ("FAULT",), ("LOW_SUPPLY",),
+                        0.35 + LYING_S, lies=LIES)
+        if park.heat:
+            yield Injection("parked arm, too hot", f"in {state}", state, hot, ("FAULT",), ("OVER_TEMPERATURE",),
+                            0.35 + LYING_S, lies=LIES)
+        yield Injection("parked arm, encoder jump", f"in {state}", state, jump, ("FAULT",), ("ENCODER",), 0.01)
+    for name, what in (("encoder jump", jump), ("driver fault", fails)):
+        yield Injection(f"parked arm, {name}", "on its way", "HOLD", on_the_way(what), ("FAULT",), ("HOST_LOST",), 0.01)
+    yield Injection("parked arm, e-stop", "on its way", "HOLD", on_the_way(lambda scene: scene.board.estop(True)),
+                    ("ESTOP",), (), 0.005)
 
 
 def _overloads(mechanism: Mechanism) -> Iterator[Injection]:

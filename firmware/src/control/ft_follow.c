@@ -103,6 +103,61 @@ static void go_on(ft_follow *f)
     }
 }
 
+/* ---- lying down --------------------------------------------------------- */
+
+#if FT_PARK
+
+#define THERE 8 /* wire steps from a place: less than a motion keeps */
+
+/* Return where a joint lies: the short way round, if it has no limits. */
+static int64_t place(uint32_t j, int64_t held)
+{
+    const uint32_t way = (uint32_t)ft_park_pose[j] - (uint32_t)held;
+
+    if ((FT_PARK_ENDLESS >> j & 1u) == 0u)
+        return ft_park_pose[j];
+    return (int64_t)((uint64_t)held + (uint64_t)(int64_t)(int32_t)way);
+}
+
+/* Begin at rest, where the joints are held, to go where they lie. */
+void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
+{
+    uint32_t j;
+
+    ft_follow_begin(f, held, 0, 0);
+    for (j = 0; j < FT_JOINTS; j++)
+        f->place[j] = place(j, held[j]);
+    f->parks = true;
+}
+
+/* Aim at where the joints lie. */
+static void lie(const ft_follow *f, ft_moving aim[FT_JOINTS])
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        const uint64_t way = (uint64_t)f->place[j] - (uint64_t)f->q[j];
+
+        aim[j] = still;
+        if (way + THERE > 2u * THERE)
+            aim[j].p = ft_reference_displacement(f->q[j], f->place[j],
+                                                 ft_follow_joint[j].unit);
+    }
+}
+
+#endif
+
+/* Return the limits of one joint. */
+static inline const ft_follow_config *limits_of(const ft_follow *f, uint32_t j)
+{
+#if FT_PARK
+    if (f->parks)
+        return &ft_park_joint[j];
+#endif
+    (void)f;
+    return &ft_follow_joint[j];
+}
+
 /* ---- joints ------------------------------------------------------------- */
 
 /* Carry one joint's sample to the motion: half the displacement of the tick,
@@ -140,7 +195,7 @@ static ft_room room_of(const ft_follow *f, uint32_t j)
  * at rest. */
 static bool move(ft_follow *f, ft_motion *m, uint32_t j, const ft_moving *aim)
 {
-    const ft_follow_config *c = &ft_follow_joint[j];
+    const ft_follow_config *c = limits_of(f, j);
     ft_moving *s = &f->joint[j];
     const ft_real before = s->a;
     uint32_t why = 0;
@@ -167,6 +222,34 @@ static void stay(ft_moving aim[FT_JOINTS])
 }
 
 /* ---- the tick ------------------------------------------------------------ */
+
+/* Give where the joints are to be now. */
+static inline void wanted(ft_follow *f, ft_moving aim[FT_JOINTS])
+{
+#if FT_PARK
+    if (f->parks) {
+        lie(f, aim);
+        return;
+    }
+#endif
+    if (begun(f)) {
+        go_on(f);
+        sample(f, aim);
+    } else {
+        stay(aim);
+    }
+}
+
+/* Return whether nothing is to come any more. */
+static inline bool over(const ft_follow *f)
+{
+#if FT_PARK
+    if (f->parks)
+        return true;
+#endif
+    return f->running && f->reference.ended
+           && f->reference.same >= FT_SUPPORT;
+}
 
 /* Count how long nothing has come, and end where that is too long. */
 static void look_for_targets(ft_follow *f)
@@ -212,6 +295,9 @@ void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
     f->frame = frame;
     f->reference.ended = false;
     f->fresh = true;
+#if FT_PARK
+    f->parks = false;
+#endif
 }
 
 /* Brake, and end at rest. */
@@ -230,12 +316,7 @@ FT_APART uint32_t ft_follow_tick(ft_follow *f, ft_motion *m)
     ft_motion_turn(m);
     m->left = FT_MOTION_AHEAD;
     count(f);
-    if (begun(f)) {
-        go_on(f);
-        sample(f, aim);
-    } else {
-        stay(aim);
-    }
+    wanted(f, aim);
     look_for_targets(f);
     for (j = 0; j < FT_JOINTS; j++) {
         rests = move(f, m, j, &aim[j]) && rests;
@@ -245,9 +326,7 @@ FT_APART uint32_t ft_follow_tick(ft_follow *f, ft_motion *m)
     m->rested = rests ? m->rested + (ft_motion_settled(m) ? 0u : 1u) : 0u;
     if (f->stop && rests)
         return FT_EVENT_PAUSED;
-    return rests && f->running && f->reference.ended
-                   && f->reference.same >= FT_SUPPORT
-               ? FT_EVENT_ENDED : FT_MOTION_NOTHING;
+    return rests && over(f) ? FT_EVENT_ENDED : FT_MOTION_NOTHING;
 }
 
 /* ---- of the main loop ---------------------------------------------------- */

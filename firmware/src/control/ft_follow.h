@@ -7,7 +7,7 @@
 #ifndef FT_FOLLOW_H
 #define FT_FOLLOW_H
 
-#include "ft_config.h"    /* FT_FOLLOW, FT_FOLLOW_TIMEOUT */
+#include "ft_config.h"    /* FT_FOLLOW, FT_FOLLOW_TIMEOUT, FT_PARK */
 #include "ft_governor.h"  /* ft_governor_tick */
 #include "ft_motion.h"    /* ft_motion */
 #include "ft_reference.h" /* ft_reference */
@@ -35,6 +35,10 @@ typedef struct {
     ft_moving joint[FT_JOINTS];  /* p: its last displacement */
     int64_t q[FT_JOINTS];        /* wire */
     ft_real behind[FT_JOINTS];   /* rad or m, from the reference */
+#if FT_PARK
+    bool parks;                  /* goes to lie down, wherever targets are */
+    int64_t place[FT_JOINTS];    /* there */
+#endif
     ft_targets targets;
     ft_reference reference;
 } ft_follow;
@@ -42,6 +46,9 @@ typedef struct {
 /* of the tick */
 void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
                      uint32_t delay, uint32_t frame);
+#if FT_PARK
+void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS]);
+#endif
 void ft_follow_stop(ft_follow *f);
 uint32_t ft_follow_tick(ft_follow *f, ft_motion *m);
 

@@ -47,6 +47,33 @@ static uint32_t homed(const ft_evidence *e)
     return joint == FT_NO_JOINT ? FT_GOOD : joint;
 }
 
+#if FT_PARK
+
+/* The arm is not on its way to lie down. */
+static uint32_t not_parking(const ft_evidence *e)
+{
+    return e->safety->reaction != FT_REACTION_PARK ? FT_GOOD : FT_NO_JOINT;
+}
+
+#endif
+
+#if FT_PARK_SUPPLY
+
+/* A supply so low that the arm would lie down again. */
+static uint32_t supply_lasts(const ft_evidence *e)
+{
+    bool good = (ft_real)e->sensors->bus_voltage >= FT_PARK_VOLTS;
+
+    return good ? FT_GOOD : FT_NO_JOINT;
+}
+
+static uint32_t supply_not_low(const ft_evidence *e)
+{
+    return e->safety->sags > FT_PARK_SAGS ? FT_NO_JOINT : FT_GOOD;
+}
+
+#endif
+
 static uint32_t estop_released(const ft_evidence *e)
 {
     return e->sensors->estop ? FT_NO_JOINT : FT_GOOD;
@@ -436,6 +463,9 @@ const ft_condition ft_conditions_of_arm[] = {
     { FT_COMMAND_ARM, FT_REFUSAL_NOT_HOMED, homed },
     { FT_COMMAND_ARM, FT_REFUSAL_SUPPLY, supply_good },
     { FT_COMMAND_ARM, FT_REFUSAL_BUS_VOLTAGE, bus_in_range },
+#if FT_PARK_SUPPLY
+    { FT_COMMAND_ARM, FT_REFUSAL_BUS_VOLTAGE, supply_lasts },
+#endif
     { FT_COMMAND_ARM, FT_REFUSAL_OVER_TEMPERATURE, not_hot },
     { FT_COMMAND_ARM, FT_REFUSAL_OVERLOAD, not_overloaded },
     { FT_COMMAND_ARM, FT_REFUSAL_DRIVER, drivers_well },
@@ -463,6 +493,9 @@ const ft_condition ft_conditions[] = {
     { FT_COMMAND_RESUME, FT_REFUSAL_NOTHING_BUFFERED, resumable },
     { FT_COMMAND_CLEAR, FT_REFUSAL_ESTOP_ACTIVE, estop_released },
     { FT_COMMAND_CLEAR, FT_REFUSAL_FAULT_LATCHED, fault_mended },
+#if FT_PARK
+    { FT_COMMAND_CLEAR, FT_REFUSAL_PARKING, not_parking },
+#endif
 #if FT_BRAKE
     { FT_COMMAND_CLEAR, FT_REFUSAL_BRAKE, brakes_closed },
 #endif
@@ -559,9 +592,13 @@ const ft_fault_rule ft_faults[] = {
     { FT_FAULT_OVERSPEED, FT_OF_JOINTS, FT_OFF, not_too_fast },
     { FT_FAULT_POSITION, FT_OF_JOINTS, FT_OFF, not_far_outside },
     { FT_FAULT_FOLLOWING, FT_OF_JOINTS, FT_OFF, following },
-    { FT_FAULT_OVER_TEMPERATURE, FT_POWERED, FT_OFF, not_hot },
+    { FT_FAULT_OVER_TEMPERATURE, FT_POWERED, FT_PARK_HEAT ? FT_STOP : FT_OFF,
+      not_hot },
     { FT_FAULT_DRIVER, FT_POWERED, FT_OFF, drivers_well },
     { FT_FAULT_OVERLOAD, FT_ARMED, FT_STOP, not_overloaded },
+#if FT_PARK_SUPPLY
+    { FT_FAULT_LOW_SUPPLY, FT_ARMED, FT_STOP, supply_not_low },
+#endif
     { FT_FAULT_HOST_LOST, FT_ARMED, FT_STOP, host_there },
     { FT_FAULT_KNOT, FT_OF_KNOTS, FT_STOP, knots_good },
 };
@@ -606,6 +643,10 @@ static uint32_t signs(const ft_safety *s, const ft_safety_input *in)
         return 0;
     if (in->found->any)
         kinds = FT_POWERED | FT_OF_JOINTS;
+#if FT_PARK_SUPPLY
+    if (s->sags > FT_PARK_SAGS)
+        kinds |= FT_POWERED | FT_ARMED;
+#endif
     if (host_gone(s) || low(in->sensors) || high(in->sensors)
         || !ft_chip_outputs_enabled())
         kinds |= FT_POWERED | FT_ARMED;

@@ -117,18 +117,65 @@ static void disarm(ft_safety *s, ft_control *c)
     close_brakes(s);
 }
 
+/* Give the positions that the joints are held at, turns counted. */
+static void where_held(const ft_control *c, int64_t q[FT_JOINTS])
+{
+    const ft_target *held = c->motion.newest;
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        q[j] = ft_observer_turned(&c->seen, j, held->q[j]);
+}
+
+#if FT_PARK
+
+/* Let the joints go, from where they are held, to where they lie. */
+static void park(ft_safety *s, ft_control *c)
+{
+    int64_t q[FT_JOINTS];
+
+    where_held(c, q);
+    ft_follow_park(&c->follow, q);
+    s->parking = FT_PARK_TICKS;
+}
+
+/* Let the motors go, as the joints lie, or had the time to: where brakes can
+ * take over, once they have. */
+static void lie(ft_safety *s, ft_control *c)
+{
+    if (s->reaction != FT_REACTION_PARK)
+        return;
+    if (!FT_BRAKE) {
+        outputs_off(s, c);
+        return;
+    }
+    s->reaction = FT_REACTION_HOLD;
+    stay(s, c);
+    close_brakes(s);
+}
+
+#endif
+
+/* Return the reaction to a fault that is possible now: joints that cannot be
+ * held coast, and what is still braked stays. */
+static uint8_t possible(const ft_safety *s, uint8_t how)
+{
+    if (FT_BRAKE && how == FT_REACTION_COAST && s->gentle)
+        how = FT_REACTION_HOLD;
+    if (how >= FT_REACTION_HOLD && !can_hold(s))
+        return FT_REACTION_COAST;
+    return how == FT_REACTION_PARK && s->opening != 0u
+               ? (uint8_t)FT_REACTION_HOLD : how;
+}
+
 /* React to a fault as the mechanism file says for its class. A later fault can
  * only take away more. With brakes, joints are held until these have closed,
  * and no longer; so they are before they may coast, if all that holds them is
  * well. */
 static void react(ft_safety *s, ft_control *c)
 {
-    uint8_t how = s->asked;
+    const uint8_t how = possible(s, s->asked);
 
-    if (FT_BRAKE && how == FT_REACTION_COAST && s->gentle)
-        how = FT_REACTION_HOLD;
-    if (how == FT_REACTION_HOLD && !can_hold(s))
-        how = FT_REACTION_COAST;
     if (s->state == FT_STATE_FAULT && how >= s->reaction)
         return;
     s->reaction = how;
@@ -140,6 +187,10 @@ static void react(ft_safety *s, ft_control *c)
         stay(s, c);
     if (how == FT_REACTION_HOLD)
         close_brakes(s);
+#if FT_PARK
+    if (how == FT_REACTION_PARK)
+        park(s, c);
+#endif
 }
 
 static void home(ft_safety *s, ft_control *c)
@@ -283,12 +334,9 @@ static void finish(ft_safety *s, ft_control *c)
 /* Go on from the positions that the joints are held at, turns counted. */
 static void follow(ft_safety *s, ft_control *c)
 {
-    const ft_target *held = c->motion.newest;
     int64_t q[FT_JOINTS];
-    uint32_t j;
 
-    for (j = 0; j < FT_JOINTS; j++)
-        q[j] = ft_observer_turned(&c->seen, j, held->q[j]);
+    where_held(c, q);
     forget_last_motion(s);
     ft_motion_forget(&c->motion);
     ft_follow_begin(&c->follow, q, s->request.delay, s->request.frame);
@@ -401,6 +449,9 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_COMMAND_CLEAR] = { clear, DISARMED },
         [FT_COMMAND_LOADER] = { outputs_off, LEAVING },
         [FT_EVENT_PASSED] = { outputs_off, FAULT },
+#if FT_PARK
+        [FT_EVENT_ENDED] = { lie, FAULT },
+#endif
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
@@ -529,6 +580,8 @@ void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event)
     s->source = source_of[s->state];
     if (to->next == FAULT && s->reaction == FT_REACTION_HOLD)
         s->source = FT_SOURCE_PATH;
+    if (FT_PARK && to->next == FAULT && s->reaction == FT_REACTION_PARK)
+        s->source = FT_SOURCE_FOLLOW;
 }
 
 /* Refuse the last command for a reason. */
@@ -657,6 +710,14 @@ static void take_coming(ft_safety *s, ft_control *c)
         gentle_fault(s, c, s->coming, s->coming_joint);
 }
 
+/* Return whether what is done about a fault is under way: joints lie down. */
+static bool lies_for(const ft_safety *s, uint32_t code)
+{
+    return FT_PARK && s->state == FT_STATE_FAULT
+           && s->reaction == FT_REACTION_PARK
+           && ft_reaction[code] == FT_REACTION_PARK;
+}
+
 /* Look for faults, in the order of the table: the first is latched, a later
  * one may ask for more to be done. Once the outputs are off, or brake, only
  * those that count then go on doing so. */
@@ -671,7 +732,7 @@ static void look_for_faults(ft_safety *s, ft_control *c, uint32_t kinds,
         if ((f->where & kinds) == 0u)
             continue;
         joint = f->check(&e);
-        if (joint == FT_GOOD)
+        if (joint == FT_GOOD || lies_for(s, f->fault))
             continue;
         if (f->reaction == FT_STOP)
             fault_at_rest(s, c, f->fault, joint);
@@ -701,6 +762,25 @@ static void await_brakes(ft_safety *s, ft_control *c)
         ft_safety_event(s, c, FT_EVENT_PASSED);
 }
 
+/* Let the time pass in which the joints are to lie, and that for which the
+ * supply has been low. */
+static void await_rest(ft_safety *s, ft_control *c, const ft_sensors *sensors)
+{
+#if FT_PARK
+    if (s->reaction == FT_REACTION_PARK && --s->parking == 0u)
+        ft_safety_event(s, c, FT_EVENT_ENDED);
+#endif
+#if FT_PARK_SUPPLY
+    if ((ft_real)sensors->bus_voltage >= FT_PARK_VOLTS)
+        s->sags = 0;
+    else if (s->sags <= FT_PARK_SAGS)
+        s->sags++;
+#endif
+    (void)s;
+    (void)c;
+    (void)sensors;
+}
+
 /* ---- start and tick --------------------------------------------------- */
 
 /* Pass BOOT and CHECK, or end in FAULT. */
@@ -728,6 +808,8 @@ void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
     take_coming(s, c);
     if (FT_BRAKE)
         await_brakes(s, c);
+    if (FT_PARK)
+        await_rest(s, c, in->sensors);
     if (in->sensors->estop)
         ft_safety_event(s, c, FT_EVENT_ESTOP);
     kinds = ft_suspects(s, in);

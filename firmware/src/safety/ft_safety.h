@@ -64,6 +64,12 @@ typedef struct {
     bool gentle;                /* the fault that is taken came at rest */
     bool released;              /* the brakes: they open, or are open */
     uint32_t opening, closing;  /* ticks until they are open, closed */
+#if FT_PARK
+    uint32_t parking;           /* ticks until the joints are let go at last */
+#endif
+#if FT_PARK_SUPPLY
+    uint32_t sags;              /* ticks for which the supply has been low */
+#endif
     uint8_t refusal, refusal_joint, token;
     uint8_t flags;              /* FT_FLAG_ */
     uint8_t reason;             /* the flag a stop under way will set */

@@ -20,6 +20,9 @@ static const struct {
     { ft_joint, sizeof ft_joint, &ft_joint_crc },
     { ft_lab_joint, sizeof ft_lab_joint, &ft_lab_crc },
     { ft_follow_joint, sizeof ft_follow_joint, &ft_follow_crc },
+#if FT_PARK
+    { ft_park_joint, sizeof ft_park_joint, &ft_park_crc },
+#endif
     { ft_heat, sizeof ft_heat, &ft_heat_crc },
 #if FT_BUS_DRIVES > 0
     { ft_drive, sizeof ft_drive, &ft_drive_crc },

@@ -1,0 +1,161 @@
+"""Lying down: the pose that the board brings the arm to by itself, and how slowly, for ft_config.
+
+Every joint goes by FOLLOW's governor, at a share of FOLLOW's limits, straight to its own place. The ranges of joints
+make a box, and each joint stays between where it is and its place: no way from inside the box leads out of it. In
+closed loops that is not enough, as they do not close everywhere in the box; these are refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from femtorque.codegen.board.description import Board
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.control.follow import BOUNDLESS, FollowConstants, Limits, follow_row, unfollowed
+from femtorque.codegen.mechanism.description import Joint, Mechanism, Park
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.model.modes import has_modes, in_mode
+from femtorque.codegen.reference.rigid import newton_euler
+from femtorque.codegen.wire.units import to_wire
+
+SPARE = 1.5  # times as long as the way at its limits takes, and
+SPARE_S = 0.5  # s more: after that the motors are let go wherever the joints are
+SAGS_S = 0.02  # s for which a supply must be low: the dip of one start is not
+
+
+@dataclass(frozen=True)
+class Parking:
+    """Constants of lying down. rows: a share of FOLLOW's limits. pose: positions of the wire. endless: bits of the
+    joints that go the short way round. seconds: no way takes longer. heat: 1, or 0 where heat is no reason. volts: a
+    supply that is low; None: none is a reason."""
+
+    rows: list[FollowConstants]
+    pose: list[int]
+    endless: int
+    seconds: float
+    ticks: int
+    heat: int
+    volts: float | None
+    sags: int
+
+
+def checked(mechanism: Mechanism) -> Park | None:
+    """[safety.park] of a mechanism that can lie down; None: it has none. Raises BadInput naming the key."""
+    park = mechanism.safety.park
+    if park is None:
+        return None
+    where, key = mechanism.source or mechanism.name, "safety.park.pose"
+    if why := _unparked(mechanism):
+        raise BadInput(where, "safety.park", None, why, 'remove it: host = "hold" stays where it is')
+    names = [joint.name for joint in mechanism.streamed]
+    for name in park.pose:
+        if name not in names:
+            raise BadInput(where, f"{key}.{name}", park.pose[name], "is no joint that is driven", ", ".join(names))
+    for joint in mechanism.streamed:
+        if joint.name not in park.pose:
+            raise BadInput(where, key, park.pose, f"must say where {joint.name} lies",
+                           f"{joint.name} = {joint.start:g}")
+        at, limits = park.pose[joint.name], joint.limits
+        if not limits.lower <= at <= limits.upper:
+            raise BadInput(where, f"{key}.{joint.name}", at, "is outside the joint's limits",
+                           f"{limits.lower:g} to {limits.upper:g}")
+    return park
+
+
+def _unparked(mechanism: Mechanism) -> str:
+    """Reason for which a mechanism cannot lie down; '' if it can."""
+    if why := unfollowed(mechanism):
+        return f"needs what follows targets on the board, which this mechanism cannot: {why}"
+    for mode in [mode.name for mode in mechanism.modes] if has_modes(mechanism) else [""]:
+        if assemble(Model.of(in_mode(mechanism, mode) if mode else in_mode(mechanism))).dependent:
+            return "has no way that is known to be free: closed loops do not close everywhere within the limits"
+    for joint in mechanism.streamed:
+        if joint.type != "continuous" and not math.isfinite(joint.limits.upper - joint.limits.lower):
+            return f"needs limits of position of joint {joint.name}: without them its way may take any time"
+    return ""
+
+
+def parking(mechanism: Mechanism, board: Board | None, limits: Sequence[Limits],
+            supply: tuple[float, float]) -> Parking | None:
+    """Constants of lying down; None: the mechanism has no pose for it. Raises BadInput naming the key.
+
+    limits: of FOLLOW. supply: what is too low at once, and the nominal, V.
+    """
+    park = checked(mechanism)
+    if park is None:
+        return None
+    joints, hz = mechanism.streamed, mechanism.control.rate_hz
+    slow = [Limits(*(park.speed * x for x in (one.velocity, one.acceleration, one.jerk))) for one in limits]
+    rows = [follow_row(joint, one, 1.0 / hz) for joint, one in zip(joints, slow, strict=True)]
+    wire = [int(x) for x in to_wire([park.pose[joint.name] for joint in joints], joints)]
+    seconds = max(_seconds(joint, one) for joint, one in zip(joints, slow, strict=True))
+    return Parking(
+        rows=rows, pose=[min(max(at, row.lower), row.upper) for at, row in zip(wire, rows, strict=True)],
+        endless=sum(1 << j for j, row in enumerate(rows) if row.upper == BOUNDLESS and row.lower == -BOUNDLESS),
+        seconds=seconds, ticks=math.ceil((SPARE * seconds + SPARE_S) * hz), heat=int(park.heat),
+        volts=_volts(mechanism, board, park, supply), sags=max(2, round(SAGS_S * hz)))
+
+
+def _seconds(joint: Joint, limits: Limits) -> float:
+    """s from any place of a joint to any other at most: the range at full velocity, and its two ramps."""
+    way = math.pi if joint.type == "continuous" else joint.limits.upper - joint.limits.lower
+    return way / limits.velocity + limits.velocity / limits.acceleration + limits.acceleration / limits.jerk
+
+
+def _volts(mechanism: Mechanism, board: Board | None, park: Park, supply: tuple[float, float]) -> float | None:
+    if park.supply_v is None:
+        return None
+    where, key, (low, nominal) = mechanism.source or mechanism.name, "safety.park.supply_v", supply
+    if board is not None and board.sense.bus is None:
+        raise BadInput(where, key, park.supply_v, f"board {board.name!r} does not measure the motors' supply",
+                       "remove it")
+    if mechanism.board is not None and not low < park.supply_v < nominal:
+        raise BadInput(where, key, park.supply_v,
+                       f"must be between {low:.3g} V, where the motors are let go at once, and the nominal",
+                       f"{low:.3g} to {nominal:.3g}")
+    return park.supply_v
+
+
+@dataclass(frozen=True)
+class Lying:
+    """An arm that lies: the joints, and by how much, N m or N, that gravity still moves when nothing holds them."""
+
+    falls: dict[str, float]
+
+
+def lying(mechanism: Mechanism) -> Lying | None:
+    """Loads of the pose to lie in beyond what friction holds; None: there is no such pose."""
+    park = checked(mechanism)
+    if park is None:
+        return None
+    falls: dict[str, float] = {}
+    for mode in [mode.name for mode in mechanism.modes] if has_modes(mechanism) else [""]:
+        model = Model.of(in_mode(mechanism, mode) if mode else in_mode(mechanism))
+        pose = np.array([[park.pose.get(body.joint.name, body.joint.start) for body in model.bodies]])
+        still = np.zeros_like(pose)
+        for body, torque in zip(model.bodies, newton_euler(model, pose, still, still)[0].tolist(), strict=True):
+            name, holds = body.joint.name, body.joint.friction.coulomb
+            if body.joint.actuated and abs(torque) > holds:
+                falls[name] = max(falls.get(name, 0.0), abs(torque))
+    return Lying(falls)
+
+
+def words(mechanism: Mechanism) -> list[str]:
+    """A line of `check` on where the arm lies down, and what falls from there; none without a pose."""
+    found, park = lying(mechanism), mechanism.safety.park
+    if found is None or park is None:
+        return []
+    joints = {joint.name: joint for joint in mechanism.streamed}
+    pose = ", ".join(f"{name} {at:g}" for name, at in park.pose.items())
+    said = f"lies down at {pose}: each joint within its limits on the way; what else stands there nobody looks at"
+    if not found.falls or mechanism.safety.brake is not None:
+        return [said]
+    loads = ", ".join(f"{name} ({torque:.3g} {'N' if joints[name].type == 'prismatic' else 'N m'})"
+                      for name, torque in found.falls.items() if name in joints)
+    return [said, f"there gravity still loads {loads}: it falls when the motors are let go, unless it lies on "
+            "something"]

@@ -1,0 +1,209 @@
+"""Lying down on this computer: a lost host, heat and a low supply bring the arm to its pose before the motors are let
+go; what takes its senses away lets it go at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.control.constants import follow_limits
+from femtorque.codegen.control.park import checked, parking, words
+from femtorque.codegen.mechanism.description import Brake, Park, Safety
+from tests.firmware.app import App, changed
+from tests.firmware.following import TURN, Sent, follow, target
+
+VOLTS, SPEED = 20.0, 0.25
+LOWER, UPPER = -2.5, 2.5
+PLACES = (-0.5, 1.0, 0.25)
+STARTS = ((0.9, -0.7, 0.6), (2.4, -2.4, 2.4), (-2.4, 2.4, 0.25))
+
+
+def lying(places=PLACES, limits=None, brake=None, **what):
+    """The three-link arm with a pose to lie in, for all that there is."""
+    kept = {"lower": LOWER, "upper": UPPER, "velocity": 4.0, "acceleration": 20.0, "jerk": 400.0}
+    arm = changed(limits=kept | (limits or {}))
+    pose = {joint.name: at for joint, at in zip(arm.streamed, places, strict=True)}
+    park = Park(**{"pose": pose, "speed": SPEED, "heat": True, "supply_v": VOLTS} | what)
+    return replace(arm, safety=Safety(park=park, brake=brake))
+
+
+def held(mechanism, at=STARTS[0]):
+    app = App(mechanism)
+    assert app.home(list(at)) == "NONE" and app.command("ARM") == "NONE"
+    app.run(400)
+    return app
+
+
+STRIKES = {
+    "HOST_LOST": lambda app: app.run(1050, alive=False),
+    "OVER_TEMPERATURE": lambda app: setattr(app.chip, "temperature", 99.0),
+    "LOW_SUPPLY": lambda app: setattr(app.chip, "bus_voltage", VOLTS - 0.1),
+}
+
+
+def lie_down(app, alive=True):
+    """Telemetry of the ticks in which the motors are driven, and where the targets are in the last of them; fails where
+    that takes longer than the image may."""
+    limits = follow_limits(app.mechanism)
+    most = parking(app.mechanism, None, limits, (0.0, 100.0)).ticks
+    records = []
+    for _ in range(0, most + 200, 20):
+        records.append(app.run(20, alive=alive))
+        if not app.chip.outputs:
+            break
+    assert not app.chip.outputs
+    whole = np.concatenate(records)
+    driven = whole[np.any(whole["torque"] != 0.0, axis=1)]
+    return driven, driven["target"][-1] * TURN
+
+
+@pytest.mark.parametrize("fault", STRIKES)
+@pytest.mark.parametrize("start", STARTS)
+def test_the_arm_lies_down_within_its_limits_and_is_then_let_go(fault, start):
+    mechanism = lying()
+    app = held(mechanism, start)
+    STRIKES[fault](app)
+    record, end = lie_down(app, alive=fault != "HOST_LOST")
+    assert app.state == "FAULT" and app.fault[0] == fault
+    q, v = record["target"] * TURN, record["target_rate"].astype(float)
+    assert np.allclose(end, PLACES, atol=1e-6)
+    limits = np.array([[x.velocity, x.acceleration, x.jerk] for x in follow_limits(mechanism)]) * SPEED
+    low, high = np.minimum(start, PLACES), np.maximum(start, PLACES)
+    assert np.all(q >= low - 1e-3) and np.all(q <= high + 1e-3)  # between both ends, but for a count
+    assert np.all(np.abs(v).max(axis=0) <= limits[:, 0])
+    assert np.all(np.abs(np.diff(v, axis=0)).max(axis=0) * 1e3 <= limits[:, 1] * 1.01 + 0.01)
+    plan = parking(mechanism, None, follow_limits(mechanism), (0.0, 100.0))
+    assert len(q) / 1e3 <= plan.seconds + 0.2  # with what is left until the image lets go by itself
+    assert app.command("CLEAR") == "NONE"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_pose_within_the_limits_leads_to_it(seed):
+    rng = np.random.default_rng(seed)
+    mechanism = lying()
+    app = held(mechanism, rng.uniform(LOWER + 0.05, UPPER - 0.05, 3))
+    app.run(1050, alive=False)
+    assert np.allclose(lie_down(app, alive=False)[1], PLACES, atol=1e-6)
+
+
+def test_an_arm_that_follows_stops_first():
+    app = held(lying(), (0.0, 0.0, 0.0))
+    assert follow(app) == "NONE"
+    for k in range(40):
+        app.send(target(app, Sent(k * 0.02, k * 0.02, [0.03 * k, 0.0, 0.0])))
+        app.run(20)
+    app.chip.temperature = 99.0
+    record, end = lie_down(app)
+    v = record["target_rate"][:, 0].astype(float)
+    assert v[0] > 0.5 and np.abs(np.diff(v)).max() * 1e3 <= 21.0  # no jump on the way from up to down
+    assert np.allclose(end, PLACES, atol=1e-6)
+
+
+@pytest.mark.parametrize("strike, fault", [
+    (lambda app: setattr(app.chip, "driver_fault", 1), "DRIVER"),
+    (lambda app: setattr(app.chip, "bus_voltage", 10.0), "UNDER_VOLTAGE"),
+    (lambda app: app.chip.counts.__setitem__(1, app.chip.counts[1] + 4000), "ENCODER"),
+])
+def test_what_blinds_or_weakens_the_arm_lets_it_go_at_once_and_on_the_way_too(strike, fault):
+    app = held(lying())
+    strike(app)
+    app.run(20, follow=False)
+    assert not app.chip.outputs and app.fault[0] == fault
+    other = held(lying())
+    other.run(1300, alive=False)
+    assert other.chip.outputs and other.fault[0] == "HOST_LOST"
+    strike(other)
+    other.run(20, follow=False)
+    assert not other.chip.outputs and other.fault[0] == "HOST_LOST"
+
+
+def test_a_short_dip_of_the_supply_is_none():
+    app = held(lying())
+    for _ in range(5):
+        app.chip.bus_voltage = VOLTS - 1.0
+        app.run(15)
+        app.chip.bus_voltage = 24.0
+        app.run(5)
+    assert app.state == "HOLD"
+    assert app.command("DISARM") == "NONE"
+    app.chip.bus_voltage = VOLTS - 0.1
+    assert app.command("ARM") == "BUS_VOLTAGE"
+
+
+def test_on_the_way_nothing_but_to_be_let_go_can_be_asked_for():
+    app = held(lying())
+    app.run(1200, alive=False)
+    assert app.state == "FAULT" and app.chip.outputs
+    assert app.command("CLEAR") == "PARKING"
+    assert app.command("ARM") == app.command("START") == "FAULT_LATCHED"
+    assert app.chip.outputs
+    assert app.command("DISARM") == "NONE"
+    assert not app.chip.outputs
+
+
+def test_an_emergency_stop_ends_it():
+    app = held(lying())
+    app.run(1200, alive=False)
+    app.chip.estop = 1
+    app.run(1, follow=False)
+    assert not app.chip.outputs and app.state == "ESTOP"
+
+
+def test_brakes_close_before_the_motors_are_let_go():
+    app = held(lying(brake=Brake(0.05, 0.1)))
+    app.run(1050, alive=False)
+    closed = None
+    for tick in range(20_000):
+        app.run(1, alive=tick % 20 == 0)
+        if closed is None and not app.chip.brake:
+            closed = tick
+            assert app.chip.outputs
+        if not app.chip.outputs:
+            break
+    assert closed is not None and 100 <= tick - closed <= 103
+    assert np.allclose([x * TURN for x in app.see().target], PLACES, atol=2e-3)
+
+
+def test_a_joint_that_is_blocked_on_the_way_is_let_go():
+    app = held(lying())
+    app.run(1050, alive=False)
+    app.run(2000, alive=False, follow=False)
+    assert not app.chip.outputs
+
+
+def test_it_ends_though_the_pose_is_never_reached():
+    app = App(lying(), {"ft_follow.c": lambda text: text.replace("return rests && over(f)", "return false && over(f)")})
+    assert app.home(list(STARTS[0])) == "NONE" and app.command("ARM") == "NONE"
+    app.run(1050, alive=False)
+    lie_down(app, alive=False)
+    assert app.fault[0] == "HOST_LOST"
+
+
+def test_only_what_is_asked_for_lays_the_arm_down():
+    app = held(lying(heat=False, supply_v=None))
+    app.chip.temperature = 99.0
+    app.run(20, follow=False)
+    assert not app.chip.outputs and app.fault[0] == "OVER_TEMPERATURE"
+    app = held(lying(heat=False, supply_v=None))
+    app.chip.bus_voltage = VOLTS - 1.0
+    app.run(100)
+    assert app.state == "HOLD"
+
+
+@pytest.mark.parametrize("change, key", [
+    ({"places": (2.6, 0.0, 0.0)}, "safety.park.pose."),
+    ({"pose": {}}, "safety.park.pose"),
+])
+def test_a_pose_that_cannot_be_is_refused_by_its_key(change, key):
+    with pytest.raises(BadInput, match=key):
+        checked(lying(**change))
+
+
+def test_check_says_where_the_arm_lies_and_what_falls_from_there():
+    said = words(lying(places=(0.0, 0.0, 0.0)))
+    assert "lies down at" in said[0] and "gravity still loads" in said[1]
+    assert len(words(lying(places=(-np.pi / 2.0, 0.0, 0.0)))) == 1  # it hangs
+    assert len(words(lying(places=(0.0, 0.0, 0.0), brake=Brake(0.05, 0.1)))) == 1
