@@ -120,7 +120,7 @@ drive = { type = "damiao-4340", bus = "can1", id = 3 }
 tick a command is with its drive, and refuses a rate that the bus does not bear. `build` makes the firmware for Damiao's
 drives, on classic CAN and on CAN FD, for RobStride's in their own protocol, for CubeMars' AK drives in their MIT mode
 (those of the generation V3 have other frames, and do not understand these), for drives with the mini-cheetah's
-firmware, and for moteus controllers on CAN FD.
+firmware, for moteus controllers on CAN FD, and for ODrive's S1, Pro and Micro by CANSimple.
 
 The bus has the name that the board file gives it (`[can]` of [boards](boards.md)); pins, controller and the parts of a
 bit follow. No bit rate is made nearly: one that the controller's clock does not give exactly is refused.
@@ -137,8 +137,8 @@ With the outputs off the frame is the one that disables a drive, in every tick, 
 answered, too, which tells where the joint is. Until a drive has said how it is set, every other frame asks: its ranges,
 its mode, its own time limit without commands, which is set to 20 ms (10 ticks at least) and read back, not stored; of a
 Damiao the firmware too, which `monitor` shows and `drive.firmware` can fix (the number of its register `sw_ver`), and
-of a moteus (three numbers, as `1.1.0`). The other families tell the bus no firmware: RobStride keeps its own as a text
-that only its maker's program reads. A drive
+of a moteus (three numbers, as `1.1.0`), and of an ODrive that it is no older. The other families tell the bus no
+firmware: RobStride keeps its own as a text that only its maker's program reads. A drive
 that is set otherwise than the file says is not armed (`DRIVE_SETTING`), and both values are told. A drive that forgets
 without power what was set is asked for it once more when it says that it is enabled, and commanded only then: a dip of
 its supply that is too short for it to be missed has cost it its time limit (`DRIVE_FAULT`). Until then it gives no
@@ -199,6 +199,32 @@ After 20 ms without a command, a time that each command brings, it is in its mod
 share of kd that it was given last (none with `pd = "board"`) and with 5 N m at most, and it obeys nothing until it is
 stopped. The board stops it in every tick in which its outputs are off, and arms only drives that say that they are
 stopped. A stop forgets faults too: the board reports the last one until it arms again.
+
+ODrive's S1, Pro and Micro (firmware 0.6) take torques by CANSimple, and the board closes the loop. (The board
+`odrive-v3.6` is another thing: there this firmware runs on ODrive's own hardware. Drives with firmware 0.5 are not
+armed: they do not tell their version.) Each tick brings one its torque, and a remote frame that asks where it is; the
+answer is what it knows at that moment, so that positions are of equal age in every tick. Whether it is in closed loop,
+and its errors, come unasked by heartbeats: the board knows of an error 10 ms late, gives no torque for as long after it
+has enabled a drive, and takes one for silent that has sent none for 50 ms. Where the heartbeats of all three drives of
+a bus meet in one tick, its last frames may go one tick later. While the outputs are off, frames that make it idle take
+turns with its mode (torque, passed through) and with a torque of none.
+
+An ODrive takes any motor: `torque` is that motor's, `gear` the stage behind it. Its owner sets, and nobody can ask for
+on the bus, as the numbers for it (SDO) are others in each firmware:
+
+- `can.config.baud_rate` 1000000, `axis0.config.can.node_id` as the file's `id`, 0 to 62;
+- `axis0.config.can.heartbeat_msg_rate_ms` 10, which comes as 100: with that it is silent. The other rates, as
+  `encoder_msg_rate_ms`, 0: what comes unasked is taken for an answer (the drive's `late` counts);
+- `axis0.config.enable_watchdog` True and `watchdog_timeout` 0.02. It comes without: then it goes on with its last
+  torque when the board is silent, and the loop of the e-stop must cut its supply;
+- `axis0.controller.config.enable_torque_mode_vel_limit` False, or `vel_limit` and `vel_gain` such that it never acts.
+  As it comes torque fades towards `vel_limit`, which is `FOLLOWING` or less damping than was asked for;
+- `vel_limit`, above which it stops with an error, limits of current and of torque, and the motor's torque constant: a
+  wrong one makes every torque wrong by its factor.
+
+Nor does it say whether it has kept its zero: as it comes it counts from where it was switched on. So its joint is told
+where it is (`home`) after each power-up, and has no `zero`. A torque is sent as the four bytes that it has, as many
+programs do; the maker's table (DBC) gives the message eight.
 
 Drives keep no turns without power: one reads within half a turn of its zero when it comes up. A joint whose limits are
 within half a turn of zero has its zero thereby; any other one is told where it is (`home`), as after its drive
@@ -301,15 +327,17 @@ catalogue. The rotor, at the drive's output, is often heavier than the links tha
     text += """
 ## What a bus bears
 
-One command and one reply a tick, with the pauses between frames. Worst: no contents take longer, and it fits into a
-tick; beside the longest of 500 random rounds a tenth of the bus is kept free.
+One command and one reply a tick, and a question where a drive tells its state only then, with the pauses between
+frames. Worst: no contents take longer, and it fits into a tick; beside the longest of 500 random rounds a tenth of the
+bus is kept free.
 
 """
     rows = []
     for what, wire, name in (("Damiao, CubeMars, mini-cheetah; CAN 1 Mbit/s", Wire("can", 1e6), "damiao-4310"),
                              ("RobStride; CAN 1 Mbit/s", Wire("can", 1e6), "robstride-02"),
                              ("Damiao; CAN FD 1 / 5 Mbit/s", Wire("can-fd", 1e6, 5e6), "damiao-4310"),
-                             ("moteus, numbers 1 to 7; CAN FD 1 / 5 Mbit/s", Wire("can-fd", 1e6, 5e6), "moteus-r4")):
+                             ("moteus, numbers 1 to 7; CAN FD 1 / 5 Mbit/s", Wire("can-fd", 1e6, 5e6), "moteus-r4"),
+                             ("ODrive, with heartbeats; CAN 1 Mbit/s", Wire("can", 1e6), "odrive-s1")):
         loads = [bus_load(wire, [(k, DRIVES[name]) for k in range(1, n + 1)]) for n in range(1, 9)]
         rows.append((what, f"{1e6 * loads[0].mean:.0f}, {1e6 * loads[0].worst:.0f}",
                      *(f"{one.fastest:.0f}" for one in loads[2:7])))

@@ -165,6 +165,12 @@ def left_alone(mechanism: Mechanism) -> list[str]:
     return said
 
 
+def set_by_owner(mechanism: Mechanism) -> list[str]:
+    """Return one line for each family with settings that its owner must have made: nobody can ask for them."""
+    return [f"{family.title}, set by its owner, and not to be asked for: {family.setup}"
+            for family in families(mechanism) if family.setup]
+
+
 def uncut(mechanism: Mechanism) -> list[str]:
     """A warning of servos without a time limit whose supply nobody cuts but the e-stop loop."""
     servos = [joint.name for _, joint, drive in drives(mechanism)

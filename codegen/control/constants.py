@@ -141,6 +141,7 @@ class Drives:
     rows: list[list[str]]
     crc: str
     silent_ticks: int
+    beat_ticks: int
     watchdog_ms: int
 
 
@@ -445,6 +446,7 @@ def _drives(mechanism: Mechanism) -> Drives | None:
         settings=[c_row(row) for row in settings], settings_crc=crc(settings),
         families=[family.c for family in families(mechanism)], rules=drives.RULES,
         rows=[c_row(row) for row in rows], crc=crc(rows), silent_ticks=drives.silent_ticks(mechanism),
+        beat_ticks=drives.beat_ticks(mechanism),
         watchdog_ms=math.ceil(1e3 * drives.watchdog_s(mechanism) - 1e-6))
 
 

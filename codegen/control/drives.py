@@ -17,6 +17,7 @@ from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
 SILENT_S = 5e-3  # without an answer a drive is silent
 HALF_TURN = 2**23  # steps of half a turn of a joint, as C counts turns
 SILENT_TICKS = 5  # and never fewer ticks than this
+BEATS = 5  # heartbeats that are missing, of a drive that has them: then it is silent
 WATCHDOG_S = 20e-3  # without a command a drive stops by itself
 WATCHDOG_TICKS = 10  # and never fewer ticks than this
 
@@ -109,6 +110,11 @@ def silent_ticks(mechanism: Mechanism) -> int:
     return max(SILENT_TICKS, math.ceil(SILENT_S * mechanism.control.rate_hz))
 
 
+def beat_ticks(mechanism: Mechanism) -> int:
+    """Ticks without a heartbeat until a drive is silent; 0: none has heartbeats."""
+    return math.ceil(BEATS * max((f.beat for f in families(mechanism)), default=0.0) * mechanism.control.rate_hz)
+
+
 def watchdog_s(mechanism: Mechanism) -> float:
     """s without a command after which a drive stops by itself."""
     return max(WATCHDOG_S, WATCHDOG_TICKS / mechanism.control.rate_hz)
@@ -117,7 +123,7 @@ def watchdog_s(mechanism: Mechanism) -> float:
 def placed(joint: Joint, drive: Drive) -> bool:
     """True if a joint's position is known at power-up. Turns are lost without power: the drive then reads within half a
     turn of its zero."""
-    return max(-joint.limits.lower, joint.limits.upper) < drive.half_turn
+    return family_of(drive.type).keeps and max(-joint.limits.lower, joint.limits.upper) < drive.half_turn
 
 
 def count(drive: Drive) -> float:

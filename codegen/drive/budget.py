@@ -1,6 +1,7 @@
 """How much of a bus its drives take at a rate, and the fastest rate that it bears.
 
-A tick sends one frame to each drive, a command or a question, and hears one reply. Frames are counted bit by bit over
+A tick sends one frame to each drive, a command or a question, and hears one reply; to one that has to be asked for its
+state a frame more. Heartbeats come when they like: each takes its share of the time. Frames are counted bit by bit over
 random contents: a tenth of the bus is kept free beside the longest of so many, for what is repeated after an error. No
 contents at all take longer than the bound that every fourth bit is a stuffed one, and that must fit into a tick too.
 """
@@ -35,21 +36,22 @@ class Load:
     """On one bus: s that one round of all drives takes, on average, as it is planned with, and at worst: a bound that
     no round without errors exceeds, with the pauses between frames. The tick that switches drives off sends to each
     twice: what has not gone by the next one is dropped. there: s from a round's begin until the first drive has its
-    command, at least, and until the last one has it, at most."""
+    command, at least, and until the last one has it, at most. beats: share of the time that heartbeats take."""
 
     mean: float
     planned: float
     worst: float
     there: tuple[float, float]
+    beats: float = 0.0
 
     @property
     def fastest(self) -> float:
         """Rounds per second."""
-        return min(USABLE / self.planned, 1.0 / self.worst)
+        return min((USABLE - self.beats) / self.planned, (1.0 - self.beats) / self.worst)
 
     def share(self, rate: float) -> float:
         """Share of the bus at `rate` rounds per second, at worst."""
-        return rate * self.worst
+        return rate * self.worst + self.beats
 
 
 def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
@@ -60,7 +62,8 @@ def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
     pairs = [[_pair(wire, id, drive, chance) for _ in range(TRIALS)] for id, drive in drives]
     worst = sum(_most(wire, id, drive) for id, drive in drives)
     least = min(_least(wire, drive) for _, drive in drives)
-    return Load(sum(sum(p) / TRIALS for p in pairs), sum(max(p) for p in pairs), worst, (least, worst - least))
+    return Load(sum(sum(p) / TRIALS for p in pairs), sum(max(p) for p in pairs), worst, (least, worst - least),
+                sum(_beats(wire, drive) for _, drive in drives))
 
 
 def servo_load(wire: Wire, servos: Sequence[DriveType]) -> Load:
@@ -84,8 +87,17 @@ def _most(wire: Wire, id: int, drive: DriveType) -> float:
     if own.answer_id is None:
         return 2.0 * can.most_bits(own.frame_bytes, own.extended, fd).seconds(wire.bitrate, wire.data_bitrate)
     sent, back = _command(wire, id, drive, Target()), _answer(own, id, bytes(own.answer_bytes), fd)
+    frames = [(sent, own.frame_bytes), (back, own.answer_bytes)]
+    if own.poll is not None:  # longer frames come only while it is off, and may wait
+        frames = [(own.poll(id), 0), (sent, len(sent.data)), (back, own.answer_bytes)]
     return sum(can.most_bits(size, f.extended, fd, f.id).seconds(wire.bitrate, wire.data_bitrate)
-               for f, size in ((sent, own.frame_bytes), (back, own.answer_bytes)))
+               for f, size in frames)
+
+
+def _beats(wire: Wire, drive: DriveType) -> float:
+    """Share of the time, whatever is in them."""
+    own = family_of(drive)
+    return can.most_bits(own.answer_bytes).seconds(wire.bitrate) / own.beat if own.beat else 0.0
 
 
 def _answer(own: Family, id: int, data: bytes, fd: bool) -> can.Frame:
@@ -120,4 +132,5 @@ def _pair(wire: Wire, id: int, drive: DriveType, chance: random.Random) -> float
     else:
         from_id = chance.getrandbits(29) if own.extended else id | 0x10
         back = can.Frame(from_id, chance.randbytes(own.answer_bytes), own.extended, sent.fd)
-    return sum(can.bits(f).seconds(wire.bitrate, wire.data_bitrate) for f in (sent, back))
+    asked = [] if own.poll is None else [own.poll(id)]
+    return sum(can.bits(f).seconds(wire.bitrate, wire.data_bitrate) for f in (*asked, sent, back))

@@ -17,15 +17,18 @@ TAIL = 1 + 1 + 1 + 7 + INTERMISSION  # CRC delimiter, ACK, its delimiter, end of
 
 @dataclass(frozen=True)
 class Frame:
-    """A data frame; `fd` with the data phase at the faster rate of its bus (BRS)."""
+    """A frame; `fd` with the data phase at the faster rate of its bus (BRS); `remote`: it asks for as much data, and
+    has none itself."""
 
     id: int
     data: bytes
     extended: bool = False
     fd: bool = False
+    remote: bool = False
 
     def __post_init__(self) -> None:
         assert 0 <= self.id < 1 << (29 if self.extended else 11), f"id {self.id:#x}"
+        assert not (self.fd and self.remote), "CAN FD has no remote frames"
         assert len(self.data) in (FD_SIZES if self.fd else FD_SIZES[:CLASSIC + 1]), f"{len(self.data)} bytes"
 
 
@@ -65,8 +68,9 @@ def least_bits(size: int, extended: bool = False, fd: bool = False) -> Bits:
 
 
 def _classic_bits(frame: Frame) -> Bits:
-    plain = _number(0, 1) + _identifier(frame, remote=0) + _number(0, 1)  # start of frame; r0
-    plain += _number(len(frame.data), 4) + _number(int.from_bytes(frame.data, "big"), 8 * len(frame.data))
+    plain = _number(0, 1) + _identifier(frame, int(frame.remote)) + _number(0, 1)  # start of frame; r0
+    plain += _number(len(frame.data), 4)
+    plain += [] if frame.remote else _number(int.from_bytes(frame.data, "big"), 8 * len(frame.data))
     plain += _number(crc15(plain), 15)
     return Bits(len(plain) + _stuffed(plain) + TAIL)
 

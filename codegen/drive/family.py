@@ -247,13 +247,17 @@ class Family:
     of what a drive of an id sends as it comes; None: no id of its own. reply_words: the same in words. shares_reply:
     several drives may answer with one id. answer_id: of its answers, where that follows from its own id and nobody can
     set it; above 0x7FF it has 29 bits. command: packs one for a drive, its id and a bus, CAN FD or not; answer_bytes:
-    of a state, and of the longest answer to a frame of frame_bytes. configured: its kp and kd are its owner's to
-    configure, and nobody can ask it for them. tells: states say whether the drive is enabled. velocity_known: whether
-    its range of velocity is known, being asked for or being none. torque_known: the same of its torque. settings: in
-    the order in which they are asked. alone: what it does when the board is silent, where that is not the board's to
-    set; cut: the same where [safety.cutoff] cuts its supply. master: its register for the id of what it sends, in
-    words. hooks: functions of its C beside the usual: wake, release, look. parts: sources in C that it shares. notes: a
-    row of docs/drives.md (asked for its ranges, reports that it is on, its errors, left alone).
+    of a state, and of the longest answer to a frame of frame_bytes. poll: the frame that asks one for its state, of a
+    family that reports it only then; beat: s, at most, between its heartbeats, which report whether it is enabled, and
+    its errors. closes: it closes the loop; else it takes a torque, and the board's law alone closes it. keeps:
+    after power-up it knows where it is within a turn. setup: its owner must have set this, which nobody can ask for on
+    the bus. configured: its kp and kd are its owner's to configure, and nobody can ask it for them. tells: states say
+    whether the drive is enabled. velocity_known: whether its range of velocity is known, being asked for or being none.
+    torque_known: the same of its torque. settings: in the order in which they are asked. alone: what it does when the
+    board is silent, where that is not the board's to set; cut: the same where [safety.cutoff] cuts its supply. master:
+    its register for the id of what it sends, in words. hooks: functions of its C beside the usual: wake, release, look.
+    parts: sources in C that it shares. notes: a row of docs/drives.md (asked for its ranges, reports that it is on, its
+    errors, left alone).
     """
 
     name: str
@@ -271,6 +275,11 @@ class Family:
     reply_words: str = ""
     shares_reply: bool = False
     answer_id: Callable[[int], int] | None = None
+    poll: Callable[[int], Frame] | None = None
+    beat: float = 0.0
+    closes: bool = True
+    keeps: bool = True
+    setup: str = ""
     configured: bool = False
     command: Callable[[DriveType, int, Target, bool], Frame] | None = None
     tells: bool = True
@@ -286,6 +295,7 @@ class Family:
 
     def __post_init__(self) -> None:
         assert self.frame_bytes in FD_SIZES[CLASSIC:], f"frames of {self.frame_bytes} bytes"
+        assert (self.poll is None) == (self.beat == 0.0), "states that are asked for, without heartbeats, or both ways"
         assert self.frame_bytes == CLASSIC or all(drive.fd for drive in self.types), "longer frames without CAN FD"
 
     @property

@@ -12,6 +12,7 @@ from femtorque.codegen.board.description import ADC_COUNTS, ADC_V, Board, BrakeO
 from femtorque.codegen.board.uses import Use, uses
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.templating import template
+from femtorque.codegen.drive.catalogue import family_of
 from femtorque.codegen.emit import blink, board_rows
 from femtorque.codegen.emit.board_rows import Place
 from femtorque.codegen.emit.messages import longest_on_the_wire
@@ -104,7 +105,7 @@ class Driving:
 class Context:
     """Context of ft_board.h.j2. Names that end in _hsi are of the fall-back clock. pil: the plant is at the host.
     wakes: interrupts of SysTick per tick. loader: the boot loader leaves the pin that enables the drivers alone.
-    bus_most: drives on one bus. wire_out, wire_in: bytes of a half-duplex wire's buffers."""
+    bus_most: frames that a tick sends on one bus. wire_out, wire_in: bytes of a half-duplex wire's buffers."""
 
     board: Board
     joints: int
@@ -194,7 +195,7 @@ def _context(mechanism: Mechanism, board: Board, pil: bool) -> Context:
         interrupt=usart.interrupt,
         loader=int(board.loader_safe),
         bus_count=len(wired),
-        bus_most=max((len(w.drives) for w in wired), default=0),
+        bus_most=max((sum(1 + (family_of(d.type).poll is not None) for _, _, d in w.drives) for w in wired), default=0),
         bus_rows=board_rows.buses(wired),
         bus_interrupts=", ".join(str(n) for w in wired for n in w.controller.interrupts),
         wire_count=len(lines),

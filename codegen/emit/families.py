@@ -76,6 +76,7 @@ def _calls(own: list[Family]) -> list[Call]:
         Call("ft_drive_heard", "hear", ("const ft_frame *f", DRIVE, "ft_drive_said *said"), everybody),
         Call("void", "ask", (FRAME, DRIVE, "uint32_t number", "uint32_t size"), setting),
         Call("void", "write", (FRAME, DRIVE, "uint32_t number", "uint32_t size", "uint32_t value"), setting),
+        Call("void", "poll", (FRAME, DRIVE), tuple(family for family in own if family.beat)),
         Call("void", "wake", (FRAME, DRIVE, "uint32_t phase"), hook("wake")),
         Call("void", "release", (FRAME, DRIVE, "uint32_t tick"), hook("release")),
         Call("void", "look", (FRAME, "uint32_t tick", "bool enabled"), hook("look")),
@@ -92,6 +93,7 @@ def render(mechanism: Mechanism) -> dict[str, str]:
     wire = next((family.wire.prefix for family in own if family.wire is not None), "")
     facts = [("tells", [family for family in own if family.tells]),
              ("velocity_known", [family for family in own if family.velocity_known]),
+             ("polled", [family for family in own if family.beat]),
              ("counts", [family for family in own if family.places.turn]),
              ("wraps", [family for family in own if family.places.wraps])]
     context = Context(own, _calls(own), facts, wire)

@@ -82,7 +82,10 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     _check_kind(key, kind, bus, table, fail)
     _check_ids(key, kind, table, fail)
     _check_firmware(key, kind, table, fail)
-    pd = table.pd or ("board" if servo else "drive")
+    closes = family_of(kind).closes and not servo
+    pd = table.pd or ("drive" if closes else "board")
+    if pd == "drive" and not servo and not closes:
+        fail(f"{key}.pd", pd, f"{kind.name} takes torques alone", 'pd = "board", or nothing')
     if pd == "drive" and family_of(kind).configured and None in (table.kp, table.kd):
         missing = "kp" if table.kp is None else "kd"
         fail(f"{key}.{missing}", None, f"{kind.name} has gains that its owner configures, and nobody can ask it for "
@@ -173,6 +176,9 @@ def _check_zero(t: JointTable, kind: DriveType, table: DriveTable, limits: Limit
     if not table.zero:
         return
     key = f"joint.{t.name}.drive.zero"
+    if not family_of(kind).keeps:
+        fail(key, table.zero, f"{kind.name} does not say whether it has kept its zero, and is told where it is by home",
+             "remove it")
     if not abs(table.zero) <= math.pi:
         fail(key, table.zero, "a drive comes up within half a turn of its own zero", "-3.1415 to 3.1415 rad")
     if not max(-limits.lower, limits.upper) < math.pi / table.gear:

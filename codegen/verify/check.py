@@ -191,7 +191,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
                   resolved(mechanism), (*falls(mechanism, weak), *park.words(mechanism)), tuple(_halt(mechanism)),
                   tuple(levels(mechanism)),
-                  tuple(fieldbus.left_alone(mechanism)), loads, buses,
+                  (*fieldbus.left_alone(mechanism), *fieldbus.set_by_owner(mechanism)), loads, buses,
                   tuple(_beam_modes(models[0][1])))
 
 
@@ -394,7 +394,10 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
                             "and would take the spring's short way round")
         if not joint.actuated and not joint.elastic and not joint.mimic and not mechanism.loops:
             warnings.append(f"{key} is not actuated and in no closed loop: nothing makes it follow a trajectory")
-        if joint.drive is not None and joint.drive.gear > 1.0 and not placed(joint, joint.drive):
+        if joint.drive is not None and not family_of(joint.drive.type).keeps:
+            warnings.append(f"{key}.drive does not say whether it has kept its zero: after each power-up the joint is "
+                            "told where it is (`home`)")
+        elif joint.drive is not None and joint.drive.gear > 1.0 and not placed(joint, joint.drive):
             warnings.append(f"{key}.limits go further than half a turn of its drive behind the gear, "
                             f"{joint.drive.half_turn:.3g} rad: after each power-up it is told where it is (`home`)")
         if motor is None:

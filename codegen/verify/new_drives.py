@@ -52,7 +52,8 @@ class Bussed:
         what = _what(first)
         lasting = what == "servo" and bool(family_of(first).alone)
         rate = "" if self.wire.bitrate == BITRATE else f"\nbitrate = {self.wire.bitrate:.0f}"
-        return (f'{SETTING_UP.format(what=what)}{CUT if lasting else ""}\n\n[[bus]]\nname = "{self.bus}"\n'
+        owned = f"\n# Set in each, as nobody can ask for it: {family_of(first).setup}" if family_of(first).setup else ""
+        return (f'{SETTING_UP.format(what=what)}{owned}{CUT if lasting else ""}\n\n[[bus]]\nname = "{self.bus}"\n'
                 f'kind = "{self.wire.kind}"{rate}')
 
     def tables(self, number: int, joint: dict[str, Any]) -> str:

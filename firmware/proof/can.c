@@ -53,8 +53,9 @@ static void asked(uint32_t bus)
     default:
         if (ft_can_get(bus, &f)) {
             CLAIM(f.size <= (FT_FRAME_BYTES > 8u ? 64u : 15u));
-            CLAIM((f.id & FT_FRAME_LONG) != 0u ? (f.id & 0x60000000u) == 0u
-                                               : f.id <= 0x7FFu);
+            CLAIM((f.id & FT_FRAME_LONG) != 0u
+                      ? (f.id & 0x20000000u) == 0u
+                      : (f.id & ~FT_FRAME_REMOTE) <= 0x7FFu);
         }
     }
 }

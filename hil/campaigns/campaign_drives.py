@@ -32,6 +32,7 @@ from femtorque.hil.drives.families.cubemars.drive import AK_FAULTS
 from femtorque.hil.drives.families.damiao import drive as damiao
 from femtorque.hil.drives.families.damiao.drive import Damiao
 from femtorque.hil.drives.families.moteus import drive as moteus
+from femtorque.hil.drives.families.odrive_can import drive as odrive
 from femtorque.hil.drives.families.robstride import drive as robstride
 from femtorque.hil.drives.servo import Servo
 from femtorque.hil.plant.choose import stepped_of
@@ -61,7 +62,8 @@ class Kind:
     identifier: two answers at once disturb each other until their drives leave the bus. timeout: s after which it stops
     by itself without commands, at most; None: it never does, and what the board cannot reach goes on until its supply
     is cut. own: gives a type the ranges that are its owner's to set. rests: true if it reports a fault while it is off.
-    forgets: true if it has lost a setting of the board's once it has been without power."""
+    forgets: true if it has lost a setting of the board's once it has been without power. beat: s between heartbeats,
+    which alone report its errors."""
 
     types: tuple[str, str, str]
     codes: dict[str, int]
@@ -74,6 +76,7 @@ class Kind:
     own: Callable[[DriveType], DriveType] = lambda drive: drive
     rests: bool = True
     forgets: bool = True
+    beat: float = 0.0
 
 
 KINDS = {
@@ -87,6 +90,7 @@ KINDS = {
                          timeout=0.026),
     "moteus": Kind(("moteus-r4", "moteus-r4", "moteus-c1"), moteus.FAULTS, "nucleo-g474re-6", fd=True, pd="drive",
                    own=lambda drive: replace(drive, torque=20.0, kp=120.0, kd=6.0), rests=False, forgets=False),
+    "odrive-can": Kind(("odrive-pro", "odrive-pro", "odrive-s1"), odrive.FAULTS, forgets=False, beat=odrive.BEAT),
 }
 
 EFFORT = 0.9  # of what a drive gives, at most
@@ -280,6 +284,19 @@ def _softer(share: float) -> Callable[[Scene], None]:
     return strike
 
 
+def _older(scene: Scene) -> None:
+    drive = _first(scene)
+    assert isinstance(drive, odrive.ODrive)
+    drive.firmware = (0, 5, 6)
+
+
+def _fading(scene: Scene) -> None:
+    """As it comes, vel_limit takes torque away in torque mode, too."""
+    drive = _first(scene)
+    assert isinstance(drive, odrive.ODrive)
+    drive.limited = True
+
+
 def board_dies(scene: Scene) -> None:
     scene.board.chip.supply(0.0)
 
@@ -303,7 +320,7 @@ def injections(name: str) -> Iterator[Injection]:
     kind = KINDS[name]
     last = kind.timeout if kind.timeout is not None else 0.03
     own = last + 0.01  # s until drives that nobody reaches have stopped by themselves
-    told = 0.008  # s until reachable drives have received a stop: found in a tick, sent with the next
+    told = 0.008 + kind.beat  # s until reachable drives have received a stop: found in a tick, sent with the next
     hot = next((code for word, code in kind.codes.items() if "over temperature" in word), 0)
     ailing = {"silent": ("DRIVE_SILENT",), "ails": ("DRIVE_FAULT",), "bus": ("BUS_OFF", "DRIVE_SILENT")}
 
@@ -345,19 +362,21 @@ def injections(name: str) -> Iterator[Injection]:
                         ("DRIVE_SILENT",) if kind.shared else (), own, unreached=kind.shared)
     yield from each("terminator unplugged", "both", _ends_off(0), ailing["bus"], own, refusals=("DRIVE_SILENT",),
                     unreached=True)
+    anew = ("ENCODER",) if kind.beat else ()  # it counts from where it comes up, before its heartbeat says so
     for seconds in (0.02, 0.3):
         yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", _without_supply(seconds),
-                        (*ailing["silent"], *ailing["ails"]), told + 6e-3)
+                        (*ailing["silent"], *ailing["ails"], *anew), told + 6e-3)
     if kind.tells:
-        yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), ailing["ails"], told,
+        yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), (*ailing["ails"], *anew), told,
                         moments=DRIVEN[1:])
         arming = "off" if kind.forgets else "either"  # it is enabled again before it reports the loss
-        yield Injection("drive's supply dips", "2 ms", "ARM", _without_supply(2e-3), arming, ailing["ails"],
-                        told + 6e-3)
+        yield Injection("drive's supply dips", "2 ms", "ARM", _without_supply(2e-3), arming,
+                        (*ailing["ails"], *anew), told + 6e-3)
         for boot in (1e-3, 3e-3, 5e-3, 20e-3):
             for moment, ends in (("ARM", arming), ("TRACK", "off")):
                 yield Injection("drive's supply dips", f"2 ms, boots in {1e3 * boot:g} ms", moment,
-                                _without_supply(2e-3, boot), ends, (*ailing["silent"], *ailing["ails"]), told + 6e-3)
+                                _without_supply(2e-3, boot), ends, (*ailing["silent"], *ailing["ails"], *anew),
+                                told + 6e-3)
     else:  # it comes back, lets go and does not report it: its joint stays behind
         behind = ("FOLLOWING", "OVERSPEED", "POSITION", "ENCODER")
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), behind, 1.5, moments=MOVED)
@@ -382,6 +401,12 @@ def _settings(name: str) -> Iterator[Injection]:
         for detail, strike in (("another meaning", _rescale(0.8)), ("of the rotor", _homeless)):
             yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
         yield Injection("wrong scale", "0.8 of its gains", "CHECK", _softer(0.8), "rides")
+        return
+    if name == "odrive-can":  # plain numbers, of a version; its limits nobody can ask for
+        for detail, strike in (("another protocol", _rescale(0.8)), ("old firmware", _older)):
+            yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
+        yield Injection("wrong scale", "torque ends near vel_limit", "TRACK", _fading, "off",
+                        ("FOLLOWING", "POSITION", "OVERSPEED"), 1.0)
         return
     yield Injection("wrong scale", "0.8 of the velocity", "CHECK", _rescale(0.8), "refused" if told else "rides",
                     ("DRIVE_SETTING",) if told else ())

@@ -29,8 +29,9 @@ FAMILIES: dict[str, Virtual | VirtualServos] = {
 def _parts(name: str, kind: type[Kind]) -> tuple[Kind, str]:
     """Family of a drive, and its model."""
     for title, family in FAMILIES.items():
-        if isinstance(family, kind) and (name == title or name.startswith(f"{title}-")):
-            return family, name[len(title) + 1:]
+        before = getattr(family, "prefix", "") or title
+        if isinstance(family, kind) and (name == before or name.startswith(f"{before}-")):
+            return family, name[len(before) + 1:]
     raise BadInput("hil/drives/families", name, None, "no family there has this drive", "docs/new-family.md")
 
 

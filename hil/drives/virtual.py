@@ -29,10 +29,12 @@ class Plug:
 
 @dataclass(frozen=True)
 class Virtual:
-    """Drives on CAN. ranges: of a model, by its name without the family's. make: a drive on a wire."""
+    """Drives on CAN. ranges: of a model, by its name without the family's. make: a drive on a wire. prefix: that of
+    its models' names, where it is not the family's."""
 
     ranges: Callable[[str], Ranges]
     make: Callable[[Plug], Drive]
+    prefix: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ FEATURES = {"arm": 2_000, "buses": 2_000}  # the corpus alone reaches as much: i
 STRAIGHT = {"ft_bus.h", "ft_cutoff.h", "ft_dialect.h", "ft_drive.h", "ft_mit.h", "ft_travel.h",
             *(f"ft_{family}.h" for family in ("cubemars", "damiao", "feetech", "mini_cheetah", "robstride", "sts")),
             "ft_cutoff.c"}  # without branches, in this build
-NOT_FUZZED = ("dynamixel", "moteus")  # families that the arm lacks: noise tries them
+NOT_FUZZED = ("dynamixel", "moteus", "odrive_can")  # families that the arm lacks: noise tries them
 SECONDS = 60  # of fuzzing
 SOAK_EXECUTIONS = {"arm": 100_000_000, "buses": 10_000_000}
 SOAK_PIECE = 120  # s

@@ -18,8 +18,10 @@ PLACE = ROOT / "build" / "boards"
 
 OTHERS = {"robstride": ("robstride-02", "robstride-00"), "cubemars": ("cubemars-ak10-9", "cubemars-ak80-9"),
           "mini-cheetah": ("mini-cheetah", "mini-cheetah"),
-          "moteus": ("moteus-r4", "moteus-c1")}  # for shoulder and elbow, for the wrist
-OWN = {"moteus": (', torque = 28.0, kp = 120.0, kd = 6.0, firmware = "1.1.0"', ", torque = 10.0, kp = 16.0, kd = 0.6")}
+          "moteus": ("moteus-r4", "moteus-c1"),
+          "odrive-can": ("odrive-pro", "odrive-s1")}  # for shoulder and elbow, for the wrist
+OWN = {"moteus": (', torque = 28.0, kp = 120.0, kd = 6.0, firmware = "1.1.0"', ", torque = 10.0, kp = 16.0, kd = 0.6"),
+       "odrive-can": (', torque = 28.0, inertia = 0.01, firmware = "0.6.10"', ", inertia = 0.005")}
 
 
 def file_of() -> Mechanism:

@@ -62,9 +62,11 @@ void ft_can_acknowledge(uint32_t bus)
 /* Return the id as it stands in a mailbox. */
 static uint32_t ft_can_id(const ft_frame *f)
 {
+    uint32_t number = f->id & FT_FRAME_NUMBER;
+    uint32_t remote = (f->id & FT_FRAME_REMOTE) != 0 ? CAN_TI0R_RTR : 0u;
     if ((f->id & FT_FRAME_LONG) != 0)
-        return (f->id & ~FT_FRAME_LONG) << CAN_TI0R_EXID_Pos | CAN_TI0R_IDE;
-    return f->id << CAN_TI0R_STID_Pos;
+        return number << CAN_TI0R_EXID_Pos | CAN_TI0R_IDE | remote;
+    return number << CAN_TI0R_STID_Pos | remote;
 }
 
 bool ft_can_put(uint32_t bus, const ft_frame *f)
@@ -97,6 +99,8 @@ bool ft_can_get(uint32_t bus, ft_frame *f)
     f->id = (id & CAN_TI0R_IDE) != 0
                 ? id >> CAN_TI0R_EXID_Pos | FT_FRAME_LONG
                 : id >> CAN_TI0R_STID_Pos;
+    if ((id & CAN_TI0R_RTR) != 0)
+        f->id |= FT_FRAME_REMOTE;
     memcpy(f->data, words, sizeof words);
     can->RFR[0] = CAN_RFR_RFOM;
     for (uint32_t turns = 16; turns != 0; turns--) {

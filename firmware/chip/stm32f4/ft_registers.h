@@ -302,6 +302,7 @@ typedef struct {
 #define CAN_FMR_FINIT (1u << 0)
 /* of a mailbox */
 #define CAN_TI0R_TXRQ (1u << 0)
+#define CAN_TI0R_RTR (1u << 1)
 #define CAN_TI0R_IDE (1u << 2)
 #define CAN_TI0R_EXID_Pos 3u
 #define CAN_TI0R_STID_Pos 21u

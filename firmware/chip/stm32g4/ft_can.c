@@ -135,6 +135,16 @@ void ft_can_acknowledge(uint32_t bus)
     ft_can_table[bus].can->IR = FDCAN_IR_RF0N | FDCAN_IR_TC | FDCAN_IR_TCF;
 }
 
+/* Return the id as it stands in a buffer. */
+static uint32_t ft_can_id(const ft_frame *f)
+{
+    uint32_t number = f->id & FT_FRAME_NUMBER;
+    uint32_t remote = (f->id & FT_FRAME_REMOTE) != 0 ? FDCAN_ID_RTR : 0u;
+    if ((f->id & FT_FRAME_LONG) != 0)
+        return number | FDCAN_ID_XTD | remote;
+    return number << FDCAN_ID_STD_Pos | remote;
+}
+
 bool ft_can_put(uint32_t bus, const ft_frame *f)
 {
     const ft_can *c = &ft_can_table[bus];
@@ -144,9 +154,7 @@ bool ft_can_put(uint32_t bus, const ft_frame *f)
         return false;
     FDCAN_Element_TypeDef *to = &ft_can_memory(c)->T[index];
     memcpy(words, f->data, sizeof words);
-    to->ID = (f->id & FT_FRAME_LONG) != 0
-                 ? (f->id & ~FT_FRAME_LONG) | FDCAN_ID_XTD
-                 : f->id << FDCAN_ID_STD_Pos;
+    to->ID = ft_can_id(f);
     to->DLC = ft_can_code(f->size) << FDCAN_DLC_Pos |
               (c->data_timing != 0 ? FDCAN_DLC_FDF | FDCAN_DLC_BRS : 0u);
     for (uint32_t i = 0; i < FT_WORDS; i++)
@@ -173,6 +181,8 @@ bool ft_can_get(uint32_t bus, ft_frame *f)
     f->id = (id & FDCAN_ID_XTD) != 0
                 ? (id & 0x1FFFFFFFu) | FT_FRAME_LONG
                 : id >> FDCAN_ID_STD_Pos & 0x7FFu;
+    if ((id & FDCAN_ID_RTR) != 0)
+        f->id |= FT_FRAME_REMOTE;
     memcpy(f->data, words, sizeof words);
     c->can->RXF0A = index;
     return true;

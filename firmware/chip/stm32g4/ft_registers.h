@@ -324,6 +324,7 @@ typedef struct {
 #define FDCAN_TXFQS_TFQPI_Pos 16u
 #define FDCAN_TXFQS_TFQF (1u << 21)
 /* of an element */
+#define FDCAN_ID_RTR (1u << 29)
 #define FDCAN_ID_XTD (1u << 30)
 #define FDCAN_ID_STD_Pos 18u
 #define FDCAN_DLC_Pos 16u

@@ -60,6 +60,20 @@ static bool enabled(const ft_bus_drive *d, uint32_t i,
     return d->enabled || d->waited >= ENABLES;
 }
 
+/* Return how a drive is that has answered, and note what ails it. */
+static uint8_t health_of(ft_bus_drive *d, uint32_t i,
+                         const ft_drive_said *said)
+{
+    if (said->error != 0u) {
+        d->ailed = said->error;
+        return FT_BUS_FAULTED;
+    }
+    if (!enabled(d, i, said))
+        return FT_BUS_SEEN;
+    d->ailed = 0;
+    return FT_BUS_ENABLED;
+}
+
 /* Take in a drive's state. */
 static void take_state(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 {
@@ -73,15 +87,27 @@ static void take_state(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
 #if FT_WIRES > 0
     d->volts = said->volts;
 #endif
-    if (said->error != 0u) {
-        d->state = FT_BUS_FAULTED;
-        d->ailed = said->error;
-    } else if (enabled(d, i, said)) {
-        d->state = FT_BUS_ENABLED;
-        d->ailed = 0;
-    } else
-        d->state = FT_BUS_SEEN;
+#if FT_POLLED
+    if (ft_dialect_polled(i)) {
+        d->state = d->health;
+        return;
+    }
+#endif
+    d->state = health_of(d, i, said);
 }
+
+#if FT_POLLED
+
+/* Take in a heartbeat. A drive that is silent is so until it answers. */
+static void take_beat(ft_bus_drive *d, uint32_t i, const ft_drive_said *said)
+{
+    d->beat = 0;
+    d->health = health_of(d, i, said);
+    if (d->state != FT_BUS_SILENT)
+        d->state = d->health;
+}
+
+#endif
 
 /* Return the step that a drive is asked for. */
 static uint32_t step_of(const ft_bus_drive *d, uint32_t i)
@@ -136,7 +162,7 @@ static void take_rest(const ft_bus *b, ft_bus_drive *d,
 
 #endif
 
-/* Take in one frame of a bus. */
+/* Take in one frame of a bus. One that asks is nobody's answer. */
 static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
 {
     ft_drive_said said;
@@ -145,6 +171,7 @@ static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
     said.volts = 0u; /* drives on CAN do not report it */
     for (i = 0; i < FT_BUS_DRIVES; i++) {
         ft_drive_heard heard = ft_drive[i].bus == bus
+                                       && (f->id & FT_FRAME_REMOTE) == 0u
                                    ? ft_dialect_hear(i, f, &said)
                                    : FT_HEARD_NOTHING;
 
@@ -152,6 +179,10 @@ static void take(ft_bus *b, uint32_t bus, const ft_frame *f)
             take_state(&b->drive[i], i, &said);
         if (heard == FT_HEARD_SETTING)
             take_setting(&b->drive[i], i, &said);
+#if FT_POLLED
+        if (heard == FT_HEARD_BEAT)
+            take_beat(&b->drive[i], i, &said);
+#endif
 #if FT_WIRES > 0 && FT_CUTOFF
         if (heard == FT_HEARD_SETTING && IS_WIRE(bus))
             take_rest(b, &b->drive[i], &said);
@@ -222,6 +253,18 @@ static void forget(ft_bus_drive *d)
     ft_travel_forget(&d->travel);
 }
 
+/* Take a drive for silent. */
+static void silence(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
+{
+    if (d->state != FT_BUS_SILENT)
+        homed[joint] = false;
+    d->state = FT_BUS_SILENT;
+#if FT_POLLED
+    d->health = FT_BUS_SILENT;
+#endif
+    forget(d);
+}
+
 /* Count a missing answer. After too many the drive is silent. */
 static void miss(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
 {
@@ -231,11 +274,22 @@ static void miss(ft_bus_drive *d, bool homed[FT_JOINTS], uint32_t joint)
         d->age++;
         return;
     }
-    if (d->state != FT_BUS_SILENT)
-        homed[joint] = false;
-    d->state = FT_BUS_SILENT;
-    forget(d);
+    silence(d, homed, joint);
 }
+
+#if FT_POLLED
+
+/* Count a tick without a heartbeat. */
+static void wait_for_beat(ft_bus_drive *d, bool homed[FT_JOINTS],
+                          uint32_t joint)
+{
+    if (d->beat < FT_BEAT_TICKS)
+        d->beat++;
+    else
+        silence(d, homed, joint);
+}
+
+#endif
 
 /* Return whether a drive has been switched on anew: it was enabled and not
  * disabled since, but reports that it is not enabled, or has forgotten a
@@ -319,6 +373,10 @@ void ft_bus_hear(ft_bus *b, ft_observer *seen, bool homed[FT_JOINTS],
         ft_bus_drive *d = &b->drive[i];
 
         note(d, homed, ft_drive[i].joint);
+#if FT_POLLED
+        if (ft_dialect_polled(i))
+            wait_for_beat(d, homed, ft_drive[i].joint);
+#endif
         if (d->answered && !d->held)
             meet(d, i, seen, homed);
         counts[ft_drive[i].joint] = moved(d, i, seen);
@@ -500,7 +558,9 @@ static void command(ft_bus *b, uint32_t i, const ft_control *c,
     ft_dialect_look(i, tick, true, f);
 }
 
-/* Gather the frames to the drives of a bus. Return how many there are. */
+/* Gather the frames to the drives of a bus. Return how many there are. A
+ * question may wait for ever if frames meet and disturb each other: what
+ * switches drives off goes before it. */
 static uint32_t gather(const ft_bus *b, uint32_t bus, ft_frame *frames)
 {
     uint32_t i, count = 0;
@@ -508,6 +568,11 @@ static uint32_t gather(const ft_bus *b, uint32_t bus, ft_frame *frames)
     for (i = 0; i < FT_BUS_DRIVES; i++)
         if (ft_drive[i].bus == bus && b->frame[i].size != 0u)
             frames[count++] = b->frame[i];
+#if FT_POLLED
+    for (i = 0; i < FT_BUS_DRIVES; i++)
+        if (ft_drive[i].bus == bus && ft_dialect_polled(i))
+            ft_dialect_poll(i, &frames[count++]);
+#endif
     return count;
 }
 
@@ -516,7 +581,7 @@ static void send_at_once(ft_bus *b)
 {
     (void)b;
 #if FT_BUSES > FT_WIRES
-    ft_frame frames[FT_BUS_DRIVES];
+    ft_frame frames[FT_BUS_DRIVES * (1 + FT_POLLED)];
     uint32_t bus;
 
     for (bus = 0; bus < FIRST_WIRE; bus++)

@@ -15,7 +15,11 @@
  * report it is enabled for a few ticks. A drive that forgets settings without
  * power is then asked for one of them again: since it reported them its supply
  * may have dipped for too short a time to be noticed. From then on it is
- * commanded. */
+ * commanded.
+ *
+ * A drive that reports its position only if it is asked gets a second frame in
+ * every tick, a question, behind all commands. Heartbeats, which come unasked,
+ * report whether it is enabled, and its errors: without either it is silent. */
 #ifndef FT_BUS_H
 #define FT_BUS_H
 
@@ -57,6 +61,10 @@ typedef struct {
     uint8_t questions;     /* asked in the last ticks, as bits, latest lowest */
     bool writes;           /* the setting asked for is to be written */
     bool enabled;          /* it has been, and should still be */
+#if FT_POLLED
+    uint8_t health;        /* ft_bus_state, by its last heartbeat */
+    uint32_t beat;         /* ticks since then */
+#endif
     bool sure;             /* since it was enabled it has reported a setting
                             * that it would have forgotten without power */
 #if FT_WIRES > 0 && FT_CUTOFF

@@ -22,6 +22,11 @@ bool ft_dialect_velocity_known(uint32_t i)
     return ft_family_velocity_known(i);
 }
 
+bool ft_dialect_polled(uint32_t i)
+{
+    return ft_family_polled(i);
+}
+
 /* ---- commands ---------------------------------------------------------- */
 
 void ft_dialect_enable(uint32_t i, ft_frame *f)
@@ -38,6 +43,11 @@ void ft_dialect_command(uint32_t i, const ft_drive_target *t, float *carried,
                         ft_frame *f)
 {
     ft_family_command(i, f, &ft_drive[i], t, carried);
+}
+
+void ft_dialect_poll(uint32_t i, ft_frame *f)
+{
+    ft_family_poll(i, f, &ft_drive[i]);
 }
 
 ft_drive_heard ft_dialect_hear(uint32_t i, const ft_frame *f,

@@ -31,6 +31,11 @@ bool ft_dialect_tells(uint32_t i);
  * or there is none. */
 bool ft_dialect_velocity_known(uint32_t i);
 
+/* Return whether its state has to be asked for in every tick, while heartbeats
+ * report unasked whether it is enabled. */
+bool ft_dialect_polled(uint32_t i);
+void ft_dialect_poll(uint32_t i, ft_frame *f);
+
 void ft_dialect_enable(uint32_t i, ft_frame *f);
 void ft_dialect_disable(uint32_t i, bool clear, ft_frame *f);
 void ft_dialect_command(uint32_t i, const ft_drive_target *t, float *carried,

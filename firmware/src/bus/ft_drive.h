@@ -7,6 +7,7 @@
  *   hear(f, c, said) takes in a frame, if it is this drive's.
  *   ask(f, c, number, size), write(f, c, number, size, value), of a family with
  *   settings, ask for or write a register of so many bytes.
+ *   poll(f, c), of a family that reports its state only then, asks for it.
  *   wake, release, look, if a family's descriptor names them: see ft_dialect.h.
  *
  * ft_families.h, which is emitted, calls those of the mechanism's families. */
@@ -31,7 +32,8 @@ typedef enum {
     FT_HEARD_NOTHING, /* not this drive's, or no reply */
     FT_HEARD_STATE,
     FT_HEARD_SETTING,
-    FT_HEARD_ECHO     /* of a write: it does not show that the drive holds it */
+    FT_HEARD_ECHO,    /* of a write: it does not show that the drive holds it */
+    FT_HEARD_BEAT     /* unasked: whether it is enabled, and its error */
 } ft_drive_heard;
 
 /* Contents of an answer: the drive's state, or one of its settings. */

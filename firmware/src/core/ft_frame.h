@@ -6,9 +6,11 @@
 
 #include <stdint.h>
 
-#define FT_FRAME_LONG 0x80000000u /* of an id: it has 29 bits, not 11 */
+#define FT_FRAME_LONG 0x80000000u   /* of an id: it has 29 bits, not 11 */
+#define FT_FRAME_REMOTE 0x40000000u /* it asks for data, and has none */
+#define FT_FRAME_NUMBER 0x1FFFFFFFu /* the id itself */
 
-/* size: bytes, as they came; of a frame longer than any drive's data holds the
+/* size: bytes, as they came or are asked for; of a frame longer than any drive's data holds the
  * first ones alone. */
 typedef struct {
     uint32_t id;

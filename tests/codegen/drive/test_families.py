@@ -7,7 +7,7 @@ from femtorque.hil.drives import catalogue as virtual
 from tests.conftest import ROOT
 
 NAMES = re.compile(r"damiao|robstride|cubemars|mini.?cheetah|moteus|feetech|\bsts\b|sts3215|\bft_sts|\bsts_|"
-                   r"dynamixel|\bft_dxl", re.IGNORECASE)
+                   r"dynamixel|\bft_dxl|cansimple|odrive.?can|odrive-(s1|pro|micro)", re.IGNORECASE)
 ROOMS = ("codegen", "host", "hil", "femtorque", "firmware")
 ENDINGS = (".py", ".c", ".h", ".j2", ".toml", ".ini")
 CHECKS = ("firmware/proof/", "hil/campaigns/")  # theorems about drives and campaigns with them, which no wheel brings

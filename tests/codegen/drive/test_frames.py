@@ -21,7 +21,7 @@ from femtorque.codegen.drive.family import State, Target
 from femtorque.codegen.drive.fields import Field, Layout, Range
 from tests.support import dialects
 
-MIT = [d for d in CATALOGUE if d.family not in ("robstride", "moteus")]
+MIT = [d for d in CATALOGUE if d.family not in ("robstride", "moteus", "odrive-can")]
 THEIRS = {"damiao-4340": "4340", "damiao-4310": "4310", "damiao-8009": "8009", "damiao-10010l": "10010L"}
 
 

@@ -154,7 +154,8 @@ def test_the_so101_can_be_had_with_motors_that_are_sold(tmp_path):
 
 @pytest.mark.parametrize(("drive", "board", "kind", "rate"), [
     ("feetech-sts3215-12v", "f405rg-6", "sts", 500), ("damiao-4340", "nucleo-g474re-6", "can-fd", 1000),
-    ("robstride-02", "f405rg-6", "can", 500), ("moteus-c1", "nucleo-g474re-6", "can-fd", 800)])
+    ("robstride-02", "f405rg-6", "can", 500), ("moteus-c1", "nucleo-g474re-6", "can-fd", 800),
+    ("odrive-s1", "f405rg-6", "can", 500)])
 def test_the_so101_can_be_had_with_drives_on_a_bus(tmp_path, drive, board, kind, rate):
     """At a rate that the bus bears, within what the drives give, and with gains for them."""
     arm = load_mechanism(write("so101", tmp_path / "so101.toml", robot("so101.urdf"), Choice(board, drive=(drive,))))

@@ -13,7 +13,7 @@ from femtorque.hil.campaigns import campaign_dynamixels, campaign_servos
 from tests.support.rig import ROOT
 
 PLACE = ROOT / "build" / "campaign-drives"
-SPOKEN = {"damiao", "robstride", "cubemars", "mini-cheetah", "moteus"}  # families of the firmware on CAN
+SPOKEN = {"damiao", "robstride", "cubemars", "mini-cheetah", "moteus", "odrive-can"}  # families of the firmware on CAN
 SAMPLE = {
     "damiao": [("drive's own fault", "MOS over temperature", "ARM"), ("foreign frame", "in the drive's name", "CHECK")],
     "damiao-fd": [("bus babbles", "lowest identifier", "TRACK"), ("bus held dominant", "for 50 ms", "HOLD")],
@@ -23,6 +23,8 @@ SAMPLE = {
     "mini-cheetah": [("board dies", "no supply", "FOLLOW")],
     "moteus": [("board dies", "no supply", "TRACK"), ("foreign frame", "in the drive's name", "HOLD"),
                ("drive's own fault", "over temperature", "ARM"), ("wrong scale", "of the rotor", "CHECK")],
+    "odrive-can": [("board dies", "halted", "TRACK"), ("foreign frame", "in the drive's name", "ARM"),
+                   ("drive's own fault", "motor over temperature", "HOLD"), ("wrong scale", "old firmware", "CHECK")],
 }
 SAMPLE_OF_SERVOS = [("drive silent", "cable off", "TRACK"), ("bus babbles", "without a pause", "HOLD"),
                     ("board dies", "halted", "TRACK"), ("board dies", "no supply", "FOLLOW"),

@@ -18,6 +18,7 @@ from femtorque.hil.drives.families.cubemars.drive import CubeMars
 from femtorque.hil.drives.families.damiao.drive import FAULTS, READ_ONLY, WHOLE, Damiao
 from femtorque.hil.drives.families.mini_cheetah.drive import MiniCheetah
 from femtorque.hil.drives.families.moteus.drive import Moteus
+from femtorque.hil.drives.families.odrive_can.drive import ODrive
 from femtorque.hil.drives.families.robstride.drive import RobStride
 from femtorque.hil.drives.fields import Ranges
 from tests.support.drive_bench import DriveBench, damped
@@ -404,7 +405,7 @@ def test_a_drive_whose_cable_is_off_hears_nothing_and_goes_on():
 
 def test_drives_of_every_kind_can_be_made_by_name():
     kinds = {type(DriveBench(partial(_made, drive.name)).drive) for drive in CATALOGUE}
-    assert kinds == {Damiao, RobStride, CubeMars, MiniCheetah, Moteus}
+    assert kinds == {Damiao, RobStride, CubeMars, MiniCheetah, Moteus, ODrive}
 
 
 def _made(name, wire):

@@ -61,18 +61,23 @@ def test_a_drive_that_is_mounted_the_other_way_is_told_and_mended(looked_at):
     assert [j.drive.sign for j in file.moving] == [1, -1, -1] and set(unknown.values()) == {""}
 
 
-def with_moteus(text: str) -> str:
-    for was, becomes in (('damiao-4340"', 'moteus-r4", torque = 28.0, kp = 120.0, kd = 6.0'),
-                         ('damiao-4310"', 'moteus-c1", torque = 10.0, kp = 16.0, kd = 0.6'),
-                         ('"can"', '"can-fd"'), ("f405rg-4", "nucleo-g474re-6")):
-        assert was in text
-        text = text.replace(was, becomes)
-    return text
+OTHERS = {
+    "moteus": (('damiao-4340"', 'moteus-r4", torque = 28.0, kp = 120.0, kd = 6.0'),
+               ('damiao-4310"', 'moteus-c1", torque = 10.0, kp = 16.0, kd = 0.6'),
+               ('"can"', '"can-fd"'), ("f405rg-4", "nucleo-g474re-6")),
+    "odrive": (('damiao-4340"', 'odrive-pro", torque = 28.0'), ('damiao-4310"', 'odrive-s1"'))}
 
 
 @pytest.mark.bench
-def test_a_moteus_that_is_mounted_the_other_way_is_told_and_mended(looked_at):
-    said, unknown, file = looked_at(lambda buses: buses.turn_round(1), "--write", change=with_moteus)
+@pytest.mark.parametrize("kind", OTHERS)
+def test_another_drive_that_is_mounted_the_other_way_is_told_and_mended(looked_at, kind):
+    def change(text: str) -> str:
+        for was, becomes in OTHERS[kind]:
+            assert was in text
+            text = text.replace(was, becomes)
+        return text
+
+    said, unknown, file = looked_at(lambda buses: buses.turn_round(1), "--write", change=change)
     assert said == {"shoulder": "", "elbow": "its drive counts the wrong way", "wrist": ""}
     assert [j.drive.sign for j in file.moving] == [1, -1, -1] and set(unknown.values()) == {""}
 

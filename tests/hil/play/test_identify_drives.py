@@ -19,11 +19,13 @@ from tests.support.plugged import plugged_in
 from tests.support.servos import LYING
 
 
-def found(truth: Mechanism, joint: str) -> Identified:
-    """Estimates for an arm whose file has no friction."""
+def found(truth: Mechanism, joint: str, home: bool = False) -> Identified:
+    """Estimates for an arm whose file has no friction. home: its drives do not know where they are."""
     unknown = replace(truth, name=f"unknown_{truth.name}",
                       joints=tuple(replace(j, friction=Friction(0.0, 0.0)) for j in truth.joints))
     with plugged_in(unknown, Plant(truth)), Board.connect("auto", unknown) as board:
+        if home:
+            board.home()
         return identify(board, unknown, joint)
 
 
@@ -60,11 +62,12 @@ def test_friction_and_rotor_of_a_drive_are_found_from_the_torque_that_it_was_tol
 
 
 @pytest.mark.bench
-def test_friction_and_rotor_behind_a_moteus_are_found_as_behind_other_drives():
-    source = described("moteus")
-    truth = replace(source, name="moteus_lying", joints=tuple(
+@pytest.mark.parametrize("kind", ["moteus", "odrive-can"])
+def test_friction_and_rotor_behind_a_drive_that_takes_any_motor_are_found_as_behind_others(kind):
+    source = described(kind)
+    truth = replace(source, name=f"{kind}_lying".replace("-", "_"), joints=tuple(
         replace(j, friction=Friction(0.3, 0.5), drive=replace(j.drive, inertia=0.01)) for j in source.joints))
-    result = found(truth, "wrist")
+    result = found(truth, "wrist", home=kind == "odrive-can")
     print(result.words())
     assert result.coulomb.value == pytest.approx(0.5, rel=0.03) and result.viscous.value == pytest.approx(0.3, rel=0.03)
     assert result.inertia.value == pytest.approx(0.01, rel=0.06)

@@ -1,0 +1,91 @@
+"""ODrive's CANSimple on classic CAN: the number of a drive and that of a message make the id.
+
+Tables of docs.odriverobotics.com, CAN protocol of firmware 0.6; odriverobotics/ros_odrive, can_simple_messages.hpp and
+odrive_enums.h. Little endian; turns and N m in single precision. A message that is asked for is asked for by a remote
+frame of its own id.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from femtorque.codegen.drive.can import Frame
+from femtorque.codegen.drive.family import DriveType, Errors, Register, State, Target
+
+(GET_VERSION, HEARTBEAT, SET_STATE, GET_ESTIMATES, SET_MODE, SET_TORQUE,
+ CLEAR_ERRORS) = 0x00, 0x01, 0x07, 0x09, 0x0B, 0x0E, 0x18
+IDLE, CLOSED_LOOP = 1, 8  # states of the axis
+TORQUE_CONTROL, PASSTHROUGH = 1, 1  # control mode, input mode
+PROTOCOL = 2  # version of CANSimple
+TURN = 1 << 20  # counts of a turn, made of a position in turns
+BEAT = 0.01  # s between heartbeats, as its owner must have set it
+
+VERSION = Register("firmware", 0x100 | GET_VERSION, "I", "a byte each: major, minor, revision; 1: another protocol")
+BITS = {0: "initializing", 1: "system level", 2: "timing", 3: "missing estimate", 4: "bad configuration",
+        5: "motor driver", 6: "missing input", 8: "over-voltage", 9: "under-voltage", 10: "over-current of the supply",
+        11: "over-current back into the supply", 12: "current limit violated", 13: "motor over temperature",
+        14: "inverter over temperature", 15: "velocity limit violated", 16: "position limit violated",
+        24: "watchdog expired", 25: "e-stop", 26: "spinout", 27: "brake resistor disarmed",
+        28: "thermistor disconnected", 30: "calibration"}
+ERRORS = Errors({bit + 1: name for bit, name in BITS.items()})  # the lowest bit that is set, counted from 1
+
+
+def identifier(id: int, message: int) -> int:
+    return id << 5 | message
+
+
+def ask(id: int, message: int) -> Frame:
+    return Frame(identifier(id, message), bytes(8), remote=True)
+
+
+def poll(id: int) -> Frame:
+    return ask(id, GET_ESTIMATES)
+
+
+def answer_id(id: int) -> int:
+    """Id of its positions, and but for the message that of its heartbeats."""
+    return identifier(id, GET_ESTIMATES)
+
+
+def command(drive: DriveType, id: int, target: Target, fd: bool = False) -> Frame:
+    """Its torque, within the drive's range; zero for no number. fd: none is spoken to by CAN FD."""
+    torque = target.torque if target.torque == target.torque else 0.0
+    return Frame(identifier(id, SET_TORQUE), struct.pack("<f", min(max(torque, -drive.torque), drive.torque)))
+
+
+def set_state(id: int, state: int) -> Frame:
+    return Frame(identifier(id, SET_STATE), struct.pack("<I", state).ljust(8, b"\0"))
+
+
+def set_mode(id: int) -> Frame:
+    """Torque alone, as it comes in."""
+    return Frame(identifier(id, SET_MODE), struct.pack("<II", TORQUE_CONTROL, PASSTHROUGH))
+
+
+def clear_errors(id: int) -> Frame:
+    return Frame(identifier(id, CLEAR_ERRORS), bytes(8))
+
+
+def estimates(id: int, data: bytes) -> State:
+    """ValueError for data that are no position."""
+    if len(data) != 8:
+        raise ValueError(f"{data.hex()} is no estimate")
+    turns, speed = struct.unpack("<2f", data)
+    if not (abs(turns) < 2047.0 and abs(speed) < math.inf):
+        raise ValueError("no position")
+    return State(id, turns * math.tau, speed * math.tau, 0.0)
+
+
+def heartbeat(data: bytes) -> tuple[int, bool]:
+    """Its error, as a number of ERRORS, and whether it is enabled. ValueError for data that are none."""
+    if len(data) != 8:
+        raise ValueError(f"{data.hex()} is no heartbeat")
+    bits, state = struct.unpack("<IB3x", data)
+    return (bits & -bits).bit_length(), state == CLOSED_LOOP
+
+
+def version(data: bytes) -> int:
+    """The number of VERSION."""
+    protocol, _, _, _, major, minor, revision, _ = data
+    return (major << 16 | minor << 8 | revision or 1) if protocol == PROTOCOL else 1

@@ -1,0 +1,24 @@
+/* ODrive's drives by CANSimple: they take torques. Their position is asked for
+ * by a remote frame in every tick; heartbeats, which come unasked, report
+ * whether they are in closed loop, and their errors. */
+#ifndef FT_ODRIVE_CAN_H
+#define FT_ODRIVE_CAN_H
+
+#include "ft_drive.h" /* ft_frame, ft_drive_... */
+
+void ft_odrive_can_enable(ft_frame *f, const ft_drive_config *c);
+void ft_odrive_can_disable(ft_frame *f, const ft_drive_config *c, bool clear);
+void ft_odrive_can_command(ft_frame *f, const ft_drive_config *c,
+                           const ft_drive_target *t, float *carried);
+void ft_odrive_can_poll(ft_frame *f, const ft_drive_config *c);
+void ft_odrive_can_ask(ft_frame *f, const ft_drive_config *c, uint32_t number,
+                       uint32_t size);
+void ft_odrive_can_write(ft_frame *f, const ft_drive_config *c,
+                         uint32_t number, uint32_t size, uint32_t value);
+void ft_odrive_can_release(ft_frame *f, const ft_drive_config *c,
+                           uint32_t tick);
+void ft_odrive_can_look(ft_frame *f, uint32_t tick, bool enabled);
+ft_drive_heard ft_odrive_can_hear(const ft_frame *f, const ft_drive_config *c,
+                                  ft_drive_said *said);
+
+#endif

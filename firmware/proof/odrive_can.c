@@ -1,0 +1,145 @@
+/* Messages of ODrive's drives: ft_odrive_can.c of the family's folder. */
+#include "proof.h"
+
+#include "ft_config.c"
+#include "ft_odrive_can.c"
+
+/* Return whether a frame brings a torque, and how much. */
+static bool brings_torque(const ft_frame *f, uint32_t id, float *torque)
+{
+    *torque = get_float(f, 0u);
+    return f->id == (id << 5 | 0x0Eu) && f->size == 4u;
+}
+
+/* Return whether a frame sets the mode of torques as they come in. */
+static bool sets_mode(const ft_frame *f, uint32_t id)
+{
+    return f->id == (id << 5 | 0x0Bu) && f->size == 8u
+           && get(f, 0u) == 1u && get(f, 4u) == 1u;
+}
+
+/* Return whether a frame asks for a state of the axis. */
+static bool asks_state(const ft_frame *f, uint32_t id, uint32_t state)
+{
+    return f->id == (id << 5 | 0x07u) && f->size == 8u
+           && get(f, 0u) == state && get(f, 4u) == 0u;
+}
+
+/* Whatever is asked for, numbers or not: a command is a torque for that drive,
+ * a number, within the range of the file.
+ * Run: unwind=33 floats mechanisms=can:odrive-can */
+void prove_odrive_commands(void)
+{
+    const uint32_t i = nondet_u32();
+    const ft_drive_config *c = &ft_drive[0];
+    ft_drive_target t;
+    ft_frame f;
+    float carried = nondet_float(), torque;
+
+    GIVEN(i < FT_BUS_DRIVES);
+    c = &ft_drive[i];
+    ANYTHING(t);
+    ANYTHING(f);
+    ft_odrive_can_command(&f, c, &t, &carried);
+    CLAIM(brings_torque(&f, c->id, &torque));
+    CLAIM(torque * c->gear <= 1.001f * c->torque
+          && torque * c->gear >= -1.001f * c->torque);
+    END;
+}
+
+/* In any tick: while a drive is off its frame makes it idle, sets its mode, or
+ * asks for no torque; or makes it forget errors, where that is asked for and
+ * nothing else comes in its place. While it is being enabled its frame asks for
+ * closed loop, sets its mode, or asks for no torque. A command of an enabled
+ * drive is left as it is.
+ * Run: unwind=33 floats mechanisms=can:odrive-can */
+void prove_odrive_switches(void)
+{
+    const uint32_t i = nondet_u32(), tick = nondet_u32();
+    const bool clear = nondet_bool();
+    float torque;
+    ft_frame f;
+
+    GIVEN(i < FT_BUS_DRIVES);
+    ANYTHING(f);
+    if (nondet_bool()) {
+        ft_odrive_can_disable(&f, &ft_drive[i], clear);
+        if (clear) {
+            CLAIM(f.id == (ft_drive[i].id << 5 | 0x18u) && f.data[0] == 0u);
+        } else {
+            ft_odrive_can_release(&f, &ft_drive[i], tick);
+            CLAIM(asks_state(&f, ft_drive[i].id, 1u)
+                  || sets_mode(&f, ft_drive[i].id)
+                  || (brings_torque(&f, ft_drive[i].id, &torque)
+                      && torque == 0.0f));
+        }
+    } else {
+        ft_odrive_can_enable(&f, &ft_drive[i]);
+        ft_odrive_can_look(&f, tick, nondet_bool());
+        CLAIM(asks_state(&f, ft_drive[i].id, 8u)
+              || sets_mode(&f, ft_drive[i].id)
+              || (brings_torque(&f, ft_drive[i].id, &torque)
+                  && torque == 0.0f));
+    }
+    END;
+}
+
+/* Any frame, of any id, size and content: it is taken in without a run-time
+ * error, and only if it is that drive's. A position is within 2047 turns, and
+ * its velocity a number. A heartbeat says that the drive is enabled in closed
+ * loop alone, and that it has an error if any bit of it is set. Firmware of
+ * another protocol is one that no setting may have.
+ * Run: unwind=33 floats mechanisms=can:odrive-can */
+void prove_odrive_hears(void)
+{
+    const uint32_t i = nondet_u32();
+    ft_drive_said said;
+    ft_drive_heard heard;
+    ft_frame f;
+
+    GIVEN(i < FT_BUS_DRIVES);
+    ANYTHING(f);
+    ANYTHING(said);
+    heard = ft_odrive_can_hear(&f, &ft_drive[i], &said);
+    if (heard != FT_HEARD_NOTHING)
+        CLAIM(f.id >> 5 == ft_drive[i].id && f.size == 8u);
+    if (heard == FT_HEARD_STATE) {
+        CLAIM((int32_t)said.position <= 2146435072
+              && (int32_t)said.position >= -2146435072);
+        CLAIM(said.velocity == said.velocity);
+    }
+    if (heard == FT_HEARD_BEAT) {
+        CLAIM(said.enabled == (f.data[4] == 8u));
+        CLAIM((said.error != 0u) == (get(&f, 0u) != 0u));
+        CLAIM(said.error <= 32u);
+    }
+    if (heard == FT_HEARD_SETTING)
+        CLAIM(said.value == 1u || (f.data[0] == 2u && said.value <= 0xFFFFFFu
+                                   && said.value != 0u));
+    END;
+}
+
+/* Whatever is asked for is asked for by a remote frame of that drive.
+ * Run: unwind=33 mechanisms=can:odrive-can */
+void prove_odrive_asks(void)
+{
+    const uint32_t i = nondet_u32();
+    ft_frame f;
+
+    GIVEN(i < FT_BUS_DRIVES);
+    ANYTHING(f);
+    switch (nondet_u8() % 3u) {
+    case 0:
+        ft_odrive_can_poll(&f, &ft_drive[i]);
+        break;
+    case 1:
+        ft_odrive_can_ask(&f, &ft_drive[i], nondet_u32(), nondet_u32());
+        break;
+    default:
+        ft_odrive_can_write(&f, &ft_drive[i], nondet_u32(), nondet_u32(),
+                            nondet_u32());
+    }
+    CLAIM((f.id & FT_FRAME_REMOTE) != 0u && (f.id & FT_FRAME_LONG) == 0u);
+    CLAIM((f.id & ~FT_FRAME_REMOTE) >> 5 == ft_drive[i].id && f.size == 8u);
+    END;
+}

@@ -1,0 +1,147 @@
+"""ODrive's messages against the maker's table of them (a DBC, read by cantools), and what three take of a bus."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from odrive_can.utils import get_dbc
+
+from femtorque.codegen.board.fieldbus import left_alone, set_by_owner
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.drive import can
+from femtorque.codegen.drive.budget import Wire, load
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.drive.families.odrive_can import FAMILY, frames
+from femtorque.codegen.drive.family import Fitted, Target
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.verify.check import examine
+from femtorque.hil.bus.frame import INTERMISSION, Frame, image
+from tests.support.bus_arm import PLACE, described
+
+TABLE = get_dbc("odrive-cansimple-0.6.10")
+DRIVE, CAN = DRIVES["odrive-s1"], Wire("can", 1e6)
+
+
+def message(name: str, axis: int = 5):
+    return TABLE.get_message_by_name(f"Axis{axis}_{name}")
+
+
+def read(name: str, frame: can.Frame, axis: int = 5):
+    """Values of a frame by the table; it may end behind its last signal."""
+    own = message(name, axis)
+    assert frame.id == own.frame_id and not frame.extended and not frame.remote
+    assert len(frame.data) >= max((s.start + s.length + 7) // 8 for s in own.signals)
+    return own.decode(frame.data.ljust(own.length, b"\0"), decode_choices=True)
+
+
+@pytest.mark.parametrize("torque", [0.0, 1.25, -3.7, 10.0, -25.0, math.inf, math.nan])
+def test_a_command_is_the_table_s_torque_within_the_range(torque):
+    frame = frames.command(DRIVE, 5, Target(torque=torque))
+    wanted = 0.0 if torque != torque else min(max(torque, -10.0), 10.0)
+    assert read("Set_Input_Torque", frame) == {"Input_Torque": pytest.approx(wanted)}
+    assert frames.command(DRIVE, 3, Target(torque=1.25)) == can.Frame(0x06E, bytes.fromhex("0000a03f"))
+
+
+def test_states_modes_and_clearing_are_the_table_s():
+    for state, name in ((frames.IDLE, "IDLE"), (frames.CLOSED_LOOP, "CLOSED_LOOP_CONTROL")):
+        assert read("Set_Axis_State", frames.set_state(5, state)) == {"Axis_Requested_State": name}
+    assert read("Set_Controller_Mode", frames.set_mode(5)) == {
+        "Control_Mode": "TORQUE_CONTROL", "Input_Mode": "PASSTHROUGH"}
+    assert read("Clear_Errors", frames.clear_errors(5))["Identify"] == 0
+
+
+def test_what_is_asked_for_is_asked_for_by_a_remote_frame_of_the_table_s_id():
+    for frame, name in ((frames.poll(7), "Get_Encoder_Estimates"), (frames.ask(7, frames.GET_VERSION), "Get_Version")):
+        assert (frame.id, frame.remote, len(frame.data)) == (message(name, 7).frame_id, True, 8)
+    assert frames.answer_id(7) == message("Get_Encoder_Estimates", 7).frame_id
+    assert frames.VERSION.number & 0x1F == message("Get_Version", 0).frame_id
+
+
+def test_heartbeats_are_read_as_the_table_has_them_with_a_name_for_each_error():
+    choices = message("Heartbeat").get_signal_by_name("Axis_Error").choices
+    assert {1 << number - 1 for number in frames.ERRORS.names} == set(choices) - {0}
+    for bits in choices:
+        for state in ("IDLE", "CLOSED_LOOP_CONTROL", "MOTOR_CALIBRATION"):
+            data = message("Heartbeat").encode({"Axis_Error": bits, "Axis_State": state, "Procedure_Result": 0,
+                                                "Trajectory_Done_Flag": 1})
+            error, enabled = frames.heartbeat(data)
+            assert (1 << error >> 1, enabled) == (bits, state == "CLOSED_LOOP_CONTROL")
+            assert bool(frames.ERRORS.words(error)) == bool(bits)
+    with pytest.raises(ValueError, match="no heartbeat"):
+        frames.heartbeat(bytes(7))
+
+
+def test_estimates_are_read_as_the_table_has_them():
+    data = message("Get_Encoder_Estimates").encode({"Pos_Estimate": -1.75, "Vel_Estimate": 0.5})
+    told = frames.estimates(5, data)
+    assert (told.position, told.velocity) == pytest.approx((-1.75 * math.tau, 0.5 * math.tau))
+    for turns, speed in ((math.nan, 0.0), (3000.0, 0.0), (0.0, math.inf)):
+        data = message("Get_Encoder_Estimates").encode({"Pos_Estimate": turns, "Vel_Estimate": speed})
+        with pytest.raises(ValueError, match="no position"):
+            frames.estimates(5, data)
+
+
+@pytest.mark.parametrize(("protocol", "told", "asked", "right"), [
+    (2, (0, 6, 10), "", True), (2, (0, 6, 10), "0.6.11", False), (2, (0, 5, 6), "", False), (1, (0, 6, 10), "", False),
+    (2, (1, 0, 0), "0.6.11", True), (2, (0, 0, 0), "", False)])
+def test_firmware_is_at_least_the_file_s_and_another_protocol_is_none(protocol, told, asked, right):
+    names = ("Fw_Version_Major", "Fw_Version_Minor", "Fw_Version_Revision")
+    data = message("Get_Version").encode({"Protocol_Version": protocol, "Hw_Version_Major": 5, "Hw_Version_Minor": 2,
+                                          "Hw_Version_Variant": 0, "Fw_Version_Unreleased": 0,
+                                          **dict(zip(names, told, strict=True))})
+    number, (setting,), own = frames.version(data), FAMILY.settings, Fitted(DRIVE, asked)
+    assert (number != 0 and number >= setting.bits(own)[0]) is right
+    if protocol == 2 and any(told):
+        assert setting.number(number) == ".".join(map(str, told))
+    assert setting.must(own).startswith(asked or "0.6.0")
+
+
+def test_three_take_one_bus_a_thousand_times_a_second_with_their_heartbeats():
+    three, four = (load(CAN, [(id, DRIVE) for id in range(1, count + 1)]) for count in (3, 4))
+    assert three.fastest >= 1000.0 > four.fastest and 0.03 < three.beats < 0.05
+    assert three.share(1000.0) == pytest.approx(1e3 * three.worst + three.beats) and three.share(1000.0) < 1.0
+
+
+def test_no_contents_of_a_round_take_longer_than_the_worst():
+    """By the virtual wire's own pictures of frames, for contents that stuff as much as can be."""
+    def length(frame: Frame) -> float:
+        return image(frame).length(1e-6, 1e-6) + INTERMISSION * 1e-6
+
+    patterns = [(int.from_bytes(bytes([0x0F] * 16), "big") >> first & (1 << 64) - 1).to_bytes(8, "big")
+                for first in range(8)]
+    longest = [max(length(frame) for frame in of) for of in (
+        [Frame(5 << 5 | 9, remote=True)], [Frame(5 << 5 | 14, data[:4]) for data in patterns],
+        [Frame(5 << 5 | 9, data) for data in patterns])]
+    worst = load(CAN, [(5, DRIVE)]).worst
+    assert 0.85 * worst < sum(longest) <= worst * (1.0 + 1e-9)
+    asked = frames.poll(5)
+    assert can.bits(asked).seconds(1e6) == pytest.approx(length(Frame(asked.id, bytes(8), remote=True)))
+
+
+def test_a_file_has_torques_alone_and_no_zero_of_the_drive(tmp_path):
+    described("odrive-can")  # which writes its file
+    source, file = (PLACE / "odrive-can_arm.toml").read_text(encoding="utf-8"), tmp_path / "arm.toml"
+    for was, becomes, said in (("id = 1 ", 'id = 1, pd = "drive" ', "takes torques alone"),
+                               ("id = 1 ", "id = 1, zero = 0.5 ", "told where it is by home"),
+                               ("id = 1 ", "id = 63 ", "at most 62"), ("id = 1 ", "id = 1, reply = 5 ", "part of"),
+                               ('"0.6.10"', '"0.6"', "is no version"), ('"can"', '"can-fd"', "classic CAN alone")):
+        assert was in source
+        file.write_text(source.replace(was, becomes, 1), encoding="utf-8")
+        with pytest.raises(BadInput, match=said):
+            load_mechanism(file)
+    file.write_text(source, encoding="utf-8")
+    assert [joint.drive.pd for joint in load_mechanism(file).streamed if joint.drive] == ["board"] * 3
+
+
+def test_check_says_what_its_owner_must_have_set_and_that_the_joint_must_be_told_where_it_is():
+    mechanism = described("odrive-can")
+    report = examine(mechanism)
+    assert all("enable_watchdog = True" in line for line in set_by_owner(mechanism)) and set_by_owner(mechanism)
+    assert [line for line in report.silence if "heartbeat_msg_rate_ms = 10" in line]
+    assert left_alone(mechanism)[0].startswith("shoulder, elbow, wrist: goes on with its last torque")
+    assert sum("told where it is (`home`)" in line for line in report.warnings) == 3
+    fast = replace(mechanism, control=replace(mechanism.control, rate_hz=1200))
+    with pytest.raises(BadInput, match="at most 1122 Hz"):
+        examine(fast)

@@ -1,0 +1,157 @@
+"""An arm of ODrive's drives as a whole: positions that are asked for, heartbeats that come unasked."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.verify.bus_loads import bus_loads
+from femtorque.codegen.wire.messages import FAULTS
+from femtorque.hil.board.drives_alone import DrivesAlone
+from femtorque.hil.bus.wire import Passed
+from femtorque.hil.drives.families.odrive_can.drive import ESTOPPED, POSITION_CONTROL, WATCHDOG
+from femtorque.hil.plant.choose import plant_of
+from tests.hil.board.test_drives import STATES, armed, board, drives, moved, run_of
+from tests.support.bus_arm import described
+
+KIND = "odrive-can"
+OWN = {"bus-short": "BUS_OFF or DRIVE_SILENT"}  # which of the two nodes sees it first
+# a program with the package odrive-can: it turns a joint, and reads where it is
+CLIENT = """
+import asyncio, sys
+import can
+from odrive_can import ODriveCAN
+
+async def main():
+    with can.Bus(interface="slcan", channel=sys.argv[1], sleep_after_open=0.0) as bus:
+        drive = ODriveCAN(2, bus)
+        await drive.start()
+        drive.check_errors()
+        drive.set_controller_mode("TORQUE_CONTROL", "PASSTHROUGH")
+        await drive.set_axis_state("CLOSED_LOOP_CONTROL")
+        for k in range(20):
+            drive.set_input_torque(-0.2)
+            await asyncio.sleep(0.005)
+        told = await drive.get_encoder_estimates()
+        print(drive.axis_state, told["Pos_Estimate"])
+        drive.stop()
+
+asyncio.run(main())
+"""
+
+
+def test_the_image_moves_an_arm_of_them_as_the_host_computes_it():
+    run = run_of(KIND)
+    result, passed = run.result, run.passed
+    assert result.ended == "done" and result.state == "DISARMED" and result.bit_identical is True
+    assert np.all(result.tracking_max < 1.5e-3) and np.all(np.ptp(result.record.q, axis=0) > 0.03)
+    assert result.outputs_safe and not run.driving
+    assert all(p.error is None and not p.frame.extended for p in passed)
+
+
+def test_each_tick_asks_every_drive_and_commands_it_and_loads_the_bus_as_check_says():
+    """Heartbeats, which come every ten milliseconds, included."""
+    with board(KIND) as on:
+        passed: list[Passed] = []
+        wire = on.wiring.buses.wires["can1"]
+        wire.log = passed.append
+        session = armed(on)
+        on.run(0.05)
+        assert all(drive.driving for drive in drives(on))
+        passed.clear()
+        busy = wire.busy_seconds
+        on.run(0.2)
+        for id in (1, 2, 3):
+            kinds = [(p.frame.id & 31, p.frame.remote, len(p.frame.data)) for p in passed if p.frame.id >> 5 == id]
+            for kind, count in (((9, True, 0), 200), ((14, False, 4), 200), ((9, False, 8), 200), ((1, False, 8), 20)):
+                assert abs(kinds.count(kind) - count) <= 1, kind
+        (told,) = bus_loads(on.mechanism)
+        share = (wire.busy_seconds - busy) / 0.2
+        assert 0.9 * (told.load.mean * 1e3 + told.load.beats) < share < told.load.share(1e3) < 0.9
+        session.link.close()
+
+
+@pytest.mark.parametrize(("fault", "name"), [*(STATES | OWN).items(), ("drive-rescaled", "DRIVE_SETTING")])
+def test_what_goes_wrong_ends_in_its_name_with_nothing_driven(fault, name):
+    with board(KIND) as on:
+        result = moved(on, fault)
+        named = result.faults[0] if result.faults else result.ended
+        assert any(one in named for one in name.split(" or ")), named
+        on.run(0.1)
+        assert on.outputs_safe() and not any(drive.driving for drive in drives(on))
+
+
+def test_old_firmware_is_refused_in_words():
+    with board(KIND) as on:
+        drives(on)[0].firmware = (0, 5, 6)
+        assert "its firmware is 0.5.6, and must be 0.6.10 or later" in moved(on).ended
+
+
+def test_a_drive_is_told_its_mode_and_to_give_nothing_before_it_is_enabled():
+    with board(KIND) as on:
+        on.run(0.1)
+        assert all(drive.control != POSITION_CONTROL and not drive.driving for drive in drives(on))
+        session = armed(on)
+        on.run(0.1)
+        assert all(drive.driving and drive.control != POSITION_CONTROL for drive in drives(on))
+        session.link.close()
+
+
+def test_a_drive_without_heartbeats_is_silent_and_one_that_loses_them_ends_the_motion():
+    """It answers all the time where it is."""
+    with board(KIND) as on:
+        session = armed(on)
+        on.run(0.1)
+        drives(on)[1].beat = 0.0
+        on.run(0.02)
+        assert all(drive.driving for drive in drives(on))
+        on.run(0.05)
+        assert not any(drive.driving for drive in drives(on))
+        session.wait(lambda: session.status.fault != 0, 0.5, "no fault")
+        assert session.status.fault == FAULTS["DRIVE_SILENT"][0]
+        session.link.close()
+
+
+def test_when_the_board_dies_the_drives_let_go_by_their_watchdogs_and_are_cleared_when_it_is_back():
+    with board(KIND) as on:
+        session = armed(on)
+        on.run(0.02)
+        on.chip.supply(0.0)
+        on.run(0.03)
+        assert [drive.errors for drive in drives(on)] == [WATCHDOG] * 3 and on.outputs_safe()
+        session.link.close()
+        on.chip.supply(3.3)
+        on.run(0.8)
+        assert [drive.errors for drive in drives(on)] == [0] * 3
+
+
+def test_an_error_that_a_heartbeat_tells_ends_all():
+    with board(KIND) as on:
+        session = armed(on)
+        on.run(0.02)
+        drives(on)[2].fail(ESTOPPED)
+        on.run(0.015)
+        assert not any(drive.driving for drive in drives(on))
+        session.link.close()
+
+
+def test_another_program_turns_a_joint_over_python_can():
+    """A millisecond of simulated time passes with each look, however fast the program is: without a watchdog. It is in
+    another process."""
+    mechanism = replace(described(KIND), gravity=(0.0, 0.0, 0.0))
+    with DrivesAlone(mechanism, plant_of(mechanism)) as alone:
+        for drive in alone.buses.drives.values():
+            drive.watchdog = 0.0
+        client = subprocess.Popen([sys.executable, "-c", CLIENT, alone.terminals["can1"]], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        while client.poll() is None:
+            alone.look()
+            alone.run(1e-3)
+        out, err = client.communicate()
+    assert client.returncode == 0, err
+    state, place = out.split()
+    assert state == "CLOSED_LOOP_CONTROL" and float(place) < -0.01
