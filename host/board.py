@@ -193,6 +193,11 @@ class Board:
         with self.logged(log, {"trajectory": str(motion.source or ""), "speed": speed, **(notes or {})}):
             return self._play(ways, loop, how)
 
+    def approach(self, trajectory: Trajectory) -> None:
+        """Go slowly to where a motion starts, arming first if need be. Raises Refused as `stream` does."""
+        for way in self._approach(trajectory):
+            self.stream(way)
+
     @contextmanager
     def logged(self, log: str | Path | None, notes: dict[str, Any] | None = None) -> Iterator[None]:
         """Write every STATUS inside to RUN.mcap, and to RUN.status.csv beside it; None writes nothing. Raises BadInput.

@@ -1,13 +1,14 @@
-"""Write a joint's numbers back into its mechanism file: only these change, comments and layout stay."""
+"""Write numbers of joints and bodies back into its mechanism file: only these change, comments and layout stay."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import tomlkit
+import tomlkit.items
 from tomlkit.exceptions import TOMLKitError
 
 from femtorque.codegen.common.errors import BadInput
@@ -15,7 +16,7 @@ from femtorque.codegen.common.files import read_text
 from femtorque.codegen.common.output import write_text
 from femtorque.codegen.mechanism.description import Gains
 
-DIGITS = 4  # significant ones
+DIGITS, FINE = 4, 7  # significant ones; of bodies, which rounding must leave possible
 
 
 Tables = Mapping[str, Mapping[str, float | int]]
@@ -37,6 +38,29 @@ def set_joint(path: Path, joint: str, values: Tables, comment: str = "", beside:
             table[name][key] = _rounded(value)
         if comment and place == 0:
             table[name].comment(comment)
+    write_text(path, tomlkit.dumps(document))
+
+
+def set_solid(path: Path, name: str, values: Mapping[str, float | Sequence[float]], on: str | None = None) -> None:
+    """Set mass, com and inertia of a link, or of a payload on a link. A link of a URDF gets a table of its own, which
+    holds over the URDF; `rod` makes way for com and inertia.
+
+    Raises BadInput if the file is no TOML; nothing is written then.
+    """
+    document = _parsed(path)
+    kind = "link" if on is None else "payload"
+    table = next((t for t in document.get(kind, []) if t.get("name") == name), None)
+    if table is None:
+        table = tomlkit.table() if not isinstance(document.get(kind), tomlkit.items.Array) else tomlkit.inline_table()
+        table["name"] = name
+        if on is not None:
+            table["link"] = on
+        if kind not in document:
+            document[kind] = tomlkit.aot()
+        document[kind].append(table)
+    table.pop("rod", None)
+    for key, value in values.items():
+        table[key] = _fine(value) if isinstance(value, float | int) else [_fine(x) for x in value]
     write_text(path, tomlkit.dumps(document))
 
 
@@ -74,6 +98,10 @@ def _down(value: float) -> float:
         return 0.0
     scale = 10.0 ** (math.floor(math.log10(value)) - DIGITS + 1)
     return float(f"{math.floor(value / scale) * scale:.{DIGITS}g}")
+
+
+def _fine(value: float) -> float:
+    return float(f"{value:.{FINE}g}")
 
 
 def _rounded(value: float | int) -> Any:

@@ -376,7 +376,8 @@ class MechanismTable(Table):
     unphysical: Literal["refuse", "warn"] | None = key(
         "inertias that no single body can have (identified, lumped ones): refuse, or warn; with `urdf` warn", None)
     urdf: str | None = key(
-        "links and joints come from this file; `[[link]]` and `[[joint]]` here are then matched by name", None)
+        "links and joints come from this file; `[[link]]` and `[[joint]]` here are then matched by name, and masses, "
+        "centres of gravity and inertias in them hold instead of its own", None)
     control: ControlTable = ControlTable()
     safety: SafetyTable = SafetyTable()
     follow: FollowTable = FollowTable()

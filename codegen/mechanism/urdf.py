@@ -357,7 +357,7 @@ class Merged:
 
 
 FROM_URDF = {
-    "link": ("mass", "com", "inertia", "rod"),
+    "link": ("rod",),
     "joint": ("type", "parent", "child", "xyz", "rpy", "axis"),
 }
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,6 +16,9 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer
 from femtorque.commands.options import Force, Home, Json, LogTo, Mech, Port, Rezero
+
+if TYPE_CHECKING:
+    from femtorque.codegen.mechanism.description import Mechanism
 
 
 def flash(
@@ -259,11 +262,27 @@ def identify(
     home: Home = False,
     rezero: Rezero = False,
     write: Annotated[bool, typer.Option("--write", help="write what is found into MECH; all else of it stays")] = False,
+    entire: Annotated[bool, typer.Option(
+        "--whole", help="masses, centres of gravity, inertias, friction and rotors of all links and joints, by motions "
+        "of the whole arm")] = False,
+    payload: Annotated[str | None, typer.Option(
+        "--payload", metavar="NAME", show_default=False, help="mass, centre and inertia of what is held, all else as "
+        "the file has it")] = None,
+    on: Annotated[str | None, typer.Option("--on", metavar="LINK", show_default="the last one",
+                                           help="that a new payload is fixed to")] = None,
+    within: Annotated[list[str] | None, typer.Option(
+        "--range", metavar="JOINT=LOW:HIGH", show_default="1 rad either way from the start",
+        help="where --whole or --payload may move a joint, rad or m; may be given more than once")] = None,
+    shown: Annotated[Path | None, typer.Option(
+        "--page", metavar="OUT.html", show_default="NAME.identified.html",
+        help="page of --whole or --payload; the motions are on NAME.motion-1.html and so on before anything moves")
+        ] = None,
     json: Json = False,
 ) -> Answer:
     """Measure friction and inertia of joints by experiment.
 
-    Constant speeds both ways and accelerations; every number comes with its 95 % interval.
+    Constant speeds both ways and accelerations; every number comes with its 95 % interval. With --whole, or --payload,
+    the arm plays motions instead that show all its masses, slowly first.
     """
     from femtorque.codegen.mechanism.edit import set_joint
     from femtorque.codegen.mechanism.reader import load_mechanism
@@ -273,6 +292,15 @@ def identify(
     from femtorque.host.link.requests import joint_number
 
     mechanism = load_mechanism(mech)
+    for option, given in (("--on", on and not payload), ("--joint", joint and (entire or payload)),
+                          ("--whole", entire and payload), ("--range", within and not (entire or payload)),
+                          ("--page", shown and not (entire or payload))):
+        if given:
+            raise BadInput("command line", option, None, "does not go with the other options",
+                           "--range, --page and --on are for --whole or --payload, of which there is one")
+    if entire or payload:
+        return _whole(mech, mechanism, port, home or rezero, rezero, payload, on, within or [],
+                      shown or Path(f"{mechanism.name}.identified.html"), write)
     names = joint or [j.name for j in mechanism.moving if j.drive or (j.motor is not None and j.encoder is not None)]
     for name in names:
         measured(mechanism, joint_number(mechanism, name))
@@ -285,3 +313,48 @@ def identify(
     slides = {j.name for j in mechanism.moving if j.type == "prismatic"}
     words = "\n".join(r.words(r.joint in slides) for r in found)
     return Answer({"joints": [r.data() for r in found], "written": write}, words)
+
+
+def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool, payload: str | None, on: str | None,
+           within: list[str], shown: Path, write: bool) -> Answer:
+    """Identify a whole arm or a payload, its motions shown before it moves."""
+    from femtorque.codegen.common.output import check_page, claim, page
+    from femtorque.host.board import Board
+    from femtorque.host.lab.whole import experiment, written
+    from femtorque.host.lab.whole import page as result_page
+    from femtorque.host.show import planned
+
+    check_page(shown)
+    claim(shown, page("identify"), True)
+    given = dict(_range(text) for text in within)
+    if payload:
+        programme = experiment.payload(mechanism, payload, on, given)
+    else:
+        programme = experiment.whole(mechanism, given)
+    motions = [*programme.motions, *filter(None, [programme.unseen])]
+    for number, motion in enumerate(motions, 1):
+        path = shown.with_name(f"{mechanism.name}.motion-{number}.html")
+        planned.write(path, mechanism, motion, True)
+        print(f"motion {number}: {path}", file=sys.stderr)
+    with Board.connect(port, mechanism) as board:
+        if home:
+            board.home(rezero=rezero)
+        if sys.stdin is not None and sys.stdin.isatty():
+            print("Look at these pages; keep the arm's space free; press Enter to begin, Ctrl-C to leave",
+                  file=sys.stderr)
+            sys.stdin.readline()
+        found = experiment.identify(board, mechanism, programme, partial(print, file=sys.stderr))
+    result_page.write(shown, found)
+    if write:
+        written.write(mech, found)
+    return Answer(found.data() | {"written": write, "page": str(shown)}, f"{found.words()}\n{shown}")
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    """JOINT=LOW:HIGH. Raises BadInput."""
+    try:
+        name, numbers = text.split("=")
+        low, high = map(float, numbers.split(":"))
+    except ValueError:
+        raise BadInput("command line", "--range", text, "must be JOINT=LOW:HIGH, as elbow=-1:0.5") from None
+    return name, (low, high)

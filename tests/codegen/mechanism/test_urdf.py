@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.edit import set_solid
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.mechanism.urdf import read
 from femtorque.codegen.model.mass_matrix import mass_matrix
@@ -283,7 +284,7 @@ OVERLAY = {
     "no name": ("[[joint]]\nstart = 0\n", r"^joint\[0\]\.name: must name a joint of arm\.urdf$"),
     "geometry": ('[[joint]]\nname = "slide"\naxis = [1, 0, 0]\n',
                  r"^joint\.slide\.axis = \[1, 0, 0\]: is said by arm\.urdf already"),
-    "mass": ('[[link]]\nname = "fore"\nmass = 1.0\n', r"^link\.fore\.mass = 1\.0: is said by arm\.urdf already"),
+    "rod": ('[[link]]\nname = "fore"\nrod = 1.0\n', r"^link\.fore\.rod = 1\.0: is said by arm\.urdf already"),
     "twice": ('[[joint]]\nname = "slide"\n[[joint]]\nname = "slide"\n',
               r"^joint\[1\]\.name = 'slide': is already the name of another joint$"),
     "unknown key": ('[[joint]]\nname = "slide"\nmotr = {}\n',
@@ -300,6 +301,17 @@ def test_what_is_wrong_on_top_is_blamed_on_the_mechanism_file(tmp_path: Path, ca
     path = written(tmp_path, extra=extra)
     line = refusal(path, path)
     assert re.search(pattern, line), line
+
+
+def test_an_identified_mass_holds_instead_of_the_urdfs(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    before = load_mechanism(path).link("fore")
+    urdf = (tmp_path / "arm.urdf").read_text()
+    set_solid(path, "fore", {"mass": 1.25 * before.mass, "com": [0.01, 0.02, 0.03]})
+    set_solid(path, "fore", {"mass": 1.5 * before.mass})
+    after = load_mechanism(path).link("fore")
+    assert after.mass == pytest.approx(1.5 * before.mass) and after.com.tolist() == [0.01, 0.02, 0.03]
+    assert after.inertia.tolist() == before.inertia.tolist() and (tmp_path / "arm.urdf").read_text() == urdf
 
 
 def test_a_missing_urdf_names_the_nearest(tmp_path: Path) -> None:

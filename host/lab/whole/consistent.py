@@ -1,0 +1,164 @@
+"""A least-squares fit in which every body stays one that can exist.
+
+A body's mass, first moments and inertia belong to some density of mass if and only if its pseudo-inertia
+
+    J = [[S, h], [h', m]],    S = tr(I)/2 1 - I          (4 x 4; Wensing, Kim and Slotine, RA-L 2(3), 2018)
+
+is positive definite. Sought is the minimum of
+
+    |A x - b|^2 / 2 + gamma sum_i [tr(J0_i^-1 J_i) - log det(J0_i^-1 J_i) - 4]
+                    + gamma sum_k [y_k / y0_k - log(y_k / y0_k) - 1]
+
+over the bodies' phi and the positive numbers y of the joints: convex; the distance from what the file says, J0 and y0,
+is that of Lee, Wensing and Park (T-RO 36(3), 2020), without coordinates: grams and kilograms, one frame or another give
+the same. It is infinite where a body ceases to exist. Newton's method finds the minimum, in steps that stay inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.common.errors import Refused
+from femtorque.host.lab.whole.regressor import PLACES
+
+Array = NDArray[np.float64]
+
+ROUNDS = 200
+CLOSE = 1e-10  # of Newton's decrement: the minimum is reached
+NEARLY = 1e-6  # the same, where rounding lets no step go lower
+ARMIJO, SHORTER, LAST = 0.25, 0.5, 1e-12  # of a step: how much of its promise it must keep, its next and its last try
+PATH = (1e6, 1e4, 1e2, 1.0)  # times gamma: on the way to it, bodies keep away from the border
+LEAST = 1e-3  # of a body's trace: eigenvalues of the file's J0 are raised to that, where it is thin
+
+
+def _basis() -> Array:
+    """(10, 4, 4): dJ/dphi of each number of phi."""
+    E = np.zeros((10, 4, 4))
+    E[0, 3, 3] = 1.0
+    for k in range(3):
+        E[1 + k, k, 3] = E[1 + k, 3, k] = 1.0
+    for k, (a, b) in enumerate(PLACES):
+        if a == b:
+            E[4 + k, :3, :3] += 0.5 * np.eye(3)
+        E[4 + k, a, b] -= 1.0
+        E[4 + k, b, a] = E[4 + k, a, b]
+    return E
+
+
+E = _basis()
+
+
+def pseudo_inertia(phi: Array) -> Array:
+    """J (..., 4, 4) of phi (..., 10)."""
+    return np.tensordot(phi, E, 1)
+
+
+def consistent(phi: Array) -> bool:
+    """True if a body with this phi (10,) can exist."""
+    return bool(np.linalg.eigvalsh(pseudo_inertia(phi))[0] > 0.0)
+
+
+def believable(phi: Array) -> Array:
+    """phi (10,) of a file, changed where it is the border or beyond: a rod without thickness gets some."""
+    J = pseudo_inertia(phi)
+    c = J[:3, 3] / J[3, 3]
+    about = J[:3, :3] - J[3, 3] * np.outer(c, c)  # second moments about the centre of gravity
+    size, axes = np.linalg.eigh(about)
+    least = LEAST * max(float(size.max()), 1e-9 * float(J[3, 3]))
+    about = (axes * np.maximum(size, least)) @ axes.T
+    second = about + J[3, 3] * np.outer(c, c)
+    inertia = np.trace(second) * np.eye(3) - second
+    return np.array([*phi[:4], *(inertia[a, b] for a, b in PLACES)])
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Numbers of the file: phi (S, 10) of the solids, and positive numbers (K,) of the joints."""
+
+    phi: Array
+    positive: Array
+
+    @staticmethod
+    def of(values: Array, solids: int, least: Array) -> Prior:
+        """From all unknowns in a row. least (K,): what stands for joints' numbers that the file has smaller."""
+        phi = np.array([believable(row) for row in values[:10 * solids].reshape(-1, 10)]).reshape(solids, 10)
+        return Prior(phi, np.maximum(values[10 * solids:], least))
+
+    @property
+    def row(self) -> Array:
+        return np.concatenate([self.phi.ravel(), self.positive])
+
+
+def fit(normal: Array, side: Array, prior: Prior, gamma: float) -> Array:
+    """The minimum x (P,): all phi in a row, then the positive numbers. normal (P, P) is A'A, side (P,) is A'b. Raises
+    Refused if numbers are so bad that rounding leaves no way down."""
+    return path(normal, side, prior, [stronger * gamma for stronger in PATH])[-1]
+
+
+def path(normal: Array, side: Array, prior: Prior, gammas: Sequence[float]) -> list[Array]:
+    """Minima with gammas that fall, each found from the one before. Raises Refused as `fit`."""
+    found, x = [], prior.row
+    for gamma in gammas:
+        x = _minimum(x, normal, side, prior, gamma)
+        found.append(x)
+    return found
+
+
+def _minimum(x: Array, normal: Array, side: Array, prior: Prior, gamma: float) -> Array:
+    inverse0 = np.linalg.inv(pseudo_inertia(prior.phi)) if len(prior.phi) else np.zeros((0, 4, 4))
+    value = _value(x, normal, side, inverse0, prior, gamma)
+    for _ in range(ROUNDS):
+        gradient, hessian = _slopes(x, normal, side, inverse0, prior, gamma)
+        scale = 1.0 / np.sqrt(np.diag(hessian))
+        step = -scale * np.linalg.solve(hessian * np.outer(scale, scale), scale * gradient)
+        promise = float(-gradient @ step)
+        if promise <= CLOSE * (1.0 + abs(value)):
+            return x
+        share = 1.0
+        while (new := _value(x + share * step, normal, side, inverse0, prior,
+                             gamma)) > value - ARMIJO * share * promise:
+            share *= SHORTER
+            if share < LAST:
+                if promise <= NEARLY * (1.0 + abs(value)):
+                    return x
+                raise Refused("the fit came to no end: the recordings and the file contradict each other too much")
+        x, value = x + share * step, new
+    return x
+
+
+def _value(x: Array, normal: Array, side: Array, inverse0: Array, prior: Prior, gamma: float) -> float:
+    solids = len(prior.phi)
+    y = x[10 * solids:] / prior.positive
+    if not np.all(y > 0.0):
+        return np.inf
+    total = 0.5 * float(x @ normal @ x) - float(side @ x)
+    if solids:
+        J = pseudo_inertia(x[:10 * solids].reshape(-1, 10))
+        try:
+            half = np.linalg.cholesky(J)
+        except np.linalg.LinAlgError:  # no body
+            return np.inf
+        ratio = (2.0 * np.log(np.diagonal(half, axis1=1, axis2=2)).sum(axis=1)
+                 + np.linalg.slogdet(inverse0)[1])
+        total += gamma * float(np.sum(np.einsum("sij,sji->s", inverse0, J) - ratio - 4.0))
+    return total + gamma * float(np.sum(y - np.log(y) - 1.0))
+
+
+def _slopes(x: Array, normal: Array, side: Array, inverse0: Array, prior: Prior, gamma: float) -> tuple[Array, Array]:
+    """First (P,) and second (P, P) derivatives: d(-log det J) = -tr(J^-1 E_a), d2 = tr(J^-1 E_a J^-1 E_b)."""
+    gradient, hessian = normal @ x - side, normal.copy()
+    for s, phi in enumerate(x[:10 * len(prior.phi)].reshape(-1, 10)):
+        own = slice(10 * s, 10 * s + 10)
+        half = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(phi)))
+        turned = half @ E @ half.T  # symmetric, so that the second derivative is a sum of squares
+        gradient[own] += gamma * (np.einsum("ij,aji->a", inverse0[s], E) - np.einsum("aii->a", turned))
+        hessian[own, own] += gamma * np.einsum("aij,bji->ab", turned, turned)
+    own = slice(10 * len(prior.phi), None)
+    gradient[own] += gamma * (1.0 / prior.positive - 1.0 / x[own])
+    place = np.arange(10 * len(prior.phi), len(x))
+    hessian[place, place] += gamma / x[own] ** 2
+    return gradient, hessian

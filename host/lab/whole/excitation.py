@@ -1,0 +1,204 @@
+"""A motion that shows what an arm weighs: Fourier series within limits, as informative as can be found.
+
+    q_j(t) = c_j + s(t) sum_k [ a_jk sin(k w t) + b_jk cos(k w t) ],   w = 2 pi / duration     (Swevers et al., 1997)
+
+s(t) takes both ends to rest. Chosen is the best of many random ones, then of many small changes of it, by the
+log-determinant of the information that its torques hold about the base parameters (T-RA 13(5)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import qr
+
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.mechanism.description import Joint
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows
+from femtorque.host.lab.whole.regressor import Moves, Unknowns
+from femtorque.host.plan import effort
+from femtorque.host.plan.plan import Plan, shares
+
+Array = NDArray[np.float64]
+
+HARMONICS = 5
+SECONDS = 10.0  # of a motion
+RAMP = 1.0  # s at both ends
+REACH, SLIDE = 1.0, 0.15  # rad, m: either way from the start, where nobody says otherwise
+MARGIN = 0.05  # of a range of position that is kept free at both ends
+FAST, HARD = 0.5, 0.6  # of limits.velocity and acceleration, and of the effort: the file may be wrong about the arm
+DRAWN, CHANGED = 60, 120  # random motions, and changes of the best
+OF_CLOSED = 5  # times fewer of closed mechanisms, which have to be followed
+SAMPLES = 80  # of a motion, in which its torques are looked at
+SMALLER, SMALLEST = 0.85, 0.02  # where the motors cannot keep up: from one try to the next, and the last
+RANK = 1e-7  # of the largest: a column of which less is left is one of others
+QUIET = 0.02  # of the effort: what torques are taken to be uncertain by
+
+
+@dataclass(frozen=True)
+class Excitation(Plan):
+    """A plan that speaks of no waypoints. information: log-determinant, higher is better."""
+
+    information: float
+
+    def words(self) -> str:
+        """How long it takes, and that it stays within the limits."""
+        return f"{self.trajectory.duration:.3f} s, to be told masses, inertias and friction by; every limit kept"
+
+
+@dataclass(frozen=True)
+class _Series:
+    """About centre (f,), rad or m, with the coefficients (f, HARMONICS, 2)."""
+
+    centre: Array
+    coefficients: Array
+    seconds: float
+
+    def at(self, t: Array) -> Moves:
+        """Positions, velocities and accelerations (N, f)."""
+        k = 2.0 * np.pi / self.seconds * np.arange(1, HARMONICS + 1)
+        waves = np.exp(1j * np.outer(t, k))  # sin is its imaginary part
+        amplitude = self.coefficients[:, :, 1] - 1j * self.coefficients[:, :, 0]  # Re(amplitude e^ikt)
+        f, df, ddf = (np.real((waves * (1j * k) ** n) @ amplitude.T) for n in range(3))
+        s, ds, dds = (x[:, None] for x in _ramp(t, self.seconds))
+        return self.centre + s * f, ds * f + s * df, dds * f + 2.0 * ds * df + s * ddf
+
+
+def _ramp(t: Array, seconds: float) -> Moves:
+    """From 0 to 1 and back, with derivatives: quintics of RAMP s at both ends."""
+    x = np.clip(np.minimum(t, seconds - t) / RAMP, 0.0, 1.0)
+    side = np.where(t < 0.5 * seconds, 1.0, -1.0) / RAMP
+    return (x**3 * (10 - 15 * x + 6 * x * x), 30 * x**2 * (1 - x) ** 2 * side,
+            60 * x * (1 - x) * (1 - 2 * x) / RAMP**2)
+
+
+def ranges(joints: tuple[Joint, ...], given: Mapping[str, tuple[float, float]]) -> Array:
+    """(f, 2) in which joints are to move: as given, else REACH about the start; always MARGIN within their limits.
+    Raises BadInput for an unknown joint or a range outside of its limits."""
+    names = [joint.name for joint in joints]
+    for name, (low, high) in given.items():
+        if name not in names:
+            raise BadInput("identify", "--range", name, "no such joint moves by itself", hint(name, names, "joints"))
+        joint = joints[names.index(name)]
+        if not joint.limits.lower <= low < high <= joint.limits.upper:
+            raise BadInput("identify", "--range", f"{name}={low:g}:{high:g}",
+                           f"must be within {joint.limits.lower:g} .. {joint.limits.upper:g}, the lower end first")
+    rows = []
+    for joint in joints:
+        reach = SLIDE if joint.type == "prismatic" else REACH
+        low, high = given.get(joint.name, (joint.start - reach, joint.start + reach))
+        low, high = max(low, joint.limits.lower), min(high, joint.limits.upper)
+        rows.append((low + MARGIN * (high - low), high - MARGIN * (high - low)))
+    return np.array(rows)
+
+
+def base_columns(unknowns: Unknowns, within: Array, seed: int = 7) -> tuple[NDArray[np.int64], Array]:
+    """Columns (B,) that can be told apart by motions in a range, and the matrix (B, P) that makes the base parameters
+    of all unknowns: Y x = Y[:, columns] (matrix x), by a QR decomposition with pivots (Gautier, ICRA 1990)."""
+    rng = np.random.default_rng(seed)
+    space = unknowns.space
+    middle = space.coordinates(space.start)
+    share = 1.0 if not space.mechanism.constrained else 0.3
+    low, high = middle + share * (within[:, 0] - middle), middle + share * (within[:, 1] - middle)
+    x = low + (high - low) * rng.random((4 * len(unknowns.names) + 40, len(middle)))
+    moves = space.motion(space.start, x[_way(x)], *rng.normal(size=(2, *x.shape)))
+    Y = unknowns.matrix(moves)
+    Y = Y.reshape(-1, Y.shape[2])
+    size = np.linalg.norm(Y, axis=0)
+    seen = np.flatnonzero(size > RANK * size.max())
+    R, pivots = qr(Y[:, seen] / size[seen], mode="r", pivoting=True)
+    rank = int(np.sum(np.abs(np.diag(R)) > RANK * abs(R[0, 0])))
+    columns = seen[pivots[:rank]]
+    others = seen[pivots[rank:]]
+    matrix = np.zeros((rank, len(unknowns.names)))
+    matrix[np.arange(rank), columns] = 1.0
+    if len(others):
+        lean = np.linalg.solve(R[:rank, :rank], R[:rank, rank:])
+        matrix[:, others] = lean * size[others] / size[columns][:, None]
+    matrix[np.abs(matrix) < 1e-9] = 0.0
+    return columns, matrix
+
+
+def _way(x: Array) -> NDArray[np.int64]:
+    """An order in which poses lie near each other, for closed mechanisms, which are followed."""
+    return np.lexsort(x.T[:1])
+
+
+def excite(unknowns: Unknowns, within: Array, seed: int = 1, seconds: float = SECONDS) -> Excitation:
+    """The motion. within (f, 2): ranges of the space's coordinates. Raises Refused where the motors can move the arm in
+    no such range."""
+    rng = np.random.default_rng(seed)
+    columns, _ = base_columns(unknowns, within)
+    best, score = None, -np.inf
+    fewer = OF_CLOSED if unknowns.space.mechanism.constrained else 1
+    for number in range((DRAWN + CHANGED) // fewer):
+        if number < DRAWN // fewer or best is None:
+            drawn = rng.normal(size=(len(within), HARMONICS, 2))
+            series = _scaled(unknowns, within, _Series(within.mean(axis=1), drawn, seconds), rng)
+        else:
+            change = 0.25 * rng.normal(size=best.coefficients.shape) * np.abs(best.coefficients).max((1, 2),
+                                                                                                     keepdims=True)
+            series = _scaled(unknowns, within, _Series(best.centre, best.coefficients + change, seconds), rng)
+        found = _information(unknowns, columns, series)
+        if found > score:
+            best, score = series, found
+    if best is None:
+        raise Refused(f"{unknowns.space.whole.name}: the loops cannot be followed in these ranges; give smaller ones")
+    return _within_efforts(unknowns, best, score)
+
+
+def _scaled(unknowns: Unknowns, within: Array, series: _Series, rng: np.random.Generator) -> _Series:
+    """As wide as ranges and velocities allow, each joint for itself, its centre where that fits."""
+    t = np.linspace(0.0, series.seconds, 4 * SAMPLES)
+    centred = _Series(np.zeros(len(within)), series.coefficients, series.seconds)
+    q, qd, qdd = centred.at(t)
+    low, high = q.min(axis=0), q.max(axis=0)
+    limits = [joint.limits for joint in unknowns.space.joints]
+    room = within[:, 1] - within[:, 0]
+    factor = np.minimum(room / (high - low), FAST * np.array([x.velocity for x in limits]) / np.abs(qd).max(axis=0))
+    factor = np.minimum(factor, FAST * np.array([x.acceleration for x in limits]) / np.abs(qdd).max(axis=0))
+    centre = np.clip(series.centre, within[:, 0] - factor * low, within[:, 1] - factor * high)
+    return _Series(centre, series.coefficients * factor[:, None, None], series.seconds)
+
+
+def _information(unknowns: Unknowns, columns: NDArray[np.int64], series: _Series) -> float:
+    """Log-determinant; minus infinity where the loops cannot be followed."""
+    space = unknowns.space
+    try:
+        moves = space.motion(space.start, *series.at(np.linspace(0.0, series.seconds, SAMPLES)))
+    except Refused:
+        return -np.inf
+    limits = np.array([joint.limits.effort for joint in space.whole.streamed])
+    noise = QUIET * np.where(np.isfinite(limits), limits, 1.0)
+    Y = (unknowns.matrix(moves)[:, :, columns] / noise[:, None]).reshape(-1, len(columns))
+    sign, value = np.linalg.slogdet(Y.T @ Y + 1e-12 * np.eye(len(columns)))
+    return float(value) if sign > 0.0 else -np.inf
+
+
+def _within_efforts(unknowns: Unknowns, series: _Series, score: float) -> Excitation:
+    """As wide as the motors allow."""
+    space, share = unknowns.space, 1.0
+    while share > SMALLEST:
+        smaller = _Series(series.centre, share * series.coefficients, series.seconds)
+        try:
+            motion = _trajectory(unknowns, smaller)
+            worst = effort.heaviest(space.whole, motion)
+            if worst is None or worst.share <= HARD:
+                return Excitation(motion, (), (), shares(space.whole, motion), None, score)
+        except Refused:
+            pass
+        share *= SMALLER
+    raise Refused(f"{space.whole.name}: the motors cannot move the arm in these ranges with {HARD:.0%} of their "
+                  "effort; give ranges nearer to where it hangs")
+
+
+def _trajectory(unknowns: Unknowns, series: _Series) -> Trajectory:
+    space = unknowns.space
+    count = round(series.seconds * space.whole.control.knot_hz) + 1
+    t = np.linspace(0.0, series.seconds, count)
+    q, qd, qdd = (space.streamed(x) for x in space.motion(space.start, *series.at(t)))
+    return from_rows([joint.name for joint in space.whole.streamed], t, q, qd, qdd)

@@ -1,0 +1,174 @@
+"""The experiment of a whole arm: motions planned, rehearsed slowly, played, judged by one that the fit has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.mechanism.description import BASE, Mechanism, Payload
+from femtorque.host.board import Board
+from femtorque.host.lab.whole.excitation import Excitation, base_columns, excite, ranges
+from femtorque.host.lab.whole.fitting import Found, Judged, fit
+from femtorque.host.lab.whole.recording import Recording, record
+from femtorque.host.lab.whole.regressor import OF_JOINT, PARTS, Unknowns, solid_of
+from femtorque.host.link.capture import COLUMNS
+
+Array = NDArray[np.float64]
+
+REHEARSAL = 0.25  # of the speed
+MOTIONS = 2  # that are fitted; one more is the judge
+DENSITY = 1000.0  # kg/m^3 of a payload of which nothing is known, and its share of the arm's mass
+GUESS = 0.05
+
+Ranges = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Programme:
+    """motions: to be fitted, one after the other; unseen: the judge, None of a payload. joints: to be recorded, None:
+    all."""
+
+    unknowns: Unknowns
+    columns: NDArray[np.int64]
+    base: Array
+    motions: tuple[Excitation, ...]
+    unseen: Excitation | None
+    joints: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """Numbers found, and how a motion judges them that the fit has not seen; None of a payload."""
+
+    found: Found
+    judged: Judged | None
+    unseen: tuple[Recording, ...]
+
+    def solids(self) -> list[dict[str, Any]]:
+        """Numbers of each link or payload before and after, the largest change in standard deviations, and those that
+        no motion here shows."""
+        rows, found = [], self.found
+        for k, solid in enumerate(found.unknowns.solids):
+            own = slice(10 * k, 10 * k + 10)
+            mass, com, inertia = solid_of(found.values[own])
+            was = solid.source
+            sigmas = np.abs(found.values[own] - found.prior.phi[k]) / found.deviation[own]
+            rows.append({
+                "name": solid.name, "mass": {"before": was.mass, "after": mass},
+                "com": {"before": was.com.tolist(), "after": com.tolist()},
+                "inertia": {"before": was.inertia.tolist(), "after": inertia.tolist()},
+                "sigmas": float(sigmas.max()),
+                "not_seen": [p for p, seen in zip(PARTS, found.seen[own], strict=True) if not seen]})
+        return rows
+
+    def joints(self) -> list[dict[str, Any]]:
+        """Numbers of each joint with halves of 95 % intervals, and its residuals."""
+        rows, found = [], self.found
+        streamed, first = found.unknowns.space.whole.streamed, 10 * len(found.unknowns.solids)
+        for k, j in enumerate(found.unknowns.joints):
+            own = slice(first + len(OF_JOINT) * k, first + len(OF_JOINT) * (k + 1))
+            names = zip(OF_JOINT, found.unknowns.prior[own], found.values[own], found.deviation[own], found.seen[own],
+                        strict=True)
+            row: dict[str, Any] = {"name": streamed[j].name} | {
+                name: {"before": float(was), "after": float(now), "interval": 1.96 * float(half), "seen": bool(seen)}
+                for name, was, now, half, seen in names}
+            if self.judged is not None:
+                row["residual"] = {"before": float(self.judged.before[j]), "after": float(self.judged.after[j]),
+                                   "of": float(self.judged.motion[j])}
+            rows.append(row)
+        return rows
+
+    def data(self) -> dict[str, Any]:
+        """As JSON."""
+        values, deviations = self.found.base_values()
+        names = [self.found.names[c] for c in self.found.columns]
+        return {"links": self.solids(), "joints": self.joints(), "gamma": self.found.gamma,
+                "base": [{"name": n, "value": float(v), "interval": 1.96 * float(d)}
+                         for n, v, d in zip(names, values, deviations, strict=True)]}
+
+    def words(self) -> str:
+        """For people."""
+        lines = []
+        for row in self.solids():
+            said = (f"{row['name']}: {row['mass']['before']:.4g} -> {row['mass']['after']:.4g} kg, centre "
+                    f"{_millimetres(row['com']['before'])} -> {_millimetres(row['com']['after'])} mm")
+            if row["not_seen"]:
+                said += f"; not seen alone, so as near to the file as the data let it: {', '.join(row['not_seen'])}"
+            lines.append(said)
+        for row in self.joints():
+            said = (f"{row['name']}: viscous {_changed(row['viscous'])}, Coulomb {_changed(row['coulomb'])}, rotor "
+                    f"{_changed(row['rotor'])}")
+            if left := row.get("residual"):
+                said += f"; unexplained of an unseen motion {left['before']:.3g} -> {left['after']:.3g} rms"
+            lines.append(said)
+        lines.append("+-: 95 %, if the file's R, L, K, gear and bus voltage, or the drive's torque, are right: no "
+                     "motion alone tells a strong motor from a light arm")
+        return "\n".join(lines)
+
+
+def _millimetres(point: list[float]) -> str:
+    return "(" + ", ".join(f"{1e3 * x:.1f}" for x in point) + ")"
+
+
+def _changed(number: dict[str, float]) -> str:
+    return f"{number['before']:.3g} -> {number['after']:.3g} +- {number['interval']:.2g}"
+
+
+def whole(mechanism: Mechanism, given: Ranges) -> Programme:
+    """The programme for all links and joints. Raises BadInput and Refused as `Unknowns.of` and `excite`."""
+    unknowns = Unknowns.of(mechanism)
+    within = ranges(unknowns.space.joints, given)
+    motions = [excite(unknowns, within, seed) for seed in range(1, MOTIONS + 2)]
+    return Programme(unknowns, *base_columns(unknowns, within), tuple(motions[:-1]), motions[-1])
+
+
+def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges) -> Programme:
+    """The programme for one payload: as the file has it, or a new one on a link (by default the last one). All else of
+    the file is taken to be right. Recorded are the joints that feel it most."""
+    names = [x.name for x in mechanism.links]
+    if link is not None and link not in names or link == BASE:
+        raise BadInput("identify", "--on", link, "no such link", hint(str(link), names, "links"))
+    known = next((x for x in mechanism.payloads if x.name == name), None)
+    if known is not None and link not in (None, known.link):
+        raise BadInput("identify", "--on", link, f"payload {name!r} is on {known.link}", "give another name")
+    if known is None or known.mass <= 0.0:
+        where = next(x for x in reversed(mechanism.links) if x.name == (link or (known.link if known else names[-1])))
+        mass = GUESS * sum(x.mass for x in mechanism.links)
+        inertia = 0.4 * mass * (mass / (DENSITY * 4.0 / 3.0 * np.pi)) ** (2.0 / 3.0) * np.eye(3)
+        known = Payload(name, where.name, mass, where.com, inertia)
+    others = tuple(x for x in mechanism.payloads if x.name != name)
+    unknowns = Unknowns.of_payload(replace(mechanism, payloads=(*others, known)), known)
+    within = ranges(unknowns.space.joints, given)
+    motion = excite(unknowns, within)
+    columns, base = base_columns(unknowns, within)
+    moves = unknowns.space.motion(unknowns.space.start, *(unknowns.space.unstreamed(x) for x in motion.trajectory.at(
+        np.linspace(0.0, motion.trajectory.duration, 200))))
+    efforts = np.array([j.limits.effort for j in mechanism.streamed])
+    felt = np.linalg.norm((unknowns.matrix(moves) * unknowns.prior).sum(axis=2) / efforts[None], axis=0)
+    most = tuple(sorted(int(j) for j in np.argsort(-felt)[:COLUMNS]))
+    return Programme(unknowns, columns, base, (motion,), None, most)
+
+
+def identify(board: Board, mechanism: Mechanism, programme: Programme,
+             on_step: Callable[[str], None] = lambda what: None) -> Result:
+    """Play the programme on a board that carries the mechanism, and fit. Raises Refused as streaming does."""
+    first = programme.motions[0].trajectory
+    board.approach(first)
+    on_step(f"rehearsal at {REHEARSAL:.0%} of the speed")
+    board.stream(first, speed=REHEARSAL)
+    takes = []
+    for number, motion in enumerate(programme.motions, 1):
+        on_step(f"motion {number}")
+        takes += record(board, mechanism, motion.trajectory, programme.joints)
+    found = fit(programme.unknowns, takes, programme.columns, programme.base)
+    if programme.unseen is None:
+        return Result(found, None, ())
+    on_step("a motion to judge by")
+    unseen = record(board, mechanism, programme.unseen.trajectory, programme.joints)
+    return Result(found, found.left(unseen), tuple(unseen))

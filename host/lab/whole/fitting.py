@@ -1,0 +1,180 @@
+"""The numbers of an arm that best explain what it has played, and how well they are known.
+
+Each joint's equations count by the inverse of what its residual varies by; neighbouring ones share samples, and count
+as one a window. The file's numbers are the prior; how strongly they hold, gamma, is the largest for which a part of the
+recordings that is held out is explained as well as it can be. Torques of drives and servos may come a little later than
+their frames: a time each, of which LATE is expected, is found beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.common.errors import Refused
+from femtorque.host.lab.whole import consistent
+from femtorque.host.lab.whole.consistent import Prior, pseudo_inertia
+from femtorque.host.lab.whole.recording import WINDOW, Equations, Recording, equations
+from femtorque.host.lab.whole.regressor import OF_JOINT, Unknowns
+
+Array = NDArray[np.float64]
+
+LATE, EXACT = 2e-3, 2e-5  # s: of drives and servos, and of motors on the board's own bridges
+GAMMAS = [10.0**n for n in range(4, -5, -1)]
+AS_WELL = 1.01  # times the least error of what was held out
+HELD_OUT, LENGTH = 4, 1.0  # every so many-th stretch of so many s
+DOUBT = 0.2  # of the file's numbers: what they are taken to be uncertain by, where it is asked what was seen
+SEEN = 0.7  # of that doubt is left at most of a number that was seen
+SHORTEST = 1.0  # s that a joint must have moved
+LEAST = 1e-4  # of a joint's largest torque, velocity and acceleration: friction and rotors where the file has none
+
+
+@dataclass(frozen=True)
+class Judged:
+    """N m or N rms that the file, and what was found, leave unexplained of a motion that the fit has not seen, (J,)."""
+
+    before: Array
+    after: Array
+    motion: Array  # rms of the torque itself
+
+
+@dataclass(frozen=True)
+class Found:
+    """values (P,) of the unknowns, deviation (P,) of each: a standard deviation, of which what was not seen keeps the
+    prior's. seen (P,): False where the data say next to nothing. late (J,) s. spread (P, P): information of the data,
+    per unit of each unknown."""
+
+    unknowns: Unknowns
+    prior: Prior
+    values: Array
+    deviation: Array
+    seen: NDArray[np.bool_]
+    gamma: float
+    late: Array
+    noise: Array
+    information: Array
+    columns: NDArray[np.int64]
+    base: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.unknowns.names
+
+    def base_values(self) -> tuple[Array, Array]:
+        """Base parameters (B,) and standard deviations (B,)."""
+        covariance = np.linalg.pinv(self.information[np.ix_(self.columns, self.columns)], hermitian=True)
+        return self.base @ self.values, np.sqrt(np.maximum(np.diag(covariance), 0.0))
+
+    def left(self, takes: Sequence[Recording]) -> Judged:
+        """Residuals of motions, with the file's numbers and with those found."""
+        rows = equations(self.unknowns, takes)
+
+        def rms(values: Array, late: Array) -> Array:
+            error = rows.side - rows.matrix @ values - rows.late * late
+            return np.array([np.sqrt(np.mean(e[c] ** 2)) if c.any() else np.nan
+                             for e, c in zip(error.T, rows.counts.T, strict=True)])
+
+        none = np.zeros_like(self.late)
+        return Judged(rms(self.unknowns.prior, none), rms(self.values, self.late), rms(0.0 * self.values, none))
+
+
+def fit(unknowns: Unknowns, takes: Sequence[Recording], columns: NDArray[np.int64], base: Array) -> Found:
+    """Find the unknowns. columns, base: of `base_columns`. Raises Refused if the recordings hold too little motion."""
+    rows = equations(unknowns, takes)
+    recorded = sorted({j for take in takes for j in take.given})
+    for j in recorded:
+        if rows.counts[:, j].sum() * rows.period < SHORTEST:
+            raise Refused(f"{unknowns.space.whole.streamed[j].name} moved for less than {SHORTEST:g} s in all "
+                          "recordings: give it a wider --range")
+    prior = Prior.of(unknowns.prior, len(unknowns.solids), _least(unknowns, rows))
+    noise = _first_noise(rows, columns)
+    stretch = (np.arange(len(rows.side)) * rows.period / LENGTH).astype(int)
+    held = stretch % HELD_OUT == HELD_OUT - 1
+    expected = np.array([EXACT if joint.drive is None else LATE for joint in unknowns.space.whole.streamed])
+    gamma, values, late = 1.0, prior.row, np.zeros(rows.side.shape[1])
+    for _ in range(2):
+        gamma = _gamma(rows, expected, prior, noise, held)
+        normal, side, lateness = _normal(rows, expected, noise, np.ones_like(held))
+        values = consistent.fit(normal, side, prior, gamma)
+        late = lateness(values)
+        noise = _rms(rows, values, late, np.ones_like(held))
+    own, _, _ = _normal(rows, expected, noise, np.ones_like(held))
+    weak = _curvature(prior)
+    left = np.linalg.inv(own + weak / DOUBT**2)
+    deviation = np.sqrt(np.diag(left))
+    seen = deviation < SEEN * DOUBT / np.sqrt(np.diag(weak))
+    return Found(unknowns, prior, values, deviation, seen, gamma, late, noise, own, columns, base)
+
+
+def _least(unknowns: Unknowns, rows: Equations) -> Array:
+    """(K,) numbers below which a joint's rotor and friction are not taken to be known."""
+    largest = np.abs(rows.side).max(axis=0)
+    result = []
+    for k, j in enumerate(unknowns.joints):
+        at = 10 * len(unknowns.solids) + len(OF_JOINT) * k
+        result += [LEAST * largest[j] / max(float(np.abs(rows.matrix[:, j, at + n]).max()), 1e-9)
+                   for n in range(len(OF_JOINT))]
+    return 10.0 * np.array(result)
+
+
+def _first_noise(rows: Equations, columns: NDArray[np.int64]) -> Array:
+    """(J,) rms of what least squares of each joint for itself leave."""
+    result = []
+    for j in range(rows.side.shape[1]):
+        use = rows.counts[:, j]
+        if not use.any():
+            result.append(1.0)
+            continue
+        A = rows.matrix[use, j][:, columns]
+        left = rows.side[use, j] - A @ np.linalg.lstsq(A, rows.side[use, j], rcond=1e-8)[0]
+        result.append(max(float(np.sqrt(np.mean(left**2))), 1e-9))
+    return np.array(result)
+
+
+def _normal(rows: Equations, expected: Array, noise: Array, use: NDArray[np.bool_]
+            ) -> tuple[Array, Array, Callable[[Array], Array]]:
+    """Normal matrix (P, P), right side (P,), with the joints' lateness eliminated, and what gives that back."""
+    weight = np.where(rows.counts, 1.0 / noise**2, 0.0) * use[:, None] * (rows.period / WINDOW)
+    A, w, b, d = rows.matrix, weight, rows.side, rows.late
+    normal = np.einsum("njp,nj,njr->pr", A, w, A, optimize=True)
+    side = np.einsum("njp,nj->p", A, w * b)
+    cross = np.einsum("njp,nj->jp", A, w * d)
+    own = np.sum(w * d * d, axis=0) + 1.0 / expected**2
+    mixed = np.sum(w * d * b, axis=0)
+    normal = normal - cross.T @ (cross / own[:, None])
+    side = side - cross.T @ (mixed / own)
+    return normal, side, lambda x: (mixed - cross @ x) / own
+
+
+def _rms(rows: Equations, values: Array, late: Array, use: NDArray[np.bool_]) -> Array:
+    """(J,) N m or N."""
+    error = rows.side - rows.matrix @ values - rows.late * late
+    counts = rows.counts & use[:, None]
+    return np.sqrt(np.sum(np.where(counts, error**2, 0.0), axis=0) / np.maximum(counts.sum(axis=0), 1)) + 1e-12
+
+
+def _gamma(rows: Equations, expected: Array, prior: Prior, noise: Array, held: NDArray[np.bool_]) -> float:
+    """The largest with which what was held out is explained as well as with any."""
+    normal, side, lateness = _normal(rows, expected, noise, ~held)
+    errors = []
+    for values in consistent.path(normal, side, prior, GAMMAS):
+        errors.append(float(np.sum((_rms(rows, values, lateness(values), held) / noise) ** 2)))
+    good = np.flatnonzero(np.array(errors) <= AS_WELL * min(errors))
+    return GAMMAS[int(good[0])]
+
+
+def _curvature(prior: Prior) -> Array:
+    """(P, P): second derivative of the distance from the prior, there."""
+    size = 10 * len(prior.phi)
+    result = np.zeros((size + len(prior.positive),) * 2)
+    for s, phi in enumerate(prior.phi):
+        turned = np.linalg.inv(pseudo_inertia(phi)) @ consistent.E
+        result[10 * s:10 * s + 10, 10 * s:10 * s + 10] = np.einsum("aij,bji->ab", turned, turned)
+    place = np.arange(size, len(result))
+    result[place, place] = 1.0 / prior.positive**2
+    return result
+
+

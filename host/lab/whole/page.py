@@ -1,0 +1,80 @@
+"""The page of an identified arm: numbers before and after, and the motion by which to believe them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from femtorque.codegen.common import colours, output
+from femtorque.codegen.common.output import claim, write_text
+from femtorque.codegen.common.templating import template
+from femtorque.host.lab.whole.experiment import Result
+from femtorque.host.lab.whole.recording import equations
+from femtorque.host.lab.whole.regressor import OF_JOINT
+from femtorque.host.show.curves import Curve, Plot
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under a heading."""
+
+    title: str
+    text: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def write(path: Path, result: Result) -> None:
+    """Write the page; one of the same kind is replaced. Raises OSError, and BadInput for a file of another kind."""
+    claim(path, output.page("identify"), True)
+    write_text(path, page(result))
+
+
+def page(result: Result) -> str:
+    """The HTML; the same result gives the same text."""
+    return template("identified.html", "femtorque.host.show", page=True).render(
+        name=result.found.unknowns.space.whole.name, tables=_tables(result), drawn=_plots(result))
+
+
+def _tables(result: Result) -> list[Table]:
+    links = [(row["name"], f"{row['mass']['before']:.4g} → {row['mass']['after']:.4g}",
+              f"{_mm(row['com']['before'])} → {_mm(row['com']['after'])}", f"{row['sigmas']:.1f}",
+              ", ".join(row["not_seen"]) or "-") for row in result.solids()]
+    tables = [Table(
+        "Links", "Sigmas: the largest change of a number, in its own standard deviations. Not seen alone: numbers of "
+        "which these motions say next to nothing by themselves; they stay as near to the file's as those seen allow.",
+        ("link", "mass, kg", "centre of gravity, mm", "sigmas", "not seen alone"), links)]
+    rows = result.joints()
+    if rows:
+        joints = [(row["name"], *(f"{row[part]['before']:.3g} → {row[part]['after']:.3g} ± {row[part]['interval']:.2g}"
+                                  for part in OF_JOINT),
+                   *((f"{row['residual']['before']:.3g}", f"{row['residual']['after']:.3g}",
+                      f"{row['residual']['of']:.3g}") if "residual" in row else ("-", "-", "-"))) for row in rows]
+        tables.append(Table(
+            "Joints", "Rotor (at the joint), viscous and Coulomb friction with 95 % intervals, which hold if motors "
+            "and drives are as the file has them. Unexplained: N m or N rms of a motion that the fit has not seen.",
+            ("joint", *OF_JOINT, "unexplained before", "after", "of"), joints))
+    return tables
+
+
+def _mm(point: Sequence[float]) -> str:
+    return "(" + ", ".join(f"{1e3 * x:.1f}" for x in point) + ")"
+
+
+def _plots(result: Result) -> list[Plot]:
+    if not result.unseen:
+        return []
+    found, rows = result.found, equations(result.found.unknowns, result.unseen)
+    plots = []
+    for j, joint in enumerate(found.unknowns.space.whole.streamed):
+        use = np.flatnonzero(rows.counts[:, j])
+        t = np.arange(len(use), dtype=float) * rows.period
+        before = rows.side[use, j] - rows.matrix[use, j] @ found.unknowns.prior
+        after = rows.side[use, j] - rows.matrix[use, j] @ found.values - rows.late[use, j] * found.late[j]
+        unit = "N" if joint.type == "prismatic" else "N m"
+        plots.append(Plot(joint.name, "s in motion", f"unexplained, {unit}", (
+            Curve("file", colours.ERROR, t, before), Curve("found", colours.MEASURED, t, after)), "t", zero=True))
+    return plots

@@ -1,0 +1,208 @@
+"""Motions that an arm has played, as its board recorded them, and the equations of motion that they give.
+
+Positions of all joints, and the bus voltage, come in STATUS while the arm moves, a hundred times a second. Duties and
+torques are recorded on the board, four joints at a time, so that a motion is played as often as that takes; its memory
+holds 1024 samples, which for a motion of ten seconds is one in about ten ticks. That number has no factor in common
+with the ticks from STATUS to STATUS: duties swing from tick to tick where a servo measures in a time of its own, and
+samples of every second tick show one side of the swing alone.
+
+Positions become smooth, and velocities and accelerations, by local polynomials (Savitzky and Golay, Analytical
+Chemistry 36(8), 1964): they take no time, and leave what is slower than WINDOW alone. Torques go through the same
+filter, and so does the sign of the velocity, which jumps; the rest of the regressor is slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, gcd
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicHermiteSpline
+from scipy.ndimage import maximum_filter1d
+from scipy.signal import savgol_filter
+
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.control.constants import current_range
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.wire.messages import STATUS_HZ, Status
+from femtorque.codegen.wire.units import from_wire
+from femtorque.host.board import Board
+from femtorque.host.lab.identify import delay
+from femtorque.host.lab.whole.regressor import OF_JOINT, Unknowns
+from femtorque.host.link.capture import COLUMNS, Column, Recorder
+from femtorque.host.link.capture import Recording as Captured
+
+Array = NDArray[np.float64]
+
+WINDOW, ORDER = 0.5, 5  # s of a local polynomial, and its order
+RESTING = 0.04  # of a joint's fastest: slower, its friction may hold it still
+SAMPLES = 1000  # of a recording on the board
+
+
+@dataclass(frozen=True)
+class Recording:
+    """t (S,) s, evenly; positions (S, J) rad or m; volts (S,) of the bus. given: of a joint's number, times (T,) s on
+    the same clock and duties, or torques N m or N where a drive takes them, (T,), evenly too."""
+
+    t: Array
+    positions: Array
+    volts: Array
+    given: dict[int, tuple[Array, Array]]
+
+
+@dataclass(frozen=True)
+class Equations:
+    """matrix (N, J, P), side (N, J): matrix times the unknowns is side. late (N, J): side falls by that for a second
+    by which a command is later. counts (N, J): False where a joint hardly moved or was not recorded. period: s from row
+    to row."""
+
+    matrix: Array
+    side: Array
+    late: Array
+    counts: NDArray[np.bool_]
+    period: float
+
+
+# -- on the board ------------------------------------------------------------------------------------------------------
+
+
+def record(board: Board, mechanism: Mechanism, motion: Trajectory, wanted: Sequence[int] | None = None
+           ) -> list[Recording]:
+    """Play a motion as often as it takes to record these joints, by default all. Raises Refused as `Board.stream`."""
+    joints = range(len(board.session.configuration.joints)) if wanted is None else wanted
+    takes: list[Recording] = []
+    for first in range(0, len(joints), COLUMNS):
+        seen: list[Status] = []
+        recorder = Recorder(board.session)
+        columns = [Column("torque" if board.session.configuration.joints[j].takes_torque else "duty", j)
+                   for j in joints[first:first + COLUMNS]]
+        board.approach(motion)
+        recorder.start(columns, every(board.session.configuration.rate_hz, motion.duration), "RING")
+        board.session.listeners.append(seen.append)
+        try:
+            outcome = board.stream(motion)
+        finally:
+            board.session.listeners.remove(seen.append)
+        recorder.stop()
+        if outcome.ended != "done":
+            raise Refused(f"{mechanism.name}: the motion ended early ({outcome.ended}): nothing was identified")
+        takes += recordings(seen, recorder.read(), mechanism)
+    return takes
+
+
+def every(rate_hz: int, seconds: float) -> int:
+    """Ticks from sample to sample with which a recording lasts for so many seconds."""
+    ticks = max(1, ceil(seconds * rate_hz / SAMPLES))
+    while gcd(ticks, 2 * ceil(rate_hz / STATUS_HZ)) != 1:
+        ticks += 1
+    return ticks
+
+
+def recordings(statuses: Sequence[Status], captured: Captured, mechanism: Mechanism) -> list[Recording]:
+    """Even stretches of a sequence of STATUS; where one was lost another begins."""
+    if len(statuses) < 2 or len(captured.tick) < 2:
+        return []
+    joints, rate = mechanism.streamed, mechanism.control.rate_hz
+    ticks = np.unwrap([float(s.tick) for s in statuses], period=2.0**32)
+    begun = ticks[-1] - float((statuses[-1].tick - int(captured.tick[-1]) + 2**31) % 2**32 - 2**31)
+    told = (begun - captured.tick[-1] + captured.tick) / rate
+    given = {c.joint: (told, captured.values[:, k]) for k, c in enumerate(captured.columns)}
+    period = float(np.median(np.diff(ticks)))
+    ends = [0, *(np.flatnonzero(np.abs(np.diff(ticks) - period) > 0.5) + 1).tolist(), len(ticks)]
+    positions = from_wire([s.position for s in statuses], joints)
+    volts = np.array([s.bus_mv * 1e-3 for s in statuses])
+    return [Recording(ticks[a:b] / rate, positions[a:b], volts[a:b], given)
+            for a, b in zip(ends[:-1], ends[1:], strict=True)]
+
+
+# -- afterwards --------------------------------------------------------------------------------------------------------
+
+
+def equations(unknowns: Unknowns, takes: Sequence[Recording]) -> Equations:
+    """Equations of all recordings, one after the other. Raises Refused if none is long enough."""
+    parts = [found for take in takes if (found := _equations(unknowns, take)) is not None]
+    if not parts:
+        raise Refused(f"{unknowns.space.whole.name}: nothing of the recordings is longer than {3.0 * WINDOW:g} s: too "
+                      "many STATUS were lost on the way")
+    return Equations(np.concatenate([p.matrix for p in parts]), np.concatenate([p.side for p in parts]),
+                     np.concatenate([p.late for p in parts]), np.concatenate([p.counts for p in parts]),
+                     parts[0].period)
+
+
+def _equations(unknowns: Unknowns, take: Recording) -> Equations | None:
+    period = float(take.t[1] - take.t[0]) if len(take.t) > 1 else 0.0
+    width = _width(period) if period else 0
+    if len(take.t) < max(3 * width, 4):
+        return None
+    space, inner = unknowns.space, slice(width, -width)
+    whole, joints = space.whole, space.whole.streamed
+    q, qd, qdd = (_smooth(take.positions, period, n) for n in range(3))
+    moves = space.motion(space.start, *(space.unstreamed(x[inner]) for x in (q, qd, qdd)))
+    v, a, t = space.streamed(moves[1]), space.streamed(moves[2]), take.t[inner]
+    matrix, known = unknowns.matrix(moves), unknowns.known(moves)
+    side, late = np.zeros_like(v), np.zeros_like(v)
+    moving = ~maximum_filter1d(np.abs(qd) <= RESTING * np.max(np.abs(qd), axis=0), width, axis=0)[inner]
+    first = 10 * len(unknowns.solids) + OF_JOINT.index("coulomb")
+    for k, j in enumerate(unknowns.joints):
+        matrix[:, j, first + len(OF_JOINT) * k] = _smooth(np.sign(qd[:, j]), period)[inner]
+    for j, joint in enumerate(joints):
+        if j not in take.given:
+            moving[:, j] = False
+            continue
+        when, given = take.given[j]
+        told = told_torque(whole, joint, given, np.interp(when, take.t, take.volts))
+        behind = inductive(whole, joint)
+        ku, kv = (joint.gains.ku, joint.gains.kv) if _closes_its_loop(joint) else (0.0, 0.0)
+        held = (delay(whole, joint) + 0.5) / whole.control.rate_hz
+        step = float(when[1] - when[0])
+        torque = CubicHermiteSpline(when, _smooth(told, step), _smooth(told, step, 1))
+        moved = ku * v[:, j] + kv * a[:, j]  # its own loop sees where the joint is by now
+        late[:, j] = torque(t - held - behind, 1) + moved
+        side[:, j] = (torque(t - held - behind) - held * moved - known[:, j]
+                      - damping(whole, joint) * (v[:, j] - behind * a[:, j]))
+        moving[:, j] &= (t - held > when[0] + WINDOW) & (t < when[-1] - WINDOW)
+    return Equations(matrix, side, late, moving, period)
+
+
+def _width(period: float) -> int:
+    """Samples of a window, an odd number."""
+    return 2 * round(0.5 * WINDOW / period) + 1
+
+
+def _smooth(x: Array, period: float, derivative: int = 0) -> Array:
+    width = min(_width(period), 2 * ((len(x) - 1) // 2) + 1)
+    return np.asarray(savgol_filter(x, width, ORDER, deriv=derivative, delta=period, axis=0))
+
+
+def _closes_its_loop(joint: Joint) -> bool:
+    """True if its drive has position and velocity gains in its frames."""
+    return joint.drive is not None and joint.drive.servo is None and joint.drive.pd == "drive"
+
+
+def told_torque(mechanism: Mechanism, joint: Joint, given: Array, volts: Array) -> Array:
+    """Torque at the joint (S,), N m or N, of a duty or torque (S,) at bus voltages, without what the motor's motion
+    induces."""
+    motor, use = joint.motor, mechanism.board
+    if motor is None or joint.takes_torque:
+        return given
+    assert use is not None
+    constant, duty = motor.K * motor.gear, given * motor.sign
+    if full := current_range(mechanism, joint):
+        return constant * full * volts / use.bus_voltage * duty
+    return constant * volts * duty / motor.R
+
+
+def damping(mechanism: Mechanism, joint: Joint) -> float:
+    """N m s/rad or N s/m at the joint: (K N)^2 / R of a motor with a voltage at it, by what it induces."""
+    motor = joint.motor
+    if motor is None or joint.takes_torque or current_range(mechanism, joint):
+        return 0.0
+    return (motor.K * motor.gear) ** 2 / motor.R
+
+
+def inductive(mechanism: Mechanism, joint: Joint) -> float:
+    """L / R of a motor with a voltage at it, s: by so much its current is behind."""
+    return joint.motor.L / joint.motor.R if joint.motor is not None and damping(mechanism, joint) else 0.0

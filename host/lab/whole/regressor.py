@@ -1,0 +1,222 @@
+"""Joint torques as a matrix times what is not known of a mechanism: the regressor.
+
+About a point fixed in it, a body is phi = [m, h_x, h_y, h_z, I_xx, I_yy, I_zz, I_xy, I_xz, I_yz], its mass, first
+moments h = m c and inertia about that point; in phi its forces are linear (Atkeson, An and Hollerbach, Int. J. Robotics
+Research 5(3), 1986). With a the acceleration of the body's frame less gravity, w and alpha its angular velocity and
+acceleration,
+
+    F = m a + alpha x h + w x (w x h),    Phi = h x a + I alpha + w x I w          (about the frame's origin)
+
+A joint has three columns more (THEORY.md, Eq. 19): its rotor's inertia, viscous and Coulomb friction. In a closed
+mechanism the columns are those of the open tree, with the loops closed as torques are: `Assembly.allocate`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.mechanism.description import Link, Mechanism, Payload
+from femtorque.codegen.model.bodies import GROUND, placed_links, skew
+from femtorque.codegen.model.kinematics import levers, pose
+from femtorque.codegen.reference.rigid import accelerations
+from femtorque.host.plan.space import Space
+
+Array = NDArray[np.float64]
+
+PARTS = ("mass", "hx", "hy", "hz", "ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+OF_JOINT = ("rotor", "viscous", "coulomb")
+PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of the six numbers of an inertia
+_UNIT = np.zeros((6, 3, 3))  # an inertia of which one number is 1
+for _k, (_a, _b) in enumerate(PLACES):
+    _UNIT[_k, _a, _b] = _UNIT[_k, _b, _a] = 1.0
+
+Solids = TypeVar("Solids", Link, Payload)
+Moves = tuple[Array, Array, Array]  # positions, velocities, accelerations (N, n) of all joints
+
+
+def phi_of(solid: Link | Payload) -> Array:
+    """phi (10,) of a link or payload about its link's frame."""
+    d = skew(np.asarray(solid.com, float))
+    inertia = solid.inertia - solid.mass * d @ d
+    return np.array([solid.mass, *(solid.mass * solid.com), *(inertia[a, b] for a, b in PLACES)])
+
+
+def solid_of(phi: Array) -> tuple[float, Array, Array]:
+    """Mass, centre of gravity (3,) and inertia about it (3, 3) from phi (10,)."""
+    mass, com = float(phi[0]), phi[1:4] / phi[0]
+    d = skew(com)
+    return mass, com, np.tensordot(phi[4:], _UNIT, 1) + mass * d @ d
+
+
+def moved(R: Array, p: Array) -> Array:
+    """(10, 10): phi about the origin of another frame, from that in a frame R (3, 3), p (3,) in it."""
+    result = np.zeros((10, 10))
+    for k, unit in enumerate(np.eye(10)):
+        m, h, inertia = unit[0], R @ unit[1:4], R @ np.tensordot(unit[4:], _UNIT, 1) @ R.T
+        d, s = skew(p), skew(h)
+        inertia = inertia - m * d @ d - s @ d - d @ s
+        result[:, k] = [m, *(m * p + h), *(inertia[a, b] for a, b in PLACES)]
+    return result
+
+
+@dataclass(frozen=True)
+class Solid:
+    """A link or payload that is to be known: of its body, its frame R, p in the body's."""
+
+    source: Link | Payload
+    body: int
+    R: Array
+    p: Array
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+
+@dataclass(frozen=True)
+class Unknowns:
+    """Numbers to be found of a mechanism: ten a solid, then `OF_JOINT` of each joint in `joints`, by number
+    among the streamed ones."""
+
+    space: Space
+    solids: tuple[Solid, ...]
+    joints: tuple[int, ...]
+
+    @staticmethod
+    def of(mechanism: Mechanism) -> Unknowns:
+        """Every body, by the heaviest of its links, and every driven joint. Raises BadInput for a mechanism that bends
+        or changes its mode."""
+        space = _space(mechanism)
+        solids, places = [], placed_links(space.assembly.model.mechanism)
+        for body in range(space.assembly.model.n):
+            links = [link for link in mechanism.links if places[link.name][0] == body and link.mass > 0.0]
+            if links:
+                heaviest = max(links, key=lambda link: link.mass)
+                solids.append(Solid(heaviest, *places[heaviest.name]))
+        return Unknowns(space, tuple(solids), tuple(int(j) for j in np.flatnonzero(space.driven)))
+
+    @staticmethod
+    def of_payload(mechanism: Mechanism, payload: Payload) -> Unknowns:
+        """One payload of the mechanism alone. Raises BadInput as `of` does, or if its link does not move."""
+        space = _space(mechanism)
+        body, R, p = placed_links(space.assembly.model.mechanism)[payload.link]
+        if body == GROUND:
+            raise BadInput("payload", "link", payload.link, "does not move", "name a link that carries something")
+        return Unknowns(space, (Solid(payload, body, R, p),), ())
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        streamed = self.space.whole.streamed
+        return (*(f"{solid.name}.{part}" for solid in self.solids for part in PARTS),
+                *(f"{streamed[j].name}.{part}" for j in self.joints for part in OF_JOINT))
+
+    @cached_property
+    def prior(self) -> Array:
+        """Their values in the file, (P,)."""
+        streamed = self.space.whole.streamed
+        ends = [(streamed[j].rotor, streamed[j].friction.viscous, streamed[j].friction.coulomb) for j in self.joints]
+        return np.concatenate([*(phi_of(s.source) for s in self.solids), np.ravel(ends)])
+
+    def matrix(self, moves: Moves) -> Array:
+        """Y (N, J, P) of the streamed joints, N m or N per unit of each unknown. moves: of all joints, (N, n) each."""
+        q, qd, qdd = moves
+        tree = self._tree(*moves)
+        if self.space.mechanism.constrained:
+            allocate = self.space.assembly.allocate
+            closed = np.stack([allocate(q, np.broadcast_to(unit, q.shape)) for unit in np.eye(q.shape[1])], axis=2)
+            tree = closed @ tree
+        columns = np.moveaxis(self.space.streamed(np.moveaxis(tree, 1, 2)), 1, 2) * self.space.driven[:, None]
+        own = np.zeros((len(q), len(self.space.whole.streamed), len(OF_JOINT) * len(self.joints)))
+        v, a = self.space.streamed(qd), self.space.streamed(qdd)
+        for k, j in enumerate(self.joints):
+            own[:, j, len(OF_JOINT) * k:len(OF_JOINT) * (k + 1)] = np.stack([a[:, j], v[:, j], np.sign(v[:, j])], -1)
+        return np.concatenate([columns, own], axis=2)
+
+    def _tree(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """(N, n, 10 S): torques of the open tree for a unit of every number of every solid."""
+        model = self.space.assembly.model
+        bare = replace(model, bodies=tuple(replace(b, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
+                                           for b in model.bodies))
+        state, at = accelerations(bare, q, qd, qdd), pose(bare, q)
+        arms = levers(bare, at)
+        axes = np.stack([at.R[:, i] @ b.axis for i, b in enumerate(bare.bodies)], axis=1)
+        result = np.zeros((len(q), bare.n, 10 * len(self.solids)))
+        for s, solid in enumerate(self.solids):
+            F, Phi = _unit_loads(at.R[:, solid.body], state.a[:, solid.body] - model.gravity, state.w[:, solid.body],
+                                 state.alpha[:, solid.body])
+            inside = moved(solid.R, solid.p)
+            joint, away = solid.body, np.zeros((len(q), 3))  # from that joint to the body's frame
+            while joint != GROUND:
+                body = bare.bodies[joint]
+                load = F if body.prismatic else Phi + np.cross(away[:, :, None], F, axis=1)
+                result[:, joint, 10 * s:10 * s + 10] = np.einsum("ni,nik->nk", axes[:, joint], load) @ inside
+                away = away + arms.joint[:, joint]
+                joint = body.parent
+        return result
+
+    def known(self, moves: Moves) -> Array:
+        """Torques (N, J) of all else: springs, friction of passive joints, solids and joints that are not looked
+        for."""
+        joints, space = self.space.whole.streamed, self.space
+        rows = np.array([[j.rotor, j.friction.viscous, j.friction.coulomb] for j in joints])
+        v, a = space.streamed(moves[1]), space.streamed(moves[2])
+        motors = rows[:, 0] * a + rows[:, 1] * v + rows[:, 2] * np.sign(v)
+        whole = space.torque(*moves) + motors * space.driven
+        return whole - self.matrix(moves) @ self.prior
+
+    def mechanism(self, found: Array) -> Mechanism:
+        """The mechanism with these numbers (P,) in the place of the file's."""
+        whole, ends = self.space.whole, found[10 * len(self.solids):].reshape(-1, len(OF_JOINT))
+        solids = {(type(s.source), s.name): solid_of(found[10 * k:10 * k + 10]) for k, s in enumerate(self.solids)}
+        joints = {whole.streamed[j].name: row for j, row in zip(self.joints, ends, strict=True)}
+
+        def changed(x: Solids) -> Solids:
+            mass, com, inertia = solids.get((type(x), x.name), (x.mass, x.com, x.inertia))
+            return replace(x, mass=mass, com=com, inertia=inertia)
+
+        new = []
+        for joint in whole.joints:
+            if joint.name in joints:
+                rotor, viscous, coulomb = map(float, joints[joint.name])
+                joint = replace(joint, friction=replace(joint.friction, viscous=viscous, coulomb=coulomb))
+                if joint.drive is not None and joint.drive.servo is None:
+                    joint = replace(joint, drive=replace(joint.drive, inertia=rotor / joint.drive.gear**2))
+                elif joint.motor is not None:
+                    joint = replace(joint, motor=replace(joint.motor, inertia=rotor / joint.motor.gear**2))
+            new.append(joint)
+        return replace(whole, joints=tuple(new), links=tuple(map(changed, whole.links)),
+                       payloads=tuple(map(changed, whole.payloads)))
+
+
+def _unit_loads(R: Array, a: Array, w: Array, alpha: Array) -> tuple[Array, Array]:
+    """Force and moment about the frame's origin, (N, 3, 10) each, in global axes, of a unit of each number of phi. R
+    (N, 3, 3) and a (N, 3) global, w and alpha (N, 3) in the body's axes."""
+    F, Phi = np.zeros((len(R), 3, 10)), np.zeros((len(R), 3, 10))
+    F[:, :, 0] = a
+    for k in range(3):
+        h = np.broadcast_to(np.eye(3)[k], w.shape)
+        turned = np.cross(alpha, h) + np.cross(w, np.cross(w, h))
+        F[:, :, 1 + k] = np.einsum("nij,nj->ni", R, turned)
+        Phi[:, :, 1 + k] = np.cross(R[:, :, k], a)
+    for k, unit in enumerate(_UNIT):
+        moment = alpha @ unit + np.cross(w, w @ unit)
+        Phi[:, :, 4 + k] = np.einsum("nij,nj->ni", R, moment)
+    return F, Phi
+
+
+def _space(mechanism: Mechanism) -> Space:
+    for wrong, what in ((mechanism.flexible, "has links that bend, or passive springs"),
+                        (bool(mechanism.modes), "has modes")):
+        if wrong:
+            raise BadInput(mechanism.source or mechanism.name, "mechanism", None,
+                           f"{what}: a whole arm is identified with rigid links, in one mode", "take them apart")
+    return Space.of(mechanism)
+
+

@@ -1,0 +1,40 @@
+"""Numbers found, written into the mechanism file: what else it says stays, and so does the URDF that it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from femtorque.codegen.mechanism.description import Joint, Payload
+from femtorque.codegen.mechanism.edit import set_joint, set_solid
+from femtorque.host.lab.identify import beside
+from femtorque.host.lab.whole.experiment import Result
+from femtorque.host.lab.whole.regressor import PLACES
+
+
+def write(path: Path, result: Result) -> None:
+    """Masses, centres of gravity and inertias of links or payload, friction and rotors of joints. Raises BadInput as
+    femtorque.codegen.mechanism.edit does."""
+    unknowns = result.found.unknowns
+    for solid, row in zip(unknowns.solids, result.solids(), strict=True):
+        inertia = row["inertia"]["after"]
+        values = {"mass": row["mass"]["after"], "com": row["com"]["after"],
+                  "inertia": [inertia[a][b] for a, b in PLACES]}
+        on = solid.source.link if isinstance(solid.source, Payload) else None
+        set_solid(path, solid.name, values, on)
+    joints = {joint.name: joint for joint in unknowns.space.whole.streamed}
+    for row in result.joints():
+        joint = joints[row["name"]]
+        key, inertia = _rotor(joint, row["rotor"]["after"])
+        halves = (f"{part} +- {row[part]['interval']:.1g}" for part in ("viscous", "coulomb"))
+        set_joint(path, joint.name, {
+            "friction": {"viscous": row["viscous"]["after"], "coulomb": row["coulomb"]["after"]},
+            key: {"inertia": inertia}}, f"identified: {', '.join(halves)} (95 %)", beside(unknowns.space.whole,
+                                                                                        joint.name))
+
+
+def _rotor(joint: Joint, at_joint: float) -> tuple[str, float]:
+    """Table that has the rotor's inertia, and that there."""
+    if joint.drive is not None and joint.drive.servo is None:
+        return "drive", at_joint / joint.drive.gear**2
+    assert joint.motor is not None
+    return "motor", at_joint / joint.motor.gear**2

@@ -1,0 +1,149 @@
+"""The fit on torques of Pinocchio with noise: bodies stay possible, data win over a wrong file, unseen numbers stay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.host.lab.whole import consistent
+from femtorque.host.lab.whole.consistent import Prior
+from femtorque.host.lab.whole.excitation import base_columns
+from femtorque.host.lab.whole.fitting import fit
+from femtorque.host.lab.whole.recording import Recording, every
+from femtorque.host.lab.whole.regressor import OF_JOINT, Unknowns, phi_of, solid_of
+from tests.support import rig
+from tests.support.differing import differing
+from tests.support.oracle import random_tree, rnea
+
+NOISE = 0.01  # N m
+
+
+def taught(gamma, seed=3, noise=NOISE, samples=400):
+    """True phi, those found, prior, torque errors of new states over the torque, for a wrong file."""
+    rng = np.random.default_rng(seed)
+    truth = random_tree(rng, 5, prismatic=False)
+    wrong = differing(truth, seed)
+    unknowns = Unknowns.of(wrong)
+    states = rng.normal(size=(2, 3, samples, 5))
+    rows = [unknowns.matrix(tuple(s))[:, :, :50].reshape(-1, 50) for s in states]
+    sides = [rnea(Model.of(truth), *s).ravel() for s in states]
+    told = sides[0] + noise * rng.normal(size=len(sides[0]))
+    prior = Prior.of(unknowns.prior[:50], 5, np.zeros(0))
+    found = consistent.fit(rows[0].T @ rows[0] / NOISE**2, rows[0].T @ told / NOISE**2, prior, gamma)
+    errors = [np.linalg.norm(rows[1] @ x - sides[1]) / np.linalg.norm(sides[1]) for x in (prior.row, found)]
+    return found, prior, errors
+
+
+@pytest.mark.parametrize("gamma", [1e-4, 1.0, 100.0])
+def test_data_win_over_a_wrong_file(gamma):
+    found, _, (before, after) = taught(gamma)
+    assert before > 0.05 and after < before / 100.0
+    assert all(consistent.consistent(phi) for phi in found.reshape(5, 10))
+
+
+def test_bodies_stay_possible_however_bad_the_data():
+    found, _, _ = taught(1e-4, noise=30.0, samples=8)
+    assert all(consistent.consistent(phi) for phi in found.reshape(5, 10))
+    for phi in found.reshape(5, 10):
+        mass, _, inertia = solid_of(phi)
+        moments = np.linalg.eigvalsh(inertia)
+        assert mass > 0.0 and moments[0] > 0.0 and moments[2] < moments[0] + moments[1]
+
+
+def test_what_no_data_show_stays_as_the_file_has_it():
+    rng = np.random.default_rng(0)
+    body = random_tree(rng, 1, prismatic=False)
+    prior = Prior.of(Unknowns.of(body).prior[:10], 1, np.zeros(0))
+    none = consistent.fit(np.zeros((10, 10)), np.zeros(10), prior, 1.0)
+    assert np.allclose(none, prior.row, rtol=1e-6, atol=1e-9)
+
+
+def test_the_slopes_of_the_distance_are_those_of_its_values():
+    rng = np.random.default_rng(4)
+    mechanism = random_tree(rng, 2, prismatic=False)
+    prior = Prior.of(np.concatenate([*(phi_of(x) for x in mechanism.links), [0.3, 2.0]]), 2, np.zeros(2))
+    x, inverse = prior.row * 1.05, np.linalg.inv(consistent.pseudo_inertia(prior.phi))
+    A = rng.normal(size=(30, 22))
+    given = (A.T @ A, A.T @ rng.normal(size=30), inverse, prior, 0.7)
+    gradient, hessian = consistent._slopes(x, *given)
+    step = 1e-6 * np.eye(22)
+    numeric = [(consistent._value(x + s, *given) - consistent._value(x - s, *given)) / 2e-6 for s in step]
+    assert np.allclose(gradient, numeric, rtol=1e-5, atol=1e-5)
+    numeric = [(consistent._slopes(x + s, *given)[0] - consistent._slopes(x - s, *given)[0]) / 2e-6 for s in step]
+    assert np.allclose(hessian, numeric, rtol=1e-4, atol=1e-3)
+
+
+def test_a_rod_without_thickness_becomes_a_body():
+    """Its file's pseudo-inertia is on the border, where the distance is infinite."""
+    rod = np.array([0.3, 0.03, 0.0, 0.0, 0.0, 4e-3, 4e-3, 0.0, 0.0, 0.0])
+    assert not consistent.consistent(rod) and consistent.consistent(consistent.believable(rod))
+    assert np.allclose(consistent.believable(rod)[:4], rod[:4])
+
+
+def test_a_recording_has_no_factor_in_common_with_status():
+    assert every(1000, 10.0) % 2 == 1 and every(1000, 10.0) * 1024 > 10_000
+    assert all(np.gcd(every(rate, 10.0), 2 * -(-rate // 100)) == 1 for rate in (200, 400, 500, 1000, 2000))
+
+
+def played(unknowns, truth, seconds, seed):
+    """A recording of the three-link arm's smooth motion as its board would give it: duties of motors that move the true
+    arm."""
+    mechanism, rate = unknowns.space.whole, 100.0
+    t = np.arange(round(seconds * rate)) / rate
+    rng = np.random.default_rng(seed)
+    wave = 2.0 * np.pi * 0.1 * np.arange(1, 6)
+    a, b = rng.normal(size=(2, 5, 3)) * 0.12
+    arms = [t[:, None] * wave + shift for shift in (0.0, 0.5 * np.pi)]
+    start = np.array([j.start for j in mechanism.streamed])
+    q = start + np.sin(arms[0]) @ a + np.cos(arms[0]) @ b
+    qd, qdd = (np.cos(arms[0]) * wave) @ a - (np.sin(arms[0]) * wave) @ b, None
+    qdd = -(np.sin(arms[0]) * wave**2) @ a - (np.cos(arms[0]) * wave**2) @ b
+    tau = rnea(Model.of(truth), q, qd, qdd)
+    for j, joint in enumerate(truth.streamed):
+        friction = joint.friction
+        tau[:, j] += joint.rotor * qdd[:, j] + friction.viscous * qd[:, j] + friction.coulomb * np.sign(qd[:, j])
+    volts = mechanism.board.bus_voltage
+    given = {}
+    for j, joint in enumerate(mechanism.streamed):
+        motor = joint.motor
+        constant = motor.K * motor.gear
+        duty = (tau[:, j] * motor.R / constant + constant * qd[:, j]) / volts * motor.sign
+        given[j] = (t, duty + 1e-4 * rng.normal(size=len(t)))
+    return Recording(t, q, np.full(len(t), volts), given)
+
+
+def test_an_arm_is_found_from_its_recordings_and_judged_by_another(monkeypatch):
+    """The numbers that planar motions show; no delays, which real recordings have."""
+    monkeypatch.setattr("femtorque.host.lab.whole.recording.delay", lambda *_: -0.5)
+    monkeypatch.setattr("femtorque.host.lab.whole.recording.inductive", lambda *_: 0.0)
+    truth = rig.three_link()
+    wrong = differing(truth, 2, friction=0.5)
+    unknowns = Unknowns.of(wrong)
+    within = np.array([(j.start - 1.0, j.start + 1.0) for j in wrong.streamed])
+    takes = [played(unknowns, truth, 10.0, seed) for seed in (1, 2)]
+    found = fit(unknowns, takes, *base_columns(unknowns, within))
+    judged = found.left([played(unknowns, truth, 10.0, 3)])
+    assert np.all(judged.after < judged.before / 20.0)
+    true = Unknowns.of(truth).prior
+    first = 10 * len(unknowns.solids)
+    for k, joint in enumerate(truth.streamed):
+        coulomb = first + len(OF_JOINT) * k + OF_JOINT.index("coulomb")
+        assert found.values[coulomb] == pytest.approx(joint.friction.coulomb, rel=0.03)
+        assert found.seen[coulomb]
+    base = found.base @ (found.values - true)
+    assert np.linalg.norm(base) < 0.02 * np.linalg.norm(found.base @ true)
+    assert not found.seen[unknowns.names.index(f"{unknowns.solids[0].name}.ixx")]  # about an axis in the plane
+
+
+def test_masses_of_a_file_are_replaced_by_those_found():
+    unknowns = Unknowns.of(load_mechanism(MECHANISMS / "six_axis.toml"))
+    values = unknowns.prior * 1.1
+    changed = unknowns.mechanism(values)
+    assert [x.mass for x in changed.links] == pytest.approx([1.1 * x.mass for x in unknowns.space.whole.links])
+    assert np.allclose(Unknowns.of(changed).prior, values)
+    assert replace(changed, links=(), joints=()) == replace(unknowns.space.whole, links=(), joints=())

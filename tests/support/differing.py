@@ -1,0 +1,27 @@
+"""Arms that are not as their files say: masses by +-20 %, centres of gravity by 10 mm, twice the friction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+
+
+def differing(mechanism: Mechanism, seed: int = 5, mass: float = 0.2, centre: float = 0.01,
+              friction: float = 2.0) -> Mechanism:
+    """The arm behind a file. mass: of each link, more or less; centre: m, in any direction; friction: times the
+    file's."""
+    rng = np.random.default_rng(seed)
+    links = []
+    for link in mechanism.links:
+        factor, away = 1.0 + mass * rng.choice([-1.0, 1.0]), rng.normal(size=3)
+        links.append(replace(link, mass=factor * link.mass, inertia=factor * link.inertia,
+                             com=link.com + centre * away / np.linalg.norm(away)))
+    return replace(mechanism, links=tuple(links), joints=tuple(_rougher(j, friction) for j in mechanism.joints))
+
+
+def _rougher(joint: Joint, factor: float) -> Joint:
+    was = joint.friction
+    return replace(joint, friction=replace(was, viscous=factor * was.viscous, coulomb=factor * was.coulomb))
