@@ -24,6 +24,7 @@ from femtorque.codegen.common.errors import BadInput
 VARIABLE = "FEMTORQUE_CACHE"
 LIMIT = 1 << 30  # bytes of all entries
 YOUNG = 3600.0  # s since its last use within which an entry is not removed: somebody may be about to read it
+LONGEST = 86400.0  # s after which an entry that is being made is what a killed process has left: a proof takes hours
 
 
 def cache_directory() -> Path:
@@ -131,6 +132,8 @@ def _remove_old(made: Path, now: float) -> None:
     old = sorted(((age, path) for path in made.iterdir() if (age := now - _time(path)) > YOUNG), reverse=True)
     excess = sum(map(_size, made.iterdir())) - LIMIT
     for _, path in old:
+        if path.name.startswith("new-") and now - _time(path) <= LONGEST:
+            continue
         if path.is_dir() and (path.name.startswith("new-") or excess > 0):
             excess -= _size(path)
             shutil.rmtree(path, ignore_errors=True)

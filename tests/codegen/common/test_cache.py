@@ -79,8 +79,12 @@ def test_who_is_killed_leaves_no_entry_and_no_lock_and_what_is_left_is_removed(f
     assert (cache.kept("key", write("whole")) / "it").read_text() == "whole"
     cache.kept("00", write("it"))
     assert left[0].is_dir()  # somebody may be at work on it
-    os.utime(left[0], (0, 0))
+    begun = left[0].stat().st_mtime - 2.0 * 3600.0
+    os.utime(left[0], (begun, begun))
     cache.kept("001", write("it"))
+    assert left[0].is_dir()  # for hours
+    os.utime(left[0], (0, 0))
+    cache.kept("002", write("it"))
     assert not left[0].exists()
 
 
