@@ -15,11 +15,13 @@ from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, knots
+from femtorque.codegen.reference.wrench import Wrench
 from femtorque.codegen.wire.names import flag, state_name
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.link import requests
 from femtorque.host.link.clock import Clock
 from femtorque.host.link.configuration import Configuration
+from femtorque.host.link.feeling import Feeling, feeling, wrench_of
 from femtorque.host.link.link import BAUD, Link
 from femtorque.host.link.ports import find, is_auto
 from femtorque.host.link.session import Session
@@ -93,6 +95,18 @@ class Board:
         """The newest STATUS: state, fault, positions, targets, velocities, torques."""
         self.session.pump()
         return board_status(self.session)
+
+    @property
+    def feeling(self) -> Feeling:
+        """Torques from outside, of a mechanism file with [feel]. Raises Refused by a board without."""
+        self.session.pump()
+        return feeling(self.session)
+
+    def wrench(self, link: str) -> Wrench:
+        """The wrench on a link that explains the torques from outside: force (3,) N and moment (3,) N m in global axes
+        at the origin of its frame. Raises Refused where the joints do not feel every direction of it."""
+        felt = self.feeling
+        return wrench_of(self._known(), self.session.positions(), felt.external, link)
 
     def home(self, positions: ArrayLike | None = None, *, rezero: bool = False) -> None:
         """The joints stand at these positions, (J,) rad or m.

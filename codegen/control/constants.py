@@ -18,7 +18,7 @@ from femtorque.codegen.board.description import Board
 from femtorque.codegen.board.fieldbus import families, used_buses, wire_most, wires
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.templating import template
-from femtorque.codegen.control import drives, follow, heat, park
+from femtorque.codegen.control import drives, feel, follow, heat, park
 from femtorque.codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.control.table import (
@@ -96,7 +96,7 @@ class JointConstants:
 STRUCTS: dict[type, str] = {
     JointConstants: "ft_joint_config", LabConstants: "ft_lab_config", heat.Heat: "ft_heat_config",
     drives.DriveConstants: "ft_drive_config", drives.SettingConstants: "ft_setting_config",
-    follow.FollowConstants: "ft_follow_config"}
+    follow.FollowConstants: "ft_follow_config", feel.FeelConstants: "ft_feel_config"}
 
 
 @dataclass(frozen=True)
@@ -182,6 +182,11 @@ class Context:
     park_rows: list[list[str]]
     park_crc: tuple[str, str]
     park_volts: str
+    feeling: feel.Feeling | None
+    feel_rows: list[list[str]]
+    feel_crc: tuple[str, str]
+    feel_gain: str
+    feel_slow: str
     start_pose: list[int]
     reactions: list[tuple[str, str]]
     overlay: int
@@ -378,6 +383,9 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
     parks = park.parking(mechanism, board, () if mechanism.safety.park is None else follow.follow_limits(
         mechanism, tuple(row.speed for row in rows), tuple(row.effort for row in rows)), (BUS_LOW * nominal, nominal))
     lying = parks.rows if parks else []
+    brake = _brake(mechanism, board)
+    feels = feel.feeling(mechanism, board, rows, brake.opens)
+    felt = feels.rows if feels else []
     return Context(
         lead=board.lead if board else 0,
         duty_max=board.outputs.duty_max if board and board.outputs else 1.0,
@@ -410,13 +418,18 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         park_rows=[c_row(row) for row in lying],
         park_crc=(crc(lying), crc(lying, double=True)),
         park_volts=real(parks.volts) if parks and parks.volts is not None else "",
+        feeling=feels,
+        feel_rows=[c_row(row) for row in felt],
+        feel_crc=(crc(felt), crc(felt, double=True)),
+        feel_gain=real(feels.gain) if feels else "",
+        feel_slow=real(feels.slow) if feels else "",
         start_pose=[int(x) for x in to_wire([j.start for j in joints], joints)],
         reactions=reactions(mechanism),
         overlay=int((least, most) != (64, 64)),
         overlay_least=least,
         overlay_most=most,
         current_loops=int(board is not None and channels.has_current_loops(channels.served(mechanism, board))),
-        brake=_brake(mechanism, board),
+        brake=brake,
         heats=[(", ".join(c_row(row)), row.what) for row in warm],
         heat_crc=crc(warm),
         drives=_drives(mechanism),

@@ -230,6 +230,7 @@ class Joint:
     gains: Gains = field(default_factory=Gains)
     home: Home | None = None
     drive: Drive | None = None
+    contact: Contact | None = None
     mimic: Mimic | None = None
 
     def __repr__(self) -> str:
@@ -370,6 +371,23 @@ class Follow:
 
 
 @dataclass(frozen=True)
+class Feel:
+    """How torques from outside are felt. reaction to a touch: none, stop or float. bandwidth_hz: of the torque."""
+
+    reaction: str = "none"
+    bandwidth_hz: float = 20.0
+
+
+@dataclass(frozen=True)
+class Contact:
+    """Torque of a touch, N m or N, and what is added to it per velocity and acceleration of the motion."""
+
+    torque: float
+    velocity: float = 0.0
+    acceleration: float = 0.0
+
+
+@dataclass(frozen=True)
 class BoardUse:
     """Which board file, and what is wired to it."""
 
@@ -396,6 +414,7 @@ class Mechanism:
     lock: dict[str, float] = field(default_factory=dict)
     safety: Safety = field(default_factory=Safety)
     follow: Follow = field(default_factory=Follow)
+    feel: Feel | None = None
     unphysical: str = "refuse"
     source: Path | None = None
     urdf: Path | None = None  # that links and joints came from

@@ -29,9 +29,11 @@ from femtorque.codegen.mechanism.description import (
     BoardUse,
     Brake,
     Bus,
+    Contact,
     Control,
     Cutoff,
     Encoder,
+    Feel,
     Follow,
     Friction,
     Gains,
@@ -143,6 +145,7 @@ class _Reader:
             lock=lock,
             safety=self._safety(),
             follow=self._follow(),
+            feel=Feel(**table.feel.model_dump()) if table.feel else None,
             unphysical=self.unphysical,
             source=self.path,
             urdf=self.urdf if table.urdf is not None or self.path.suffix.lower() == ".urdf" else None,
@@ -401,6 +404,7 @@ class _Reader:
             friction=Friction(**t.friction.model_dump()), motor=motor, encoder=encoder,
             gains=Gains(**t.gains.model_dump()), home=self._home(t, encoder, limits),
             drive=drive, mimic=follows,
+            contact=None if t.contact is None else Contact(**t.contact.model_dump()),
         )
 
     def _check_spring(self, t: JointTable, limits: Limits) -> None:

@@ -18,10 +18,12 @@ from femtorque.codegen.mechanism.description import (
     Beam,
     BoardUse,
     Bus,
+    Contact,
     Control,
     Cutoff,
     Drive,
     Encoder,
+    Feel,
     Follow,
     Friction,
     Gains,
@@ -95,6 +97,15 @@ class FollowTable(Table):
                          ge=0.05, le=10.0)
     frame: Literal["auto"] | Annotated[float, Field(ge=0.001, le=0.25)] = key(
         "s from one target to the next; `auto`: as their stamps say", "auto")
+
+
+class FeelTable(Table):
+    """The board feels torques from outside by the momenta of the arm: see [the lab](lab.md#feeling-a-touch). Without
+    this table it does not look for any."""
+
+    reaction: Literal["none", "stop", "float"] = key(
+        "to a touch: none but the report; `stop` on the path, as by STOP; `float`: the arm gives way", Feel.reaction)
+    bandwidth_hz: float = key("of the torque that is felt", Feel.bandwidth_hz, ge=1.0, le=200.0)
 
 
 class BoardTable(Table):
@@ -295,6 +306,14 @@ class HomeTable(Table):
     travel: Positive | None = key("rad or m after which seeking is given up", None)
 
 
+class ContactTable(Table):
+    """A touch, where `[feel]` looks for one: a torque from outside that is off its mean of half a second by more."""
+
+    torque: Positive = key("N m or N, at rest")
+    velocity: NotNegative = key("N m s/rad: more, per velocity of the motion", Contact.velocity)
+    acceleration: NotNegative = key("N m s²/rad: more, per acceleration", Contact.acceleration)
+
+
 class MimicTable(Table):
     """Instead of a motor: the joint moves as another does, by gears or links that the file does not describe."""
 
@@ -327,6 +346,7 @@ class JointTable(Table):
     gains: GainsTable = GainsTable()
     home: HomeTable | None = None
     drive: DriveTable | None = None
+    contact: ContactTable | None = None
     mimic: MimicTable | None = None
 
 
@@ -381,6 +401,7 @@ class MechanismTable(Table):
     control: ControlTable = ControlTable()
     safety: SafetyTable = SafetyTable()
     follow: FollowTable = FollowTable()
+    feel: FeelTable | None = None
     board: BoardTable | None = None
     link: list[LinkTable] = []
     joint: list[JointTable] = []

@@ -355,6 +355,20 @@ class Followed(Payload, type=70, to="host"):
     behind: Sequence[float] = wire("f32", "rad or m from the reference to what the joint is asked to do", J)
 
 
+@dataclass(frozen=True)
+class Felt(Payload, type=71, to="host"):
+    """Torques on the arm from outside, half as often as STATUS, of an image that feels it ([feel] of its file)."""
+
+    tick: int = wire("u32", "control ticks since reset, as in STATUS")
+    touched: int = wire("u8", "1: a touch lasts")
+    joint: int = wire("u8", "that felt the last touch; 0 before the first one")
+    touches: int = wire("u16", "touches since reset; wraps")
+    touch_tick: int = wire("u32", "tick of the last one")
+    external: Sequence[float] = wire("f32", "torque from outside, N m or N; 0 while the outputs are off", J)
+    mean: Sequence[float] = wire("f32", "its mean of the last half second or so", J)
+    threshold: Sequence[float] = wire("f32", "farther from that mean it is a touch", J)
+
+
 def _row(kind: type[Payload]) -> Message:
     """Row of the table, from a message's class."""
     rows = [Field(f.name, f.metadata["type"], f.metadata["doc"], f.metadata["length"])

@@ -323,7 +323,7 @@ void prove_safety_requests(void)
  * Assumes: the motion of the tick returns no event, or PASSED, PAUSED or ENDED:
  * ft_motion.c, ft_follow.c and ft_lab.c return no other. Requests, which come
  * last in a tick, are safety_requests.
- * Run: unwind=27 mechanisms=three_link,braked,parked */
+ * Run: unwind=27 mechanisms=three_link,braked,parked,feeling */
 void prove_safety_states(void)
 {
     any_state();

@@ -143,6 +143,24 @@ static void law(ft_control *c, const ft_safety *s, uint32_t source,
     }
 }
 
+#if FT_FEEL
+
+/* Feel what acts from outside, while motors are driven. */
+static void feel(ft_control *c, uint32_t source, uint32_t tick,
+                 float bus_voltage)
+{
+    const ft_feel_input in = {
+        &c->seen, &c->motion, &c->law, &c->step, tick, (ft_real)bus_voltage,
+    };
+
+    if (source == FT_SOURCE_OFF)
+        ft_feel_rest(&c->feel);
+    else
+        ft_feel_tick(&c->feel, &in);
+}
+
+#endif
+
 #if FT_BUS_DRIVES > 0
 
 /* Send what the last tick has formed, and hear what drives say. */
@@ -207,6 +225,9 @@ void ft_app_tick(void)
     step(&ft.control, source, &ft.found);
     law(&ft.control, &ft.safety, source, counts, ft.time.tick,
         ft.sensors.bus_voltage, &ft.found);
+#if FT_FEEL
+    feel(&ft.control, source, ft.time.tick, ft.sensors.bus_voltage);
+#endif
     ft_safety_tick(&ft.safety, &ft.control, &safety_input, event);
     output(&ft.control.law, ft_safety_armed(&ft.safety));
 #if FT_BUS_DRIVES > 0

@@ -24,6 +24,7 @@ from femtorque.codegen.wire.messages import (
     Command,
     Data,
     Drives,
+    Felt,
     Followed,
     Hello,
     Home,
@@ -90,6 +91,7 @@ class Session:
         self.about: About | None = None
         self.drives: Drives | None = None  # the last DRIVES; None: the image has none on a bus
         self.drives_kept: deque[Drives] = deque(maxlen=drives.KEPT)  # since the last reset
+        self.felt: Felt | None = None  # the last one; None: none yet, or the image feels nothing
         self.followed: Followed | None = None  # the last one; None: not since FOLLOW was asked for
         self.lock = threading.RLock()  # of what several threads do with the line while targets are sent live
         self.sender: Sender | None = None
@@ -209,6 +211,8 @@ class Session:
                 self._take(frame.message)
             elif isinstance(frame.message, Drives):
                 self._take_drives(frame.message)
+            elif isinstance(frame.message, Felt):
+                self.felt = frame.message
             elif isinstance(frame.message, Followed):
                 self.followed = frame.message
             elif isinstance(frame.message, Data) and self.on_data is not None:

@@ -16,7 +16,7 @@ from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Drives
 from femtorque.codegen.wire.names import fault_words, flag_words, names, state_name
 from femtorque.codegen.wire.units import from_wire
-from femtorque.host.link import drives
+from femtorque.host.link import drives, feeling
 from femtorque.host.link.about import crash
 from femtorque.host.link.session import PERIOD, Session, mode_name
 
@@ -39,7 +39,8 @@ def watch(session: Session, console: Console, until: Callable[[], bool]) -> None
 def view(session: Session) -> RenderableType:
     """The last STATUS as tables."""
     of_drives = (_drives(session, session.drives),) if session.drives else ()
-    return Group(_heading(session), _joints(session), *of_drives, _numbers(session), _history(session))
+    of_feeling = (_felt(session),) if session.felt else ()
+    return Group(_heading(session), _joints(session), *of_feeling, *of_drives, _numbers(session), _history(session))
 
 
 def snapshot(session: Session) -> dict[str, Any]:
@@ -51,6 +52,7 @@ def snapshot(session: Session) -> dict[str, Any]:
     data["position"], data["target"] = from_wire(s.position, joints), from_wire(s.target, joints)
     faults = [n for n, row in messages.FAULTS.items() if row[0] == s.fault and s.fault]
     return {"identity": session.identity(), "faults": faults, "joints": [j.name for j in joints], **data,
+            **({"felt": feeling.snapshot(session, session.felt)} if session.felt else {}),
             **(_of_drives(session, session.drives) if session.drives else {})}
 
 
@@ -105,6 +107,16 @@ def _joints(session: Session) -> Table:
             f"{s.rate[j]:+.3f}", f"{s.torque[j]:+.3f}", f"{s.torque_ff[j]:+.3f}", f"{s.duty[j]:+.3f}",
         )
     return table
+
+
+def _felt(session: Session) -> Text:
+    """Torques from outside, joint by joint, and the last touch."""
+    now, joints = feeling.feeling(session), session.configuration.joints
+    text = Text("from outside, N m or N: ")
+    text.append(", ".join(f"{joint.name} {torque:+.3f}" for joint, torque in zip(joints, now.external, strict=True)))
+    if now.touches:
+        text.append(f"  {now.touches} touches, the last at {now.joint}", style="yellow" if now.touched else "")
+    return text
 
 
 def _drives(session: Session, report: Drives) -> Table:

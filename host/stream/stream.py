@@ -292,10 +292,19 @@ class _Run:
                 raise Refused(f"{session.link.port}: the board {late} in time and was disarmed; it was at "
                               f"{self._path_time():.3f} s of {self.duration:.3f} s")
 
+    def _why_stopped(self) -> str:
+        """Reason for which the board stopped on the path by itself."""
+        session = self.session
+        if flag(session.status, "HOST_SILENT"):
+            return "the host was silent"
+        if session.felt is not None and flag(session.status, "STOPPED"):
+            return f"joint {session.joint(session.felt.joint)} felt a touch"
+        return "knots ran out"
+
     def _go_on_or_refuse(self) -> str:
         """The board stopped on the path by itself: resume if allowed, else ask. Returns how it ended, or nothing."""
         session = self.session
-        why = "the host was silent" if flag(session.status, "HOST_SILENT") else "knots ran out"
+        why = self._why_stopped()
         told = (f"stopped on the path at {self._path_time():.3f} s of {self.duration:.3f} s because {why} (worst gap "
                 f"{session.link.worst_gap * 1e3:.0f} ms, {self.sender.retransmissions} retransmissions)")
         if self.resumes_left > 0:

@@ -3,6 +3,7 @@
 #ifndef FT_CONTROL_H
 #define FT_CONTROL_H
 
+#include "ft_feel.h"     /* ft_feel */
 #include "ft_follow.h"   /* ft_follow */
 #include "ft_lab.h"      /* ft_lab */
 #include "ft_law.h"      /* ft_law */
@@ -22,6 +23,9 @@ typedef struct {
     ft_lab lab;
     ft_motion motion;       /* what is long comes last */
     ft_follow follow;
+#if FT_FEEL
+    ft_feel feel;
+#endif
 } ft_control;
 
 #endif

@@ -137,6 +137,14 @@ static inline ft_real of_motion(const ft_joint_config *c, ft_real before,
     return torque;
 }
 
+#if FT_FEEL
+/* Return the torque that a motion needs, whoever gave it. */
+ft_real ft_law_needed(uint32_t j, ft_real before, ft_real after, ft_real tau)
+{
+    return of_motion(&ft_joint[j], before, after, tau);
+}
+#endif
+
 /* Sum up the error, unless that pushes further into a limit. */
 static inline ft_real integrate(ft_law *l, uint32_t j, ft_real away)
 {

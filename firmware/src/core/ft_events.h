@@ -2,6 +2,7 @@
 #ifndef FT_EVENTS_H
 #define FT_EVENTS_H
 
+#include "ft_config.h"   /* FT_FEEL */
 #include "ft_messages.h" /* FT_STATE_, FT_COMMAND_ */
 
 /* Events: the commands by their numbers, other requests, then the board's. */
@@ -19,6 +20,9 @@ enum {
     FT_EVENT_SILENT, /* no good frame from the host for too long */
     FT_EVENT_FAULT,
     FT_EVENT_ESTOP,
+#if FT_FEEL
+    FT_EVENT_TOUCH,  /* something acts on the arm from outside */
+#endif
     FT_EVENTS
 };
 

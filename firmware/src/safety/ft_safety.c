@@ -212,6 +212,23 @@ static void let_float(ft_safety *s, ft_control *c)
     ft_lab_float(&c->lab, s->request.value);
 }
 
+#if FT_FEEL && FT_FEEL_REACTION == FT_FEEL_FLOATS
+
+/* Give way: carry the weight alone. */
+static void give_way(ft_safety *s, ft_control *c)
+{
+    forget_last_motion(s);
+    ft_motion_forget(&c->motion);
+    ft_lab_float(&c->lab, 0.0f);
+}
+
+#define TOUCH(stops, on) [FT_EVENT_TOUCH] = { give_way, FLOAT },
+#elif FT_FEEL && FT_FEEL_REACTION == FT_FEEL_STOPS
+#define TOUCH(stops, on) [FT_EVENT_TOUCH] = { stops, on },
+#else
+#define TOUCH(stops, on)
+#endif
+
 static void jog(ft_safety *s, ft_control *c)
 {
     const ft_request *r = &s->request;
@@ -432,6 +449,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_JOG] = { jog, JOG },
         [FT_EVENT_GAINS] = { overlay, HOLD },
         [FT_EVENT_FOLLOW] = { follow, FOLLOW },
+        TOUCH(nothing, HOLD)
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
@@ -441,6 +459,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_PAUSED] = { pause, HOLD },
         [FT_EVENT_ENDED] = { finish, HOLD },
         [FT_EVENT_SILENT] = { host_silent, TRACK },
+        TOUCH(stop, TRACK)
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
@@ -487,6 +506,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_JOG] = { jog, JOG },
         [FT_EVENT_PAUSED] = { nothing, HOLD },
         [FT_EVENT_SILENT] = { jog_no_more, JOG },
+        TOUCH(jog_no_more, JOG)
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
@@ -516,6 +536,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_PAUSED] = { run_out, HOLD },
         [FT_EVENT_ENDED] = { finish, HOLD },
         [FT_EVENT_SILENT] = { nothing_heard, FOLLOW },
+        TOUCH(follow_no_more, FOLLOW)
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
@@ -806,6 +827,10 @@ void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
     if (motion_event != 0u)
         ft_safety_event(s, c, motion_event);
     take_coming(s, c);
+#if FT_FEEL
+    if (c->feel.touch && s->coming == FT_FAULT_NONE)
+        ft_safety_event(s, c, FT_EVENT_TOUCH);
+#endif
     if (FT_BRAKE)
         await_brakes(s, c);
     if (FT_PARK)

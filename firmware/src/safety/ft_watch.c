@@ -23,6 +23,9 @@ static const struct {
 #if FT_PARK
     { ft_park_joint, sizeof ft_park_joint, &ft_park_crc },
 #endif
+#if FT_FEEL
+    { ft_feel_joint, sizeof ft_feel_joint, &ft_feel_crc },
+#endif
     { ft_heat, sizeof ft_heat, &ft_heat_crc },
 #if FT_BUS_DRIVES > 0
     { ft_drive, sizeof ft_drive, &ft_drive_crc },

@@ -20,6 +20,7 @@
 #define CHUNKS 16 /* at most in one round */
 #define STATUS_TICKS ((FT_TICK_HZ + FT_STATUS_HZ - 1) / FT_STATUS_HZ)
 #define FOLLOWED_TICKS (5u * (uint32_t)STATUS_TICKS)
+#define FELT_TICKS (2u * (uint32_t)STATUS_TICKS)
 #define DRIVES_TICKS (10u * (uint32_t)STATUS_TICKS)
 
 static struct {
@@ -33,6 +34,9 @@ static struct {
     uint16_t read_first; /* sample that is asked for */
     uint32_t status_at; /* tick of the last STATUS */
     uint32_t followed_at; /* tick of the last FOLLOWED */
+#if FT_FEEL
+    uint32_t felt_at; /* tick of the last FELT */
+#endif
 #if FT_BUS_DRIVES > 0
     uint32_t drives_at; /* tick of the last DRIVES */
 #endif
@@ -121,6 +125,22 @@ static void send_followed(const ft_port_ends *to)
         rx.followed_at = m.tick;
 }
 
+#if FT_FEEL
+/* Report what acts from outside, half as often as STATUS. */
+static void send_felt(const ft_port_ends *to)
+{
+    static uint8_t frame[FT_FRAME_TX_MAX];
+    static ft_msg_felt m;
+
+    if (to->time->tick - rx.felt_at < FELT_TICKS)
+        return;
+    ft_report_felt(&m, &to->control->feel, to->time->tick);
+    ft_msg_felt_pack(&m, frame + FT_FRAME_HEADER);
+    if (send(frame, FT_MSG_FELT, FT_MSG_FELT_SIZE))
+        rx.felt_at = m.tick;
+}
+#endif
+
 #if FT_BUS_DRIVES > 0
 /* Report the drives, more rarely. */
 static void send_drives(const ft_port_ends *to)
@@ -174,6 +194,9 @@ static void send_due(const ft_port_ends *to)
     if (to->time->tick - rx.status_at >= STATUS_TICKS)
         send_status(to);
     send_followed(to);
+#if FT_FEEL
+    send_felt(to);
+#endif
 #if FT_BUS_DRIVES > 0
     send_drives(to);
 #endif

@@ -214,6 +214,23 @@ void ft_report_ident(ft_msg_ident *m)
     m->last_fault = (uint8_t)last_fault;
 }
 
+#if FT_FEEL
+
+/* Say what acts from outside. */
+void ft_report_felt(ft_msg_felt *m, const ft_feel *f, uint32_t tick)
+{
+    m->tick = tick;
+    m->touched = f->touched ? 1u : 0u;
+    m->joint = f->joint;
+    m->touches = f->touches;
+    m->touch_tick = f->touch_tick;
+    copy_reals(m->external, f->external);
+    copy_reals(m->mean, f->mean);
+    copy_reals(m->threshold, f->threshold);
+}
+
+#endif
+
 #if FT_BUS_DRIVES > 0
 
 /* Say how one drive is. */

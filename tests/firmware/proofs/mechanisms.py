@@ -11,7 +11,7 @@ from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.firmware import FIRMWARE
 from femtorque.codegen.drive.catalogue import DRIVES
 from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.mechanism.description import Brake, Home, Mechanism, Park
+from femtorque.codegen.mechanism.description import Brake, Feel, Home, Mechanism, Park
 from femtorque.codegen.mechanism.reader import load_mechanism
 from tests.support import boards as on_boards
 from tests.support import bus_arm
@@ -21,12 +21,13 @@ MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 
 def mechanism(name: str) -> Mechanism:
     """One of mechanisms/; `braked`: three links with all that they may have besides; `parked`: with
-    a pose to lie in; `warm`: with motors that are;
+    a pose to lie in; `feeling`: that gives way to a touch; `warm`: with motors that are;
     `summing`: with a law that sums up errors; `drives`: an arm of three
     families of drives; `can:KIND`: with drives on such buses; `can:long`: with frames of 64 bytes;
     `sts:BOARD`: with servos on a wire of that board; `nodal:NAME`: one of mechanisms/ under that scheme; `BOARD:DRIVE`:
     on that board, with that drive of every motor."""
-    own = {"braked": _braked, "parked": _parked, "warm": _warm, "summing": _summing, "drives": _drives}
+    own = {"braked": _braked, "parked": _parked, "feeling": _feeling, "warm": _warm, "summing": _summing,
+           "drives": _drives}
     head, _, tail = name.partition(":")
     if head == "nodal":
         it = load_mechanism(MECHANISMS / f"{tail}.toml")
@@ -53,6 +54,12 @@ def _parked() -> Mechanism:
     it = load_mechanism(MECHANISMS / "three_link.toml")
     pose = {joint.name: 0.25 for joint in it.streamed}
     return replace(it, safety=replace(it.safety, brake=Brake(0.2, 0.3), park=Park(pose, heat=True, supply_v=20.0)))
+
+
+def _feeling() -> Mechanism:
+    """It feels, and gives way to a touch."""
+    it = load_mechanism(MECHANISMS / "three_link.toml")
+    return replace(it, feel=Feel("float"))
 
 
 def _warm() -> Mechanism:

@@ -1,0 +1,126 @@
+"""Constants by which the board feels torques from outside (firmware/src/control/ft_feel.h): a row per joint, and times.
+
+The momentum observer is De Luca and Mattone's, in the form of this project's step: what the measured motion needs, less
+what the motors made, filtered once. A motor's torque is that of its voltage less its back-EMF, after its winding's lag;
+a drive's is what it was asked for, as much later as a command and its answer take.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from femtorque.codegen.board.description import Board
+from femtorque.codegen.common.elementary import exp
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.control.table import REAL, UINT32, member
+from femtorque.codegen.drive.catalogue import WIRES
+from femtorque.codegen.mechanism.description import Contact, Joint, Mechanism
+from femtorque.codegen.model.modes import has_modes
+
+REACTIONS = {"none": 0, "stop": 1, "float": 2}
+SLOW_HZ = 0.3  # bandwidth of the mean that a touch has to leave
+SETTLES_S = 0.5  # s from power on: weight is taken over, friction gives way
+DRIVE_DELAY = 3  # ticks from a command's forming to the interval that its answer shows the end of
+SHARE_OF_DRIVE = 0.15  # the same of a drive, whose positions come in coarser steps: more noise
+SHARE, OF_COULOMB = 0.02, 1.0  # of the effort, of the Coulomb friction: a threshold that the file does not give
+LATE = 1  # ticks that a voltage acts before its effect is measured
+
+
+class Electrical(Protocol):
+    """A joint's other constants, as far as feeling needs them (femtorque.codegen.control.constants.JointConstants)."""
+
+    @property
+    def effort(self) -> float:
+        """N m or N."""
+
+    @property
+    def resistance(self) -> float:
+        """V per N m."""
+
+    @property
+    def inductance(self) -> float:
+        """V per N m, of its change in a tick."""
+
+    @property
+    def back_emf(self) -> float:
+        """V per rad, of u + u'."""
+
+
+@dataclass(frozen=True)
+class FeelConstants:
+    """One joint's row of ft_feel_joint. u is a half increment in a tick."""
+
+    per_volt: float = member(REAL, "N m per V; 0: a drive takes torques")
+    damping: float = member(REAL, "N m per rad, of u + u': back-EMF")
+    kept: float = member(REAL, "of what the torque lags, over a tick")
+    part: float = member(REAL, "of it, in the tick's mean")
+    torque: float = member(REAL, "N m: a touch, at rest")
+    velocity: float = member(REAL, "N m per rad, of u + u': and more")
+    acceleration: float = member(REAL, "N m per rad, of u' - u")
+    delay: int = member(UINT32, "ticks from asking to acting")
+
+
+@dataclass(frozen=True)
+class Feeling:
+    """Constants of feeling. gain, slow: of r and of its mean, per tick. reaction: as in REACTIONS."""
+
+    rows: list[FeelConstants]
+    gain: float
+    slow: float
+    settles: int
+    reaction: int
+
+
+def feeling(mechanism: Mechanism, board: Board | None, rows: Sequence[Electrical], opens: int) -> Feeling | None:
+    """Constants of feeling; None where the file does not ask for it. Raises BadInput.
+
+    rows: the joints' other constants. opens: ticks that brakes take to open.
+    """
+    feel = mechanism.feel
+    if feel is None:
+        return None
+    if why := unfelt(mechanism):
+        raise BadInput(mechanism.source or mechanism.name, "feel", None, why, "remove it")
+    hz = mechanism.control.rate_hz
+    return Feeling(
+        rows=[_row(joint, row, board, hz) for joint, row in zip(mechanism.streamed, rows, strict=True)],
+        gain=1.0 - exp(-2.0 * math.pi * feel.bandwidth_hz / hz), slow=1.0 - exp(-2.0 * math.pi * SLOW_HZ / hz),
+        settles=opens + round(SETTLES_S * hz), reaction=REACTIONS[feel.reaction])
+
+
+def unfelt(mechanism: Mechanism) -> str:
+    """Reason for which a mechanism cannot feel; '' if it can."""
+    if mechanism.flexible:
+        return "is not possible with flexible links: their bending is not measured"
+    if mechanism.loops:
+        return "is not possible with closed loops: nobody has tried yet how well their torques from outside are known"
+    if has_modes(mechanism):
+        return "is not possible with modes: forces that come and go with them would be felt as touches"
+    for joint in mechanism.streamed:
+        bus = next((bus for bus in mechanism.buses if joint.drive and bus.name == joint.drive.bus), None)
+        if bus is not None and bus.kind in WIRES:
+            return f"is not possible with servos on a wire, as joint {joint.name} is: nobody knows the torque they make"
+        if joint.drive is None and (joint.motor is None or joint.encoder is None):
+            return f"needs motor and encoder, or a drive, of joint {joint.name}"
+    return ""
+
+
+def contact(joint: Joint, effort: float) -> Contact:
+    """Thresholds of a joint: the file's, or a share of its effort and its Coulomb friction. effort: N m or N."""
+    share = SHARE_OF_DRIVE if joint.drive else SHARE
+    return joint.contact or Contact(torque=share * effort + OF_COULOMB * joint.friction.coulomb)
+
+
+def _row(joint: Joint, row: Electrical, board: Board | None, hz: float) -> FeelConstants:
+    at = contact(joint, row.effort)
+    bridge = joint.motor is not None and joint.drive is None
+    pole = joint.motor.R / (joint.motor.L * hz) if joint.motor and bridge and joint.motor.L and row.inductance else 0.0
+    kept = exp(-pole) if pole else 0.0
+    return FeelConstants(
+        per_volt=1.0 / row.resistance if bridge else 0.0, damping=row.back_emf / row.resistance if bridge else 0.0,
+        kept=kept, part=(1.0 - kept) / pole if pole else 0.0,
+        torque=at.torque, velocity=at.velocity * hz, acceleration=at.acceleration * 2.0 * hz * hz,
+        delay=LATE + (board.lead if board else 0) if bridge else DRIVE_DELAY)

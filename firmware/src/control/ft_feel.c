@@ -1,0 +1,169 @@
+/* Torque from outside; see ft_feel.h. */
+#include "ft_feel.h"
+
+#if FT_FEEL
+
+#include "ft_findings.h" /* FT_RARELY, FT_NO_JOINT */
+#include "ft_number.h"   /* ft_size */
+#include "ft_position.h" /* ft_position_add */
+#include "ft_ramp.h"     /* ft_larger */
+
+#include <string.h> /* memcpy, memset */
+
+#define HALF FT_C(0.5)
+#define BOUNDLESS FT_C(1e30)
+
+/* ---- what is measured -------------------------------------------------- */
+
+/* Form the sample half a tick after this boundary, which the velocity that is
+ * measured leads to. */
+static void sample(ft_sample *next, const ft_observer *seen)
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_real u = seen->u[j];
+
+        next->du[j] = HALF * (u - next->u[j]);
+        next->u[j] = u;
+        next->q[j] = ft_position_add(seen->q[j],
+                                     (ft_turn)(u * ft_joint[j].per_unit));
+    }
+}
+
+/* ---- what the motors make ---------------------------------------------- */
+
+/* Return what the law has asked a joint's motor for: of a bridge by its
+ * voltage, which the law may have bounded, of a drive by its torque. */
+static ft_real asked(const ft_feel_input *in, uint32_t j)
+{
+    const ft_feel_config *c = &ft_feel_joint[j];
+
+    return c->per_volt != FT_C(0.0)
+               ? (ft_real)in->law->duty[j] * in->bus_voltage * c->per_volt
+               : in->law->torque[j];
+}
+
+/* Return the mean torque of one motor in the interval that is over, and go on
+ * to its end: the winding's lag, and its back-EMF of what was measured. both: u
+ * at its begin and end. */
+static ft_real made(ft_feel *f, uint32_t j, ft_real both)
+{
+    const ft_feel_config *c = &ft_feel_joint[j];
+    const uint32_t slot = (f->slot - c->delay) & (FT_FEEL_SLOTS - 1u);
+    const ft_real steady = f->asked[slot][j] - c->damping * both;
+    const ft_real lag = f->made[j] - steady;
+
+    f->made[j] = steady + c->kept * lag;
+    return steady + c->part * lag;
+}
+
+/* ---- touches ----------------------------------------------------------- */
+
+/* Return by how much a joint's torque may leave its mean. It rises with the
+ * motion at once, and falls as slowly as the torque does. */
+static ft_real threshold(ft_feel *f, uint32_t j, const ft_motion *m)
+{
+    const ft_feel_config *c = &ft_feel_joint[j];
+    const ft_real before = m->before->u[j], after = m->newest->u[j];
+    const ft_real now = c->torque + c->velocity * ft_size(before + after)
+                        + c->acceleration * ft_size(after - before);
+    const ft_real last = f->threshold[j];
+
+    f->threshold[j] = ft_larger(now, last + FT_FEEL_SLOW * (now - last));
+    return f->threshold[j];
+}
+
+/* Take in one joint's torque. Return by how many thresholds it is off. */
+static ft_real take(ft_feel *f, uint32_t j, ft_real torque, const ft_motion *m)
+{
+    const ft_real r = f->external[j] + FT_FEEL_GAIN * (torque - f->external[j]);
+    const ft_real mean = f->mean[j] + FT_FEEL_SLOW * (r - f->mean[j]);
+    const ft_real most = threshold(f, j, m);
+
+    if (FT_RARELY(!(ft_size(r) < BOUNDLESS)))
+        return FT_C(0.0);
+    f->external[j] = r;
+    f->mean[j] = mean;
+    return ft_size(r - mean) / most;
+}
+
+/* Note a touch: once, until all torques are back within half of their
+ * thresholds. */
+static void note(ft_feel *f, uint32_t joint, ft_real off, uint32_t tick)
+{
+    f->touch = false;
+    if (f->settles > 0u) {
+        f->settles--;
+        return;
+    }
+    if (f->touched) {
+        f->touched = off > HALF;
+        return;
+    }
+    if (!(off > FT_C(1.0)))
+        return;
+    f->touched = f->touch = true;
+    f->joint = (uint8_t)joint;
+    f->touches++;
+    f->touch_tick = tick;
+}
+
+/* ---- the tick ----------------------------------------------------------- */
+
+/* Begin at rest, as the step of the targets does. */
+static void begin(ft_feel *f, const ft_feel_input *in)
+{
+    uint32_t j;
+
+    f->step = *in->step;
+    memset(f->asked, 0, sizeof f->asked);
+    for (j = 0; j < FT_JOINTS; j++) {
+        f->seen.u[j] = in->seen->u[j];
+        f->made[j] = f->external[j] = f->mean[j] = FT_C(0.0);
+        f->threshold[j] = ft_feel_joint[j].torque;
+    }
+    f->settles = FT_FEEL_SETTLES;
+    f->touched = false;
+    f->on = true;
+}
+
+/* Feel nothing: the motors are off. */
+void ft_feel_rest(ft_feel *f)
+{
+    uint32_t j;
+
+    if (!f->on)
+        return;
+    for (j = 0; j < FT_JOINTS; j++)
+        f->external[j] = FT_C(0.0);
+    f->on = f->touched = f->touch = false;
+}
+
+/* Feel what the interval that is over has brought, after the law of this
+ * tick. */
+void ft_feel_tick(ft_feel *f, const ft_feel_input *in)
+{
+    ft_real tau[FT_JOINTS], before[FT_JOINTS], worst = FT_C(0.0);
+    uint32_t j, joint = FT_NO_JOINT;
+
+    if (!f->on)
+        begin(f, in);
+    memcpy(before, f->seen.u, sizeof before);
+    sample(&f->seen, in->seen);
+    ft_step(&f->step, &f->seen, tau);
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_real after = f->seen.u[j];
+        const ft_real needed = ft_law_needed(j, before[j], after, tau[j]);
+        ft_real off;
+
+        f->asked[f->slot][j] = asked(in, j);
+        off = take(f, j, needed - made(f, j, before[j] + after), in->motion);
+        joint = off > worst ? j : joint;
+        worst = ft_larger(off, worst);
+    }
+    f->slot = (f->slot + 1u) & (FT_FEEL_SLOTS - 1u);
+    note(f, joint, worst, in->tick);
+}
+
+#endif

@@ -1,0 +1,61 @@
+/* The torque that acts on each joint from outside, by the arm's momenta, and
+ * touches.
+ *
+ * The step that makes tau_ID for targets makes it here for what is measured, in
+ * a state of its own. The torque that is needed beyond what the motors made in
+ * the same interval came from outside, filtered once:
+ *   r <- r + a (needed - made - r),   a = 1 - exp(-K dt)
+ * Summed up, the needed torques are a difference of momenta: no velocity is
+ * differenced twice. A touch is an r that leaves its slow mean by more than the
+ * joint's threshold, which rises with what the motion asks for: an error of the
+ * model comes and goes with the motion, a touch does not. */
+#ifndef FT_FEEL_H
+#define FT_FEEL_H
+
+#include "ft_config.h"   /* FT_FEEL */
+#include "ft_law.h"      /* ft_law */
+#include "ft_model.h"    /* FT_JOINTS, ft_real */
+#include "ft_motion.h"   /* ft_motion */
+#include "ft_observer.h" /* ft_observer */
+#include "ft_step.h"     /* ft_step_state, ft_sample */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#if FT_FEEL
+
+#define FT_FEEL_SLOTS 4u /* ticks that a torque may be on its way, and one */
+
+typedef struct {
+    ft_step_state step;             /* at measured positions */
+    ft_sample seen;                 /* the last one */
+    ft_real asked[FT_FEEL_SLOTS][FT_JOINTS]; /* N m, N: round and round */
+    ft_real made[FT_JOINTS];        /* by the motors, at the tick's end */
+    ft_real external[FT_JOINTS];    /* r, N m or N */
+    ft_real mean[FT_JOINTS];        /* of it, over a while */
+    ft_real threshold[FT_JOINTS];   /* in force */
+    uint32_t slot;                  /* of this tick */
+    uint32_t settles;               /* ticks until a touch counts */
+    bool on;                        /* there was a tick before */
+    bool touched;                   /* something is felt, */
+    bool touch;                     /* since this tick */
+    uint8_t joint;                  /* that felt the last touch */
+    uint16_t touches;               /* so far; wraps */
+    uint32_t touch_tick;            /* of the last one */
+} ft_feel;
+
+/* Input of one tick. */
+typedef struct {
+    const ft_observer *seen;
+    const ft_motion *motion;
+    const ft_law *law;
+    const ft_step_state *step; /* of the targets: to begin as it does */
+    uint32_t tick;
+    ft_real bus_voltage;       /* V */
+} ft_feel_input;
+
+void ft_feel_tick(ft_feel *f, const ft_feel_input *in);
+void ft_feel_rest(ft_feel *f);
+
+#endif
+#endif

@@ -1,0 +1,78 @@
+"""Torques from outside as the board reports them (FELT), and the wrench on a link that explains them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.reference.wrench import Wrench, place, torque
+from femtorque.codegen.wire.messages import Felt
+from femtorque.host.link.session import Session
+
+Array = NDArray[np.float64]
+WEAK = 0.02  # of the strongest direction of a wrench: weaker ones are not known
+
+
+@dataclass(frozen=True)
+class Feeling:
+    """external (J,): torque from outside, N m or N. mean (J,): of the last half second or so. threshold (J,): farther
+    from the mean it is a touch. touched: a touch lasts. joint: its name, or the last one's; '' before the first.
+    touches: since reset; wraps."""
+
+    external: Array
+    mean: Array
+    threshold: Array
+    touched: bool
+    joint: str
+    touches: int
+
+
+def feeling(session: Session) -> Feeling:
+    """The last report. Raises Refused where the image feels nothing, or none has come yet."""
+    felt = session.felt
+    if felt is None:
+        raise Refused(f"{session.link.port}: the board reports no torques from outside: give its mechanism file a "
+                      "[feel] table, and flash it")
+    return Feeling(np.array(felt.external), np.array(felt.mean), np.array(felt.threshold), bool(felt.touched),
+                   session.joint(felt.joint) if felt.touches else "", felt.touches)
+
+
+def snapshot(session: Session, felt: Felt) -> dict[str, object]:
+    """The last FELT as plain data."""
+    now = feeling(session)
+    return {"external": now.external.tolist(), "mean": now.mean.tolist(), "threshold": now.threshold.tolist(),
+            "touched": now.touched, "joint": now.joint, "touches": now.touches, "touch_tick": felt.touch_tick}
+
+
+def wrench_of(mechanism: Mechanism, positions: ArrayLike, external: ArrayLike, link: str) -> Wrench:
+    """The wrench on a link, in global axes at the link's origin, that explains torques from outside.
+
+    positions, external (J,): rad or m, N m or N. Raises BadInput for a link that there is not, or that does not move,
+    and Refused where the joints before it do not feel every direction.
+    """
+    place(mechanism, link)
+    if mechanism.constrained or mechanism.flexible or len(mechanism.streamed) != len(mechanism.moving):
+        raise Refused(f"{mechanism.name}: a wrench is known of open trees alone, whose joints are all driven")
+    model = Model.of(mechanism)
+    at = np.asarray(positions, float)
+    order = [[b.joint.name for b in model.bodies].index(j.name) for j in mechanism.streamed]
+    q = np.empty(len(order))
+    q[order] = at
+    loads = np.array([-torque(model, q, Wrench.of(link, row.tolist()))[order] for row in np.eye(6)]).T
+    size = np.array([1.0] * 3 + [_arm(loads)] * 3)  # moments as forces at an arm's length
+    strong = np.linalg.svd(loads / size, compute_uv=False)
+    if len(strong) < 6 or strong[-1] < WEAK * strong[0]:
+        raise Refused(f"{mechanism.name}: the joints before {link} do not feel a wrench on it in every direction"
+                      f"{' in this pose' if len(strong) >= 6 else ''}")
+    found = np.linalg.lstsq(loads / size, np.asarray(external, float), rcond=None)[0] / size
+    return Wrench(link, found[:3], found[3:])
+
+
+def _arm(loads: Array) -> float:
+    """m: the longest way from a joint's axis at which a force acts."""
+    return 1.0 / max(float(np.abs(loads[:, :3]).max()), 1e-6)

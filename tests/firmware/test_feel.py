@@ -1,0 +1,240 @@
+"""Torque from outside on this computer: the C against NumPy, against Pinocchio, and its touches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.control import constants
+from femtorque.codegen.control.feel import SETTLES_S, SLOW_HZ
+from femtorque.codegen.drive.sources import application
+from femtorque.codegen.emit import sources as emit
+from femtorque.codegen.mechanism.description import Feel
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.reference import discrete
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.host_compiler import build
+from tests.firmware.app import HERE
+from tests.support import oracle
+from tests.support.feeling import six_axis
+
+MECHANISMS = HERE.parents[1] / "mechanisms"
+CDEF = """
+typedef {real} ft_real;
+typedef int{bits}_t ft_turn;
+void feel_start(const ft_turn *q);
+void feel_run(long n, const void *in, void *out);
+void feel_rest(void);
+"""
+HZ = 1000.0
+OWN = ("ft_feel.c", "ft_law.c")
+
+
+def library(mechanism, precision):
+    """(ffi, lib, input record, output record)."""
+    board = boards.load(mechanism.board.use)
+    emitted = emit.sources(mechanism, board)
+    made = ("ft_step", "ft_config")
+    files = {n: t for n, t in emitted.items() if n.startswith(made) or n.endswith(".h") and n != "ft_board.h"}
+    files |= {n: p.read_text() for n, p in application().items() if n.endswith(".h") or n in OWN}
+    files |= {"feel_host.c": (HERE / "feel_host.c").read_text()}
+    double = precision == "double"
+    ffi, lib = build(files, CDEF.format(real="double" if double else "float", bits=64 if double else 32), precision)
+    n, real = len(mechanism.streamed), "f8" if double else "f4"
+    taken = np.dtype([("q", "i8" if double else "i4", n), ("u", real, n), ("duty", "f4", n), ("torque", real, n),
+                      ("volts", real)], align=True)
+    given = np.dtype([("external", real, n), ("mean", real, n), ("threshold", real, n), ("touches", "u4"),
+                      ("joint", "u4"), ("touch", "u4")], align=True)
+    return ffi, lib, taken, given
+
+
+def turns(q, double):
+    """Positions of revolute joints, rad, as the build counts them."""
+    bits = 64 if double else 32
+    steps = np.round(np.asarray(q) / (2.0 * np.pi) * 2.0**bits) if not double else np.round(
+        np.asarray(q) / (2.0 * np.pi) * 2.0**52) * 2.0**12
+    return steps.astype("i8" if double else "i4")
+
+
+class Arm:
+    """Feeling of one arm, fed by numbers."""
+
+    def __init__(self, mechanism, precision="double"):
+        self.double = precision == "double"
+        self.ffi, self.lib, self.taken, self.given = library(mechanism, precision)
+
+    def run(self, q, u, duty, volts, torque=None):
+        """Reports of each tick. q, u, duty (n, J); q: at boundaries, rad."""
+        if torque is None:
+            self.lib.feel_start(self.ffi.cast("ft_turn *", np.ascontiguousarray(turns(q[0], self.double)).ctypes.data))
+        rows, out = np.zeros(len(u), self.taken), np.zeros(len(u), self.given)
+        rows["q"], rows["u"], rows["duty"], rows["volts"] = turns(q, self.double), u, duty, volts
+        self.lib.feel_run(len(u), self.ffi.cast("void *", rows.ctypes.data), self.ffi.cast("void *", out.ctypes.data))
+        return out
+
+
+def motion(mechanism, ticks, seed=1):
+    """Middles (ticks + 1, J), rad, of a motion from rest: the sample before the first tick is the first row."""
+    rng, n = np.random.default_rng(seed), len(mechanism.streamed)
+    start = np.array([j.start for j in mechanism.streamed])
+    t = np.arange(ticks + 1)[:, None] / HZ
+    size, w = rng.uniform(0.2, 0.5, n), rng.uniform(2.0, 5.0, n)
+    return start + size * (1.0 - np.cos(w * t)) * (1.0 - np.exp(-(t / 0.1) ** 3))
+
+
+def expected(mechanism, middles, duty, volts):
+    """r (ticks, J) by NumPy in float64: De Luca's observer over the reference step."""
+    model, joints = model_of(mechanism), mechanism.streamed
+    positions = np.vstack([middles[:1], middles])
+    tau = discrete.torque(model, positions)
+    u = 0.5 * np.diff(middles, axis=0)
+    before = np.vstack([np.zeros_like(u[:1]), u[:-1]])
+    v, a = (before + u) * HZ, (u - before) * 2.0 * HZ**2
+    k_n = np.array([j.motor.K * j.motor.gear * j.motor.sign for j in joints])
+    ohm, henry = (np.array([getattr(j.motor, x) for j in joints]) for x in "RL")
+    viscous, coulomb = (np.array([getattr(j.friction, x) for j in joints]) for x in ("viscous", "coulomb"))
+    rotor = np.array([j.motor.inertia * j.motor.gear**2 for j in joints])
+    slope = np.clip(v / constants.COULOMB_VELOCITY[False], -1.0, 1.0)
+    needed = tau + rotor * a + viscous * v + coulomb * slope
+    asked = np.vstack([np.zeros((2, len(joints))), np.float32(duty)[:-2]]) * volts  # a lead of one tick
+    gain = 1.0 - np.exp(-2.0 * np.pi * mechanism.feel.bandwidth_hz / HZ)
+    current, r, out = np.zeros(len(joints)), np.zeros(len(joints)), []
+    for k in range(len(u)):
+        steady = (asked[k] - k_n * v[k]) / ohm
+        kept = np.exp(-ohm / henry / HZ)
+        made = k_n * (steady + (current - steady) * (1.0 - kept) * henry * HZ / ohm)
+        current = steady + (current - steady) * kept
+        r = r + gain * (needed[k] - made - r)
+        out.append(r)
+    return np.array(out)
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return Arm(six_axis())
+
+
+def test_the_c_is_the_observer_of_the_reference_step_in_double_precision(arm):
+    mechanism, ticks = six_axis(), 600
+    middles = motion(mechanism, ticks)
+    u = 0.5 * np.diff(middles, axis=0)
+    duty = np.random.default_rng(3).uniform(-0.5, 0.5, u.shape)
+    seen = arm.run(middles[1:] - u, u, duty, 48.0)["external"]
+    wanted = expected(mechanism, middles, duty, 48.0)
+    begun = slice(200, None)  # the first tick knows no velocity before it
+    error = np.abs(seen - wanted)[begun].max() / np.abs(wanted).max()
+    print(f"C against NumPy: {error:.1e} of peak")
+    assert error <= 1e-12
+
+
+def test_without_motors_it_is_the_torque_of_pinocchio_filtered(arm):
+    """The duties are those that leave no torque: the back-EMF's."""
+    mechanism, ticks = six_axis(), 600
+    middles = motion(mechanism, ticks, seed=5)
+    u = 0.5 * np.diff(middles, axis=0)
+    v = (np.vstack([np.zeros_like(u[:1]), u[:-1]]) + u) * HZ
+    k_n = np.array([j.motor.K * j.motor.gear * j.motor.sign for j in mechanism.streamed])
+    late = np.vstack([v[2:], v[-1:], v[-1:]])  # what is asked for now acts two ticks later
+    seen = arm.run(middles[1:] - u, u, late * k_n / 48.0, 48.0)["external"]
+    a = np.diff(middles, 2, axis=0) * HZ**2
+    tau = oracle.rnea(model_of(mechanism), middles[1:-1], 0.5 * (middles[2:] - middles[:-2]) * HZ, a)
+    joints = mechanism.streamed
+    tau += np.array([j.rotor for j in joints]) * a
+    mean = 0.5 * (middles[2:] - middles[:-2]) * HZ
+    tau += np.array([j.friction.viscous for j in joints]) * mean
+    tau += np.array([j.friction.coulomb for j in joints]) * np.clip(mean / constants.COULOMB_VELOCITY[False], -1.0, 1.0)
+    gain, r, wanted = 1.0 - np.exp(-2.0 * np.pi * mechanism.feel.bandwidth_hz / HZ), 0.0, []
+    for one in tau:
+        r = r + gain * (one - r)
+        wanted.append(r)
+    part = slice(100, -5)
+    error = np.abs(seen[1:][part] - np.array(wanted)[part]).max() / np.abs(wanted).max()
+    print(f"against Pinocchio: {error:.1e} of peak")
+    assert error <= 1e-4
+
+
+def test_single_precision_is_near():
+    mechanism, ticks = six_axis(), 600
+    middles = motion(mechanism, ticks)
+    u = 0.5 * np.diff(middles, axis=0)
+    duty = np.random.default_rng(3).uniform(-0.5, 0.5, u.shape)
+    seen = Arm(mechanism, "single").run(middles[1:] - u, u, duty, 48.0)["external"]
+    wanted = expected(mechanism, middles, duty, 48.0)
+    assert np.abs(seen - wanted).max() / np.abs(wanted).max() <= 1e-4
+
+
+def at_rest(arm, pushes):
+    """Reports of an arm that rests and whose last joint's motor makes the torques (n,), N m, alone."""
+    mechanism = six_axis()
+    start = np.array([j.start for j in mechanism.streamed])
+    weight = discrete.torque(model_of(mechanism), np.tile(start, (3, 1)))[0]
+    joints = mechanism.streamed
+    per_volt = np.array([j.motor.K * j.motor.gear * j.motor.sign / j.motor.R for j in joints])
+    torque = np.tile(weight, (len(pushes), 1))
+    torque[:, -1] -= pushes
+    still = np.zeros((len(pushes), len(joints)))
+    return arm.run(np.tile(start, (len(pushes), 1)), still, torque / per_volt / 48.0, 48.0)
+
+
+def test_a_touch_counts_once_settled_and_once_until_it_is_over(arm):
+    settled = round(SETTLES_S * HZ)
+    pushes = np.zeros(6000)
+    pushes[100:200] = 3.0  # while it settles
+    pushes[1500:1700] = 2.0
+    pushes[3000:3010] = 0.3  # below the threshold, 0.8 N m
+    pushes[4000:4100] = -2.0
+    out = at_rest(arm, pushes)
+    touch = np.flatnonzero(out["touch"])
+    assert [k for k in touch if k < settled] == []
+    first = [k for k in touch if 1500 <= k < 1700]
+    assert len(first) == 1 and first[0] - 1502 <= 3 and out["joint"][first[0]] == 5
+    assert [k for k in touch if 2500 <= k < 4000] == []
+    assert len([k for k in touch if 4000 <= k < 4100]) == 1
+    assert out["touches"][-1] == len(touch)
+
+
+def test_the_mean_follows_slowly(arm):
+    out = at_rest(arm, np.full(2500, 1.0))
+    t = 1.0 / (2.0 * np.pi * SLOW_HZ)
+    k = round(t * HZ)
+    assert out["mean"][k, -1] == pytest.approx(1.0 - np.exp(-1.0), abs=0.03)
+    assert out["external"][-1, -1] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_threshold_rises_with_the_motion_at_once_and_falls_slowly(arm):
+    mechanism = six_axis()
+    u = np.zeros((400, 6))
+    u[100:110, 0] = 1e-3  # 2 rad/s
+    at = mechanism.streamed[0].contact
+    start = np.array([j.start for j in mechanism.streamed])
+    out = arm.run(np.tile(start, (400, 1)), u, np.zeros((400, 6)), 48.0)["threshold"][:, 0]
+    assert out[99] == pytest.approx(at.torque) and out[105] >= at.torque + 2.0 * at.velocity
+    fall = (out[140] - at.torque) / (out[112] - at.torque)
+    assert fall == pytest.approx(np.exp(-2.0 * np.pi * SLOW_HZ * 28.0 / HZ), rel=0.01)
+
+
+def test_a_number_that_is_none_is_forgotten(arm):
+    pushes = np.zeros(900)
+    out = at_rest(arm, pushes)
+    mechanism = six_axis()
+    start = np.array([j.start for j in mechanism.streamed])
+    duty = np.zeros((5, 6))
+    duty[2] = np.nan
+    out = arm.run(np.tile(start, (5, 1)), np.zeros((5, 6)), duty, 48.0)
+    assert np.all(np.isfinite(out["external"]))
+
+
+@pytest.mark.parametrize("change, why", [
+    (lambda m: load_mechanism(MECHANISMS / "flexible_arm.toml"), "flexible links"),
+    (lambda m: load_mechanism(MECHANISMS / "so101_sts.toml"), "servos on a wire"),
+    (lambda m: load_mechanism(MECHANISMS / "five_bar.toml"), "closed loops"),
+    (lambda m: replace(m, joints=(replace(m.joints[0], motor=None), *m.joints[1:])), "needs motor and encoder"),
+])
+def test_what_cannot_feel_is_refused_by_name(change, why):
+    mechanism = replace(change(six_axis()), feel=Feel())
+    with pytest.raises(BadInput, match=why):
+        constants.render(mechanism, boards.load(mechanism.board.use))

@@ -1,0 +1,185 @@
+"""Torques from outside, felt by images on virtual boards against plants that know nothing of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Feel, Friction
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.wire.names import flag, state_name
+from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.rigid import Plant
+from femtorque.host.board import Board
+from femtorque.host.link.feeling import wrench_of
+from femtorque.host.show import monitor
+from femtorque.host.stream.stream import stream
+from tests.support import oracle
+from tests.support.feeling import ROOT, feeling, six_axis
+
+MOTION = ROOT / "mechanisms" / "six_axis.csv"
+BEND = 4
+STEP = 2.0  # N m
+
+
+PEAK = 0.01  # of the effort: counts' noise in velocities, times inertia and bandwidth
+
+
+def smooth(mechanism):
+    """An arm without friction, and the plant that is made of it."""
+    joints = tuple(replace(joint, friction=Friction()) for joint in mechanism.joints)
+    return replace(mechanism, name=f"{mechanism.name}_smooth", joints=joints)
+
+
+def push(size=STEP, joint=BEND):
+    torque = np.zeros(6)
+    torque[joint] = size
+    return torque
+
+
+@pytest.mark.parametrize("joint", [3, 4, 5])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_step_of_torque_is_a_touch_within_ten_milliseconds_and_measured(joint, sign):
+    with feeling(six_axis()) as arm:
+        assert arm.reports[-1].touches == 0
+        before, tick = arm.reports[-1].external[joint], arm.push(push(sign * STEP, joint))
+        arm.wait(0.2)
+        last = arm.reports[-1]
+        late = last.touch_tick - tick
+        print(f"joint {joint}: felt after {late} ms, {last.external[joint] - before:.3f} N m")
+        holds = arm.board.mechanism.streamed[joint].friction.coulomb  # at rest friction takes no more than this of it
+        assert last.touches == 1 and last.joint == joint and 0 <= late <= 10
+        assert STEP - holds - 0.05 <= sign * (last.external[joint] - before) <= STEP + 0.05
+
+
+def test_a_torque_at_rest_is_measured_where_no_friction_hides_it():
+    mechanism = smooth(six_axis())
+    with feeling(mechanism) as arm:
+        assert np.abs(arm.reports[-1].external).max() < 0.3
+        arm.push(np.array([3.0, -4.0, 2.0, 1.0, -1.0, 0.5]))
+        arm.wait(0.3)
+        print(np.round(arm.reports[-1].external, 3))
+        assert arm.reports[-1].external == pytest.approx([3.0, -4.0, 2.0, 1.0, -1.0, 0.5], abs=0.3)
+
+
+def test_a_perfect_model_feels_next_to_nothing_in_motion():
+    """Noise is left: of the encoders' counts, and the velocities that are observed of them."""
+    with feeling(smooth(six_axis())) as arm:
+        assert arm.play(MOTION) == "done"
+        peak = np.abs(arm.external).max(axis=0)
+        print(np.round(peak, 3))
+        assert np.all(peak <= PEAK * np.array([j.limits.effort for j in arm.board.mechanism.streamed]))
+
+
+def test_a_touch_in_motion_is_felt_too():
+    with feeling(six_axis()) as arm:
+        at = arm.board.seconds + 0.5
+        began = []
+        arm.board.at(at, lambda: began.append(arm.push(push())))
+        assert arm.play(MOTION) == "done"
+        late = arm.reports[-1].touch_tick - began[0]
+        print(f"in motion: felt after {late} ms")
+        assert arm.reports[-1].joint == BEND and 0 <= late <= 10
+
+
+@pytest.mark.parametrize("mass", [0.95, 1.0, 1.05])
+def test_an_error_of_the_model_is_no_touch(mass):
+    mechanism = six_axis()
+    with feeling(mechanism, Plant(mechanism, mass_scale=mass)) as arm:
+        assert arm.play(MOTION) == "done"
+        arm.wait(0.3)
+        peak = np.abs(arm.external).max(axis=0)
+        print(f"mass {mass}: {np.round(peak, 2)}")
+        assert arm.reports[-1].touches == 0
+        if mass == 1.0:  # Coulomb friction holds what it holds; the rest is the back-EMF's and the winding's
+            coulomb = np.array([j.friction.coulomb for j in mechanism.streamed])
+            assert np.all(peak <= 2.0 * coulomb)
+
+
+def test_a_touch_ends_and_the_next_one_counts_anew():
+    with feeling(six_axis()) as arm:
+        for _ in range(3):
+            before = arm.reports[-1].touches
+            arm.push(push())
+            arm.wait(0.1)
+            assert arm.reports[-1].touches == before + 1 and arm.reports[-1].touched
+            arm.push(push(0.0))
+            arm.wait(2.5)
+            assert not arm.reports[-1].touched
+
+
+def test_an_arm_that_stops_at_a_touch_stays_on_its_path():
+    with feeling(six_axis("stop")) as arm:
+        arm.board.at(arm.board.seconds + 0.5, lambda: arm.push(push()))
+        with pytest.raises(Refused, match="because joint bend felt a touch"):
+            arm.play(MOTION)
+        arm.wait(0.5)
+        status = arm.session.status
+        assert state_name(status) == "HOLD" and flag(status, "STOPPED") and not status.fault
+        assert arm.reports[-1].joint == BEND
+
+
+def test_an_arm_that_gives_way_floats():
+    with feeling(six_axis("float")) as arm:
+        arm.push(push(6.0))
+        arm.wait(0.3)
+        assert state_name(arm.session.status) == "FLOAT" and not arm.session.status.fault
+        assert arm.board.plant.q[BEND] - 0.6 > 0.02  # where it was pushed to
+
+
+def test_a_script_and_the_monitor_report_what_is_felt_and_the_wrench_at_the_tip():
+    """A force at the tip, put on the joints by Pinocchio's Jacobian, comes back from what the board feels."""
+    mechanism = smooth(six_axis())
+    model = oracle.pinocchio_model(model_of(mechanism))
+    data = model.createData()
+    pin.computeJointJacobians(model, data, np.array([j.start for j in mechanism.streamed]))
+    jacobian = pin.getJointJacobian(model, data, model.njoints - 1, pin.LOCAL_WORLD_ALIGNED)
+    wrench = np.array([6.0, -4.0, 5.0, 0.4, 0.5, -0.3])
+    with feeling(mechanism) as arm:
+        board = Board(arm.session, mechanism)
+        arm.push(jacobian.T @ wrench)
+        arm.wait(0.4)
+        assert board.wrench("tool_flange").force == pytest.approx(wrench[:3], abs=4.0)  # with the noise of one report
+        assert board.feeling.external == pytest.approx(jacobian.T @ wrench, abs=1.5)
+        arm.wait(1.0)
+        mean = arm.external[-50:].mean(axis=0)
+        found = wrench_of(mechanism, arm.session.positions(), mean, "tool_flange")
+        print(np.round(found.force, 2), np.round(found.moment, 3))
+        assert found.force == pytest.approx(wrench[:3], abs=0.3)
+        assert found.moment == pytest.approx(wrench[3:], abs=0.05)
+        assert len(monitor.snapshot(arm.session)["felt"]["external"]) == 6
+        with pytest.raises(Refused, match="do not feel a wrench"):
+            board.wrench("forearm")
+
+
+def test_drives_on_can_feel_too():
+    """Their positions come in steps of 0.38 mrad, which a lower bandwidth bears."""
+    source = load_mechanism(ROOT / "mechanisms" / "damiao_arm.toml")
+    mechanism = replace(source, name="damiao_feel", feel=Feel("none", 5.0))
+    with feeling(mechanism, plant_of(mechanism)) as arm:
+        assert stream(arm.session, knots(short_motion(mechanism), mechanism)).ended == "done"
+        efforts = np.array([j.limits.effort for j in mechanism.streamed])
+        assert np.all(np.abs(arm.external).max(axis=0) <= 0.05 * efforts) and arm.reports[-1].touches == 0
+        before = arm.external[-15:].mean(axis=0)
+        arm.push(np.array([0.0, 3.0, 0.0]))
+        arm.wait(1.0)
+        felt = arm.external[-15:].mean(axis=0) - before
+        print(np.round(felt, 3))
+        assert felt == pytest.approx([0.0, 3.0, 0.0], abs=0.3)
+
+
+def test_without_outputs_nothing_is_felt():
+    with feeling(six_axis()) as arm:
+        arm.board.brakes = True
+        arm.push(push())
+        arm.wait(0.1)
+        arm.session.disarm()
+        arm.wait(0.1)
+        assert not any(arm.reports[-1].external) and not arm.reports[-1].touched

@@ -1,0 +1,85 @@
+"""Arms that feel, on virtual boards, and their reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.mechanism.description import Contact, Feel, Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, knots
+from femtorque.codegen.wire.messages import Felt
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.plant.rigid import Plant
+from femtorque.host.link.session import Session
+from femtorque.host.stream.stream import stream
+from tests.support.rig import ROOT, connected, pump
+
+Array = NDArray[np.float64]
+SETTLED = 1.0  # s from power on until touches count, and more
+# N m; and per rad/s and rad/s^2 of the motion, of each joint
+THRESHOLDS = (Contact(6.0, 1.0, 0.3), Contact(7.0, 1.5, 0.5), Contact(4.0, 0.8, 0.2), Contact(1.0, 0.05, 0.01),
+              Contact(1.0, 0.05, 0.01), Contact(0.8, 0.05, 0.01))
+
+
+def six_axis(reaction: str = "none", bandwidth_hz: float = 30.0) -> Mechanism:
+    """The six-joint arm on a board with six bridges, which feels."""
+    it = load_mechanism(ROOT / "mechanisms" / "six_axis.toml")
+    assert it.board is not None
+    joints = tuple(replace(j, contact=c) for j, c in zip(it.joints, THRESHOLDS, strict=True))
+    return replace(it, name=f"six_axis_{reaction}", joints=joints, board=replace(it.board, use="f405rg-6"),
+                   feel=Feel(reaction, bandwidth_hz))
+
+
+@dataclass
+class Feeling:
+    """An arm in HOLD, settled, and all FELT reports since."""
+
+    board: VirtualBoard
+    session: Session
+    reports: list[Felt]
+
+    def wait(self, seconds: float) -> None:
+        for _ in range(round(100.0 * seconds)):
+            pump(self.board, self.session, 1)
+
+    def push(self, torque: Array) -> int:
+        """Exert a torque on the joints from now on. Returns the number of the next tick."""
+        self.board.plant.hand = lambda plant: torque  # type: ignore[attr-defined]
+        return self.board.ticks
+
+    def play(self, file: Path) -> str:
+        """Play a motion; returns how it ended."""
+        return self.move(Trajectory.load(file, self.board.mechanism))
+
+    def move(self, motion: Trajectory) -> str:
+        """Play a motion; returns how it ended."""
+        return stream(self.session, knots(motion, self.board.mechanism)).ended
+
+    @property
+    def external(self) -> Array:
+        """N m, (reports, joints)."""
+        return np.array([report.external for report in self.reports])
+
+
+@contextmanager
+def feeling(mechanism: Mechanism, plant: Plant | None = None) -> Iterator[Feeling]:
+    """That arm on a virtual board."""
+    with connected(mechanism, plant=plant, armed=True) as (board, session):
+        arm = Feeling(board, session, [])
+        pumped = session.pump
+
+        def pump_and_keep() -> None:
+            pumped()
+            if session.felt is not None and (not arm.reports or arm.reports[-1].tick != session.felt.tick):
+                arm.reports.append(session.felt)
+
+        session.pump = pump_and_keep  # type: ignore[method-assign]
+        arm.wait(SETTLED)
+        del arm.reports[:-1]
+        yield arm
