@@ -41,7 +41,7 @@ def images(folder: Path) -> Iterator[Mechanism]:
     yield three_link("f405rg-6", folder)
     for name in ("f405rg-4", "nucleo-g474re-6", "odrive-v3.6"):
         yield driven(three_link(name, folder), "current")
-    yield from (arm(kind)[0] for kind in ("damiao", "fd", "moteus"))
+    yield from (arm(kind)[0] for kind in ("damiao", "fd", "moteus", "odrive-can"))
     yield load_mechanism(LISTED.parents[1] / "mechanisms" / "so101_sts.toml")
 
 
