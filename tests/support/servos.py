@@ -54,6 +54,14 @@ friction = { viscous = 0.0305, coulomb = 0.196 }
 drive = { type = "feetech-sts3215-12v", bus = "servos", id = 2 }
 gains = { ku = 8.0, kv = 0.4 }
 """
+CHANGES = (("feetech-sts3215-12v", "dynamixel-xm430-w350"), ('kind = "sts"', 'kind = "dynamixel", bitrate = 2_000_000'),
+           ("f405rg-4", "nucleo-g474re-6"), ("rate_hz = 500", "rate_hz = 1000"), ("two_servos", "two_dynamixels"),
+           ("viscous = 0.0305, coulomb = 0.196", "viscous = 0.6, coulomb = 0.2"),
+           ("ku = 8.0, kv = 0.4", "ku = 12.0, kv = 0.6"))
+DYNAMIXELS = LYING
+for _was, _becomes in CHANGES:
+    assert _was in DYNAMIXELS
+    DYNAMIXELS = DYNAMIXELS.replace(_was, _becomes)
 SUPPLY = 12.0
 
 

@@ -10,13 +10,14 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Friction, Mechanism
 from femtorque.codegen.mechanism.edit import set_joint
 from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.wire.names import flag
 from femtorque.hil.plant.rigid import Plant
 from femtorque.host.board import Board
 from femtorque.host.lab.identify import Identified, beside, identify, measured
 from tests.support import rig
 from tests.support.bus_arm import described, file_of
 from tests.support.plugged import plugged_in
-from tests.support.servos import LYING
+from tests.support.servos import DYNAMIXELS, LYING
 
 
 def found(truth: Mechanism, joint: str, home: bool = False) -> Identified:
@@ -24,14 +25,16 @@ def found(truth: Mechanism, joint: str, home: bool = False) -> Identified:
     unknown = replace(truth, name=f"unknown_{truth.name}",
                       joints=tuple(replace(j, friction=Friction(0.0, 0.0)) for j in truth.joints))
     with plugged_in(unknown, Plant(truth)), Board.connect("auto", unknown) as board:
+        session = board.session
+        session.wait(lambda: home or flag(session.status, "HOMED"), 2.0, "its servos have not said where they are")
         if home:
             board.home()
         return identify(board, unknown, joint)
 
 
-def two_servos(tmp_path) -> Mechanism:
+def two_servos(tmp_path, text: str = LYING) -> Mechanism:
     path = tmp_path / "arm.toml"
-    path.write_text(LYING, encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     return load_mechanism(path)
 
 
@@ -44,6 +47,16 @@ def test_friction_and_rotor_of_a_servo_are_found_from_its_duty(tmp_path):
     assert result.coulomb.value == pytest.approx(joint.friction.coulomb, rel=0.06)
     assert result.viscous.value == pytest.approx(joint.friction.viscous, abs=0.01)
     assert result.inertia.value == pytest.approx(joint.motor.inertia, rel=0.06)
+
+
+@pytest.mark.bench
+def test_friction_and_rotor_of_a_dynamixel_are_found_from_its_current(tmp_path):
+    truth = two_servos(tmp_path, DYNAMIXELS)
+    result, joint = found(truth, "elbow"), truth.moving[1]
+    print(result.words())
+    assert result.coulomb.value == pytest.approx(joint.friction.coulomb, rel=0.1)
+    assert result.viscous.value == pytest.approx(joint.friction.viscous, rel=0.1)
+    assert result.inertia.value == pytest.approx(joint.motor.inertia, rel=0.1)
 
 
 @pytest.mark.bench
