@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, knots
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
 from femtorque.codegen.reference.wrench import Wrench
 from femtorque.codegen.wire.names import flag, state_name
 from femtorque.codegen.wire.units import from_wire
@@ -207,10 +207,15 @@ class Board:
         with self.logged(log, {"trajectory": str(motion.source or ""), "speed": speed, **(notes or {})}):
             return self._play(ways, loop, how)
 
-    def approach(self, trajectory: Trajectory) -> None:
-        """Go slowly to where a motion starts, arming first if need be. Raises Refused as `stream` does."""
-        for way in self._approach(trajectory):
-            self.stream(way)
+    def approach(self, position: ArrayLike, *, interrupts: Interrupts | None = None,
+                 hold_after_stop: float = 0.0) -> bool:
+        """Go slowly to a position (J,), rad or m, arming first if need be; True if the arm is there, False if somebody
+        stopped it. Raises Refused as `stream` does."""
+        there = np.tile(np.asarray(position, float), (2, 1))
+        names = [joint.name for joint in self._known().streamed]
+        ways = self._approach(from_rows(names, [0.0, 1.0], there))
+        return all(self.stream(way, interrupts=interrupts, hold_after_stop=hold_after_stop).ended == "done"
+                   for way in ways)
 
     @contextmanager
     def logged(self, log: str | Path | None, notes: dict[str, Any] | None = None) -> Iterator[None]:

@@ -322,7 +322,9 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
     from femtorque.host.board import Board
     from femtorque.host.lab.whole import experiment, written
     from femtorque.host.lab.whole import page as result_page
+    from femtorque.host.lab.whole.recording import Stops
     from femtorque.host.show import planned
+    from femtorque.host.stream.stream import Interrupts
 
     check_page(shown)
     claim(shown, page("identify"), True)
@@ -336,14 +338,17 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
         path = shown.with_name(f"{mechanism.name}.motion-{number}.html")
         planned.write(path, mechanism, motion, True)
         print(f"motion {number}: {path}", file=sys.stderr)
+    asks = sys.stdin is not None and sys.stdin.isatty()
     with Board.connect(port, mechanism) as board:
         if home:
             board.home(rezero=rezero)
-        if sys.stdin is not None and sys.stdin.isatty():
+        if asks:
             print("Look at these pages; keep the arm's space free; press Enter to begin, Ctrl-C to leave",
                   file=sys.stderr)
             sys.stdin.readline()
-        found = experiment.identify(board, mechanism, programme, partial(print, file=sys.stderr))
+        with Interrupts().on_ctrl_c() as interrupts:
+            found = experiment.identify(board, mechanism, programme, partial(print, file=sys.stderr),
+                                        Stops(interrupts, math.inf if asks else 0.0))
     result_page.write(shown, found)
     if write:
         written.write(mech, found)

@@ -15,7 +15,7 @@ from femtorque.codegen.mechanism.description import BASE, Mechanism, Payload
 from femtorque.host.board import Board
 from femtorque.host.lab.whole.excitation import Excitation, base_columns, excite, ranges
 from femtorque.host.lab.whole.fitting import Found, Judged, fit
-from femtorque.host.lab.whole.recording import Recording, record
+from femtorque.host.lab.whole.recording import Recording, Stops, approach, play, record
 from femtorque.host.lab.whole.regressor import OF_JOINT, PARTS, Unknowns, solid_of
 from femtorque.host.link.capture import COLUMNS
 
@@ -26,6 +26,7 @@ MOTIONS = 2  # that are fitted; one more is the judge
 DENSITY = 1000.0  # kg/m^3 of a payload of which nothing is known, and its share of the arm's mass
 GUESS = 0.05
 
+FREE = Stops()
 Ranges = Mapping[str, tuple[float, float]]
 
 
@@ -156,19 +157,23 @@ def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges) ->
 
 
 def identify(board: Board, mechanism: Mechanism, programme: Programme,
-             on_step: Callable[[str], None] = lambda what: None) -> Result:
-    """Play the programme on a board that carries the mechanism, and fit. Raises Refused as streaming does."""
-    first = programme.motions[0].trajectory
-    board.approach(first)
+             on_step: Callable[[str], None] = lambda what: None, stops: Stops = FREE) -> Result:
+    """Play the programme on a board that carries the mechanism, go back to where the arm stood, and fit. Raises Refused
+    as streaming does, and if somebody stopped the arm."""
+    board.arm()
+    begin, first = board.session.held(), programme.motions[0].trajectory
+    approach(board, first.positions[0], stops)
     on_step(f"rehearsal at {REHEARSAL:.0%} of the speed")
-    board.stream(first, speed=REHEARSAL)
-    takes = []
+    play(board, first, stops, REHEARSAL)
+    takes: list[Recording] = []
+    unseen: list[Recording] = []
     for number, motion in enumerate(programme.motions, 1):
         on_step(f"motion {number}")
-        takes += record(board, mechanism, motion.trajectory, programme.joints)
+        takes += record(board, mechanism, motion.trajectory, stops, programme.joints)
+    if programme.unseen is not None:
+        on_step("a motion to judge by")
+        unseen = record(board, mechanism, programme.unseen.trajectory, stops, programme.joints)
+    on_step("back")
+    approach(board, begin, stops)
     found = fit(programme.unknowns, takes, programme.columns, programme.base)
-    if programme.unseen is None:
-        return Result(found, None, ())
-    on_step("a motion to judge by")
-    unseen = record(board, mechanism, programme.unseen.trajectory, programme.joints)
-    return Result(found, found.left(unseen), tuple(unseen))
+    return Result(found, found.left(unseen) if unseen else None, tuple(unseen))

@@ -34,6 +34,7 @@ from femtorque.host.lab.identify import delay
 from femtorque.host.lab.whole.regressor import OF_JOINT, Unknowns
 from femtorque.host.link.capture import COLUMNS, Column, Recorder
 from femtorque.host.link.capture import Recording as Captured
+from femtorque.host.stream.stream import Interrupts
 
 Array = NDArray[np.float64]
 
@@ -54,6 +55,15 @@ class Recording:
 
 
 @dataclass(frozen=True)
+class Stops:
+    """A user's way to stop the arm. interrupts: None if there is none. hold: s for which it is held after a stop, until
+    somebody says to go on, or a second time to stop, which disarms."""
+
+    interrupts: Interrupts | None = None
+    hold: float = 0.0
+
+
+@dataclass(frozen=True)
 class Equations:
     """matrix (N, J, P), side (N, J): matrix times the unknowns is side. late (N, J): side falls by that for a second
     by which a command is later. counts (N, J): False where a joint hardly moved or was not recorded. period: s from row
@@ -69,9 +79,22 @@ class Equations:
 # -- on the board ------------------------------------------------------------------------------------------------------
 
 
-def record(board: Board, mechanism: Mechanism, motion: Trajectory, wanted: Sequence[int] | None = None
+def play(board: Board, motion: Trajectory, stops: Stops, speed: float = 1.0) -> None:
+    """Play a motion from where it starts. Raises Refused as `Board.stream` does, and if somebody stopped it."""
+    outcome = board.stream(motion, speed=speed, interrupts=stops.interrupts, hold_after_stop=stops.hold)
+    if outcome.ended != "done":
+        raise Refused(f"{board.session.link.port}: the motion was {outcome.ended}: nothing was identified")
+
+
+def approach(board: Board, position: Array, stops: Stops) -> None:
+    """Go slowly to a position (J,). Raises Refused as `play` does."""
+    if not board.approach(position, interrupts=stops.interrupts, hold_after_stop=stops.hold):
+        raise Refused(f"{board.session.link.port}: the arm was stopped on its way: nothing was identified")
+
+
+def record(board: Board, mechanism: Mechanism, motion: Trajectory, stops: Stops, wanted: Sequence[int] | None = None
            ) -> list[Recording]:
-    """Play a motion as often as it takes to record these joints, by default all. Raises Refused as `Board.stream`."""
+    """Play a motion as often as it takes to record these joints, by default all. Raises Refused as `play` does."""
     joints = range(len(board.session.configuration.joints)) if wanted is None else wanted
     takes: list[Recording] = []
     for first in range(0, len(joints), COLUMNS):
@@ -79,16 +102,14 @@ def record(board: Board, mechanism: Mechanism, motion: Trajectory, wanted: Seque
         recorder = Recorder(board.session)
         columns = [Column("torque" if board.session.configuration.joints[j].takes_torque else "duty", j)
                    for j in joints[first:first + COLUMNS]]
-        board.approach(motion)
+        approach(board, motion.positions[0], stops)
         recorder.start(columns, every(board.session.configuration.rate_hz, motion.duration), "RING")
         board.session.listeners.append(seen.append)
         try:
-            outcome = board.stream(motion)
+            play(board, motion, stops)
         finally:
             board.session.listeners.remove(seen.append)
         recorder.stop()
-        if outcome.ended != "done":
-            raise Refused(f"{mechanism.name}: the motion ended early ({outcome.ended}): nothing was identified")
         takes += recordings(seen, recorder.read(), mechanism)
     return takes
 

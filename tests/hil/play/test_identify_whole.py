@@ -20,7 +20,7 @@ from femtorque.host.lab.whole.experiment import Programme, Result, payload, whol
 from femtorque.host.lab.whole.regressor import Unknowns, phi_of
 from tests.support import rig
 from tests.support.differing import differing
-from tests.support.plugged import plugged_in
+from tests.support.plugged import ctrl_c, plugged_in
 
 
 def six() -> Mechanism:
@@ -46,7 +46,7 @@ def played(mechanism: Mechanism, truth: Mechanism, name: str, programme: Program
         board.home()
         board.arm()
         virtual.brakes = False
-        board.approach(programme.unseen.trajectory)
+        board.approach(programme.unseen.trajectory.positions[0])
         return board.stream(programme.unseen.trajectory).tracking_rms
 
 
@@ -88,6 +88,20 @@ def test_an_arm_is_identified_by_the_command_and_written_into_its_file(here, tmp
     assert "A motion that the fit has not seen" in page and "centre of gravity, mm" in page
     assert (tmp_path / "unknown-three.motion-1.html").exists()
     assert done.stderr.index("motion-1.html") < done.stderr.index("rehearsal")
+
+
+def test_an_arm_that_somebody_stops_is_not_identified(here, tmp_path):
+    """Ctrl-C in the rehearsal: at rest, one line, nothing written."""
+    file = tmp_path / "arm.toml"
+    file.write_text(Path(rig.three_link().source).read_text().replace('name = "three-link"', 'name = "unknown-three"'))
+    text, arm = file.read_text(), load_mechanism(file)
+    with plugged_in(arm) as board:
+        ctrl_c(board, 3.0)
+        done = here("identify", file, "--port", "auto", "--home", "--whole", "--write", "--page",
+                    tmp_path / "arm.identified.html")
+        assert done.returncode == 1 and "nothing was identified" in done.stderr
+        assert np.max(np.abs(board.plant.v)) < 0.01
+    assert file.read_text() == text and not (tmp_path / "arm.identified.html").exists()
 
 
 def check(mechanism: Mechanism, accuracy: float, better: float) -> None:
