@@ -47,9 +47,9 @@ def plugs(board: description.Board, chip: Stm32) -> Plug:
 
 
 def _plug(pins: description.CanPins, chip: Stm32, wire: Wire) -> None:
-    places = [pin_of(chip, pin) for pin in (pins.tx, pins.rx)]
+    (sends, tx), (hears, rx) = pin_of(chip, pins.tx), pin_of(chip, pins.rx)
     function = CAN_FUNCTION[pins.controller]
-    chip.cans[pins.controller].plug(wire, lambda: all(port.alternate(pin) == function for port, pin in places))
+    chip.cans[pins.controller].plug(wire, lambda: sends.alternate(tx) == hears.alternate(rx) == function)
 
 
 def _plug_line(wire: description.HalfDuplex, chip: Stm32, line: OneWire) -> None:

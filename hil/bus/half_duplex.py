@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from typing import Protocol
@@ -123,7 +123,7 @@ class OneWire:
         if not left.ids:
             return
         named = [s for s in self.servos if s.id == left.ids[0] and s.listening]
-        others = replace(left, ids=left.ids[1:])
+        others = Question(left.ids[1:], left.size, left.gap)
         if named:
             wait = max(s.delay for s in named) if left.gap is None or not before else left.gap
             self.clock.after(wait, lambda: self._answer(named, packet, others, burst, before))

@@ -19,7 +19,7 @@ class Error(IntEnum):
     STUFF, FORM, ACK, RECESSIVE, DOMINANT, CRC = range(1, 7)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # known by identity: whether two agree is asked for every frame and hearer
 class BitTiming:
     """quantum: s. before, after: quanta to the sample point and from there; jump: resynchronisation, quanta."""
 
@@ -50,7 +50,7 @@ class BitTiming:
         return self is other or _agree(self, other)
 
 
-@lru_cache(maxsize=256)  # asked for every frame and hearer
+@lru_cache(maxsize=256)
 def _agree(a: BitTiming, b: BitTiming) -> bool:
     return abs(a.bit - b.bit) <= (a.tolerance + b.tolerance) * max(a.bit, b.bit)
 
@@ -144,15 +144,16 @@ class Node(ABC):
     def disturbed(self, error: Error) -> None:  # noqa: B027
         """Somebody else's was disturbed."""
 
-    def follows(self, frame: Frame, sender: Node) -> bool:
-        """True if it can read a frame."""
-        if not self.timing.agrees(sender.timing):
+    def follows(self, frame: Frame, timing: BitTiming, fast: BitTiming | None) -> bool:
+        """True if it can read a frame that is sent with these timings."""
+        if not self.timing.agrees(timing):
             return False
         if not frame.fd:
             return True
-        if self.fast is None:
+        own = self.fast
+        if own is None:
             return False
-        return not frame.fast or sender.fast is not None and self.fast.agrees(sender.fast)
+        return not frame.fast or fast is not None and own.agrees(fast)
 
 
 class TimedNode(Node):

@@ -177,21 +177,23 @@ class Wire:
             return
         self._idle = False
         self._occupy()
-        first = min(arbitration(frame) for _, frame in waiting)
-        for node, frame in waiting:
-            if arbitration(frame) != first:
+        marks = [arbitration(frame) for _, frame in waiting]
+        first = min(marks)
+        for (node, _), mark in zip(waiting, marks, strict=True):
+            if mark != first:
                 node.lost()
-        self._play([(node, frame) for node, frame in waiting if arbitration(frame) == first])
+        self._play([one for one, mark in zip(waiting, marks, strict=True) if mark == first])
 
     def _play(self, senders: list[tuple[Node, Frame]]) -> None:
         for node, _ in senders:
             node.began()
         node, frame = senders[0]
         self._sending = frame
-        picture, bit, data_bit = image(frame), node.timing.bit, (node.fast or node.timing).bit
+        timing, fast = node.timing, node.fast
+        picture, bit, data_bit = image(frame), timing.bit, (fast or timing).bit
         self._last = [sender for sender, _ in senders]
         hearers = [other for other in self.nodes if other.listening and other not in self._last]
-        lost = [other for other in hearers if not other.follows(frame, node)]
+        lost = [other for other in hearers if not other.follows(frame, timing, fast)]
         trouble = self._trouble(senders, hearers, lost, picture)
         if trouble is None:
             length = picture.length(bit, data_bit)

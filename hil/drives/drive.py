@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.node import BitTiming, Error, TimedNode
@@ -19,6 +20,7 @@ TORQUE_STEPS = 2047  # of the coarsest field, 12 bits, on either side of zero
 OVER_TEMPERATURE = 100.0  # deg C of the winding; Damiao's register OT_Value is at least 80
 
 
+@cache
 def timing(bitrate: float, sample: float = 0.75) -> BitTiming:
     """Bits of 20 quanta; openarm_can sets 0.75 for Damiao's drives."""
     before = round(20 * sample)
@@ -80,8 +82,9 @@ class Drive(TimedNode):
 
     @property
     def listening(self) -> bool:
-        booted = self.wire.clock.seconds >= self._listens_from
-        return self.powered and booted and not self.cut and not self.counters.off
+        if not self.powered or self.cut or self.counters.off:
+            return False
+        return not self.boot or self.wire.clock.seconds >= self._listens_from
 
     def offer(self) -> Frame | None:
         return self._queue[0] if self._queue and self.listening else None

@@ -40,7 +40,7 @@ class CanController(Peripheral, Node):
 
     def _wake(self) -> None:
         """Let a waiting frame go."""
-        if self.wire and self.offer() is not None:
+        if self.wire and self.wire.idle and self.offer() is not None:
             self.wire.ask(self)
 
     def _offset(self, key: str) -> int:

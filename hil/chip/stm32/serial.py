@@ -53,6 +53,7 @@ class Serial(Answered):
         self.events, self._cycles_per_clock = events, cycles_per_clock
         self.parts = events.parts
         self.slot, self.state = self.parts.member("links")
+        self._here = self.parts.ffi.addressof(self.state)
         self.state.interrupt, self.state.by_reading = -1, self.BY_READING
         self._make_room(0)
         self._out = bytearray()
@@ -75,10 +76,6 @@ class Serial(Answered):
 
     def _what(self, offset: int) -> int:
         return self._named("A_LINK", self.slot, getattr(self.parts.lib, self.PLACES[offset]))
-
-    @property
-    def _here(self) -> Any:
-        return self.parts.ffi.addressof(self.state)
 
     @property
     def interrupt(self) -> int:

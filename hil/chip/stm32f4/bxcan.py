@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 from femtorque.hil.bus.clock import Handle
 from femtorque.hil.bus.frame import Frame, arbitration
@@ -80,6 +80,12 @@ class _Fifo:
         self.slots: list[tuple[int, int, int, int]] = []  # RIR, RDTR, RDLR, RDHR
         self.flags = 0
         self.releasing = False
+
+
+@lru_cache
+def _timing(btr: int, clock_hz: float) -> BitTiming:
+    """Timing by BTR."""
+    return BitTiming(((btr & 0x3FF) + 1) / clock_hz, 2 + (btr >> 16 & 15), 1 + (btr >> 20 & 7), 1 + (btr >> 24 & 3))
 
 
 class BxCan(CanController):
@@ -217,9 +223,7 @@ class BxCan(CanController):
 
     @property
     def timing(self) -> BitTiming:
-        btr = self.value["BTR"]
-        return BitTiming(((btr & 0x3FF) + 1) / self._clock_hz(), 2 + (btr >> 16 & 15), 1 + (btr >> 20 & 7),
-                         1 + (btr >> 24 & 3))
+        return _timing(self.value["BTR"], self._clock_hz())
 
     @property
     def listening(self) -> bool:

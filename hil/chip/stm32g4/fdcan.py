@@ -7,8 +7,10 @@ timeout counter, RAM watchdog, the count of recovery in PSR and ECR.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -36,6 +38,18 @@ WARNING, RECOVERY = 96, 129  # 44.4.12 PSR.EW; 44.3.2: sequences of 11 recessive
 HANDSHAKE = 4  # clocks until INIT reads as it was written: two clock domains; chosen
 INTERRUPTS = ("it0", "it1")
 PLACES = {"FDCAN1": 0, "FDCAN2": 1, "FDCAN3": 2}
+
+
+@lru_cache
+def _nominal(n: int, quantum: float) -> BitTiming:
+    """Timing by NBTP."""
+    return BitTiming(((n >> 16 & 0x1FF) + 1) * quantum, 2 + (n >> 8 & 0xFF), 1 + (n & 0x7F), 1 + (n >> 25))
+
+
+@lru_cache
+def _of_data(d: int, quantum: float) -> BitTiming:
+    """Timing by DBTP."""
+    return BitTiming(((d >> 16 & 31) + 1) * quantum, 2 + (d >> 8 & 31), 1 + (d >> 4 & 15), 1 + (d & 15))
 
 
 class MessageRam(Peripheral):
@@ -197,15 +211,11 @@ class Fdcan(CanController):
 
     @property
     def timing(self) -> BitTiming:
-        n = self.value["NBTP"]
-        return BitTiming(((n >> 16 & 0x1FF) + 1) * self._quantum, 2 + (n >> 8 & 0xFF), 1 + (n & 0x7F), 1 + (n >> 25))
+        return _nominal(self.value["NBTP"], self._quantum)
 
     @property
     def fast(self) -> BitTiming | None:
-        d = self.value["DBTP"]
-        if not self.value["CCCR"] & FDOE:
-            return None
-        return BitTiming(((d >> 16 & 31) + 1) * self._quantum, 2 + (d >> 8 & 31), 1 + (d >> 4 & 15), 1 + (d & 15))
+        return _of_data(self.value["DBTP"], self._quantum) if self.value["CCCR"] & FDOE else None
 
     def sees_itself(self, loop_delay: float) -> bool:
         """True if it reads a sent bit back in time: by the sample point, or compensated by the offset (44.3.4)."""
@@ -252,7 +262,7 @@ class Fdcan(CanController):
         extended, fd = bool(head >> 30 & 1), bool(control & 1 << 21 and self.value["CCCR"] & FDOE)
         remote = bool(head >> 29 & 1) and not fd
         size = SIZES[control >> 16 & 15] if fd else min(control >> 16 & 15, 8)
-        whole = b"".join(word.to_bytes(4, "little") for word in data)
+        whole = struct.pack(f"<{len(data)}I", *data)
         return Frame(head & 0x1FFFFFFF if extended else head >> 18 & 0x7FF, b"" if remote else whole[:size], extended,
                      remote, fd, fd and bool(control & 1 << 20 and self.value["CCCR"] & BRSE),
                      fd and (self.counters.passive or bool(head >> 31)))
