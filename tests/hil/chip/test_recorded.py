@@ -1,5 +1,5 @@
 """Answers of a chip's parts to a random program, as recordings have them: values that it reads, cycles at which outputs
-may change with their duties, windows in which voltages are sampled, and refusals.
+may change with their duties, windows in which voltages are sampled, frames and errors on a bus, and refusals.
 
 A change of the models that changes an answer on purpose is recorded anew with `python -m tests.hil.chip.test_recorded`,
 and the difference of recorded.json says how many of the programs it meets.
@@ -17,12 +17,16 @@ from random import Random
 
 import pytest
 
+from femtorque.hil.bus import wire
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.node import BitTiming
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32.chip import SRAM_START, Stm32
 from femtorque.hil.chip.stm32.serial import FE
 from femtorque.hil.chip.stm32f4.adc import Adc
 from femtorque.hil.chip.stm32f4.chip import Stm32F405
 from femtorque.hil.chip.stm32g4.chip import Stm32G474
+from tests.support.can_bench import Other
 
 RECORDED = Path(__file__).with_name("recorded.json")
 PROGRAMS = 24  # of each chip
@@ -195,6 +199,107 @@ def link_steps(layout: Layout, random: Random) -> Iterator[Step]:
     yield END, 0, 0
 
 
+class Can:
+    """Registers of a chip's first CAN controller, at 16 MHz and 1 Mbit/s; 2 Mbit/s in a data phase."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.f4, self.base, self.ram = layout is F4, 0x40006400, 0x4000A400
+        self.clocks = ((layout.rcc + 0x40, 1 << 25),) if self.f4 else (
+            (layout.rcc + 0x58, 1 << 25), (layout.rcc + 0x88, 2 << 24))
+
+    def start(self, random: Random) -> Iterator[Step]:
+        """Set it up, with filters, and let it take part."""
+        base = self.base
+        yield from ((WRITE, at, value) for at, value in self.clocks)
+        if self.f4:
+            yield from ((WRITE, base, 1), (WAIT, 0, 2000), (WRITE, base + 0x1C, 3 << 24 | 3 << 20 | 10 << 16))
+            first = random.choice((0, 0, 0x123 << 21))  # without a filter's mask: every frame
+            yield from ((WRITE, base + at, value) for at, value in (
+                (0x200, 0x2A1C0E01), (0x20C, 1), (0x214, random.choice((0, 1))), (0x240, first),
+                (0x244, 0x7FF << 21 if first else 0), (0x21C, 1), (0x200, 0x2A1C0E00),
+                (0x14, random.choice((0, 0x8F02))), (0x00, random.choice((0, 1 << 6, 1 << 4, 1 << 6 | 1 << 2)))))
+        else:
+            fd = random.choice((0, 1 << 8 | 1 << 9, 1 << 8 | 1 << 9))
+            yield from ((WRITE, base + 0x18, 1), (WAIT, 0, 100), (WRITE, base + 0x18, 3),
+                        (WRITE, base + 0x18, 3 | fd | random.choice((0, 0, 1 << 6))))
+            yield from ((WRITE, base + at, value) for at, value in (
+                (0x1C, 3 << 25 | 10 << 8 | 3), (0x0C, 4 << 8 | 1 << 4 | 1),
+                (0x80, random.choice((0, 0, 2 << 4, 1 << 8))), (0xC0, 1 << 24 if random.random() < 0.9 else 0), (0x54, random.choice((0, 0x6A0081))), (0x5C, 3)))
+            yield WRITE, base + 0x18, fd
+        yield WAIT, 0, 1000
+
+    def send(self, random: Random) -> Iterator[Step]:
+        """Send a frame by any of three elements, whether that is free or not."""
+        i, number, size = random.randrange(3), random.choice((0x123, 0x321, 0x7FF, 0x040)), random.randrange(9)
+        if self.f4:
+            at = self.base + 0x180 + 16 * i
+            yield from ((WRITE, at + 8, random.getrandbits(32)), (WRITE, at + 12, random.getrandbits(32)),
+                        (WRITE, at + 4, size), (WRITE, at, number << 21 | random.choice((0, 0, 2)) | 1))
+            return
+        at, how = self.ram + 0x278 + 72 * i, random.choice((0, 1 << 21, 3 << 20))
+        yield from ((WRITE, at, number << 18), (WRITE, at + 4, how | (size + 3 if how else size) << 16),
+                    *((WRITE, at + 8 + 4 * k, random.getrandbits(32)) for k in range(5)),
+                    (WRITE, self.base + 0xCC, 1 << i))
+
+    def touch(self, random: Random) -> Iterator[Step]:
+        base = self.base
+        reads = (0x04, 0x08, 0x0C, 0x10, 0x18, 0x1B0, 0x1B4, 0x1B8) if self.f4 else (
+            0x40, 0x44, 0x50, 0x90, 0x98, 0xC4, 0xC8, 0xD4, 0xD8)
+        yield READ, base + random.choice(reads), 0
+        if self.f4:
+            yield random.choice(((WRITE, base + 0x0C, 0x20), (WRITE, base + 0x10, 0x20), (WRITE, base + 0x18, 0),
+                                 (WRITE, base + 0x08, random.choice((1, 0x80, 0x8000))), (WRITE, base + 0x04, 4)))
+        else:
+            yield random.choice(((READ, self.ram + 0xB0 + 4 * random.randrange(18), 0), (READ, self.ram + 0x188, 0),
+                                 (WRITE, base + 0x50, 0x00FFFFFF), (WRITE, base + 0xD0, 1 << random.randrange(3))))
+        yield WAIT, 0, random.choice((10, 100, 1000, 3000))
+
+
+def can_steps(layout: Layout, random: Random) -> Iterator[Step]:
+    """A program that takes part in a bus."""
+    can = Can(layout)
+    yield from can.start(random)
+    for _ in range(STEPS // 4):
+        yield from can.touch(random)
+        if random.random() < 0.3:
+            yield from can.send(random)
+        if random.random() < 0.02:  # it returns to the bus, from wherever it is
+            yield from can.start(random)
+    yield END, 0, 0
+
+
+class Troubled(wire.Wire):
+    """A wire with another node that sends, faults of the wire, and a node of another bit rate at times."""
+
+    def __init__(self, chip: Stm32, seed: int, tell: Callable[..., None]) -> None:
+        super().__init__(chip.clock(), seed)
+        self._random, self._tell = Random(seed), tell
+        self.other, self.wrong = Other(self), Other(self)
+        self.other.fast, self.wrong.here = BitTiming(1 / 16e6, 6, 2, 2), False
+        self.wrong.timing = BitTiming(100e-9, 15, 5, 4)
+        self.log = lambda passed: tell("passed", passed.seconds, passed.frame, passed.error)
+        first = next(iter(chip.cans.values()))
+        first.plug(self, lambda: True)
+        self._node = first
+
+    def turn(self, number: int) -> None:
+        """Half a millisecond more."""
+        random, fd = self._random, len(self.nodes) > 2 and self._node.fast is not None
+        self._tell("counters", [(node.counters.transmit, node.counters.receive) for node in self.nodes],
+                   [str(error) for error in self.other.errors[-3:]], len(self.other.got))
+        for _ in range(random.randrange(3)):
+            form = fd and random.random() < 0.5
+            data = random.randbytes(12 if form else random.randrange(9))
+            self.other.send(Frame(random.choice((0x123, 0x100, 0x400)), data, fd=form, fast=form))
+        self.error_rate = random.choice((0.0, 0.0, 0.0, 0.2)) if number > 20 else 0.0
+        self.shorted, self.terminators = number % 40 == 33, 1 if number % 40 == 25 else 2
+        self.other.here, self.wrong.here = number % 23 != 19, number in (60, 61)
+        if number % 50 == 44:
+            self.hold()
+        elif self.held:
+            self.release()
+
+
 def answers(layout: Layout, seed: int, steps: Callable[[Layout, Random], Iterator[Step]] = steps) -> str:
     """Digest of all that a program sees and does."""
     program, told = [*steps(layout, Random(seed))], hashlib.sha256()
@@ -216,6 +321,7 @@ def answers(layout: Layout, seed: int, steps: Callable[[Layout, Random], Iterato
             return 0.3 * channel + (chip.core.now % 1000) / 5000.0
         return read
 
+    bus = Troubled(chip, seed, tell) if steps is can_steps else None
     chip.before_change = duties
     chip.timers["TIM3"].counts = lambda: chip.core.now // 777 - 20
     for number, converter in enumerate(chip.converters):
@@ -227,6 +333,8 @@ def answers(layout: Layout, seed: int, steps: Callable[[Layout, Random], Iterato
             if turn % 3 == 0:
                 chip.usarts["USART2"].line_in(line.randbytes(line.randrange(1, 20)), FE if line.random() < 0.2 else 0)
             tell("sent", chip.usarts["USART2"].line_out())
+            if bus is not None:
+                bus.turn(turn)
             chip.run(chip.seconds + 0.5e-3)
     except Unmodelled as refused:
         tell("refused", str(refused))
@@ -237,7 +345,8 @@ def answers(layout: Layout, seed: int, steps: Callable[[Layout, Random], Iterato
 
 KINDS: dict[str, Callable[[int], str]] = {
     **{name: partial(answers, layout) for name, layout in LAYOUTS.items()},
-    **{f"{name} link": partial(answers, layout, steps=link_steps) for name, layout in LAYOUTS.items()}}
+    **{f"{name} link": partial(answers, layout, steps=link_steps) for name, layout in LAYOUTS.items()},
+    **{f"{name} bus": partial(answers, layout, steps=can_steps) for name, layout in LAYOUTS.items()}}
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -250,6 +359,12 @@ def test_a_recording_sees_a_sample_that_comes_one_clock_late(monkeypatch):
     monkeypatch.setattr(Adc, "LATENCY", Adc.LATENCY + 1.0)
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))["stm32f4"]
     assert sum(answers(F4, seed) != recorded[seed] for seed in range(PROGRAMS)) > PROGRAMS // 4
+
+
+def test_a_recording_sees_an_error_flag_that_is_one_bit_longer(monkeypatch):
+    monkeypatch.setattr(wire, "FLAG", wire.FLAG + 1)
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))["stm32f4 bus"]
+    assert all(answers(F4, seed, can_steps) != recorded[seed] for seed in range(3))
 
 
 if __name__ == "__main__":
