@@ -27,7 +27,7 @@ from femtorque.host.stream.stream import stream
 from tests.bench import table
 from tests.bench.anchor import Pace
 from tests.conftest import ROOT
-from tests.support.boards import driven
+from tests.support.boards import driven, image
 
 pytestmark = pytest.mark.bench
 
@@ -37,10 +37,10 @@ MOVING = {"three_link": 885, "six_axis": 1850}
 WORST = {"three_link": 900, "six_axis": 1850}
 LINK_TIME = 0.95  # at most, of what ticks take whose sources are compiled apart
 # of real time on the reference machine, at least: at rest under power, and while a host streams
-ARMED = {"three_link": 28.0, "six_axis": 11.5, "three_link, current": 4.7, "five_bar": 10.5, "delta": 3.2,
-         "flexible_arm": 8.8, "so101_sts": 1.35}
-STREAMED = {"three_link": 8.0, "six_axis": 6.0, "three_link, current": 2.8, "five_bar": 6.0, "delta": 2.4,
-            "flexible_arm": 4.2, "so101_sts": 1.15}
+ARMED = {"three_link": 60.0, "six_axis": 22.0, "three_link, current": 6.0, "five_bar": 17.0, "delta": 4.0,
+         "flexible_arm": 16.0, "so101_sts": 2.5, "openarm_like": 0.2, "three_link, ODrive": 0.8}
+STREAMED = {"three_link": 13.0, "six_axis": 8.5, "three_link, current": 3.5, "five_bar": 8.0, "delta": 2.7,
+            "flexible_arm": 5.4, "so101_sts": 2.0, "openarm_like": 0.18, "three_link, ODrive": 0.65}
 WORK = 1.0  # s of processor time that is measured of each, at least
 
 
@@ -63,8 +63,7 @@ def powered(board: VirtualBoard) -> Session:
 
 
 def armed(mechanism: Mechanism, elf: Path, in_c: bool = True) -> Pace:
-    """How fast board and plant are under power, nobody talking to it. in_c: what models of registers say beforehand
-    and what they lend is C's."""
+    """How fast board and plant are under power, nobody talking to it. in_c: C gives what models publish."""
     with pytest.MonkeyPatch.context() as patch, VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         patch.setattr(Bus, "answers", in_c)
         session = powered(board)
@@ -98,6 +97,12 @@ def on_their_boards() -> dict[str, Mechanism]:
                    "three_link, current": driven(arms["three_link"], "current")}
 
 
+def more_boards() -> dict[str, Mechanism]:
+    """Those whose speed alone is measured: seven drives on CAN FD, and current loops with gate drivers."""
+    return {"openarm_like": load_mechanism(ROOT / "mechanisms" / "openarm_like.toml"),
+            "three_link, ODrive": image("odrive-v3.6", "current")[0]}
+
+
 def apart(mechanism: Mechanism, folder: Path, monkeypatch) -> Path:
     """The ELF file without link-time optimisation: every source compiled by itself."""
     monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-fno-lto")
@@ -108,7 +113,7 @@ def apart(mechanism: Mechanism, folder: Path, monkeypatch) -> Path:
 
 def test_virtual_boards_are_faster_than_real_ones(tmp_path):
     found: dict[str, Pace] = {}
-    for name, mechanism in on_their_boards().items():
+    for name, mechanism in (on_their_boards() | more_boards()).items():
         elf = platformio.build(mechanism, tmp_path / name).elf
         found[f"{name}, played"] = played(mechanism, elf)[1]
         found[f"{name}, streamed"] = streamed(mechanism, elf)

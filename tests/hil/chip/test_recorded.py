@@ -224,7 +224,8 @@ class Can:
                         (WRITE, base + 0x18, 3 | fd | random.choice((0, 0, 1 << 6))))
             yield from ((WRITE, base + at, value) for at, value in (
                 (0x1C, 3 << 25 | 10 << 8 | 3), (0x0C, 4 << 8 | 1 << 4 | 1),
-                (0x80, random.choice((0, 0, 2 << 4, 1 << 8))), (0xC0, 1 << 24 if random.random() < 0.9 else 0), (0x54, random.choice((0, 0x6A0081))), (0x5C, 3)))
+                (0x80, random.choice((0, 0, 2 << 4, 1 << 8))), (0xC0, 1 << 24 if random.random() < 0.9 else 0),
+                (0x54, random.choice((0, 0x6A0081))), (0x5C, 3)))
             yield WRITE, base + 0x18, fd
         yield WAIT, 0, 1000
 
