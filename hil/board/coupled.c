@@ -163,6 +163,38 @@ double coupled_volts(void *board, int32_t converter, uint32_t channel,
     return s->heard ? b->hear(s->joint, volts) : volts;
 }
 
+/* Return true if a pin that puts its level out is low. */
+static int selects(const parts *chip, const int32_t *pin)
+{
+    const port *p = &chip->ports[pin[0]];
+    return (p->outputs & ~p->words[PORT_LEVELS]) >> pin[1] & 1u;
+}
+
+/* Pass a frame on to the gate driver that is selected, and return its answer;
+ * two at once answer nothing sensible. */
+int32_t coupled_exchange(void *board, uint32_t word, uint32_t mode)
+{
+    const coupled *b = board;
+    drv8301 *selected = 0, before;
+    uint32_t answer;
+    int32_t i, count = 0;
+    for (i = 0; i < DRIVERS && b->drivers[i] != 0; i++)
+        if (selects(b->chip, b->select[i])) {
+            selected = b->drivers[i];
+            count++;
+        }
+    if (i == 0)
+        return -1;
+    if (count != 1)
+        return 0;
+    before = *selected;
+    answer = drv8301_exchange(selected, coupled_seconds(b), word, mode);
+    if (before.shut != selected->shut ||
+        memcmp(before.registers, selected->registers, sizeof before.registers))
+        b->switched();
+    return (int32_t)answer;
+}
+
 /* Return counts of an encoder since power-up. */
 int64_t coupled_counts(void *board, int32_t joint)
 {

@@ -2,12 +2,15 @@
 #ifndef COUPLED_H
 #define COUPLED_H
 
+#include "drv8301.h"
 #include "parts.h"
 #include "plant_steps.h"
 #include "servo_steps.h"
 
 #define MOST 32     /* joints */
 #define CHANNELS 19 /* of a converter */
+
+#define DRIVERS 4   /* gate drivers */
 
 enum { FLOATS, SIGNED, ANTIPHASE, HALVES };
 
@@ -39,6 +42,8 @@ typedef struct {
     double plant_at, changed_at, bus, terminals[MOST], wire[MOST];
     bridge bridges[MOST];
     sense senses[CONVERTERS][CHANNELS];
+    drv8301 *drivers[DRIVERS]; /* as far as there are some, */
+    int32_t select[DRIVERS][2]; /* each with port and pin that select it */
     double origin[MOST], per_unit[MOST]; /* of the encoders */
     int64_t counted[MOST]; /* counts of the encoders of a plant in Python */
     plant_steps *plant;  /* without `take`: the plant is in Python */
@@ -48,6 +53,7 @@ typedef struct {
     void (*pass)(double until, int32_t held); /* move the plant on in Python */
     void (*follow)(void); /* let the plant change its mode */
     double (*hear)(int32_t joint, double volts); /* of a sensor */
+    void (*switched)(void); /* a frame has changed a gate driver */
 } coupled;
 
 double bridge_share(const parts *chip, const bridge *r);
@@ -59,6 +65,7 @@ void coupled_change(void *board);
 void coupled_bring_up(void *board);
 double coupled_volts(void *board, int32_t converter, uint32_t channel,
                      double from, double to);
+int32_t coupled_exchange(void *board, uint32_t word, uint32_t mode);
 int64_t coupled_counts(void *board, int32_t joint);
 
 #endif

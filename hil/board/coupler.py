@@ -51,11 +51,13 @@ class PlantCoupler:
         self._calls = {"stuck": self._ffi.callback("void(void)", self._stuck, **failed),
                        "pass": self._ffi.callback("void(double, int32_t)", self._pass, **failed),
                        "follow": self._ffi.callback("void(void)", self._follow, **failed),
+                       "switched": self._ffi.callback("void(void)", wiring.power.changed, **failed),
                        "hear": self._ffi.callback("double(int32_t, double)", wiring.senses.heard, **failed)}
         self.state = self._ffi.new("coupled *", {
             "chip": here(chip), "joints": self._joints, "together": TOGETHER, "grip": GRIP, "many": modes.many,
             "terminals": [math.nan] * self._joints, **self._calls})
         self._plug_plant()
+        wiring.power.plug(self.state)
         self._description = self._ffi.callback("void(void *)", lambda board: self._describe(), **failed)
         ways = {name: _address(self._ffi, getattr(self._lib, f"coupled_{way}")) for name, way in _WAYS.items()}
         self._parts.connect(_address(self._ffi, self.state), describe=_address(self._ffi, self._description), **ways)
@@ -183,7 +185,8 @@ class PlantCoupler:
 
 
 _ROWS = ("q", "v", "current", "volts")
-_WAYS = {"before_change": "change", "before_read": "bring_up", "volts": "volts", "counts": "counts"}
+_WAYS = {"before_change": "change", "before_read": "bring_up", "volts": "volts", "counts": "counts",
+         "exchange": "exchange"}
 
 
 def _address(ffi: Any, pointer: Any) -> Any:

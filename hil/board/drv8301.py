@@ -9,37 +9,58 @@ chopped, and reported on nOCTW alone (TI e2e 624720), which an ODrive does not w
 
 from __future__ import annotations
 
+from femtorque.hil.board.coupled import library
 from femtorque.hil.board.outside import Outside
 
-STATUS_1, STATUS_2, CONTROL_1, CONTROL_2 = 0, 1, 2, 3
+CONTROL_1, CONTROL_2 = 2, 3
 AFTER_RESET = {CONTROL_1: 0x400, CONTROL_2: 0x000}  # current limiting at 0.358 V; 10 V/V
-DEVICE_ID = 0x01  # in status register 2
 # status register 1
 FAULT, GVDD_UV, PVDD_UV, OTSD, OTW = 1 << 10, 1 << 9, 1 << 8, 1 << 7, 1 << 6
 FETHA_OC, FETLA_OC, FETHB_OC, FETLB_OC, FETHC_OC, FETLC_OC = (1 << bit for bit in (5, 4, 3, 2, 1, 0))
 _OVER_CURRENT = 0x3F
-GATE_RESET = 1 << 2  # of control register 1: clears latched faults
 CHOPPED, LATCHED, REPORTED, IGNORED = 0, 1, 2, 3  # OCP_MODE, bits 5:4 of control register 1
 GAINS = (10.0, 20.0, 40.0, 80.0)  # V/V, bits 3:2 of control register 2
 UNDER_VOLTAGE = 5.9  # V of PVDD, at most
 _LIFE = 3.0  # V of PVDD below which its 3.3 V regulator gives nothing: it pulls no line any more
 _WAKE_S, _RESET_S = 10e-3, 20e-6
-_MODE = 1  # data on the falling edge
 
 
 class Drv8301(Outside):
-    """registers: control 1 and 2. octw: true while nOCTW is pulled low, a line without a reader."""
+    """One whose state is in C (drv8301.c), which answers its frames."""
 
     def __init__(self) -> None:
-        self.registers = dict(AFTER_RESET)
-        self.enabled, self._since = False, 0.0  # s: since when it wakes up, or has been asleep
-        self._volts = 24.0
-        self._under = 0  # of status 1, kept until it is read
-        self._over_current = 0
-        self._shut = False
-        self.octw = False
-        self._answer = 0
-        self.deaf = False  # does not answer, as a broken chip
+        ffi, self._lib = library()
+        self._state = ffi.new("drv8301 *", {"volts": 24.0})
+        self.forget()
+
+    @property
+    def address(self) -> int:
+        """Address of the state in C."""
+        return int(library()[0].cast("uintptr_t", self._state))
+
+    @property
+    def enabled(self) -> bool:
+        """True while EN_GATE is high."""
+        return bool(self._state.enabled)
+
+    @property
+    def octw(self) -> bool:
+        """True while nOCTW is pulled low, a line without a reader."""
+        return bool(self._state.octw)
+
+    @property
+    def deaf(self) -> bool:
+        """True if it does not answer, as a broken chip."""
+        return bool(self._state.deaf)
+
+    @deaf.setter
+    def deaf(self, deaf: bool) -> None:
+        self._state.deaf = deaf
+
+    @property
+    def registers(self) -> dict[int, int]:
+        """Control registers 1 and 2."""
+        return {number: int(self._state.registers[number]) for number in AFTER_RESET}
 
     # -- its pins -----------------------------------------------------------
 
@@ -49,28 +70,28 @@ class Drv8301(Outside):
             return
         if high:
             self._let_go()
-            if seconds - self._since >= _RESET_S:
+            if seconds - self._state.since >= _RESET_S:
                 self._reset()
-        self.enabled, self._since = high, seconds
+        self._state.enabled, self._state.since = high, seconds
 
     def supply(self, seconds: float, volts: float) -> None:
         """Set the voltage of PVDD."""
-        was_low, self._volts = self._volts < UNDER_VOLTAGE, volts
+        was_low, self._state.volts = self._state.volts < UNDER_VOLTAGE, volts
         if volts < UNDER_VOLTAGE:
             self._reset()
             self._let_go()
-            self._under = FAULT | GVDD_UV | PVDD_UV
+            self._state.under = FAULT | GVDD_UV | PVDD_UV
         elif was_low and self.enabled:
-            self._since = seconds  # it powers up again
+            self._state.since = seconds  # it powers up again
 
     def over_current(self, fets: int) -> None:
         """Report a drain-source voltage of these transistors (bits of status 1) above the set limit."""
         mode = self.registers[CONTROL_1] >> 4 & 3
         if mode == IGNORED:
             return
-        self._over_current |= fets & _OVER_CURRENT
-        self._shut = self._shut or mode == LATCHED
-        self.octw = self.octw or mode != LATCHED
+        self._state.over_current |= fets & _OVER_CURRENT
+        self._state.shut |= mode == LATCHED
+        self._state.octw |= mode != LATCHED
 
     @property
     def gain(self) -> float:
@@ -79,58 +100,34 @@ class Drv8301(Outside):
 
     def awake(self, seconds: float) -> bool:
         """True if its interface answers."""
-        powered = self._volts >= UNDER_VOLTAGE and self.enabled
-        return powered and seconds - self._since >= _WAKE_S and not self.deaf
+        return bool(self._lib.drv8301_awake(self._state, seconds))
 
     def settled(self, seconds: float) -> bool:
         """True if nothing changes any more with time alone."""
-        return not self.enabled or seconds - self._since >= _WAKE_S
+        return not self.enabled or seconds - self._state.since >= _WAKE_S
 
     def drives(self, seconds: float) -> bool:
         """True if its outputs follow its inputs; otherwise the bridges float."""
-        return self.awake(seconds) and not self._shut
+        return self.awake(seconds) and not self._state.shut
 
     def pulls_fault(self, seconds: float) -> bool:
         """True if it pulls nFAULT: with a fault, or while it powers up. Without any supply it cannot."""
-        return self._volts >= _LIFE and self.enabled and not self.drives(seconds) and not self.deaf
+        return self._state.volts >= _LIFE and self.enabled and not self.drives(seconds) and not self.deaf
 
     # -- its registers ------------------------------------------------------
 
-    @property
-    def effect(self) -> tuple[int, ...]:
-        """Values that frames may change and that others depend on."""
-        return int(self._shut), *self.registers.values()
-
     def forget(self) -> None:
         """Lose the control registers while the supply is good, as seen with a motor running (TI e2e 184722)."""
-        self.registers = dict(AFTER_RESET)
+        for number, value in AFTER_RESET.items():
+            self._state.registers[number] = value
 
     def _reset(self) -> None:
-        self.registers, self._under = dict(AFTER_RESET), 0
+        self.forget()
+        self._state.under = 0
 
     def _let_go(self) -> None:
-        self._over_current, self._shut, self.octw = 0, False, False
-
-    def _status_1(self) -> int:
-        bits = self._under | self._over_current | (FAULT if self._shut else 0)
-        self._under = 0
-        if not self._shut:
-            self._over_current = 0
-        return bits
+        self._lib.drv8301_let_go(self._state)
 
     def exchange(self, seconds: float, word: int, mode: int) -> int:
         """Answer of one frame in which `word` is received."""
-        if not self.awake(seconds) or mode != _MODE:
-            return 0
-        answer, address, data = self._answer, word >> 11 & 15, word & 0x7FF
-        self._answer = address << 11 | self._read(address) if word >> 15 else 0
-        if not word >> 15 and address in self.registers:
-            self.registers[address] = data & ~GATE_RESET if address == CONTROL_1 else data
-            if address == CONTROL_1 and data & GATE_RESET:
-                self._let_go()
-        return answer
-
-    def _read(self, address: int) -> int:
-        if address == STATUS_1:
-            return self._status_1()
-        return DEVICE_ID if address == STATUS_2 else self.registers.get(address, 0)
+        return int(self._lib.drv8301_exchange(self._state, seconds, word, mode))

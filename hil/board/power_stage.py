@@ -36,7 +36,6 @@ class PowerStage:
             port, pin = pin_of(chip, board.outputs.fault)
             port.sources[pin], port.steady[pin] = self._fault_line, self.settled
         if self._enable and self.gate_drivers:
-            chip.spi.exchange = self._exchange
             for port, pin in self._selects:
                 port.asked |= 1 << pin
             self._enable[0].hear(1 << self._enable[1], self._move_enable)
@@ -55,6 +54,12 @@ class PowerStage:
         self._changed()
         for driver in self.gate_drivers:
             driver.supply(self._chip.seconds, volts)
+
+    def plug(self, state: Any) -> None:
+        """Plug the gate drivers into C (coupled.c), which passes frames on to them."""
+        ffi, _ = library()
+        for i, (driver, (port, pin)) in enumerate(zip(self.gate_drivers, self._selects, strict=True)):
+            state.drivers[i], state.select[i] = ffi.cast("drv8301 *", driver.address), (port.slot, pin)
 
     # -- motors -------------------------------------------------------------
 
@@ -124,19 +129,6 @@ class PowerStage:
         """Pass the level of the line that wakes bridges on to them."""
         if self.sleeping and self.sleeping.enable(self._chip.seconds, self.on):
             self._changed()
-
-    def _exchange(self, word: int, mode: int) -> int:
-        """Answer of the selected gate driver; two that are selected at once answer nothing sensible."""
-        selected = [driver for driver, (port, pin) in zip(self.gate_drivers, self._selects, strict=True)
-                    if port.mode(pin) == 1 and not port.driven(pin)]
-        if len(selected) != 1:
-            return 0
-        driver, = selected
-        before = driver.effect
-        answer = driver.exchange(self._chip.seconds, word, mode)
-        if driver.effect != before:
-            self._changed()
-        return answer
 
     # -- faults -------------------------------------------------------------
 

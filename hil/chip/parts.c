@@ -233,6 +233,8 @@ int parts_read(parts *l, uint32_t what, uint64_t *value)
         return link_read(l, &l->links[i], word, value);
     case A_STREAM:
         return stream_read(l, &l->streams[i], word, value);
+    case A_SPI:
+        return spi_read(l, &l->spis[i], word, value);
     default:
         return 0;
     }
@@ -260,6 +262,8 @@ int parts_write(parts *l, uint32_t what, uint32_t value)
         return link_write(l, &l->links[i], word, value);
     case A_STREAM:
         return stream_write(l, &l->streams[i], word, value);
+    case A_SPI:
+        return spi_write(l, &l->spis[i], word, value);
     default:
         return 0;
     }

@@ -7,11 +7,13 @@
 #include "bus.h"
 #include "converter.h"
 #include "link.h"
+#include "spi.h"
 #include "timer.h"
 
 #define TIMERS 16
 #define CONVERTERS 2
 #define PORTS 16
+#define SPIS 1
 #define PORT_WORDS 11 /* registers */
 
 /* hil/chip/stm32/gpio.py. outputs: pins that put their levels out; asked: pins
@@ -46,7 +48,8 @@ typedef struct {
 /* order: of the last planned event, here or in Python. stale: the board must
  * be described again. attend: Python has been asked, or has planned something.
  * board: the parts outside of the chip, whose functions bring the plant up to
- * date, return V on a pin, and counts of an encoder. */
+ * date, return V on a pin, counts of an encoder, and the answer to a frame of
+ * SPI, -1 where Python has that. */
 typedef struct parts {
     counter *count;
     core *core; /* 0: no processor */
@@ -56,6 +59,7 @@ typedef struct parts {
     port ports[PORTS];
     serial links[LINKS];
     stream streams[STREAMS];
+    spi spis[SPIS];
     systick systick;
     watchdog watchdog;
     double seconds_before, hz; /* s until the clock last changed; its Hz */
@@ -68,6 +72,7 @@ typedef struct parts {
     double (*volts)(void *board, int32_t converter, uint32_t channel,
                     double from, double to);
     int64_t (*counts)(void *board, int32_t joint);
+    int32_t (*exchange)(void *board, uint32_t word, uint32_t mode);
     double (*ask)(int32_t what, int32_t which, double value);
 } parts;
 
@@ -84,6 +89,8 @@ enum {
     SYSTICK_ZERO,
     WATCHDOG_BITES,
     LINK_FULL,
+    SPI_CLOCK,
+    SPI_EXCHANGE,
     STREAM_ASTRAY
 };
 
@@ -94,6 +101,7 @@ enum {
     A_PORT,
     A_LINK,
     A_STREAM,
+    A_SPI,
     THE_SYSTICK,
     THE_WATCHDOG
 };

@@ -1,0 +1,24 @@
+/* The SPI of a DRV8301 gate driver. */
+#ifndef DRV8301_H
+#define DRV8301_H
+
+#include <stdint.h>
+
+enum { STATUS_1, STATUS_2, CONTROL_1, CONTROL_2, DRV8301_REGISTERS };
+
+/* hil/board/drv8301.py. registers: the control registers count. since: s from
+ * which it wakes up, or has been asleep. under: of status 1, kept until it is
+ * read; shut: a latched fault; octw: nOCTW is low; deaf: it does not answer. */
+typedef struct {
+    uint32_t registers[DRV8301_REGISTERS];
+    int32_t enabled, deaf, shut, octw;
+    uint32_t under, over_current, answer;
+    double since, volts;
+} drv8301;
+
+int drv8301_awake(const drv8301 *d, double seconds);
+void drv8301_let_go(drv8301 *d);
+uint32_t drv8301_exchange(drv8301 *d, double seconds, uint32_t word,
+                          uint32_t mode);
+
+#endif

@@ -1,0 +1,26 @@
+/* An SPI master. */
+#ifndef SPI_H
+#define SPI_H
+
+#include <stdint.h>
+
+#define SPI_WORDS 4 /* registers */
+
+/* hil/chip/stm32/spi.py. cycles: of the processor for one clock of its bus, 0
+ * while unknown. done: cycle at which the frame ends; received: its answer,
+ * until it is read `unread`. */
+typedef struct {
+    uint32_t words[SPI_WORDS];
+    double cycles, done;
+    uint32_t received;
+    int32_t unread;
+} spi;
+
+enum { SPI_CONTROL, SPI_STATUS = 2, SPI_DATA }; /* numbers of registers */
+
+struct parts;
+
+int spi_read(const struct parts *l, spi *s, uint32_t word, uint64_t *value);
+int spi_write(struct parts *l, spi *s, uint32_t word, uint32_t value);
+
+#endif
