@@ -29,7 +29,8 @@ static void look(const servo_line *line, double now)
     for (k = 0; k < line->servos; k++) {
         const served *s = &line->served[k];
         p->volts[s->gear] = s->sign *
-            s->terminal(s->servo, now, s->turns * both(p->q, s->gear, s->output),
+            s->terminal(s->servo, now,
+                        s->turns * both(p->q, s->gear, s->output),
                         s->turns * both(p->v, s->gear, s->output),
                         p->current[s->gear]);
     }
