@@ -1,12 +1,7 @@
-/* Byte stuffing, wire/ft_cobs.c.
- *
- * Consistent overhead byte stuffing parts a frame into blocks, each of which
- * ends at a zero, after 254 bytes, or with the frame. Before a block comes its
- * code: how far it is to the next one, which has the place of the zero, or a
- * place of its own behind 254 bytes. The encoder is held against that for any
- * one byte of a frame; the decoder against the whole reference of a frame that
- * is one block between two zeros at most. How long frames are, ft_messages.h
- * says, of eight joints too. */
+/* Byte stuffing by the decoder, wire/ft_cobs.c; cobs_encode.c says by which
+ * rules. It is held against the whole reference of a frame that is one block
+ * between two zeros at most. How long frames are, ft_messages.h says, of eight
+ * joints too. */
 #include "proof.h"
 
 #include "ft_messages.h" /* FT_FRAME_RX_MAX, FT_FRAME_TX_MAX */
@@ -14,107 +9,7 @@
 #include <string.h>
 
 #define BLOCK 254u /* bytes without a zero have one code */
-
-#ifdef PROOF_ENCODER
-
-#define N FT_FRAME_TX_MAX
-#define ROOM (N + N / BLOCK + 2u)
-_Static_assert(N < 2u * BLOCK, "one block at most is whole");
-
-static uint8_t frame[N + 1u], stuffed[ROOM];
-
-/* By byte: its place in the output, how many bytes of its block are before it,
- * and how many a block has that begins with it. */
-static uint16_t at[N + 2u];
-static uint8_t filled[N + 2u], ahead[N + 2u];
-static size_t k; /* any byte */
-
-/* Return whether a block is full with this byte, and another one follows. */
-#define FULL(i) (frame[i] != 0u && filled[i] == BLOCK - 1u && (i) + 1u < size)
-/* Return whether a byte is followed by the code of a block, or is in its
- * place. */
-#define ENDS(i) (frame[i] == 0u || FULL(i))
-/* the first byte of the block that a byte is in */
-#define FIRST(i) ((i) - filled[i])
-#define CODE(i) (at[i] + (frame[i] != 0u ? 1u : 0u))
-
-/* Definition of these along the frame, from one byte to the next, or back:
- * every frame has one such sequence, and it is used at the byte at which the
- * encoder is. */
-static bool defined(size_t i, size_t size)
-{
-    GIVEN(at[i + 1u] == at[i] + (FULL(i) ? 2u : 1u));
-    GIVEN(filled[i + 1u] == (ENDS(i) ? 0u : filled[i] + 1u));
-    GIVEN(ahead[i] == (frame[i] == 0u            ? 0u
-                       : ahead[i + 1u] >= BLOCK ? BLOCK
-                                                : ahead[i + 1u] + 1u));
-    GIVEN(ahead[i + 1u] <= BLOCK);
-    return true;
-}
-
-static const size_t i; /* the decoder has none */
-
-#define if(...) if (defined(i, size) && (__VA_ARGS__))
-#define for(...) for (__VA_ARGS__) \
-    __CPROVER_assigns(i, to, code, code_at, __CPROVER_object_whole(stuffed)) \
-    __CPROVER_loop_invariant(i <= size && to == at[i] && filled[i] <= i \
-                             && to <= i + (FIRST(i) < BLOCK ? 1u : 2u)) \
-    __CPROVER_loop_invariant(code == filled[i] + 1u && code_at == to - code) \
-    __CPROVER_loop_invariant(code_at <= to && code_at < ROOM) \
-    __CPROVER_loop_invariant(filled[i] < BLOCK || i == size) \
-    __CPROVER_loop_invariant( \
-        ahead[FIRST(i)] == (filled[i] + ahead[i] < BLOCK \
-                                ? filled[i] + ahead[i] : BLOCK)) \
-    __CPROVER_loop_invariant(FIRST(i) == 0u ? code_at == 0u \
-                                            : stuffed[0] == ahead[0u] + 1u) \
-    __CPROVER_loop_invariant(FIRST(i) == 0u || code_at > 0u) \
-    __CPROVER_loop_invariant(k >= i || (at[k] > 0u && CODE(k) <= to)) \
-    __CPROVER_loop_invariant(k >= i || frame[k] == 0u \
-                             || (stuffed[at[k]] == frame[k] \
-                                 && at[k] != code_at && at[k] < to)) \
-    __CPROVER_loop_invariant(k >= i || !ENDS(k) \
-                             || (CODE(k) < to && k < FIRST(i))) \
-    __CPROVER_loop_invariant(k >= i || !ENDS(k) \
-                             || (k + 1u == FIRST(i) \
-                                     ? CODE(k) == code_at \
-                                     : CODE(k) < code_at \
-                                           && stuffed[CODE(k)] \
-                                                  == ahead[k + 1u] + 1u)) \
-    __CPROVER_decreases(size - i)
-
-#include "ft_cobs.c"
-
-#undef for
-#undef if
-
-/* The encoder's output for any frame that a board sends: every byte but zeros
- * is in its place; before every block is its code, the number of its bytes and
- * one more, in the place of the zero before it if there is one; after the last
- * block is one zero, and nothing is written beyond. No code is zero.
- * Run: unwind=2 contracts seconds=2400 define=PROOF_ENCODER mechanisms=eight_link */
-void prove_cobs_encode(void)
-{
-    const size_t size = nondet_size();
-    size_t n;
-
-    GIVEN(size <= N);
-    ANYTHING(frame);
-    ANYTHING(at);
-    ANYTHING(filled);
-    ANYTHING(ahead);
-    GIVEN(at[0u] == 1u && filled[0u] == 0u && ahead[size] == 0u);
-    GIVEN(ahead[0u] <= BLOCK);
-    k = nondet_size();
-    n = ft_cobs_encode(frame, size, stuffed);
-    CLAIM(n == at[size] + 1u && n <= size + size / BLOCK + 2u);
-    CLAIM(stuffed[n - 1u] == 0u && stuffed[0] == ahead[0u] + 1u);
-    GIVEN(k < size);
-    CLAIM(frame[k] == 0u || stuffed[at[k]] == frame[k]);
-    CLAIM(!ENDS(k) || stuffed[CODE(k)] == ahead[k + 1u] + 1u);
-    END;
-}
-
-#else
+_Static_assert(FT_FRAME_TX_MAX <= 380u, "cobs_encode.c has them all");
 
 #define N FT_FRAME_RX_MAX
 _Static_assert(N <= BLOCK, "frames to a board are of no whole block");
@@ -189,5 +84,3 @@ void prove_cobs_decode_gives_back(void)
     CLAIM(place.at[i] == frame[i]);
     END;
 }
-
-#endif
