@@ -27,7 +27,6 @@ class PlayedBoard(Protocol):
     board: description.Board
     joints: list[tuple[Joint, description.Channel | None]]
     dt: float
-    ticks: int
     bus_voltage: float
     encoder_faults: list[EncoderFault]
     incoming: Disturbance
@@ -37,6 +36,9 @@ class PlayedBoard(Protocol):
 
     @property
     def plant(self) -> Driven: ...
+
+    @property
+    def ticks(self) -> int: ...
 
     @property
     def seconds(self) -> float: ...

@@ -176,7 +176,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_bus_tell: w->echoes < UINT8_MAX: boundary": "255 is 255",
         "forget: d->sure = false: left out": "its settings are asked for anew: it rests in the same tick and forgets "
                                              "that too",
-        "miss: d->state != FT_BUS_SILENT: always": "a zero given while it is silent is forgotten when it is met",
+        "silence: d->state != FT_BUS_SILENT: always": "a zero given while it is silent is forgotten when it is met",
         "note: homed[joint] = false: left out": "it is not armed until it is met, which says whether it has a zero",
         "guess: ft_size(counts) <= (ft_real)ft_joint[j].counts: boundary": "a rate that is the bound in every bit",
         "moved: d->answered: never (2)": "where it was and how far it went is where it is, of a servo within its turn",

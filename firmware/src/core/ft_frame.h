@@ -10,8 +10,8 @@
 #define FT_FRAME_REMOTE 0x40000000u /* it asks for data, and has none */
 #define FT_FRAME_NUMBER 0x1FFFFFFFu /* the id itself */
 
-/* size: bytes, as they came or are asked for; of a frame longer than any drive's data holds the
- * first ones alone. */
+/* size: bytes, as they came or are asked for; of a frame that is longer than
+ * any drive's the data are the first ones alone. */
 typedef struct {
     uint32_t id;
     uint32_t size;
