@@ -241,7 +241,8 @@ BAD = {
     "rod with com": (("rod = 0.2", "rod = 0.2\ncom = [0.1, 0.0, 0.0]"),
                      r"^link\.fore\.rod = 0\.2: stands instead of com"),
     "unknown reaction": (("[board]", '[safety]\nhost = "holt"\n[board]'),
-                         r"^safety\.host = 'holt': must be 'auto', 'coast', 'brake', 'hold' or 'park'; did you mean 'hold'\?$"),
+                         r"^safety\.host = 'holt': must be 'auto', 'coast', 'brake', 'hold' or 'park'; did you mean "
+                         r"'hold'\?$"),
     "reaction too bold": (("[board]", '[safety]\nsensing = "hold"\n[board]'),
                           r"^safety\.sensing = 'hold': must be 'coast' or 'brake'"),
     "unknown class": (("[board]", '[safety]\nmotions = "hold"\n[board]'),
