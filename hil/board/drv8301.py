@@ -62,6 +62,11 @@ class Drv8301(Outside):
         """Control registers 1 and 2."""
         return {number: int(self._state.registers[number]) for number in AFTER_RESET}
 
+    @registers.setter
+    def registers(self, values: dict[int, int]) -> None:
+        for number, value in values.items():
+            self._state.registers[number] = value
+
     # -- its pins -----------------------------------------------------------
 
     def enable(self, seconds: float, high: bool) -> None:

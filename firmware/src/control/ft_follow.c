@@ -224,7 +224,7 @@ static void stay(ft_moving aim[FT_JOINTS])
 /* ---- the tick ------------------------------------------------------------ */
 
 /* Give where the joints are to be now. */
-static inline void wanted(ft_follow *f, ft_moving aim[FT_JOINTS])
+static inline void aims(ft_follow *f, ft_moving aim[FT_JOINTS])
 {
 #if FT_PARK
     if (f->parks) {
@@ -316,7 +316,7 @@ FT_APART uint32_t ft_follow_tick(ft_follow *f, ft_motion *m)
     ft_motion_turn(m);
     m->left = FT_MOTION_AHEAD;
     count(f);
-    wanted(f, aim);
+    aims(f, aim);
     look_for_targets(f);
     for (j = 0; j < FT_JOINTS; j++) {
         rests = move(f, m, j, &aim[j]) && rests;
