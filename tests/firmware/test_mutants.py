@@ -170,6 +170,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "copy_text: length < room: boundary": "it is as long either way",
         "ft_report_about: h.resets < UINT16_MAX: boundary": "65535 is 65535",
     },
+    "ft_cubemars.c": {"ft_cubemars_hear: f->data[6] > COLDEST: boundary": "0 deg C either way"},
     "ft_bus.c": {
         "within_turn: away < 0: boundary": "nothing is rounded down to nothing",
         "take: said.volts = 0u: left out": "no drive on CAN has a use for the voltage",
