@@ -110,6 +110,8 @@ def teleop(
                                                      help="rad or m more; repeatable")] = None,
     friction: Annotated[int, typer.Option(metavar="PERCENT", min=0, max=80,
                                           help="share of the leader's Coulomb friction to carry too, 0 to 80")] = 0,
+    feel: Annotated[bool, typer.Option("--feel", help="with --leader: both arms feel what the other one touches; their "
+                                       "files need a [feel] table")] = False,
     tip: Annotated[str | None, typer.Option("--tip", metavar="LINK[:x,y,z]", show_default="the end of the arm",
                                             help="which point the keys, the page or the gamepad move")] = None,
     speed: Annotated[float, typer.Option("--speed", metavar="V", min=0.001, max=1.0, help="of the tip, m/s")] = 0.05,
@@ -135,6 +137,7 @@ def teleop(
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.host.board import Board
     from femtorque.host.link.tracked import Errors, Tracked
+    from femtorque.host.live import bilateral
     from femtorque.host.live import gamepad as pads
     from femtorque.host.live import hand as hands
     from femtorque.host.live import teleop as leading
@@ -146,7 +149,9 @@ def teleop(
     from femtorque.host.stream.stream import Interrupts
 
     mechanism = load_mechanism(mech)
-    led = None
+    led = coupling = None
+    if feel and leader is None:
+        raise BadInput("command line", "--feel", None, "goes with --leader: the arm at which a hand feels")
     if leader is not None and gamepad:
         raise BadInput("command line", "--gamepad", None, "leads the arm, and so does --leader", "one of the two")
     by_page = web is not None and leader is None and not gamepad
@@ -158,6 +163,7 @@ def teleop(
         led = load_mechanism(leader)
         how = leading.Leading.of(led, mechanism, _values("--scale", scale), _values("--offset", offset),
                                  _pairs("--lead", lead))
+        coupling = bilateral.Coupling.of(led, mechanism, how) if feel else None
     point = tip_option(tip or (ends(mechanism) or ["?"])[-1])
     pad = pads.PadJog(pads.SdlPad(), speed) if gamepad else None
     arm = None if web is None else scene(mechanism)
@@ -186,9 +192,18 @@ def teleop(
 
             print(stack.enter_context(serving(board.session, web, arm=arm, hand=hand)), file=sys.stderr, flush=True)
         with board.follow(delay) as f:
-            if master is not None:
-                master.arm()
-                sent = leading.lead(master.session, f, how, friction, over, behind)
+            if master is not None and led is not None:
+                sent = None
+                if coupling is not None:
+                    with master.follow(delay) as first:
+                        pair = bilateral.Pair(coupling, first, f, (led, mechanism))
+                        felt = pair.measure()
+                        print(pair.words() if felt else f"without force feedback: {pair.words()}", file=sys.stderr)
+                        if felt:
+                            sent = bilateral.couple(pair, over, behind)
+                if sent is None:
+                    master.arm()
+                    sent = leading.lead(master.session, f, how, friction, over, behind)
             else:
                 jog = TipJog(mechanism, board.session.held(), point.link, point.xyz)
                 if hand is not None:

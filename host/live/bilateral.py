@@ -1,0 +1,201 @@
+"""Two arms that feel each other: one motion, which the hand at the leader and what the follower touches both push.
+
+Both boards follow the positions of a body without mass and with a damping b: velocity = (torque felt at the leader +
+torque felt at the follower) / b, joint by joint. So there are four channels: two torques come in, one motion goes to
+both. A position reaches an arm late, its torque comes back late, and an arm that is held fast answers with the
+stiffness k and damping kv of its board's PD law, both arms together at most with the sums. With b = 2 (k d + kv), d the
+whole delay, this loop, (k + s kv) exp(-s d) / (s b), is stable: from 1 / d rad/s on its gain is 1/2 at most, and below
+its phase lag is 90 degrees and 1 rad at most. So the delay bounds how easily both arms move.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.control.constants import follow_limits
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.wire.messages import STATUS_HZ
+from femtorque.host.link.feeling import Feeling, feeling
+from femtorque.host.link.tracked import Errors
+from femtorque.host.live.following import Following
+from femtorque.host.live.teleop import Leading
+
+Array = NDArray[np.float64]
+
+HZ = 100.0  # positions a second
+MARGIN = 2.0  # of gain
+MEMORY = 1.0  # s over which the longest delay counts
+SETTLING = 1.0  # s in which both arms are held first, while the delay is measured
+SLOWLY = 0.1  # of its velocity limit: a joint of the leader must move so fast by its effort
+FELT = 2.0 / STATUS_HZ  # s from one report of torques from outside to the next
+
+
+class Delay:
+    """Time from a torque that an arm feels until its position answers and that is known here, s.
+
+    The way there and back is measured: a report says how many targets the board has taken, and the last one of these
+    was sent so long ago. To this come the board's delay of FOLLOW, the filter of what it feels, a period of its reports
+    and one of the positions.
+    """
+
+    def __init__(self, f: Following, mechanism: Mechanism) -> None:
+        assert mechanism.feel is not None
+        self._f = f
+        self._rest = 1.0 / (2.0 * np.pi * mechanism.feel.bandwidth_hz) + FELT + 1.0 / HZ
+        self._sent = deque[float](maxlen=1000)  # moments
+        self._count, self._tick = 0, -1
+        self._known = deque[tuple[float, float]]()
+
+    def send(self, q: Array, v: Array) -> None:
+        """Send a target, positions and velocities (J,), and look at what has come."""
+        self._f.send(q, v)
+        now, told = self._f.session.clock.now(), self._f.session.followed
+        self._sent.append(now)
+        self._count += 1
+        if told is not None and told.tick != self._tick:
+            self._tick = told.tick
+            behind = min(max(self._count - told.targets - told.lost, 0), len(self._sent) - 1)
+            self._known.append((now, now - self._sent[-1 - behind] + 1e-6 * told.delay))
+        while self._known and now - self._known[0][0] > MEMORY:
+            self._known.popleft()
+
+    @property
+    def seconds(self) -> float:
+        """The longest of the last second; infinite before it is known."""
+        return max((seconds for _, seconds in self._known), default=np.inf) + self._rest
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """Joints of a follower and those that lead them. stiffness, damping (J,): of both PD laws at the leader's joint,
+    N m/rad and N m s/rad or N/m and N s/m, 0 where nothing leads; lower, upper, velocity, effort (J,): limits of that
+    joint, and what the follower's allow it."""
+
+    leading: Leading
+    stiffness: Array
+    damping: Array
+    lower: Array
+    upper: Array
+    velocity: Array
+    effort: Array
+
+    @staticmethod
+    def of(leader: Mechanism, follower: Mechanism, leading: Leading) -> Coupling:
+        """Raises Refused where an arm does not feel, or reacts to a touch by itself."""
+        for arm in (leader, follower):
+            if arm.feel is None or arm.feel.reaction != "none":
+                raise Refused(f'{arm.name}: an arm that feels another one needs a [feel] table with reaction = "none": '
+                              "the other arm is its reaction")
+        top = [[limits.velocity for limits in follow_limits(arm)] for arm in (leader, follower)]
+        rows = []
+        for joint, fast, i, s, o in zip(follower.streamed, top[1], leading.joints, leading.scale, leading.offset,
+                                        strict=True):
+            if i < 0 or not s:
+                rows.append([0.0] * 6)
+                continue
+            own = leader.streamed[i]
+            ends = sorted(((joint.limits.lower - o) / s, (joint.limits.upper - o) / s))
+            rows.append([own.gains.ku + s**2 * joint.gains.ku, own.gains.kv + s**2 * joint.gains.kv,
+                         max(own.limits.lower, ends[0]), min(own.limits.upper, ends[1]),
+                         min(top[0][i], fast / abs(s)), own.limits.effort])
+        return Coupling(leading, *np.array(rows).T)
+
+    def drag(self, delay: float) -> Array:
+        """b (J,), N m s/rad or N s/m at the leader's joints."""
+        return MARGIN * (self.stiffness * delay + self.damping)
+
+    def heavy(self, delay: float) -> NDArray[np.bool_]:
+        """(J,): with its effort the leader's joint would not even move slowly."""
+        return self.drag(delay) * SLOWLY * self.velocity > self.effort
+
+    def torque(self, leader: Following, follower: Following) -> Array:
+        """(J,) from outside on both arms, at the leader's joints: what exceeds the errors of the models."""
+        led, own = (_beyond(feeling(f.session)) for f in (leader, follower))
+        return np.array([0.0 if i < 0 else led[i] + s * own[k]
+                         for k, (i, s) in enumerate(zip(self.leading.joints, self.leading.scale, strict=True))])
+
+
+class Pair:
+    """Two arms that are coupled, both in FOLLOW."""
+
+    def __init__(self, coupling: Coupling, leader: Following, follower: Following, arms: tuple[Mechanism, Mechanism],
+                 ) -> None:
+        """arms: the leader's file and the follower's."""
+        self._coupling, self._f = coupling, (leader, follower)
+        self._delays = Delay(leader, arms[0]), Delay(follower, arms[1])
+        self._held = tuple(f.session.held() for f in self._f)
+        self.x = np.array([self._held[0][max(i, 0)] for i in coupling.leading.joints])  # (J,) of the leader's joints
+        self.sent = 0
+
+    @property
+    def delay(self) -> float:
+        """s, the longer one of both arms."""
+        return max(delay.seconds for delay in self._delays)
+
+    def measure(self) -> bool:
+        """Hold both arms until the delay is known; the follower goes to where the leader stands. Returns whether the
+        delay allows them to feel each other."""
+        for _ in range(round(SETTLING * HZ)):
+            self._send(np.zeros(len(self.x)))
+        return not np.any(self._coupling.heavy(self.delay))
+
+    def words(self) -> str:
+        """The delay, and what it costs, by the leader's joints."""
+        joints, delay = self._f[0].joints, self.delay
+        drag, heavy = self._coupling.drag(delay), self._coupling.heavy(delay)
+        each = [f"{joints[i].name} {drag[k]:.3g} N {'s/m' if joints[i].type == 'prismatic' else 'm s/rad'}"
+                f"{' (too much for its effort)' if heavy[k] else ''}"
+                for k, i in enumerate(self._coupling.leading.joints) if self._coupling.stiffness[k]]
+        return f"delay {1e3 * delay:.0f} ms, so the arms move like dampers: {', '.join(each)}"
+
+    def step(self) -> None:
+        """Move both arms by what they feel. They rest while the delay is too long."""
+        coupling, delay = self._coupling, self.delay
+        v = np.zeros(len(self.x))
+        if np.isfinite(delay) and not np.any(coupling.heavy(delay)):
+            torque, drag = coupling.torque(*self._f), coupling.drag(delay)
+            np.divide(torque, drag, out=v, where=drag > 0.0)
+            v = np.clip(v, -coupling.velocity, coupling.velocity)
+        self._send(v)
+
+    def behind(self) -> Array:
+        """(J,) from the follower to where its leader is, rad or m."""
+        led, own = (f.session.positions() for f in self._f)
+        return self._coupling.leading.target(led, own) - own
+
+    def _send(self, v: Array) -> None:
+        """Go on for a period at velocities (J,) of the leader's joints, within limits."""
+        coupling, before = self._coupling, self.x
+        led = coupling.stiffness > 0.0
+        self.x = np.where(led, np.clip(before + v / HZ, np.minimum(coupling.lower, before),
+                                       np.maximum(coupling.upper, before)), before)
+        v = (self.x - before) * HZ
+        q, rates = self._held[0].copy(), np.zeros(len(self._held[0]))
+        for k in np.flatnonzero(led):
+            i = coupling.leading.joints[k]
+            q[i], rates[i] = self.x[k], v[k]
+        self._delays[0].send(q, rates)
+        own = np.where(led, coupling.leading.scale * self.x + coupling.leading.offset, self._held[1])
+        self._delays[1].send(own, np.where(led, coupling.leading.scale * v, 0.0))
+        self.sent += 1
+        self._f[0].wait(1.0 / HZ)
+
+
+def _beyond(felt: Feeling) -> Array:
+    """Torques from outside beyond the thresholds of a touch."""
+    return np.sign(felt.external) * np.maximum(np.abs(felt.external) - felt.threshold, 0.0)
+
+
+def couple(pair: Pair, until: Callable[[], bool], behind: Errors) -> int:
+    """Let both arms feel each other until `until` is true. behind: where the follower's distances to its leader are
+    added. Returns the number of targets."""
+    while not until():
+        pair.step()
+        behind.add(pair.behind())
+    return pair.sent

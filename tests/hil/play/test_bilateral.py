@@ -1,0 +1,181 @@
+"""Two virtual arms that feel each other: a hand at one, a wall at the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import Feel, Gains, Mechanism
+from femtorque.codegen.toolchain import platformio
+from femtorque.commands import live
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.connect import session_with
+from femtorque.host.board import Board
+from femtorque.host.link.tracked import Errors
+from femtorque.host.live.bilateral import HZ, Coupling, Pair, couple
+from femtorque.host.live.teleop import Leading
+from tests.support.rig import ROOT, arm, three_link
+
+FILE = ROOT / "mechanisms" / "three_link.toml"
+SOFT = 0.25  # of the file's stiffness
+WALL = 0.25  # rad from the start, at the follower's shoulder
+HAND = 20.0 * np.array([1.0, 0.2, 0.05])  # N m/rad
+SHOULDER = 0
+COUPLING = Coupling(Leading((0,), np.ones(1), np.zeros(1)), *np.zeros((6, 1)))
+
+
+def feels(share: float = SOFT, reaction: str = "none") -> Mechanism:
+    """The three-link arm with a share of its file's stiffness, which feels."""
+    it = three_link()
+    joints = tuple(replace(j, gains=Gains(j.gains.ku * share, j.gains.kv * share**0.5, j.gains.ki)) for j in it.joints)
+    return replace(it, name=f"three_link_pair_{100 * share:.0f}", joints=joints, feel=Feel(reaction, 8.0))
+
+
+class Together:
+    """Time of some virtual boards as a host's clock."""
+
+    def __init__(self, boards: list[VirtualBoard]) -> None:
+        self.boards = boards
+
+    def now(self) -> float:
+        return self.boards[0].seconds
+
+    def sleep(self, seconds: float) -> None:
+        for board in self.boards:
+            board.run(seconds)
+
+
+@contextmanager
+def two(mechanism: Mechanism) -> Iterator[list[Board]]:
+    """A leader and a follower in HOLD at their start, settled."""
+    elf = platformio.build(mechanism, ROOT / "build" / mechanism.name).elf
+    with VirtualBoard(elf, mechanism, Plant(mechanism)) as one, VirtualBoard(elf, mechanism, Plant(mechanism)) as other:
+        clock = Together([one, other])
+        sessions = [session_with(board, clock=clock) for board in clock.boards]
+        try:
+            for board, session in zip(clock.boards, sessions, strict=True):
+                board.brakes = True
+                session.connect()
+                arm(board, session)
+                board.brakes = False
+            for _ in range(100):
+                clock.sleep(0.01)
+                for session in sessions:
+                    session.pump()
+            yield [Board(session, mechanism) for session in sessions]
+        finally:
+            for session in sessions:
+                session.link.close()
+
+
+def plants(boards: list[Board]) -> list[Plant]:
+    return [board.plant for board in boards[0].session.clock.boards]
+
+
+def same(mechanism: Mechanism) -> Leading:
+    return Leading.of(mechanism, mechanism, {}, {}, {})
+
+
+def test_the_loop_is_stable_at_every_delay_and_gain() -> None:
+    """Nyquist: all frequencies, one arm held fast or both, at different delays."""
+    rng = np.random.default_rng(4)
+    w = np.geomspace(1e-3, 1e4, 4000)
+    for _ in range(200):
+        k, kv, d = 10.0 ** rng.uniform([0.0, -3.0, -2.5], [4.0, 2.0, 0.0])
+        share, sooner = rng.uniform(0.0, 1.0, 2)
+        b = replace(COUPLING, stiffness=np.array([k]), damping=np.array([kv])).drag(d)[0]
+        late = share * np.exp(-1j * w * d) + (1.0 - share) * np.exp(-1j * w * d * sooner)
+        loop = (k + 1j * w * kv) / (1j * w * b) * late
+        assert np.abs(1.0 + loop).min() > 0.4  # distance from -1
+        assert np.ptp(np.unwrap(np.angle(1.0 + loop))) < np.pi, "the curve goes round -1"
+
+
+
+
+def test_the_hand_feels_the_wall_that_the_other_arm_touches() -> None:
+    mechanism = feels()
+    with two(mechanism) as boards:
+        leader, follower = plants(boards)
+        begin = leader.q.copy()
+        goal = begin.copy()
+        leader.hand = lambda plant: HAND * (goal - plant.q)
+        with boards[0].follow() as first, boards[1].follow() as second:
+            pair = Pair(Coupling.of(mechanism, mechanism, same(mechanism)), first, second, (mechanism, mechanism))
+            assert pair.measure()
+            assert "shoulder" in pair.words() and "too much" not in pair.words()
+
+            def wall(plant: Plant) -> np.ndarray:
+                inside = plant.q[SHOULDER] - begin[SHOULDER] - WALL
+                return np.array([-2000.0 * inside - 20.0 * plant.v[SHOULDER] if inside > 0.0 else 0.0, 0.0, 0.0])
+
+            follower.hand = wall
+            start, seen, behind = first.session.clock.now(), [], Errors(3)
+
+            def over() -> bool:
+                t = first.session.clock.now() - start
+                goal[SHOULDER] = begin[SHOULDER] + 0.5 * min(t / 2.0, 1.0)
+                seen.append((t, *(plant.q[SHOULDER] - begin[SHOULDER] for plant in (leader, follower)),
+                             (HAND * (goal - leader.q))[SHOULDER], wall(follower)[SHOULDER]))
+                return t > 5.0
+
+            sent = couple(pair, over, behind)
+    t, led, own, hand, wall = np.array(seen).T
+    free, pressed = t < 1.0, t > 3.5
+    print(f"free: {np.abs(led - own)[free].max():.3f} rad apart; pressed: {led[-1]:.3f} and {own[-1]:.3f} rad, hand "
+          f"{hand[pressed].mean():.3f}, wall {wall[pressed].mean():.3f} N m, "
+          f"swing {1e3 * np.ptp(led[pressed]):.1f} mrad")
+    assert sent == pytest.approx(HZ * 6.0, rel=0.02)
+    assert own.max() < WALL + 0.003, "the wall holds it"
+    assert np.ptp(led[pressed]) < 0.01, "no oscillation at the wall"
+    assert -wall[pressed].mean() == pytest.approx(hand[pressed].mean(), rel=0.25) and hand[pressed].min() > 0.5
+    assert np.all(np.diff(led[pressed]) < 0.002), "the leader does not go on"
+
+
+def test_the_delay_that_is_measured_is_no_shorter_than_what_it_takes() -> None:
+    mechanism = feels()
+    with two(mechanism) as boards:
+        leader, follower = plants(boards)
+        with boards[0].follow() as first, boards[1].follow() as second:
+            pair = Pair(Coupling.of(mechanism, mechanism, same(mechanism)), first, second, (mechanism, mechanism))
+            assert pair.measure()
+            measured, begin = pair.delay, follower.q[SHOULDER]
+            leader.hand = lambda plant: np.array([1.5, 0.0, 0.0])
+            since = first.session.clock.now()
+            while abs(follower.q[SHOULDER] - begin) < 1e-3:  # the other arm answers the push
+                pair.step()
+            took = first.session.clock.now() - since
+    print(f"measured {1e3 * measured:.0f} ms, took {1e3 * took:.0f} ms")
+    assert 0.5 * measured < took < 1.2 * measured  # with the time in which the follower goes 1 mrad
+
+
+@pytest.mark.parametrize("share, said", [(SOFT, "delay "), (1.0, "without force feedback: delay ")])
+def test_the_command_line_couples_two_arms_or_says_why_not(share, said, monkeypatch, capsys) -> None:
+    """A stiff arm would be too heavy to lead: it is led without feeling, as without --feel."""
+    mechanism = feels(share)
+    with two(mechanism) as boards:
+        monkeypatch.setattr("femtorque.codegen.mechanism.reader.load_mechanism", lambda path: mechanism)
+        monkeypatch.setattr(Board, "connect", lambda port, mechanism: boards[int(port)])
+        leader, follower = plants(boards)
+        begin = leader.q.copy()
+        leader.hand = lambda plant: HAND * (begin + 0.1 - plant.q)
+        answer = live.teleop(FILE, "1", leader=FILE, leader_port="0", feel=True, seconds=3.0)
+        assert capsys.readouterr().err.startswith(said)
+        assert answer.data["targets"] > 100
+        assert np.abs(follower.q - begin)[SHOULDER] > 0.02, "the follower was led"
+        assert [board.session.in_state("DISARMED") for board in boards] == [True, True]
+
+
+def test_an_arm_that_feels_nothing_or_reacts_by_itself_is_refused() -> None:
+    mechanism = feels()
+    for other in (three_link(), feels(reaction="stop")):
+        for arms in ((mechanism, other), (other, mechanism)):
+            with pytest.raises(Refused, match="needs a \\[feel\\] table with reaction"):
+                Coupling.of(*arms, same(mechanism))
+    with pytest.raises(BadInput, match="--feel.*goes with --leader"):
+        live.teleop(FILE, "1", feel=True)
