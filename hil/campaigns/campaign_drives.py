@@ -48,6 +48,7 @@ RETURNS = 5.3e-3  # s after which an intruder that has left the bus is back on i
 BOOT = 0.4  # s, at most, until a board that was reset is heard again
 SECONDS = 1.6  # after which a motion that goes on has ended
 
+HOST_LOST = 1.0  # s from the last byte of a host until the outputs are off: ten times host_timeout_s
 RESTING = ("CHECK", "DISARMED")
 DRIVEN = ("ARM", *MOVED, "FLOAT")
 
@@ -97,7 +98,7 @@ EFFORT = 0.9  # of what a drive gives, at most
 
 
 def arm_of(name: str) -> Mechanism:
-    """The arm of three drives, of that kind, held out level."""
+    """The arm of three drives, of that kind, held out level; dropped where its host is gone, to see it let go."""
     kind, source = KINDS[name], load_mechanism(MECHANISMS / "damiao_arm.toml")
     assert source.board is not None
     joints = []
@@ -111,7 +112,7 @@ def arm_of(name: str) -> Mechanism:
         joints.append(replace(joint, drive=drive, start=start, limits=limits))
     bus = replace(source.buses[0], kind="can-fd", data_bitrate=5_000_000) if kind.fd else source.buses[0]
     return replace(source, name=f"campaign_{name}".replace("-", "_"), joints=tuple(joints), buses=(bus,),
-                   board=replace(source.board, use=kind.board))
+                   board=replace(source.board, use=kind.board), safety=replace(source.safety, host="coast"))
 
 
 # ---- what goes wrong
@@ -311,7 +312,7 @@ def board_halted(scene: Scene) -> None:
     debugger.halt()
 
 
-def _host_gone(scene: Scene) -> None:
+def host_gone(scene: Scene) -> None:
     scene.board.incoming.cut = True
 
 
@@ -382,6 +383,7 @@ def injections(name: str) -> Iterator[Injection]:
         yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), behind, 1.5, moments=MOVED)
     yield from each("supply dips", "100 ms", supply_dips, ("UNDER_VOLTAGE", *ailing["silent"], *ailing["ails"]),
                     told)
+    yield from each("host gone", "its line cut", host_gone, ("HOST_LOST",), HOST_LOST + told)
     yield from _settings(name)
     for moment in DRIVEN:
         yield Injection("board dies", "no supply", moment, board_dies, "off", within=own, dark=True, unreached=True)

@@ -68,7 +68,7 @@ def light_arm(own: DriveType, effort: float, gains: Gains, friction: Friction | 
 
     joints = tuple(on_servo(*row) for row in zip((1, 2, 3), source.joints, LEVEL, strict=True))
     links = tuple(replace(link, mass=LIGHT * link.mass, inertia=LIGHT * link.inertia) for link in source.links)
-    return replace(source, joints=joints, links=links)
+    return replace(source, joints=joints, links=links, safety=replace(source.safety, host="coast"))
 
 
 # ---- what goes wrong
@@ -158,6 +158,7 @@ def injections(kind: Kind) -> Iterator[Injection]:
         yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", servo("supplied", False, seconds), either,
                         moments=DRIVEN[1:])  # while it is being switched on it is one that is slow to be
     yield from each("supply dips", "100 ms", campaign.supply_dips, ("UNDER_VOLTAGE", *either), kind.told)
+    yield from each("host gone", "its line cut", campaign.host_gone, ("HOST_LOST",), campaign.HOST_LOST + kind.told)
     for what, name, strike in kind.settings:
         yield Injection(what, name, "CHECK", strike, "refused", ("DRIVE_SETTING",))
     for name, strike in kind.lost:

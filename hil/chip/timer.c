@@ -25,7 +25,7 @@ static int encoder(const timer *t)
 }
 
 /* Return true if the break input is active. */
-int timer_broken(const timer *t)
+static int timer_broken(const timer *t)
 {
     uint32_t setting = t->words[TIMER_BREAK];
     int pin = (t->break_low != 0) != ((setting & HIGH) != 0);

@@ -307,10 +307,6 @@ class Timer(Part):
 
     # -- break --------------------------------------------------------------
 
-    @property
-    def break_active(self) -> bool:
-        return bool(self.parts.lib.timer_broken(self._here))
-
     def _sense_break(self) -> None:
         self.parts.do("timer_sense_break", self._here)
 

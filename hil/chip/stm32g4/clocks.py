@@ -108,10 +108,6 @@ class Power(Peripheral):
     def boost(self) -> bool:
         return not self.value["CR5"] & 0x100
 
-    @property
-    def dead_battery(self) -> bool:
-        return not self.value["CR3"] & 1 << 14
-
 
 class SystemConfiguration(Peripheral):
     """CFGR2.PVDL lets the voltage detector act on the timers' break inputs, and locks its level until a reset."""
