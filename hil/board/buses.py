@@ -13,11 +13,11 @@ from femtorque.codegen.drive.catalogue import DRIVES, WIRES
 from femtorque.codegen.mechanism.description import Bus, Drive, Mechanism
 from femtorque.hil.board.bridges import Served, pin_of
 from femtorque.hil.board.servo_steps import ServoSteps
-from femtorque.hil.bus.clock import Clock
 from femtorque.hil.bus.half_duplex import OneWire
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.chip.stm32.serial import FE
+from femtorque.hil.clock.events import EventClock
 from femtorque.hil.drives import catalogue
 from femtorque.hil.drives.drive import Drive as VirtualDrive
 from femtorque.hil.drives.fields import Ranges
@@ -66,7 +66,7 @@ class Buses:
     the joint is at zero. clock: makes the clock of a wire. plug: puts all else on a wire, by the name of the bus.
     supplied: true while servos have the supply."""
 
-    def __init__(self, clock: Callable[[], Clock], mechanism: Mechanism, joints: Served, plant: Driven,
+    def __init__(self, clock: Callable[[], EventClock], mechanism: Mechanism, joints: Served, plant: Driven,
                  supply: Callable[[], float], plug: Plug, supplied: Callable[[], bool] = lambda: True) -> None:
         self._plant, self._supply, self._supplied = plant, supply, supplied
         self.wires: dict[str, Wire] = {}

@@ -13,13 +13,6 @@ static void look(const coupled *b)
         b->chip->describe(b->chip->board);
 }
 
-/* Return s since power-on. */
-double coupled_seconds(const coupled *b)
-{
-    int64_t gone = b->chip->count->now - b->chip->cycles_then;
-    return b->chip->seconds_before + (double)gone / b->chip->hz;
-}
-
 /* Return a bridge's share of the bus voltage, with the motor's sign; NaN: its
  * terminals float. */
 double bridge_share(const parts *chip, const bridge *r)
@@ -123,14 +116,14 @@ void coupled_change(void *board)
         drive(b, b->changed_at);
         memcpy(b->terminals, found, (size_t)b->joints * sizeof(double));
     }
-    b->changed_at = coupled_seconds(b);
+    b->changed_at = parts_seconds(b->chip);
 }
 
 /* Bring the plant to the chip's time. */
 void coupled_bring_up(void *board)
 {
     coupled *b = board;
-    double now = coupled_seconds(b);
+    double now = parts_seconds(b->chip);
     if (now - b->plant_at > b->together) {
         coupled_change(b);
         drive(b, now);
@@ -188,7 +181,7 @@ int32_t coupled_exchange(void *board, uint32_t word, uint32_t mode)
     if (count != 1)
         return 0;
     before = *selected;
-    answer = drv8301_exchange(selected, coupled_seconds(b), word, mode);
+    answer = drv8301_exchange(selected, parts_seconds(b->chip), word, mode);
     if (before.shut != selected->shut ||
         memcmp(before.registers, selected->registers, sizeof before.registers))
         b->switched();

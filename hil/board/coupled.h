@@ -59,7 +59,6 @@ typedef struct {
 double bridge_share(const parts *chip, const bridge *r);
 double sense_volts(const parts *chip, const sense *s, double amperes,
                    double from, double to);
-double coupled_seconds(const coupled *b);
 void coupled_terminals(const coupled *b, double *found);
 void coupled_change(void *board);
 void coupled_bring_up(void *board);

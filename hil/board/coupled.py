@@ -9,7 +9,7 @@ from typing import Any
 import cffi
 
 from femtorque.codegen.toolchain import host_compiler
-from femtorque.hil.chip.core_library import interface
+from femtorque.hil.clock.library import interface
 from femtorque.hil.plant.plant_library import header
 
 

@@ -19,10 +19,10 @@ from femtorque.hil.board.buses import Buses
 from femtorque.hil.board.tcp_port import TcpPort
 from femtorque.hil.board.terminal_port import TerminalPort
 from femtorque.hil.bus.adapter import Adapter
-from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.gateway import Gateway
 from femtorque.hil.bus.half_duplex import OneWire, Tap
 from femtorque.hil.bus.wire import Wire
+from femtorque.hil.clock.events import OwnClock
 from femtorque.hil.drives.drive import timing
 from femtorque.hil.plant.choose import Driven
 

@@ -122,7 +122,7 @@ static void take(ticks *t)
 {
     const coupled *b = t->board;
     uint8_t *row = t->rows + (int64_t)t->count * t->row_bytes;
-    double seconds = coupled_seconds(b);
+    double seconds = parts_seconds(b->chip);
     int keeps = keep_step(t);
     int32_t j;
     for (j = 0; j < b->joints; j++)

@@ -1,16 +1,18 @@
-"""A node on the wire: its bit timing, its error counters, and the events that it hears."""
+"""A node on the wire: its bit timing, its error counters, and the events that it hears. C (node.h) has its numbers."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import lru_cache
+from functools import cached_property
+from typing import Any
 
-from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.frame import Frame, give, taken
+from femtorque.hil.clock.library import library
+from femtorque.hil.clock.parts import Parts
 
-PASSIVE, OFF = 127, 255  # ISO 11898-1:2015, 12.1.4: counts above which a node is error passive, bus off
-_CALMED = 120  # what a receive error count above PASSIVE becomes after a good frame: 119 to 127; RM0090 32.7.6
+PASSIVE = 127  # count above which a node is error passive
 
 
 class Error(IntEnum):
@@ -19,7 +21,7 @@ class Error(IntEnum):
     STUFF, FORM, ACK, RECESSIVE, DOMINANT, CRC = range(1, 7)
 
 
-@dataclass(frozen=True, eq=False)  # known by identity: whether two agree is asked for every frame and hearer
+@dataclass(frozen=True, eq=False)  # known by identity
 class BitTiming:
     """quantum: s. before, after: quanta to the sample point and from there; jump: resynchronisation, quanta."""
 
@@ -28,73 +30,60 @@ class BitTiming:
     after: int
     jump: int
 
+    @cached_property
+    def state(self) -> Any:
+        """`bit_timing` of C."""
+        return library()[0].new("bit_timing *", (self.quantum, self.before, self.after, self.jump))
+
     @property
     def bit(self) -> float:
         """s"""
-        return self.quantum * (self.before + self.after)
+        return float(library()[1].timing_bit(self.state))
 
     @property
     def sample(self) -> float:
         """s into a bit."""
-        return self.quantum * self.before
+        return float(library()[1].timing_sample(self.state))
 
     @property
     def tolerance(self) -> float:
-        """Tolerance of the oscillator, by the two conditions of ISO 11898-1:2015, 11.3.2.4: ten bits between two edges;
-        an error flag found six bits and the delimiter on."""
-        quanta = self.before + self.after
-        return min(self.jump / (20 * quanta), self.after / (2 * (13 * quanta - self.after)))
+        """Tolerance of the oscillator."""
+        return float(library()[1].timing_tolerance(self.state))
 
     def agrees(self, other: BitTiming) -> bool:
         """True if two nodes can follow each other."""
-        return self is other or _agree(self, other)
-
-
-@lru_cache(maxsize=256)
-def _agree(a: BitTiming, b: BitTiming) -> bool:
-    return abs(a.bit - b.bit) <= (a.tolerance + b.tolerance) * max(a.bit, b.bit)
+        return bool(library()[1].timings_agree(self.state, other.state))
 
 
 class Counters:
     """Error counters and states of a node (ISO 11898-1:2015, 12.1.4)."""
 
-    def __init__(self) -> None:
-        self.clear()
+    def __init__(self, node: Any) -> None:
+        self._node = node
 
     def clear(self) -> None:
-        self.transmit = self.receive = 0
+        self._node.transmit = self._node.receive = 0
+
+    @property
+    def transmit(self) -> int:
+        return int(self._node.transmit)
+
+    @property
+    def receive(self) -> int:
+        return int(self._node.receive)
 
     @property
     def passive(self) -> bool:
-        return self.transmit > PASSIVE or self.receive > PASSIVE
+        return bool(library()[1].node_passive(self._node))
 
     @property
     def off(self) -> bool:
-        return self.transmit > OFF
-
-    def sent(self) -> None:
-        self.transmit = max(self.transmit - 1, 0)
-
-    def heard(self) -> None:
-        self.receive = _CALMED if self.receive > PASSIVE else max(self.receive - 1, 0)
-
-    def failed(self, error: Error) -> None:
-        """A transmission; one that nobody acknowledges does not count on while passive: no node is off for being
-        alone."""
-        if not (error == Error.ACK and self.passive):
-            self.transmit += 8
-
-    def disturbed(self, first: bool) -> None:
-        """A reception. first: this node saw it first, and a dominant bit after its own flag."""
-        self.receive = min(self.receive + (9 if first else 1), OFF)
-
-    def pressed(self) -> None:
-        """A reception behind whose flag the bus stays dominant for eight bits more."""
-        self.receive = min(self.receive + 8, OFF)
+        return bool(library()[1].node_off(self._node))
 
 
 class Node(ABC):
-    """timing, fast: bit timings, the latter None where it knows no CAN FD. silent: it hears and never drives.
+    """timing, fast: bit timings, the latter None where it knows no CAN FD. silent: it hears and never drives. node:
+    that of C.
 
     offer is asked whenever the wire is free. All other events call a method: lost arbitration, a transmission that went
     well or failed (the counters have been moved), a good frame, a disturbed one.
@@ -103,7 +92,8 @@ class Node(ABC):
     silent = False
 
     def __init__(self) -> None:
-        self.counters = Counters()
+        self.node: Any = library()[0].new("node *")
+        self.counters = Counters(self.node)
 
     @property
     @abstractmethod
@@ -144,17 +134,6 @@ class Node(ABC):
     def disturbed(self, error: Error) -> None:  # noqa: B027
         """Somebody else's was disturbed."""
 
-    def follows(self, frame: Frame, timing: BitTiming, fast: BitTiming | None) -> bool:
-        """True if it can read a frame that is sent with these timings."""
-        if not self.timing.agrees(timing):
-            return False
-        if not frame.fd:
-            return True
-        own = self.fast
-        if own is None:
-            return False
-        return not frame.fast or fast is not None and own.agrees(fast)
-
 
 class TimedNode(Node):
     """A node whose bits are given."""
@@ -170,3 +149,46 @@ class TimedNode(Node):
     @property
     def fast(self) -> BitTiming | None:
         return self._fast
+
+
+class Ways:
+    """Calls of nodes in Python by C, in the time of some parts."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._ffi, kinds = parts.ffi, {name: field.type for name, field in parts.ffi.typeof("node_ways").fields}
+        of, calls = self._of, {
+            "look": lambda node: self._look(node, of(node)), "offer": lambda node, frame: self._offer(of(node), frame),
+            "sees_itself": lambda node, delay: of(node).sees_itself(delay), "began": lambda node: of(node).began(),
+            "lost": lambda node: of(node).lost(), "sent": lambda node: of(node).sent(),
+            "failed": lambda node, error: of(node).failed(Error(error)),
+            "heard": lambda node, frame: of(node).heard(taken(frame)),
+            "disturbed": lambda node, error: of(node).disturbed(Error(error))}
+        self._calls = {name: parts.ffi.callback(kinds[name], call, onerror=parts.refuse)
+                       for name, call in calls.items()}
+        self._ways = parts.ffi.new("node_ways *", self._calls)
+        self._handles: list[Any] = []
+
+    def plug(self, node: Node) -> None:
+        """Have C call a node that is in Python."""
+        if not node.node.ways:
+            self._handles.append(self._ffi.new_handle(node))
+            node.node.ways, node.node.owner = self._ways, self._handles[-1]
+
+    def _of(self, node: Any) -> Node:
+        found: Node = self._ffi.from_handle(node.owner)
+        return found
+
+    @staticmethod
+    def _look(place: Any, node: Node) -> None:
+        fast = node.fast
+        place.listening, place.silent, place.fd = node.listening, node.silent, fast is not None
+        place.timing = node.timing.state[0]
+        if fast is not None:
+            place.fast = fast.state[0]
+
+    @staticmethod
+    def _offer(node: Node, place: Any) -> bool:
+        frame = node.offer()
+        if frame is not None:
+            give(frame, place)
+        return frame is not None

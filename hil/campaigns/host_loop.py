@@ -21,9 +21,9 @@ from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.reference.rigid import newton_euler
 from femtorque.hil.board.buses import made
 from femtorque.hil.bus.adapter import Adapter
-from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.wire import Wire
+from femtorque.hil.clock.events import OwnClock
 from femtorque.hil.drives.drive import Drive, timing
 from femtorque.hil.drives.families.damiao.drive import BROADCAST, ENABLE, ENABLED, STATE
 from femtorque.hil.drives.fields import Ranges, decode, encode

@@ -10,9 +10,9 @@ from unicorn import UC_HOOK_BLOCK, UC_HOOK_MEM_READ, Uc
 from unicorn import arm_const as arm
 from unicorn.unicorn_py3.unicorn import uclib
 
-from femtorque.hil.chip.core_library import library
 from femtorque.hil.chip.timing import Block, FlashFetch
 from femtorque.hil.chip.unicorn_calls import hook
+from femtorque.hil.clock.library import library
 
 
 class BlockCounter:

@@ -20,15 +20,15 @@ from unicorn import unicorn_const as const
 
 from femtorque.hil.chip import timing
 from femtorque.hil.chip.block_counter import BlockCounter
-from femtorque.hil.chip.core_library import EXCEPTIONS, library, unicorn_calls
-from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.nvic import BUS_FAULT, HARD_FAULT, MEM_MANAGE, SVCALL, SYSTICK, USAGE_FAULT, Nvic
-from femtorque.hil.chip.parts import Parts
 from femtorque.hil.chip.registers import WORD, Bus, Unmodelled
 from femtorque.hil.chip.scs import BASE as SCS_BASE
 from femtorque.hil.chip.scs import Dwt, SystemControl
 from femtorque.hil.chip.timing import FlashFetch
-from femtorque.hil.chip.unicorn_calls import grant_pages, hook, map_memory, map_peripherals
+from femtorque.hil.chip.unicorn_calls import grant_pages, hook, map_memory, map_peripherals, unicorn_calls
+from femtorque.hil.clock.events import Events
+from femtorque.hil.clock.library import EXCEPTIONS, library
+from femtorque.hil.clock.parts import Parts
 
 _TO_PERIPHERALS = ((0x40000000, 0x20000000), (0xE0000000, 0x00100000))
 

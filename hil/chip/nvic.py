@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from femtorque.hil.chip.core_library import library
+from femtorque.hil.clock.library import library
 
 RESET, NMI, HARD_FAULT, MEM_MANAGE, BUS_FAULT, USAGE_FAULT, SVCALL, PENDSV, SYSTICK = 1, 2, 3, 4, 5, 6, 11, 14, 15
 FIRST_IRQ = 16

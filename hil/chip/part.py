@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any, ClassVar
 
-from femtorque.hil.chip.parts import Parts
 from femtorque.hil.chip.registers import Peripheral
+from femtorque.hil.clock.parts import Parts
 
 
 class Words(MutableMapping[str, int]):

@@ -82,7 +82,7 @@ static const due *first(const parts *l)
         found = earlier(found, &l->converters[i].end);
     for (i = 0; i < TIMERS; i++)
         found = earlier(found, &l->timers[i].update);
-    return found;
+    return l->tasks == 0 ? found : earlier(found, &l->tasks->due);
 }
 
 /* Return the cycle of the earliest event. */
@@ -117,6 +117,10 @@ static void bite(parts *l)
 static void act(parts *l, const due *d)
 {
     int32_t i;
+    if (l->tasks != 0 && d == &l->tasks->due) {
+        task_do_first(l);
+        return;
+    }
     if (d == &l->systick.expire)
         expire(l);
     else if (d == &l->watchdog.bite)

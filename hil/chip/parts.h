@@ -1,5 +1,5 @@
 /* The chip's parts in C and what is due in them: timers, converters, ports,
- * SysTick, watchdog, links. Python (hil/chip/parts.py) describes them, does on
+ * SysTick, watchdog, links. Python (hil/clock/parts.py) describes them, does on
  * the same numbers what is rare, and is asked for what only it knows. */
 #ifndef PARTS_H
 #define PARTS_H
@@ -8,6 +8,7 @@
 #include "converter.h"
 #include "link.h"
 #include "spi.h"
+#include "task.h"
 #include "timer.h"
 
 #define TIMERS 16
@@ -49,7 +50,7 @@ typedef struct {
  * be described again. attend: Python has been asked, or has planned something.
  * board: the parts outside of the chip, whose functions bring the plant up to
  * date, return V on a pin, counts of an encoder, and the answer to a frame of
- * SPI, -1 where Python has that. */
+ * SPI, -1 where Python has that. tasks: of the buses around the chip. */
 typedef struct parts {
     counter *count;
     core *core; /* 0: no processor */
@@ -62,6 +63,7 @@ typedef struct parts {
     spi spis[SPIS];
     systick systick;
     watchdog watchdog;
+    task *tasks;
     double seconds_before, hz; /* s until the clock last changed; its Hz */
     int64_t cycles_then;       /* the cycle of that change */
     int32_t stale, attend;
@@ -109,6 +111,7 @@ enum {
 #define NUMBER 8u  /* and below the part's number; last the register's */
 
 double floored(double a, double b);
+double parts_seconds(const parts *l);
 void parts_plan(parts *l, due *d, int64_t at);
 double parts_ask(parts *l, int32_t what, int32_t which, double value);
 void parts_line(const parts *l, int32_t interrupt, int asserted);

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from femtorque.hil.chip.core_library import PLACES, library
-from femtorque.hil.chip.events import NEVER
+from femtorque.hil.clock.events import NEVER
+from femtorque.hil.clock.library import PLACES, library
 
 PAGE = 8  # log2 of the granularity at which peripherals are placed, bytes
 WORD = 0xFFFFFFFF

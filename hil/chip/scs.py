@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.nvic import FIRST_IRQ, Nvic
-from femtorque.hil.chip.parts import Parts
 from femtorque.hil.chip.registers import WORD, Peripheral, Register, Unmodelled
+from femtorque.hil.clock.events import Events
+from femtorque.hil.clock.parts import Parts
 
 BASE, DWT_BASE = 0xE000E000, 0xE0001000
 _IRQ_WORDS = 4  # 128 interrupt lines

@@ -13,7 +13,7 @@ from typing import Any
 
 from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs
 
-from femtorque.hil.chip.core_library import library
+from femtorque.hil.clock.library import library
 
 REFILL = 2  # cycles to refill the pipeline after a taken branch (1 to 3 by the manual)
 EXCEPTION_ENTRY = 12  # stacking of the basic frame overlaps the vector fetch

@@ -7,8 +7,11 @@ from typing import Any
 
 import cffi
 from unicorn import Uc, UcError
+from unicorn import arm_const as arm
 from unicorn import unicorn_const as const
 from unicorn.unicorn_py3.unicorn import uclib
+
+from femtorque.hil.clock.library import library
 
 _FFI = cffi.FFI()
 _FFI.cdef("""
@@ -54,3 +57,22 @@ def map_memory(uc: Uc, start: int, memory: Any, rights: int) -> Any:
     held = _FFI.from_buffer(memory, require_writable=True)
     _check(_LIB.uc_mem_map_ptr(_engine(uc), start, len(memory), rights, held))
     return held
+
+
+def unicorn_calls(uc: Uc) -> dict[str, Any]:
+    """`unicorn` of the C for one instance."""
+    ffi, _ = library()
+    assert uc._uch is not None
+    functions = {
+        "start": (uclib.uc_emu_start, "int (*)(void *, uint64_t, uint64_t, uint64_t, size_t)"),
+        "stop": (uclib.uc_emu_stop, "int (*)(void *)"),
+        "read": (uclib.uc_reg_read_batch, "int (*)(void *, const int *, void **, int)"),
+        "write": (uclib.uc_reg_write_batch, "int (*)(void *, const int *, void *const *, int)"),
+    }
+    calls = {name: ffi.cast(kind, ctypes.cast(function, ctypes.c_void_p).value)
+             for name, (function, kind) in functions.items()}
+    names = {name: getattr(arm, f"UC_ARM_REG_{name.upper()}")
+             for name in ("pc", "sp", "xpsr", "control", "primask", "basepri", "faultmask", "fpscr")}
+    frame = [*(arm.UC_ARM_REG_R0 + i for i in range(4)), arm.UC_ARM_REG_R12, arm.UC_ARM_REG_LR]
+    return {"engine": ffi.cast("void *", uc._uch.value), **calls, **names, "frame": frame,
+            "floats": [arm.UC_ARM_REG_D0 + i for i in range(8)]}

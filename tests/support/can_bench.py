@@ -7,9 +7,9 @@ from collections.abc import Callable
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.node import BitTiming, Error, Node
 from femtorque.hil.bus.wire import Wire
-from femtorque.hil.chip.events import EventClock, Events
 from femtorque.hil.chip.registers import Bus
 from femtorque.hil.chip.reset_values import after_reset
+from femtorque.hil.clock.events import EventClock, Events
 
 MEGABIT = BitTiming(50e-9, 15, 5, 4)
 FIVE_MEGABITS = BitTiming(12.5e-9, 12, 4, 4)
@@ -55,7 +55,8 @@ class Bench:
     def __init__(self, family: str, hz: float) -> None:
         self.hz, self.events = hz, Events()
         self.bus = Bus(after_reset(family))
-        self.wire = Wire(EventClock(self.events, lambda: hz, lambda: self.seconds))
+        self.events.parts.state.hz = hz
+        self.wire = Wire(EventClock(self.events))
         self.other = Other(self.wire)
 
     @property

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import can
 
-from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.wire import Wire
+from femtorque.hil.clock.events import OwnClock
 from femtorque.hil.drives.drive import Drive
 from tests.support.can_bench import Other
 

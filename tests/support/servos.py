@@ -15,8 +15,8 @@ from femtorque.codegen.mechanism.description import Drive, Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.wire.messages import Drives
-from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.half_duplex import OneWire
+from femtorque.hil.clock.events import OwnClock
 from femtorque.hil.drives.families.feetech import FAMILY
 from femtorque.hil.drives.families.feetech.servo import TURN, Sts3215
 from tests.firmware.app import App

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from femtorque.hil.chip.events import NEVER, Events
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
+from femtorque.hil.clock.events import NEVER, Events
 
 _EDGES = 8  # from one capture to the next
 _CEN = 1

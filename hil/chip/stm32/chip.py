@@ -12,7 +12,6 @@ import numpy as np
 
 from femtorque.codegen.board.chip import Chip
 from femtorque.hil.chip.cpu import CortexM4, Region
-from femtorque.hil.chip.events import EventClock
 from femtorque.hil.chip.nvic import NMI
 from femtorque.hil.chip.registers import Bus, Peripheral
 from femtorque.hil.chip.reset_values import after_reset
@@ -26,6 +25,7 @@ from femtorque.hil.chip.stm32.spi import Spi
 from femtorque.hil.chip.stm32.supply import POWER_DOWN, POWER_ON, ExternalInterrupts, VoltageDetector
 from femtorque.hil.chip.stm32.timer import Timer
 from femtorque.hil.chip.stm32.watchdog import Watchdog
+from femtorque.hil.clock.events import EventClock
 
 FLASH_START, SRAM_START = 0x08000000, 0x20000000
 SYSTEM_START, SYSTEM_SIZE = 0x1FFF0000, 0x8000  # ST's own memory: boot loader, one-time area, unique number
@@ -206,13 +206,12 @@ class Stm32(ABC):
 
     def clock(self) -> EventClock:
         """The chip's time, for parts outside of it."""
-        return EventClock(self.core.events, lambda: self.rcc.hclk, lambda: self.seconds)
+        return EventClock(self.core.events)
 
     @property
     def seconds(self) -> float:
         """Simulated seconds since power-on."""
-        state = self.parts.state
-        return state.seconds_before + (self.parts.count.now - state.cycles_then) / self.rcc.hclk
+        return float(self.parts.lib.parts_seconds(self.parts.state))
 
     def _clock_changed(self, old: int, new: int) -> None:
         state = self.parts.state

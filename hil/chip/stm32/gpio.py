@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import cache
 
 from femtorque.hil.chip.part import Part
-from femtorque.hil.chip.parts import Parts
 from femtorque.hil.chip.registers import Register
+from femtorque.hil.clock.parts import Parts
 
 
 class Gpio(Part):

@@ -8,9 +8,9 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.part import Part
 from femtorque.hil.chip.registers import Unmodelled
+from femtorque.hil.clock.events import Events
 
 _RESULTS = ("JDR1", "JDR2", "JDR3", "JDR4")
 

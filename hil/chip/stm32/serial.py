@@ -9,10 +9,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
-from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.part import Answered
-from femtorque.hil.chip.parts import Parts
 from femtorque.hil.chip.registers import Unmodelled
+from femtorque.hil.clock.events import Events
+from femtorque.hil.clock.parts import Parts
 
 TE, RE, IDLEIE = 1 << 3, 1 << 2, 1 << 4
 PE, FE, NE, ORE, IDLE, RXNE, TC, TXE = (1 << bit for bit in range(8))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.part import Part
 from femtorque.hil.chip.registers import Register, Unmodelled
+from femtorque.hil.clock.events import Events
 
 TXE = 1 << 1
 _DATA = 0x0C

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.registers import Peripheral, Register
 from femtorque.hil.chip.stm32.clocks import LSI_HZ
+from femtorque.hil.clock.events import Events
 
 _UNLOCK, _START, _FEED = 0x5555, 0xCCCC, 0xAAAA
 

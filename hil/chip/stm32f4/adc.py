@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.injected import Injected
+from femtorque.hil.clock.events import Events
 
 _EOCS = 1 << 10  # of regular conversions, of which there are none
 _ADON, _JSWSTART, _SCAN, _JEOCIE, _JEOC, _JSTRT = 1 << 0, 1 << 22, 1 << 8, 1 << 7, 1 << 2, 1 << 3

@@ -13,9 +13,9 @@ from functools import lru_cache, partial
 from femtorque.hil.bus.clock import Handle
 from femtorque.hil.bus.frame import Frame, arbitration
 from femtorque.hil.bus.node import BitTiming, Error
-from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.registers import Register, Unmodelled
 from femtorque.hil.chip.stm32.can import CanController
+from femtorque.hil.clock.events import Events
 
 # MCR, MSR
 INRQ, SLEEP, TXFP, RFLM, NART, ABOM, RESET, DBF = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 4, 1 << 6, 1 << 15, 1 << 16
@@ -242,10 +242,10 @@ class BxCan(CanController):
         self._offered = min(waiting, key=self._priority)
         return self._frame(self._offered)
 
-    def _priority(self, m: int) -> tuple[str, int]:
+    def _priority(self, m: int) -> tuple[int, int]:
         """Next mailbox by the order of requests, or by identifier and then by number (32.7.1)."""
         if self.value["MCR"] & TXFP:
-            return "", self._boxes[m].order
+            return 0, self._boxes[m].order
         return arbitration(self._frame(m)), m
 
     def _frame(self, m: int) -> Frame:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from femtorque.hil.chip.parts import Parts
 from femtorque.hil.chip.registers import Register, Unmodelled
 from femtorque.hil.chip.stm32.serial import DMAR, DMAT, EIE, HDSEL, IDLEIE, RE, TC, TE, TXE, Controller, Serial
+from femtorque.hil.clock.parts import Parts
 
 
 class Usart(Serial):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.registers import Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.injected import Injected
+from femtorque.hil.clock.events import Events
 
 _ADEN, _ADDIS, _JADSTART, _JADSTP = 1 << 0, 1 << 1, 1 << 3, 1 << 5
 _ADVREGEN, _DEEPPWD, _ADCAL = 1 << 28, 1 << 29, 1 << 31

@@ -17,9 +17,9 @@ import numpy as np
 from femtorque.hil.bus.clock import Handle
 from femtorque.hil.bus.frame import SIZES, Frame, arbitration
 from femtorque.hil.bus.node import PASSIVE, BitTiming, Error
-from femtorque.hil.chip.events import Events
 from femtorque.hil.chip.registers import WORD, Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.can import CanController
+from femtorque.hil.clock.events import Events
 
 # CCCR
 INIT, CCE, MON, DAR, FDOE, BRSE, PXHD, TXP = 1, 1 << 1, 1 << 5, 1 << 6, 1 << 8, 1 << 9, 1 << 12, 1 << 14

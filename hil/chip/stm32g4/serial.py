@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from femtorque.hil.chip.part import Answered
-from femtorque.hil.chip.parts import Parts
 from femtorque.hil.chip.registers import Register, Unmodelled
 from femtorque.hil.chip.stm32.serial import (
     DMAR,
@@ -23,6 +22,7 @@ from femtorque.hil.chip.stm32.serial import (
     Controller,
     Serial,
 )
+from femtorque.hil.clock.parts import Parts
 
 TEACK, REACK = 1 << 21, 1 << 22  # of ISR: transmitter and receiver are on
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from femtorque.hil.chip.events import Event
 from femtorque.hil.chip.registers import Register
 from femtorque.hil.chip.stm32.timer import Timer
+from femtorque.hil.clock.events import Event
 
 _BKF = 15 << 16
 # Timer clocks for which the pin must be stable, by BKF, with a division of DTS of 1: names of LL_TIM_BREAK_FILTER_ in

@@ -17,10 +17,10 @@ from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.board.drives_alone import DrivesAlone
 from femtorque.hil.bus.adapter import Adapter
-from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.gateway import LONGEST, Gateway, frame_of, line_of
 from femtorque.hil.bus.wire import Wire
+from femtorque.hil.clock.events import OwnClock
 from femtorque.hil.drives.drive import timing
 from femtorque.hil.plant.choose import plant_of
 from tests.support import rig

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from femtorque.codegen.drive import can
-from femtorque.hil.bus.frame import ACK, DELIMITER, END, INTERMISSION, SIZES, Frame, crc15, image, stuffed
+from femtorque.hil.bus.frame import ACK, DELIMITER, END, INTERMISSION, SIZES, Frame, image
 
 BIT, DATA_BIT = 1e-6, 2e-7
 TAIL = DELIMITER + ACK + END
@@ -22,22 +22,34 @@ def test_a_frame_without_stuffed_bits_has_the_standards_length():
         assert length <= most <= length + 4  # some stuffed bits of control field and check sum
 
 
-def test_five_bits_alike_bring_a_sixth_of_the_other_kind_that_counts_on():
-    assert stuffed("00000") == "000001"
-    assert stuffed("000001111") == "0000011111" + "0"
-    assert stuffed("11111", to_the_end=False) == "11111"
-    assert stuffed("0101") == "0101"
+def unstuffed(levels: str) -> str:
+    """Without the bit after every five alike, which is of the other kind and counts on."""
+    plain, run = "", 0
+    for at, level in enumerate(levels):
+        if run == 5:
+            assert level != levels[at - 1]
+            run = 1
+            continue
+        run = run + 1 if at and level == levels[at - 1] else 1
+        plain += level
+    return plain
 
 
-def test_the_check_sum_makes_the_message_a_multiple_of_the_generator():
+@pytest.mark.parametrize("extended", [False, True])
+def test_five_bits_alike_bring_a_sixth_and_the_check_sum_makes_the_message_a_multiple_of_the_generator(extended):
     """The message times x^15 plus the check sum is a multiple of the generator polynomial, 0xC599 with its leading
-    one."""
-    plain = "0" + f"{0x14:011b}" + "000" + "0001" + "00000001"
-    rest = int(plain, 2) << 15 | crc15(plain)
-    generator = 0b1100010110011001
-    while rest.bit_length() >= 16:
-        rest ^= generator << rest.bit_length() - 16
-    assert rest == 0
+    one. Fields stand where the standard has them."""
+    chance = random.Random(7)
+    for _ in range(100):
+        number, size = chance.randrange(1 << (29 if extended else 11)), chance.randrange(9)
+        data = bytes(chance.choice((0, 255, chance.randrange(256))) for _ in range(size))
+        plain = unstuffed(image(Frame(number, data, extended)).levels)
+        head = f"0{number >> 18:011b}11{number & 0x3FFFF:018b}000" if extended else f"0{number:011b}000"
+        assert plain[:-15] == f"{head}{size:04b}" + "".join(f"{byte:08b}" for byte in data)
+        rest = int(plain, 2)
+        while rest.bit_length() >= 16:
+            rest ^= 0b1100010110011001 << rest.bit_length() - 16
+        assert rest == 0
 
 
 @pytest.mark.parametrize("extended", [False, True])
@@ -72,6 +84,6 @@ def test_lengths_of_fast_frames_differ_from_the_budgets_by_what_the_standard_say
 
 def test_the_data_phase_begins_after_brs():
     picture = image(Frame(0x123, bytes(8), fd=True, fast=True))
-    assert picture.fast[0] == len(stuffed(f"0{0x123:011b}00101"))
+    assert picture.fast[0] == len(f"0{0x123:011b}00101") and picture.levels.startswith(f"0{0x123:011b}00101")
     assert picture.seconds(picture.fast[0], 1.0, 0.2) == pytest.approx(picture.fast[0])
     assert picture.seconds(picture.fast[0] + 5, 1.0, 0.2) == pytest.approx(picture.fast[0] + 1.0)

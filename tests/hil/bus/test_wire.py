@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.frame import INTERMISSION, Frame, image
 from femtorque.hil.bus.intruder import Intruder
 from femtorque.hil.bus.node import BitTiming, Error, Node
 from femtorque.hil.bus.wire import Passed, Wire
+from femtorque.hil.clock.events import OwnClock
 
 BIT = 1e-6
 MEGABIT = BitTiming(50e-9, 15, 5, 4)

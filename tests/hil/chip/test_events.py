@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from femtorque.hil.chip.events import NEVER, Events
+from femtorque.hil.clock.events import NEVER, Events
 
 
 def test_events_happen_in_order_of_time_then_of_planning():

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -26,6 +28,7 @@ from femtorque.hil.chip.stm32.serial import FE
 from femtorque.hil.chip.stm32f4.adc import Adc
 from femtorque.hil.chip.stm32f4.chip import Stm32F405
 from femtorque.hil.chip.stm32g4.chip import Stm32G474
+from tests.conftest import ROOT
 from tests.support.can_bench import Other
 
 RECORDED = Path(__file__).with_name("recorded.json")
@@ -362,10 +365,18 @@ def test_a_recording_sees_a_sample_that_comes_one_clock_late(monkeypatch):
     assert sum(answers(F4, seed) != recorded[seed] for seed in range(PROGRAMS)) > PROGRAMS // 4
 
 
-def test_a_recording_sees_an_error_flag_that_is_one_bit_longer(monkeypatch):
-    monkeypatch.setattr(wire, "FLAG", wire.FLAG + 1)
+def test_a_recording_sees_an_error_flag_that_is_one_bit_longer():
+    """In C that differs by this alone, which another process compiles."""
+    code = ("from femtorque.codegen.toolchain import host_compiler; texts = host_compiler.texts\n"
+            "def longer(*where):\n"
+            "    return {name: text.replace('#define FLAG 6 ', '#define FLAG 7 ') for name, text in "
+            "texts(*where).items()}\n"
+            "host_compiler.texts = longer\n"
+            "from tests.hil.chip.test_recorded import F4, answers, can_steps\n"
+            "print(*[answers(F4, seed, can_steps) for seed in range(3)])")
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     recorded = json.loads(RECORDED.read_text(encoding="utf-8"))["stm32f4 bus"]
-    assert all(answers(F4, seed, can_steps) != recorded[seed] for seed in range(3))
+    assert len(done.stdout.split()) == 3 and not set(done.stdout.split()) & set(recorded)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from femtorque.codegen.board.chip import family
-from femtorque.hil.chip.events import NEVER, Events
 from femtorque.hil.chip.stm32.timer import Timer
+from femtorque.hil.clock.events import NEVER, Events
 
 CR1, DIER, SR, EGR, CCMR1, CCER = 0x00, 0x0C, 0x10, 0x14, 0x18, 0x20
 CNT, PSC, ARR, RCR, CCR1, CCR2, BDTR = 0x24, 0x28, 0x2C, 0x30, 0x34, 0x38, 0x44

@@ -7,8 +7,8 @@ import math
 import pytest
 from dynamixel_sdk import COMM_RX_TIMEOUT, COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, PacketHandler
 
-from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.half_duplex import OneWire
+from femtorque.hil.clock.events import OwnClock
 from femtorque.hil.drives.families.dynamixel import FAMILY
 from femtorque.hil.drives.families.dynamixel import servo as x
 from femtorque.hil.drives.families.dynamixel.servo import ERRORS, MODELS, Dynamixel

@@ -9,8 +9,8 @@ import pytest
 from scservo_sdk import COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, protocol_packet_handler
 
 from femtorque.codegen.toolchain import host_compiler
-from femtorque.hil.bus.clock import OwnClock
 from femtorque.hil.bus.half_duplex import OneWire
+from femtorque.hil.clock.events import OwnClock
 from femtorque.hil.drives.families.feetech import FAMILY
 from femtorque.hil.drives.families.feetech import motor as sts_motor
 from femtorque.hil.drives.families.feetech import servo as sts

@@ -6,10 +6,28 @@ rare on the same numbers, and answers what C asks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
 
-from femtorque.hil.chip.core_library import library
+from femtorque.hil.clock.library import library
+
+Kind = TypeVar("Kind")
+
+
+class Member(Generic[Kind]):
+    """An attribute of a thing that is a member of its `state` in C."""
+
+    def __init__(self, kind: Callable[[Any], Kind]) -> None:
+        self._kind = kind
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, thing: Any, owner: type) -> Kind:
+        return self._kind(getattr(thing.state, self._name))
+
+    def __set__(self, thing: Any, value: Kind) -> None:
+        setattr(thing.state, self._name, value)
 
 
 class Parts:
@@ -93,4 +111,10 @@ class Parts:
         """All events of C, planned or not."""
         state = self.state
         return [state.systick.expire, state.watchdog.bite, *(k.quiet for k in state.links),
-                *(c.end for c in state.converters), *(t.update for t in state.timers)]
+                *(c.end for c in state.converters), *(t.update for t in state.timers), *self._tasks()]
+
+    def _tasks(self) -> Iterator[Any]:
+        task = self.state.tasks
+        while task:
+            yield task.due
+            task = task.next

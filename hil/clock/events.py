@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-from femtorque.hil.chip.parts import Parts
+from femtorque.hil.clock.parts import Parts
 
 NEVER = 1 << 62
 
@@ -109,6 +109,7 @@ class Events:
             entry[2].at = self._rescaled(entry[0], old_hz, new_hz)
         for due in self.parts.due():
             due.at = self._rescaled(due.at, old_hz, new_hz) if due.armed else due.at
+        self.parts.do("task_sort")
         self._queue = [(event.at, order, event) for _, order, event in self._queue]
         heapq.heapify(self._queue)
         self.attend()
@@ -118,14 +119,31 @@ class Events:
 
 
 class EventClock:
-    """The queue in seconds, for parts outside of the chip. hz: of its cycles; seconds: now, since power-on."""
+    """The queue in seconds, for parts outside of the chip. seconds: now, since power-on."""
 
-    def __init__(self, events: Events, hz: Callable[[], float], seconds: Callable[[], float]) -> None:
-        self._events, self._hz, self._seconds = events, hz, seconds
+    def __init__(self, events: Events) -> None:
+        self._events, self.parts = events, events.parts
 
     @property
     def seconds(self) -> float:
-        return self._seconds()
+        return float(self.parts.lib.parts_seconds(self.parts.state))
 
     def after(self, seconds: float, action: Callable[[], None]) -> Event:
-        return self._events.after(round(seconds * self._hz()), action)
+        return self._events.after(round(seconds * self.parts.state.hz), action)
+
+
+class OwnClock(EventClock):
+    """Time that passes only on demand, in steps of 1e-12 s."""
+
+    def __init__(self) -> None:
+        super().__init__(Events())
+        self.parts.state.hz = 1e12
+
+    def run(self, seconds: float) -> None:
+        """Let that much time pass."""
+        events = self._events
+        until = events.now + round(seconds * self.parts.state.hz)
+        while (at := events.next()) <= until:
+            events.now = at
+            events.fire()
+        events.now = until

@@ -1,0 +1,95 @@
+/* Error counters and states of a node: ISO 11898-1:2015, 12.1.4. */
+#include "node.h"
+
+#include <math.h>
+
+#define CALMED 120 /* what a receive error count above PASSIVE becomes after a
+                    * good frame: 119 to 127; RM0090 32.7.6 */
+
+/* Return s. */
+double timing_bit(const bit_timing *t)
+{
+    return t->quantum * (double)(t->before + t->after);
+}
+
+/* Return s of the sample point into a bit. */
+double timing_sample(const bit_timing *t)
+{
+    return t->quantum * (double)t->before;
+}
+
+/* Return the tolerance of the oscillator, by the two conditions of ISO
+ * 11898-1:2015, 11.3.2.4: ten bits between two edges; an error flag found six
+ * bits and the delimiter on. */
+double timing_tolerance(const bit_timing *t)
+{
+    double quanta = (double)(t->before + t->after);
+    return fmin((double)t->jump / (20.0 * quanta),
+                (double)t->after / (2.0 * (13.0 * quanta - (double)t->after)));
+}
+
+/* Return true if two nodes can follow each other. */
+int32_t timings_agree(const bit_timing *a, const bit_timing *b)
+{
+    double one = timing_bit(a), other = timing_bit(b);
+    return fabs(one - other) <=
+           (timing_tolerance(a) + timing_tolerance(b)) * fmax(one, other);
+}
+
+int32_t node_passive(const node *n)
+{
+    return n->transmit > PASSIVE || n->receive > PASSIVE;
+}
+
+int32_t node_off(const node *n)
+{
+    return n->transmit > OFF;
+}
+
+/* Return true if it takes part now. */
+int32_t node_listens(node *n)
+{
+    n->ways->look(n);
+    return n->listening;
+}
+
+/* Return true if it can read a frame of a sender. */
+int32_t node_follows(const node *n, const can_frame *f, const node *sender)
+{
+    if (!timings_agree(&n->timing, &sender->timing))
+        return 0;
+    if (!f->fd)
+        return 1;
+    if (!n->fd)
+        return 0;
+    return !f->fast ||
+           (sender->fd && timings_agree(&n->fast, &sender->fast));
+}
+
+void node_sent(node *n)
+{
+    if (n->transmit > 0)
+        n->transmit--;
+}
+
+void node_heard(node *n)
+{
+    if (n->receive > PASSIVE)
+        n->receive = CALMED;
+    else if (n->receive > 0)
+        n->receive--;
+}
+
+/* Count a transmission that failed; one that nobody acknowledges does not count
+ * on while passive: no node is off for being alone. */
+void node_failed(node *n, int32_t error)
+{
+    if (!(error == ACK_ERROR && node_passive(n)))
+        n->transmit += 8;
+}
+
+/* Count a reception that failed. */
+void node_disturbed(node *n, int32_t more)
+{
+    n->receive = n->receive + more < OFF ? n->receive + more : OFF;
+}

@@ -1,0 +1,78 @@
+/* A node on the wire: its bit timing, its error counters, and the events that
+ * it hears. */
+#ifndef NODE_H
+#define NODE_H
+
+#include "can_frame.h"
+
+#define PASSIVE 127 /* counts above which a node is error passive, bus off: */
+#define OFF 255     /* ISO 11898-1:2015, 12.1.4 */
+
+/* As CAN controllers number them (RM0090 32.9.2, ESR.LEC; M_CAN PSR.LEC). */
+enum {
+    NO_ERROR,
+    STUFF_ERROR,
+    FORM_ERROR,
+    ACK_ERROR,
+    RECESSIVE_ERROR,
+    DOMINANT_ERROR
+};
+
+/* quantum: s. before, after: quanta to the sample point and from there; jump:
+ * resynchronisation, quanta. */
+typedef struct {
+    double quantum;
+    int32_t before, after, jump;
+} bit_timing;
+
+struct node;
+
+/* A kind of nodes. look: brings timing, fast, fd, silent and
+ * listening up to date. offer: puts the frame that it would send now there, or
+ * returns 0; it is asked whenever the wire is free. sees_itself: whether it
+ * samples its own bits of the data phase right, its transceiver being so late,
+ * s. All others are events: its offer is on the wire, gave way to another
+ * frame, went through or was disturbed; somebody else's frame has come, or was
+ * disturbed. The counters have been moved before. */
+typedef struct {
+    void (*look)(struct node *n);
+    int32_t (*offer)(struct node *n, can_frame *f);
+    int32_t (*sees_itself)(struct node *n, double loop_delay);
+    void (*began)(struct node *n);
+    void (*lost)(struct node *n);
+    void (*sent)(struct node *n);
+    void (*failed)(struct node *n, int32_t error);
+    void (*heard)(struct node *n, const can_frame *f);
+    void (*disturbed)(struct node *n, int32_t error);
+} node_ways;
+
+/* fast: timing of the data phase, if it knows CAN FD. silent: it hears and
+ * never drives. listening: it takes part. transmit, receive: error counters.
+ * The rest is the wire's: offered: its frame; offers: it has one that waits;
+ * sends: it sends this frame, or has sent the last one; hears, astray: it hears
+ * this frame, cannot read it; first: it saw the error first; pressed: it sends
+ * or hears on a wire that is held. */
+typedef struct node {
+    const node_ways *ways;
+    void *owner;
+    struct node *next;
+    bit_timing timing, fast;
+    int32_t fd, silent, listening, transmit, receive;
+    can_frame offered;
+    int32_t offers, sends, hears, astray, first, pressed;
+} node;
+
+double timing_bit(const bit_timing *t);
+double timing_sample(const bit_timing *t);
+double timing_tolerance(const bit_timing *t);
+int32_t timings_agree(const bit_timing *a, const bit_timing *b);
+int32_t node_passive(const node *n);
+int32_t node_off(const node *n);
+int32_t node_listens(node *n);
+int32_t node_follows(const node *n, const can_frame *f, const node *sender);
+void node_sent(node *n);
+void node_heard(node *n);
+void node_failed(node *n, int32_t error);
+void node_disturbed(node *n, int32_t more);
+
+#endif

@@ -1,0 +1,47 @@
+/* A pair of wires with nodes: who sends, how long it takes, who hears it, what
+ * goes wrong. */
+#ifndef WIRE_H
+#define WIRE_H
+
+#include "node.h"
+#include "task.h"
+
+/* Somebody waits for so many sequences of recessive bits: then `act`. */
+typedef struct waiter {
+    task task;
+    double sequence, since;
+    int32_t left, done;
+    void (*act)(void *of);
+    void *of;
+    struct waiter *next;
+} waiter;
+
+/* As hil/bus/wire.py describes it. fast_phase: the last error was in a data
+ * phase. nodes: in the order in which they came. begins, comes, ends, rests,
+ * presses: what is due. frame: that is on the wire, if `busy`, with its error;
+ * flag: bits of the flag behind which a wire is held; slowest: s of a bit then.
+ * calm: frames that no
+ * noise could disturb since it was asked last. noise: returns the level after
+ * which it disturbs one, or 0; passed: hears of each frame, if there is one. */
+typedef struct wire {
+    struct parts *parts;
+    node *nodes;
+    waiter *waiters;
+    double error_rate, loop_delay, busy_seconds, slowest;
+    int32_t terminators, shorted, held, fast_phase, idle, busy, error, flag;
+    uint64_t calm;
+    task begins, comes, ends, rests, presses;
+    can_frame frame;
+    int32_t (*noise)(double share, int32_t levels);
+    void (*passed)(const can_frame *f, int32_t error);
+} wire;
+
+void wire_begin(wire *w, struct parts *parts);
+void wire_attach(wire *w, node *n);
+void wire_ask(wire *w, node *n);
+void wire_wait(wire *w, waiter *x, node *n, int32_t sequences);
+void wire_forget(wire *w, waiter *x);
+void wire_hold(wire *w);
+void wire_release(wire *w);
+
+#endif

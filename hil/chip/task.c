@@ -1,0 +1,60 @@
+/* Tasks are few at a time: a list in order is enough. */
+#include "task.h"
+
+#include "parts.h"
+
+#include <math.h>
+
+static void insert(parts *l, task *t)
+{
+    task **at = &l->tasks;
+    while (*at != 0 && ((*at)->due.at < t->due.at ||
+                        ((*at)->due.at == t->due.at &&
+                         (*at)->due.order < t->due.order)))
+        at = &(*at)->next;
+    t->next = *at;
+    *at = t;
+}
+
+/* Plan a task, which may be planned already, from now on. */
+void task_after_cycles(parts *l, task *t, int64_t cycles)
+{
+    task_cancel(l, t);
+    parts_plan(l, &t->due, l->count->now + cycles);
+    insert(l, t);
+}
+
+void task_after(parts *l, task *t, double seconds)
+{
+    task_after_cycles(l, t, (int64_t)rint(seconds * l->hz));
+}
+
+void task_cancel(parts *l, task *t)
+{
+    task **at = &l->tasks;
+    if (!t->due.armed)
+        return;
+    t->due.armed = 0;
+    while (*at != t)
+        at = &(*at)->next;
+    *at = t->next;
+}
+
+/* Do the first of all tasks. */
+void task_do_first(parts *l)
+{
+    task *t = l->tasks;
+    task_cancel(l, t);
+    t->act(t->of);
+}
+
+/* Put all tasks into order, when their cycles have changed. */
+void task_sort(parts *l)
+{
+    task *t = l->tasks, *next;
+    l->tasks = 0;
+    for (; t != 0; t = next) {
+        next = t->next;
+        insert(l, t);
+    }
+}

@@ -1,0 +1,1 @@
+"""Simulated time: what is due at which cycle, in C and in Python, and the library of all C around it."""

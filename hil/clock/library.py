@@ -1,0 +1,27 @@
+"""All C of the processor, its parts and the buses around it, compiled once."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cffi
+
+from femtorque.codegen.toolchain import host_compiler
+
+_HIL = Path(__file__).parents[1]
+EXCEPTIONS = 144
+PLACES = 1024  # for registers
+
+
+@cache
+def library() -> tuple[cffi.FFI, Any]:
+    """(ffi, lib)."""
+    return host_compiler.build_by_headers(host_compiler.texts(_HIL / "chip", "*.[ch]")
+                                          | host_compiler.texts(_HIL / "bus", "*.[ch]"))
+
+
+def interface() -> dict[str, str]:
+    """The C's headers, and the sources of time, a pin's level and memory, for other C that is connected to the chip."""
+    return host_compiler.texts(_HIL / "chip", "*.h", "seconds.c", "pins.c", "memory.c")
