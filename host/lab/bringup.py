@@ -379,7 +379,7 @@ def _probe(session: Session, mechanism: Mechanism, number: int) -> Probed:
     if still.moves(number) or still.others(number) is not None:
         pulse = [(most, still.seconds[-1])]
         return sinking(number, still, _drive(session, number, pulse), _drive(session, number, _against(pulse)))
-    return moving(number, _drive(session, number, ramp), _drive(session, number, _against(ramp)))
+    return moving(number, still, _drive(session, number, ramp), _drive(session, number, _against(ramp)))
 
 
 def _against(torques: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -403,17 +403,25 @@ class Driven:
         return None if other == number or abs(self.moved[-1, other]) <= OTHER_MOVES else other
 
 
-def moving(number: int, forwards: Driven, backwards: Driven) -> Probed:
-    """Response of a joint that stays where it is without a torque: its direction with a torque of either sign."""
+def moving(number: int, still: Driven, forwards: Driven, backwards: Driven) -> Probed:
+    """Response of a joint that stays where it is without a torque: its direction with a torque of either sign. Another
+    joint may have gone farther than it: by itself, if the torque did not turn it."""
     ways = [sign * int(np.sign(seen.moved[-1, number])) if seen.moves(number) else 0
             for sign, seen in ((1, forwards), (-1, backwards))]
     torque = next((abs(seen.torque) for way, seen in zip(ways, (forwards, backwards), strict=True) if way), 0.0)
     if not any(ways):
         for seen in (forwards, backwards):
             if (other := seen.others(number)) is not None:
-                return Probed(0, abs(seen.torque), other)
+                by_itself = _by_itself(other, still, forwards, backwards)
+                return Probed(0, abs(seen.torque), None if by_itself else other, other if by_itself else None)
         return Probed(0, 0.0)
     return Probed(int(np.sign(sum(ways))), torque, one_way=0 in ways)
+
+
+def _by_itself(other: int, still: Driven, forwards: Driven, backwards: Driven) -> bool:
+    """True if a joint that is not driven goes without a torque, slowly, or the same way whatever the torque's sign."""
+    ahead, back = forwards.moved[-1, other], backwards.moved[-1, other]
+    return bool(abs(still.moved[-1, other]) > MOVES or (ahead * back > 0.0 and min(abs(ahead), abs(back)) > MOVES))
 
 
 def sinking(number: int, still: Driven, forwards: Driven, backwards: Driven) -> Probed:

@@ -112,7 +112,19 @@ def driven(torque, *moved):
     ((0.0, 0.03), (0.0, 0.03), Probed(0, 0.2)), ((0.0, 0.03), (0.0, 0.0), Probed(1, 0.2, one_way=True)),
     ((0.0, 0.0), (0.0, 0.03), Probed(-1, 0.2, one_way=True)), ((0.0, 0.0), (0.0, 0.0), Probed(0, 0.0))])
 def test_two_probes_of_a_joint_that_rests(forwards, backwards, found):
-    assert moving(0, driven(0.2, *forwards), driven(-0.2, *backwards)) == found
+    assert moving(0, driven(0.0, 0.0, 0.0), driven(0.2, *forwards), driven(-0.2, *backwards)) == found
+
+
+@pytest.mark.parametrize("still, forwards, backwards, found", [
+    (0.0, 0.26, -0.27, Probed(0, 0.2, other=1)), (0.0, 0.26, 0.0, Probed(0, 0.2, other=1)),
+    (0.001, 0.26, 0.27, Probed(0, 0.2, sinks=1)), (-0.18, -0.26, -0.26, Probed(0, 0.2, sinks=1)),
+    (0.03, 0.26, 0.0, Probed(0, 0.2, sinks=1))])
+def test_another_joint_that_sinks_slowly_is_told_from_one_that_the_torque_turns(still, forwards, backwards, found):
+    """A joint with much viscous friction goes little in the look without a torque, and far in the longer ones."""
+    def beside(torque, moved):
+        return Driven(np.array([0.0, 0.3]), np.array([[0.0, 0.0], [0.001, moved]]), torque)
+
+    assert moving(0, beside(0.0, still), beside(0.2, forwards), beside(-0.2, backwards)) == found
 
 
 @pytest.mark.parametrize("forwards, backwards, way", [

@@ -13,7 +13,7 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.host.lab.bringup import Finding, advice, zero_of
 from tests.support.plugged import Hand, plugged_in
-from tests.support.servos import LYING, so101
+from tests.support.servos import DYNAMIXELS, LYING, so101
 
 COUNT = math.tau / 4096
 
@@ -35,11 +35,13 @@ class Teacher(Hand):
 
 @pytest.fixture
 def looked_at(here, monkeypatch, tmp_path):
-    """Run the command with the arm after `spoil`. Returns its report, and the file."""
-    def look(spoil, *options, hand=Teacher):
-        file = tmp_path / "arm.toml"
-        file.write_text(LYING, encoding="utf-8")
-        with plugged_in(load_mechanism(file)) as board:
+    """Run the command with the arm after `spoil`. world: what the board is wired to, where that is another. Returns
+    its report, and the file."""
+    def look(spoil, *options, hand=Teacher, text=LYING, world=None):
+        file, other = tmp_path / "arm.toml", tmp_path / "world.toml"
+        file.write_text(text, encoding="utf-8")
+        other.write_text(world or text, encoding="utf-8")
+        with plugged_in(load_mechanism(file), world=load_mechanism(other)) as board:
             monkeypatch.setattr(sys, "stdin", hand(board))
             spoil(board.wiring.buses)
             done = here("bringup", file, "--port", "auto", "--json", *options)
@@ -68,6 +70,28 @@ def test_a_servo_mounted_the_other_way_and_elsewhere_is_told_and_mended_in_the_f
     assert (shoulder.sign, elbow.sign) == (1, -1)
     assert abs(shoulder.servo.zero - 2048) <= 5 and abs(elbow.servo.zero - (2048 + 700)) <= 5
     assert {j["firmware"] for j in told.values()} == {"3.10"} and stored == before
+
+
+@pytest.mark.bench
+def test_sign_gear_and_zero_of_a_dynamixel_are_found_and_mended_in_the_file_alone(looked_at):
+    """Its elbow is behind a belt of 2:1 that the file lacks, mounted the other way, with its zero elsewhere."""
+    head, elbow = DYNAMIXELS.replace("two_dynamixels", "belted").split('name = "elbow"')
+    elbow = elbow.replace("lower = -1.8, upper = 1.8, velocity = 4.0", "lower = -1.2, upper = 1.2, velocity = 2.0")
+    file = f'{head}name = "elbow"{elbow}'
+    world = f'{head}name = "elbow"{elbow.replace("id = 2", "id = 2, gear = 2.0, sign = -1, zero = 2700")}'
+    before = []
+    told, mended, stored = looked_at(
+        lambda buses: before.extend(bytes(servo.stored) for servo in buses.servos.values()), "--zero", "--write",
+        text=file, world=world)
+    assert told["shoulder"]["problem"] == "" and told["elbow"]["gear"] == pytest.approx(2.0, rel=0.05)
+    assert told["elbow"]["problem"].startswith("its drive counts the wrong way; its servo makes ")
+    assert told["elbow"]["problem"].endswith("turns to one of the joint, and the file says 1: a gear of 2")
+    shoulder, elbow = (j.drive for j in mended.moving)
+    assert (shoulder.sign, shoulder.gear, elbow.sign, elbow.gear) == (1, 1.0, -1, 2.0)
+    assert abs(shoulder.servo.zero - 2048) <= 5 and abs(elbow.servo.zero - 2700) <= 8
+    assert {j["firmware"] for j in told.values()} == {"47"}
+    kept = [i for i in range(64) if i not in (9, 11)]  # return delay and operating mode are the board's to set
+    assert [[s[i] for i in kept] for s in stored] == [[s[i] for i in kept] for s in before]
 
 
 def test_what_another_tool_has_stored_is_taken_into_the_file_and_no_joint_is_driven(looked_at):
