@@ -17,7 +17,7 @@ COUNTS = 1 << 16  # per turn of the output: finer than any field's step; chosen
 class Traits:
     """rate: of the inner loop, Hz. bandwidth: of the torque, first order, Hz. window: s over which the velocity is a
     mean. rated: share of the largest torque that heats the winding by rise (K) in the end, with the time constant
-    thermal (s)."""
+    thermal (s). moves_on: true if the position of a command moves on with its velocity."""
 
     rate: float
     bandwidth: float
@@ -25,6 +25,7 @@ class Traits:
     rated: float = 1.0 / 3.0
     rise: float = 75.0
     thermal: float = 60.0
+    moves_on: bool = False
 
 
 @dataclass
@@ -108,6 +109,8 @@ class Motor:
         for i in range(count):
             self._angle = angle + i * h * velocity
             self._velocity += smooth * (velocity - self._velocity)
+            if self.traits.moves_on:
+                self.command.position += h * self.command.velocity
             self.torque += follow * (self._wanted() - self.torque)
             total += self.torque
         self._heat(seconds)

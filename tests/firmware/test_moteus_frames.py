@@ -20,7 +20,8 @@ from tests.firmware import app
 
 NAMES = ("ft_frame.h", "ft_drive.h", "ft_moteus.h", "ft_moteus.c")
 ROW = "typedef struct { uint32_t id, reply; float step, gear, position, torque, kp, kd; } ft_drive_config;\n"
-GIVEN = {"ft_frame_bytes.h": "#define FT_FRAME_BYTES 32u\n",
+HZ = 500
+GIVEN = {"ft_frame_bytes.h": "#define FT_FRAME_BYTES 32u\n", "ft_model.h": f"#define FT_TICK_HZ {HZ}\n",
          "ft_config.h": f"#pragma once\n#include <stdint.h>\n#define FT_WATCHDOG_MS 20u\n{ROW}"}
 CDEF = ROW + """
 typedef struct { uint32_t id, size; uint8_t data[32]; } ft_frame;
@@ -75,11 +76,17 @@ class Codec:
 
 
 def on_steps(drive: DriveType, share: np.ndarray) -> Target:
-    """Whole steps and a bit, away from the middles between two, in single precision."""
+    """Whole steps and a bit, away from the middles between two, in single precision. position: where it begins."""
     steps = (math.tau / 1e5, math.tau * 2.5e-4, drive.kp / 127, drive.kd / 127, 0.01)
     most = (drive.position, drive.velocity, drive.kp, drive.kd, drive.torque)
     return Target(*(float(np.float32((math.floor(s * m / step) + 0.2) * step))
                     for s, m, step in zip(share, most, steps, strict=True)))
+
+
+def in_the_middle(begins: Target) -> Target:
+    """The same target in the middle of its tick: it moves on with the velocity that is sent."""
+    sent = min(max(round(begins.velocity / (math.tau * 2.5e-4)), -32767), 32767) * math.tau * 2.5e-4
+    return replace(begins, position=float(np.float32(begins.position + 0.5 * sent / HZ)))
 
 
 @pytest.mark.parametrize("drive", [OWN, *(d for d in CATALOGUE if d.family == "moteus")], ids=lambda d: f"{d.name}")
@@ -88,13 +95,14 @@ def test_that_commands_are_bit_for_bit_those_of_the_table(c, drive):
     chance = np.random.default_rng(7)
     for share in chance.uniform(-1.3, 1.3, (200, 5)) * (0.01, 1.0, 1.0, 1.0, 1.0):
         target = on_steps(drive, share)
-        assert c.command(target, drive=drive)[0] == frames.command(drive, ID, target), target
+        assert c.command(in_the_middle(target), drive=drive)[0] == frames.command(drive, ID, target), target
 
 
 def test_that_behind_a_gear_the_drive_is_told_what_its_own_output_is_to_do(c):
-    target = on_steps(OWN, np.array([0.01, 0.3, 0.5, 0.5, 0.5]))
+    begins = on_steps(OWN, np.array([0.01, 0.3, 0.5, 0.5, 0.5]))
+    target = in_the_middle(begins)
     joint = Target(target.position / 3, target.velocity / 3, 9 * target.kp, 9 * target.kd, 3 * target.torque)
-    assert c.command(joint, gear=3.0)[0] == frames.command(OWN, ID, target)
+    assert c.command(joint, gear=3.0)[0] == frames.command(OWN, ID, begins)
 
 
 @pytest.mark.parametrize("value", [1e30, -1e30, float("inf"), float("-inf"), float("nan")])

@@ -112,6 +112,17 @@ def test_shares_of_its_gains_and_the_largest_torque_are_those_of_the_command():
     assert client.drive.motor.torque == pytest.approx(3.0, rel=0.01)
 
 
+def test_the_target_moves_on_with_the_velocity_of_the_command_until_the_next_one():
+    """As the firmware has it (bldc_servo_position.h, UpdateCommand)."""
+    client = Client(inertia=1e9).enabled()
+    client.command(position=0.0, velocity=0.5 / TURN, kp_scale=1.0, kd_scale=0.0, watchdog_timeout=math.nan)
+    client.bench.run(20e-3)
+    assert client.drive.motor.torque == pytest.approx(20.0 * 0.5 * 20e-3, rel=0.06)
+    client.command(position=0.0, velocity=0.0, kp_scale=1.0, kd_scale=0.0, watchdog_timeout=math.nan)
+    client.bench.run(20e-3)
+    assert client.drive.motor.torque == pytest.approx(0.0, abs=1e-3)
+
+
 def test_damping_needs_no_stiffness():
     """As the firmware has it (bldc_servo_control.h, ISR_DoPosition; pid.h); registers.md has kd's scale limited."""
     client = Client(inertia=1e9)

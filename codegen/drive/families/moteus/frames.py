@@ -52,7 +52,8 @@ def answer_id(id: int) -> int:
 
 def command(drive: DriveType, id: int, target: Target, fd: bool = True, watchdog: float = 0.02) -> Frame:
     """Position, velocity and torque clamped into the drive's ranges; shares of its own kp and kd; its largest torque;
-    s for which it holds. Limits of its own planning are switched off. Without kp it is led to no position."""
+    s for which it holds. From the position the drive's target moves on with the velocity. Limits of its own planning
+    are switched off. Without kp it is led to no position."""
     at = _count(target.position * TURN / math.tau, drive.position * TURN / math.tau) if target.kp > 0.0 else NOWHERE
     whole = struct.pack("<BBBBBiBBhhBBBBBBBBBB", 0x01, 0x00, POSITION, 0x09, 0x20, at,
                         0x06, 0x21, _count(target.velocity / math.tau / SPEED, 32767.0),

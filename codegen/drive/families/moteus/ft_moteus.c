@@ -1,6 +1,8 @@
 /* moteus controllers; see ft_moteus.h. */
 #include "ft_moteus.h"
 
+#include "ft_model.h" /* FT_TICK_HZ */
+
 #include <string.h> /* memset */
 
 #define SOURCE 0x77u   /* who asks: no tool's number */
@@ -21,6 +23,7 @@ enum { COMMAND = 32, STOP = 12, STATE = 16 }; /* bytes */
 #define UNLIMITED 0xFFu      /* negative */
 #define NOWHERE 0x80000000u  /* where it is: without kp it is led nowhere */
 #define WATCHDOG ((FT_WATCHDOG_MS + 9u) / 10u)
+#define HALF_TICK (0.5f / (float)FT_TICK_HZ) /* s */
 
 /* Mode; position; temperature and fault. */
 static const uint8_t reads[6] = { READ + 1, 0x00, READ + 2 * FINE + 1, 0x01,
@@ -81,7 +84,9 @@ static int32_t torque(const ft_drive_config *c, float wanted, float *carried)
 }
 
 /* Ask for position, velocity and torque with shares of its gains, for a time.
- * Its own planning, which it comes with, is switched off. */
+ * The position moves on with the velocity from when the command is taken, so
+ * it begins half a tick before the middle. Its own planning, which it comes
+ * with, is switched off. */
 void ft_moteus_command(ft_frame *f, const ft_drive_config *c,
                        const ft_drive_target *t, float *carried)
 {
@@ -91,12 +96,15 @@ void ft_moteus_command(ft_frame *f, const ft_drive_config *c,
         WRITE, 7, 0x23, 0, 0, 0, NONE, 0, UNLIMITED, UNLIMITED
     };
 
+    const int32_t speed = nearest(t->velocity * c->gear / SPEED, 32767.0f);
+    const float moves = (float)speed * (SPEED * HALF_TICK) / c->gear;
+
     begin_frame(f, c, COMMAND);
     memcpy(f->data, heads, sizeof heads);
-    put(f, 5u, t->kp > 0.0f ? (uint32_t)nearest(t->position / c->step,
+    put(f, 5u, t->kp > 0.0f ? (uint32_t)nearest((t->position - moves) / c->step,
                                                 c->position / c->step)
                             : NOWHERE, 4u);
-    put(f, 11u, (uint32_t)nearest(t->velocity * c->gear / SPEED, 32767.0f), 2u);
+    put(f, 11u, (uint32_t)speed, 2u);
     put(f, 13u, (uint32_t)torque(c, t->torque, carried), 2u);
     put(f, 18u, share(t->kp, c->kp), 1u);
     put(f, 19u, share(t->kd, c->kd), 1u);

@@ -29,7 +29,8 @@ FAULTS = {"calibration": 32, "motor driver": 33, "over voltage": 34, "encoder": 
           "over temperature": 38, "under voltage": 40, "config changed": 41, "position invalid": 43}
 OUTSIDE = 39
 # pwm_rate_hz 30000 but for x1; current loop: moteus_tool --cal-bw-hz, 200; velocity: pll_filter_hz, 400.
-TRAITS = Traits(rate=30e3, bandwidth=200.0, window=2.0 / (TURN * 400.0))
+# A target moves on with its velocity in each period: bldc_servo_position.h, UpdateCommand.
+TRAITS = Traits(rate=30e3, bandwidth=200.0, window=2.0 / (TURN * 400.0), moves_on=True)
 CALIBRATION = 256 / 30e3  # s: kCalibrateCount periods of the control loop
 DEFAULT_TIMEOUT, TIMEOUT_TORQUE = 0.1, 5.0  # s, N m: servo.default_timeout_s, servo.timeout_max_torque_Nm
 VOLTS = 24.0
