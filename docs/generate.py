@@ -181,7 +181,8 @@ may give. `kp` and `kd` are its own configuration, over 2 pi: `servo.pid_positio
 0.64 N m/rad and 0.008 N m s/rad, which is next to nothing: configure what your arm needs and write that into the file;
 commands take shares of it, in steps of 1/127. A file that leaves the loop to the drive without naming both is refused,
 and `init` writes `pd = "board"`, which needs neither. The planning of its own that it comes with (50 turns/s^2) each
-command switches off. Its number is 1 to 118; on a bus with numbers up to 7 five of them go at 1 kHz, as their answers
+command switches off. Its target moves on with the velocity of a command until the next one comes, so each begins half a
+tick before its middle. Its number is 1 to 118; on a bus with numbers up to 7 five of them go at 1 kHz, as their answers
 are short, else four. The board is number 119 (0x77), so that what the maker's tools ask on the same bus (as number 0)
 is not taken for its own.
 
@@ -209,7 +210,8 @@ has enabled a drive, and takes one for silent that has sent none for 50 ms. Wher
 a bus meet in one tick, its last frames may go one tick later. While the outputs are off, frames that make it idle take
 turns with its mode (torque, passed through) and with a torque of none.
 
-An ODrive takes any motor: `torque` is that motor's, `gear` the stage behind it. Its owner sets, and nobody can ask for
+An ODrive takes any motor: `torque` is that motor's, `gear` the stage behind it (`mechanisms/odrive_arm.toml` is an arm
+of three). Its owner sets, and nobody can ask for
 on the bus, as the numbers for it (SDO) are others in each firmware:
 
 - `can.config.baud_rate` 1000000, `axis0.config.can.node_id` as the file's `id`, 0 to 62;

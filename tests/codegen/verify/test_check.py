@@ -75,10 +75,15 @@ def test_that_outputs_which_a_debuggers_halt_leaves_on_are_told_in_plain_words(a
     assert examine(uncut).halt == ()  # nothing hangs on that board's timers
 
 
+UNPLACED = {"odrive_arm": ("base_turn", "shoulder", "elbow")}  # joints whose drives keep no zero without power
+
+
 @pytest.mark.parametrize("path", sorted(MECHANISMS.glob("*.toml")), ids=lambda p: p.stem)
 def test_the_examples_check_without_warnings(path: Path) -> None:
     report = examine(load_mechanism(path))
-    assert report.warnings == ()
+    assert report.warnings == tuple(
+        f"joint.{name}.drive does not say whether it has kept its zero: after each power-up the joint is told where it "
+        "is (`home`)" for name in UNPLACED.get(path.stem, ()))
     assert json.loads(json.dumps(report.data(), allow_nan=False))["name"] == report.mechanism.name
     for j in report.mechanism.joints:
         assert j.name in rendered(report)
