@@ -84,7 +84,7 @@ def on_steps(drive: DriveType, share: np.ndarray) -> Target:
 
 
 def in_the_middle(begins: Target) -> Target:
-    """The same target in the middle of its tick: it moves on with the velocity that is sent."""
+    """The target half a tick later, moved on with the velocity that is sent."""
     sent = min(max(round(begins.velocity / (math.tau * 2.5e-4)), -32767), 32767) * math.tau * 2.5e-4
     return replace(begins, position=float(np.float32(begins.position + 0.5 * sent / HZ)))
 
