@@ -47,7 +47,7 @@ class Excitation(Plan):
 
     def words(self) -> str:
         """How long it takes, and that it stays within the limits."""
-        return f"{self.trajectory.duration:.3f} s, to be told masses, inertias and friction by; every limit kept"
+        return f"{self.trajectory.duration:.3f} s, to find masses, inertias and friction; every limit kept"
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ MOTIONS = 2  # that are fitted; one more is the judge
 DENSITY = 1000.0  # kg/m^3 of a payload of which nothing is known, and its share of the arm's mass
 GUESS = 0.05
 
+NO_BETTER = "The file explains the unseen motion as well as these numbers do: nothing needs to be written, nor is."
+
 FREE = Stops()
 Ranges = Mapping[str, tuple[float, float]]
 
@@ -50,6 +52,13 @@ class Result:
     found: Found
     judged: Judged | None
     unseen: tuple[Recording, ...]
+
+    @property
+    def better(self) -> bool:
+        """Whether the unseen motion is explained better than by the file, joints by their shares; true of a payload."""
+        if self.judged is None:
+            return True
+        return bool(np.nanmean((self.judged.after / self.judged.before) ** 2) < 1.0)
 
     def solids(self) -> list[dict[str, Any]]:
         """Numbers of each link or payload before and after, the largest change in standard deviations, and those that
@@ -89,7 +98,7 @@ class Result:
         """As JSON."""
         values, deviations = self.found.base_values()
         names = [self.found.names[c] for c in self.found.columns]
-        return {"links": self.solids(), "joints": self.joints(), "gamma": self.found.gamma,
+        return {"links": self.solids(), "joints": self.joints(), "gamma": self.found.gamma, "better": self.better,
                 "base": [{"name": n, "value": float(v), "interval": 1.96 * float(d)}
                          for n, v, d in zip(names, values, deviations, strict=True)]}
 
@@ -108,6 +117,8 @@ class Result:
             if left := row.get("residual"):
                 said += f"; unexplained of an unseen motion {left['before']:.3g} -> {left['after']:.3g} rms"
             lines.append(said)
+        if not self.better:
+            lines.append(NO_BETTER)
         lines.append("+-: 95 %, if the file's R, L, K, gear and bus voltage, or the drive's torque, are right: no "
                      "motion alone tells a strong motor from a light arm")
         return "\n".join(lines)
@@ -118,7 +129,8 @@ def _millimetres(point: list[float]) -> str:
 
 
 def _changed(number: dict[str, float]) -> str:
-    return f"{number['before']:.3g} -> {number['after']:.3g} +- {number['interval']:.2g}"
+    return (f"{number['before']:.3g} -> {number['after']:.3g} +- {number['interval']:.2g}"
+            f"{'' if number['seen'] else ' (not seen)'}")
 
 
 def whole(mechanism: Mechanism, given: Ranges) -> Programme:

@@ -2,14 +2,16 @@
 
 Each joint's equations count by the inverse of what its residual varies by; neighbouring ones share samples, and count
 as one a window. The file's numbers are the prior; how strongly they hold, gamma, is the largest for which a part of the
-recordings that is held out is explained as well as it can be. Torques of drives and servos may come a little later than
-their frames: a time each, of which LATE is expected, is found beside.
+recordings that is held out is explained as well as it can be, to one standard error: what may be chance is no reason to
+leave the file (Hastie, Tibshirani and Friedman, The Elements of Statistical Learning, 2009, 7.10). Torques of drives
+and servos may come a little later than their frames: a time each, of which LATE is expected, is found beside.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,7 @@ Array = NDArray[np.float64]
 
 LATE, EXACT = 2e-3, 2e-5  # s: of drives and servos, and of motors on the board's own bridges
 GAMMAS = [10.0**n for n in range(4, -5, -1)]
-AS_WELL = 1.01  # times the least error of what was held out
+AS_WELL = 0.01  # of the least error of what was held out: no loss, however certain it is
 HELD_OUT, LENGTH = 4, 1.0  # every so many-th stretch of so many s
 DOUBT = 0.2  # of the file's numbers: what they are taken to be uncertain by, where it is asked what was seen
 SEEN = 0.7  # of that doubt is left at most of a number that was seen
@@ -43,9 +45,9 @@ class Judged:
 
 @dataclass(frozen=True)
 class Found:
-    """values (P,) of the unknowns, deviation (P,) of each: a standard deviation, of which what was not seen keeps the
-    prior's. seen (P,): False where the data say next to nothing. late (J,) s. spread (P, P): information of the data,
-    per unit of each unknown."""
+    """values (P,) of the unknowns, deviation (P,) of each: a standard deviation, by the data and by the file as far as
+    it held, though never closer than DOUBT. seen (P,): False where the data say next to nothing. late (J,) s.
+    information (P, P): of the data, per unit of each unknown."""
 
     unknowns: Unknowns
     prior: Prior
@@ -96,16 +98,15 @@ def fit(unknowns: Unknowns, takes: Sequence[Recording], columns: NDArray[np.int6
     expected = np.array([EXACT if joint.drive is None else LATE for joint in unknowns.space.whole.streamed])
     gamma, values, late = 1.0, prior.row, np.zeros(rows.side.shape[1])
     for _ in range(2):
-        gamma = _gamma(rows, expected, prior, noise, held)
+        gamma = _gamma(rows, expected, prior, noise, stretch, held)
         normal, side, lateness = _normal(rows, expected, noise, np.ones_like(held))
         values = consistent.fit(normal, side, prior, gamma)
         late = lateness(values)
         noise = _rms(rows, values, late, np.ones_like(held))
     own, _, _ = _normal(rows, expected, noise, np.ones_like(held))
     weak = _curvature(prior)
-    left = np.linalg.inv(own + weak / DOUBT**2)
-    deviation = np.sqrt(np.diag(left))
-    seen = deviation < SEEN * DOUBT / np.sqrt(np.diag(weak))
+    seen = _deviation(own + weak / DOUBT**2) < SEEN * DOUBT / np.sqrt(np.diag(weak))
+    deviation = _deviation(own + min(gamma, 1.0 / DOUBT**2) * weak)
     return Found(unknowns, prior, values, deviation, seen, gamma, late, noise, own, columns, base)
 
 
@@ -156,14 +157,29 @@ def _rms(rows: Equations, values: Array, late: Array, use: NDArray[np.bool_]) ->
     return np.sqrt(np.sum(np.where(counts, error**2, 0.0), axis=0) / np.maximum(counts.sum(axis=0), 1)) + 1e-12
 
 
-def _gamma(rows: Equations, expected: Array, prior: Prior, noise: Array, held: NDArray[np.bool_]) -> float:
+def _deviation(information: Array) -> Array:
+    """(P,) standard deviations, from an information matrix (P, P)."""
+    scale = 1.0 / np.sqrt(np.diag(information))
+    return scale * np.sqrt(np.diag(np.linalg.inv(information * np.outer(scale, scale))))
+
+
+def _gamma(rows: Equations, expected: Array, prior: Prior, noise: Array, stretch: NDArray[np.int64],
+           held: NDArray[np.bool_]) -> float:
     """The largest with which what was held out is explained as well as with any."""
     normal, side, lateness = _normal(rows, expected, noise, ~held)
     errors = []
     for values in consistent.path(normal, side, prior, GAMMAS):
-        errors.append(float(np.sum((_rms(rows, values, lateness(values), held) / noise) ** 2)))
-    good = np.flatnonzero(np.array(errors) <= AS_WELL * min(errors))
-    return GAMMAS[int(good[0])]
+        error = (rows.side - rows.matrix @ values - rows.late * lateness(values)) / noise
+        each = np.bincount(stretch[held], np.sum(np.where(rows.counts, error**2, 0.0), axis=1)[held])
+        errors.append(each[np.unique(stretch[held])])
+    best = errors[int(np.argmin([each.sum() for each in errors]))]
+    return next(gamma for gamma, each in zip(GAMMAS, errors, strict=True)
+                if (each - best).mean() <= max(AS_WELL * best.mean(), _standard_error(each - best)))
+
+
+def _standard_error(x: NDArray[Any]) -> float:
+    """Of the mean of some numbers; infinite of a single one."""
+    return float(np.std(x, ddof=1) / np.sqrt(len(x))) if len(x) > 1 else np.inf
 
 
 def _curvature(prior: Prior) -> Array:

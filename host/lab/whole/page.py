@@ -11,7 +11,7 @@ import numpy as np
 from femtorque.codegen.common import colours, output
 from femtorque.codegen.common.output import claim, write_text
 from femtorque.codegen.common.templating import template
-from femtorque.host.lab.whole.experiment import Result
+from femtorque.host.lab.whole.experiment import NO_BETTER, Result
 from femtorque.host.lab.whole.recording import equations
 from femtorque.host.lab.whole.regressor import OF_JOINT
 from femtorque.host.show.curves import Curve, Plot
@@ -50,12 +50,13 @@ def _tables(result: Result) -> list[Table]:
     rows = result.joints()
     if rows:
         joints = [(row["name"], *(f"{row[part]['before']:.3g} → {row[part]['after']:.3g} ± {row[part]['interval']:.2g}"
-                                  for part in OF_JOINT),
+                                  f"{'' if row[part]['seen'] else ' (not seen)'}" for part in OF_JOINT),
                    *((f"{row['residual']['before']:.3g}", f"{row['residual']['after']:.3g}",
                       f"{row['residual']['of']:.3g}") if "residual" in row else ("-", "-", "-"))) for row in rows]
         tables.append(Table(
             "Joints", "Rotor (at the joint), viscous and Coulomb friction with 95 % intervals, which hold if motors "
-            "and drives are as the file has them. Unexplained: N m or N rms of a motion that the fit has not seen.",
+            "and drives are as the file has them. Unexplained: N m or N rms of a motion that the fit has not seen."
+            + ("" if result.better else f" {NO_BETTER}"),
             ("joint", *OF_JOINT, "unexplained before", "after", "of"), joints))
     return tables
 
