@@ -178,7 +178,7 @@ def _gamma(rows: Equations, expected: Array, prior: Prior, noise: Array, stretch
 
 
 def _standard_error(x: NDArray[Any]) -> float:
-    """Of the mean of some numbers; infinite of a single one."""
+    """Standard error of the mean of some numbers; infinite of a single one."""
     return float(np.std(x, ddof=1) / np.sqrt(len(x))) if len(x) > 1 else np.inf
 
 
