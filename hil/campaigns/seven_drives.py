@@ -103,8 +103,7 @@ def on_board(mechanism: Mechanism, motion: Trajectory, feedforward: bool, fault:
     with VirtualBoard(image.elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
         result = play(board, mechanism, knots(motion, mechanism), feedforward, fault, resume=1 if fault else 0)
-        wire, = board.wiring.buses.wires.values()
-        busy = wire.busy_seconds / board.seconds
+        busy = max((wire.busy_seconds for wire in board.wiring.buses.wires.values()), default=0.0) / board.seconds
     record, began = result.record, result.moving.start
     gap = wrapped(result.target_positions - record.q, mechanism)[began:]
     seconds = record.seconds[began:] - record.seconds[began]

@@ -9,19 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from femtorque.codegen.motion.trajectory import knots
-from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.verify.bus_loads import bus_loads
 from femtorque.codegen.wire.messages import FAULTS
 from femtorque.hil.board.drives_alone import DrivesAlone
-from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.bus.wire import Passed
-from femtorque.hil.cost.measure import short_motion
 from femtorque.hil.drives.families.odrive_can.drive import ESTOPPED, POSITION_CONTROL, WATCHDOG
 from femtorque.hil.plant.choose import plant_of
-from femtorque.hil.play.run import play
 from tests.hil.board.test_drives import STATES, armed, board, drives, moved, run_of
-from tests.support.boards import IMAGES
 from tests.support.bus_arm import described
 
 KIND = "odrive-can"
@@ -57,22 +51,6 @@ def test_the_image_moves_an_arm_of_them_as_the_host_computes_it():
     assert np.all(result.tracking_max < 1.5e-3) and np.all(np.ptp(result.record.q, axis=0) > 0.03)
     assert result.outputs_safe and not run.driving
     assert all(p.error is None and not p.frame.extended for p in passed)
-
-
-@pytest.mark.bench
-def test_the_image_is_far_nearer_the_motion_than_pd_alone_which_is_how_such_drives_are_held():
-    """At the same gains, which the board closes: rms."""
-    rms, mechanism = {}, described(KIND)
-    for feedforward in (True, False):
-        name = f"odrive_can_{'feedforward' if feedforward else 'pd'}"
-        elf = platformio.build(mechanism, IMAGES / name, feedforward=feedforward).elf
-        with VirtualBoard(elf, mechanism, plant_of(mechanism)) as on:
-            on.brakes = True
-            result = play(on, mechanism, knots(short_motion(mechanism), mechanism), feedforward=feedforward)
-            assert result.ended == "done"
-            rms[feedforward] = result.tracking_rms
-    print("rms, mrad:", *(np.round(1e3 * rms[feedforward], 2) for feedforward in (True, False)))
-    assert np.all(rms[True] < rms[False] / 20.0)
 
 
 def test_each_tick_asks_every_drive_and_commands_it_and_loads_the_bus_as_check_says():

@@ -208,3 +208,17 @@ def test_that_a_motor_floats_while_it_is_off_and_a_duty_is_a_share_of_the_supply
     assert bench.settle(0.01) == pytest.approx([-2.22, -2.22])
     bench.servos[0].power_off()
     assert [math.isnan(v) for v in bench.settle(0.01)] == [True, False]
+
+
+def test_that_position_mode_gives_a_duty_by_its_p_gain_within_the_goal_of_duty():
+    """As it comes: 800 / 128 steps of duty a count, of 885 in all. Switched on it stays where it is."""
+    bench = Bench()
+    bench.write(x.ENABLE, 1, 1)
+    assert bench.settle(0.01) == [0.0, 0.0] and bench.read(x.GOAL_POSITION, 4)[0] == 2048
+    for away, duty in ((20, 20 * 6.25 / 885), (-40, -40 * 6.25 / 885), (1000, 1.0)):
+        assert bench.one(x.GOAL_POSITION, 4, 2048 + away) == (COMM_SUCCESS, 0)
+        assert bench.settle(0.01)[0] == pytest.approx(12.0 * duty, abs=0.1)
+    assert bench.one(x.GOAL_POSITION, 4, 4096) == (COMM_SUCCESS, x.LIMIT_ERROR)
+    bench.write(x.P_GAIN, 2, 400)
+    assert bench.one(x.GOAL_POSITION, 4, 2068) == (COMM_SUCCESS, 0)
+    assert bench.settle(0.01)[0] == pytest.approx(12.0 * 20 * 3.125 / 885, abs=0.1)

@@ -107,6 +107,19 @@ def test_in_the_mode_that_it_comes_with_it_holds_its_position():
     assert client.drive.motor.torque < -0.1  # back to 0
 
 
+def test_in_position_mode_an_integral_of_the_velocitys_error_carries_a_load_unless_its_gain_is_none():
+    """Stiffness is pos_gain vel_gain, 3.3 N m a turn as it comes."""
+    left = {}
+    for integrator in (2.0 / 6.0, 0.0):
+        client = Client(inertia=0.002, watchdog=0.0)
+        client.bench.load = lambda q: -0.2
+        client.tell("Set_Pos_Gain", Pos_Gain=20.0)
+        client.tell("Set_Vel_Gains", Vel_Gain=1.0 / 6.0, Vel_Integrator_Gain=integrator)
+        client.go("POSITION_CONTROL").bench.run(6.0)
+        left[bool(integrator)] = client.bench.q / TURN
+    assert left[False] == pytest.approx(-0.2 / (20.0 / 6.0), rel=0.1) and abs(left[True]) < 0.1 * abs(left[False])
+
+
 def test_where_the_limit_of_velocity_acts_in_torque_mode_it_takes_torque_away():
     """controller.cpp: (vel_limit - velocity) vel_gain, as it comes 2 turns/s and 1/6 N m s a turn."""
     client = Client(inertia=1e9).go()

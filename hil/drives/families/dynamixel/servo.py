@@ -5,8 +5,13 @@ pollen-robotics/rustypot pull request 122 has it: not stuffed, each part with th
 Not published, and chosen: it reads its encoder and its goals once a millisecond; its current follows with half a
 millisecond, and not at all until then; an expired watchdog takes the current or the duty away; a duty of zero shorts
 the motor; it is overloaded after 2 s with 0.9 of its stall current; it is away for 0.1 s after a reboot; 0.5 J/(g K)
-and 7.5 K/W for its winding's heat. Reg write, bulk read and indirect addresses are not modelled: they are instruction
-and access errors.
+and 7.5 K/W for its winding's heat; switched on in position mode it stays where it is. Reg write, bulk read and indirect
+addresses are not modelled: they are instruction and access errors. Nor are profiles, and position mode (3) is of those
+models alone that come with its P gain and no other.
+
+A P gain is divided by 128 (e-manual). That it makes steps of duty of counts is not written there. By it an XM540 has
+49 N m/rad at 12 V; menagerie's aloha.xml has 43 at ALOHA's waist, by identification; Rhoban/bam measured 0.43 of it on
+an XL330 (bam/xl330/actuator.py).
 """
 
 from __future__ import annotations
@@ -23,15 +28,16 @@ EVERYBODY, HEAD = 0xFE, b"\xff\xff\xfd\x00"
 INSTRUCTION_ERROR, RANGE_ERROR, LENGTH_ERROR, LIMIT_ERROR, ACCESS_ERROR, ALERT = 2, 4, 5, 6, 7, 0x80
 MODEL, FIRMWARE, ID, BAUD, DELAY, DRIVE_MODE, MODE, HOMING, HOTTEST, HIGHEST, LOWEST, PWM_LIMIT, CURRENT_LIMIT = (
     0, 6, 7, 8, 9, 10, 11, 20, 31, 32, 34, 36, 38)
-SHUTDOWN, ENABLE, LEVEL, HARDWARE, WATCHDOG, GOAL_PWM, GOAL_CURRENT, GOAL_VELOCITY, GOAL_POSITION = (
-    63, 64, 68, 70, 98, 100, 102, 104, 116)
+SHUTDOWN, ENABLE, LEVEL, HARDWARE, P_GAIN, WATCHDOG, GOAL_PWM, GOAL_CURRENT, GOAL_VELOCITY, GOAL_POSITION = (
+    63, 64, 68, 70, 84, 98, 100, 102, 104, 116)
 TICK, PWM, CURRENT, VELOCITY, POSITION, VOLTAGE, WARMTH = 120, 124, 126, 128, 132, 144, 146
 STORED, REGISTERS = 64, 148  # below the first they are stored without power
 READ_ONLY = {*range(7), 70, *range(120, 148)}
 RATES = (9_600, 57_600, 115_200, 1_000_000, 2_000_000, 3_000_000, 4_000_000, 4_500_000)
 ERRORS = {"voltage": 1, "over temperature": 4, "encoder": 8, "electrical shock": 16, "overload": 32}
-BY_CURRENT, BY_DUTY = 0, 16  # modes
+BY_CURRENT, BY_POSITION, BY_DUTY = 0, 3, 16  # modes
 TURN, FULL, RPM = 4096, 885, 0.229  # counts; of a duty; a step of velocity
+PER_COUNT = 1.0 / 128.0  # steps of duty, of a P gain of 1
 EXPIRED, UNIT = 255, 0.02  # of the watchdog: its value, and s of a step
 PERIOD = 1e-3  # s
 TURNAROUND, GAP = 20e-6, 3e-6  # s beside its return delay; between parts of one answer
@@ -45,7 +51,8 @@ SMOOTH = 5e-3  # s of its velocity
 @dataclass(frozen=True)
 class Model:
     """number: as register 0 has it. volts: recommended; highest, lowest: limits as it comes, 0.1 V. stall N m and
-    ampere A there. step: A of one of its current, 0: it measures none; most: of them. grams. hottest: deg C."""
+    ampere A there. step: A of one of its current, 0: it measures none; most: of them. grams. hottest: deg C. p_gain: of
+    position mode; 0: that is not modelled."""
 
     number: int
     volts: float
@@ -58,16 +65,17 @@ class Model:
     lowest: int
     hottest: int = 80
     shutdown: int = 52
+    p_gain: int = 0
 
 
 MODELS = {
-    "xm430-w350": Model(1020, 12.0, 4.1, 2.3, 2.69e-3, 1193, 82.0, 160, 95),
-    "xm430-w210": Model(1030, 12.0, 3.0, 2.3, 2.69e-3, 1193, 82.0, 160, 95),
-    "xm540-w270": Model(1120, 12.0, 10.6, 4.4, 2.69e-3, 2047, 165.0, 160, 95),
-    "xm540-w150": Model(1130, 12.0, 7.3, 4.4, 2.69e-3, 2047, 165.0, 160, 95),
-    "xh430-w350": Model(1000, 12.0, 3.4, 1.3, 2.69e-3, 648, 82.0, 160, 95),
-    "xl330-m288": Model(1200, 5.0, 0.52, 1.47, 1e-3, 1750, 18.0, 70, 35, 70, 53),
-    "xl330-m077": Model(1190, 5.0, 0.215, 1.47, 1e-3, 1750, 18.0, 70, 35, 70, 53),
+    "xm430-w350": Model(1020, 12.0, 4.1, 2.3, 2.69e-3, 1193, 82.0, 160, 95, p_gain=800),
+    "xm430-w210": Model(1030, 12.0, 3.0, 2.3, 2.69e-3, 1193, 82.0, 160, 95, p_gain=800),
+    "xm540-w270": Model(1120, 12.0, 10.6, 4.4, 2.69e-3, 2047, 165.0, 160, 95, p_gain=800),
+    "xm540-w150": Model(1130, 12.0, 7.3, 4.4, 2.69e-3, 2047, 165.0, 160, 95, p_gain=800),
+    "xh430-w350": Model(1000, 12.0, 3.4, 1.3, 2.69e-3, 648, 82.0, 160, 95, p_gain=800),
+    "xl330-m288": Model(1200, 5.0, 0.52, 1.47, 1e-3, 1750, 18.0, 70, 35, 70, 53, 400),
+    "xl330-m077": Model(1190, 5.0, 0.215, 1.47, 1e-3, 1750, 18.0, 70, 35, 70, 53, 400),
     "xl430-w250": Model(1060, 11.1, 1.4, 1.3, 0.0, 0, 57.0, 140, 60, 72),
     "xc430-w150": Model(1070, 12.0, 1.6, 1.4, 0.0, 0, 65.0, 140, 60),
     "xc430-w240": Model(1080, 12.0, 1.9, 1.4, 0.0, 0, 65.0, 140, 60),
@@ -199,6 +207,8 @@ class Dynamixel:
             return LIMIT_ERROR
         if at == CURRENT_LIMIT and not 0 <= value <= self.model.most:
             return LIMIT_ERROR
+        if at == GOAL_POSITION and self.registers[MODE] == BY_POSITION and not 0 <= value < TURN:
+            return LIMIT_ERROR
         if at == ENABLE and data[0] and self.registers[HARDWARE] & self.registers[SHUTDOWN]:
             return ACCESS_ERROR  # only a reboot ends a shutdown
         self.registers[at:at + len(data)] = data
@@ -210,10 +220,12 @@ class Dynamixel:
             self._turns()
         if at == ENABLE:
             self._fed, self._integral = self.clock.seconds, 0.0
+            self.put(GOAL_POSITION, self._counts(self._angle - self._zero), 4)
         return 0
 
     def _reset_goals(self) -> None:
-        """Another mode sets its goals to their limits."""
+        """Another mode sets its goals to their limits, and its gains as they come."""
+        self.put(P_GAIN, self.model.p_gain, 2)
         self.put(GOAL_PWM, self.get(PWM_LIMIT, 2), 2)
         self.put(GOAL_CURRENT, self.get(CURRENT_LIMIT, 2), 2)
 
@@ -297,13 +309,14 @@ class Dynamixel:
         """Time at which its own millisecond began."""
         return math.floor((now - self.phase) / PERIOD) * PERIOD + self.phase
 
+    def _counts(self, angle: float) -> int:
+        """Its position for an angle of its output, rad from the middle of its turn."""
+        counts = round(angle * TURN / math.tau)
+        return (-counts if self.registers[DRIVE_MODE] & 1 else counts) + TURN // 2 + self.get(HOMING, 4, signed=True)
+
     def _measure(self) -> None:
         age = self.clock.seconds - self._boundary(self.clock.seconds)
-        angle = self._angle - self._zero - age * self._velocity
-        counts = round(angle * TURN / math.tau)
-        if self.registers[DRIVE_MODE] & 1:
-            counts = -counts
-        self.put(POSITION, counts + TURN // 2 + self.get(HOMING, 4, signed=True), 4)
+        self.put(POSITION, self._counts(self._angle - self._zero - age * self._velocity), 4)
         self.put(VELOCITY, round(self._seen / math.tau * 60.0 / RPM), 4)
         load = self.model.step or 1e-3 * self.model.ampere  # without a sensor: load, 0.1 %
         self.put(CURRENT, round(self._current / load), 2)
@@ -382,20 +395,28 @@ class Dynamixel:
         if not self.powered:
             return math.nan
         self._guard(now)
-        if not self.on or self.registers[MODE] not in (BY_CURRENT, BY_DUTY):
+        mode = self.registers[MODE]
+        if not self.on or mode not in (BY_CURRENT, BY_DUTY) and not (mode == BY_POSITION and self.model.p_gain):
             self._volts_given = 0.0
             return math.nan
         if crossed:
-            goal = GOAL_CURRENT if self.registers[MODE] == BY_CURRENT else GOAL_PWM
-            self._wanted = float(self.get(goal, 2, signed=True))
+            self._wanted = self._asked(mode)
         wanted = 0.0 if self.registers[WATCHDOG] == EXPIRED else self._wanted
         if self.registers[DRIVE_MODE] & 1:
             wanted = -wanted
-        given = self._by_current(wanted, h) if self.registers[MODE] == BY_CURRENT else wanted / FULL * self.volts
+        given = self._by_current(wanted, h) if mode == BY_CURRENT else wanted / FULL * self.volts
         self._volts_given = given
         if wanted:
             self.driven = now
         return given
+
+    def _asked(self, mode: int) -> float:
+        """Steps of current or of duty that its mode asks for."""
+        if mode != BY_POSITION:
+            return float(self.get(GOAL_CURRENT if mode == BY_CURRENT else GOAL_PWM, 2, signed=True))
+        error = self.get(GOAL_POSITION, 4, signed=True) - self._counts(self._angle - self._zero)
+        most = float(self.get(GOAL_PWM, 2))
+        return min(max(self.get(P_GAIN, 2) * PER_COUNT * error, -most), most)
 
     def _by_current(self, wanted: float, h: float) -> float:
         """V of its current's loop, within its supply."""

@@ -25,7 +25,7 @@ from femtorque.hil.drives.motor import AMBIENT, Command, Motor, Traits
 TURN = 2.0 * math.pi
 VERSION, HEARTBEAT, ESTOP, ERROR, ADDRESS, STATE, ESTIMATES = 0x00, 0x01, 0x02, 0x03, 0x06, 0x07, 0x09
 MODE, INPUT_POS, INPUT_VEL, INPUT_TORQUE, LIMITS, IQ, TEMPERATURE = 0x0B, 0x0C, 0x0D, 0x0E, 0x0F, 0x14, 0x15
-REBOOT, SUPPLY, CLEAR, SET_POSITION, TORQUES = 0x16, 0x17, 0x18, 0x19, 0x1C
+REBOOT, SUPPLY, CLEAR, SET_POSITION, POS_GAINS, VEL_GAINS, TORQUES = 0x16, 0x17, 0x18, 0x19, 0x1A, 0x1B, 0x1C
 IDLE, CLOSED_LOOP = 1, 8
 TORQUE_CONTROL, POSITION_CONTROL, PASSTHROUGH = 1, 3, 1
 FAULTS = {"motor driver": 0x20, "over voltage": 0x100, "under voltage": 0x200, "current limit": 0x1000,
@@ -38,12 +38,14 @@ HARDWARE, FIRMWARE, PROTOCOL = (5, 2, 0), (0, 6, 10), 2  # an S1
 # 8 kHz, current_control_bandwidth 1000 rad/s, encoder bandwidth 1000 rad/s (motor.hpp, encoder.hpp).
 TRAITS = Traits(rate=8e3, bandwidth=1000.0 / TURN, window=2.0 / 1000.0)
 VEL_LIMIT, VEL_GAIN = 2.0, 1.0 / 6.0  # turns/s, N m s a turn (controller.hpp)
-POS_GAIN = 20.0  # 1/s
+POS_GAIN, INTEGRATOR = 20.0, 2.0 / 6.0  # 1/s; N m a turn, of the velocity's error
+WOUND_UP = 0.99  # of the integral, each time the torque is at its limit (controller.cpp)
 
 
 class ODrive(Drive):
     """beat: s between heartbeats, 0: none. watchdog: s, 0: off. limited: true if vel_limit takes torque away in torque
-    mode. protocol, firmware: of CANSimple, and in the answer to Get_Version."""
+    mode. protocol, firmware: of CANSimple, and in the answer to Get_Version. pos_gain, vel_gain, integrator: of
+    position mode, whose velocity nothing limits here."""
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges, bitrate: float = 1e6, beat: float = BEAT,
                  watchdog: float = WATCHDOG_S) -> None:
@@ -51,7 +53,7 @@ class ODrive(Drive):
         self.beat, self.watchdog, self.limited = beat, watchdog, False
         self.protocol, self.firmware = PROTOCOL, FIRMWARE
         self.errors, self.control, self.input = 0, POSITION_CONTROL, PASSTHROUGH
-        self.vel_limit = VEL_LIMIT
+        self.vel_limit, self.pos_gain, self.vel_gain, self.integrator = VEL_LIMIT, POS_GAIN, VEL_GAIN, INTEGRATOR
         self._asked = Command()
         self._life = 0
         self._begin_life()
@@ -99,6 +101,12 @@ class ODrive(Drive):
             self._follow()
         elif message == LIMITS and len(data) >= 8:
             self.vel_limit = struct.unpack("<f", data[:4])[0]
+        elif message == POS_GAINS and len(data) >= 4:
+            self.pos_gain = struct.unpack("<f", data[:4])[0]
+            self._follow()
+        elif message == VEL_GAINS and len(data) >= 8:
+            self.vel_gain, self.integrator = struct.unpack("<2f", data)
+            self._follow()
         elif message == CLEAR:
             self.errors = 0
         elif message == SET_POSITION and len(data) >= 4:
@@ -116,7 +124,7 @@ class ODrive(Drive):
         """Do what was asked for, in its mode; other modes than these two are not modelled."""
         if not self.motor.active:
             return
-        kp, kd = VEL_GAIN * POS_GAIN / TURN, VEL_GAIN / TURN
+        kp, kd = self.vel_gain * self.pos_gain / TURN, self.vel_gain / TURN
         held = self.control == POSITION_CONTROL
         self.motor.command = Command(self._asked.position if held else 0.0, self._asked.velocity if held else 0.0,
                                      kp if held else 0.0, kd if held else 0.0,
@@ -175,14 +183,33 @@ class ODrive(Drive):
 
 
 class _Motor(Motor):
-    """Torque fades towards vel_limit, if that acts in torque mode (controller.cpp, limitVel)."""
+    """Torque fades towards vel_limit, if that acts in torque mode (controller.cpp, limitVel). In position mode the
+    velocity's error has an integral."""
 
     def __init__(self, limit: float, drive: ODrive) -> None:
         self._drive = drive
         super().__init__(limit, TRAITS)
 
+    def stop(self) -> None:
+        super().stop()
+        self._integral = 0.0
+
+    def _held(self, own: ODrive) -> float:
+        """Torque of position mode (controller.cpp, update)."""
+        c = self.command
+        error = (own.pos_gain * (c.position - self.position) + c.velocity - self.velocity) / TURN
+        torque = own.vel_gain * error + self._integral + c.torque
+        if abs(torque) > self.limit:
+            self._integral *= WOUND_UP
+        else:
+            self._integral += own.integrator * error / TRAITS.rate
+        return min(max(torque, -self.limit), self.limit)
+
     def _wanted(self) -> float:
-        torque, own = super()._wanted(), self._drive
+        own = self._drive
+        if self.active and own.control == POSITION_CONTROL:
+            return self._held(own)
+        torque = super()._wanted()
         if not self.active or own.control != TORQUE_CONTROL or not own.limited:
             return torque
         now = self.velocity / TURN

@@ -1,0 +1,231 @@
+"""A mechanism's drives on their buses with a PC's adapter in the board's place, and a loop of set points there, as
+users of three families send them: each drive closes its own loop."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from functools import partial
+
+import numpy as np
+from dynamixel_sdk import GroupSyncWrite, PacketHandler
+from moteus import Controller
+from numpy.typing import NDArray
+from odrive_can.utils import get_dbc
+
+from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.hil.board.buses import Buses
+from femtorque.hil.bus.adapter import Adapter
+from femtorque.hil.bus.frame import SIZES, Frame
+from femtorque.hil.bus.half_duplex import OneWire
+from femtorque.hil.bus.wire import Wire
+from femtorque.hil.campaigns.host_loop import Jitter, Ran
+from femtorque.hil.clock.events import OwnClock
+from femtorque.hil.drives.drive import timing
+from femtorque.hil.drives.families.odrive_can.drive import ODrive
+from femtorque.hil.plant.choose import plant_of
+
+TURN, COUNTS = math.tau, 4096
+STEP = 1e-3  # s between two looks at the joints
+BOOT = 0.11  # s, in which somebody holds the arm
+SETTLED = 1.5  # s at the start of a motion until it begins: integrals have settled
+JITTER = Jitter(late=0.5e-3, pause=10e-3, share=0.01, work=1e-3)  # chosen; work: one way of a USB adapter
+DELAYS = np.arange(0.0, 0.15, 1e-3)  # s
+
+
+class FromAPc:
+    """hz: of the set points. A family's own enables its drives, and sends them what its users send."""
+
+    hz: float
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        assert mechanism.board is not None
+        (self.bus,), self.joints = mechanism.buses, mechanism.streamed
+        volts = mechanism.board.bus_voltage
+        self.clock, self.plant = OwnClock(), plant_of(mechanism)
+        self.buses = Buses(lambda: self.clock, mechanism, [(joint, None) for joint in self.joints], self.plant,
+                           lambda: volts, self._plug)
+        self._at, self._still = 0.0, np.full(len(self.joints), np.nan)
+        for drive in self.buses.all.values():
+            drive.catch_up = self.catch_up
+        self._random = np.random.default_rng(1)
+
+    @abstractmethod
+    def enable(self) -> None: ...
+
+    @abstractmethod
+    def send(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> None:
+        """Send set points in rad and rad/s of the joints."""
+
+    def _plug(self, name: str, wire: Wire | OneWire) -> None:
+        self.line = wire
+        if isinstance(wire, Wire):
+            fast = timing(self.bus.data_bitrate) if self.bus.data_bitrate else None
+            self.adapter = Adapter(wire, timing(self.bus.bitrate), fast)
+
+    def catch_up(self) -> None:
+        if self.clock.seconds - self._at > 1e-9:
+            since, self._at = self._at, self.clock.seconds
+            self.buses.move(since, self._at, self._still)
+
+    def run(self, seconds: float) -> None:
+        end = self.clock.seconds + seconds
+        while (left := end - self.clock.seconds) > 1e-9:
+            self.clock.run(min(STEP, left))
+            self.catch_up()
+
+    def play(self, motion: Trajectory) -> Ran:
+        """Hold the start, then follow the motion: each round the PC wakes late, and sends the set points of then."""
+        q, v, _ = motion.at(0.0)
+        self.clock.run(BOOT)
+        self._at = self.clock.seconds
+        self.enable()
+        for _ in range(round(SETTLED * self.hz)):
+            self.send(q, v)
+            self.run(1.0 / self.hz)
+        began, seconds, places = self.clock.seconds, [], []
+        wakes, rounds = 0.0, 0
+        for k in range(round(motion.duration / STEP)):
+            t = k * STEP
+            seconds.append(t)
+            places.append(np.array(self.plant.q))
+            while wakes < t + STEP:
+                set_points = motion.at(min(wakes, motion.duration))[:2]
+                self.clock.after(began + wakes + JITTER.work - self.clock.seconds, partial(self.send, *set_points))
+                rounds = max(rounds + 1, int(wakes * self.hz) + 1)  # a round that is missed is left out
+                wakes = max(rounds / self.hz + self._lateness(), wakes)
+            self.run(began + t + STEP - self.clock.seconds)
+        return Ran(np.array(seconds), motion.at(np.array(seconds))[0], np.array(places), 0.0)
+
+    def _lateness(self) -> float:
+        late = float(self._random.exponential(JITTER.late))
+        return late + (JITTER.pause if self._random.random() < JITTER.share else 0.0)
+
+
+class AlohaLike(FromAPc):
+    """Goal positions at 50 Hz, without a profile, as ALOHA sends them (aloha_scripts/constants.py: DT = 0.02;
+    one_side_teleop.py: mode position), to servos with their gains as they come. The packets are ROBOTIS' client's."""
+
+    hz = 50.0
+    is_using = False
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        super().__init__(mechanism)
+        self.handler = PacketHandler(2.0)
+
+    # the client's port
+    def clearPort(self) -> None: ...
+
+    def writePort(self, packet: list[int]) -> int:
+        assert isinstance(self.line, OneWire)
+        self.line.sent(bytes(packet), 10.0 / self.bus.bitrate)
+        return len(packet)
+
+    def write(self, register: int, size: int, values: list[int]) -> None:
+        group = GroupSyncWrite(self, self.handler, register, size)
+        for joint, value in zip(self.joints, values, strict=True):
+            group.addParam(drive_of(joint).id, list(value.to_bytes(size, "little")))
+        group.txPacket()
+
+    def enable(self) -> None:
+        self.write(64, 1, [1] * len(self.joints))
+        self.run(2e-3)
+
+    def send(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> None:
+        del v
+        goals = []
+        for joint, at in zip(self.joints, q, strict=True):
+            servo = drive_of(joint).servo
+            assert servo is not None
+            goals.append(servo.zero + round(drive_of(joint).sign * drive_of(joint).gear * at * COUNTS / TURN))
+        self.write(116, 4, goals)
+
+
+class MoteusExample(FromAPc):
+    """Positions and velocities at 50 Hz, as the makers' example of several drives sends them over an fdcanusb
+    (lib/python/examples/multiservo.py: 20 ms between cycles). The frames are the package's. Limits of the drive's own
+    planning are off, as its target would come late by them."""
+
+    hz = 50.0
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        super().__init__(mechanism)
+        self.controllers = [Controller(id=drive_of(joint).id, transport=object()) for joint in self.joints]
+
+    def enable(self) -> None:
+        q = np.array([joint.start for joint in self.joints])
+        self.send(q, 0.0 * q)
+        self.run(20e-3)
+
+    def send(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> None:
+        frames = []
+        for joint, own, at, speed in zip(self.joints, self.controllers, q, v, strict=True):
+            drive = drive_of(joint)
+            turns = drive.sign * drive.gear / TURN
+            data = own.make_position(
+                position=turns * at, velocity=turns * speed, kp_scale=joint.gains.ku / drive.type.kp,
+                kd_scale=joint.gains.kv / drive.type.kd, maximum_torque=drive.type.torque, velocity_limit=-1.0,
+                accel_limit=-1.0, query=True).data
+            size = next(s for s in SIZES if s >= len(data))
+            frames.append(Frame(0x8000 | drive.id, data.ljust(size, b"\x50"), extended=True, fd=True, fast=True))
+        self.adapter.send(frames)
+
+
+class OdriveRos(FromAPc):
+    """Positions at 100 Hz, which is ros2_control's own rate (controller_manager_parameters.yaml), by ODrive's plugin
+    for it (odrive_ros2_control: Set_Input_Pos, without velocity where a controller has positions alone). own_gains:
+    the drive's as they come, else the file's, and velocities too. The messages are made by the table of the package
+    odrive-can."""
+
+    hz = 100.0
+
+    def __init__(self, mechanism: Mechanism, own_gains: bool = True) -> None:
+        super().__init__(mechanism)
+        self.table, self.own_gains = get_dbc(), own_gains
+        for drive in self.buses.drives.values():
+            assert isinstance(drive, ODrive)
+            drive.watchdog = 0.0  # as it comes
+        self.zero = np.array([self.turns(joint, at) for joint, at in zip(self.joints, self.plant.q, strict=True)])
+
+    @staticmethod
+    def turns(joint: Joint, at: float) -> float:
+        return drive_of(joint).sign * drive_of(joint).gear * at / TURN
+
+    def tell(self, name: str, joint: Joint, **values: object) -> None:
+        own = self.table.get_message_by_name(f"Axis{drive_of(joint).id}_{name}")
+        self.adapter.send([Frame(own.frame_id, own.encode({s.name: 0 for s in own.signals} | values))])
+
+    def enable(self) -> None:
+        for joint in self.joints:
+            if not self.own_gains:
+                gear = drive_of(joint).gear
+                self.tell("Set_Pos_Gain", joint, Pos_Gain=joint.gains.ku / joint.gains.kv)
+                self.tell("Set_Vel_Gains", joint, Vel_Gain=joint.gains.kv / gear**2 * TURN, Vel_Integrator_Gain=0.0)
+            self.tell("Set_Controller_Mode", joint, Control_Mode="POSITION_CONTROL", Input_Mode="PASSTHROUGH")
+            self.tell("Set_Axis_State", joint, Axis_Requested_State="CLOSED_LOOP_CONTROL")
+        self.run(3e-3)
+
+    def send(self, q: NDArray[np.float64], v: NDArray[np.float64]) -> None:
+        for joint, zero, at, speed in zip(self.joints, self.zero, q, v, strict=True):
+            moves = 0.0 if self.own_gains else self.turns(joint, speed)
+            self.tell("Set_Input_Pos", joint, Input_Pos=self.turns(joint, at) - zero, Vel_FF=moves)
+
+
+def drive_of(joint: Joint) -> Drive:
+    assert joint.drive is not None
+    return joint.drive
+
+
+def rms(ran: Ran) -> NDArray[np.float64]:
+    """(J,) rad, of the whole motion."""
+    return np.sqrt(np.mean((ran.q - ran.target) ** 2, axis=0))
+
+
+def rms_beside_its_delay(ran: Ran) -> NDArray[np.float64]:
+    """(J,) rad beside the targets of one fixed delay before, the best for all joints together."""
+    def off(steps: int) -> NDArray[np.float64]:
+        target = np.concatenate([np.repeat(ran.target[:1], steps, axis=0), ran.target[:len(ran.target) - steps]])
+        return np.sqrt(np.mean((ran.q - target) ** 2, axis=0))
+
+    return min((off(round(d / STEP)) for d in DELAYS), key=lambda row: float(np.sum(row**2)))
