@@ -17,16 +17,18 @@ from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.drive.budget import Wire, load
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import Trajectory, knots
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
 from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.verify.check import examine
 from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.drives.families.dynamixel import servo as x
 from femtorque.hil.drives.families.dynamixel.servo import Dynamixel
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.run import Result, play
 from tests.support.boards import IMAGES
 from tests.support.dynamixels import aloha
+from tests.support.servos import DYNAMIXELS
 
 RATE = 2e6
 
@@ -83,9 +85,40 @@ def test_with_the_backlash_of_the_gears_the_arm_stays_within_twice_of_it():
     assert np.all(result.tracking_rms < 4.4e-3) and np.all(result.tracking_max < 8.8e-3)
 
 
-def _loaded(text: str) -> Mechanism:
+def _duties() -> Mechanism:
+    """Two joints, upright, with servos that measure no current: an XC430 and an XL430, the other way round."""
+    text = DYNAMIXELS.replace("two_dynamixels", "two_duties").replace("[0.0, 0.0, 0.0]", "[0.0, -9.81, 0.0]")
+    text = text.replace("effort = 2.9", "effort = 1.2").replace("ku = 12.0, kv = 0.6", "ku = 40.0, kv = 1.6")
+    for friction, drive in (("0.0365, coulomb = 0.057", 'xc430-w240", bus = "servos", id = 1'),
+                            ("0.0917, coulomb = 0.042", 'xl430-w250", bus = "servos", id = 2, sign = -1')):
+        text = text.replace("viscous = 0.6, coulomb = 0.2", f"viscous = {friction}", 1)
+        text = text.replace(f'xm430-w350", bus = "servos", id = {drive.split("id = ")[1][0]}', drive, 1)
+    return _loaded(text, "two_duties")
+
+
+def test_servos_without_a_current_sensor_move_an_arm_by_duties():
+    """In PWM mode, with the backlash of their gears, 4.4 mrad."""
+    m, left = _duties(), {}
+    start = [joint.start for joint in m.streamed]
+    rest = np.zeros((3, 2))
+    motion = from_rows([joint.name for joint in m.streamed], [0.0, 0.5, 1.0], [start, [0.8, -0.5], start], rest, rest)
+    for feedforward in (True, False):
+        elf = platformio.build(m, IMAGES / f"two_duties_{feedforward}", feedforward=feedforward).elf
+        with VirtualBoard(elf, m, plant_of(m)) as on:
+            on.brakes = True
+            result = play(on, m, knots(motion, m), feedforward=feedforward)
+            assert (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
+            assert result.outputs_safe and not any(s.driving for s in servos(on))
+            assert {s.registers[x.MODE] for s in servos(on)} == {x.BY_DUTY}
+            assert not feedforward or result.bit_identical is True
+            left[feedforward] = result.tracking_rms
+    print("rms, mrad:", *(np.round(1e3 * left[feedforward], 2) for feedforward in (True, False)))
+    assert np.all(left[True] < 4.4e-3) and np.linalg.norm(left[True]) < np.linalg.norm(left[False]) / 4.0
+
+
+def _loaded(text: str, name: str = "aloha_like_changed") -> Mechanism:
     IMAGES.mkdir(parents=True, exist_ok=True)
-    path = IMAGES / "aloha_like_changed.toml"
+    path = IMAGES / f"{name}.toml"
     path.write_text(text)
     return load_mechanism(path)
 
