@@ -9,15 +9,17 @@ from femtorque.codegen.drive.sources import application
 from tests.firmware.app import replace
 from tests.firmware.fuzz import fuzz
 
-TARGETS = {"arm": fuzz.ARM, "buses": fuzz.BUSES}
-EXECUTIONS = {"arm": 20_000, "buses": 1_500}  # of inputs, those of the corpus among them
-FEATURES = {"arm": 2_000, "buses": 2_000}  # the corpus alone reaches as much: it leads far into the application
+TARGETS = {"arm": fuzz.ARM, "buses": fuzz.BUSES, "newer": fuzz.NEWER}
+OF_BUSES = (fuzz.BUSES, fuzz.NEWER)
+EXECUTIONS = {"arm": 20_000, "buses": 1_500, "newer": 1_500}  # of inputs, those of the corpus among them
+FEATURES = dict.fromkeys(TARGETS, 2_000)  # the corpus alone reaches as much: it leads far into the application
 STRAIGHT = {"ft_bus.h", "ft_cutoff.h", "ft_dialect.h", "ft_drive.h", "ft_mit.h", "ft_travel.h",
-            *(f"ft_{family}.h" for family in ("cubemars", "damiao", "feetech", "mini_cheetah", "robstride", "sts")),
+            *(f"ft_{family}.h" for family in ("cubemars", "damiao", "feetech", "mini_cheetah", "moteus", "odrive_can",
+                                              "robstride", "sts")),
             "ft_cutoff.c"}  # without branches, in this build
-NOT_FUZZED = ("dynamixel", "moteus", "odrive_can")  # families that the arm lacks: noise tries them
+NOT_FUZZED = ("dynamixel",)  # a family that both arms lack: noise tries it
 SECONDS = 60  # of fuzzing
-SOAK_EXECUTIONS = {"arm": 100_000_000, "buses": 10_000_000}
+SOAK_EXECUTIONS = {"arm": 100_000_000, "buses": 10_000_000, "newer": 10_000_000}
 SOAK_PIECE = 120  # s
 
 
@@ -32,12 +34,18 @@ def test_that_a_short_fuzzing_breaks_no_promise(name, tmp_path):
 
 
 def test_that_every_branch_of_the_buses_is_gone_both_ways(tmp_path):
-    """By the corpus, which a long fuzzing extends: fuzz.py says how."""
+    """By the corpora of both arms together, which a long fuzzing extends: fuzz.py says how."""
     names = {name for name, path in application().items()
              if path.parent.name == "bus" or "families" in path.parts and path.parent.name not in NOT_FUZZED}
-    found = [b for b in fuzz.branches(fuzz.BUSES, names, tmp_path) if b.text != "FT_SETTINGS > 0"]  # a constant
-    assert len(found) > 230 and names - {b.file for b in found} == STRAIGHT
-    assert {(b.file, b.text) for b in found if not (b.true and b.false)} == set()
+    ways: dict[tuple[str, int, str], list[int]] = {}
+    for number, target in enumerate(OF_BUSES):
+        (folder := tmp_path / str(number)).mkdir()
+        for b in fuzz.branches(target, names, folder):
+            if b.text != "FT_SETTINGS > 0":  # a constant
+                gone = ways.setdefault((b.file, b.line, b.text), [0, 0])
+                gone[0], gone[1] = gone[0] + b.true, gone[1] + b.false
+    assert len(ways) > 300 and names - {file for file, *_ in ways} == STRAIGHT
+    assert {branch for branch, gone in ways.items() if not all(gone)} == set()
 
 
 @pytest.mark.bench
