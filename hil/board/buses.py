@@ -12,7 +12,7 @@ from femtorque.codegen.board import description
 from femtorque.codegen.drive.catalogue import DRIVES, WIRES
 from femtorque.codegen.mechanism.description import Bus, Drive, Mechanism
 from femtorque.hil.board.bridges import Served, pin_of
-from femtorque.hil.board.servo_steps import ServoSteps
+from femtorque.hil.board.bus_steps import BusSteps
 from femtorque.hil.bus.half_duplex import OneWire
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.chip.stm32.chip import Stm32
@@ -98,21 +98,21 @@ class Buses:
                 self.drives[j].power_up(self._angle(j))
         self.all: dict[int, VirtualDrive | Servo] = {**self.drives, **self.servos}
         self.on_change: Callable[[], None] = lambda: None
-        self.steps = self._servo_steps()
+        self.steps = self._steps()
 
     def turn_round(self, j: int) -> None:
         """Mount the drive of a joint the other way round."""
         self.signs[j] *= -1.0
-        self.steps = self._servo_steps()
+        self.steps = self._steps()
         self.on_change()
 
-    def _servo_steps(self) -> ServoSteps:
-        return ServoSteps({} if self.drives else self.servos, self.signs, self.gears, self._plant, STEP)
+    def _steps(self) -> BusSteps:
+        return BusSteps(self.servos, self.drives, self.signs, self.gears, self.zeros, self._plant, STEP)
 
     @property
     def in_c(self) -> bool:
-        """True if servos turn all joints, and C moves them and the plant."""
-        return self.steps.line is not None and len(self.servos) == len(self.signs)
+        """True if servos and drives turn all joints, and C moves them and the plant."""
+        return self.steps.line is not None and len(self.all) == len(self.signs)
 
     def _angle(self, j: int) -> float:
         """Angle of a drive's output, rad."""
@@ -137,7 +137,7 @@ class Buses:
     def at_work(self) -> list[int]:
         """Joints to which a drive or servo gives torque."""
         motors = {j: drive.motor for j, drive in self.drives.items() if drive.driving}
-        on = {j for j, m in motors.items() if m.command.kp or m.command.torque or m.standing is not None}
+        on = {j for j, m in motors.items() if m.command.kp or m.command.torque or m.standing}
         return sorted(on | {j for j, servo in self.servos.items() if servo.turning})
 
     def idle(self, since: float, until: float) -> None:
@@ -159,13 +159,13 @@ class Buses:
         count = max(1, round((until - since) / STEP))
         h = (until - since) / count
         for i in range(count):
+            self._switch()
             self._plant.move(h, self._voltages(since + i * h, voltage), self._torques(h, since + i * h))
 
     def _voltages(self, now: float, voltage: Array) -> Array:
         """Voltages (J,) at the bridges and at the servos' motors."""
         if not self.servos:
             return voltage
-        self._switch()
         volts, q, v, current = np.array(voltage, float), self._plant.q, self._plant.v, self._plant.current
         for j, servo in self.servos.items():
             sign, turns = self.signs[j], self.signs[j] * self.gears[j]
@@ -173,18 +173,20 @@ class Buses:
         return volts
 
     def _switch(self) -> None:
-        """Switch servos on or off as their supply is there or not."""
+        """Switch servos and drives on or off as their supply is there or not."""
         for j, on in self._to_switch():
-            self.servos[j].power_up(self._angle(j)) if on else self.servos[j].power_off()
+            self.all[j].power_up(self._angle(j)) if on else self.all[j].power_off()
 
     def _to_switch(self) -> list[tuple[int, bool]]:
-        """Servos that are on without a supply, or off with one: their joints, and whether they will be on."""
+        """Servos and drives that are on without a supply, or off with one: their joints, and whether they will be
+        on."""
         volts, supplied = self._supply(), self._supplied()
-        due = [(j, volts > servo.least_supply and supplied and servo.supplied) for j, servo in self.servos.items()]
-        return [(j, on) for j, on in due if on != self.servos[j].powered]
+        due = [(j, volts > one.least_supply and one.supplied and (supplied or j in self.drives))
+               for j, one in self.all.items()]
+        return [(j, on) for j, on in due if on != self.all[j].powered]
 
     def describe(self) -> Any:
-        """The line of servos, if from now on nothing switches one: until `on_change`."""
+        """All servos and drives in C, if from now on nothing switches one: until `on_change`."""
         if not self.in_c or self._to_switch():
             return None
         self.steps.supply(self._supply())
@@ -192,13 +194,9 @@ class Buses:
 
     def _torques(self, h: float, now: float) -> Array:
         torques, q, v = np.zeros(len(self.signs)), self._plant.q, self._plant.v
-        volts = self._supply()
         for j, drive in self.drives.items():
             turns = self.signs[j] * self.gears[j]
-            angle = float(turns * q[j] + self.zeros[j])
-            if (on := volts > drive.least_supply and drive.supplied) != drive.powered:
-                drive.power_up(angle) if on else drive.power_off()
-            torques[j] = turns * drive.step(h, now, angle, float(turns * v[j]))
+            torques[j] = turns * drive.step(h, now, float(turns * q[j] + self.zeros[j]), float(turns * v[j]))
         return torques
 
 

@@ -74,13 +74,13 @@ static void move(coupled *b, double time)
         b->stuck();
 }
 
-/* Move the plant with the servos that turn its joints. */
+/* Move the plant with the servos and drives that turn its joints. */
 static void serve(const coupled *b, double until)
 {
-    if (!servo_steps(b->line, b->plant_at, until, b->terminals))
+    if (!bus_steps(b->line, b->plant_at, until, b->terminals))
         b->stuck();
     if (b->plant != b->line->plant)
-        servo_look(b->line, b->plant);
+        bus_look(b->line, b->plant);
 }
 
 /* Bring the plant to a time. */
@@ -90,7 +90,7 @@ static void drive(coupled *b, double until)
     if (!(until - b->plant_at > b->together))
         return;
     look(b);
-    if (b->line != 0 && !b->by_hand && !(let_be(b) && !servos_drive(b->line)))
+    if (b->line != 0 && !b->by_hand && !(let_be(b) && !bus_acts(b->line)))
         serve(b, until);
     else if (p->take == 0 || b->by_hand || b->line != 0)
         b->pass(until, let_be(b));

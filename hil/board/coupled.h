@@ -2,10 +2,10 @@
 #ifndef COUPLED_H
 #define COUPLED_H
 
+#include "bus_steps.h"
 #include "drv8301.h"
 #include "parts.h"
 #include "plant_steps.h"
-#include "servo_steps.h"
 
 #define MOST 32     /* joints */
 #define CHANNELS 19 /* of a converter */
@@ -47,7 +47,7 @@ typedef struct {
     double origin[MOST], per_unit[MOST]; /* of the encoders */
     int64_t counted[MOST]; /* counts of the encoders of a plant in Python */
     plant_steps *plant;  /* without `take`: the plant is in Python */
-    servo_line *line;    /* servos that turn joints in C, or 0 */
+    bus_line *line;      /* servos and drives that turn joints in C, or 0 */
     int32_t place[MOST]; /* of the motors among the plant's joints */
     void (*stuck)(void); /* the plant cannot go on */
     void (*pass)(double until, int32_t held); /* move the plant on in Python */

@@ -16,5 +16,5 @@ from femtorque.hil.plant.plant_library import header
 @cache
 def library() -> tuple[cffi.FFI, Any]:
     """(ffi, lib)."""
-    own = host_compiler.texts(Path(__file__).parent, "coupled.[ch]", "drv8301.[ch]", "servo_steps.[ch]", "ticks.[ch]")
+    own = host_compiler.texts(Path(__file__).parent, "coupled.[ch]", "drv8301.[ch]", "bus_steps.[ch]", "ticks.[ch]")
     return host_compiler.build_by_headers(header() | interface() | own)

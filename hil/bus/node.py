@@ -81,9 +81,27 @@ class Counters:
         return bool(library()[1].node_off(self._node))
 
 
-class Node(ABC):
-    """timing, fast: bit timings, the latter None where it knows no CAN FD. silent: it hears and never drives. node:
-    that of C.
+class OnWire:
+    """node: that of C, with its counters. timing, fast: bit timings, the latter None where it knows no CAN FD."""
+
+    node: Any
+    counters: Counters
+
+    @property
+    def timing(self) -> BitTiming:
+        return _timing(self.node.timing)
+
+    @property
+    def fast(self) -> BitTiming | None:
+        return _timing(self.node.fast) if self.node.fd else None
+
+
+def _timing(place: Any) -> BitTiming:
+    return BitTiming(place.quantum, place.before, place.after, place.jump)
+
+
+class Node(OnWire, ABC):
+    """A node that is in Python. silent: it hears and never drives.
 
     offer is asked whenever the wire is free. All other events call a method: lost arbitration, a transmission that went
     well or failed (the counters have been moved), a good frame, a disturbed one.
@@ -92,7 +110,7 @@ class Node(ABC):
     silent = False
 
     def __init__(self) -> None:
-        self.node: Any = library()[0].new("node *")
+        self.node = library()[0].new("node *")
         self.counters = Counters(self.node)
 
     @property
@@ -168,9 +186,9 @@ class Ways:
         self._ways = parts.ffi.new("node_ways *", self._calls)
         self._handles: list[Any] = []
 
-    def plug(self, node: Node) -> None:
-        """Have C call a node that is in Python."""
-        if not node.node.ways:
+    def plug(self, node: OnWire) -> None:
+        """Have C call a node if that is in Python."""
+        if isinstance(node, Node):
             self._handles.append(self._ffi.new_handle(node))
             node.node.ways, node.node.owner = self._ways, self._handles[-1]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from femtorque.hil.bus.frame import Frame, taken
-from femtorque.hil.bus.node import Error, Node, Ways
+from femtorque.hil.bus.node import Error, OnWire, Ways
 from femtorque.hil.clock.events import EventClock
 from femtorque.hil.clock.parts import Member
 
@@ -49,7 +49,7 @@ class Wire:
     def __init__(self, clock: EventClock, seed: int = 0) -> None:
         self.clock, parts = clock, clock.parts
         self._lib, self._ffi, self._numbers = parts.lib, parts.ffi, random.Random(seed)
-        self.nodes: list[Node] = []
+        self.nodes: list[OnWire] = []
         self._log: Callable[[Passed], None] = lambda passed: None
         self._waits: list[Wait] = []
         failed = {"onerror": parts.refuse}
@@ -60,7 +60,7 @@ class Wire:
         self._ways = Ways(parts)
         self._lib.wire_begin(self.state, parts.state)
 
-    def attach(self, node: Node) -> None:
+    def attach(self, node: OnWire) -> None:
         self.nodes.append(node)
         self._ways.plug(node)
         self._do("wire_attach", node.node)
@@ -101,11 +101,11 @@ class Wire:
 
     # -- what nodes ask -----------------------------------------------------
 
-    def ask(self, node: Node) -> None:
+    def ask(self, node: OnWire) -> None:
         """It has something to send: it begins with its next bit, if the wire is free."""
         self._do("wire_ask", node.node)
 
-    def after_recessive(self, node: Node, sequences: int, action: Callable[[], None]) -> Wait:
+    def after_recessive(self, node: OnWire, sequences: int, action: Callable[[], None]) -> Wait:
         """Do something once a node has seen that many sequences of recessive bits."""
         wait = Wait(self, action)
         self._waits.append(wait)

@@ -459,16 +459,12 @@ class _Judge:
             moved.watch(lambda: self._look_at(servos))
 
     def _watch(self, drive: Drive) -> None:
-        step = drive.step
-
-        def watched(seconds: float, now: float, angle: float, velocity: float) -> float:
-            torque = step(seconds, now, angle, velocity)
+        def watched(torque: float, seconds: float, now: float, velocity: float) -> None:
             if abs(torque) > NO_TORQUE * drive.ranges.torque and not self._braking(drive, torque, velocity):
                 self._note(now, seconds)
                 self.endless |= self._limited and drive.driving and math.isinf(drive.timeout)
-            return torque
 
-        drive.step = watched  # type: ignore[method-assign]
+        drive.watch(watched)
 
     @staticmethod
     def _braking(drive: Drive, torque: float, velocity: float) -> bool:

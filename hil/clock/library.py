@@ -18,8 +18,8 @@ PLACES = 1024  # for registers
 @cache
 def library() -> tuple[cffi.FFI, Any]:
     """(ffi, lib)."""
-    return host_compiler.build_by_headers(host_compiler.texts(_HIL / "chip", "*.[ch]")
-                                          | host_compiler.texts(_HIL / "bus", "*.[ch]"))
+    rooms = [host_compiler.texts(_HIL / room, "*.[ch]") for room in ("chip", "bus", "drives")]
+    return host_compiler.build_by_headers({name: text for room in rooms for name, text in room.items()})
 
 
 def interface() -> dict[str, str]:

@@ -1,23 +1,23 @@
-"""The common part of the drives: a node with a motor, which answers a moment later with its state before the frame."""
+"""The common part of the drives: a node with a motor, which answers a moment later with its state before the frame. C
+(drive.c) has the node and the motor; families obey frames in Python."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
-from femtorque.hil.bus.frame import Frame
-from femtorque.hil.bus.node import BitTiming, Error, TimedNode
+from femtorque.hil.bus.frame import Frame, give, taken
+from femtorque.hil.bus.node import BitTiming, Counters, OnWire
 from femtorque.hil.bus.wire import Wire
+from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Command, Motor
 
-TURNAROUND = 20e-6  # s from the end of a frame to its answer: an interrupt and a packing; chosen
-MAILBOXES = 3  # answers that wait at most; the drives' chips are STM32 or similar
-RECOVERY = 128  # sequences of recessive bits after which a drive returns to the bus by itself; chosen
+WORD = 0xFFFFFFFF
 TORQUE_STEPS = 2047  # of the coarsest field, 12 bits, on either side of zero
-OVER_TEMPERATURE = 100.0  # deg C of the winding; Damiao's register OT_Value is at least 80
 
 
 @cache
@@ -27,23 +27,31 @@ def timing(bitrate: float, sample: float = 0.75) -> BitTiming:
     return BitTiming(1.0 / (20 * bitrate), before, 20 - before, min(20 - before, 4))
 
 
-class Drive(TimedNode):
-    """ranges: of its fields. catch_up: brings the plant, and with it the motor, to now. late: s by which answers are
-    late. cut: its cable to the bus is off, its supply is not. supplied: its own branch of the supply is whole. boot: s
-    from power-up until it is on the bus; no maker publishes it, and 0 is the hardest to notice. least_supply: V below
-    which it is off; Damiao's register UV_Value is above."""
+class Drive(OnWire, ABC):
+    """ranges: of its fields. late: s by which answers are late. cut: its cable to the bus is off, its supply is not.
+    supplied: its own branch of the supply is whole. boot: s from power-up until it is on the bus; no maker publishes
+    it, and 0 is the hardest to notice. least_supply: V below which it is off; Damiao's register UV_Value is above.
+    on_change: called when its branch is cut or made whole."""
 
     least_supply = 10.0
+    late, boot = Member(float), Member(float)
+    cut, powered = Member(bool), Member(bool)
 
     def __init__(self, wire: Wire, number: int, motor: Motor, ranges: Ranges, bitrate: float = 1e6,
                  data_bitrate: float | None = None) -> None:
-        super().__init__(timing(bitrate), timing(data_bitrate) if data_bitrate else None)
-        self.wire, self.id, self.motor, self.ranges = wire, number, motor, ranges
-        self.catch_up: Callable[[], None] = lambda: None
-        self.late, self.cut, self.powered, self.supplied = 0.0, False, True, True
-        self.boot, self._listens_from = 0.0, 0.0
-        self.commanded: float | None = None  # s, time of the last command
-        self._queue: list[Frame] = []
+        self.wire, self.motor, self._parts = wire, motor, wire.clock.parts
+        ffi, self._lib = self._parts.ffi, self._parts.lib
+        self._tells = ffi.callback("int32_t(int32_t)", self._tell, onerror=self._parts.refuse)
+        self.state = ffi.new("drive *", {"motor": motor.state, "powered": True, "supplied": True,
+                                         "commanded": math.nan, "tell": self._tells})
+        self.on_change: Callable[[], None] = lambda: None
+        self._lib.drive_begin(self.state, wire.state)
+        self.node = ffi.addressof(self.state.node)
+        self.counters = Counters(self.node)
+        self.node.timing = timing(bitrate).state[0]
+        if data_bitrate:
+            self.node.fd, self.node.fast = True, timing(data_bitrate).state[0]
+        self.id, self.ranges = number, ranges
         wire.attach(self)
 
     # -- parts of a family --------------------------------------------------
@@ -51,6 +59,12 @@ class Drive(TimedNode):
     @abstractmethod
     def handle(self, frame: Frame) -> Frame | None:
         """Obey a frame. Returns its answer, with the state before the frame."""
+
+    @property
+    def filters(self) -> tuple[tuple[int, int], ...]:
+        """Identifiers of the frames that `handle` sees, each a number and the bits that must be those of the number;
+        without any it sees all."""
+        return ()
 
     @property
     @abstractmethod
@@ -78,75 +92,130 @@ class Drive(TimedNode):
     def hot_code(self) -> int:
         """Fault of a winding that is too hot."""
 
+    def calm(self) -> None:
+        """Act when its torque is as small as it has asked C to watch for."""
+
     # -- the node -----------------------------------------------------------
 
     @property
-    def listening(self) -> bool:
-        if not self.powered or self.cut or self.counters.off:
-            return False
-        return not self.boot or self.wire.clock.seconds >= self._listens_from
+    def id(self) -> int:
+        return self._id
 
-    def offer(self) -> Frame | None:
-        return self._queue[0] if self._queue and self.listening else None
+    @id.setter
+    def id(self, number: int) -> None:
+        self._id = number
+        filters = self.filters
+        self.state.filters, self.state.filter[0:len(filters)] = len(filters), [(n, mask) for n, mask in filters]
 
-    def sent(self) -> None:
-        if self._queue:
-            self._queue.pop(0)
+    @property
+    def ranges(self) -> Ranges:
+        return self._ranges
 
-    def failed(self, error: Error) -> None:
-        if self.counters.off:
-            self.wire.after_recessive(self, RECOVERY, self._recover)
+    @ranges.setter
+    def ranges(self, ranges: Ranges) -> None:
+        self._ranges, self.state.torque_step = ranges, ranges.torque / TORQUE_STEPS
 
-    def _recover(self) -> None:
-        self.counters.clear()
-        self.wire.ask(self)
+    @property
+    def supplied(self) -> bool:
+        return bool(self.state.supplied)
 
-    def heard(self, frame: Frame) -> None:
-        self.catch_up()
-        answer = self.handle(frame) if self.powered else None  # its supply may have failed on the way to now
+    @supplied.setter
+    def supplied(self, supplied: bool) -> None:
+        self.state.supplied = supplied
+        self.on_change()
+
+    def _tell(self, what: int) -> int:
+        """Do what only the family knows. Returns 1 if there is an answer."""
+        lib, answer = self._lib, None
+        if what == lib.HANDLE:
+            answer = self.handle(taken(self.state.heard))
+            self.state.timeout = self.timeout
+        elif what == lib.LEFT_ALONE:
+            self.left_alone()
+        elif what == lib.HOT:
+            self.fail(self.hot_code)
+        else:
+            self.calm()
         if answer is not None:
-            self.wire.clock.after(TURNAROUND + self.late, lambda: self.send(answer))
+            give(answer, self.state.reply)
+        return answer is not None
 
     def send(self, frame: Frame) -> None:
-        if len(self._queue) < MAILBOXES and self.powered:
-            self._queue.append(frame)
-            self.wire.ask(self)
+        place = self._parts.ffi.new("can_frame *")
+        give(frame, place)
+        self._lib.drive_send(self.state, place)
+        self._parts.check()
 
     # -- the motor ----------------------------------------------------------
+
+    @property
+    def catch_up(self) -> Callable[[], None]:
+        """Bring the plant, and with it the motor, to now."""
+        return self._catch_up
+
+    @catch_up.setter
+    def catch_up(self, call: Callable[[], None]) -> None:
+        self._catch_up = call
+        self._caught = self._parts.ffi.callback("void(void *)", lambda of: call(), onerror=self._parts.refuse)
+        self.state.catch_up = self._caught
+
+    def catch_up_in_c(self, call: Callable[[], None], address: int, of: int) -> None:
+        """Catch up by C, which does the same as `call`: addresses of a function and of its argument."""
+        ffi = self._parts.ffi
+        self._catch_up = call
+        self.state.catch_up = ffi.cast("void (*)(void *)", address)
+        self.state.of = ffi.cast("void *", of)
+
+    def watch(self, each: Callable[[float, float, float, float], None]) -> None:
+        """Call a function after each step, with its torque, s, when it began, s, and the velocity."""
+        self._watched = self._parts.ffi.callback("void(double, double, double, double)", each,
+                                                 onerror=self._parts.refuse)
+        self.state.stepped = self._watched
 
     def power_up(self, angle: float) -> None:
         """Switch it on while its output stands at an angle, rad."""
         self.powered = True
-        self._listens_from = self.wire.clock.seconds + self.boot
+        self.state.listens_from = self.wire.clock.seconds + self.boot
         self.motor.power_up(angle)
         self.counters.clear()
         self.commanded = None
-        self._queue.clear()
+        self.state.queued = 0
 
     def power_off(self) -> None:
         self.motor.stop()
         self.motor.torque = 0.0
         self.powered = False
 
+    @property
+    def commanded(self) -> float | None:
+        """s, time of the last command."""
+        at = float(self.state.commanded)
+        return None if math.isnan(at) else at
+
+    @commanded.setter
+    def commanded(self, seconds: float | None) -> None:
+        self.state.commanded = math.nan if seconds is None else seconds
+
     def obey(self, command: Command) -> None:
         self.motor.command = command
         self.feed()
 
     def feed(self) -> None:
-        self.commanded = self.wire.clock.seconds
+        self.commanded, self.state.timeout = self.wire.clock.seconds, self.timeout
 
     def step(self, seconds: float, now: float, angle: float, velocity: float) -> float:
         """The mean torque, N m, at the output, over the next `seconds`."""
-        if not self.powered:
-            self.motor.torque = 0.0
-        elif self.commanded is not None and now - self.commanded > self.timeout:
-            self.commanded = None
-            self.left_alone()
-        if self.motor.temperature > OVER_TEMPERATURE and self.motor.active:
-            self.fail(self.hot_code)
-        return self.motor.step(seconds, angle, velocity)
+        torque = float(self._lib.drive_step(self.state, seconds, now, angle, velocity))
+        self._parts.check()
+        return torque
 
-    def state(self) -> tuple[float, float, float]:
+    def in_c(self) -> dict[str, int]:
+        """Addresses of functions in C that step it and say whether it is limp, and of its state (bus_steps.h)."""
+        ffi, lib = self._parts.ffi, self._lib
+        found = {"step": lib.drive_step, "limp": lib.drive_limp, "drive": self.state}
+        return {name: int(ffi.cast("uintptr_t", at)) for name, at in found.items()}
+
+    def known(self) -> tuple[float, float, float]:
         """Reported position, velocity and torque."""
         return self.motor.position, self.motor.velocity, self.motor.torque
 
@@ -164,6 +233,4 @@ class Drive(TimedNode):
     def limp(self) -> bool:
         """True if its output turns as freely as if it were off: it is off, or is commanded no gain and no more than one
         step of the torque's field, in which there is no zero."""
-        asked = self.motor.command
-        return not self.driving or self.motor.standing is None and asked.kp == asked.kd == 0.0 and (
-            abs(asked.torque) <= self.ranges.torque / TORQUE_STEPS)
+        return bool(self._lib.drive_limp(self.state))

@@ -1,16 +1,16 @@
-"""Motor of a drive: an inner loop, a current with a lag, an encoder that forgets turns, heat.
-
-The loop is sampled at its own rate within each step of the plant; meanwhile the joint moves on with its velocity.
-"""
+"""Motor of a drive: an inner loop, a current with a lag, an encoder that forgets turns, heat. C (motor.c) steps it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from femtorque.hil.clock.library import library
+from femtorque.hil.clock.parts import Member
 
 TURN = 2.0 * math.pi
 AMBIENT = 25.0  # deg C
-COUNTS = 1 << 16  # per turn of the output: finer than any field's step; chosen
 
 
 @dataclass(frozen=True)
@@ -39,93 +39,73 @@ class Command:
     torque: float = 0.0
 
 
-@dataclass(frozen=True)
-class Standing:
-    """Constant voltages at the phases. torque: N m at rest at angle, rad of the output; electric: rad per rad of the
-    output; damping: N m s/rad, of the motor's own voltage across its resistance."""
-
-    torque: float
-    angle: float
-    electric: float
-    damping: float
-
-    def at(self, angle: float, velocity: float) -> float:
-        return self.torque * math.cos(self.electric * (angle - self.angle)) - self.damping * velocity
-
-
 class Motor:
     """limit: the largest torque, N m. lower_turn: rad from its zero, the beginning of the turn in which its position
-    lies after power-up."""
+    lies after power-up. torque: at the output now, N m. standing: its phases have constant voltages. state: that of
+    C."""
+
+    active, standing = Member(bool), Member(bool)
+    limit, torque, temperature = Member(float), Member(float), Member(float)
 
     def __init__(self, limit: float, traits: Traits, lower_turn: float = -math.pi) -> None:
-        self.limit, self.traits, self.lower_turn = limit, traits, lower_turn
-        self.command = Command()
-        self.active = False
-        self.standing: Standing | None = None
-        self.torque = 0.0  # present torque at the output
-        self.temperature = AMBIENT
-        self._zero = 0.0  # of the absolute encoder, stored without supply
-        self._angle = 0.0  # of the output, any number of turns
-        self._velocity = 0.0  # measured
-        self._offset = 0.0
+        self.state: Any = library()[0].new("motor *")
+        self.limit, self.lower_turn, self.temperature = limit, lower_turn, AMBIENT
+        for name, value in asdict(traits).items():
+            setattr(self.state, name, value)
         self.power_up(0.0)
 
     def power_up(self, angle: float) -> None:
         """Switch on while the output is at an angle, of which only the place within a turn is known."""
         self.stop()
-        self.torque = self._velocity = 0.0
-        self._angle = angle
-        within = (angle - self._zero - self.lower_turn) % TURN + self.lower_turn
-        self._offset = angle - within
+        state = self.state
+        state.torque = state.measured = 0.0
+        state.angle = angle
+        within = (angle - state.zero - self.lower_turn) % TURN + self.lower_turn
+        state.offset = angle - within
 
     def set_zero(self) -> None:
         """Set the zero here."""
-        self._zero = self._offset = self._angle
+        self.state.zero = self.state.offset = self.state.angle
+
+    @property
+    def command(self) -> Command:
+        s = self.state
+        return Command(s.position, s.velocity, s.kp, s.kd, s.asked)
+
+    @command.setter
+    def command(self, command: Command) -> None:
+        s = self.state
+        s.position, s.velocity, s.kp, s.kd, s.asked = (
+            command.position, command.velocity, command.kp, command.kd, command.torque)
 
     @property
     def position(self) -> float:
         """Measured position, rad."""
-        return round((self._angle - self._offset) * COUNTS / TURN) * TURN / COUNTS
+        return float(library()[1].motor_position(self.state))
 
     @property
     def velocity(self) -> float:
-        return self._velocity
+        return float(self.state.measured)
 
     def stop(self) -> None:
         """Switch the current off."""
-        self.active, self.command, self.standing = False, Command(), None
+        self.state.integral = 0.0
+        self.active, self.command, self.standing = False, Command(), False
 
     def stand(self, electric: float, damping: float) -> None:
-        """Keep the present voltages, wherever it turns."""
-        self.standing = Standing(self.torque + damping * self._velocity, self._angle, electric, damping)
+        """Keep the present voltages, wherever it turns. electric: rad per rad of the output; damping: N m s/rad, of the
+        motor's own voltage across its resistance."""
+        s = self.state
+        s.still, s.still_at, s.electric, s.damping = s.torque + damping * s.measured, s.angle, electric, damping
+        self.standing = True
 
-    def step(self, seconds: float, angle: float, velocity: float) -> float:
-        """The mean torque at the output while it moves on from an angle with a velocity."""
-        count = max(1, round(seconds * self.traits.rate))
-        h = seconds / count
-        follow = -math.expm1(-TURN * self.traits.bandwidth * h)
-        smooth = h / (0.5 * self.traits.window + h)
-        total = 0.0
-        for i in range(count):
-            self._angle = angle + i * h * velocity
-            self._velocity += smooth * (velocity - self._velocity)
-            if self.traits.moves_on:
-                self.command.position += h * self.command.velocity
-            self.torque += follow * (self._wanted() - self.torque)
-            total += self.torque
-        self._heat(seconds)
-        return total / count
+    def hold(self, pos_gain: float, vel_gain: float, integrator: float, wound_up: float | None) -> None:
+        """Follow positions by a loop around one of velocity: 1/s, N m s a turn, N m a turn. wound_up: factor of the
+        integral in each period in which torque is at its limit; None: follow commands by their own gains."""
+        s = self.state
+        s.pos_gain, s.vel_gain, s.integrator, s.wound_up = pos_gain, vel_gain, integrator, wound_up or 0.0
+        s.holding = wound_up is not None
 
-    def _wanted(self) -> float:
-        if not self.active:
-            return 0.0
-        if self.standing:
-            return min(max(self.standing.at(self._angle, self._velocity), -self.limit), self.limit)
-        c = self.command
-        torque = c.kp * (c.position - self.position) + c.kd * (c.velocity - self._velocity) + c.torque
-        return min(max(torque, -self.limit), self.limit)
-
-    def _heat(self, seconds: float) -> None:
-        t = self.traits
-        gain = (self.torque / (t.rated * self.limit)) ** 2 * t.rise
-        self.temperature += (AMBIENT + gain - self.temperature) * -math.expm1(-seconds / t.thermal)
+    def fade(self, limit: float, gain: float) -> None:
+        """Take torque away towards a limit of velocity, turns/s, by N m s a turn; gain 0: no longer."""
+        self.state.fade_limit, self.state.fade_gain, self.state.fading = limit, gain, gain != 0.0

@@ -39,7 +39,7 @@ class Servo(half_duplex.Servo, Protocol):
 
     @property
     def in_c(self) -> tuple[int, int, int] | None:
-        """Addresses of functions in C that do the same as `terminal` and `driving`, and of its state (servo_steps.h);
+        """Addresses of functions in C that do the same as `terminal` and `driving`, and of its state (bus_steps.h);
         None without them."""
 
     def power_up(self, angle: float) -> None:

@@ -94,6 +94,7 @@ class Stepped(Driven):
     def _plug(self, arm: Any, take: Any, q: Any, v: Any) -> None:
         """Be an arm of C's, which that function moves on."""
         self.arm, self.handle.arm, self.handle.take, self.handle.q, self.handle.v = arm, arm, take, q, v
+        self.handle.torque = library()[0].cast("double *", arm.torque)
 
     def _callback(self, kind: str, call: Callable[..., Any]) -> Any:
         """A function for C to call; if it raises, what it raised is `refusal`, and 0 is returned."""

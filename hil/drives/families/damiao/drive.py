@@ -12,7 +12,7 @@ import struct
 
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.wire import Wire
-from femtorque.hil.drives.drive import Drive
+from femtorque.hil.drives.drive import WORD, Drive
 from femtorque.hil.drives.fields import Ranges, mit_command, mit_state
 from femtorque.hil.drives.motor import Motor, Traits
 
@@ -51,6 +51,10 @@ class Damiao(Drive):
 
     # -- frames -------------------------------------------------------------
 
+    @property
+    def filters(self) -> tuple[tuple[int, int], ...]:
+        return tuple((number, WORD) for number in (BROADCAST, self.id, *(self.id + mode for mode in OFFSETS)))
+
     def handle(self, frame: Frame) -> Frame | None:
         if frame.extended or frame.remote:
             return None
@@ -81,7 +85,7 @@ class Damiao(Drive):
         return Ranges(r[21], r[22], r[23], self.ranges.kp, self.ranges.kd)
 
     def _feedback(self) -> Frame:
-        state = mit_state(*self.state(), self._set_to())
+        state = mit_state(*self.known(), self._set_to())
         hot = min(max(round(self.motor.temperature), 0), 255)
         return self._framed(bytes([self.status << 4 | self.id & 15]) + state + bytes([hot, hot]))
 

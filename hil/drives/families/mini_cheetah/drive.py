@@ -14,7 +14,7 @@ import math
 
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.wire import Wire
-from femtorque.hil.drives.drive import Drive
+from femtorque.hil.drives.drive import WORD, Drive
 from femtorque.hil.drives.fields import Ranges, mit_command, mit_state
 from femtorque.hil.drives.motor import Command, Motor, Traits
 
@@ -51,14 +51,20 @@ class MiniCheetah(Drive):
         self.motor.command = Command()
 
     def obey(self, command: Command) -> None:
-        self.motor.standing = None
+        self.motor.standing = False
         super().obey(Command() if self.leaving else command)
 
-    def step(self, seconds: float, now: float, angle: float, velocity: float) -> float:
-        torque = super().step(seconds, now, angle, velocity)
-        if self.leaving and self.motor.standing is None and abs(self.motor.torque) < LEAST:
-            self._special(EXIT)
-        return torque
+    @property
+    def leaving(self) -> bool:
+        return bool(self.state.calm_below)
+
+    @leaving.setter
+    def leaving(self, leaving: bool) -> None:
+        self.state.calm_below = LEAST if leaving else 0.0
+
+    def calm(self) -> None:
+        """Leave the mode at last."""
+        self._special(EXIT)
 
     def fail(self, code: int) -> None:
         self.motor.stop()
@@ -66,6 +72,10 @@ class MiniCheetah(Drive):
     @property
     def hot_code(self) -> int:
         return 1
+
+    @property
+    def filters(self) -> tuple[tuple[int, int], ...]:
+        return ((self.id, WORD),)
 
     def handle(self, frame: Frame) -> Frame | None:
         if frame.extended or frame.remote or frame.id != self.id or len(frame.data) != 8:
@@ -93,4 +103,4 @@ class MiniCheetah(Drive):
         self.motor.active = code == ENTER
 
     def reply(self) -> bytes:
-        return bytes([self.id]) + mit_state(*self.state(), self.ranges) + bytes([round(BUS_VOLTS), 0])[:self.size - 6]
+        return bytes([self.id]) + mit_state(*self.known(), self.ranges) + bytes([round(BUS_VOLTS), 0])[:self.size - 6]

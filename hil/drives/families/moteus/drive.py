@@ -77,6 +77,10 @@ class Moteus(Drive):
 
     # -- frames -------------------------------------------------------------
 
+    @property
+    def filters(self) -> tuple[tuple[int, int], ...]:
+        return (self.id, 0xFF), (BROADCAST, 0xFF)
+
     def handle(self, frame: Frame) -> Frame | None:
         source, destination = frame.id >> 8 & 0xFF, frame.id & 0xFF
         if frame.remote or frame.id > 0xFFFF or destination not in (self.id, BROADCAST):
@@ -149,7 +153,7 @@ class Moteus(Drive):
 
     def _value(self, number: int) -> float | None:
         """In the register's own unit."""
-        position, velocity, torque = self.state()
+        position, velocity, torque = self.known()
         known = {0x000: self.mode, 0x001: position / TURN, 0x002: velocity / TURN, 0x003: torque, 0x004: 0.0,
                  0x00A: self.motor.temperature, 0x00B: 0, 0x00C: self.home, 0x00D: VOLTS,
                  0x00E: self.motor.temperature, 0x00F: self.fault, 0x100: MODEL, 0x101: FIRMWARE,

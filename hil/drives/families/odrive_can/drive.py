@@ -18,7 +18,7 @@ import struct
 
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.wire import Wire
-from femtorque.hil.drives.drive import Drive
+from femtorque.hil.drives.drive import WORD, Drive
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import AMBIENT, Command, Motor, Traits
 
@@ -49,16 +49,21 @@ class ODrive(Drive):
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges, bitrate: float = 1e6, beat: float = BEAT,
                  watchdog: float = WATCHDOG_S) -> None:
-        super().__init__(wire, number, _Motor(ranges.torque, self), ranges, bitrate)
-        self.beat, self.watchdog, self.limited = beat, watchdog, False
+        super().__init__(wire, number, Motor(ranges.torque, TRAITS), ranges, bitrate)
+        self.beat, self.watchdog, self._limited = beat, watchdog, False
         self.protocol, self.firmware = PROTOCOL, FIRMWARE
         self.errors, self.control, self.input = 0, POSITION_CONTROL, PASSTHROUGH
         self.vel_limit, self.pos_gain, self.vel_gain, self.integrator = VEL_LIMIT, POS_GAIN, VEL_GAIN, INTEGRATOR
         self._asked = Command()
+        self._regulate()
         self._life = 0
         self._begin_life()
 
     # -- frames -------------------------------------------------------------
+
+    @property
+    def filters(self) -> tuple[tuple[int, int], ...]:
+        return ((self.id << 5, WORD & ~0x1F),)
 
     def handle(self, frame: Frame) -> Frame | None:
         if frame.extended or frame.fd or frame.id >> 5 != self.id:
@@ -72,7 +77,7 @@ class ODrive(Drive):
         return None
 
     def _told(self, message: int) -> bytes | None:
-        position, velocity, torque = self.state()
+        position, velocity, torque = self.known()
         wanted = self.motor.command.torque if self.motor.active else 0.0
         return {
             VERSION: bytes((self.protocol, *HARDWARE, *self.firmware, 0)),
@@ -91,6 +96,7 @@ class ODrive(Drive):
             self._go(int.from_bytes(data[:4], "little"))
         elif message == MODE and len(data) >= 8:
             self.control, self.input = struct.unpack("<2I", data[:8])
+            self._regulate()
             self._follow()
         elif message == INPUT_TORQUE and len(data) >= 4:
             self._asked.torque = struct.unpack("<f", data[:4])[0]
@@ -101,11 +107,14 @@ class ODrive(Drive):
             self._follow()
         elif message == LIMITS and len(data) >= 8:
             self.vel_limit = struct.unpack("<f", data[:4])[0]
+            self._regulate()
         elif message == POS_GAINS and len(data) >= 4:
             self.pos_gain = struct.unpack("<f", data[:4])[0]
+            self._regulate()
             self._follow()
         elif message == VEL_GAINS and len(data) >= 8:
             self.vel_gain, self.integrator = struct.unpack("<2f", data)
+            self._regulate()
             self._follow()
         elif message == CLEAR:
             self.errors = 0
@@ -129,6 +138,23 @@ class ODrive(Drive):
         self.motor.command = Command(self._asked.position if held else 0.0, self._asked.velocity if held else 0.0,
                                      kp if held else 0.0, kd if held else 0.0,
                                      self._asked.torque if self.input == PASSTHROUGH else 0.0)
+
+    @property
+    def limited(self) -> bool:
+        return self._limited
+
+    @limited.setter
+    def limited(self, limited: bool) -> None:
+        self._limited = limited
+        self._regulate()
+
+    def _regulate(self) -> None:
+        """Choose the law of the mode. In torque mode torque fades towards vel_limit, if that acts there
+        (controller.cpp, limitVel). In position mode the velocity's error has an integral (update)."""
+        acts = self.control == TORQUE_CONTROL and self._limited
+        self.motor.fade(self.vel_limit, VEL_GAIN if acts else 0.0)
+        holds = self.control == POSITION_CONTROL
+        self.motor.hold(self.pos_gain, self.vel_gain, self.integrator, WOUND_UP if holds else None)
 
     # -- heartbeats ---------------------------------------------------------
 
@@ -179,38 +205,5 @@ class ODrive(Drive):
         super().power_up(angle)
         self.motor.set_zero()
         self.errors, self.control, self.input, self._asked = 0, POSITION_CONTROL, PASSTHROUGH, Command()
+        self._regulate()
         self._begin_life()
-
-
-class _Motor(Motor):
-    """Torque fades towards vel_limit, if that acts in torque mode (controller.cpp, limitVel). In position mode the
-    velocity's error has an integral."""
-
-    def __init__(self, limit: float, drive: ODrive) -> None:
-        self._drive = drive
-        super().__init__(limit, TRAITS)
-
-    def stop(self) -> None:
-        super().stop()
-        self._integral = 0.0
-
-    def _held(self, own: ODrive) -> float:
-        """Torque of position mode (controller.cpp, update)."""
-        c = self.command
-        error = (own.pos_gain * (c.position - self.position) + c.velocity - self.velocity) / TURN
-        torque = own.vel_gain * error + self._integral + c.torque
-        if abs(torque) > self.limit:
-            self._integral *= WOUND_UP
-        else:
-            self._integral += own.integrator * error / TRAITS.rate
-        return min(max(torque, -self.limit), self.limit)
-
-    def _wanted(self) -> float:
-        own = self._drive
-        if self.active and own.control == POSITION_CONTROL:
-            return self._held(own)
-        torque = super()._wanted()
-        if not self.active or own.control != TORQUE_CONTROL or not own.limited:
-            return torque
-        now = self.velocity / TURN
-        return min(max(torque, (-own.vel_limit - now) * VEL_GAIN), (own.vel_limit - now) * VEL_GAIN)

@@ -41,6 +41,10 @@ class RobStride(Drive):
         self._saved = dict(self.parameters)
         self.faults, self.host = 0, HOST
 
+    @property
+    def filters(self) -> tuple[tuple[int, int], ...]:
+        return ((self.id, 0xFF),)
+
     def handle(self, frame: Frame) -> Frame | None:
         if not frame.extended or frame.remote or frame.id & 0xFF != self.id or len(frame.data) != 8:
             return None
@@ -80,7 +84,7 @@ class RobStride(Drive):
 
     def _state(self) -> Frame:
         r = self.ranges
-        position, velocity, torque = self.state()
+        position, velocity, torque = self.known()
         data = struct.pack(">4H", encode(position, -r.position, r.position, 16),
                            encode(velocity, -r.velocity, r.velocity, 16), encode(torque, -r.torque, r.torque, 16),
                            round(10 * self.motor.temperature))

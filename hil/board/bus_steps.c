@@ -1,7 +1,7 @@
-/* The C of hil/board/buses.py for servos on a wire: each servo sets its motor's
- * voltage for an interval, then the plant moves on with these voltages. In C
+/* The C of hil/board/buses.py: each servo sets its motor's voltage for an
+ * interval, each drive its torque, then the plant moves on with these. In C
  * because that is done ten thousand times a second. */
-#include "servo_steps.h"
+#include "bus_steps.h"
 
 #include <math.h>
 
@@ -11,18 +11,22 @@ static double both(const double *of_joints, int64_t gear, int64_t output)
     return of_joints[gear] + (output != gear ? of_joints[output] : 0.0);
 }
 
-/* Return true if a servo's bridge is on. */
-int servos_drive(const servo_line *line)
+/* Return true if a servo's bridge is on, or a drive is not limp. */
+int bus_acts(const bus_line *line)
 {
     int64_t k;
+    for (k = 0; k < line->drives; k++)
+        if (!line->driven[k].limp(line->driven[k].drive))
+            return 1;
     for (k = 0; k < line->servos; k++)
         if (line->served[k].drives(line->served[k].servo))
             return 1;
     return 0;
 }
 
-/* Set the voltages of all servos' motors. */
-static void look(const servo_line *line, double now)
+/* Set the voltages of all servos' motors, and the drives' torques for some
+ * seconds. */
+static void look(const bus_line *line, double h, double now)
 {
     const plant_steps *p = line->plant;
     int64_t k;
@@ -34,32 +38,41 @@ static void look(const servo_line *line, double now)
                         s->turns * both(p->v, s->gear, s->output),
                         p->current[s->gear]);
     }
+    for (k = 0; k < line->drives; k++) {
+        const driven *d = &line->driven[k];
+        p->torque[d->gear] = d->turns *
+            d->step(d->drive, h, now,
+                    d->turns * both(p->q, d->gear, d->output) + d->zero,
+                    d->turns * both(p->v, d->gear, d->output));
+    }
 }
 
 /* Move on, with voltages at the motors of other joints; return 0 if the plant
  * cannot. */
-int servo_steps(const servo_line *line, double since, double until,
-                const double *terminals)
+int bus_steps(const bus_line *line, double since, double until,
+              const double *terminals)
 {
     plant_steps *p = line->plant;
     double intervals = fmax(rint((until - since) / line->interval), 1.0);
     double h = (until - since) / intervals;
-    int64_t steps = (int64_t)ceil(h / p->max_step - 1e-9), i;
+    int64_t steps = (int64_t)ceil(h / p->max_step - 1e-9), i, k;
     steps = steps > 1 ? steps : 1;
     for (i = 0; i < p->n; i++)
         p->volts[i] = (double)NAN;
     for (i = 0; i < line->joints; i++)
         p->volts[line->motors[i]] = terminals[i];
     for (i = 0; i < (int64_t)intervals; i++) {
-        look(line, since + (double)i * h);
+        look(line, h, since + (double)i * h);
         if (p->take(p->arm, h / (double)steps, steps) < steps)
-            return 0;
+            break;
     }
-    return 1;
+    for (k = 0; k < line->drives; k++)
+        p->torque[line->driven[k].gear] = 0.0;
+    return i == (int64_t)intervals;
 }
 
 /* Copy what is seen of the plant from outside of its gears. */
-void servo_look(const servo_line *line, plant_steps *seen)
+void bus_look(const bus_line *line, plant_steps *seen)
 {
     const plant_steps *p = line->plant;
     int64_t j;

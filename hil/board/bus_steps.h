@@ -1,0 +1,49 @@
+/* The interface of bus_steps.c. */
+#ifndef BUS_STEPS_H
+#define BUS_STEPS_H
+
+#include "plant_steps.h"
+
+/* One servo. terminal: V at its motor from now on, NaN where the motor floats,
+ * at an angle and velocity of its output and with a current, A, of its motor.
+ * sign: of the servo's direction; turns: turns of its output per turn of the
+ * joint, signed. gear, output: numbers of the plant's joints that have the
+ * motor and the output, which may be the same. */
+typedef struct {
+    void *servo;
+    double (*terminal)(void *servo, double now, double angle, double velocity,
+                       double current);
+    int (*drives)(const void *servo); /* whether its bridge is on */
+    double sign, turns;
+    int64_t gear, output;
+} served;
+
+/* One drive, likewise. step: the mean torque at its output over some seconds
+ * from now on. zero: rad of its output where the joint is at zero. */
+typedef struct {
+    void *drive;
+    double (*step)(void *drive, double seconds, double now, double angle,
+                   double velocity);
+    int (*limp)(const void *drive); /* whether its output turns freely */
+    double turns, zero;
+    int64_t gear, output;
+} driven;
+
+/* interval: s for which a servo's voltage or a drive's torque is held. motors:
+ * number of the plant's joint with each of the board's motors, `joints` in
+ * all. */
+typedef struct {
+    plant_steps *plant;
+    int64_t servos, drives, joints;
+    served *served;
+    driven *driven;
+    const int64_t *motors, *outputs;
+    double interval;
+} bus_line;
+
+int bus_acts(const bus_line *line);
+int bus_steps(const bus_line *line, double since, double until,
+              const double *terminals);
+void bus_look(const bus_line *line, plant_steps *seen);
+
+#endif

@@ -1,0 +1,82 @@
+"""Steps in C (bus_steps.c) of servos on a wire and drives on a bus with the joints that they turn, for
+femtorque.hil.board.buses and, through the coupler, for coupled.c."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.hil.board.coupled import library
+from femtorque.hil.drives.drive import Drive
+from femtorque.hil.drives.servo import Servo
+from femtorque.hil.plant import backlash
+from femtorque.hil.plant.choose import Driven, Wired, stepped_of
+from femtorque.hil.plant.driven import Stepped
+
+Array = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+
+class BusSteps:
+    """servos, drives: by the number of their joint. signs, gears, zeros (J,): direction, gear and zero of each, as in
+    femtorque.hil.board.buses. interval: s for which a servo's voltage or a drive's torque is held. line: the C's; None
+    where servos or plant do not all move in C. plant: the one that does."""
+
+    def __init__(self, servos: Mapping[int, Servo], drives: Mapping[int, Drive], signs: Array, gears: Array,
+                 zeros: Array, plant: Driven, interval: float) -> None:
+        self.plant, motors, outputs = _inside(plant)
+        in_c = [servo.in_c for servo in servos.values() if servo.in_c is not None]
+        self._servos = servos
+        self.line: Any = None
+        if self.plant is None or not (servos or drives) or len(in_c) < len(servos):
+            return
+        ffi, self._lib = library()
+
+        def placed(j: int) -> dict[str, Any]:
+            return {"gear": motors[j], "output": outputs[j], "turns": signs[j] * gears[j]}
+
+        served = _rows("served", [
+            placed(j) | {"sign": signs[j], "terminal": terminal, "drives": on, "servo": servo}
+            for j, (terminal, on, servo) in zip(servos, in_c, strict=True)])
+        driven = _rows("driven", [placed(j) | {"zero": zeros[j]} | drive.in_c() for j, drive in drives.items()])
+        handle = ffi.cast("plant_steps *", int(ffi.cast("uintptr_t", self.plant.handle)))
+        self._kept = {"served": served, "driven": driven, "motors": ffi.from_buffer("int64_t[]", motors),
+                      "outputs": ffi.from_buffer("int64_t[]", outputs), "plant": handle}
+        self.line = ffi.new("bus_line *", {"servos": len(servos), "drives": len(drives), "joints": len(motors),
+                                           "interval": interval, **self._kept})
+
+    def supply(self, volts: float) -> None:
+        """Set V of the servos' supply."""
+        for servo in self._servos.values():
+            servo.volts = volts
+
+    def move(self, since: float, until: float, voltage: Array, supply: float) -> None:
+        """Move on, s, with voltages (J,) at the motors of other joints; supply: V of the servos."""
+        assert self.plant is not None
+        self.supply(supply)
+        if not self._lib.bus_steps(self.line, since, until, library()[0].from_buffer("double[]", voltage)):
+            raise self.plant.refusal()
+
+
+def _rows(kind: str, rows: list[dict[str, Any]]) -> Any:
+    """Structs of C, in which addresses are numbers."""
+    ffi, _ = library()
+    found = ffi.new(f"{kind}[]", len(rows))
+    for place, row in zip(found, rows, strict=True):
+        for name, value in row.items():
+            pointer = isinstance(getattr(place, name), ffi.CData)
+            setattr(place, name, ffi.cast(ffi.typeof(getattr(place, name)), value) if pointer else value)
+    return found
+
+
+def _inside(plant: Driven) -> tuple[Stepped | None, Places, Places]:
+    """The plant that moves in C, or None, and in it the numbers of the joints that have the motors and the outputs."""
+    whole, inner = plant.plant if isinstance(plant, Wired) else plant, stepped_of(plant)
+    if inner is None:
+        return None, np.zeros(0, np.int64), np.zeros(0, np.int64)
+    gears, outputs = whole.sides if isinstance(whole, backlash.Plant) else (np.arange(inner.n), np.arange(inner.n))
+    places = plant.places if isinstance(plant, Wired) else np.arange(len(gears))
+    return inner, gears[places].astype(np.int64), outputs[places].astype(np.int64)

@@ -1,0 +1,182 @@
+/* It answers a moment later with its state before the frame. Families obey
+ * frames and answer them in Python (hil/drives/families), once a frame. */
+#include "drive.h"
+
+#include "parts.h"
+
+#include <math.h>
+
+#define TURNAROUND 20e-6 /* s from the end of a frame to its answer: an interrupt
+                          * and a packing; chosen */
+#define RECOVERY 128     /* sequences of recessive bits after which it returns
+                          * to the bus by itself; chosen */
+#define HOTTEST 100.0    /* deg C of the winding; Damiao's register OT_Value is
+                          * at least 80 */
+
+static drive *of_node(node *n)
+{
+    return n->owner;
+}
+
+/* -- the node -------------------------------------------------------------- */
+
+static void look(node *n)
+{
+    const drive *d = of_node(n);
+    n->listening = d->powered && !d->cut && !node_off(n) &&
+                   (d->boot == 0.0 ||
+                    parts_seconds(d->wire->parts) >= d->listens_from);
+}
+
+static int32_t offer(node *n, can_frame *f)
+{
+    const drive *d = of_node(n);
+    if (d->queued == 0 || !node_listens(n))
+        return 0;
+    *f = d->queue[0];
+    return 1;
+}
+
+static int32_t sees_itself(node *n, double loop_delay)
+{
+    (void)n, (void)loop_delay;
+    return 1;
+}
+
+static void ignore(node *n)
+{
+    (void)n;
+}
+
+static void ignore_error(node *n, int32_t error)
+{
+    (void)n, (void)error;
+}
+
+static void sent(node *n)
+{
+    drive *d = of_node(n);
+    int32_t i;
+    if (d->queued == 0)
+        return;
+    d->queued--;
+    for (i = 0; i < d->queued; i++)
+        d->queue[i] = d->queue[i + 1];
+}
+
+static void recover(void *of)
+{
+    drive *d = of;
+    d->node.transmit = d->node.receive = 0;
+    wire_ask(d->wire, &d->node);
+}
+
+static void failed(node *n, int32_t error)
+{
+    drive *d = of_node(n);
+    (void)error;
+    if (node_off(n))
+        wire_wait(d->wire, &d->recovers, n, RECOVERY);
+}
+
+/* Put a frame into the queue, if there is room. */
+void drive_send(drive *d, const can_frame *f)
+{
+    if (d->queued == MAILBOXES || !d->powered)
+        return;
+    d->queue[d->queued++] = *f;
+    wire_ask(d->wire, &d->node);
+}
+
+static void reply(void *of)
+{
+    const answer *a = of;
+    drive_send(a->drive, &a->frame);
+}
+
+/* Send the answer after a while. */
+static void reply_later(drive *d)
+{
+    answer *a = d->answers;
+    while (a < d->answers + ANSWERS && a->task.due.armed)
+        a++;
+    if (a == d->answers + ANSWERS)
+        return;
+    a->drive = d;
+    a->frame = d->reply;
+    a->task.act = reply;
+    a->task.of = a;
+    task_after(d->wire->parts, &a->task, TURNAROUND + d->late);
+}
+
+/* Return true if a frame may be for it. */
+static int concerns(const drive *d, const can_frame *f)
+{
+    int32_t i;
+    for (i = 0; i < d->filters; i++)
+        if ((f->id & d->filter[i].mask) == d->filter[i].number)
+            return 1;
+    return d->filters == 0;
+}
+
+static void heard(node *n, const can_frame *f)
+{
+    drive *d = of_node(n);
+    if (d->catch_up != 0)
+        d->catch_up(d->of);
+    if (!d->powered || !concerns(d, f)) /* its supply may have failed on the way
+                                         * to now */
+        return;
+    d->heard = *f;
+    if (d->tell(HANDLE))
+        reply_later(d);
+}
+
+const node_ways drive_ways = {look, offer, sees_itself, ignore, ignore, sent,
+                              failed, heard, ignore_error};
+
+void drive_begin(drive *d, wire *w)
+{
+    d->wire = w;
+    d->node.ways = &drive_ways;
+    d->node.owner = d;
+    d->recovers.act = recover;
+    d->recovers.of = d;
+}
+
+/* -- the motor ------------------------------------------------------------- */
+
+/* Return the mean torque, N m, at the output, over the next seconds. */
+double drive_step(void *of, double seconds, double now, double angle,
+                  double velocity)
+{
+    drive *d = of;
+    motor *m = d->motor;
+    double torque;
+    if (!d->powered) {
+        m->torque = 0.0;
+    } else if (now - d->commanded > d->timeout) {
+        d->commanded = (double)NAN;
+        d->tell(LEFT_ALONE);
+    }
+    if (m->temperature > HOTTEST && m->active)
+        d->tell(HOT);
+    torque = motor_step(m, seconds, angle, velocity);
+    if (d->calm_below != 0.0 && !m->standing && fabs(m->torque) < d->calm_below)
+        d->tell(CALM);
+    if (d->stepped != 0)
+        d->stepped(torque, seconds, now, velocity);
+    return torque;
+}
+
+/* Return true if its output turns as freely as if it were off: it is off, or is
+ * commanded no gain and no more than one step of the torque's field, in which
+ * there is no zero. */
+int drive_limp(const void *of)
+{
+    const drive *d = of;
+    const motor *m = d->motor;
+    return !(d->powered && m->active) ||
+           (!m->standing && m->kp == 0.0 && m->kd == 0.0 &&
+            fabs(m->asked) <= d->torque_step);
+}

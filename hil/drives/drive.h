@@ -1,0 +1,61 @@
+/* A drive: a node with a motor. */
+#ifndef DRIVE_H
+#define DRIVE_H
+
+#include "motor.h"
+#include "wire.h"
+
+#define MAILBOXES 3 /* answers that wait at most; the drives' chips are STM32 or
+                     * similar */
+#define ANSWERS 32  /* answers that are late at most */
+#define FILTERS 8
+
+/* A frame for it has `number` in the bits of `mask` of its identifier. */
+typedef struct {
+    uint32_t number, mask;
+} filter;
+
+struct drive;
+
+typedef struct {
+    task task;
+    struct drive *drive;
+    can_frame frame;
+} answer;
+
+/* Calls of the families in Python. handle: obey `heard`, with an answer at
+ * `reply` if there is one; left_alone: after its timeout; hot: a winding is too
+ * hot; calm: its torque has come below calm_below. */
+enum { HANDLE, LEFT_ALONE, HOT, CALM };
+
+/* As hil/drives/drive.py describes it; commanded: NaN without a command.
+ * calm_below: N m, 0: never. torque_step: of its coarsest field, N m. catch_up:
+ * with `of`, brings the motor to now. stepped: hears of each step's torque, if
+ * there is one. */
+typedef struct drive {
+    node node;
+    wire *wire;
+    motor *motor;
+    double late, boot, listens_from, commanded, timeout, calm_below;
+    double torque_step;
+    int32_t cut, powered, supplied, queued, filters;
+    filter filter[FILTERS];
+    can_frame queue[MAILBOXES], heard, reply;
+    answer answers[ANSWERS];
+    waiter recovers;
+    void (*catch_up)(void *of);
+    void *of;
+    int32_t (*tell)(int32_t what);
+    void (*stepped)(double torque, double seconds, double now,
+                    double velocity);
+} drive;
+
+extern const node_ways drive_ways;
+
+void drive_begin(drive *d, wire *w);
+void drive_send(drive *d, const can_frame *f);
+double drive_step(void *of, double seconds, double now, double angle,
+                  double velocity);
+int drive_limp(const void *of);
+
+#endif
