@@ -4,8 +4,8 @@
  * ends at a zero, after 254 bytes, or with the frame. Before a block comes its
  * code: how far it is to the next one, which has the place of the zero, or a
  * place of its own behind 254 bytes. The encoder is held against that for any
- * one byte of a frame. No header of a mechanism is here, so that this proof,
- * the longest of all, holds until the encoder itself is changed. */
+ * one byte of a frame. No header of a mechanism is here, so that this proof
+ * holds until the encoder itself is changed. */
 #include "proof.h"
 
 #include <string.h>
@@ -85,7 +85,7 @@ static const size_t i; /* the decoder has none */
  * is in its place; before every block is its code, the number of its bytes and
  * one more, in the place of the zero before it if there is one; after the last
  * block is one zero, and nothing is written beyond. No code is zero.
- * Run: unwind=2 contracts seconds=2400 mechanisms=eight_link */
+ * Run: unwind=2 contracts functions seconds=600 mechanisms=eight_link */
 void prove_cobs_encode(void)
 {
     const size_t size = nondet_size();

@@ -21,9 +21,10 @@ class Run:
 
     unwind: how often a loop may go round; more is an error. contracts: loops have invariants. exhaust: by going through
     every value, compiled for this computer. intervals: by arithmetic of intervals. slice: what no claim rests on is
-    left out. seconds: processor time it may take. floats: conversions of reals are looked at. registers: those of the
-    chip give any value, each time that they are read. interrupts: files in which an interrupt may strike after every
-    store.
+    left out. functions: arrays are functions of which only what is asked for is known: sooner where few places of long
+    ones are looked at. seconds: processor time it may take. floats: conversions of reals are looked at. registers:
+    those of the chip give any value, each time that they are read. interrupts: files in which an interrupt may strike
+    after every store.
     """
 
     unwind: int = 10
@@ -31,6 +32,7 @@ class Run:
     floats: bool = False
     registers: bool = field(default=False, repr=False)  # told apart by what is preprocessed
     slice: bool = field(default=False, repr=False)  # no other result, only sooner
+    functions: bool = field(default=False, repr=False)  # no other result, only sooner
     exhaust: bool = False
     intervals: bool = field(default=False, repr=False)  # told apart by what proves it
     interrupts: tuple[str, ...] = field(default=(), repr=False)  # told apart by what is preprocessed
@@ -99,7 +101,7 @@ def _plain(comment: str) -> str:
 
 def _run(words: list[str]) -> Run:
     values = dict(word.partition("=")[::2] for word in words)
-    words_alone = ("contracts", "floats", "slice", "exhaust", "intervals", "registers")
+    words_alone = ("contracts", "floats", "slice", "functions", "exhaust", "intervals", "registers")
     flags = {name: name in values for name in words_alone}
     numbers = {name: int(values[name]) for name in ("unwind", "seconds") if name in values}
     lists = {name: tuple(values[name].split(",")) for name in ("define", "mechanisms", "interrupts") if name in values}

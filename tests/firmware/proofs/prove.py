@@ -249,6 +249,8 @@ def _options(run: Run) -> Iterator[str]:
         yield "--conversion-check"
     if run.slice:
         yield "--slice-formula"
+    if run.functions:
+        yield "--arrays-uf-always"
 
 
 def _bounded(command: list[str], folder: Path, seconds: int) -> tuple[int, resource.struct_rusage, str]:
