@@ -262,7 +262,7 @@ def test_mini_cheetahs_that_the_board_did_not_reach_are_off_once_it_does_again(e
         for drive in drives(on):
             drive.cut = True
         on.run(0.06)
-        assert all((drive.motor.standing is not None) is early for drive in drives(on))
+        assert all(drive.motor.standing is early for drive in drives(on))
         assert on.outputs_safe() is not early
         for drive in drives(on):
             drive.cut = False

@@ -19,7 +19,6 @@ from femtorque.codegen.wire.messages import Home
 from femtorque.codegen.wire.units import to_wire
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.drives.drive import Drive
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.play.run import play
 from tests.support.boards import IMAGES
@@ -42,26 +41,14 @@ class Traffic:
 
 def watched(on: VirtualBoard) -> Traffic:
     """Record all frames. A tick's frames go over the wire after the end of the tick."""
-    traffic, told = Traffic(), []
-
-    def listen(drive: Drive) -> None:
-        sent = drive.sent
-
-        def noted() -> None:
-            told.append(drive.offer())
-            sent()
-
-        drive.sent = noted  # type: ignore[method-assign]
-
-    for drive in on.wiring.buses.drives.values():
-        listen(drive)
+    traffic, drives = Traffic(), on.wiring.buses.drives.values()
     wire, = on.wiring.buses.wires.values()
 
     def passed(what) -> None:
         frame = Frame(what.frame.id, what.frame.data, extended=what.frame.extended)
         assert what.error is None
-        (traffic.answers if told else traffic.sent)[on.ticks - 1].append(frame)
-        told.clear()
+        answered = any(drive.node.sends for drive in drives)
+        (traffic.answers if answered else traffic.sent)[on.ticks - 1].append(frame)
 
     wire.log = passed
     return traffic
