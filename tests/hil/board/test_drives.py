@@ -85,6 +85,24 @@ def drives(on: VirtualBoard):
     return list(on.wiring.buses.drives.values())
 
 
+@contextmanager
+def watched(kind: str, seconds: float) -> Iterator[tuple[VirtualBoard, list[Passed], float]]:
+    """An armed board: with the frames that have passed on its first bus in so much time, and the share of it in which
+    the bus was in use."""
+    with board(kind) as on:
+        passed: list[Passed] = []
+        wire = on.wiring.buses.wires["can1"]
+        wire.log = passed.append
+        session = armed(on)
+        on.run(0.05)
+        assert all(drive.driving for drive in drives(on))
+        passed.clear()
+        busy = wire.busy_seconds
+        on.run(seconds)
+        yield on, passed, (wire.busy_seconds - busy) / seconds
+        session.link.close()
+
+
 @pytest.mark.parametrize("kind", ["damiao", "robstride", "fd", "cubemars", "mini-cheetah", "robomaster", "three"])
 def test_the_image_moves_an_arm_of_drives_as_the_host_computes_it(kind):
     """Most of the inertia of some joints is the drives' rotors, of which the file has the values. A RobStride that is

@@ -12,10 +12,9 @@ import pytest
 from femtorque.codegen.verify.bus_loads import bus_loads
 from femtorque.codegen.wire.messages import FAULTS
 from femtorque.hil.board.drives_alone import DrivesAlone
-from femtorque.hil.bus.wire import Passed
 from femtorque.hil.drives.families.odrive_can.drive import ESTOPPED, POSITION_CONTROL, WATCHDOG
 from femtorque.hil.plant.choose import plant_of
-from tests.hil.board.test_drives import STATES, armed, board, drives, moved, run_of
+from tests.hil.board.test_drives import STATES, armed, board, drives, moved, run_of, watched
 from tests.support.bus_arm import described
 
 KIND = "odrive-can"
@@ -55,24 +54,13 @@ def test_the_image_moves_an_arm_of_them_as_the_host_computes_it():
 
 def test_each_tick_asks_every_drive_and_commands_it_and_loads_the_bus_as_check_says():
     """Heartbeats, which come every ten milliseconds, included."""
-    with board(KIND) as on:
-        passed: list[Passed] = []
-        wire = on.wiring.buses.wires["can1"]
-        wire.log = passed.append
-        session = armed(on)
-        on.run(0.05)
-        assert all(drive.driving for drive in drives(on))
-        passed.clear()
-        busy = wire.busy_seconds
-        on.run(0.2)
+    with watched(KIND, 0.2) as (on, passed, share):
         for id in (1, 2, 3):
             kinds = [(p.frame.id & 31, p.frame.remote, len(p.frame.data)) for p in passed if p.frame.id >> 5 == id]
             for kind, count in (((9, True, 0), 200), ((14, False, 4), 200), ((9, False, 8), 200), ((1, False, 8), 20)):
                 assert abs(kinds.count(kind) - count) <= 1, kind
         (told,) = bus_loads(on.mechanism)
-        share = (wire.busy_seconds - busy) / 0.2
         assert 0.9 * (told.load.mean * 1e3 + told.load.beats) < share < told.load.share(1e3) < 0.9
-        session.link.close()
 
 
 @pytest.mark.parametrize(("fault", "name"), [*(STATES | OWN).items(), ("drive-rescaled", "DRIVE_SETTING")])
