@@ -18,6 +18,7 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.reference import discrete
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.host_compiler import build
+from femtorque.hil.chip.chip_library import ChipLibrary
 from tests.firmware.app import HERE
 from tests.support import oracle
 from tests.support.feeling import six_axis
@@ -34,16 +35,21 @@ HZ = 1000.0
 OWN = ("ft_feel.c", "ft_law.c")
 
 
-def library(mechanism, precision):
-    """(ffi, lib, input record, output record)."""
+def sources_of(mechanism):
+    """All that feeling needs, {file name: text}."""
     board = boards.load(mechanism.board.use)
     emitted = emit.sources(mechanism, board)
     made = ("ft_step", "ft_config")
     files = {n: t for n, t in emitted.items() if n.startswith(made) or n.endswith(".h") and n != "ft_board.h"}
     files |= {n: p.read_text() for n, p in application().items() if n.endswith(".h") or n in OWN}
-    files |= {"feel_host.c": (HERE / "feel_host.c").read_text()}
+    return files | {"feel_host.c": (HERE / "feel_host.c").read_text()}
+
+
+def library(mechanism, precision):
+    """(ffi, lib, input record, output record)."""
     double = precision == "double"
-    ffi, lib = build(files, CDEF.format(real="double" if double else "float", bits=64 if double else 32), precision)
+    cdef = CDEF.format(real="double" if double else "float", bits=64 if double else 32)
+    ffi, lib = build(sources_of(mechanism), cdef, precision)
     n, real = len(mechanism.streamed), "f8" if double else "f4"
     taken = np.dtype([("q", "i8" if double else "i4", n), ("u", real, n), ("duty", "f4", n), ("torque", real, n),
                       ("volts", real)], align=True)
@@ -238,3 +244,30 @@ def test_what_cannot_feel_is_refused_by_name(change, why):
     mechanism = replace(change(six_axis()), feel=Feel())
     with pytest.raises(BadInput, match=why):
         constants.render(mechanism, boards.load(mechanism.board.use))
+
+
+ENTRY = """
+#include "ft_model.h"
+void feel_start(const ft_turn *q);
+void feel_run(long n, const void *in, void *out);
+void entry(const ft_turn *q, const void *in, void *out);
+void entry(const ft_turn *q, const void *in, void *out) { feel_start(q); feel_run(TICKS, in, out); }
+"""
+
+
+def test_the_chip_feels_what_this_computer_does_bit_for_bit():
+    mechanism, ticks = six_axis(), 300
+    middles = motion(mechanism, ticks)
+    u = 0.5 * np.diff(middles, axis=0)
+    duty = np.random.default_rng(3).uniform(-0.5, 0.5, u.shape)
+    host = Arm(mechanism, "single")
+    seen = host.run(middles[1:] - u, u, duty, 48.0)
+    rows = np.zeros(ticks, host.taken)
+    rows["q"], rows["u"], rows["duty"], rows["volts"] = turns(middles[1:] - u, False), u, duty, 48.0
+    chip = ChipLibrary(sources_of(mechanism) | {"entry.c": ENTRY.replace("TICKS", str(ticks))})
+    out = chip.put(ticks * host.given.itemsize)
+    chip.call("entry", chip.put(rows["q"][0]), chip.put(rows), out)
+    on_chip = chip.read(out, host.given, ticks)
+    for name in host.given.names:
+        assert on_chip[name].tobytes() == seen[name].tobytes(), name
+    assert np.abs(seen["external"]).max() > 1.0
