@@ -101,7 +101,7 @@ class Mechanism(description.Mechanism):
         """
         tau = instant.inverse_dynamics(self, q, v, a, mode)
         velocities, changes = (np.broadcast_to(np.asarray(x, float), tau.shape) for x in (v, a))
-        return tau + motor_torque(self, velocities, changes) if total else tau
+        return tau + motor_torque(self, velocities, changes, tau) if total else tau
 
     def gravity_torque(self, q: ArrayLike, mode: str | None = None) -> NDArray[np.float64]:
         """Gravity's torque: joint torques (..., J), N m or N, that hold the weight at rest at positions q (..., J).

@@ -18,7 +18,7 @@ from femtorque.codegen.board.description import Board
 from femtorque.codegen.board.fieldbus import families, used_buses, wire_most, wires
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.templating import template
-from femtorque.codegen.control import drives, feel, follow, heat, park
+from femtorque.codegen.control import drives, feel, follow, heat, park, rub
 from femtorque.codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.control.table import (
@@ -34,8 +34,7 @@ from femtorque.codegen.control.table import (
     member,
     real,
 )
-from femtorque.codegen.mechanism.description import Joint, Mechanism
-from femtorque.codegen.model.passive_friction import COULOMB_VELOCITY
+from femtorque.codegen.mechanism.description import COULOMB_VELOCITY, Joint, Mechanism
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.units import position_unit, to_wire
 
@@ -96,7 +95,8 @@ class JointConstants:
 STRUCTS: dict[type, str] = {
     JointConstants: "ft_joint_config", LabConstants: "ft_lab_config", heat.Heat: "ft_heat_config",
     drives.DriveConstants: "ft_drive_config", drives.SettingConstants: "ft_setting_config",
-    follow.FollowConstants: "ft_follow_config", feel.FeelConstants: "ft_feel_config"}
+    follow.FollowConstants: "ft_follow_config", feel.FeelConstants: "ft_feel_config",
+    rub.RubConstants: "ft_rub_config"}
 
 
 @dataclass(frozen=True)
@@ -187,6 +187,8 @@ class Context:
     feel_crc: tuple[str, str]
     feel_gain: str
     feel_slow: str
+    rub_rows: list[list[str]]
+    rub_crc: tuple[str, str]
     start_pose: list[int]
     reactions: list[tuple[str, str]]
     overlay: int
@@ -385,7 +387,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
     lying = parks.rows if parks else []
     brake = _brake(mechanism, board)
     feels = feel.feeling(mechanism, board, rows, brake.opens)
-    felt = feels.rows if feels else []
+    felt, rubs = feels.rows if feels else [], rub.rubbing(mechanism)
     return Context(
         lead=board.lead if board else 0,
         duty_max=board.outputs.duty_max if board and board.outputs else 1.0,
@@ -423,6 +425,8 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         feel_crc=(crc(felt), crc(felt, double=True)),
         feel_gain=real(feels.gain) if feels else "",
         feel_slow=real(feels.slow) if feels else "",
+        rub_rows=[c_row(row) for row in rubs],
+        rub_crc=(crc(rubs), crc(rubs, double=True)),
         start_pose=[int(x) for x in to_wire([j.start for j in joints], joints)],
         reactions=reactions(mechanism),
         overlay=int((least, most) != (64, 64)),

@@ -201,7 +201,8 @@ def _asked(mechanism: Mechanism, mode: str) -> _Asked:
     for k, moved in enumerate(streamed):
         if moved is None:
             continue
-        rest[:, k] = np.abs(weight[:, moved]) + mechanism.streamed[k].friction.coulomb
+        rubs, heavy = mechanism.streamed[k].friction, np.abs(weight[:, moved])
+        rest[:, k] = heavy + (rubs.coulomb + rubs.stribeck) + rubs.load * heavy
         if moved not in assembly.independent:
             continue
         unit = np.zeros((len(poses), len(assembly.independent)))

@@ -24,6 +24,7 @@ Vector = NDArray[np.float64]  # shape (3,)
 Matrix = NDArray[np.float64]  # shape (3, 3)
 
 BASE = "base"  # the ground, as named in mechanism files
+COULOMB_VELOCITY = {False: 1e-2, True: 1e-3}  # rad/s, m/s below which dry friction fades out; of slides: True
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Friction:
-    """At the joint: viscous N m s/rad, Coulomb N m."""
+    """At the joint: viscous N m s/rad, Coulomb N m; stribeck N m: more at rest, of which half is left at
+    stribeck_velocity, rad/s; load: N m more per N m of the links' torque (femtorque.codegen.model.driven_friction)."""
 
     viscous: float = 0.0
     coulomb: float = 0.0
+    stribeck: float = 0.0
+    stribeck_velocity: float = 0.0
+    load: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,9 @@ def _supported(mechanism: Mechanism) -> None:
         if joint.c_mot:
             refuse(mechanism, f"joint.{joint.name}.c_mot", joint.c_mot, "MJCF knows no hinge of an element",
                    "give the joint stiffness, in N m/rad")
+        if joint.friction.stribeck or joint.friction.load:
+            refuse(mechanism, f"joint.{joint.name}.friction", None, "MJCF knows viscous and Coulomb friction alone",
+                   "remove stribeck and load")
 
 
 def _body(mechanism: Mechanism, parent: ET.Element, joint: Joint) -> ET.Element:

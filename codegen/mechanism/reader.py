@@ -24,6 +24,7 @@ from femtorque.codegen.common.vectors import norm
 from femtorque.codegen.mechanism import buses, mimic, urdf
 from femtorque.codegen.mechanism.description import (
     BASE,
+    COULOMB_VELOCITY,
     Anchor,
     Beam,
     BoardUse,
@@ -397,6 +398,7 @@ class _Reader:
         if t.c_mot and t.stiffness:
             self.fail(f"{key}.stiffness", t.stiffness, "c_mot is given too; give one or the other")
         self._check_spring(t, limits)
+        self._check_friction(t)
         return Joint(
             name=t.name, type=t.type, parent=t.parent, child=t.child, xyz=_vector(t.xyz), rpy=_vector(t.rpy),
             axis=self._axis(t), actuated=t.actuated and t.type != "fixed", start=self._start(t, limits),
@@ -406,6 +408,23 @@ class _Reader:
             drive=drive, mimic=follows,
             contact=None if t.contact is None else Contact(**t.contact.model_dump()),
         )
+
+    def _check_friction(self, t: JointTable) -> None:
+        """Friction that falls with the velocity does so above that below which all friction fades out."""
+        key, f = f"joint.{t.name}.friction", t.friction
+        if not f.stribeck and not f.stribeck_velocity and not f.load:
+            return
+        if t.mimic is not None or (not t.actuated and t.motor is None and t.drive is None):
+            self.fail(f"{key}.{'load' if f.load else 'stribeck'}", f.load or f.stribeck,
+                      "is fed forward to joints that a motor turns, and this one has none of its own", "remove it")
+        if bool(f.stribeck) != bool(f.stribeck_velocity):
+            self.fail(f"{key}.{'stribeck_velocity' if f.stribeck else 'stribeck'}", None,
+                      "is required beside the other one", "give both or neither")
+        least = COULOMB_VELOCITY[t.type == "prismatic"]
+        if f.stribeck and f.stribeck_velocity <= least:
+            self.fail(f"{key}.stribeck_velocity", f.stribeck_velocity,
+                      f"must be above {least:g}, below which friction fades out towards rest",
+                      f"{2.0 * least:g} or more")
 
     def _check_spring(self, t: JointTable, limits: Limits) -> None:
         """The chip knows a joint's place within a turn, a spring's torque does not repeat with it."""

@@ -212,10 +212,15 @@ class LimitsTable(Table):
 
 class FrictionTable(Table):
     """The control law feeds friction of driven joints forward; the step feeds that of passive ones in loops, through
-    the driven joints."""
+    the driven joints. Friction that falls with the velocity and rises with the load, as gears have it:
+    coulomb + stribeck / (1 + (velocity / stribeck_velocity)²) + load · |torque of the links|."""
 
     viscous: NotNegative = key("at the joint, N m s/rad", Friction.viscous)
     coulomb: NotNegative = key("at the joint, N m", Friction.coulomb)
+    stribeck: NotNegative = key("N m: more at rest, falling with the velocity; of driven joints", Friction.stribeck)
+    stribeck_velocity: NotNegative = key("rad/s or m/s: half of `stribeck` is left", Friction.stribeck_velocity)
+    load: float = key("N m per N m, N per N: more with the torque of the links; of driven joints", Friction.load,
+                      ge=0.0, lt=1.0)
 
 
 class MotorTable(Table):

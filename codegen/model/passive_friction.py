@@ -11,12 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.mechanism.description import Joint
+from femtorque.codegen.mechanism.description import COULOMB_VELOCITY, Joint
 from femtorque.codegen.model.bodies import Model
 
 Array = NDArray[np.float64]
-
-COULOMB_VELOCITY = {False: 1e-2, True: 1e-3}  # rad/s, m/s below which Coulomb friction fades out; of slides: True
 
 
 @dataclass(frozen=True)

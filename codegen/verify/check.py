@@ -29,6 +29,7 @@ from femtorque.codegen.mechanism.description import Gains, Joint, Limits, Mechan
 from femtorque.codegen.mechanism.refusal import refuse
 from femtorque.codegen.model.beam_element import joint_springs
 from femtorque.codegen.model.bodies import GROUND, Model
+from femtorque.codegen.model.driven_friction import DrivenFriction, beyond_coulomb
 from femtorque.codegen.model.flexible_tree import flexible_tree
 from femtorque.codegen.model.loop_assembly import CLEAR, Assembly, assemble
 from femtorque.codegen.model.loop_assembly import SINGULAR as SINGULAR_POSE
@@ -573,10 +574,11 @@ def _homing(model: Model, warnings: list[str]) -> None:
     weight = np.abs(newton_euler(model, pose, still, still)[0])
     for i in sought:
         effort = constants.lab_row(model.mechanism, joints[i]).seek_torque
-        if weight[i] + joints[i].friction.coulomb > effort:
+        dry = float(DrivenFriction.of([joints[i]]).at_rest(weight[[i]])[0])
+        if weight[i] + dry > effort:
             warnings.append(f"joint.{joints[i].name}.home.effort = {effort:.3g} does not carry the joint where it "
                             f"starts: "
-                            f"gravity and friction ask for {weight[i] + joints[i].friction.coulomb:.3g}")
+                            f"gravity and friction ask for {weight[i] + dry:.3g}")
 
 
 def _halt(mechanism: Mechanism) -> list[str]:
@@ -660,7 +662,8 @@ def _joint_data(mechanism: Mechanism, j: Joint) -> dict[str, Any]:
     plain = {"name": j.name, "type": j.type, "parent": j.parent, "child": j.child, "axis": j.axis.tolist(),
              "start": j.start, "actuated": j.actuated, "locked": mechanism.lock.get(j.name),
              "limits": {k: _number(getattr(j.limits, k)) for k in LIMITS},
-             "friction": {"viscous": j.friction.viscous, "coulomb": j.friction.coulomb},
+             "friction": vars(j.friction) if beyond_coulomb(j) else {"viscous": j.friction.viscous,
+                                                                     "coulomb": j.friction.coulomb},
              "gains": {"ku": j.gains.ku, "kv": j.gains.kv, "ki": j.gains.ki},
              "motor": None, "encoder": None, "drive": None}
     if j.drive is not None:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from femtorque.codegen.control.gains import DAMPING, MARGIN
-from femtorque.codegen.mechanism.description import BASE, Drive, Mechanism, Mimic
+from femtorque.codegen.mechanism.description import BASE, Drive, Friction, Mechanism, Mimic
 from femtorque.codegen.mechanism.motors import Sold
 from femtorque.codegen.model.loop_assembly import Assembly
 from femtorque.codegen.step.scheme import scheme_of
@@ -108,9 +108,16 @@ def _drive_table(report: Report) -> Table:
         motor = _on_bus(j.drive) if j.drive else "-" if j.motor is None else (
             f"ch {j.motor.channel}, gear {j.motor.gear:g}, {j.motor.R:g} ohm, {j.motor.K:g} N m/A")
         encoder = "-" if j.encoder is None else f"{j.encoder.counts} at {j.encoder.at}"
-        table.add_row(j.name, motor, encoder, f"{j.friction.viscous:g}", f"{j.friction.coulomb:g}",
+        table.add_row(j.name, motor, encoder, f"{j.friction.viscous:g}", _dry(j.friction),
                       *(f"{getattr(j.gains, name):g}" for name in gains))
     return table
+
+
+def _dry(friction: Friction) -> str:
+    """Coulomb friction, and where the file has more beside it."""
+    more = [f"{friction.stribeck:g} at rest, half of it at {friction.stribeck_velocity:g}"] if friction.stribeck else []
+    more += [f"{friction.load:g} of the load"] if friction.load else []
+    return " + ".join([f"{friction.coulomb:g}", *more])
 
 
 def _on_bus(drive: Drive) -> str:

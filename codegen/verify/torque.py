@@ -21,6 +21,7 @@ from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.output import replacing
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.driven_friction import DrivenFriction
 from femtorque.codegen.model.loop_assembly import assemble
 from femtorque.codegen.model.modes import has_modes, schedule
 from femtorque.codegen.motion.trajectory import Trajectory
@@ -134,7 +135,7 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
     if wrench is not None:
         tau, beside = tau + _held(model, q, wrench, held), beside + _held(model, q, wrench, external.torque)
     if total:
-        motors = motor_torque(mechanism, qd, qdd)
+        motors = motor_torque(mechanism, qd, qdd, tau)
         tau, beside = tau + motors, beside + motors
     return Torque(tuple(j.name for j in mechanism.streamed), t, tau, warnings, inverse,
                   lambda: schemes.exact(model, trajectory, t), beside)
@@ -202,13 +203,11 @@ def _at_rest(model: Model, trajectory: Trajectory) -> None:
                    "lead into the motion" + (", or take --backend reference" if newmark else ""))
 
 
-def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array) -> Array:
-    """Torques of the motors beyond tau_ID (Eq. 19, corrected): J qdd + D qd + f_c sgn(qd), each (samples, n).
+def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array, tau: Array) -> Array:
+    """Torques of the motors beyond tau_ID (Eq. 19, corrected): J qdd + friction, each (samples, n).
 
-    J is the rotor's inertia seen at the joint, gear^2 times its own; D and f_c are at the joint.
+    J is the rotor's inertia seen at the joint, gear^2 times its own; friction is at the joint, and may rise with tau,
+    which is tau_ID (femtorque.codegen.model.driven_friction).
     """
-    joints = mechanism.streamed
-    J = np.array([j.rotor for j in joints])
-    D = np.array([j.friction.viscous for j in joints])
-    f_c = np.array([j.friction.coulomb for j in joints])
-    return J * qdd + D * qd + f_c * np.sign(qd)
+    J = np.array([j.rotor for j in mechanism.streamed])
+    return J * qdd + DrivenFriction.of(mechanism.streamed).torque(qd, tau)

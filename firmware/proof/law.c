@@ -35,7 +35,7 @@ static void anything(void)
  * Assumes: a bus voltage that is no fault: every other one is UNDER_VOLTAGE or
  * OVER_VOLTAGE in the same tick, and no duty is given (safety_faults,
  * app_outputs).
- * Run: unwind=8 floats mechanisms=three_link,braked,six_axis,summing,five_bar,flexible_arm */
+ * Run: unwind=8 floats mechanisms=three_link,braked,six_axis,summing,five_bar,flexible_arm,rubbing */
 void prove_law_torque(void)
 {
     const ft_real bus = nondet_float();
@@ -56,7 +56,7 @@ void prove_law_torque(void)
 /* A torque that is asked for and is no number is no torque, and is noted: the
  * fault NOT_FINITE, in the same tick.
  * Assumes: likewise.
- * Run: unwind=6 floats mechanisms=three_link,summing,five_bar,flexible_arm */
+ * Run: unwind=6 floats mechanisms=three_link,summing,five_bar,flexible_arm,rubbing */
 void prove_law_wild(void)
 {
     const ft_real bus = nondet_float();

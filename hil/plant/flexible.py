@@ -21,6 +21,7 @@ from femtorque.hil.plant.driven import Stepped
 from femtorque.hil.plant.encoders import Encoders
 from femtorque.hil.plant.flexible_arm import FlexiblePlant, Wall
 from femtorque.hil.plant.motors import Motors
+from femtorque.hil.plant.plain_friction import plain
 from femtorque.hil.plant.plant_library import MOST, Row, Rows, State, library
 
 Array = NDArray[np.float64]
@@ -48,6 +49,7 @@ class FlexibleArmPlant(Stepped):
             raise Refused(f"{mechanism.name}: {elements} elements of a flexible link give the plant {size} "
                           f"coordinates; it has room for {MOST}")
         self.rows = Rows(x=size, velocities=size, accelerations=size, pushed=size, **dict.fromkeys(_JOINTS, self.n))
+        plain(self.joints, "links that bend")
         self.viscous = np.array([joint.friction.viscous for joint in self.joints])
         self.coulomb = np.array([joint.friction.coulomb for joint in self.joints])
         self.rows["x"][: self.n] = [joint.start for joint in self.joints]

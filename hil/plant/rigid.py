@@ -8,9 +8,10 @@ One step of h seconds from (q, v) (THEORY.md section 7 for motor and friction):
 
 The velocity forces C(v) v' are bilinear and symmetric in old and new velocities, so the step is linear in v', second
 order and reverses in time. The motor current follows its exponential exactly for the voltage and the mean velocity of
-the step, which makes the back-EMF part of D; no electrical time constant limits h. Coulomb friction is an impulse of at
-most h f_c per joint that brings the joint to rest when it can (clamped multiplier) and opposes the motion when it
-cannot. hil/plant/rigid_steps.c takes the step.
+the step, which makes the back-EMF part of D; no electrical time constant limits h. Dry friction is an impulse of at
+most h f per joint that brings the joint to rest when it can (clamped multiplier) and opposes the motion when it
+cannot: f = f_c + f_s v_s^2 / (v_s^2 + v^2) + mu |what the links took of the joint in the step before|, where the file
+has f_s and mu. hil/plant/rigid_steps.c takes the step.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ Array = NDArray[np.float64]
 MAX_STEP = 5e-4  # s
 STOP_HZ = 60.0  # a joint of the arm's own inertia swings so fast on its hard stop, critically damped
 STOP_RATE = 2.0 * np.pi * STOP_HZ  # rad/s
-_ROWS = ("q", "v", "torque", "pushed", "viscous", "coulomb", "stiffness", "rest", "lowest", "highest")
+_ROWS = ("q", "v", "torque", "pushed", "viscous", "coulomb", "stribeck", "slow", "load", "carried", "stiffness", "rest",
+         "lowest", "highest")
 
 
 class Plant(Stepped):
@@ -48,6 +50,7 @@ class Plant(Stepped):
 
     q, v = State(), State()
     torque, viscous, coulomb, stiffness, rest = Row(), Row(), Row(), Row(), Row()
+    stribeck, slow, load = Row(), Row(), Row()
 
     def __init__(self, mechanism: Mechanism, mass_scale: float = 1.0, friction_scale: float = 1.0,
                  friction: bool = True, max_step: float = MAX_STEP, pose: ArrayLike | None = None,
@@ -60,6 +63,9 @@ class Plant(Stepped):
         scale = friction_scale if friction else 0.0
         self.viscous = scale * np.array([j.friction.viscous for j in joints])
         self.coulomb = scale * np.array([j.friction.coulomb for j in joints])
+        self.stribeck = scale * np.array([j.friction.stribeck for j in joints])
+        self.slow = np.array([j.friction.stribeck_velocity or 1.0 for j in joints])
+        self.load = scale * np.array([j.friction.load for j in joints])
         self.stiffness = stiffnesses(mechanism)
         self.rest = np.array([j.rest for j in joints])
         self.q = np.array([j.start for j in joints] if pose is None else pose, float)

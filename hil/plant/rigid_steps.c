@@ -58,19 +58,31 @@ static void form(const rigid_arm *a, const motors_at *at, step *s,
     }
 }
 
+/* Return the most that dry friction can hold of a joint: less the faster it
+ * turns, half of what falls at `slow`; more by a share of what its gear carried
+ * in the step before. */
+static double holds(const rigid_arm *a, int64_t i)
+{
+    double square = a->slow[i] * a->slow[i];
+    return a->coulomb[i] +
+           a->stribeck[i] * square / (square + a->v[i] * a->v[i]) +
+           a->load[i] * fabs(a->carried[i]);
+}
+
 /* Let dry friction act on the velocities; 0 if they are no numbers. */
 static int rub(int64_t n, const rigid_arm *a, step *s)
 {
-    double compliance[MOST * MOST], change[MOST];
+    double compliance[MOST * MOST], change[MOST], most[MOST];
     int64_t i;
     for (i = 0; i < n * n; i++)
         compliance[i] = s->h * s->inverse[i];
-    if (!friction_found(n, compliance, s->next, a->coulomb, s->dry))
+    for (i = 0; i < n; i++)
+        most[i] = holds(a, i);
+    if (!friction_found(n, compliance, s->next, most, s->dry))
         return 0;
     linear_times(n, compliance, s->dry, change);
     for (i = 0; i < n; i++)
-        s->next[i] = fabs(s->dry[i]) < a->coulomb[i] ? 0.0
-                                                     : s->next[i] + change[i];
+        s->next[i] = fabs(s->dry[i]) < most[i] ? 0.0 : s->next[i] + change[i];
     return 1;
 }
 
@@ -81,6 +93,9 @@ static void go_on(rigid_arm *a, const motors_at *at, const step *s)
     for (i = 0; i < a->tree->n; i++) {
         double mean = 0.5 * (a->v[i] + s->next[i]);
         motors_turn(&a->motors, at, i, mean);
+        a->carried[i] = s->active[i] - a->pushed[i] + s->dry[i] -
+                        (at->damping[i] + a->viscous[i]) * mean -
+                        a->rotor[i] * (s->next[i] - a->v[i]) / s->h;
         a->worked += s->h * (s->active[i] - at->damping[i] * mean) * mean;
         a->lost += s->h * (a->viscous[i] * mean - s->dry[i]) * mean;
         a->q[i] = s->middle[i] + 0.5 * s->h * s->next[i];

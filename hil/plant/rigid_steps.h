@@ -15,6 +15,8 @@ typedef struct {
     const double *torque, *rotor, *pushed;
     int (*hand)(void); /* 0: nobody's */
     const double *viscous, *coulomb, *stiffness, *rest;
+    const double *stribeck, *slow, *load; /* of dry friction */
+    double *carried; /* torque that the links took in the last step */
     const double *lowest, *highest; /* hard stops; infinite: there is none */
     double *found;
     double stop_rate; /* rad/s of a joint alone on its stop */

@@ -9,7 +9,8 @@ weight, tau_ID of the mechanism file, is taken off. The rest is the joint's own:
 
     tau - tau_ID = J N^2 qdd + D qd + f_c sgn(qd)          (Isobe's Eq. 19)
 
-a linear regression. A drive on a bus that takes torques gives the torque of its command, which is recorded instead; a
+a linear regression; what the file has of friction that falls with the velocity or rises with the load is taken off too,
+and stays. A drive on a bus that takes torques gives the torque of its command, which is recorded instead; a
 servo on a wire is a motor with a duty like others, that takes it over a moment later. Nothing measured is
 differentiated: every term is weighted with a smooth bump phi(t) of KERNEL_S, and the derivatives go over to it by
 parts, the integral of phi qdd being that of phi'' q (modulating functions, Shinbrot, Trans. ASME 79, 1957).
@@ -37,6 +38,7 @@ from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.control.constants import current_range
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.driven_friction import DrivenFriction
 from femtorque.codegen.model.mass_matrix import mass_matrix
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows
 from femtorque.codegen.reference.rigid import newton_euler
@@ -271,7 +273,7 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identi
     """Regress what the recordings show. Raises Refused if they hold too little motion."""
     joint, use, dt = model.mechanism.moving[number], model.mechanism.board, model.dt
     assert use is not None
-    full = current_range(model.mechanism, joint)
+    full, rubs = current_range(model.mechanism, joint), DrivenFriction.of([joint])
     rows, sides = [], []
     blocks: list[NDArray[np.int64]] = []
     width = max(9, round(KERNEL_S / dt))
@@ -283,7 +285,8 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identi
         terms = np.stack([_motor_torque(joint, take, fine, dt, lead, ampere), np.where(moving, np.sign(fine), 0.0),
                           moving], axis=1)
         torque, direction, share = _weighted(terms, width, 0, dt).T
-        own = torque - newton_euler(model, q, rates, accelerations)[:, number]
+        links = newton_euler(model, q, rates, accelerations)[:, number]
+        own = torque - links - direction * (rubs.dry(rates[:, number], links) - rubs.coulomb)
         inside: NDArray[np.bool_] = share > MOVING
         inside[:width] = inside[-width:] = False
         columns = [accelerations[:, number], rates[:, number], direction]

@@ -31,8 +31,8 @@ def wanted(mechanism: Mechanism, t: Array, trajectory: Trajectory) -> Array:
 
 def of_space(space: Space, q: Array, qd: Array, qdd: Array) -> Array:
     """Efforts (N, J) of the motion (N, n) of all joints in one mode."""
-    motors = motor_torque(space.whole, space.streamed(qd), space.streamed(qdd))
-    return space.torque(q, qd, qdd) + motors * space.driven
+    tau = space.torque(q, qd, qdd)
+    return tau + motor_torque(space.whole, space.streamed(qd), space.streamed(qdd), tau) * space.driven
 
 
 def available(mechanism: Mechanism, qd: Array, tau: Array) -> Array:

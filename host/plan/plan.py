@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.mechanism.description import Joint, Limits, Mechanism
+from femtorque.codegen.model.driven_friction import DrivenFriction
 from femtorque.codegen.motion.trajectory import Trajectory, check_limits, from_rows
 from femtorque.host.plan import effort
 from femtorque.host.plan.closed_tip import ClosedTip
@@ -541,8 +542,8 @@ def _too_heavy(space: Space, moves: Moves, reserve: float, to: str) -> tuple[flo
     if not over[i, j] > 1e-9:
         return 1.0, ""
     still = np.zeros_like(q)
-    coulomb = np.array([joint.friction.coulomb for joint in joints])
-    held = effort.of_space(space, q, still, still) + coulomb * np.sign(velocities) * space.driven
+    weight = effort.of_space(space, q, still, still)
+    held = weight + DrivenFriction.of(joints).at_rest(weight) * np.sign(velocities) * space.driven
     most = effort.available(whole, np.zeros_like(velocities), held) * (1.0 - reserve)
     for a, b in np.argwhere(np.abs(held) > most)[:1]:
         joint = joints[b]

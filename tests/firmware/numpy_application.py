@@ -138,9 +138,12 @@ class Law:
             assert m is not None
             K, limit = m.K * m.gear, min(joint.limits.effort, abs(m.K * m.gear) * self._nominal / m.R)
             rate, acceleration = (self.u[j] + u[j]) / dt, 2.0 * (u[j] - self.u[j]) / dt**2
-            sign = np.clip(rate / self.coulomb_rate[j], -1.0, 1.0)
+            sign, rub = np.clip(rate / self.coulomb_rate[j], -1.0, 1.0), joint.friction
+            dry = rub.coulomb + rub.load * abs(tau[j])
+            if rub.stribeck:
+                dry += rub.stribeck * rub.stribeck_velocity**2 / (rub.stribeck_velocity**2 + rate**2)
             motion = (m.inertia * m.gear**2 * acceleration + joint.friction.viscous * rate
-                      + joint.friction.coulomb * sign + tau[j])
+                      + dry * sign + tau[j])
             if gains.ki * error[j] * self.clipped[j] <= 0.0:
                 self.integral[j] = np.clip(self.integral[j] + gains.ki * error[j] * dt, -limit, limit)
             asked = motion + gains.ku * error[j] + gains.kv * rate_error[j] + self.integral[j]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.control import constants as control_source
-from femtorque.codegen.model.passive_friction import COULOMB_VELOCITY
+from femtorque.codegen.mechanism.description import COULOMB_VELOCITY
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.units import TURN_UNIT
 from tests.firmware.app import App, changed, in_hold, three_link
@@ -161,6 +161,16 @@ def test_that_torque_and_duty_are_those_of_the_plain_law():
     quiet = changed(friction={"viscous": 0.0, "coulomb": 0.0}, motor={"inertia": 0.0})
     without = compare(quiet)[2]
     assert np.max(np.abs(without - torque)) > 1e-2
+
+
+def test_that_friction_that_falls_with_velocity_and_rises_with_load_is_fed_forward():
+    rubbing = changed(friction={"stribeck": 0.3, "stribeck_velocity": 0.5, "load": 0.2})
+    app, log, torque, duty = compare(rubbing)
+    assert np.max(np.abs(log["torque"] - torque)) < 2e-5
+    assert np.max(np.abs(log["duty"] - duty)) < 1e-5
+    assert app.state == "TRACK"
+    without = motion_log()[2]
+    assert np.max(np.abs(without - torque)) > 0.2
 
 
 def test_that_the_integrator_sums_the_error_and_stops_at_limits():

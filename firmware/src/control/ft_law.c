@@ -119,12 +119,34 @@ static inline ft_real coulomb(const ft_joint_config *c, ft_real both)
     return ft_size(both + c->coulomb_width) - ft_size(both - c->coulomb_width);
 }
 
-/* Return the torque of the motion alone (first line of the law): tau_ID, rotor
- * inertia, viscous and Coulomb friction of the target (Eq. 19), from the half
- * increments before and after it. */
-static inline ft_real of_motion(const ft_joint_config *c, ft_real before,
-                                ft_real after, ft_real tau)
+#ifdef FT_RUBS
+/* Return the share that is left, at a velocity, of what friction has more at
+ * rest than in motion: half of it at v_s, by Hess and Soom's curve. */
+static inline ft_real share(const ft_rub_config *r, ft_real both)
 {
+    const ft_real fast = r->fast * both;
+
+    return FT_C(1.0) / (FT_C(1.0) + fast * fast);
+}
+
+/* Return what dry friction has beyond the Coulomb friction. It fades out
+ * towards rest as that does. */
+static inline ft_real rubs(uint32_t j, ft_real both, ft_real tau)
+{
+    const ft_rub_config *r = &ft_rub_joint[j];
+    const ft_real size = r->stribeck * share(r, both) + r->load * ft_size(tau);
+
+    return size * (r->slope * ft_clamp(both, ft_joint[j].coulomb_width));
+}
+#endif
+
+/* Return the torque of the motion alone (first line of the law): tau_ID, rotor
+ * inertia, viscous and dry friction of the target (Eq. 19), from the half
+ * increments before and after it. */
+static inline ft_real of_motion(uint32_t j, ft_real before, ft_real after,
+                                ft_real tau)
+{
+    const ft_joint_config *c = &ft_joint[j];
     const ft_real both = before + after;
     ft_real torque = tau;
 
@@ -134,6 +156,9 @@ static inline ft_real of_motion(const ft_joint_config *c, ft_real before,
     torque += c->rotor * (after - before);
     if (FT_COULOMB)
         torque += c->coulomb_slope * coulomb(c, both);
+#ifdef FT_RUBS
+    torque += rubs(j, both, tau);
+#endif
     return torque;
 }
 
@@ -141,7 +166,7 @@ static inline ft_real of_motion(const ft_joint_config *c, ft_real before,
 /* Return the torque that a motion needs, whoever gave it. */
 ft_real ft_law_needed(uint32_t j, ft_real before, ft_real after, ft_real tau)
 {
-    return of_motion(&ft_joint[j], before, after, tau);
+    return of_motion(j, before, after, tau);
 }
 #endif
 
@@ -272,7 +297,7 @@ static inline void drive(ft_law *l, uint32_t j, const ft_law_input *in,
 {
     const ft_joint_config *c = &ft_joint[j];
     const ft_real before = in->before[j], after = in->after[j];
-    const ft_real motion = of_motion(c, before, after, in->tau[j]);
+    const ft_real motion = of_motion(j, before, after, in->tau[j]);
     const ft_real rise = motion - l->motion[j];
     const ft_real asked = motion + of_error(l, j, in, found);
     ft_real torque = limit(l, j, asked, in, found), volts;

@@ -7,7 +7,9 @@
  * The first line belongs to the middle of the interval the duty is held over,
  * and is formed from the half increments u on both sides of it as tau_ID is:
  * qd_d = (u + u')/dt, J qdd_d = 2 J (u - u')/dt^2. The second line belongs to
- * the tick boundary at which positions are measured.
+ * the tick boundary at which positions are measured. The dry
+ * friction f_c grows by f_s / (1 + (qd_d/v_s)^2) + mu |tau_ID| where the file
+ * has that.
  *
  * V = R I + L dI/dt + K N qd,  I = tau/(K N). Back-EMF is that of the target's
  * velocity, which is known exactly at the interval's middle. A measured one

@@ -26,6 +26,9 @@ static const struct {
 #if FT_FEEL
     { ft_feel_joint, sizeof ft_feel_joint, &ft_feel_crc },
 #endif
+#ifdef FT_RUBS
+    { ft_rub_joint, sizeof ft_rub_joint, &ft_rub_crc },
+#endif
     { ft_heat, sizeof ft_heat, &ft_heat_crc },
 #if FT_BUS_DRIVES > 0
     { ft_drive, sizeof ft_drive, &ft_drive_crc },

@@ -27,6 +27,7 @@ from femtorque.hil.plant.driven import Stepped
 from femtorque.hil.plant.encoders import Encoders
 from femtorque.hil.plant.hinges import stiffnesses
 from femtorque.hil.plant.motors import Motors
+from femtorque.hil.plant.plain_friction import plain
 from femtorque.hil.plant.plant_library import library
 
 Array = NDArray[np.float64]
@@ -75,6 +76,7 @@ class Plant(Stepped):
                                        j.name)
                              for j in self.joints if np.isfinite(j.limits.lower) or np.isfinite(j.limits.upper)]
         scale = friction_scale if friction else 0.0
+        plain(self.joints, "loops and modes")
         self._viscous = scale * np.array([j.friction.viscous for j in self.joints])
         self._coulomb = scale * np.array([j.friction.coulomb for j in self.joints])
 

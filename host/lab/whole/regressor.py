@@ -25,6 +25,7 @@ from femtorque.codegen.mechanism.description import Link, Mechanism, Payload
 from femtorque.codegen.model.bodies import GROUND, placed_links, skew
 from femtorque.codegen.model.kinematics import levers, pose
 from femtorque.codegen.reference.rigid import accelerations
+from femtorque.host.plan import effort
 from femtorque.host.plan.space import Space
 
 Array = NDArray[np.float64]
@@ -163,13 +164,8 @@ class Unknowns:
 
     def known(self, moves: Moves) -> Array:
         """Torques (N, J) of all else: springs, friction of passive joints, solids and joints that are not looked
-        for."""
-        joints, space = self.space.whole.streamed, self.space
-        rows = np.array([[j.rotor, j.friction.viscous, j.friction.coulomb] for j in joints])
-        v, a = space.streamed(moves[1]), space.streamed(moves[2])
-        motors = rows[:, 0] * a + rows[:, 1] * v + rows[:, 2] * np.sign(v)
-        whole = space.torque(*moves) + motors * space.driven
-        return whole - self.matrix(moves) @ self.prior
+        for, and friction that the file has beyond viscous and Coulomb friction."""
+        return effort.of_space(self.space, *moves) - self.matrix(moves) @ self.prior
 
     def mechanism(self, found: Array) -> Mechanism:
         """The mechanism with these numbers (P,) in the place of the file's."""

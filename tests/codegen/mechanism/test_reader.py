@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.canonical import canonical
-from femtorque.codegen.mechanism.description import Follow
+from femtorque.codegen.mechanism.description import Follow, Friction
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.supported import supported
 
@@ -200,7 +200,19 @@ def test_every_example_loads_without_warnings(path: Path) -> None:
 MOTOR_1 = "motor = { R = 1.2, L = 6e-4, K = 0.05, channel = 1 }"
 TREE = 'parent = "upper"\nchild = "fore"'
 
+GAINS = "gains = { ku = 1.0, kv = 0.05 }"
+
 BAD = {
+    "friction without its velocity": ((GAINS, GAINS + "\nfriction = { stribeck = 0.1 }"),
+        r"joint\.shoulder\.friction\.stribeck_velocity: is required beside the other one"),
+    "velocity without its friction": ((GAINS, GAINS + "\nfriction = { stribeck_velocity = 0.1 }"),
+        r"joint\.shoulder\.friction\.stribeck: is required beside the other one"),
+    "friction that falls within rest": ((GAINS, GAINS + "\nfriction = { stribeck = 0.1, stribeck_velocity = 0.01 }"),
+        r"friction\.stribeck_velocity = 0\.01: must be above 0\.01, .*0\.02 or more"),
+    "friction of more than the load": ((GAINS, GAINS + "\nfriction = { load = 1.0 }"),
+        r"friction\.load = 1"),
+    "friction that pushes": ((GAINS, GAINS + "\nfriction = { load = -0.1 }"),
+        r"friction\.load = -0\.1"),
     "toml syntax": (("mass = 0.4", "mass = "), r"^line 14 = 'mass =': is not TOML: "),
     "key twice": (("mass = 0.4", "mass = 0.4\nmass = 0.5"), r"^line 15.*is not TOML: Cannot overwrite"),
     "unknown key": (("mass = 0.4", "mas = 0.4"), r"^link\.upper\.mas = 0\.4: unknown key; did you mean 'mass'\?$"),
@@ -524,6 +536,19 @@ def test_canonical_text_does_not_depend_on_how_the_file_is_written(tmp_path: Pat
 def test_canonical_text_changes_with_everything_that_matters(tmp_path: Path, old: str, new: str) -> None:
     changed = load_mechanism(written(tmp_path, edited((old, new))))
     assert canonical(changed) != canonical(load_mechanism(written(tmp_path, ARM)))
+
+
+def test_friction_that_only_motors_overcome_is_refused_at_a_passive_joint(tmp_path: Path) -> None:
+    text, old = (MECHANISMS / "five_bar.toml").read_text(), "friction = { viscous = 1e-4, coulomb = 5e-4 }"
+    assert old in text
+    line = refusal(written(tmp_path, text.replace(old, "friction = { load = 0.1 }", 1)))
+    assert "friction.load = 0.1: is fed forward to joints that a motor turns" in line
+
+
+def test_friction_of_the_field_is_read(tmp_path: Path) -> None:
+    change = ("gains = { ku = 1.0, kv = 0.05 }", "gains = { ku = 1.0, kv = 0.05 }\n"
+              "friction = { coulomb = 0.1, stribeck = 0.2, stribeck_velocity = 0.3, load = 0.05 }")
+    assert load_mechanism(written(tmp_path, edited(change))).joints[0].friction == Friction(0.0, 0.1, 0.2, 0.3, 0.05)
 
 
 def test_canonical_floats_are_exact(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_friction_torque_has_the_sign_of_the_rate_and_is_nothing_at_rest():
     mechanism = planar_chain(1)
     mechanism = replace(mechanism, joints=(replace(mechanism.joints[0], friction=Friction(0.0, 0.3)),))
     velocities = np.array([[0.5], [-0.5], [0.0]])
-    assert torque.motor_torque(mechanism, velocities, np.zeros((3, 1))).ravel().tolist() == [0.3, -0.3, 0.0]
+    assert torque.motor_torque(mechanism, velocities, *np.zeros((2, 3, 1))).ravel().tolist() == [0.3, -0.3, 0.0]
 
 
 def test_rotor_inertia_is_what_a_plant_with_that_rotor_needs():

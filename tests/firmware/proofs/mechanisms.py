@@ -11,7 +11,7 @@ from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.firmware import FIRMWARE
 from femtorque.codegen.drive.catalogue import DRIVES
 from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.mechanism.description import Brake, Feel, Home, Mechanism, Park
+from femtorque.codegen.mechanism.description import Brake, Feel, Friction, Home, Mechanism, Park
 from femtorque.codegen.mechanism.reader import load_mechanism
 from tests.support import boards as on_boards
 from tests.support import bus_arm
@@ -22,12 +22,13 @@ MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 def mechanism(name: str) -> Mechanism:
     """One of mechanisms/; `braked`: three links with all that they may have besides; `parked`: with
     a pose to lie in; `feeling`: that gives way to a touch; `warm`: with motors that are;
+    `rubbing`: with friction that falls with the velocity and rises with the load;
     `summing`: with a law that sums up errors; `drives`: an arm of three
     families of drives; `can:KIND`: with drives on such buses; `can:long`: with frames of 64 bytes;
     `sts:BOARD`: with servos on a wire of that board; `nodal:NAME`: one of mechanisms/ under that scheme; `BOARD:DRIVE`:
     on that board, with that drive of every motor."""
     own = {"braked": _braked, "parked": _parked, "feeling": _feeling, "warm": _warm, "summing": _summing,
-           "drives": _drives}
+           "drives": _drives, "rubbing": _rubbing}
     head, _, tail = name.partition(":")
     if head == "nodal":
         it = load_mechanism(MECHANISMS / f"{tail}.toml")
@@ -60,6 +61,14 @@ def _feeling() -> Mechanism:
     """It feels, and gives way to a touch."""
     it = load_mechanism(MECHANISMS / "three_link.toml")
     return replace(it, feel=Feel("float"))
+
+
+def _rubbing() -> Mechanism:
+    """Friction that falls with the velocity, rises with the load, or does both, at a joint each."""
+    it = load_mechanism(MECHANISMS / "three_link.toml")
+    kinds = (Friction(2e-3, 0.02, 0.03, 0.05, 0.1), Friction(1e-3, 0.02, 0.01, 2.0, 0.0), Friction(1e-3, 0.0, load=0.3))
+    joints = tuple(replace(joint, friction=kind) for joint, kind in zip(it.joints, kinds, strict=True))
+    return replace(it, joints=joints)
 
 
 def _warm() -> Mechanism:

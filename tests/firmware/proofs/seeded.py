@@ -48,6 +48,10 @@ SEEDED = (
     Seeded("safety_faults", "ft_conditions.c", "kinds |= FT_POWERED;", "kinds |= 0u;", mechanism="braked"),
     Seeded("law_torque", "ft_law.c", "return cut(l, j, torque, c->effort, in->counts, in->tick, found);",
            "return torque;"),
+    Seeded("friction_bounded", "ft_law.c", "FT_C(1.0) / (FT_C(1.0) + fast * fast)", "FT_C(1.0) / (FT_C(1.0) - fast)",
+           mechanism="rubbing"),
+    Seeded("friction_bounded", "ft_law.c", "r->slope * ft_clamp(both, ft_joint[j].coulomb_width)", "r->slope * both",
+           mechanism="rubbing"),
     Seeded("law_wild", "ft_law.c", "    if (!(ft_size(x) < BOUNDLESS)) {\n        ft_found(found, &found->wild, j);\n"
            "        return FT_C(0.0);\n    }\n", ""),
     Seeded("law_overlay", "ft_law.c", "l->overlay[i][joint] = share[i];", "l->overlay[i][joint] = share[0];"),

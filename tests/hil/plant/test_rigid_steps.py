@@ -14,14 +14,18 @@ from femtorque.hil.plant.rigid import STOP_RATE, Plant
 from tests.support.oracle import pinocchio_of, planar_chain, random_tree, rnea
 
 
-def driven_tree(rng: np.random.Generator, n: int) -> Mechanism:
-    """A random tree whose joints have friction, springs and motors, some without inductance, or no motor."""
+def driven_tree(rng: np.random.Generator, n: int, field: bool = False) -> Mechanism:
+    """A random tree whose joints have friction, springs and motors, some without inductance, or no motor. field:
+    friction falls with the velocity and rises with the load, too."""
     tree = random_tree(rng, n)
     joints = []
     for joint in tree.joints:
         motor = Motor(R=rng.uniform(0.5, 2.0), L=rng.choice([0.0, 6e-4]), K=0.05, gear=rng.choice([-20.0, 5.0]),
                       inertia=1e-5)
         friction = Friction(viscous=rng.uniform(0.0, 0.1), coulomb=rng.choice([0.0, 0.05, 2.0]))
+        if field:
+            friction = replace(friction, stribeck=rng.choice([0.0, 0.5]), stribeck_velocity=rng.uniform(0.05, 1.0),
+                               load=rng.choice([0.0, 0.3]))
         joints.append(replace(joint, motor=motor if rng.random() < 0.8 else None, friction=friction,
                               stiffness=rng.choice([0.0, 3.0])))
     return replace(tree, joints=tuple(joints))
@@ -48,6 +52,7 @@ class Checked:
         self.stiffness = np.array([joint.stiffness for joint in joints])
         self.rest = np.array([joint.rest for joint in joints])
         self.stops = np.full((plant.n, 2), (-np.inf, np.inf))
+        self.carried = np.zeros(plant.n)  # by the gears, in the step before
 
     def move(self, seconds: float, volts: np.ndarray, torque: np.ndarray) -> None:
         count = max(1, int(np.ceil(seconds / self.plant.max_step - 1e-9)))
@@ -76,11 +81,14 @@ class Checked:
         # the residual of the equation is the torque of dry friction
         dry = (mass @ (new - v) / h + self._bilinear(middle, v, new, fall) + fall - active - springs
                + 0.5 * (self.viscous + back + met) * (v + new))
+        most = self._most(v)
+        links = (mass - np.diag(self.rotor)) @ (new - v) / h + self._bilinear(middle, v, new, fall) + fall
+        self.carried = links - springs + 0.5 * met * (v + new)
         scale = np.abs(mass) @ (np.abs(v) + np.abs(new) + 1e-3) / h + np.abs(active) + 1.0
         within = 1e-9 * scale
         rests = new == 0.0
-        assert np.all(np.abs(dry) <= self.coulomb + within)
-        assert np.all(rests & (self.coulomb > 0.0) | (np.abs(dry + self.coulomb * np.sign(new)) <= within))
+        assert np.all(np.abs(dry) <= most + within)
+        assert np.all(rests & (most > 0.0) | (np.abs(dry + most * np.sign(new)) <= within))
         mean = 0.5 * (v + new)
         np.testing.assert_allclose(plant.q, middle + 0.5 * h * new, rtol=0, atol=1e-14 * np.abs(middle).max() + 1e-15)
         end = np.where(live != 0.0, steady - live * mean / self.R, 0.0)
@@ -93,6 +101,13 @@ class Checked:
         assert plant.time == pytest.approx(time + h, abs=1e-12)
         self.stuck += int(np.sum(rests))
         self.slid += int(np.sum(~rests))
+
+    def _most(self, v: np.ndarray) -> np.ndarray:
+        """The most that dry friction holds, at velocities (n,)."""
+        rows = [j.friction for j in self.plant.joints]
+        more = [f.stribeck / (1.0 + (x / f.stribeck_velocity) ** 2) if f.stribeck else 0.0
+                for f, x in zip(rows, v.tolist(), strict=True)]
+        return self.coulomb + more + np.array([f.load for f in rows]) * np.abs(self.carried)
 
     def _bilinear(self, q: np.ndarray, v: np.ndarray, w: np.ndarray, fall: np.ndarray) -> np.ndarray:
         """Velocity forces C(v) w, symmetric in v and w, from the quadratic ones."""
@@ -108,6 +123,16 @@ def test_each_step_satisfies_its_equation(seed):
         volts = np.where(rng.random(checked.plant.n) < 0.2, np.nan, rng.normal(size=checked.plant.n) * 10.0)
         checked.move(1.3e-3, volts, rng.normal(size=checked.plant.n) * 0.3)
     assert checked.slid
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_friction_falls_with_the_velocity_and_rises_with_the_load(seed):
+    rng = np.random.default_rng(seed)
+    checked = Checked(Plant(driven_tree(rng, int(rng.integers(2, 8)), field=True)))
+    for _ in range(40):
+        volts = np.where(rng.random(checked.plant.n) < 0.2, np.nan, rng.normal(size=checked.plant.n) * 10.0)
+        checked.move(1.3e-3, volts, rng.normal(size=checked.plant.n) * 0.3)
+    assert checked.slid and checked.carried.any()
 
 
 def test_joints_stick_while_others_slide():

@@ -107,7 +107,8 @@ def test_a_leader_is_planned_with_the_torque_of_all_that_follows_it(tmp_path):
     offsets = [j.mimic.offset if j.mimic else 0.0 for j in gripper.moving]
     every = oracle.rnea(Model.of(gripper), in_full(gripper, q) + offsets, in_full(gripper, qd), in_full(gripper, qdd))
     ratios = in_full(gripper, np.eye(2))  # of every joint to every leader
-    tau = effort.wanted(gripper, t, found.trajectory) - motor_torque(gripper, qd, qdd)
+    tau = effort.wanted(gripper, t, found.trajectory)
+    tau = tau - motor_torque(gripper, qd, qdd, np.zeros_like(tau))
     np.testing.assert_allclose(tau, every @ ratios.T, atol=1e-12)
     assert np.max(np.abs(every[:, 1] - tau[:, 1])) > 0.03, "what follows is a good part of it"
 

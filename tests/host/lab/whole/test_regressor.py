@@ -86,6 +86,18 @@ def test_base_parameters_give_all_torques_and_are_as_many_as_can_be():
         unknowns.matrix(moves_of(unknowns.space, np.random.default_rng(7), 400, 3.0)).reshape(-1, Y.shape[2]))
 
 
+def test_friction_beyond_coulomb_is_taken_from_the_file():
+    it = load_mechanism(MECHANISMS / "six_axis.toml")
+    rubbing = replace(it, joints=tuple(replace(j, friction=replace(j.friction, stribeck=0.5, stribeck_velocity=0.4,
+                                                                   load=0.1)) for j in it.joints))
+    moves = moves_of(Space.of(it), np.random.default_rng(3), 20, 2.0)
+    _, v, _ = moves
+    tau = Space.of(it).torque(*moves)
+    more = np.sign(v) * (0.5 * 0.16 / (0.16 + v**2) + 0.1 * np.abs(tau))
+    known = Unknowns.of(rubbing).known(moves) - Unknowns.of(it).known(moves)
+    np.testing.assert_allclose(known, more, atol=1e-10)
+
+
 def test_an_excitation_keeps_ranges_and_efforts_and_is_the_same_every_time():
     mechanism = load_mechanism(MECHANISMS / "so101_sts.toml")
     unknowns = Unknowns.of(mechanism)

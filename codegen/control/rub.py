@@ -1,0 +1,34 @@
+"""Constants of friction that falls with the velocity or rises with the load (firmware/src/control/ft_law.c): a row per
+joint, where the file has any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from femtorque.codegen.control.table import REAL, member
+from femtorque.codegen.mechanism.description import COULOMB_VELOCITY, Joint, Mechanism
+from femtorque.codegen.model.driven_friction import beyond_coulomb
+
+
+@dataclass(frozen=True)
+class RubConstants:
+    """One joint's row of ft_rub_joint. u is a half increment in a tick."""
+
+    stribeck: float = member(REAL, "N m: more at rest")
+    fast: float = member(REAL, "per rad, of u + u': 1/(v_s dt)")
+    load: float = member(REAL, "N m per N m of tau_ID")
+    slope: float = member(REAL, "per rad: of u + u' at rest")
+
+
+def rubbing(mechanism: Mechanism) -> list[RubConstants]:
+    """A row for each streamed joint; none where no joint has more than viscous and Coulomb friction."""
+    if not any(map(beyond_coulomb, mechanism.streamed)):
+        return []
+    return [_row(joint, float(mechanism.control.rate_hz)) for joint in mechanism.streamed]
+
+
+def _row(joint: Joint, hz: float) -> RubConstants:
+    friction = joint.friction
+    return RubConstants(stribeck=friction.stribeck,
+                        fast=hz / friction.stribeck_velocity if friction.stribeck_velocity else 0.0,
+                        load=friction.load, slope=hz / COULOMB_VELOCITY[joint.type == "prismatic"])

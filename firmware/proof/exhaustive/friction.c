@@ -1,0 +1,50 @@
+/* Friction that falls with the velocity and rises with the load,
+ * control/ft_law.c, at every velocity. */
+#include "exhaust.h"
+
+#include "ft_config.c"
+#include "ft_law.c"
+
+#define LOAD -1e6f          /* N m: more than any arm's */
+#define ROUNDED 1.0000005f  /* of products of three */
+
+/* Look at one velocity of one joint, in both directions: less is left of what
+ * falls than at the velocity before. */
+static float at(uint32_t j, float both, float before)
+{
+    const ft_rub_config *r = &ft_rub_joint[j];
+    const float left = share(r, both);
+    const float light = rubs(j, both, 0.0f), heavy = rubs(j, both, LOAD);
+
+    CLAIM(left >= 0.0f && left <= before);
+    CLAIM(share(r, -both) == left);
+    CLAIM(light >= 0.0f && light <= r->stribeck * ROUNDED);
+    CLAIM(heavy >= light);
+    CLAIM(heavy <= (r->stribeck + r->load * -LOAD) * ROUNDED);
+    CLAIM(rubs(j, -both, 0.0f) == -light && rubs(j, -both, LOAD) == -heavy);
+    return left;
+}
+
+/* At every finite velocity that a float has, in both directions:
+ * friction opposes the motion, is nothing at rest, and is no more than the
+ * file's stribeck and load times the links' torque; of what falls with the
+ * velocity there is all at rest and less the faster the joint turns. At a
+ * velocity it grows with the torque, in floats too, so that bounds at the
+ * largest one hold below it.
+ * Assumes: links' torques below 1e6 N m (torques_finite); a velocity that is no
+ * number gives none (law_wild).
+ * Run: exhaust mechanisms=rubbing seconds=3000 */
+void prove_friction_bounded(void)
+{
+    uint32_t j, bits;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        float before = 1.0f;
+
+        CLAIM(share(&ft_rub_joint[j], 0.0f) == 1.0f);
+        CLAIM(rubs(j, 0.0f, LOAD) == 0.0f);
+        for (bits = 0; bits < 0x7f800000u; bits++)
+            before = at(j, of_bits(bits), before);
+    }
+    END;
+}

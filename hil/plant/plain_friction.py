@@ -1,0 +1,16 @@
+"""Plants that know viscous and Coulomb friction, and none besides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.mechanism.description import Joint
+
+
+def plain(joints: Iterable[Joint], what: str) -> None:
+    """Raise Refused where friction falls with the velocity or rises with the load, in a plant of `what`."""
+    for joint in joints:
+        if joint.friction.stribeck or joint.friction.load:
+            raise Refused(f"joint {joint.name}: its friction.stribeck and load are not in the virtual plant of {what}, "
+                          "only in that of rigid trees: try the file without them")
