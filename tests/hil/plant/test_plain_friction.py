@@ -1,0 +1,32 @@
+"""Friction that falls with the velocity or rises with the load, where a plant has none of it: refused by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.mjcf import mjcf
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.plant.choose import plant_of
+
+
+def loaded(name: str) -> Mechanism:
+    """A mechanism whose driven joints rub by their load."""
+    it = load_mechanism(MECHANISMS / f"{name}.toml")
+    return replace(it, joints=tuple(replace(j, friction=replace(j.friction, load=0.1)) if j.motor else j
+                                    for j in it.joints))
+
+
+@pytest.mark.parametrize("name, what", [("five_bar", "loops and modes"), ("flexible_arm", "links that bend")])
+def test_a_plant_without_such_friction_refuses_it(name: str, what: str) -> None:
+    with pytest.raises(Refused, match=f"not in the virtual plant of {what}"):
+        plant_of(loaded(name))
+
+
+def test_mjcf_has_no_word_for_it() -> None:
+    with pytest.raises(BadInput, match="viscous and Coulomb friction alone"):
+        mjcf(loaded("six_axis"))
