@@ -1,10 +1,13 @@
-"""A node that nobody has asked for: it sends one frame over and over."""
+"""A node that nobody has asked for: it sends one frame over and over, and comes back if its errors have put it off the
+bus, as they do where it sends together with the node whose name it takes."""
 
 from __future__ import annotations
 
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.node import BitTiming, TimedNode
 from femtorque.hil.bus.wire import Wire
+
+RETURNS = 5.3e-3  # s from one look to the next whether it is off the bus: at another moment of a tick
 
 
 class Intruder(TimedNode):
@@ -20,6 +23,7 @@ class Intruder(TimedNode):
         wire.ask(self)
         if period:
             wire.clock.after(period, self._again)
+        wire.clock.after(RETURNS, self._return)
 
     @property
     def listening(self) -> bool:
@@ -36,3 +40,9 @@ class Intruder(TimedNode):
         self._ready = True
         self.wire.ask(self)
         self.wire.clock.after(self.period, self._again)
+
+    def _return(self) -> None:
+        if self.counters.off:
+            self.counters.clear()
+            self.wire.ask(self)
+        self.wire.clock.after(RETURNS, self._return)

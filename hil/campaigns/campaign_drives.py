@@ -44,7 +44,6 @@ NEAR = 0.06  # rad from where it should be, of an arm that goes on in spite of a
 ARMED = 2.0  # s after power-on, at most
 AGAIN = 4e-4  # s after which what ails a drive for good is there again, whatever cleared it: within every tick
 INTRUDES = 2.3e-3  # s from one foreign frame to the next: within ten of them, one at each tenth of a tick
-RETURNS = 5.3e-3  # s after which an intruder that has left the bus is back on it: at another moment of a tick
 BOOT = 0.4  # s, at most, until a board that was reset is heard again
 SECONDS = 1.6  # after which a motion that goes on has ended
 
@@ -167,15 +166,7 @@ def _intruder(number: int | None, period: float) -> Callable[[Scene], None]:
     def strike(scene: Scene) -> None:
         drive = _first(scene)
         frame = drive.report(bytes(7)) if number is None else Frame(number, bytes(8))
-        intruder = Intruder(drive.wire, frame, period, drive.timing, drive.fast)
-
-        def again() -> None:
-            if intruder.counters.off:  # of errors when it sends together with the drive
-                intruder.counters.clear()
-                intruder.wire.ask(intruder)
-            later(scene, RETURNS, again)
-
-        again()
+        Intruder(drive.wire, frame, period, drive.timing, drive.fast)
 
     return strike
 
