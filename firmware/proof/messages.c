@@ -52,6 +52,7 @@ void prove_messages_out(void)
     THERE_AND_BACK(data, DATA)
     THERE_AND_BACK(about, ABOUT)
     THERE_AND_BACK(followed, FOLLOWED)
+    THERE_AND_BACK(felt, FELT)
     END;
 }
 

@@ -169,13 +169,13 @@ class Rcc(ClockController):
         return round(vco_in * n / divider)
 
     def fdcan_hz(self) -> int:
-        """Frequency of the FDCANs' clock (CCIPR.FDCANSEL): the crystal, the PLL's Q, or APB1."""
+        """Frequency of the FDCANs' clock (CCIPR.FDCANSEL): the crystal, the PLL's Q, or APB1; 0: the crystal died."""
         chosen = self.value["CCIPR"] >> 24 & 3
         if chosen == 1:
             return self._pll_hz(20, 21)
-        if chosen == 3 or chosen == 0 and not self.hse_alive:
+        if chosen == 3 or chosen == 0 and self.hse_hz is None:
             raise Unmodelled(f"CCIPR.FDCANSEL = {chosen}, where there is no clock")
-        return self.apb1 if chosen == 2 else self.hse_hz or 0
+        return self.apb1 if chosen == 2 else self.hse_hz or 0 if self.hse_alive else 0
 
     def write_CFGR(self, value: int) -> None:
         switches = value & 3 == 3 and self.value["CFGR"] & 0xC != 0xC and self.value["CR"] & PLLRDY

@@ -207,7 +207,8 @@ class Fdcan(CanController):
 
     @property
     def _quantum(self) -> float:
-        return self.divider() / self._hz()
+        hz = self._hz()
+        return self.divider() / hz if hz else np.inf  # a clock that has died ends no bit
 
     @property
     def timing(self) -> BitTiming:
@@ -228,7 +229,7 @@ class Fdcan(CanController):
 
     @property
     def listening(self) -> bool:
-        return self._joined and not self._off and self.connected() and self.clocked
+        return self._joined and not self._off and self.connected() and self.clocked and self._hz() > 0.0
 
     @property
     def silent(self) -> bool:  # type: ignore[override]
