@@ -107,7 +107,8 @@ static void classic(pen *p, const can_frame *f)
 {
     bits(p, 0, f->extended ? 2 : 1); /* reserved */
     bits(p, can_code(f), 4);
-    data(p, f);
+    if (!f->remote)
+        data(p, f);
     bits(p, p->crc, 15);
     stuff(p);
 }

@@ -10,8 +10,8 @@
                           * and a packing; chosen */
 #define RECOVERY 128     /* sequences of recessive bits after which it returns
                           * to the bus by itself; chosen */
-#define HOTTEST 100.0    /* deg C of the winding; Damiao's register OT_Value is
-                          * at least 80 */
+#define HOTTEST 100.0    /* deg C of the winding; the makers' limits can be set
+                          * to 80 and above */
 
 static drive *of_node(node *n)
 {
