@@ -283,12 +283,12 @@ drives 3.6, 42.0, 21.1, 19.4, 1.5; the PC at 125 Hz 4.1, 3.4, 4.8, 9.5, 3.1; thi
 ### Beside set points of a PC
 
 Most arms of these three families get set points from a PC over a USB adapter, and each drive closes its own loop. The
-same virtual drives, wires and joints, the same motions, root mean squares of the whole motion in mrad, true positions
+same virtual drives, wires and joints (`aloha_like` with its backlash), the same motions, root mean squares of the whole motion in mrad, true positions
 (`tests/hil/campaigns/test_from_a_pc.py`):
 
 | arm | by | error | beside its own delay |
 | --- | --- | --- | --- |
-| `mechanisms/aloha_like.toml`, Dynamixel, with backlash | servos' position mode, 50 Hz | 131, 117, 84, 113, 50, 127 | 39, 90, 40, 13, 15, 36 |
+| `mechanisms/aloha_like.toml`, Dynamixel | position mode, 50 Hz | 131, 117, 84, 113, 50, 127 | 39, 90, 40, 13, 15, 36 |
 | | PD alone, 1 kHz | 26.8, 45.7, 22.8, 18.0, 11.4, 20.2 | |
 | | this firmware | 1.9, 0.9, 1.0, 1.5, 0.7, 1.7 | |
 | five moteus, as above | position and velocity, 50 Hz | 3.7, 37.8, 17.8, 18.8, 2.4 | 7.4, 33.6, 18.3, 16.6, 7.6 |

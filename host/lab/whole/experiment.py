@@ -55,7 +55,7 @@ class Result:
 
     @property
     def better(self) -> bool:
-        """True if the unseen motion is explained better than by the file, joints by their shares; of a payload always."""
+        """True if the unseen motion is explained better than by the file, by joints' shares; of a payload always."""
         if self.judged is None:
             return True
         return bool(np.nanmean((self.judged.after / self.judged.before) ** 2) < 1.0)
