@@ -283,8 +283,8 @@ drives 3.6, 42.0, 21.1, 19.4, 1.5; the PC at 125 Hz 4.1, 3.4, 4.8, 9.5, 3.1; thi
 ### Beside set points of a PC
 
 Most arms of these three families get set points from a PC over a USB adapter, and each drive closes its own loop. The
-same virtual drives, wires and joints (`aloha_like` with its backlash), the same motions, root mean squares of the whole motion in mrad, true positions
-(`tests/hil/campaigns/test_from_a_pc.py`):
+same virtual drives, wires and joints (`aloha_like` with its backlash), the same motions, root mean squares of the whole
+motion in mrad, true positions (`tests/hil/campaigns/test_from_a_pc.py`):
 
 | arm | by | error | beside its own delay |
 | --- | --- | --- | --- |
