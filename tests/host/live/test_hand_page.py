@@ -77,8 +77,9 @@ def take_handle(browser, dx, dy):
             if hand(x + dx, y + dy):  # far from where it was
                 return True
             browser.mouse("mouseReleased", x + dx, y + dy)
-        count = browser.run("return samples.length")
-        browser.until(f"return samples.length > {count + 5}")
+        browser.mouse("mouseMoved", x + 60, y)  # a pointer that stays where it is tells the page nothing
+        count = browser.run("return received")  # samples are forgotten, and their number stays
+        browser.until(f"return received > {count + 5}")
         return False
 
     place = []
