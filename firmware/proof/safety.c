@@ -19,9 +19,11 @@ static ft_sensors sensors;
 static ft_findings found_;
 #if FT_BUS_DRIVES > 0
 static ft_bus bus;
-static const ft_safety_input in = { &sensors, &found_, &bus };
+static const ft_safety_input in = { &s, &sensors, &found_, &c.seen, &c.motion,
+                                    &c.closed, &bus };
 #else
-static const ft_safety_input in = { &sensors, &found_ };
+static const ft_safety_input in = { &s, &sensors, &found_, &c.seen, &c.motion,
+                                    &c.closed };
 #endif
 
 /* ---- the chip --------------------------------------------------------- */
@@ -360,11 +362,10 @@ static bool stops_first(uint32_t fault_)
  * made. */
 static bool must_go(const ft_fault_rule *f)
 {
-    const ft_evidence e = evidence(&s, &c, &in);
     bool counts = f->where == FT_ALWAYS || (f->where == FT_POWERED && commanded)
                   || ft_safety_armed(&s);
 
-    return !stops_first(f->fault) && counts && f->check(&e) != FT_GOOD;
+    return !stops_first(f->fault) && counts && f->check(&in) != FT_GOOD;
 }
 
 /* Return whether what the tick found is noted as it always is. */

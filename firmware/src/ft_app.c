@@ -14,7 +14,8 @@
 ft_state ft;
 
 static const ft_safety_input safety_input = {
-    &ft.sensors, &ft.found,
+    &ft.safety, &ft.sensors, &ft.found, &ft.control.seen, &ft.control.motion,
+    &ft.control.closed,
 #if FT_BUS_DRIVES > 0
     &ft.bus,
 #endif

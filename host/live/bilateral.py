@@ -49,7 +49,7 @@ class Delay:
         self._f = f
         self._rest = 1.0 / (2.0 * np.pi * mechanism.feel.bandwidth_hz) + FELT + 1.0 / HZ
         self._sent = deque[float](maxlen=1000)  # moments
-        self._count, self._tick = 0, -1
+        self._tick = -1
         self._known = deque[tuple[float, float]]()
 
     def send(self, q: Array, v: Array) -> None:
@@ -57,10 +57,9 @@ class Delay:
         self._f.send(q, v)
         now, told = self._f.session.clock.now(), self._f.session.followed
         self._sent.append(now)
-        self._count += 1
         if told is not None and told.tick != self._tick:
             self._tick = told.tick
-            behind = min(max(self._count - told.targets - told.lost, 0), len(self._sent) - 1)
+            behind = min(max(self._f.sent - told.targets - told.lost, 0), len(self._sent) - 1)
             self._known.append((now, now - self._sent[-1 - behind] + 1e-6 * told.delay))
         while self._known and now - self._known[0][0] > MEMORY:
             self._known.popleft()
@@ -87,11 +86,17 @@ class Coupling:
 
     @staticmethod
     def of(leader: Mechanism, follower: Mechanism, leading: Leading) -> Coupling:
-        """Raises Refused where an arm does not feel, or reacts to a touch by itself."""
+        """Raises Refused where an arm does not feel, or reacts to a touch by itself, or where a joint leads two."""
         for arm in (leader, follower):
             if arm.feel is None or arm.feel.reaction != "none":
                 raise Refused(f'{arm.name}: an arm that feels another one needs a [feel] table with reaction = "none": '
                               "the other arm is its reaction")
+        for i, joint in enumerate(leader.streamed):
+            led = [own.name for own, k, s in zip(follower.streamed, leading.joints, leading.scale, strict=True)
+                   if k == i and s]
+            if len(led) > 1:
+                raise Refused(f"{leader.name}: {joint.name} leads {' and '.join(led)}: where arms feel each other, a "
+                              "joint leads one joint")
         top = [[limits.velocity for limits in follow_limits(arm)] for arm in (leader, follower)]
         rows = []
         for joint, fast, i, s, o in zip(follower.streamed, top[1], leading.joints, leading.scale, leading.offset,

@@ -129,6 +129,7 @@ class Following:
     def __init__(self, session: Session, mechanism: Mechanism, delay: float | None, frame: float | None) -> None:
         self.session, self.joints = session, mechanism.streamed
         self._ask = Follow(0, _delay(delay), _frame(frame))
+        self.sent = 0  # targets since FOLLOW began, as the board counts them
         self._chunk = 0
         self._last: list[int] | None = None  # wire positions of the newest target
         self._done, self._failed = threading.Event(), list[Refused]()
@@ -235,7 +236,7 @@ class Following:
     # ---- the line
     def _begin(self) -> None:
         with self.session.lock:
-            self.session.followed = None
+            self.session.followed, self.sent = None, 0
             self.session.ask(self._ask, "FOLLOW")
             self.session.wait(lambda: not self.session.in_state("HOLD"), 1.0, "took FOLLOW but still holds")
 
@@ -267,6 +268,7 @@ class Following:
 
     def _put(self, target: Target) -> None:
         self.session.link.send(target)
+        self.sent += 1
 
     def _stamp(self, t: float | None) -> int:
         """us, which wrap."""

@@ -32,9 +32,10 @@ from tests.support.boards import driven, image
 pytestmark = pytest.mark.bench
 
 # instructions of a tick of the short motion, while joints move and in all ticks, with those of ARM and START, which do
-# their own work beside
-MOVING = {"three_link": 885, "six_axis": 1850}
-WORST = {"three_link": 900, "six_axis": 1850}
+# their own work beside. Six of three_link's and eight of six_axis' let bridges that slept wake up before they are
+# driven and before their fault line is believed.
+MOVING = {"three_link": 890, "six_axis": 1860}
+WORST = {"three_link": 905, "six_axis": 1860}
 LINK_TIME = 0.95  # at most, of what ticks take whose sources are compiled apart
 # of real time on the reference machine, at least: at rest under power, and while a host streams
 ARMED = {"three_link": 60.0, "six_axis": 22.0, "three_link, current": 6.0, "five_bar": 17.0, "delta": 4.0,

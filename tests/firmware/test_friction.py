@@ -73,24 +73,19 @@ def expected(mechanism, before, after, tau):
     return out
 
 
-def test_the_c_is_numpy_s_in_double_precision():
+@pytest.mark.parametrize("precision, most", [
+    ("double", 1e-10),
+    ("single", 2.0**-24 * 16.0),  # a rounding an operation, and one of |u + w| and |u - w| each
+])
+def test_the_c_is_numpy_s(precision, most):
     mechanism = of_field()
     given = rows(mechanism)
     wanted = expected(mechanism, *given)
-    error = np.abs(on_host(mechanism, "double", given) - wanted).max() / np.abs(wanted).max()
-    print(f"C against NumPy: {error:.1e} of peak")
-    assert error <= 1e-10
+    error = np.abs(on_host(mechanism, precision, given) - wanted).max() / np.abs(wanted).max()
+    print(f"{precision} against NumPy: {error:.1e} of peak")
+    assert error <= most
     plain = of_field(tuple(replace(f, stribeck=0.0, stribeck_velocity=0.0, load=0.0) for f in OF_FIELD))
     assert np.all(np.abs(wanted - expected(plain, *given)).max(axis=0) >= 0.2), "each joint has friction of its own"
-
-
-def test_single_precision_errs_by_its_rounding():
-    mechanism = of_field()
-    given = rows(mechanism)
-    wanted = expected(mechanism, *given)
-    error = np.abs(on_host(mechanism, "single", given) - wanted).max() / np.abs(wanted).max()
-    print(f"single precision: {error:.1e} of peak")
-    assert error <= 2.0**-24 * 16.0  # a rounding an operation, and one of |u + w| and |u - w| each
 
 
 def test_the_chip_and_this_computer_agree_bit_for_bit():

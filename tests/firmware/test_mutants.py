@@ -61,10 +61,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_safety_tick: motion_event != 0u: always": "no state knows event 0",
     },
     "ft_conditions.c": {
-        "standing: ft_size(e->seen->u[j]) <= ft_joint[j].rest: boundary":
+        "standing: ft_size(in->seen->u[j]) <= ft_joint[j].rest: boundary":
             "a filtered velocity that is the bound in every bit",
         "resumable: !m->queue.flush: always": "what asks for a flush leaves no motion paused",
-        "knots_good: e->safety->alarms.set.of[FT_ALARM_KNOT] != 0u: always": "looked at only when it is so",
+        "knots_good: in->safety->alarms.set.of[FT_ALARM_KNOT] != 0u: always": "looked at only when it is so",
         "knots_good: bad: always": "looked at only when it is so",
         "ft_conditions_of_arm: { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released }: left out":
             "the state is ESTOP before the request is looked at",

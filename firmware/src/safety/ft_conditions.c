@@ -28,21 +28,21 @@ static bool host_gone(const ft_safety *s)
 
 /* ---- checks ----------------------------------------------------------- */
 
-static uint32_t has_loader(const ft_evidence *e)
+static uint32_t has_loader(const ft_safety_input *in)
 {
-    (void)e;
+    (void)in;
     return ft_chip_has_loader() ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* Not so while a fault brakes or holds. */
-static uint32_t no_outputs(const ft_evidence *e)
+static uint32_t no_outputs(const ft_safety_input *in)
 {
-    return (e->safety->flags & FT_FLAG_OUTPUTS) == 0u ? FT_GOOD : FT_NO_JOINT;
+    return (in->safety->flags & FT_FLAG_OUTPUTS) == 0u ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t homed(const ft_evidence *e)
+static uint32_t homed(const ft_safety_input *in)
 {
-    uint32_t joint = ft_safety_unhomed(e->safety);
+    uint32_t joint = ft_safety_unhomed(in->safety);
 
     return joint == FT_NO_JOINT ? FT_GOOD : joint;
 }
@@ -50,9 +50,9 @@ static uint32_t homed(const ft_evidence *e)
 #if FT_PARK
 
 /* The arm is not on its way to lie down. */
-static uint32_t not_parking(const ft_evidence *e)
+static uint32_t not_parking(const ft_safety_input *in)
 {
-    return e->safety->reaction != FT_REACTION_PARK ? FT_GOOD : FT_NO_JOINT;
+    return in->safety->reaction != FT_REACTION_PARK ? FT_GOOD : FT_NO_JOINT;
 }
 
 #endif
@@ -60,84 +60,84 @@ static uint32_t not_parking(const ft_evidence *e)
 #if FT_PARK_SUPPLY
 
 /* A supply so low that the arm would lie down again. */
-static uint32_t supply_lasts(const ft_evidence *e)
+static uint32_t supply_lasts(const ft_safety_input *in)
 {
-    bool good = (ft_real)e->sensors->bus_voltage >= FT_PARK_VOLTS;
+    bool good = (ft_real)in->sensors->bus_voltage >= FT_PARK_VOLTS;
 
     return good ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t supply_not_low(const ft_evidence *e)
+static uint32_t supply_not_low(const ft_safety_input *in)
 {
-    return e->safety->sags > FT_PARK_SAGS ? FT_NO_JOINT : FT_GOOD;
+    return in->safety->sags > FT_PARK_SAGS ? FT_NO_JOINT : FT_GOOD;
 }
 
 #endif
 
-static uint32_t estop_released(const ft_evidence *e)
+static uint32_t estop_released(const ft_safety_input *in)
 {
-    return e->sensors->estop ? FT_NO_JOINT : FT_GOOD;
+    return in->sensors->estop ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t bus_not_low(const ft_evidence *e)
+static uint32_t bus_not_low(const ft_safety_input *in)
 {
-    return low(e->sensors) ? FT_NO_JOINT : FT_GOOD;
+    return low(in->sensors) ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t bus_not_high(const ft_evidence *e)
+static uint32_t bus_not_high(const ft_safety_input *in)
 {
-    return high(e->sensors) ? FT_NO_JOINT : FT_GOOD;
+    return high(in->sensors) ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t supply_good(const ft_evidence *e)
+static uint32_t supply_good(const ft_safety_input *in)
 {
-    (void)e;
+    (void)in;
     return ft_chip_supply_good() ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t bus_in_range(const ft_evidence *e)
+static uint32_t bus_in_range(const ft_safety_input *in)
 {
-    const uint32_t under = bus_not_low(e);
+    const uint32_t under = bus_not_low(in);
 
-    return under != FT_GOOD ? under : bus_not_high(e);
+    return under != FT_GOOD ? under : bus_not_high(in);
 }
 
 /* Observations of the main loop on the board. */
-static uint32_t not_hot(const ft_evidence *e)
+static uint32_t not_hot(const ft_safety_input *in)
 {
-    uint8_t alarm = e->safety->alarms.set.of[FT_ALARM_BOARD];
+    uint8_t alarm = in->safety->alarms.set.of[FT_ALARM_BOARD];
 
     return alarm == FT_FAULT_OVER_TEMPERATURE ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t not_overloaded(const ft_evidence *e)
+static uint32_t not_overloaded(const ft_safety_input *in)
 {
-    uint8_t alarm = e->safety->alarms.set.of[FT_ALARM_BOARD];
+    uint8_t alarm = in->safety->alarms.set.of[FT_ALARM_BOARD];
 
-    return alarm == FT_FAULT_OVERLOAD ? e->safety->alarms.warm_joint : FT_GOOD;
+    return alarm == FT_FAULT_OVERLOAD ? in->safety->alarms.warm_joint : FT_GOOD;
 }
 
-static uint32_t drivers_well(const ft_evidence *e)
+static uint32_t drivers_well(const ft_safety_input *in)
 {
-    uint8_t alarm = e->safety->alarms.set.of[FT_ALARM_BOARD];
+    uint8_t alarm = in->safety->alarms.set.of[FT_ALARM_BOARD];
 
     return alarm == FT_FAULT_DRIVER ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t drivers_ready(const ft_evidence *e)
+static uint32_t drivers_ready(const ft_safety_input *in)
 {
-    (void)e;
+    (void)in;
     return ft_chip_drivers_ready() ? FT_GOOD : FT_NO_JOINT;
 }
 
 #if FT_CURRENT_LOOPS
 
 /* Outputs off: no current, no reading. */
-static uint32_t current_zero(const ft_evidence *e)
+static uint32_t current_zero(const ft_safety_input *in)
 {
     uint32_t joint;
 
-    (void)e;
+    (void)in;
     return ft_chip_current_zero(&joint) ? FT_GOOD : joint;
 }
 
@@ -149,27 +149,27 @@ static uint32_t dropped_for(uint32_t cause)
     return found == cause ? joint : FT_GOOD;
 }
 
-static uint32_t current_bounded(const ft_evidence *e)
+static uint32_t current_bounded(const ft_safety_input *in)
 {
-    (void)e;
+    (void)in;
     return dropped_for(FT_CURRENT_OVER);
 }
 
-static uint32_t current_told(const ft_evidence *e)
+static uint32_t current_told(const ft_safety_input *in)
 {
-    (void)e;
+    (void)in;
     return dropped_for(FT_CURRENT_SENSOR);
 }
 
-static uint32_t current_sign(const ft_evidence *e)
+static uint32_t current_sign(const ft_safety_input *in)
 {
-    (void)e;
+    (void)in;
     return dropped_for(FT_CURRENT_SIGN);
 }
 
-static uint32_t current_comes(const ft_evidence *e)
+static uint32_t current_comes(const ft_safety_input *in)
 {
-    (void)e;
+    (void)in;
     return dropped_for(FT_CURRENT_LOOP);
 }
 
@@ -178,77 +178,85 @@ static uint32_t current_comes(const ft_evidence *e)
 #if FT_BUS_DRIVES > 0
 
 /* Drives on buses, before they are armed ... */
-static uint32_t drives_there(const ft_evidence *e)
+static uint32_t drives_there(const ft_safety_input *in)
 {
-    return ft_bus_heard_of(e->bus);
+    return ft_bus_heard_of(in->bus);
 }
 
-static uint32_t drives_well(const ft_evidence *e)
+static uint32_t drives_well(const ft_safety_input *in)
 {
-    return ft_bus_well(e->bus);
+    return ft_bus_well(in->bus);
 }
 
-static uint32_t drives_set(const ft_evidence *e)
+static uint32_t drives_set(const ft_safety_input *in)
 {
-    return ft_bus_set_right(e->bus);
+    return ft_bus_set_right(in->bus);
 }
 
 /* ... and while they are. */
-static uint32_t buses_on(const ft_evidence *e) { return e->found->cut; }
-static uint32_t drives_heard(const ft_evidence *e) { return e->found->silent; }
-static uint32_t drives_enabled(const ft_evidence *e)
+static uint32_t buses_on(const ft_safety_input *in)
 {
-    return e->found->ailing;
+    return in->found->cut;
+}
+
+static uint32_t drives_heard(const ft_safety_input *in)
+{
+    return in->found->silent;
+}
+
+static uint32_t drives_enabled(const ft_safety_input *in)
+{
+    return in->found->ailing;
 }
 
 #endif
 
 #if FT_BRAKE
 
-static uint32_t brakes_open(const ft_evidence *e)
+static uint32_t brakes_open(const ft_safety_input *in)
 {
-    return e->safety->opening == 0u ? FT_GOOD : FT_NO_JOINT;
+    return in->safety->opening == 0u ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t brakes_closed(const ft_evidence *e)
+static uint32_t brakes_closed(const ft_safety_input *in)
 {
-    return e->safety->closing == 0u ? FT_GOOD : FT_NO_JOINT;
+    return in->safety->closing == 0u ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* A probe holds no joint, and all brakes open together: what they carry would
  * fall. */
-static uint32_t nothing_braked(const ft_evidence *e)
+static uint32_t nothing_braked(const ft_safety_input *in)
 {
-    (void)e;
+    (void)in;
     return FT_NO_JOINT;
 }
 
 #endif
 
-static uint32_t constants_whole(const ft_evidence *e)
+static uint32_t constants_whole(const ft_safety_input *in)
 {
-    uint8_t alarm = e->safety->alarms.set.of[FT_ALARM_MEMORY];
+    uint8_t alarm = in->safety->alarms.set.of[FT_ALARM_MEMORY];
 
     return alarm == FT_FAULT_CONFIGURATION ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t code_whole(const ft_evidence *e)
+static uint32_t code_whole(const ft_safety_input *in)
 {
-    uint8_t alarm = e->safety->alarms.set.of[FT_ALARM_MEMORY];
+    uint8_t alarm = in->safety->alarms.set.of[FT_ALARM_MEMORY];
 
     return alarm == FT_FAULT_CODE ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t stack_whole(const ft_evidence *e)
+static uint32_t stack_whole(const ft_safety_input *in)
 {
-    uint8_t alarm = e->safety->alarms.set.of[FT_ALARM_MEMORY];
+    uint8_t alarm = in->safety->alarms.set.of[FT_ALARM_MEMORY];
 
     return alarm == FT_FAULT_STACK ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t inside_limits(const ft_evidence *e)
+static uint32_t inside_limits(const ft_safety_input *in)
 {
-    const int32_t *at = e->seen->coarse;
+    const int32_t *at = in->seen->coarse;
     uint32_t j;
 
     FT_UNROLL
@@ -259,35 +267,35 @@ static uint32_t inside_limits(const ft_evidence *e)
 }
 
 #if FT_STEP_CLOSED
-static uint32_t loops_closed(const ft_evidence *e)
+static uint32_t loops_closed(const ft_safety_input *in)
 {
-    return e->closed ? FT_GOOD : FT_NO_JOINT;
+    return *in->closed ? FT_GOOD : FT_NO_JOINT;
 }
 #endif
 
-static uint32_t standing(const ft_evidence *e)
+static uint32_t standing(const ft_safety_input *in)
 {
     uint32_t j;
 
     FT_UNROLL
     for (j = 0; j < FT_JOINTS; j++)
-        if (!(ft_size(e->seen->u[j]) <= ft_joint[j].rest))
+        if (!(ft_size(in->seen->u[j]) <= ft_joint[j].rest))
             return j;
     return FT_GOOD;
 }
 
-static uint32_t startable(const ft_evidence *e)
+static uint32_t startable(const ft_safety_input *in)
 {
-    const ft_motion *m = e->motion;
+    const ft_motion *m = in->motion;
 
     return m->phase == FT_MOTION_IDLE && ft_motion_playable(m)
                ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* The motion must begin at the joints' present targets. */
-static uint32_t starts_here(const ft_evidence *e)
+static uint32_t starts_here(const ft_safety_input *in)
 {
-    const ft_motion *m = e->motion;
+    const ft_motion *m = in->motion;
     const ft_segment *g = ft_queue_tail(&m->queue);
     const ft_target *held = m->newest;
     uint32_t j;
@@ -302,83 +310,83 @@ static uint32_t starts_here(const ft_evidence *e)
     return FT_GOOD;
 }
 
-static uint32_t resumable(const ft_evidence *e)
+static uint32_t resumable(const ft_safety_input *in)
 {
-    const ft_motion *m = e->motion;
+    const ft_motion *m = in->motion;
 
     return m->phase == FT_MOTION_PAUSED && !m->queue.flush
                ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* While a fault waits for the joints to come to rest nothing else begins. */
-static uint32_t nothing_coming(const ft_evidence *e)
+static uint32_t nothing_coming(const ft_safety_input *in)
 {
-    return e->safety->coming == FT_FAULT_NONE ? FT_GOOD : FT_NO_JOINT;
+    return in->safety->coming == FT_FAULT_NONE ? FT_GOOD : FT_NO_JOINT;
 }
 
 #if !FT_FOLLOW
 /* Refuse: links bend, or joints that are driven cannot move alone. */
-static uint32_t cannot_follow(const ft_evidence *e)
+static uint32_t cannot_follow(const ft_safety_input *in)
 {
-    (void)e;
+    (void)in;
     return FT_NO_JOINT;
 }
 #endif
 
 /* Return whether the request is about a joint that there is. */
-static uint32_t known_joint(const ft_evidence *e)
+static uint32_t known_joint(const ft_safety_input *in)
 {
-    uint32_t joint = e->safety->request.joint;
+    uint32_t joint = in->safety->request.joint;
 
     return joint < FT_JOINTS ? FT_GOOD : FT_NO_JOINT;
 }
 
 /* Return whether the request's value is no larger than the joint allows. */
-static uint32_t within(const ft_evidence *e, ft_real most)
+static uint32_t within(const ft_safety_input *in, ft_real most)
 {
-    bool good = ft_size((ft_real)e->safety->request.value) <= most;
+    bool good = ft_size((ft_real)in->safety->request.value) <= most;
 
-    return good ? FT_GOOD : e->safety->request.joint;
+    return good ? FT_GOOD : in->safety->request.joint;
 }
 
-static uint32_t friction_allowed(const ft_evidence *e)
+static uint32_t friction_allowed(const ft_safety_input *in)
 {
-    return e->safety->request.value <= 80.0f ? FT_GOOD : FT_NO_JOINT;
+    return in->safety->request.value <= 80.0f ? FT_GOOD : FT_NO_JOINT;
 }
 
-static uint32_t jog_allowed(const ft_evidence *e)
+static uint32_t jog_allowed(const ft_safety_input *in)
 {
-    if (known_joint(e) != FT_GOOD)
+    if (known_joint(in) != FT_GOOD)
         return FT_NO_JOINT;
-    return within(e, ft_lab_joint[e->safety->request.joint].jog_velocity);
+    return within(in, ft_lab_joint[in->safety->request.joint].jog_velocity);
 }
 
 /* A probe begins with no torque: one that goes on being asked for after a
  * reset does not begin anew by itself. */
-static uint32_t probe_allowed(const ft_evidence *e)
+static uint32_t probe_allowed(const ft_safety_input *in)
 {
-    bool begins = e->safety->state != FT_STATE_PROBE;
+    bool begins = in->safety->state != FT_STATE_PROBE;
 
-    if (known_joint(e) != FT_GOOD)
+    if (known_joint(in) != FT_GOOD)
         return FT_NO_JOINT;
     if (begins)
-        return within(e, FT_C(0.0));
-    return within(e, ft_lab_joint[e->safety->request.joint].probe_torque);
+        return within(in, FT_C(0.0));
+    return within(in, ft_lab_joint[in->safety->request.joint].probe_torque);
 }
 
-static uint32_t sought_for(const ft_evidence *e)
+static uint32_t sought_for(const ft_safety_input *in)
 {
-    uint32_t joint = e->safety->request.joint;
+    uint32_t joint = in->safety->request.joint;
 
     return ft_lab_joint[joint].seek == FT_SEEK_NONE ? joint : FT_GOOD;
 }
 
-static uint32_t overlay_allowed(const ft_evidence *e)
+static uint32_t overlay_allowed(const ft_safety_input *in)
 {
-    const ft_request *r = &e->safety->request;
+    const ft_request *r = &in->safety->request;
     uint32_t i;
 
-    if (known_joint(e) != FT_GOOD)
+    if (known_joint(in) != FT_GOOD)
         return FT_NO_JOINT;
     for (i = 0; i < 3u; i++)
         if (r->gains[i] < FT_OVERLAY_LEAST || r->gains[i] > FT_OVERLAY_MOST)
@@ -387,9 +395,9 @@ static uint32_t overlay_allowed(const ft_evidence *e)
 }
 
 /* Faults that only a reset can mend stay latched. */
-static uint32_t fault_mended(const ft_evidence *e)
+static uint32_t fault_mended(const ft_safety_input *in)
 {
-    switch (e->safety->fault) {
+    switch (in->safety->fault) {
     case FT_FAULT_CLOCK:
     case FT_FAULT_CRYSTAL:
     case FT_FAULT_CHIP:
@@ -405,46 +413,78 @@ static uint32_t fault_mended(const ft_evidence *e)
     }
 }
 
-static uint32_t tick_in_time(const ft_evidence *e)
+static uint32_t tick_in_time(const ft_safety_input *in)
 {
-    uint8_t missed = e->safety->alarms.set.of[FT_ALARM_MISSED];
+    uint8_t missed = in->safety->alarms.set.of[FT_ALARM_MISSED];
 
     return missed != 0u ? FT_NO_JOINT : FT_GOOD;
 }
 
 /* Findings of the tick on the joints; see ft_findings.h. */
-static uint32_t finite(const ft_evidence *e) { return e->found->wild; }
-static uint32_t counts_possible(const ft_evidence *e) { return e->found->jump; }
-static uint32_t not_stuck(const ft_evidence *e) { return e->found->stuck; }
-static uint32_t not_too_fast(const ft_evidence *e) { return e->found->fast; }
-static uint32_t not_far_outside(const ft_evidence *e)
+static uint32_t finite(const ft_safety_input *in)
 {
-    return e->found->beyond;
+    return in->found->wild;
 }
-static uint32_t following(const ft_evidence *e) { return e->found->astray; }
-static uint32_t zero_found(const ft_evidence *e) { return e->found->lost; }
+
+static uint32_t counts_possible(const ft_safety_input *in)
+{
+    return in->found->jump;
+}
+
+static uint32_t not_stuck(const ft_safety_input *in)
+{
+    return in->found->stuck;
+}
+
+static uint32_t not_too_fast(const ft_safety_input *in)
+{
+    return in->found->fast;
+}
+
+static uint32_t not_far_outside(const ft_safety_input *in)
+{
+    return in->found->beyond;
+}
+static uint32_t following(const ft_safety_input *in)
+{
+    return in->found->astray;
+}
+
+static uint32_t zero_found(const ft_safety_input *in)
+{
+    return in->found->lost;
+}
+
 #if FT_STEP_CLOSED
-static uint32_t loops_regular(const ft_evidence *e) { return e->found->parted; }
+static uint32_t loops_regular(const ft_safety_input *in)
+{
+    return in->found->parted;
+}
+
 #endif
 #if FT_STEP_MODES > 1
-static uint32_t mode_fits(const ft_evidence *e) { return e->found->misfit; }
+static uint32_t mode_fits(const ft_safety_input *in)
+{
+    return in->found->misfit;
+}
+
 #endif
 
-static uint32_t knots_good(const ft_evidence *e)
+static uint32_t knots_good(const ft_safety_input *in)
 {
-    bool bad = e->safety->alarms.set.of[FT_ALARM_KNOT] != 0u;
+    bool bad = in->safety->alarms.set.of[FT_ALARM_KNOT] != 0u;
 
-    return bad ? e->safety->alarms.knot_joint : FT_GOOD;
+    return bad ? in->safety->alarms.knot_joint : FT_GOOD;
 }
 
-static uint32_t host_there(const ft_evidence *e)
+static uint32_t host_there(const ft_safety_input *in)
 {
-    return host_gone(e->safety) ? FT_NO_JOINT : FT_GOOD;
+    return host_gone(in->safety) ? FT_NO_JOINT : FT_GOOD;
 }
 
-static uint32_t outputs_as_commanded(const ft_evidence *e)
+static uint32_t outputs_as_commanded(const ft_safety_input *in)
 {
-    (void)e;
+    (void)in;
     return ft_chip_outputs_enabled() ? FT_GOOD : FT_NO_JOINT;
 }
 

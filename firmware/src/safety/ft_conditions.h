@@ -7,21 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Input of checks: of the control, the joints and their motion alone. */
-typedef struct {
-    const ft_safety *safety;
-    const ft_sensors *sensors;
-    const ft_findings *found; /* of this tick */
-    const ft_observer *seen;
-    const ft_motion *motion;
-    bool closed;              /* loops are, or there are none */
-#if FT_BUS_DRIVES > 0
-    const ft_bus *bus;
-#endif
-} ft_evidence;
-
 /* A check returns FT_GOOD, the first joint that fails, or FT_NO_JOINT. */
-typedef uint32_t (*ft_check)(const ft_evidence *e);
+typedef uint32_t (*ft_check)(const ft_safety_input *in);
 
 typedef struct {
     uint8_t event;

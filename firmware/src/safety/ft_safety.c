@@ -612,22 +612,8 @@ static void refuse(ft_safety *s, uint8_t refusal, uint32_t joint)
     s->refusal_joint = (uint8_t)joint;
 }
 
-/* Return what a tick's conditions are judged by. */
-static ft_evidence evidence(const ft_safety *s, const ft_control *c,
-                            const ft_safety_input *in)
-{
-    const ft_evidence e = {
-        s, in->sensors, in->found, &c->seen, &c->motion, c->closed,
-#if FT_BUS_DRIVES > 0
-        in->bus,
-#endif
-    };
-
-    return e;
-}
-
 /* Return whether all that a command asks for is so; refuse it if not. */
-static bool permitted(ft_safety *s, const ft_evidence *e, uint32_t event)
+static bool permitted(ft_safety *s, const ft_safety_input *in, uint32_t event)
 {
     const ft_condition *row =
         event == FT_COMMAND_ARM ? ft_conditions_of_arm : ft_conditions;
@@ -635,7 +621,7 @@ static bool permitted(ft_safety *s, const ft_evidence *e, uint32_t event)
     while (row->event < event)
         row++;
     for (; row->event == event; row++) {
-        uint32_t joint = row->check(e);
+        uint32_t joint = row->check(in);
 
         if (joint != FT_GOOD) {
             refuse(s, row->refusal, joint);
@@ -649,7 +635,6 @@ static bool permitted(ft_safety *s, const ft_evidence *e, uint32_t event)
 static void command(ft_safety *s, ft_control *c, const ft_safety_input *in,
                     uint32_t event)
 {
-    const ft_evidence e = evidence(s, c, in);
     uint8_t why = refusal_of[s->state];
 
     refuse(s, FT_REFUSAL_NONE, FT_NO_JOINT);
@@ -657,7 +642,7 @@ static void command(ft_safety *s, ft_control *c, const ft_safety_input *in,
         refuse(s, FT_REFUSAL_UNKNOWN, FT_NO_JOINT);
     else if (table[s->state][event].act == 0)
         refuse(s, why != 0u ? why : FT_REFUSAL_WRONG_STATE, FT_NO_JOINT);
-    else if (permitted(s, &e, event))
+    else if (permitted(s, in, event))
         ft_safety_event(s, c, event);
 }
 
@@ -745,14 +730,13 @@ static bool lies_for(const ft_safety *s, uint32_t code)
 static void look_for_faults(ft_safety *s, ft_control *c, uint32_t kinds,
                             const ft_safety_input *in)
 {
-    const ft_evidence e = evidence(s, c, in);
     const ft_fault_rule *f, *end = ft_faults + ft_faults_count;
     uint32_t joint;
 
     for (f = ft_faults; f < end; f++) {
         if ((f->where & kinds) == 0u)
             continue;
-        joint = f->check(&e);
+        joint = f->check(in);
         if (joint == FT_GOOD || lies_for(s, f->fault))
             continue;
         if (f->reaction == FT_STOP)

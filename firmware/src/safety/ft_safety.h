@@ -78,10 +78,15 @@ typedef struct {
     ft_alarms alarms;
 } ft_safety;
 
-/* Input of a tick, besides the control that it may change. */
+/* Input of a tick, besides the control that it may change: of the control, the
+ * joints and their motion alone. */
 typedef struct {
+    const ft_safety *safety;
     const ft_sensors *sensors;
     const ft_findings *found; /* of this tick */
+    const ft_observer *seen;
+    const ft_motion *motion;
+    const bool *closed;       /* loops are, or there are none */
 #if FT_BUS_DRIVES > 0
     const ft_bus *bus;
 #endif

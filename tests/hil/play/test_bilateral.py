@@ -150,6 +150,14 @@ def test_the_delay_that_is_measured_is_no_shorter_than_what_it_takes() -> None:
             while abs(follower.q[SHOULDER] - begin) < 1e-3:  # the other arm answers the push
                 pair.step()
             took = first.session.clock.now() - since
+            leader.hand = lambda plant: np.zeros(3)
+            for _ in range(20):  # targets stay away until both arms rest, and are followed anew then
+                for f in (first, second):
+                    f.wait(0.05)
+            assert not any(f.session.in_state("FOLLOW") for f in (first, second))
+            for _ in range(200):
+                pair.step()
+            assert pair.delay == pytest.approx(measured, rel=0.2)
     print(f"measured {1e3 * measured:.0f} ms, took {1e3 * took:.0f} ms")
     assert 0.5 * measured < took < 1.2 * measured  # with the time in which the follower goes 1 mrad
 
@@ -177,5 +185,8 @@ def test_an_arm_that_feels_nothing_or_reacts_by_itself_is_refused() -> None:
         for arms in ((mechanism, other), (other, mechanism)):
             with pytest.raises(Refused, match="needs a \\[feel\\] table with reaction"):
                 Coupling.of(*arms, same(mechanism))
+    twice = Leading.of(mechanism, mechanism, {}, {}, {"wrist": "elbow"})
+    with pytest.raises(Refused, match="elbow leads elbow and wrist: where arms feel each other, a joint leads one"):
+        Coupling.of(mechanism, mechanism, twice)
     with pytest.raises(BadInput, match="--feel.*goes with --leader"):
         live.teleop(FILE, "1", feel=True)

@@ -77,7 +77,7 @@ def take_handle(browser, dx, dy):
             if hand(x + dx, y + dy):  # far from where it was
                 return True
             browser.mouse("mouseReleased", x + dx, y + dy)
-        browser.mouse("mouseMoved", x + 60, y)  # a pointer that stays where it is tells the page nothing
+        browser.mouse("mouseMoved", x + 60, y)  # so that the next move is one
         count = browser.run("return received")  # samples are forgotten, and their number stays
         browser.until(f"return received > {count + 5}")
         return False
