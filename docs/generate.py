@@ -188,13 +188,23 @@ is not taken for its own.
 
 Its registers tell little of its configuration: the board asks for the version of the registers' meaning, the firmware
 and, where the joint has its zero at power-up, for the home state, which must be 2: a position of the output, by
-`motor_position.output.reference_source`. Nobody checks, before it moves, what registers do not tell: the gains above
-(with others all damping and stiffness is another by the same factor; `pd = "board"` needs none of them),
-`servo.pid_position.ilimit` (0, or an integral fights the model), `servo.inertia_feedforward` (0),
-`motor_position.rotor_to_output_ratio`, `servo.max_velocity`, `servo.max_current_A`, `servo.timeout_mode` (12) and
-`servo.timeout_max_torque_Nm`: hold them against your file by `moteus_tool --dump-config`. Limits of position
-(`servopos.position_min`, `_max`; 0.01 turns, as it comes) it holds itself: beyond them it does not start, by a fault of
-its own.
+`motor_position.output.reference_source`. The rest no register tells, and it is not read when the board arms: it is
+compared when the arm is brought up, by what the maker's tool prints through its own adapter.
+
+    moteus_tool -t 1,2,3 --dump-config > told.txt
+    femtorque bringup arm.toml --port auto --settings told.txt --write
+
+Nothing moves, and nothing is written, if one is another than the file says; each is named. By value: `kp` and `kd` of
+`servo.pid_position` (with `pd = "drive"`), its `sign`, `ilimit` (0, or an integral fights the model) and
+`max_desired_rate` (0), `servo.inertia_feedforward` (0), `servo.voltage_mode_control` and `fixed_voltage_mode` (0),
+`servo.max_position_slip` and `max_velocity_slip` (nan), `servo.max_velocity` (no less than the joint's),
+`servo.timeout_mode` (0, 12 or 15), and `servopos.position_min` and `_max` (0.01 turns as it comes, which the drive
+holds itself: nan, or not within the joint's limits). What is the motor's own is held by marks, which `--write` puts
+into the file as `configured`, and which belong to the image: poles, phases, Kv, the three sources of position, the one
+that commutates, the output, the gear inside, the largest current, the two numbers of the time-out. From then on one
+that is another is named; its old value is not kept. Who means it to be another takes `configured` out of the file.
+Until the next time nobody notices what is changed in a drive; nor does the tool tell whether what it prints is stored
+there, or will be forgotten with the supply. The file must be of that day: print it anew each time.
 
 After 20 ms without a command, a time that each command brings, it is in its mode 11. As it comes it then damps, by the
 share of kd that it was given last (none with `pd = "board"`) and with 5 N m at most, and it obeys nothing until it is

@@ -167,8 +167,14 @@ def left_alone(mechanism: Mechanism) -> list[str]:
 
 def set_by_owner(mechanism: Mechanism) -> list[str]:
     """Return one line for each family with settings that its owner must have made: nobody can ask for them."""
-    return [f"{family.title}, set by its owner, and not to be asked for: {family.setup}"
+    said = [f"{family.title}, set by its owner, and not to be asked for: {family.setup}"
             for family in families(mechanism) if family.setup]
+    for family in families(mechanism):
+        own = [joint.name for _, joint, drive in drives(mechanism)
+               if drive.type.family == family.name and family.configuration and not drive.configured]
+        if own:
+            said.append(f"{', '.join(own)}: what is configured in it is not held by the file: `bringup --settings`")
+    return said
 
 
 def uncut(mechanism: Mechanism) -> list[str]:

@@ -75,7 +75,11 @@ def fitted(joint: Joint, drive: Drive, watchdog: float = 0.0) -> Fitted:
     end where its turn does."""
     own, setting = drive.type, drive.servo
     if setting is None:
-        return Fitted(own, drive.firmware, watchdog, placed=placed(joint, drive))
+        ends = sorted(drive.zero + drive.sign * at * drive.gear for at in (joint.limits.lower, joint.limits.upper))
+        known = placed(joint, drive)
+        return Fitted(own, drive.firmware, watchdog, placed=known, closes=drive.pd == "drive",
+                      speed=min(joint.limits.velocity * drive.gear, own.velocity),
+                      reach=(ends[0], ends[1]) if known else None)
     turn = family_of(own).places.turn
     ends = [setting.zero + drive.sign * at * drive.gear * turn / math.tau
             for at in (joint.limits.lower, joint.limits.upper)]

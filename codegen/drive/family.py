@@ -125,9 +125,10 @@ class Register:
 @dataclass(frozen=True)
 class Fitted:
     """One drive as a mechanism file fits it. firmware: the version that it must have; empty: any. watchdog: s without
-    a command after which it stops. placed: its joint has its position at power-up. A servo has besides: offset, counts
-    that it takes off; limit, share of its supply; least and most, counts between which its own limits must leave it
-    free."""
+    a command after which it stops. placed: its joint has its position at power-up. closes: it closes the loop. speed:
+    rad/s of its output, at most; reach: rad of it, between which its joint goes, None where its zero is not known. A
+    servo has besides: offset, counts that it takes off; limit, share of its supply; least and most, counts between
+    which its own limits must leave it free."""
 
     type: DriveType
     firmware: str = ""
@@ -137,6 +138,9 @@ class Fitted:
     least: int = 0
     most: int = 0
     placed: bool = False
+    closes: bool = False
+    speed: float = 0.0
+    reach: tuple[float, float] | None = None
 
 
 EQUAL, ALIKE, PLACE, AT_MOST, AT_LEAST = "EQUAL", "ALIKE", "PLACE", "AT_MOST", "AT_LEAST"  # FT_RULE_ in C
@@ -185,6 +189,30 @@ class Setting:
             return self.words(fitted)
         wanted = self.wanted(fitted)
         return "another" if wanted is None else f"{wanted:g}"
+
+
+@dataclass(frozen=True)
+class Configured:
+    """A number of a drive's configuration that follows from the mechanism file. right: of a drive; words: what is."""
+
+    name: str
+    right: Callable[[Fitted, float], bool]
+    words: Callable[[Fitted], str]
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The owner's configuration of a drive, which nobody can ask for over the board's bus: the maker's tool prints
+    lines of a name and a value.
+
+    tool: prints it, {ids} being those of drives. number: name of the line with a drive's id. rules: what the file
+    decides. own: names of what is the owner's, or what they begin with before a dot: held by marks in the file.
+    """
+
+    tool: str
+    number: str
+    rules: tuple[Configured, ...]
+    own: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -251,7 +279,7 @@ class Family:
     family that reports it only then; beat: s, at most, between its heartbeats, which report whether it is enabled, and
     its errors. closes: it closes the loop; else it takes a torque, and the board's law alone closes it. keeps:
     after power-up it knows where it is within a turn. setup: its owner must have set this, which nobody can ask for on
-    the bus. configured: its kp and kd are its owner's to configure, and nobody can ask it for them. tells: states say
+    the bus. configuration: its owner's, its kp and kd in it, which nobody can ask for on the bus. tells: states say
     whether the drive is enabled. velocity_known: whether its range of velocity is known, being asked for or being none.
     torque_known: the same of its torque. settings: in the order in which they are asked. alone: what it does when the
     board is silent, where that is not the board's to set; cut: the same where [safety.cutoff] cuts its supply. master:
@@ -280,7 +308,7 @@ class Family:
     closes: bool = True
     keeps: bool = True
     setup: str = ""
-    configured: bool = False
+    configuration: Configuration | None = None
     command: Callable[[DriveType, int, Target, bool], Frame] | None = None
     tells: bool = True
     velocity_known: bool = False

@@ -82,11 +82,13 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     _check_kind(key, kind, bus, table, fail)
     _check_ids(key, kind, table, fail)
     _check_firmware(key, kind, table, fail)
+    if table.configured is not None and family_of(kind).configuration is None:
+        fail(f"{key}.configured", table.configured, f"{kind.name} has no settings that a file holds so", "remove it")
     closes = family_of(kind).closes and not servo
     pd = table.pd or ("drive" if closes else "board")
     if pd == "drive" and not servo and not closes:
         fail(f"{key}.pd", pd, f"{kind.name} takes torques alone", 'pd = "board", or nothing')
-    if pd == "drive" and family_of(kind).configured and None in (table.kp, table.kd):
+    if pd == "drive" and family_of(kind).configuration and None in (table.kp, table.kd):
         missing = "kp" if table.kp is None else "kd"
         fail(f"{key}.{missing}", None, f"{kind.name} has gains that its owner configures, and nobody can ask it for "
              "them", 'what it is configured with, or pd = "board"')
@@ -96,7 +98,7 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     if not servo:
         _check_zero(t, kind, table, limits, fail)
         return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, table.gear, pd, table.inertia,
-                     table.zero or 0.0, firmware=table.firmware or "")
+                     table.zero or 0.0, firmware=table.firmware or "", configured=table.configured or "")
     setting = {name: getattr(table, name) for name in OF_SERVOS if getattr(table, name) is not None}
     zero = ServoSetting.zero if table.zero is None else round(table.zero)
     return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, table.gear, pd, table.inertia,

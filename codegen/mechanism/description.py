@@ -93,7 +93,8 @@ class Drive:
     gear: turns of its output per turn of the joint, positive. pd: who closes the loop, the drive with kp and kd in
     every frame, or the board with torque alone. inertia: of its rotor at its output, kg m^2. zero: rad of its output
     that it reports at the joint's zero; a servo's is in its setting. servo: how a servo is set; None: it is none.
-    firmware: the version that it must have, as its family writes it; empty: any.
+    firmware: the version that it must have, as its family writes it; empty: any. configured: marks of what its owner
+    has configured; empty: none are held.
     """
 
     type: DriveType
@@ -107,6 +108,7 @@ class Drive:
     zero: float = 0.0
     servo: ServoSetting | None = None
     firmware: str = ""
+    configured: str = ""
 
     @property
     def at_joint(self) -> DriveType:

@@ -19,7 +19,7 @@ from femtorque.codegen.mechanism.description import Gains
 DIGITS, FINE = 4, 7  # significant ones; of bodies, which rounding must leave possible
 
 
-Tables = Mapping[str, Mapping[str, float | int]]
+Tables = Mapping[str, Mapping[str, float | int | str]]
 
 
 def set_joint(path: Path, joint: str, values: Tables, comment: str = "", beside: Tables | None = None) -> None:
@@ -104,5 +104,5 @@ def _fine(value: float) -> float:
     return float(f"{value:.{FINE}g}")
 
 
-def _rounded(value: float | int) -> Any:
-    return value if isinstance(value, int) else float(f"{value:.{DIGITS}g}")
+def _rounded(value: float | int | str) -> Any:
+    return value if isinstance(value, int | str) else float(f"{value:.{DIGITS}g}")

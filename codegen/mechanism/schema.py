@@ -244,6 +244,7 @@ else:
     BusKind = Literal[("can", "can-fd", *WIRES)]
 _WIRES = [f"`{kind}`: {family.title}'s servos on one half-duplex wire" for kind, family in WIRES.items()]
 _REPLIES = [f"`{family.name}`: {family.reply_words}" for family in FAMILIES.values() if family.reply is not None]
+_CONFIGURED = [family.title for family in FAMILIES.values() if family.configuration]
 _FIRMWARE = [(family.title, f"as `{family.firmware.example}`") for family in FAMILIES.values() if family.firmware]
 
 
@@ -288,6 +289,9 @@ class DriveTable(Table):
         f"the version that it must have, of {' or '.join(title for title, _ in _FIRMWARE)}: "
         f"{', '.join(example for _, example in _FIRMWARE)}; any", None,
                                pattern=r"^\d{1,9}(\.\d{1,3}){0,2}$")
+    configured: str | None = key(
+        f"of {' and '.join(_CONFIGURED)}: marks of what its owner has configured, from `bringup --settings`", None,
+        pattern=r"^[A-Za-z0-9_-]{3,99}$")
 
 
 class EncoderTable(Table):

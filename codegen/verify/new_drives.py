@@ -79,7 +79,7 @@ def _limits(kind: DriveType, joint: dict[str, Any]) -> str:
 
 def _closed(kind: DriveType) -> str:
     """The board closes the loops of drives whose gains nobody knows."""
-    return ', pd = "board"' if family_of(kind).configured else ""
+    return ', pd = "board"' if family_of(kind).configuration else ""
 
 
 def _rotor(kind: DriveType) -> str:

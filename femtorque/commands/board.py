@@ -94,6 +94,9 @@ def bringup(
                                        "where it starts, which teaches its zero")] = False,
     write: Annotated[bool, typer.Option("--write", help="mend signs, counts, and zeros of drives in MECH; all else "
                                         "stays")] = False,
+    settings: Annotated[Path | None, typer.Option("--settings", metavar="FILE", show_default=False,
+                                                  help="what the makers' tool has printed of drives that nobody can "
+                                                  "ask for it here: held against MECH before anything moves")] = None,
     json: Json = False,
 ) -> Answer:
     """First power-up: find wrong signs, counts, zeros and wires.
@@ -104,6 +107,7 @@ def bringup(
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.host.board import Board
     from femtorque.host.lab import bringup as first
+    from femtorque.host.lab import configured
 
     def turn(joint: Any, angle: float) -> None:
         unit = "m" if joint.type == "prismatic" else "rad"
@@ -117,17 +121,25 @@ def bringup(
         sys.stdin.readline()
 
     mechanism = load_mechanism(mech)
+    compared = [] if settings is None else configured.compare(mechanism, settings)
+    if wrong := {one.joint: list(one.problems) for one in compared if one.problems}:
+        lines = [f"{joint}: {what}" for joint, problems in wrong.items() for what in problems]
+        return Answer({"configured": wrong, "written": False}, "\n".join((*lines, "nothing was driven")), good=False)
     for line in levels(mechanism):
         print(f"before anything is connected: {line}", file=sys.stderr)
     with Board.connect(port, mechanism) as board:
         board.session.faulted()
         findings = first.bring_up(board.session, mechanism, turn if hand else None, partial(print, file=sys.stderr),
                                   put if zero else None)
+    findings = configured.held(findings, compared, mechanism)
     refused = first.write(mech, findings) if write else {}
     lines = [f"{joint}: {what}" for joint, what in first.summary(findings).items()]
     lines += [f"{joint}: nothing of it is written, since the file would be refused: {why}"
               for joint, why in refused.items()]
-    words = "\n".join(filter(None, (*lines, first.advice(mechanism, findings), _mended(mech, write, findings))))
+    unread = [f"not compared with what its owner has configured: {tool} > FILE, and --settings FILE"
+              for tool in configured.tools(mechanism) if settings is None]
+    words = "\n".join(filter(None, (*lines, first.advice(mechanism, findings), *unread,
+                                    _mended(mech, write, findings))))
     return Answer({"joints": [f.data() for f in findings], "written": write, "refused": refused}, words,
                   good=not any(f.problem for f in findings))
 

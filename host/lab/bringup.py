@@ -69,7 +69,7 @@ class Finding:
     problem: str
     torque: float  # at which it moved, N m or N; 0 if it did not
     ratio: float | None  # counted motion over the announced one of the hand; None if it was not asked for
-    values: dict[str, dict[str, float]]
+    values: Mapping[str, Mapping[str, float | str]]
     unknown: str = ""
     sinks: str = ""
     zero: float | None = None

@@ -14,6 +14,7 @@ from femtorque.codegen.verify.bus_loads import bus_loads
 from femtorque.hil.board.drives_alone import DrivesAlone
 from femtorque.hil.drives.families.moteus.drive import STOPPED, TIMEOUT
 from femtorque.hil.plant.choose import plant_of
+from femtorque.host.lab import configured
 from tests.hil.board.test_drives import STATES, armed, board, drives, moved, run_of, watched
 from tests.support.bus_arm import described
 
@@ -97,7 +98,7 @@ def test_when_the_board_dies_the_drives_brake_by_themselves():
 
 
 @pytest.mark.parametrize("arguments", [["--info"], ["--dump-config"]])
-def test_the_makers_tool_reads_a_drive_over_python_can(arguments):
+def test_the_makers_tool_reads_a_drive_over_python_can(arguments, tmp_path):
     """In simulated time a millisecond passes with each frame. The tool is the package's own, in another process."""
     mechanism = replace(described("moteus"), gravity=(0.0, 0.0, 0.0))
     with DrivesAlone(mechanism, plant_of(mechanism)) as alone:
@@ -116,3 +117,7 @@ def test_the_makers_tool_reads_a_drive_over_python_can(arguments):
     else:
         lines = dict(line.split() for line in out.splitlines() if line)
         assert float(lines["id.id"]) == 2 and float(lines["servo.pid_position.kp"]) == pytest.approx(753.98, rel=1e-4)
+        printed = tmp_path / "told.txt"
+        printed.write_text(out)
+        none, held, missing = configured.compare(mechanism, printed)
+        assert not held.problems and held.marks and "has none with id.id 1" in none.problems[0] and missing.problems

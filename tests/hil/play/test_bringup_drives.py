@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.board.drives_alone import DrivesAlone
+from femtorque.hil.plant.choose import plant_of
 from femtorque.host.lab.bringup import Look, Probed, asked, judge_drive
-from tests.support.bus_arm import file_of
+from tests.support.bus_arm import described, file_of
 from tests.support.plugged import Hand, plugged_in
 
 
@@ -66,6 +68,51 @@ OTHERS = {
                ('damiao-4310"', 'moteus-c1", torque = 10.0, kp = 16.0, kd = 0.6'),
                ('"can"', '"can-fd"'), ("f405rg-4", "nucleo-g474re-6")),
     "odrive": (('damiao-4340"', 'odrive-pro", torque = 28.0'), ('damiao-4310"', 'odrive-s1"'))}
+
+
+def told(mechanism, **changes: str) -> str:
+    """The configurations of the virtual drives of a mechanism in words, with other values for all of them."""
+    with DrivesAlone(mechanism, plant_of(mechanism)) as alone:
+        said = []
+        for drive in alone.buses.drives.values():
+            drive.stream.take(b"conf enumerate\n")
+            said.append(drive.stream.give(1 << 16).decode())
+    text = "".join(said)
+    for name, value in changes.items():
+        text = re.sub(rf"(?m)^{name.replace('__', '[.]')} .*?\r$", f"{name.replace('__', '.')} {value}\r", text)
+    return text
+
+
+def test_nothing_moves_while_a_drive_is_configured_otherwise_than_the_file_says(here, tmp_path):
+    """Nobody even looks for the board. Without what the tool prints the command says that it has not been compared."""
+    file = tmp_path / "arm.toml"
+    file.write_text(Path(described("moteus").source).read_text())
+    printed = tmp_path / "told.txt"
+    printed.write_text(told(load_mechanism(file), servo__pid_position__kp="500"))
+    done = here("bringup", file, "--port", "nowhere", "--settings", printed, "--write")
+    assert done.returncode == 1 and "nothing was driven" in done.stdout
+    assert "elbow: its servo.pid_position.kp is 500, and must be 753.982, 2 pi times drive.kp" in done.stdout
+    assert "configured" not in file.read_text()
+
+
+def test_what_is_configured_is_held_by_the_file_once_it_has_been_compared(here, tmp_path):
+    file, printed = tmp_path / "arm.toml", tmp_path / "told.txt"
+    text = Path(described("moteus").source).read_text()
+    for was, becomes in (("[0.0, -9.81, 0.0]", "[0.0, 0.0, 0.0]"), ('"moteus_arm"', '"lying_moteus"'),
+                         ("gains = {", "friction = { viscous = 0.5, coulomb = 0.05 }\ngains = {")):
+        text = text.replace(was, becomes)
+    file.write_text(text)
+    mechanism = load_mechanism(file)
+    printed.write_text(told(mechanism))
+    with plugged_in(mechanism):
+        unread = here("bringup", file, "--port", "auto", "--no-hand")
+        done = here("bringup", file, "--port", "auto", "--no-hand", "--settings", printed, "--write")
+    assert "not compared with what its owner has configured: moteus_tool -t 1,2,3 --dump-config" in unread.stdout
+    assert done.returncode == 0 and "not compared" not in done.stdout, done.stdout
+    assert [len(j.drive.configured) for j in load_mechanism(file).streamed] == [36] * 3
+    printed.write_text(told(mechanism, motor_position__output__offset="0.25"))
+    again = here("bringup", file, "--port", "nowhere", "--settings", printed)
+    assert again.returncode == 1 and "its motor_position.output is not what it was" in again.stdout
 
 
 @pytest.mark.bench

@@ -7,6 +7,7 @@ takes shares; a file says what its owner has configured.
 
 import math
 
+from femtorque.codegen.drive.families.moteus.configuration import CONFIGURATION
 from femtorque.codegen.drive.families.moteus.frames import FAULTS, REGISTERS, SOURCE, TURN, answer_id, command
 from femtorque.codegen.drive.family import DriveType, Family, Firmware, Fitted, Places, Setting
 
@@ -47,7 +48,7 @@ FAMILY = Family(
     answer_bytes=16,
     answer_id=answer_id,
     command=command,
-    configured=True,
+    configuration=CONFIGURATION,
     velocity_known=True,
     torque_known=True,
     firmware=Firmware(r"\d+\.\d+\.\d+", "0.1.0", _word,

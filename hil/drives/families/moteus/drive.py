@@ -51,6 +51,24 @@ _FRESH = {0x020: 0.0, 0x021: 0.0, 0x022: 0.0, 0x023: 1.0, 0x024: 1.0, 0x025: mat
 _FORMS = "bhif"
 
 
+# As they come (fw/bldc_servo_structs.h, motor_position.h), but for what a calibration sets: an encoder on the board for
+# the rotor and one at the output, a motor of 14 poles, a gear of 6:1; chosen.
+_COMES_WITH = {
+    "motor.poles": 14.0, "motor.phase_invert": 0.0, "motor.resistance_ohm": 0.05, "motor.Kv": 300.0,
+    **{f"motor_position.sources.{k}.{name}": value for k in range(3) for name, value in {
+        "aux_number": (1.0, 2.0, 1.0)[k], "type": (1.0, 1.0, 0.0)[k], "cpr": 16384.0, "offset": (0.0, -3021.0, 0.0)[k],
+        "sign": 1.0, "reference": (0.0, 1.0, 0.0)[k]}.items()},
+    "motor_position.commutation_source": 0.0, "motor_position.output.source": 0.0,
+    "motor_position.output.offset": 0.0, "motor_position.output.sign": 1.0,
+    "motor_position.output.reference_source": 1.0, "motor_position.rotor_to_output_ratio": 1 / 6,
+    "servo.pid_position.ki": 1.0, "servo.pid_position.iratelimit": -1.0, "servo.pid_position.ilimit": 0.0,
+    "servo.pid_position.max_desired_rate": 0.0, "servo.pid_position.sign": -1.0, "servo.inertia_feedforward": 0.0,
+    "servo.default_velocity_limit": math.nan, "servo.default_accel_limit": 50.0, "servo.voltage_mode_control": 0.0,
+    "servo.fixed_voltage_mode": 0.0, "servo.max_position_slip": math.nan, "servo.max_velocity_slip": math.nan,
+    "servo.default_timeout_s": DEFAULT_TIMEOUT, "servo.timeout_max_torque_Nm": TIMEOUT_TORQUE,
+    "servo.timeout_mode": float(ZERO_VELOCITY), "servo.max_current_A": 100.0, "servo.max_velocity": 500.0}
+
+
 class Malformed(ValueError):
     """Bytes that are no subframe."""
 
@@ -68,10 +86,8 @@ class Moteus(Drive):
             {"firmware": (("version", "I", (FIRMWARE,)), ("serial_number", "I", SERIAL), ("model", "I", (MODEL,)),
                           ("family", "B", (0,)), ("hwrev", "B", (8,))),
              "git": (("hash", "B", (0x5A,) * 20), ("dirty", "?", (0,)), ("timestamp", "Q", (1_780_000_000,)))},
-            {"id.id": float(number), "servo.pid_position.kp": ranges.kp * TURN,
-             "servo.pid_position.kd": ranges.kd * TURN, "servo.pid_position.ilimit": 0.0,
-             "servo.default_timeout_s": DEFAULT_TIMEOUT, "servo.timeout_max_torque_Nm": TIMEOUT_TORQUE,
-             "servo.timeout_mode": ZERO_VELOCITY, "servo.default_accel_limit": 50.0,
+            {"id.id": float(number), **_COMES_WITH, "servo.pid_position.kp": ranges.kp * TURN,
+             "servo.pid_position.kd": ranges.kd * TURN,
              "servopos.position_min": math.nan, "servopos.position_max": math.nan,
              **{f"uuid.uuid.{k}": float(byte) for k, byte in enumerate(UUID)}})
 

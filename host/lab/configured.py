@@ -1,0 +1,125 @@
+"""Configurations of drives that nobody can ask for them on the board's bus: the maker's tool prints them, and they are
+held against a mechanism file.
+
+Settings that the file decides are compared by value. The owner's own are held by marks in the file, three signs for
+each, which name a setting that has changed since, without its old value.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.files import read_text
+from femtorque.codegen.control.drives import fitted
+from femtorque.codegen.drive.catalogue import family_of
+from femtorque.codegen.drive.family import Configuration, Configured, Fitted
+from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
+from femtorque.host.lab.bringup import Finding
+
+SIGNS = 3  # of a mark: of 262144 changes one is not seen
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One joint's drive: what is wrong, and the marks of its owner's own settings."""
+
+    joint: str
+    problems: tuple[str, ...]
+    marks: str = ""
+
+
+def tools(mechanism: Mechanism) -> list[str]:
+    """Commands that print what is configured in the drives of a mechanism, one for each family."""
+    ids: dict[str, list[int]] = {}
+    for _, drive, own in _drives(mechanism):
+        ids.setdefault(own.tool, []).append(drive.id)
+    return [tool.format(ids=",".join(map(str, sorted(numbers)))) for tool, numbers in ids.items()]
+
+
+def compare(mechanism: Mechanism, file: Path) -> list[Compared]:
+    """Hold the tools' words in a file, of one drive or of all one after the other, against the mechanism.
+
+    Raises BadInput for a mechanism with no such drive, or with two of one number.
+    """
+    printed, found, taken = list(_each(read_text(file))), [], dict[tuple[str, int], str]()
+    for joint, drive, own in _drives(mechanism):
+        other = taken.setdefault((own.tool, drive.id), joint.name)
+        if other != joint.name:
+            raise BadInput(file, own.number, drive.id, f"is the number of two drives, of {other!r} and {joint.name!r}: "
+                           "nothing tells which one is meant", "give each a number of its own")
+        lines = [one for one in printed if one.get(own.number, "").strip() == str(drive.id)]
+        if len(lines) == 1:
+            found.append(_compared(joint, drive, own, lines[0]))
+        else:
+            found.append(Compared(joint.name, (f"{file} has {'more than one' if lines else 'none'} with {own.number} "
+                                               f"{drive.id}",)))
+    if not found:
+        raise BadInput("command line", "--settings", str(file), "no drive of this mechanism has settings that it holds")
+    return found
+
+
+def held(findings: list[Finding], compared: list[Compared], mechanism: Mechanism) -> list[Finding]:
+    """Findings with marks that the file has not yet."""
+    marks = {one.joint: one.marks for one in compared}
+    new = {joint.name for joint, drive, _ in _drives(mechanism) if not drive.configured}
+    return [replace(f, values={**f.values, "drive": {**f.values.get("drive", {}), "configured": marks[f.joint]}})
+            if f.joint in new and marks.get(f.joint) else f for f in findings]
+
+
+def _drives(mechanism: Mechanism) -> Iterator[tuple[Joint, Drive, Configuration]]:
+    for joint in mechanism.streamed:
+        own = None if joint.drive is None else family_of(joint.drive.type).configuration
+        if joint.drive is not None and own is not None:
+            yield joint, joint.drive, own
+
+
+def _each(text: str) -> Iterator[dict[str, str]]:
+    """Values by names, of one drive after the other: a name that comes again begins the next one."""
+    lines: dict[str, str] = {}
+    for line in text.splitlines():
+        name, _, value = line.strip().partition(" ")
+        if not value:
+            continue
+        if name in lines:
+            yield lines
+            lines = {}
+        lines[name] = value.strip()
+    yield lines
+
+
+def _compared(joint: Joint, drive: Drive, own: Configuration, lines: dict[str, str]) -> Compared:
+    problems, facts = [], fitted(joint, drive)
+    for rule in own.rules:
+        if rule.name not in lines:
+            problems.append(f"it has no {rule.name}: its firmware may be another")
+        elif not _right(rule, facts, lines[rule.name]):
+            problems.append(f"its {rule.name} is {lines[rule.name]}, and must be {rule.words(facts)}")
+    marks = []
+    for name in own.own:
+        whole = [f"{key} {value}\n" for key, value in lines.items() if key == name or key.startswith(f"{name}.")]
+        if not whole:
+            problems.append(f"it has no {name}: its firmware may be another")
+        marks.append(_mark("".join(whole)))
+    if drive.configured and len(drive.configured) != SIGNS * len(marks):
+        problems.append("drive.configured is not of this version of femtorque: take it out of the file")
+    elif drive.configured:
+        was = [drive.configured[k:k + SIGNS] for k in range(0, len(drive.configured), SIGNS)]
+        problems += [f"its {name} is not what it was when the file took it: if it is meant so, take drive.configured "
+                     "out of the file" for name, old, new in zip(own.own, was, marks, strict=True) if old != new]
+    return Compared(joint.name, tuple(problems), "" if problems else "".join(marks))
+
+
+def _right(rule: Configured, facts: Fitted, value: str) -> bool:
+    try:
+        return rule.right(facts, float(value))
+    except ValueError:
+        return False
+
+
+def _mark(text: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode()[:SIGNS]
