@@ -25,7 +25,7 @@ SLOW_HZ = 0.3  # bandwidth of the mean that a touch has to leave
 SETTLES_S = 0.5  # s from power on: weight is taken over, friction gives way
 DRIVE_DELAY = 3  # ticks from a command's forming to the interval that its answer shows the end of
 SHARE_OF_DRIVE = 0.15  # the same of a drive, whose positions come in coarser steps: more noise
-SHARE, OF_COULOMB = 0.02, 1.0  # of the effort, of dry friction: a threshold that the file does not give
+SHARE, OF_DRY = 0.02, 2.0  # of the effort, of dry friction: a threshold that the file does not give
 LATE = 1  # ticks that a voltage acts before its effect is measured
 
 
@@ -110,9 +110,15 @@ def unfelt(mechanism: Mechanism) -> str:
 
 def contact(joint: Joint, effort: float) -> Contact:
     """Thresholds of a joint: the file's, or a share of its effort and its dry friction. effort: N m or N."""
-    share, rubs = SHARE_OF_DRIVE if joint.drive else SHARE, joint.friction
-    dry = rubs.coulomb + (rubs.stribeck + rubs.load * effort)
-    return joint.contact or Contact(torque=share * effort + OF_COULOMB * dry)
+    share = SHARE_OF_DRIVE if joint.drive else SHARE
+    return joint.contact or Contact(torque=share * effort + hidden(joint, effort))
+
+
+def hidden(joint: Joint, effort: float) -> float:
+    """The most, N m or N, by which dry friction changes while a joint rests: it holds the joint one way, which the mean
+    of what is felt follows, and then the other. effort: N m or N."""
+    rubs = joint.friction
+    return OF_DRY * (rubs.coulomb + (rubs.stribeck + rubs.load * effort))
 
 
 def _row(joint: Joint, row: Electrical, board: Board | None, hz: float) -> FeelConstants:

@@ -362,7 +362,7 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
             found = experiment.identify(board, mechanism, programme, partial(print, file=sys.stderr),
                                         Stops(interrupts, math.inf if asks else 0.0))
     result_page.write(shown, found)
-    write &= found.better
+    write &= found.better or bool(found.touches)
     if write:
         written.write(mech, found)
     return Answer(found.data() | {"written": write, "page": str(shown)}, f"{found.words()}\n{shown}")

@@ -79,7 +79,7 @@ class Session:
 
     expected: the configuration the board must carry; None takes whatever is there (to look, not to move).
     listen_only: say nothing after HELLO, so that an armed board does not take this for the host that cares for it.
-    listeners: called with every STATUS, for logs and displays.
+    listeners, felt_listeners: called with every STATUS, every FELT, for logs and displays.
     """
 
     def __init__(self, link: Link, expected: Configuration | None = None, listen_only: bool = False) -> None:
@@ -96,6 +96,7 @@ class Session:
         self.lock = threading.RLock()  # of what several threads do with the line while targets are sent live
         self.sender: Sender | None = None
         self.listeners: list[Callable[[Status], None]] = []
+        self.felt_listeners: list[Callable[[Felt], None]] = []
         self.on_data: Callable[[Data], None] | None = None  # takes what a recording holds
         self.flight = 0.0  # s from HELLO to IDENT
         self.other_tag = 0  # frames of another configuration
@@ -212,7 +213,7 @@ class Session:
             elif isinstance(frame.message, Drives):
                 self._take_drives(frame.message)
             elif isinstance(frame.message, Felt):
-                self.felt = frame.message
+                self._take_felt(frame.message)
             elif isinstance(frame.message, Followed):
                 self.followed = frame.message
             elif isinstance(frame.message, Data) and self.on_data is not None:
@@ -236,6 +237,11 @@ class Session:
             self.sender.take(status)
         for listener in self.listeners:
             listener(status)
+
+    def _take_felt(self, felt: Felt) -> None:
+        self.felt = felt
+        for listener in self.felt_listeners:
+            listener(felt)
 
     def _take_drives(self, report: Drives) -> None:
         if self.drives_kept and (report.tick - self.drives_kept[-1].tick) & 0xFFFFFFFF > 0x7FFFFFFF:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from femtorque.host.lab.whole.excitation import Excitation, base_columns, excite
 from femtorque.host.lab.whole.fitting import Found, Judged, fit
 from femtorque.host.lab.whole.recording import Recording, Stops, approach, play, record
 from femtorque.host.lab.whole.regressor import OF_JOINT, PARTS, Unknowns, solid_of
+from femtorque.host.lab.whole.touches import MARGIN, Touch, Watched, propose, rest, watching
 from femtorque.host.link.capture import COLUMNS
 
 Array = NDArray[np.float64]
@@ -26,7 +28,7 @@ MOTIONS = 2  # that are fitted; one more is the judge
 DENSITY = 1000.0  # kg/m^3 of a payload of which nothing is known, and its share of the arm's mass
 GUESS = 0.05
 
-NO_BETTER = "The file explains the unseen motion as well as these numbers do: nothing needs to be written, nor is."
+NO_BETTER = "The file explains the unseen motion as well as these numbers do: they need not be written, nor are they."
 
 FREE = Stops()
 Ranges = Mapping[str, tuple[float, float]]
@@ -47,11 +49,13 @@ class Programme:
 
 @dataclass(frozen=True)
 class Result:
-    """Numbers found, and how a motion judges them that the fit has not seen; None of a payload."""
+    """Numbers found, and how a motion judges them that the fit has not seen; None of a payload. watched: what the board
+    reported meanwhile."""
 
     found: Found
     judged: Judged | None
     unseen: tuple[Recording, ...]
+    watched: Watched = field(default_factory=Watched)
 
     @property
     def better(self) -> bool:
@@ -59,6 +63,14 @@ class Result:
         if self.judged is None:
             return True
         return bool(np.nanmean((self.judged.after / self.judged.before) ** 2) < 1.0)
+
+    @cached_property
+    def touches(self) -> tuple[Touch, ...]:
+        """Thresholds of touches for the numbers that the file is to have; empty where the board feels nothing."""
+        found = self.found
+        if self.judged is None:
+            return ()
+        return propose(found.unknowns, found.values if self.better else found.unknowns.prior, self.watched)
 
     def solids(self) -> list[dict[str, Any]]:
         """Numbers of each link or payload before and after, the largest change in standard deviations, and those that
@@ -99,6 +111,7 @@ class Result:
         values, deviations = self.found.base_values()
         names = [self.found.names[c] for c in self.found.columns]
         return {"links": self.solids(), "joints": self.joints(), "gamma": self.found.gamma, "better": self.better,
+                "touches": [asdict(touch) for touch in self.touches],
                 "base": [{"name": n, "value": float(v), "interval": 1.96 * float(d)}
                          for n, v, d in zip(names, values, deviations, strict=True)]}
 
@@ -119,6 +132,12 @@ class Result:
             lines.append(said)
         if not self.better:
             lines.append(NO_BETTER)
+        for touch in self.touches:
+            contact = touch.contact
+            lines.append(f"{touch.joint}: felt at most {touch.after:.3g} without contact ({touch.before:.3g} with the "
+                         f"file's numbers); a touch is {contact.torque:.3g}, {contact.velocity:.3g} more per velocity, "
+                         f"{contact.acceleration:.3g} per acceleration: twice its dry friction, and {MARGIN:g} times "
+                         "what else was felt")
         lines.append("+-: 95 %, if the file's R, L, K, gear and bus voltage, or the drive's torque, are right: no "
                      "motion alone tells a strong motor from a light arm")
         return "\n".join(lines)
@@ -179,13 +198,17 @@ def identify(board: Board, mechanism: Mechanism, programme: Programme,
     play(board, first, stops, REHEARSAL)
     takes: list[Recording] = []
     unseen: list[Recording] = []
-    for number, motion in enumerate(programme.motions, 1):
-        on_step(f"motion {number}")
-        takes += record(board, mechanism, motion.trajectory, stops, programme.joints)
-    if programme.unseen is not None:
-        on_step("a motion to judge by")
-        unseen = record(board, mechanism, programme.unseen.trajectory, stops, programme.joints)
-    on_step("back")
-    approach(board, begin, stops)
+    with watching(board.session) as watched:
+        for number, motion in enumerate(programme.motions, 1):
+            on_step(f"motion {number}")
+            takes += record(board, mechanism, motion.trajectory, stops, programme.joints)
+        if programme.unseen is not None:
+            on_step("a motion to judge by")
+            unseen = record(board, mechanism, programme.unseen.trajectory, stops, programme.joints)
+        on_step("back")
+        approach(board, begin, stops)
+        if mechanism.feel is not None and programme.unseen is not None:
+            on_step("at rest, to see what is felt of nothing")
+            rest(board.session)
     found = fit(programme.unknowns, takes, programme.columns, programme.base)
-    return Result(found, found.left(unseen) if unseen else None, tuple(unseen))
+    return Result(found, found.left(unseen) if unseen else None, tuple(unseen), watched)

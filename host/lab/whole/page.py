@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from femtorque.codegen.common.templating import template
 from femtorque.host.lab.whole.experiment import NO_BETTER, Result
 from femtorque.host.lab.whole.recording import equations
 from femtorque.host.lab.whole.regressor import OF_JOINT
+from femtorque.host.lab.whole.touches import MARGIN
 from femtorque.host.show.curves import Curve, Plot
 
 
@@ -58,6 +59,14 @@ def _tables(result: Result) -> list[Table]:
             "and drives are as the file has them. Unexplained: N m or N rms of a motion that the fit has not seen."
             + ("" if result.better else f" {NO_BETTER}"),
             ("joint", *OF_JOINT, "unexplained before", "after", "of"), joints))
+    if result.touches:
+        touches = [(touch.joint, f"{touch.before:.3g}", f"{touch.after:.3g}",
+                    *(f"{part:.3g}" for part in astuple(touch.contact))) for touch in result.touches]
+        tables.append(Table(
+            "Touches", "Torque that the board felt from outside while nothing touched the arm, off its mean, N m or N: "
+            "with the file's numbers, as it was, and with those that it gets. A touch (contact in the file) is "
+            f"proposed to be twice the joint's dry friction and {MARGIN:g} times what else was felt, in all motions.",
+            ("joint", "felt at most", "with what is found", "torque", "velocity", "acceleration"), touches))
     return tables
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 from femtorque.codegen.mechanism.description import Joint, Payload
@@ -9,11 +10,20 @@ from femtorque.codegen.mechanism.edit import set_joint, set_solid
 from femtorque.host.lab.identify import beside
 from femtorque.host.lab.whole.experiment import Result
 from femtorque.host.lab.whole.regressor import PLACES
+from femtorque.host.lab.whole.touches import MARGIN
 
 
 def write(path: Path, result: Result) -> None:
-    """Masses, centres of gravity and inertias of links or payload, friction and rotors of joints. Raises BadInput as
-    femtorque.codegen.mechanism.edit does."""
+    """Masses, centres of gravity and inertias of links or payload, friction and rotors of joints, where they are better
+    than the file's, and thresholds of touches. Raises BadInput as femtorque.codegen.mechanism.edit does."""
+    if result.better:
+        _numbers(path, result)
+    for touch in result.touches:
+        set_joint(path, touch.joint, {"contact": asdict(touch.contact)},
+                  f"twice its dry friction, and {MARGIN:g} times what else was felt; at most {touch.after:.2g} in all")
+
+
+def _numbers(path: Path, result: Result) -> None:
     unknowns = result.found.unknowns
     for solid, row in zip(unknowns.solids, result.solids(), strict=True):
         inertia = row["inertia"]["after"]

@@ -4,20 +4,22 @@ by 10 mm, twice the friction; encoders and duties as the parts have them."""
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Mechanism, Payload
+from femtorque.codegen.mechanism.description import Feel, Mechanism, Payload
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.plant.choose import plant_of
 from femtorque.host.board import Board
-from femtorque.host.lab.whole import consistent, experiment
+from femtorque.host.lab.whole import consistent, experiment, page, written
+from femtorque.host.lab.whole.excitation import excite, ranges
 from femtorque.host.lab.whole.experiment import Programme, Result, payload, whole
 from femtorque.host.lab.whole.regressor import Unknowns, phi_of
+from femtorque.host.lab.whole.touches import watching
 from tests.support import rig
 from tests.support.differing import differing
 from tests.support.plugged import ctrl_c, plugged_in
@@ -84,10 +86,57 @@ def test_an_arm_is_identified_by_the_command_and_written_into_its_file(here, tmp
         assert link.mass == pytest.approx(row["mass"]["after"], rel=1e-5)
         assert consistent.consistent(phi_of(link))
         assert "ixx" in row["not_seen"]  # an arm in a plane does not show it
-    page = (tmp_path / "arm.identified.html").read_text()
-    assert "A motion that the fit has not seen" in page and "centre of gravity, mm" in page
+    shown = (tmp_path / "arm.identified.html").read_text()
+    assert "A motion that the fit has not seen" in shown and "centre of gravity, mm" in shown
+    assert said["touches"] == [] and "Touches" not in shown and all(joint.contact is None for joint in after.moving)
     assert (tmp_path / "unknown-three.motion-1.html").exists()
     assert done.stderr.index("motion-1.html") < done.stderr.index("rehearsal")
+
+
+@dataclass(frozen=True)
+class Felt:
+    """The most (J,) that an arm felt of itself, off its mean, N m, and as a share of the threshold then."""
+
+    off: np.ndarray
+    share: np.ndarray
+
+
+def feels(mechanism: Mechanism, truth: Mechanism, seeds: tuple[int, ...], fast: float = 1.0) -> Felt:
+    """Play motions that nobody has seen, and that touch nothing."""
+    unknowns = Unknowns.of(mechanism)
+    within = ranges(unknowns.space.joints, {})
+    with plugged_in(mechanism, plant_of(truth)) as virtual, Board.connect("auto", mechanism) as board:
+        board.home()
+        board.arm()
+        virtual.brakes = False
+        with watching(board.session) as seen:
+            for seed in seeds:
+                motion = excite(unknowns, within, seed).trajectory
+                board.approach(motion.positions[0])
+                board.stream(motion, speed=fast)
+    off = np.abs([np.subtract(report.external, report.mean) for report in seen.felt])
+    share = off / [report.threshold for report in seen.felt]
+    print(f"felt at most {off.max(axis=0).round(3)}, {share.max(axis=0).round(2)} of the thresholds")
+    assert seen.felt[-1].touches == 0
+    return Felt(off.max(axis=0), share.max(axis=0))
+
+
+def test_thresholds_of_touches_are_measured_and_hold_for_a_motion_that_nobody_has_seen(tmp_path):
+    """They are in the file of an arm that feels, with which it feels what was foretold."""
+    file = tmp_path / "arm.toml"
+    text = Path(rig.three_link().source).read_text().replace('name = "three-link"', 'name = "feeling-three"')
+    file.write_text(f"{text}\n[feel]\n")
+    before = load_mechanism(file)
+    truth = differing(before, 5)
+    result = found(before, truth, whole(before, {}))
+    assert len(result.touches) == 3 and "felt at most" in page.page(result) and "felt at most" in result.words()
+    written.write(file, result)
+    after = load_mechanism(file)
+    for touch, joint, true in zip(result.touches, after.moving, truth.moving, strict=True):
+        assert joint.contact is not None and joint.contact.torque == pytest.approx(touch.contact.torque, rel=1e-3)
+        assert joint.contact.torque > 1.8 * true.friction.coulomb
+    felt = feels(replace(after, name="feeling-three-known"), truth, (31,))
+    assert np.all(felt.off < 1.1 * np.array([touch.after for touch in result.touches])) and np.all(felt.share < 0.9)
 
 
 def test_an_arm_that_somebody_stops_is_not_identified(here, tmp_path):
@@ -127,6 +176,23 @@ def check(mechanism: Mechanism, accuracy: float, better: float) -> None:
 @pytest.mark.bench
 def test_six_joints_on_bridges_are_known_within_a_hundredth():
     check(six(), 0.01, 20.0)
+
+
+@pytest.mark.bench
+def test_thresholds_of_touches_hold_for_motions_that_nobody_has_seen():
+    arm = replace(six(), name="feeling_six", feel=Feel("none", 30.0))
+    truth = differing(arm)
+    result = found(arm, truth, whole(arm, {}))
+    print(result.words())
+    known = result.found.unknowns.mechanism(result.found.values)
+    contacts = {touch.joint: touch.contact for touch in result.touches}
+    joints = tuple(replace(joint, contact=contacts.get(joint.name)) for joint in known.joints)
+    for fast in (1.0, 1.5):
+        felt = feels(replace(known, name="feeling_six_known", joints=joints), truth, (31, 32), fast)
+        assert np.all(felt.share < 0.9)
+    efforts = np.array([joint.limits.effort for joint in arm.streamed])
+    dry = np.array([joint.friction.coulomb for joint in truth.streamed])
+    assert np.all([contact.torque for contact in contacts.values()] < 2.1 * dry + 0.02 * efforts)
 
 
 @pytest.mark.bench

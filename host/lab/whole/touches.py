@@ -1,0 +1,177 @@
+"""Thresholds of touches, by what a board felt in motions without contact.
+
+Nothing acts on the arm from outside there: all that is felt is false, of errors of the model, of friction that gives
+way, of encoders' counts. The board felt it with the numbers x0 of its file. With those that were found, x, the same
+measured motion needs another torque, and the difference goes the way of the torque that is felt: H is the observer's
+filter, M that of its mean.
+
+    off = (r - mean) + (1 - M) H Y (x - x0)
+
+While a joint comes to rest or turns back, friction holds it by any torque up to its dry friction, one way and then the
+other, which is felt: of |off| only what is more than twice that, f, is an error then. A joint's threshold is torque +
+velocity |qd| + acceleration |qdd| of its target, which rises at once and falls slowly
+(firmware/src/control/ft_feel.c). It is the lowest on average of those that are never less than f and MARGIN times the
+error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
+from scipy.optimize import linprog
+from scipy.signal import lfilter, savgol_filter
+
+from femtorque.codegen.control.feel import SLOW_HZ, hidden
+from femtorque.codegen.mechanism.description import COULOMB_VELOCITY, Contact, Mechanism
+from femtorque.codegen.wire.messages import Felt, Status
+from femtorque.codegen.wire.units import from_wire
+from femtorque.host.lab.whole.recording import ORDER, RESTING, WINDOW
+from femtorque.host.lab.whole.regressor import OF_JOINT, Unknowns
+from femtorque.host.link.session import PERIOD, Session
+
+Array = NDArray[np.float64]
+
+MARGIN = 1.5  # a report shows one tick in twenty or so, and other motions have other errors
+TURN = 0.15  # s before and after which a joint must have moved: friction, and the filter of what is felt
+SETTLED, REST = 1.5, 4.0  # s: the mean has followed; and how long the arm rests at the end, for noise alone
+LEAST = 1e-3  # of the effort, where nothing at all was felt
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Reports of a board, in order."""
+
+    statuses: list[Status] = field(default_factory=list)
+    felt: list[Felt] = field(default_factory=list)
+
+
+@contextmanager
+def watching(session: Session) -> Iterator[Watched]:
+    """Collect all STATUS and FELT of a while."""
+    seen = Watched()
+    session.listeners.append(seen.statuses.append)
+    session.felt_listeners.append(seen.felt.append)
+    try:
+        yield seen
+    finally:
+        session.listeners.remove(seen.statuses.append)
+        session.felt_listeners.remove(seen.felt.append)
+
+
+def rest(session: Session) -> None:
+    """Let an arm stand still for REST s."""
+    until = session.clock.now() + REST
+    while session.clock.now() < until:
+        session.pump()
+        session.clock.sleep(PERIOD)
+
+
+@dataclass(frozen=True)
+class Touch:
+    """The largest torque that a joint felt, off its mean, N m or N, with the file's numbers (before) and with those
+    found (after), and the threshold that is proposed."""
+
+    joint: str
+    before: float
+    after: float
+    contact: Contact
+
+
+def propose(unknowns: Unknowns, values: Array, seen: Watched) -> tuple[Touch, ...]:
+    """Thresholds of all joints by what was felt without contact. values (P,): those that the file is to have. Empty
+    where the board feels nothing, as its file has no [feel]."""
+    mechanism = unknowns.space.whole
+    if mechanism.feel is None or len(seen.felt) < 2 or len(seen.statuses) < 2:
+        return ()
+    t, q, rates = _motion(mechanism, seen.statuses)
+    when = _seconds(mechanism, [report.tick for report in seen.felt], seen.statuses[0].tick)
+    known = (when >= t[0]) & (when <= t[-1])
+    change = _change(unknowns, values, t, q)
+    step = t[1] - t[0]
+    moves = np.abs([rates, np.gradient(rates, step, axis=0)])
+    was = np.array([np.subtract(report.external, report.mean) for report in seen.felt])
+    found = []
+    for j, (joint, becomes) in enumerate(zip(mechanism.streamed, unknowns.mechanism(values).streamed, strict=True)):
+        before = np.abs(was[known, j])
+        after = np.abs(was[known, j] + np.interp(when[known], t, change[:, j]))
+        dry = hidden(becomes, becomes.limits.effort)
+        steady = np.interp(when[known], t, _steady(moves[0, :, j], step)) == 1.0
+        error = np.where(steady, after, np.maximum(after - dry, 0.0))
+        wanted = dry + MARGIN * np.maximum(error, LEAST * becomes.limits.effort)
+        contact = threshold(when[known], wanted, t, moves[:, :, j])
+        found.append(Touch(joint.name, float(before.max()), float(after.max()), contact))
+    return tuple(found)
+
+
+def _steady(speed: Array, step: float) -> NDArray[np.bool_]:
+    """(T,) of speeds (T,): True in the midst of a motion one way, or of a rest."""
+    slow = RESTING * speed.max()
+    moved = minimum_filter1d(speed, 2 * round(TURN / step) + 1) > slow
+    return np.asarray(moved | (maximum_filter1d(speed, 2 * round(SETTLED / step) + 1) == 0.0))
+
+
+def threshold(when: Array, wanted: Array, t: Array, moves: Array) -> Contact:
+    """The threshold that is no less than torques (N,) at some times (N,) of a motion, with velocities and accelerations
+    (2, T), sizes, at even times (T,); the lowest on average."""
+    step = t[1] - t[0]
+    rows = np.column_stack([np.ones(len(wanted)), *(np.interp(when, t, _falling(x, step)) for x in moves)])
+    size = np.maximum(rows.max(axis=0), 1e-9)  # of numbers near one, which the solver wants
+    found = linprog((rows / size).mean(axis=0), A_ub=-rows / size, b_ub=-wanted,
+                    bounds=[(wanted.min(), None), (0.0, None), (0.0, None)], method="highs")
+    assert found.x is not None  # a high torque alone will always do
+    parts = np.maximum(found.x / size, 0.0)
+    board = np.interp(when, t, _falling(parts @ np.vstack([np.ones(len(t)), moves]), step))  # the sum's rise and fall
+    return Contact(*map(float, parts * max(1.0, float(np.max(wanted / board)))))
+
+
+def _seconds(mechanism: Mechanism, ticks: Sequence[int], first: int) -> Array:
+    """s (N,) after a tick, of ticks that may have begun anew."""
+    return (np.subtract(ticks, first) + 2**31) % 2**32 / mechanism.control.rate_hz - 2**31 / mechanism.control.rate_hz
+
+
+def _motion(mechanism: Mechanism, statuses: Sequence[Status]) -> tuple[Array, Array, Array]:
+    """Even times (N,) s, measured positions and velocities of the target (N, J)."""
+    when = _seconds(mechanism, [s.tick for s in statuses], statuses[0].tick)
+    step = float(np.median(np.diff(when)))
+    t = np.arange(0.0, when[-1], step)
+    q = from_wire([s.position for s in statuses], mechanism.streamed)
+    rates = np.array([s.target_rate for s in statuses], float)
+    q, rates = (np.column_stack([np.interp(t, when, x) for x in rows.T]) for rows in (q, rates))
+    return t, q, rates
+
+
+def _change(unknowns: Unknowns, values: Array, t: Array, q: Array) -> Array:
+    """(N, J): by how much the torque that is felt is another one with these numbers."""
+    space, step, mechanism = unknowns.space, t[1] - t[0], unknowns.space.whole
+    assert mechanism.feel is not None
+    width = 2 * round(0.5 * WINDOW / step) + 1
+    if len(t) < width or not np.any(values != unknowns.prior):
+        return np.zeros_like(q)
+    moves = space.motion(space.start, *(space.unstreamed(savgol_filter(q, width, ORDER, deriv=n, delta=step, axis=0))
+                                        for n in range(3)))
+    matrix, v = unknowns.matrix(moves), space.streamed(moves[1])
+    first = 10 * len(unknowns.solids) + OF_JOINT.index("coulomb")
+    for k, j in enumerate(unknowns.joints):  # as the board has it
+        slow = COULOMB_VELOCITY[mechanism.streamed[j].type == "prismatic"]
+        matrix[:, j, first + len(OF_JOINT) * k] = np.clip(v[:, j] / slow, -1.0, 1.0)
+    felt = _filtered(matrix @ (values - unknowns.prior), mechanism.feel.bandwidth_hz, step)
+    return felt - _filtered(felt, SLOW_HZ, step)
+
+
+def _filtered(x: Array, hz: float, step: float) -> Array:
+    """(N, J) through a filter of first order that was at rest at the first."""
+    kept = np.exp(-2.0 * np.pi * hz * step)
+    return np.asarray(lfilter([1.0 - kept], [1.0, -kept], x - x[0], axis=0)) + x[0]
+
+
+def _falling(x: Array, step: float) -> Array:
+    """(T,) sizes that rise at once and fall slowly."""
+    kept, held = np.exp(-2.0 * np.pi * SLOW_HZ * step), x.copy()
+    for k in range(1, len(x)):
+        held[k] = max(x[k], x[k] + kept * (held[k - 1] - x[k]))
+    return held
