@@ -139,6 +139,11 @@ class Life:
         self.rests()
         self.ask(Seek(0, 0))
         self.take("DISARM")
+        for _ in range(STILL):  # loops that were lost are found again by a step a tick
+            self.wait(MOMENT)
+            self.ask(Probe(0, 0, 0.0))
+            if self.session.in_state("PROBE"):
+                break
         self.session.ask(Probe(0, 0, 0.0), "PROBE")
         self.session.tell(Probe(0, 0, 0.05 * self.mechanism.streamed[0].limits.effort))
         self.wait(MOMENT)

@@ -23,7 +23,7 @@ from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import host_compiler
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Knot
+from femtorque.codegen.wire.messages import Knot, Probe, Seek
 from tests.firmware.app import SANITIZE, App, in_hold, replace
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
@@ -100,6 +100,19 @@ def test_that_arming_waits_for_the_loops() -> None:
     app.home([start + 0.3])
     app.run(40)
     assert app.command("ARM") == "NONE"
+
+
+def test_that_no_tick_follows_the_loops_all_the_way() -> None:
+    """Seeking and probing wait for the loops, as arming does: what they begin is only a small step away then."""
+    sought = [dataclasses.replace(joint, encoder=dataclasses.replace(joint.encoder, zero="index"))
+              if joint.encoder else joint for joint in four_bar().joints]
+    app = App(dataclasses.replace(four_bar(), name="four_bar_sought", joints=tuple(sought)))
+    start = assemble(model_of(four_bar())).start[0]
+    app.home([start - 1.5])
+    for message in (Probe(app.token + 1, 0, 0.0), Seek(app.token + 2, 0)):
+        assert app.ask(message) == "LOOPS_OPEN"
+    app.run(100)
+    assert app.ask(Probe(app.token + 1, 0, 0.0)) == "NONE"
 
 
 def test_that_arming_where_the_loops_cannot_close_is_refused() -> None:

@@ -569,6 +569,9 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_SEEK, FT_REFUSAL_CURRENT_SENSOR, current_zero },
 #endif
     { FT_EVENT_SEEK, FT_REFUSAL_MOVING, standing },
+#if FT_STEP_CLOSED
+    { FT_EVENT_SEEK, FT_REFUSAL_LOOPS_OPEN, loops_closed },
+#endif
 #if FT_BRAKE
     { FT_EVENT_PROBE, FT_REFUSAL_BRAKE, nothing_braked },
 #endif
@@ -586,6 +589,9 @@ const ft_condition ft_conditions[] = {
     { FT_EVENT_PROBE, FT_REFUSAL_DRIVER_NOT_READY, drivers_ready },
 #if FT_CURRENT_LOOPS
     { FT_EVENT_PROBE, FT_REFUSAL_CURRENT_SENSOR, current_zero },
+#endif
+#if FT_STEP_CLOSED
+    { FT_EVENT_PROBE, FT_REFUSAL_LOOPS_OPEN, loops_closed },
 #endif
     { FT_EVENT_GAINS, FT_REFUSAL_OUT_OF_BOUNDS, overlay_allowed },
 #if !FT_FOLLOW
