@@ -47,9 +47,8 @@ def plugs(board: description.Board, chip: Stm32) -> Plug:
 
 
 def _plug(pins: description.CanPins, chip: Stm32, wire: Wire) -> None:
-    (sends, tx), (hears, rx) = pin_of(chip, pins.tx), pin_of(chip, pins.rx)
     function = CAN_FUNCTION[pins.controller]
-    chip.cans[pins.controller].plug(wire, lambda: sends.alternate(tx) == hears.alternate(rx) == function)
+    chip.cans[pins.controller].plug(wire, *((*pin_of(chip, name), function) for name in (pins.tx, pins.rx)))
 
 
 def _plug_line(wire: description.HalfDuplex, chip: Stm32, line: OneWire) -> None:

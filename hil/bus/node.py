@@ -89,10 +89,12 @@ class OnWire:
 
     @property
     def timing(self) -> BitTiming:
+        library()[1].node_listens(self.node)
         return _timing(self.node.timing)
 
     @property
     def fast(self) -> BitTiming | None:
+        library()[1].node_listens(self.node)
         return _timing(self.node.fast) if self.node.fd else None
 
 

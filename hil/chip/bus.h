@@ -5,7 +5,7 @@
 
 #include "core.h"
 
-#define PLACES 1024u /* for registers; a power of two, far more than are used */
+#define PLACES 4096u /* for registers; a power of two, far more than are used */
 
 enum {
     ASK,    /* the model */

@@ -239,6 +239,12 @@ int parts_read(parts *l, uint32_t what, uint64_t *value)
         return stream_read(l, &l->streams[i], word, value);
     case A_SPI:
         return spi_read(l, &l->spis[i], word, value);
+    case AN_FDCAN:
+        *value = fdcan_read(&l->fdcans[i], word);
+        return 1;
+    case MESSAGE_RAM:
+        *value = l->message_ram[i * FDCAN_PIECE / 4 + (int32_t)word];
+        return 1;
     default:
         return 0;
     }
@@ -268,6 +274,11 @@ int parts_write(parts *l, uint32_t what, uint32_t value)
         return stream_write(l, &l->streams[i], word, value);
     case A_SPI:
         return spi_write(l, &l->spis[i], word, value);
+    case AN_FDCAN:
+        return fdcan_write(&l->fdcans[i], word, value);
+    case MESSAGE_RAM:
+        l->message_ram[i * FDCAN_PIECE / 4 + (int32_t)word] = value;
+        return 1;
     default:
         return 0;
     }

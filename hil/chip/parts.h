@@ -1,11 +1,13 @@
 /* The chip's parts in C and what is due in them: timers, converters, ports,
- * SysTick, watchdog, links. Python (hil/clock/parts.py) describes them, does on
- * the same numbers what is rare, and is asked for what only it knows. */
+ * SysTick, watchdog, links, CAN controllers. Python (hil/clock/parts.py)
+ * describes them, does on the same numbers what is rare, and is asked for what
+ * only it knows. */
 #ifndef PARTS_H
 #define PARTS_H
 
 #include "bus.h"
 #include "converter.h"
+#include "fdcan.h"
 #include "link.h"
 #include "spi.h"
 #include "task.h"
@@ -61,6 +63,8 @@ typedef struct parts {
     serial links[LINKS];
     stream streams[STREAMS];
     spi spis[SPIS];
+    fdcan fdcans[FDCANS];
+    uint32_t message_ram[FDCAN_RAM_WORDS];
     systick systick;
     watchdog watchdog;
     task *tasks;
@@ -93,7 +97,10 @@ enum {
     LINK_FULL,
     SPI_CLOCK,
     SPI_EXCHANGE,
-    STREAM_ASTRAY
+    STREAM_ASTRAY,
+    CAN_HZ,
+    CAN_CYCLES,
+    CAN_REFUSES
 };
 
 /* Kinds of parts, in the upper bits of a place's value. */
@@ -104,6 +111,8 @@ enum {
     A_LINK,
     A_STREAM,
     A_SPI,
+    AN_FDCAN,
+    MESSAGE_RAM,
     THE_SYSTICK,
     THE_WATCHDOG
 };

@@ -12,7 +12,7 @@ from femtorque.codegen.toolchain import host_compiler
 
 _HIL = Path(__file__).parents[1]
 EXCEPTIONS = 144
-PLACES = 1024  # for registers
+PLACES = 4096  # for registers
 
 
 @cache
@@ -24,4 +24,5 @@ def library() -> tuple[cffi.FFI, Any]:
 
 def interface() -> dict[str, str]:
     """The C's headers, and the sources of time, a pin's level and memory, for other C that is connected to the chip."""
-    return host_compiler.texts(_HIL / "chip", "*.h", "seconds.c", "pins.c", "memory.c")
+    return host_compiler.texts(_HIL / "chip", "*.h", "seconds.c", "pins.c", "memory.c") | host_compiler.texts(
+        _HIL / "bus", "*.h")

@@ -34,7 +34,7 @@ class Bare:
         """One with the first two CAN controllers on it."""
         wire = Wire(self.chip.clock())
         for name in list(self.chip.cans)[:2]:
-            self.chip.cans[name].plug(wire, lambda: True)
+            self.chip.cans[name].plug(wire)
         return wire
 
     def at_full_speed(self) -> None:

@@ -73,7 +73,7 @@ World = Callable[[Stm32], object]  # what is put around a chip
 def _one_wire_of_can(chip: Stm32) -> None:
     wire = Wire(chip.clock())
     for name in list(chip.cans)[:2]:
-        chip.cans[name].plug(wire, lambda: True)
+        chip.cans[name].plug(wire)
 
 
 def _break_on_a_pin(chip: Stm32) -> None:

@@ -15,7 +15,7 @@ from femtorque.hil.chip.cpu import CortexM4, Region
 from femtorque.hil.chip.nvic import NMI
 from femtorque.hil.chip.registers import Bus, Peripheral
 from femtorque.hil.chip.reset_values import after_reset
-from femtorque.hil.chip.stm32.can import CanController
+from femtorque.hil.chip.stm32.can import CanController, PythonController
 from femtorque.hil.chip.stm32.clocks import LSI_HZ, ClockController
 from femtorque.hil.chip.stm32.debug import DebugUnit
 from femtorque.hil.chip.stm32.flash import FlashInterface
@@ -62,7 +62,7 @@ class Stm32(ABC):
     PORT_GATE: ClassVar[str]
     converters: tuple[Any, ...]  # of voltages; a family's
     spi: Spi  # for gate drivers; of a family that has one
-    cans: Mapping[str, CanController]
+    cans: Mapping[str, CanController | PythonController]
     debug: DebugUnit
     flash: FlashInterface
     interrupts: ExternalInterrupts

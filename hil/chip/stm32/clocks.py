@@ -138,6 +138,12 @@ class ClockController(Peripheral):
         if self.value["CR"] & PLLON and (value ^ self.value["PLLCFGR"]) & ~self.PLL_OUTPUTS:
             raise Unmodelled("PLLCFGR written while the PLL is on")
         self.value["PLLCFGR"] = value
+        self._sources_changed()
+
+    def _sources_changed(self) -> None:
+        """Withdraw what peripherals have published of clocks that are not of the tree."""
+        for gated in self.gates.values():
+            gated.forget()
 
     def write_CFGR(self, value: int) -> None:
         source = value & 3
@@ -151,6 +157,7 @@ class ClockController(Peripheral):
         """Stop the crystal. With the clock security system on: break, NMI, and on with HSI."""
         self.hse_alive = False
         self.forget()
+        self._sources_changed()
         control = self.value["CR"]
         self.value["CR"] = control & ~(HSERDY | (PLLRDY if self._pll_uses_hse() else 0))
         ready = self.SOURCES[self.value["CFGR"] >> 2 & 3]

@@ -14,7 +14,7 @@ from femtorque.hil.bus.clock import Handle
 from femtorque.hil.bus.frame import Frame, arbitration
 from femtorque.hil.bus.node import BitTiming, Error
 from femtorque.hil.chip.registers import Register, Unmodelled
-from femtorque.hil.chip.stm32.can import CanController
+from femtorque.hil.chip.stm32.can import PythonController
 from femtorque.hil.clock.events import Events
 
 # MCR, MSR
@@ -88,7 +88,7 @@ def _timing(btr: int, clock_hz: float) -> BitTiming:
     return BitTiming(((btr & 0x3FF) + 1) / clock_hz, 2 + (btr >> 16 & 15), 1 + (btr >> 20 & 7), 1 + (btr >> 24 & 3))
 
 
-class BxCan(CanController):
+class BxCan(PythonController):
     """One controller. clock_hz: of its bus. request: drives its interrupt requests, by name of INTERRUPTS."""
 
     REGISTERS = _registers()

@@ -16,7 +16,7 @@ from femtorque.hil.chip.stm32.supply import ExternalInterruptsG4, VoltageDetecto
 from femtorque.hil.chip.stm32.watchdog import WatchdogG4
 from femtorque.hil.chip.stm32g4.adc import Adc, AdcCommon, SecondAdc
 from femtorque.hil.chip.stm32g4.clocks import DBG_SWEN, Flash, Power, Rcc, SystemConfiguration
-from femtorque.hil.chip.stm32g4.fdcan import INTERRUPTS, Block, Fdcan, FirstFdcan, MessageRam
+from femtorque.hil.chip.stm32g4.fdcan import Block, Fdcan, FirstFdcan, MessageRam
 from femtorque.hil.chip.stm32g4.serial import Dma, DmaMux, LpUart, Usart
 from femtorque.hil.chip.stm32g4.timer import FilteredTimer
 
@@ -102,14 +102,11 @@ class Stm32G474(Stm32):
 
     def _controllers(self) -> Block:
         """The CAN controllers, behind one gate."""
-        self._message_ram = MessageRam(_MESSAGE_RAM)
-        first = FirstFdcan("FDCAN1", _CANS["FDCAN1"][0], self.core.events, self._message_ram, self._tree.fdcan_hz,
-                           self._bus_cycles(False))
-        cans = {"FDCAN1": first} | {
-            name: Fdcan(name, base, self.core.events, self._message_ram, self._tree.fdcan_hz, self._bus_cycles(False))
-            for name, (base, _) in _CANS.items() if name != "FDCAN1"}
+        self._message_ram = MessageRam(_MESSAGE_RAM, self.core.parts)
+        cans: dict[str, Fdcan] = {}
+        for name, (base, interrupt) in _CANS.items():
+            kind = Fdcan if cans else FirstFdcan
+            cans[name] = kind(name, base, self.core.parts, self._tree.fdcan_hz, self._bus_cycles(False))
+            cans[name].interrupt(interrupt, interrupt + 1)
         self.cans = cans
-        for name, can in cans.items():
-            can.divider = first.divided_by
-            can.request = {line: self._line(_CANS[name][1] + i) for i, line in enumerate(INTERRUPTS)}
         return Block((*cans.values(), self._message_ram))

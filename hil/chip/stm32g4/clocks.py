@@ -177,6 +177,10 @@ class Rcc(ClockController):
             raise Unmodelled(f"CCIPR.FDCANSEL = {chosen}, where there is no clock")
         return self.apb1 if chosen == 2 else self.hse_hz or 0 if self.hse_alive else 0
 
+    def write_CCIPR(self, value: int) -> None:
+        self.value["CCIPR"] = value
+        self._sources_changed()
+
     def write_CFGR(self, value: int) -> None:
         switches = value & 3 == 3 and self.value["CFGR"] & 0xC != 0xC and self.value["CR"] & PLLRDY
         if switches and self._source_hz(3) > _SLOW_HZ and not value & 0x80:

@@ -30,7 +30,7 @@ class Chip(Bench):
             can.request = {line: self._keep(i, line) for line in INTERRUPTS}
             self.bus.attach(can)
             can.reset()
-            can.plug(self.wire, lambda: True)
+            can.plug(self.wire)
 
     def _keep(self, i: int, line: str):
         return lambda asserted: self.lines.__setitem__((i, line), asserted)

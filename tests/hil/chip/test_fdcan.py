@@ -7,7 +7,7 @@ from can.util import dlc2len, len2dlc
 
 from femtorque.hil.bus.frame import Frame, image
 from femtorque.hil.chip.registers import Unmodelled
-from femtorque.hil.chip.stm32g4.fdcan import INTERRUPTS, Block, Fdcan, FirstFdcan, MessageRam
+from femtorque.hil.chip.stm32g4.fdcan import Block, Fdcan, FirstFdcan, MessageRam
 from tests.support.can_bench import Bench
 
 CAN, SECOND, RAM = 0x40006400, 0x40006800, 0x4000A400
@@ -29,21 +29,18 @@ class Chip(Bench):
 
     def __init__(self) -> None:
         super().__init__("stm32g4", 170e6)
-        self.ram = MessageRam(RAM)
-        self.cans = [kind(name, base, self.events, self.ram, lambda: 170e6, lambda: 1.0)
+        self.ram = MessageRam(RAM, self.events.parts)
+        self.cans = [kind(name, base, self.events.parts, lambda: 170e6, lambda: 1.0)
                      for kind, name, base in ((FirstFdcan, "FDCAN1", CAN), (Fdcan, "FDCAN2", SECOND))]
         self.block = Block((*self.cans, self.ram))
-        self.lines: dict[str, bool] = {}
         for part in (*self.cans, self.ram):
             self.bus.attach(part)
             part.reset()
-        for can in self.cans:
-            can.divider = self.cans[0].divided_by
-        self.cans[0].request = {line: self._keep(line) for line in INTERRUPTS}
-        self.cans[0].plug(self.wire, lambda: True)
+        self.cans[0].plug(self.wire)
 
-    def _keep(self, line: str):
-        return lambda asserted: self.lines.__setitem__(line, asserted)
+    @property
+    def lines(self) -> dict[str, bool]:
+        return {f"it{line}": bool(self.cans[0].asserted >> line & 1) for line in range(2)}
 
     def configure(self, settings: int = FDOE | BRSE, queue: bool = True, general: int = 0, tdc: int = 0) -> None:
         """Set up all protected registers in initialisation, without filters: every frame goes to FIFO 0."""
@@ -276,6 +273,34 @@ def test_extended_filters_and_the_second_fifo(chip):
     chip.run(1e-3)
     assert (chip.read(CAN + RXF0S) & 15, chip.read(CAN + RXF1S) & 15) == (0, 1)
     assert chip.element(1, 0)[:2] == [0x028001FD | 1 << 30, 1 << 24]
+
+
+@pytest.mark.parametrize(("extended", "element"), [(False, (4 << 27,)), (True, (5 << 29, 0x1FFFFFFF))])
+def test_a_filter_of_priority_messages_is_refused_when_a_frame_meets_it(chip, extended, element):
+    for k, word in enumerate(element):
+        chip.write(RAM + (0x70 if extended else 0) + 4 * k, word)
+    chip.start(general=1 << (24 if extended else 16))
+    chip.other.send(Frame(0, extended=extended))
+    with pytest.raises(Unmodelled, match="FDCAN1: filters of priority messages"):
+        chip.run(1e-3)
+
+
+def test_a_request_for_a_transmit_event_is_refused(chip):
+    chip.start()
+    with pytest.raises(Unmodelled, match="FDCAN1: transmit events"):
+        chip.send(0, 5, control=1 << 23)
+
+
+def test_a_remote_frame_has_no_data_and_is_rejected_where_that_is_set(chip):
+    chip.start(general=2)  # RRFS
+    chip.write(RAM + 0x278, 1 << 29 | 5 << 18)
+    chip.write(RAM + 0x27C, 4 << 16)
+    chip.write(CAN + TXBAR, 1)
+    chip.run(1e-3)
+    assert chip.other.got == [Frame(5, remote=True)]
+    chip.other.send(Frame(6, remote=True), Frame(6, remote=True, extended=True))
+    chip.run(1e-3)
+    assert chip.read(CAN + RXF0S) & 15 == 1 and chip.element(0, 0)[0] == 6 | 1 << 29 | 1 << 30
 
 
 def test_interrupts_go_to_the_line_that_their_group_has(chip):

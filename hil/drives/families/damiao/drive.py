@@ -90,7 +90,8 @@ class Damiao(Drive):
         return self._framed(bytes([self.status << 4 | self.id & 15]) + state + bytes([hot, hot]))
 
     def _framed(self, data: bytes) -> Frame:
-        return Frame(int(self.registers[7]), data, fd=self.fast is not None, fast=self.fast is not None)
+        fd = bool(self.node.fd)
+        return Frame(int(self.registers[7]), data, fd=fd, fast=fd)
 
     def report(self, data: bytes) -> Frame:
         return self._framed(bytes([ENABLED << 4 | self.id & 15]) + data)

@@ -1,0 +1,102 @@
+/* A node of a bus that is a peripheral of a chip. */
+#include "parts.h"
+
+#include <math.h>
+
+#define WARNING 96 /* RM0090 32.9.2, ESR.EWGF; RM0440 44.4.12, PSR.EW */
+#define ALTERNATE 2u /* a port's mode of a pin */
+#define FUNCTIONS 8  /* a port's register of the functions of pins 0 to 7 */
+
+/* Return true if its pins are switched to the transceiver. */
+int can_connected(const can *c)
+{
+    int32_t i;
+    for (i = 0; i < c->pins; i++) {
+        const can_pin *p = &c->pin[i];
+        const uint32_t *words = c->parts->ports[p->port].words;
+        if ((words[0] >> 2 * p->pin & 3u) != ALTERNATE ||
+            (words[FUNCTIONS + p->pin / 8] >> 4 * (p->pin % 8) & 15u) !=
+                p->function)
+            return 0;
+    }
+    return 1;
+}
+
+double can_hz(can *c)
+{
+    if (c->hz < 0.0)
+        c->hz = parts_ask(c->parts, CAN_HZ, c->number, 0.0);
+    return c->hz;
+}
+
+/* Return true if its counters are above the warning. */
+int can_warned(const can *c)
+{
+    return c->node.transmit >= WARNING || c->node.receive >= WARNING;
+}
+
+/* Let a waiting frame go. */
+void can_wake(can *c)
+{
+    can_frame f;
+    if (c->wire != 0 && c->wire->idle && c->node.ways->offer(&c->node, &f))
+        wire_ask(c->wire, &c->node);
+}
+
+/* Be back on the bus; with new counters after bus off. */
+void can_back(can *c)
+{
+    if (c->off)
+        c->node.transmit = c->node.receive = 0;
+    c->off = 0;
+}
+
+/* Drive an interrupt request. */
+void can_line(can *c, int32_t line, int asserted)
+{
+    c->asserted = (c->asserted & ~(1u << line)) |
+                  (asserted ? 1u << line : 0u);
+    if (c->lines[line] >= 0)
+        parts_line(c->parts, c->lines[line], asserted);
+}
+
+/* Turn to no other mode. */
+void can_forget(can *c)
+{
+    task_cancel(c->parts, &c->turns);
+    if (c->wire != 0)
+        wire_forget(c->wire, &c->waits);
+}
+
+/* Do something after so many clocks of its bus. */
+void can_after(can *c, double clocks, void (*act)(void *of))
+{
+    double cycles = parts_ask(c->parts, CAN_CYCLES, c->number, 0.0);
+    c->turns.act = act;
+    task_after_cycles(c->parts, &c->turns, (int64_t)rint(clocks * cycles));
+}
+
+/* Do something once it has seen that many sequences of recessive bits. */
+void can_wait(can *c, int32_t sequences, void (*act)(void *of))
+{
+    c->waits.act = act;
+    wire_wait(c->wire, &c->waits, &c->node, sequences);
+}
+
+/* Refuse what has no model. */
+void can_refuse(const can *c, int32_t why)
+{
+    parts_ask(c->parts, CAN_REFUSES, c->number, why);
+}
+
+void can_begin(can *c, struct parts *l, int32_t number, void *of,
+               const node_ways *ways)
+{
+    int32_t i;
+    c->parts = l;
+    c->number = number;
+    c->node.ways = ways;
+    c->node.owner = c->turns.of = c->waits.of = of;
+    for (i = 0; i < CAN_LINES; i++)
+        c->lines[i] = -1;
+}
