@@ -70,11 +70,3 @@ class Image:
 @lru_cache(maxsize=512)
 def image(frame: Frame) -> Image:
     return Image(frame)
-
-
-def arbitration(frame: Frame) -> int:
-    """The lowest goes on."""
-    ffi, lib = library()
-    place = ffi.new("can_frame *")
-    give(frame, place)
-    return int(lib.can_arbitration(place))

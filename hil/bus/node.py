@@ -12,8 +12,6 @@ from femtorque.hil.bus.frame import Frame, give, taken
 from femtorque.hil.clock.library import library
 from femtorque.hil.clock.parts import Parts
 
-PASSIVE = 127  # count above which a node is error passive
-
 
 class Error(IntEnum):
     """As CAN controllers number them (RM0090 32.9.2, ESR.LEC; M_CAN PSR.LEC)."""

@@ -24,34 +24,20 @@ class Passed:
     error: Error | None
 
 
-class Wait:
-    """Somebody who waits for sequences of recessive bits, until `cancel`."""
-
-    def __init__(self, wire: Wire, action: Callable[[], None]) -> None:
-        parts = wire.clock.parts
-        self._wire, self._lib = wire.state, parts.lib
-        self._act = parts.ffi.callback("void(void *)", lambda of: action(), onerror=parts.refuse)
-        self.state = parts.ffi.new("waiter *", {"act": self._act})
-
-    def cancel(self) -> None:
-        self._lib.wire_forget(self._wire, self.state)
-
-
 class Wire:
     """error_rate: share of frames that noise disturbs. terminators: of two. shorted: nothing can make it dominant.
-    held: something keeps it dominant. log: called with every frame that has passed. busy_seconds: in all. fast_phase:
-    the last error was in a data phase. idle: nobody sends, and nothing holds it."""
+    held: something keeps it dominant. log: called with every frame that has passed. busy_seconds: in all. idle: nobody
+    sends, and nothing holds it."""
 
     error_rate, loop_delay, busy_seconds = Member(float), Member(float), Member(float)
     terminators = Member(int)
-    shorted, held, fast_phase, idle = Member(bool), Member(bool), Member(bool), Member(bool)
+    shorted, held, idle = Member(bool), Member(bool), Member(bool)
 
     def __init__(self, clock: EventClock, seed: int = 0) -> None:
         self.clock, parts = clock, clock.parts
         self._lib, self._ffi, self._numbers = parts.lib, parts.ffi, random.Random(seed)
         self.nodes: list[OnWire] = []
         self._log: Callable[[Passed], None] = lambda passed: None
-        self._waits: list[Wait] = []
         failed = {"onerror": parts.refuse}
         self._calls = {
             "noise": self._ffi.callback("int32_t(double, int32_t)", self._noise, **failed),
@@ -104,13 +90,6 @@ class Wire:
     def ask(self, node: OnWire) -> None:
         """It has something to send: it begins with its next bit, if the wire is free."""
         self._do("wire_ask", node.node)
-
-    def after_recessive(self, node: OnWire, sequences: int, action: Callable[[], None]) -> Wait:
-        """Do something once a node has seen that many sequences of recessive bits."""
-        wait = Wait(self, action)
-        self._waits.append(wait)
-        self._do("wire_wait", wait.state, node.node, sequences)
-        return wait
 
     def hold(self) -> None:
         """Keep it dominant until it is released."""

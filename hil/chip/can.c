@@ -68,19 +68,17 @@ void can_forget(can *c)
         wire_forget(c->wire, &c->waits);
 }
 
-/* Do something after so many clocks of its bus. */
-void can_after(can *c, double clocks, void (*act)(void *of))
+/* Do a task after so many clocks of its bus. */
+void can_after(const can *c, task *t, double clocks)
 {
     double cycles = parts_ask(c->parts, CAN_CYCLES, c->number, 0.0);
-    c->turns.act = act;
-    task_after_cycles(c->parts, &c->turns, (int64_t)rint(clocks * cycles));
+    task_after_cycles(c->parts, t, (int64_t)rint(clocks * cycles));
 }
 
-/* Do something once it has seen that many sequences of recessive bits. */
-void can_wait(can *c, int32_t sequences, void (*act)(void *of))
+/* Wait until it has seen that many sequences of recessive bits. */
+void can_wait(can *c, waiter *x, int32_t sequences)
 {
-    c->waits.act = act;
-    wire_wait(c->wire, &c->waits, &c->node, sequences);
+    wire_wait(c->wire, x, &c->node, sequences);
 }
 
 /* Refuse what has no model. */

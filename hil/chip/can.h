@@ -41,8 +41,8 @@ void can_wake(can *c);
 void can_back(can *c);
 void can_line(can *c, int32_t line, int asserted);
 void can_forget(can *c);
-void can_after(can *c, double clocks, void (*act)(void *of));
-void can_wait(can *c, int32_t sequences, void (*act)(void *of));
+void can_after(const can *c, task *t, double clocks);
+void can_wait(can *c, waiter *x, int32_t sequences);
 void can_refuse(const can *c, int32_t why);
 
 #endif

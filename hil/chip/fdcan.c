@@ -26,14 +26,9 @@ enum { TXBC = 48, TXFQS, TXBRP, TXBAR, TXBCR, TXBTO, TXBCF, TXBTIE, TXBCIE };
 #define HANDSHAKE 4.0 /* clocks until INIT reads as it was written: two clock
                        * domains; chosen */
 
-/* Of IR, by bit of ILS (44.4.16). */
+/* Bits of IR, by bit of ILS (44.4.16). */
 static const uint32_t groups[] = {0x7,    0x38,    0x1C0,   0x1E00,
                                   0xE000, 0x30000, 0xFC0000};
-
-static fdcan *of_node(const node *n)
-{
-    return n->owner;
-}
 
 static int has(const fdcan *f, uint32_t word, uint32_t bits)
 {
@@ -93,31 +88,33 @@ static void turn(void *of)
 {
     fdcan *f = of;
     f->joined = 0;
-    f->words[CCCR] &= f->initialises ? ~0u : ~(FDCAN_INIT | FDCAN_CCE);
-    f->words[CCCR] |= f->initialises;
+    if (!f->initialises)
+        f->words[CCCR] &= ~(uint32_t)FDCAN_CCE;
+    f->words[CCCR] = (f->words[CCCR] & ~1u) | f->initialises;
     if (f->initialises)
         f->sending = -1;
     else if (f->can.wire != 0 && can_connected(&f->can)) {
         if (has(f, DBTP, FDCAN_TDC) && (f->words[DBTP] >> 16 & 31u) > 1u)
             can_refuse(&f->can, FDCAN_DELAY);
         else
-            can_wait(&f->can, f->can.off ? RECOVERY : 1, join);
+            can_wait(&f->can, &f->can.waits, f->can.off ? RECOVERY : 1);
     }
 }
 
 static void write_control(fdcan *f, uint32_t value)
 {
     uint32_t old = f->words[CCCR];
-    uint32_t taken = old & FDCAN_CCE ? value : old & (value | ~FDCAN_MON);
+    uint32_t left = value & FDCAN_MON ? old : old & ~(uint32_t)FDCAN_MON;
+    uint32_t settings = SETTINGS & (old & FDCAN_CCE ? value : left);
     uint32_t configures = old & value & FDCAN_INIT ? value & FDCAN_CCE : 0u;
     if (configures & ~old)
         start_over(f);
-    f->words[CCCR] = (taken & SETTINGS) | configures | (old & FDCAN_INIT);
+    f->words[CCCR] = settings | configures | (old & FDCAN_INIT);
     if (!((value ^ old) & FDCAN_INIT))
         return;
     f->initialises = value & FDCAN_INIT;
     can_forget(&f->can);
-    can_after(&f->can, HANDSHAKE, turn);
+    can_after(&f->can, &f->can.turns, HANDSHAKE);
 }
 
 /* Begin, with registers as after reset. */
@@ -156,7 +153,7 @@ static bit_timing timing(double quantum, uint32_t prescaler, uint32_t before,
 
 static void look(node *n)
 {
-    fdcan *f = of_node(n);
+    fdcan *f = n->owner;
     uint32_t nominal = f->words[NBTP], data = f->words[DBTP];
     double q = quantum(f);
     n->timing = timing(q, nominal >> 16 & 0x1FFu, nominal >> 8 & 0xFFu,
@@ -173,7 +170,7 @@ static void look(node *n)
  * compensated by the offset (44.3.4). */
 static int32_t sees_itself(node *n, double loop_delay)
 {
-    fdcan *f = of_node(n);
+    fdcan *f = n->owner;
     double q = quantum(f), offset = (f->words[TDCR] >> 8 & 0x7Fu) * q;
     if (!has(f, DBTP, FDCAN_TDC))
         return loop_delay < timing_sample(&n->fast);
@@ -233,7 +230,7 @@ static int32_t next(const fdcan *f, can_frame *m)
 
 static int32_t offer(node *n, can_frame *m)
 {
-    fdcan *f = of_node(n);
+    fdcan *f = n->owner;
     if (f->words[TXBRP] == 0 || !node_listens(n) || n->silent)
         return 0;
     f->offered = next(f, m);
@@ -242,7 +239,7 @@ static int32_t offer(node *n, can_frame *m)
 
 static void began(node *n)
 {
-    fdcan *f = of_node(n);
+    fdcan *f = n->owner;
     f->sending = f->offered;
 }
 
@@ -277,13 +274,13 @@ static void missed(fdcan *f, int32_t i)
 
 static void lost(node *n)
 {
-    fdcan *f = of_node(n);
+    fdcan *f = n->owner;
     missed(f, f->offered);
 }
 
 static void sent(node *n)
 {
-    fdcan *f = of_node(n);
+    fdcan *f = n->owner;
     int32_t i = f->sending;
     f->sending = -1;
     if (i >= 0) {
@@ -295,7 +292,7 @@ static void sent(node *n)
 
 static void disturbed(node *n, int32_t error)
 {
-    fdcan *f = of_node(n);
+    fdcan *f = n->owner;
     int fast = f->can.wire->fast_phase;
     f->codes[fast] = (uint32_t)error;
     f->logged += f->logged < 255u;
@@ -305,7 +302,7 @@ static void disturbed(node *n, int32_t error)
 
 static void failed(node *n, int32_t error)
 {
-    fdcan *f = of_node(n);
+    fdcan *f = n->owner;
     int32_t i = f->sending;
     f->sending = -1;
     missed(f, i);
@@ -460,7 +457,7 @@ static void take(fdcan *f, int32_t which, uint32_t match, const can_frame *m)
 
 static void heard(node *n, const can_frame *m)
 {
-    fdcan *f = of_node(n);
+    fdcan *f = n->owner;
     uint32_t match = 0;
     int32_t which;
     f->codes[0] = 0;
@@ -594,4 +591,6 @@ void fdcan_begin(parts *l, int32_t number)
     fdcan *f = &l->fdcans[number];
     f->ram = l->message_ram + number * FDCAN_PIECE / 4;
     can_begin(&f->can, l, number, f, &ways);
+    f->can.turns.act = turn;
+    f->can.waits.act = join;
 }

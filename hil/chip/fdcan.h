@@ -8,37 +8,20 @@
 #define FDCAN_WORDS 65 /* registers */
 #define FDCANS 3
 
-/* CCCR, DBTP, TXBC */
-#define FDCAN_INIT 0x1u
-#define FDCAN_CCE 0x2u
-#define FDCAN_MON 0x20u
-#define FDCAN_DAR 0x40u
-#define FDCAN_FDOE 0x100u
-#define FDCAN_BRSE 0x200u
-#define FDCAN_TDC 0x800000u
-#define FDCAN_TFQM 0x1000000u
+/* Bits of CCCR, DBTP and TXBC, and of IR: RF0N and the next two for FIFO 0,
+ * three bits further for FIFO 1. */
+enum { FDCAN_INIT = 1, FDCAN_CCE = 2, FDCAN_MON = 0x20, FDCAN_DAR = 0x40 };
+enum { FDCAN_FDOE = 0x100, FDCAN_BRSE = 0x200 };
+enum { FDCAN_TDC = 0x800000, FDCAN_TFQM = 0x1000000 };
+enum { FDCAN_RF0N = 1, FDCAN_RF0F = 2, FDCAN_RF0L = 4, FDCAN_TC = 0x80 };
+enum { FDCAN_TCF = 0x100, FDCAN_TFE = 0x200, FDCAN_EP = 0x20000 };
+enum { FDCAN_EW = 0x40000, FDCAN_BO = 0x80000 };
+enum { FDCAN_PEA = 0x200000, FDCAN_PED = 0x400000 };
 
-/* IR; the first three for FIFO 0, and three bits further for FIFO 1 */
-#define FDCAN_RF0N 0x1u
-#define FDCAN_RF0F 0x2u
-#define FDCAN_RF0L 0x4u
-#define FDCAN_TC 0x80u
-#define FDCAN_TCF 0x100u
-#define FDCAN_TFE 0x200u
-#define FDCAN_EP 0x20000u
-#define FDCAN_EW 0x40000u
-#define FDCAN_BO 0x80000u
-#define FDCAN_PEA 0x200000u
-#define FDCAN_PED 0x400000u
-
-/* 44.3.5: bytes of each part of message RAM, and places in it; an element of a
- * FIFO or to send has so many */
-#define FDCAN_PIECE 0x350
-#define FDCAN_STANDARD 0x000
-#define FDCAN_EXTENDED 0x070
-#define FDCAN_RECEIVED 0x0B0
-#define FDCAN_TO_SEND 0x278
-#define FDCAN_ELEMENT 72
+/* Bytes of each part of message RAM, and places in it (44.3.5); an element of a
+ * FIFO or to send has so many. */
+enum { FDCAN_PIECE = 0x350, FDCAN_STANDARD = 0, FDCAN_EXTENDED = 0x70 };
+enum { FDCAN_RECEIVED = 0xB0, FDCAN_TO_SEND = 0x278, FDCAN_ELEMENT = 72 };
 #define FDCAN_DEPTH 3
 #define FDCAN_RAM_WORDS 636
 

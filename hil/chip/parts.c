@@ -239,6 +239,8 @@ int parts_read(parts *l, uint32_t what, uint64_t *value)
         return stream_read(l, &l->streams[i], word, value);
     case A_SPI:
         return spi_read(l, &l->spis[i], word, value);
+    case A_BXCAN:
+        return bxcan_read(&l->bxcans[i], word, value);
     case AN_FDCAN:
         *value = fdcan_read(&l->fdcans[i], word);
         return 1;
@@ -274,6 +276,8 @@ int parts_write(parts *l, uint32_t what, uint32_t value)
         return stream_write(l, &l->streams[i], word, value);
     case A_SPI:
         return spi_write(l, &l->spis[i], word, value);
+    case A_BXCAN:
+        return bxcan_write(&l->bxcans[i], word, value);
     case AN_FDCAN:
         return fdcan_write(&l->fdcans[i], word, value);
     case MESSAGE_RAM:

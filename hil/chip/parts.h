@@ -6,6 +6,7 @@
 #define PARTS_H
 
 #include "bus.h"
+#include "bxcan.h"
 #include "converter.h"
 #include "fdcan.h"
 #include "link.h"
@@ -63,6 +64,7 @@ typedef struct parts {
     serial links[LINKS];
     stream streams[STREAMS];
     spi spis[SPIS];
+    bxcan bxcans[BXCANS];
     fdcan fdcans[FDCANS];
     uint32_t message_ram[FDCAN_RAM_WORDS];
     systick systick;
@@ -111,6 +113,7 @@ enum {
     A_LINK,
     A_STREAM,
     A_SPI,
+    A_BXCAN,
     AN_FDCAN,
     MESSAGE_RAM,
     THE_SYSTICK,

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
-from femtorque.hil.bus.node import Counters, Node, OnWire
+from femtorque.hil.bus.node import Counters, OnWire
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.chip.part import Part
-from femtorque.hil.chip.registers import Peripheral, Unmodelled
+from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32.gpio import Gpio
 from femtorque.hil.clock.parts import Parts
 
@@ -21,6 +21,8 @@ class CanController(Part, OnWire):
     """hz: of the clock of its bits; cycles: of the processor, for one clock of its registers. REFUSALS: what C comes
     upon, by its numbers there."""
 
+    BEGIN: ClassVar[str]  # functions in C
+    RESET: ClassVar[str]
     REFUSALS: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, name: str, base: int, parts: Parts, hz: Callable[[], float],
@@ -37,6 +39,12 @@ class CanController(Part, OnWire):
             self._read[offset] = partial(self.ask_c, offset)
             self._write[offset] = partial(self._put, offset), register.writable
             self.state.writable[offset >> 2] = register.writable
+        parts.do(self.BEGIN, self.slot)
+        self.reset()
+
+    def reset(self) -> None:
+        self.clear()
+        getattr(self.parts.lib, self.RESET)(self.parts.ffi.addressof(self.state))
 
     def plug(self, wire: Wire, *pins: Pin) -> None:
         """Put it on a wire, from which it is off while one of these pins is not switched to it."""
@@ -67,54 +75,11 @@ class CanController(Part, OnWire):
 
     def _put(self, offset: int, value: int) -> None:
         if not self.tell_c(offset, value):
-            raise Unmodelled(f"{self.name}.{self.REGISTERS[offset].name} = {value}: {self._wrong(offset)}")
+            self._left(self.REGISTERS[offset].name, value)
+
+    @abstractmethod
+    def _left(self, key: str, value: int) -> None:
+        """Do what C leaves to Python when a register is written, or refuse it."""
 
     def _refuse(self, why: float) -> None:
         raise Unmodelled(self.name + self.REFUSALS[int(why)])
-
-    def _wrong(self, offset: int) -> str:
-        """Say why C does not take a value of a register."""
-        raise NotImplementedError
-
-
-class PythonController(Peripheral, Node):
-    """One in Python. wire: at its transceiver. connected: true if its pins are switched to the transceiver."""
-
-    wire: Wire | None
-    _off: bool
-    connected: Callable[[], bool]
-
-    def __init__(self, name: str, base: int) -> None:
-        Node.__init__(self)
-        self.wire, self.connected = None, lambda: True
-        Peripheral.__init__(self, name, base)
-
-    def plug(self, wire: Wire, *pins: Pin) -> None:
-        self.wire = wire
-        self.connected = lambda: all(port.alternate(pin) == function for port, pin, function in pins)
-        wire.attach(self)
-
-    @abstractmethod
-    def _note_errors(self) -> None:
-        """Set the flags of the error state; raise the interrupts of a new one."""
-
-    def _take_part(self) -> None:
-        """Join the bus; after bus off with new counters."""
-        if self._off:
-            self._off = False
-            self.counters.clear()
-        self._note_errors()
-        self._wake()
-
-    def _wake(self) -> None:
-        """Let a waiting frame go."""
-        if self.wire and self.wire.idle and self.offer() is not None:
-            self.wire.ask(self)
-
-    def _offset(self, key: str) -> int:
-        """Offset of a register."""
-        return next(at for at, register in self.REGISTERS.items() if register.name == key)
-
-    def _on_write(self, key: str, write: Callable[[int], None]) -> None:
-        at = self._offset(key)
-        self._write[at] = (write, self._write[at][1])

@@ -15,7 +15,7 @@ from femtorque.hil.chip.cpu import CortexM4, Region
 from femtorque.hil.chip.nvic import NMI
 from femtorque.hil.chip.registers import Bus, Peripheral
 from femtorque.hil.chip.reset_values import after_reset
-from femtorque.hil.chip.stm32.can import CanController, PythonController
+from femtorque.hil.chip.stm32.can import CanController
 from femtorque.hil.chip.stm32.clocks import LSI_HZ, ClockController
 from femtorque.hil.chip.stm32.debug import DebugUnit
 from femtorque.hil.chip.stm32.flash import FlashInterface
@@ -62,7 +62,7 @@ class Stm32(ABC):
     PORT_GATE: ClassVar[str]
     converters: tuple[Any, ...]  # of voltages; a family's
     spi: Spi  # for gate drivers; of a family that has one
-    cans: Mapping[str, CanController | PythonController]
+    cans: Mapping[str, CanController]
     debug: DebugUnit
     flash: FlashInterface
     interrupts: ExternalInterrupts
@@ -193,14 +193,6 @@ class Stm32(ABC):
         self.rcc.on_tree = self._tree_changed
         self.rcc.on_clock_failure = self._clock_failed
         self.watchdog.on_bite = self._bite
-
-    def _line(self, number: int) -> Callable[[bool], None]:
-        """Function that drives one interrupt request."""
-        def drive(asserted: bool) -> None:
-            self.core.nvic.line(number, asserted)
-            if asserted:
-                self.core.events.attend()
-        return drive
 
     # -- time ---------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from femtorque.hil.chip.stm32.spi import Spi
 from femtorque.hil.chip.stm32.supply import ExternalInterruptsF4, VoltageDetector
 from femtorque.hil.chip.stm32.timer import Timer
 from femtorque.hil.chip.stm32f4.adc import Adc, AdcCommon
-from femtorque.hil.chip.stm32f4.bxcan import INTERRUPTS, BxCan, Filters
+from femtorque.hil.chip.stm32f4.bxcan import BxCan, Filters
 from femtorque.hil.chip.stm32f4.clocks import Flash, Power, Rcc
 from femtorque.hil.chip.stm32f4.serial import Dma, Usart
 from femtorque.hil.chip.stm32f4.timer5 import Timer5
@@ -96,10 +96,10 @@ class Stm32F405(Stm32):
 
     def _controllers(self) -> dict[Gate, Peripheral]:
         """The CAN controllers, by their gates."""
-        cans = {name: kind(name, base, self.core.events, lambda: self.rcc.apb1, self._bus_cycles(False))
+        cans = {name: kind(name, base, self.core.parts, lambda: self.rcc.apb1, self._bus_cycles(False))
                 for name, (kind, base, _, _) in _CANS.items()}
         self.cans = cans
         for name, can in cans.items():
-            can.filters = cans["CAN1"].filters
-            can.request = {line: self._line(_CANS[name][3] + i) for i, line in enumerate(INTERRUPTS)}
+            can.filters = cans["CAN1"]
+            can.interrupt(*range(_CANS[name][3], _CANS[name][3] + 4))
         return {_CANS[name][2]: can for name, can in cans.items()}

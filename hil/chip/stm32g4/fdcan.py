@@ -3,8 +3,6 @@ C has them (fdcan.c)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from femtorque.hil.chip.part import Answered
@@ -69,26 +67,15 @@ def _registers() -> dict[int, Register]:
 class Fdcan(CanController):
     """hz: of the clock of all three, before CKDIV."""
 
-    KIND, MEMBER = "AN_FDCAN", "fdcans"
+    KIND, MEMBER, BEGIN, RESET = "AN_FDCAN", "fdcans", "fdcan_begin", "fdcan_reset"
     REGISTERS = _registers()
     REFUSALS = (".DBTP: delay compensation with a prescaler above 2", ": transmit events",
                 ": filters of priority messages")
 
-    def __init__(self, name: str, base: int, parts: Parts, hz: Callable[[], float],
-                 cycles: Callable[[], float]) -> None:
-        super().__init__(name, base, parts, hz, cycles)
-        parts.do("fdcan_begin", self.slot)
-        self.reset()
-
-    def reset(self) -> None:
-        self.clear()
-        self.parts.lib.fdcan_reset(self.parts.ffi.addressof(self.state))
-
-    def _wrong(self, offset: int) -> str:
-        if self.REGISTERS[offset].name == "TXBAR":
-            return f"the FIFO's next element is {self.state.put}"
-        fifo = self.state.fifos[self.REGISTERS[offset].name == "RXF1A"]
-        return f"the FIFO has {fifo.level} from {fifo.get} on"
+    def _left(self, key: str, value: int) -> None:
+        fifo = self.state.fifos[key == "RXF1A"]
+        why = f"'s next element is {self.state.put}" if key == "TXBAR" else f" has {fifo.level} from {fifo.get} on"
+        raise Unmodelled(f"{self.name}.{key} = {value}: the FIFO{why}")
 
 
 class FirstFdcan(Fdcan):

@@ -55,6 +55,19 @@ class Talker(Node):
         self.got.append((self.wire.clock.seconds, frame))
 
 
+class Waits:
+    """Somebody who waits until a node has seen so many sequences of recessive bits. seen: s, when that was."""
+
+    def __init__(self, wire: Wire, node: Node) -> None:
+        self.wire, self.node, parts = wire, node, wire.clock.parts
+        self.seen: list[float] = []
+        self._act = parts.ffi.callback("void(void *)", lambda of: self.seen.append(wire.clock.seconds))
+        self._state = parts.ffi.new("waiter *", {"act": self._act})
+
+    def begin(self, sequences: int) -> None:
+        self.wire.clock.parts.lib.wire_wait(self.wire.state, self._state, self.node.node, sequences)
+
+
 @pytest.fixture
 def clock() -> OwnClock:
     return OwnClock()
@@ -187,18 +200,18 @@ def test_a_sender_goes_off_on_a_wire_that_is_held_and_hearers_become_passive(clo
 
 def test_what_waits_for_recessive_bits_waits_for_the_wire_to_be_released(clock, wire):
     a = Talker(wire)
-    seen: list[float] = []
+    waits = Waits(wire, a)
     wire.hold()
-    wire.after_recessive(a, 10, lambda: seen.append(clock.seconds))
+    waits.begin(10)
     clock.run(1e-3)
     wire.release()
     clock.run(50e-6)
     wire.hold()
     clock.run(1e-3)
-    assert not seen and a.counters.transmit == 0
+    assert not waits.seen and a.counters.transmit == 0
     wire.release()
     clock.run(1e-3)
-    assert seen == [pytest.approx(2.05e-3 + 6 * 11 * BIT)]  # four of ten were seen before
+    assert waits.seen == [pytest.approx(2.05e-3 + 6 * 11 * BIT)]  # four of ten were seen before
 
 
 def test_an_open_end_disturbs_some_frames_and_two_disturb_all(clock, wire):
@@ -215,16 +228,16 @@ def test_an_open_end_disturbs_some_frames_and_two_disturb_all(clock, wire):
 
 def test_sequences_of_recessive_bits_are_counted_through_idle_time_and_frames(clock, wire):
     a, b = Talker(wire), Talker(wire)
-    seen: list[float] = []
-    wire.after_recessive(a, 10, lambda: seen.append(clock.seconds))
+    waits = Waits(wire, a)
+    waits.begin(10)
     clock.run(1e-3)
-    assert seen == [pytest.approx(110e-6)]
+    assert waits.seen == [pytest.approx(110e-6)]
     busy = [Frame(0x100 + k, bytes(8)) for k in range(20)]
     b.send(*busy)
     began = clock.seconds
-    wire.after_recessive(a, 10, lambda: seen.append(clock.seconds))
+    waits.begin(10)
     clock.run(10e-3)
-    assert seen[1] > began + 9 * 111e-6
+    assert waits.seen[1] > began + 9 * 111e-6
 
 
 def test_an_intruder_sends_its_frame_in_its_time_or_without_a_pause(clock, wire):

@@ -6,7 +6,8 @@ import pytest
 
 from femtorque.hil.bus.frame import Frame, image
 from femtorque.hil.chip.registers import Unmodelled
-from femtorque.hil.chip.stm32f4.bxcan import INTERRUPTS, BxCan, Filters
+from femtorque.hil.chip.stm32.gpio import Gpio
+from femtorque.hil.chip.stm32f4.bxcan import BxCan, Filters
 from tests.support.can_bench import Bench
 
 CAN1, CAN2 = 0x40006400, 0x40006800
@@ -22,18 +23,19 @@ class Chip(Bench):
 
     def __init__(self) -> None:
         super().__init__("stm32f4", 168e6)
-        self.cans = [kind(name, base, self.events, lambda: 42e6, lambda: 4.0)
+        self.cans = [kind(name, base, self.events.parts, lambda: 42e6, lambda: 4.0)
                      for kind, name, base in ((Filters, "CAN1", CAN1), (BxCan, "CAN2", CAN2))]
-        self.lines: dict[tuple[int, str], bool] = {}
-        for i, can in enumerate(self.cans):
+        for can in self.cans:
             can.filters = self.cans[0]
-            can.request = {line: self._keep(i, line) for line in INTERRUPTS}
             self.bus.attach(can)
             can.reset()
             can.plug(self.wire)
 
-    def _keep(self, i: int, line: str):
-        return lambda asserted: self.lines.__setitem__((i, line), asserted)
+    @property
+    def lines(self) -> dict[tuple[int, str], bool]:
+        """Interrupt requests in the order of the vendor's CAN1_TX_IRQn and so on."""
+        return {(i, line): bool(can.asserted >> k & 1) for i, can in enumerate(self.cans)
+                for k, line in enumerate(("tx", "rx0", "rx1", "sce"))}
 
     def start(self, base: int = CAN1, mode: int = 0) -> None:
         """Start as RM0090 32.4 says: out of sleep into initialisation, timing, filters, normal."""
@@ -102,10 +104,18 @@ def test_initialisation_wins_over_sleep(chip):
 
 
 def test_without_its_pins_it_never_joins(chip):
-    chip.cans[0].connected = lambda: False
+    """PB8 and PB9, of which one is switched to another function at first."""
+    port = Gpio("GPIOB", 0x40020400, chip.events.parts)
+    port.write(0x00, 4, 2 << 16 | 2 << 18)
+    port.write(0x24, 4, 9 | 4 << 4)
+    chip.cans[0].plug(chip.wire, (port, 8, 9), (port, 9, 9))
     chip.write(CAN1 + MCR, 0)
     chip.run(1e-2)
     assert chip.read(CAN1 + MSR) & 3 == 2
+    port.write(0x24, 4, 9 | 9 << 4)
+    chip.write(CAN1 + MCR, 0)
+    chip.run(1e-4)
+    assert chip.read(CAN1 + MSR) & 3 == 0
 
 
 def test_bit_timing_is_written_in_initialisation_alone(chip):
