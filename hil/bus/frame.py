@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from femtorque.hil.clock.library import library
 
@@ -13,8 +12,7 @@ DELIMITER, ACK = 1, 2  # bits: of the check sum; slot and its delimiter
 END, INTERMISSION = 7, 3
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """remote: asks for data, has none itself. fast: the data phase of an FD frame at the faster rate (BRS).
     passive: its sender is error passive (ESI)."""
 
