@@ -14,6 +14,18 @@ place_of_register *bus_place(place_of_register *places, uint32_t address)
     return places + i;
 }
 
+/* Place a row of words, whose values are those from one on. */
+void bus_place_row(place_of_register *places, uint32_t address, uint32_t count,
+                   uint32_t kind, uint32_t value)
+{
+    for (; count > 0; count--, address += WORD) {
+        place_of_register *p = bus_place(places, address);
+        p->address = address;
+        p->kind = kind;
+        p->value = value++;
+    }
+}
+
 /* Report an access to the listener. */
 static void note(const bus *b, uint32_t address, unsigned size, int64_t value)
 {

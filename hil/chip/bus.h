@@ -33,6 +33,8 @@ typedef struct {
 } bus;
 
 place_of_register *bus_place(place_of_register *places, uint32_t address);
+void bus_place_row(place_of_register *places, uint32_t address, uint32_t count,
+                   uint32_t kind, uint32_t value);
 uint64_t bus_read(void *engine, uint64_t offset, unsigned size, void *user);
 void bus_write(void *engine, uint64_t offset, unsigned size, uint64_t value,
                void *user);

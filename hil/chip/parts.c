@@ -4,6 +4,7 @@
 #include <math.h>
 
 #define NEVER ((int64_t)1 << 62)
+#define WORDS ((1u << KIND) - 1u) /* numbers of a kind that has no parts */
 #define FED 0xAAAAu /* value for the watchdog's key register */
 
 /* Divide and round down. */
@@ -245,7 +246,7 @@ int parts_read(parts *l, uint32_t what, uint64_t *value)
         *value = fdcan_read(&l->fdcans[i], word);
         return 1;
     case MESSAGE_RAM:
-        *value = l->message_ram[i * FDCAN_PIECE / 4 + (int32_t)word];
+        *value = l->message_ram[what & WORDS];
         return 1;
     default:
         return 0;
@@ -281,7 +282,7 @@ int parts_write(parts *l, uint32_t what, uint32_t value)
     case AN_FDCAN:
         return fdcan_write(&l->fdcans[i], word, value);
     case MESSAGE_RAM:
-        l->message_ram[i * FDCAN_PIECE / 4 + (int32_t)word] = value;
+        l->message_ram[what & WORDS] = value;
         return 1;
     default:
         return 0;

@@ -17,18 +17,19 @@ class MessageRam(Answered):
     """Message RAM: written in words alone, read in any pieces; after power-on its content is arbitrary."""
 
     def __init__(self, base: int, parts: Parts) -> None:
-        self._words, lib = parts.state.message_ram, parts.lib
-        self.SIZE, self._piece = 4 * lib.FDCAN_RAM_WORDS, lib.FDCAN_PIECE
-        self.IN_C = range(0, self.SIZE, 4)
-        arbitrary = np.random.default_rng(0xCA).integers(0, 1 << 32, lib.FDCAN_RAM_WORDS, np.uint64)
-        self._words[0:lib.FDCAN_RAM_WORDS] = arbitrary.tolist()
+        self._words, self._count = parts.state.message_ram, parts.lib.FDCAN_RAM_WORDS
+        self.SIZE = 4 * self._count
+        self._words[0:self._count] = np.random.default_rng(0xCA).integers(0, 1 << 32, self._count, np.uint64).tolist()
         super().__init__("SRAMCAN", base, parts)
 
     def reset(self) -> None:
         """Keep the content over a reset."""
 
-    def _what(self, offset: int) -> int:
-        return self._named("MESSAGE_RAM", offset // self._piece, offset % self._piece >> 2)
+    def _place(self) -> None:
+        if self._bus is not None:
+            kind = self.parts.lib.OF_A_PART if self.clocked else 0
+            self.parts.lib.bus_place_row(self._bus.places, self.base, self._count, kind,
+                                         self._named("MESSAGE_RAM", 0, 0))
 
     def read(self, offset: int, size: int) -> int:
         self._check(offset, "read of")
