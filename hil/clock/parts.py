@@ -1,4 +1,4 @@
-"""Parts of the chip that are in C (parts.h): timers, converters, ports, SysTick, watchdog, links with their DMA.
+"""Parts of the chip that are in C (parts.h): timers, converters, ports, SysTick, watchdog, links with their DMA, CAN.
 
 There is one state, the C's. C answers and does what comes again and again; Python configures the parts, does what is
 rare on the same numbers, and answers what C asks.
