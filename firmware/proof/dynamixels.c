@@ -86,6 +86,38 @@ void prove_dxl_behind(void)
     END;
 }
 
+/* Return how many servos may still answer. */
+static uint32_t outstanding(void)
+{
+    uint32_t i, count = 0;
+
+    for (i = 0; i < wire.servos; i++)
+        count += wire.servo[i].asked ? 1u : 0u;
+    return count;
+}
+
+/* Whatever comes: an answer is kept of a servo that was asked alone, and once;
+ * all that are still to come have room.
+ * Run: unwind=20 mechanisms=aloha_like */
+void prove_dxl_keep(void)
+{
+    const uint32_t id = nondet_u32() & 255u;
+    uint8_t data[FT_DXL_STATE_SIZE];
+    uint32_t before, answers;
+
+    any_state();
+    ANYTHING(data);
+    before = outstanding();
+    answers = wire.answers;
+    GIVEN(answers + before <= wire.servos);
+    keep(&wire, id, nondet_u32() & 255u, data);
+    CLAIM(well() && wire.answers + outstanding() == answers + before);
+    CLAIM(wire.answers == answers
+          || (wire.answers == answers + 1u
+              && FT_DXL_SERVO(wire.answer[answers].id) == id));
+    END;
+}
+
 /* Every answer that is taken out has come; each is taken once, and no more than
  * came.
  * Run: unwind=20 mechanisms=aloha_like */

@@ -39,17 +39,18 @@ OBJCOPY = "alloc,load,data,contents"
 @dataclass(frozen=True)
 class Target:
     """Target of fuzzing: a mechanism's application, and the harness that lives its lives. corpus: inputs that reach
-    every corner found so far, set-cover merged. drives: of CAN, as the harness has them, if it has any."""
+    every corner found so far, set-cover merged. drives: of CAN, and servos: as the harness has them, if it has any."""
 
     mechanism: Callable[[], Mechanism]
     harness: Path
     corpus: Path
     drives: Path | None = None
+    servos: Path | None = None
 
 
 ARM = Target(lambda: driven(three_link(), "current"), HERE / "harness.c", HERE / "corpus.zip")  # its loops may fail too
-BUSES = Target(mixed.arm, HERE / "buses.c", HERE / "buses.zip", HERE / "older.h")
-NEWER = Target(mixed.newer, HERE / "buses.c", HERE / "newer.zip", HERE / "newer.h")
+BUSES = Target(mixed.arm, HERE / "buses.c", HERE / "buses.zip", HERE / "older.h", HERE / "sts.h")
+NEWER = Target(mixed.newer, HERE / "buses.c", HERE / "newer.zip", HERE / "newer.h", HERE / "dxl.h")
 
 
 def tool(name: str) -> str:
@@ -65,7 +66,7 @@ def written(target: Target, patches: dict | None = None) -> dict[str, str]:
     files = sources(target.mechanism(), patches)
     files["fake_chip.c"] = files["fake_chip.c"].replace("#define BUFFER 65536u", "#define BUFFER 4096u")
     files["ft_crc.c"] = (HERE / "quick_crc.c").read_text()
-    own = {"drives.h": target.drives.read_text()} if target.drives else {}
+    own = {name: path.read_text() for name, path in (("drives.h", target.drives), ("servos.h", target.servos)) if path}
     return files | own | {"life.h": (HERE / "life.h").read_text(), "harness.c": target.harness.read_text()}
 
 

@@ -198,6 +198,8 @@ SEEDED = (
            mechanism="aloha_like"),
     Seeded("dxl_behind", "ft_dxl.c", "    w->echoes++;\n    return came;", "    return came - 1u;",
            mechanism="aloha_like"),
+    Seeded("dxl_keep", "ft_dxl.c", "    s->asked = false;\n    note(w, s, data);", "    note(w, s, data);",
+           mechanism="aloha_like"),
     Seeded("dxl_next", "ft_dxl.c", "w->answer[w->read++]", "w->answer[w->read]", mechanism="aloha_like"),
     Seeded("dxl_current", "ft_dynamixel.c", "asked == asked ? asked : 0.0f", "asked", mechanism="aloha_like"),
     Seeded("dxl_hear", "ft_dynamixel.c", "if (FT_DXL_SERVO(f->id) != c->id)", "if (false)", mechanism="aloha_like"),

@@ -445,8 +445,8 @@ static void heed(ft_dxl *w, ft_dxl_servo *s, uint32_t error)
     s->alert = alert;
 }
 
-/* Keep the answer of a servo that was asked. data: as many bytes as were asked
- * for, two at least. */
+/* Keep the answer of a servo that was asked, once: there is room for one of
+ * each. data: as many bytes as were asked for, two at least. */
 static void keep(ft_dxl *w, uint32_t id, uint32_t error, const uint8_t *data)
 {
     ft_frame *f = &w->answer[w->answers];
@@ -455,7 +455,7 @@ static void keep(ft_dxl *w, uint32_t id, uint32_t error, const uint8_t *data)
 
     for (i = 0; i < w->servos && !(s->asked && s->id == id); i++)
         s++;
-    if (i == w->servos || w->answers >= FT_WIRE_MOST)
+    if (i == w->servos)
         return;
     s->asked = false;
     note(w, s, data);
