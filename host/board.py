@@ -231,10 +231,12 @@ class Board:
                      {"identity": self.session.identity(), "port": self.session.link.port, **(notes or {})},
                      mechanism=self.mechanism, **self._shown)
         self.session.listeners.append(writer.write)
+        self.session.felt_listeners.append(writer.write_felt)
         try:
             yield
         finally:
             self.session.listeners.remove(writer.write)
+            self.session.felt_listeners.remove(writer.write_felt)
             writer.finish()
             self._logs[writer.path.resolve()] = writer
 

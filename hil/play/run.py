@@ -244,6 +244,7 @@ def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: b
                                          surroundings=None if virtual is None else virtual.surroundings)
     if writer is not None:
         session.listeners.append(writer.write)
+        session.felt_listeners.append(writer.write_felt)
     try:
         if fault and early:
             inject(fault, board, clock, 0.0)

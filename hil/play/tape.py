@@ -26,7 +26,7 @@ from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.wire.codec import Codec, FrameReader
-from femtorque.codegen.wire.messages import Status
+from femtorque.codegen.wire.messages import Felt, Status
 from femtorque.hil.board.disturbance import Disturbance
 from femtorque.hil.board.telemetry import Record
 from femtorque.hil.board.virtual import CYCLE, SLICE, VirtualBoard
@@ -163,6 +163,8 @@ def replay(mechanism: Mechanism, tape: Tape, *, log: Path | None = None, out: Pa
                 for frame in reader.feed(data):
                     if isinstance(frame.message, Status):
                         written.write(frame.message)
+                    elif isinstance(frame.message, Felt):
+                        written.write_felt(frame.message)
 
             board.listeners.append(write)
         for at, data in tape.sent:

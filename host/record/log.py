@@ -3,8 +3,9 @@
 Both are written through to the file with every STATUS, so that a crash of the host loses nothing; once closed, the MCAP
 is packed into compressed chunks with an index, which viewers want, and a check sum of everything. Time is the board's:
 seconds of control ticks since its reset; when the host wrote a message by its own clock is its publish time, and the
-CSV's last column. Topics: /joint_states (measured), /joint_states/desired, /torque, /status; of a simulated plant also
-/joint_states/true, and the arm's surroundings and contacts (host/record/surroundings.py). With a known mechanism the
+CSV's last column. Topics: /joint_states (measured), /joint_states/desired, /torque, /status; of an arm that feels /felt
+(host/record/felt.py); of a simulated plant also /joint_states/true, and the arm's surroundings and contacts
+(host/record/surroundings.py). With a known mechanism the
 log holds the arm too (host/record/robot.py) and, as an attachment, the scene that `femtorque plot` draws (host/scene).
 """
 
@@ -39,11 +40,12 @@ from femtorque.codegen.control.drives import count as count_of
 from femtorque.codegen.drive.catalogue import family_of
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Status
+from femtorque.codegen.wire.messages import Felt, Status
 from femtorque.codegen.wire.names import state_name
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.record.definitions import definition
+from femtorque.host.record.felt import FELT, Feeling, FromOutside, from_outside
 from femtorque.host.record.robot import animation
 from femtorque.host.record.surroundings import CONTACTS, MOVING, Around, moments
 from femtorque.host.record.telemetry import tick_budget
@@ -83,7 +85,7 @@ Truth = Callable[[int], tuple[Array, Array]]  # of a tick: positions and rates (
 
 
 class Log:
-    """Writes RUN.mcap and RUN.status.csv. `write` is a listener for Session."""
+    """Writes RUN.mcap and RUN.status.csv. `write` is a listener for Session, and `write_felt` one for FELT."""
 
     def __init__(self, path: Path, configuration: Configuration, notes: dict[str, Any] | None = None,
                  truth: Truth | None = None, wall: Callable[[], int] = time.time_ns,
@@ -131,6 +133,7 @@ class Log:
             STATUS: self._writer.register_msgdef("femtorque_msgs/msg/Status", _STATUS),
         }
         self._around = None if surroundings is None else Around(surroundings, mechanism, self._writer)
+        self._feeling = Feeling([j.name for j in self._joints], self._writer)
         self._schemas[DESIRED] = self._schemas[TRUE] = self._schemas[TIPS] = self._schemas[MEASURED]
         self._tick = 0  # of the last STATUS, not wrapped
         self._sequence = 0
@@ -174,6 +177,12 @@ class Log:
             row += [f"{getattr(status, name)[j]:.9g}" for name in PER_JOINT[2:]]
             row += [f"{true[j]:.10g}"] if self._truth is not None else []
         self._csv.writerow([*row, f"{now / 1e9:.3f}"])
+
+    def write_felt(self, felt: Felt) -> None:
+        """One FELT into the MCAP. Raises OSError that names the log."""
+        tick = self._tick + ((felt.tick - self._tick + 2**31) & 0xFFFFFFFF) - 2**31
+        with _named(self.path):
+            self._feeling.write(felt, max(tick, 0) * 1_000_000_000 // self._configuration.rate_hz, self._wall())
 
     def close(self) -> None:
         """Finish both files and pack the MCAP."""
@@ -350,6 +359,7 @@ class Run:
     tips: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # by flexible link: s since reset, m bent
     shapes: dict[str, tuple[Array, Array]] = field(default_factory=dict)  # the same, and its SHAPE (T, 4)
     around: tuple[tuple[float, Moment], ...] = ()  # s since reset, and what was around a simulated arm then
+    outside: FromOutside | None = None  # torques from outside, of an arm that feels
     damage: str = ""  # where and why the file could not be read further
 
     @property
@@ -373,7 +383,7 @@ def read(path: Path) -> Run:
     about: dict[str, str] | None = None
     arm: dict[str, Any] | None = None
     topics: dict[str, list[Any]] = {MEASURED: [], DESIRED: [], TORQUE: [], STATUS: [], TRUE: [], TIPS: [], MOVING: [],
-                                    CONTACTS: []}
+                                    CONTACTS: [], FELT: []}
     written: list[int] = []  # publish times of STATUS
     schemas: dict[int, Schema] = {}
     channels: dict[int, Channel] = {}
@@ -405,7 +415,7 @@ def read(path: Path) -> Run:
         raise
     except Exception as error:  # what others have written makes decoders fail in many ways
         raise BadInput(path, "log", None, f"holds messages that cannot be read ({type(error).__name__})") from None
-    tips, moving, contacts = topics.pop(TIPS), topics.pop(MOVING), topics.pop(CONTACTS)
+    tips, moving, contacts, felt = (topics.pop(topic) for topic in (TIPS, MOVING, CONTACTS, FELT))
     if not topics[TRUE]:
         del topics[TRUE]
     count = min(map(len, topics.values()))
@@ -416,7 +426,8 @@ def read(path: Path) -> Run:
         raise BadInput(path, "log", None, why, "give the .mcap that `femtorque stream --log` wrote")
     try:
         return _run(about, {topic: rows[:count] for topic, rows in topics.items()},
-                    np.array(written[:count], float) / 1e9, arm, tips, moments(moving, contacts), damage)
+                    np.array(written[:count], float) / 1e9, arm, tips, moments(moving, contacts), from_outside(felt),
+                    damage)
     except Exception as error:  # of a description that is no longer what was written
         raise BadInput(path, "log", None, f"has a description that cannot be read ({type(error).__name__})") from None
 
@@ -446,7 +457,7 @@ def _bent(tips: list[Any]) -> tuple[dict[str, tuple[Array, Array]], dict[str, tu
 
 
 def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, arm: dict[str, Any] | None,
-         tips: list[Any], around: tuple[tuple[float, Moment], ...], damage: str) -> Run:
+         tips: list[Any], around: tuple[tuple[float, Moment], ...], felt: FromOutside | None, damage: str) -> Run:
     def column(topic: str, name: str) -> Array:
         return np.array([getattr(m, name) for _, m in topics[topic]], float)
 
@@ -465,5 +476,5 @@ def _run(about: dict[str, str], topics: dict[str, list[Any]], unix_time: Array, 
         dict(zip(FACTS, facts.T, strict=True)), json.loads(about.get("budget", "null")),
         column(TRUE, "position") if TRUE in topics else None, unix_time if about.get("begun") else None,
         about.get("begun", ""), arm,
-        *_bent(tips), around, damage,
+        *_bent(tips), around, felt, damage,
     )

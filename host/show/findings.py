@@ -336,7 +336,15 @@ class Findings:
                 more = int(run.scalars[field][i] - run.scalars[field][before]) & 0xFFFF
                 if more:
                     events.append(Event(float(self.t[i]), f"{more} {what} at the board", True))
-        return _merged(events)
+        return _merged(sorted([*events, *self._touches()], key=lambda event: event.t))
+
+    def _touches(self) -> Iterator[Event]:
+        """Touches that an arm felt which feels: at the first report of each."""
+        felt = self.run.outside
+        if felt is None:
+            return
+        for i in np.flatnonzero(np.diff(felt.touches) % 2**16) + 1:
+            yield Event(float(felt.t[i] - self.run.t[0]), f"joint {felt.joint[i]} felt a touch")
 
     @cached_property
     def sentences(self) -> list[str]:

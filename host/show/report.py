@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.common import colours, output
 from femtorque.codegen.common.output import claim, write_text
 from femtorque.codegen.common.templating import template
+from femtorque.host.record.felt import FromOutside
 from femtorque.host.record.log import Run
 from femtorque.host.scene.motion import Mark, Motion
 from femtorque.host.show.curves import Curve, Plot, fitting
@@ -118,12 +119,16 @@ def _marks(found: Findings) -> list[Mark]:
 def _sections(found: Findings) -> list[Section]:
     shown = _shown(found)
     few = "" if len(shown) == len(found.run.joints) else f" The {MOST} joints with the largest errors are shown."
+    felt = [] if found.run.outside is None else [Section(
+        "Torque from outside", "What the board felt by the arm's momenta, its mean, and how far it may be from that: a "
+        "touch is farther." + few, tuple(_felt(found, found.run.outside, j) for j in shown))]
     return [
         Section("Tracking", "Desired and measured positions, and below them the errors." + few,
                 (*(_position(found, j) for j in shown), *(_error(found, j) for j in shown))),
         Section("Torque shares",
                 "Torque of every joint, by the part of the law that asked for it: feed-forward knew it in advance, "
                 "the feedback found it out." + few, tuple(_torque(found, j) for j in shown)),
+        *felt,
         Section("Model against measurement",
                 "Torque of the feedback over the velocity of the target. With an exact model it would be noise "
                 "about zero: a step at zero velocity is Coulomb friction, a slope viscous friction."
@@ -168,6 +173,14 @@ def _torque(found: Findings, j: int) -> Plot:
               Curve("all", colours.ALL, found.t, run.torque[:, j], 0.8))
     what = "force" if run.prismatic[j] else "torque"
     return Plot(run.joints[j], "t, s", f"{what}, {found.effort_unit(j)}", curves, "t")
+
+
+def _felt(found: Findings, felt: FromOutside, j: int) -> Plot:
+    t, mean, most = felt.t - found.run.t[0], felt.mean[:, j], felt.threshold[:, j]
+    curves = (Curve("a touch", colours.LIMIT, t, mean + most, 0.8), Curve("", colours.LIMIT, t, mean - most, 0.8),
+              Curve("mean", colours.DESIRED, t, mean), Curve("felt", colours.MEASURED, t, felt.external[:, j]))
+    what = "force" if found.run.prismatic[j] else "torque"
+    return Plot(found.run.joints[j], "t, s", f"{what}, {found.effort_unit(j)}", curves, "t")
 
 
 def _model(found: Findings, j: int) -> Plot:

@@ -19,6 +19,7 @@ from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
 from femtorque.host.board import Board
 from femtorque.host.link.feeling import wrench_of
+from femtorque.host.record.log import read
 from femtorque.host.show import monitor
 from femtorque.host.stream.stream import stream
 from tests.support import oracle
@@ -78,8 +79,9 @@ def test_a_perfect_model_feels_next_to_nothing_in_motion():
         assert np.all(peak <= PEAK * np.array([j.limits.effort for j in arm.board.mechanism.streamed]))
 
 
-def test_a_touch_in_motion_is_felt_too():
-    with feeling(six_axis()) as arm:
+def test_a_touch_in_motion_is_felt_too_and_logged(tmp_path):
+    log = tmp_path / "run.mcap"
+    with feeling(six_axis()) as arm, Board(arm.session, arm.board.mechanism).logged(log):
         at = arm.board.seconds + 0.5
         began = []
         arm.board.at(at, lambda: began.append(arm.push(push())))
@@ -87,6 +89,9 @@ def test_a_touch_in_motion_is_felt_too():
         late = arm.reports[-1].touch_tick - began[0]
         print(f"in motion: felt after {late} ms")
         assert arm.reports[-1].joint == BEND and 0 <= late <= 10
+    felt = read(log).outside
+    assert np.abs(felt.external - [report.external for report in arm.reports[1:]]).max() == 0.0
+    assert felt.touches[-1] == 1 and felt.joint[-1] == "bend"
 
 
 @pytest.mark.parametrize("mass", [0.95, 1.0, 1.05])

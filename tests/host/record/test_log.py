@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+from dataclasses import replace
 
 import matplotlib.image
 import numpy as np
@@ -14,6 +15,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.wire.messages import Felt
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.record.log import Log, read
 from femtorque.host.scene.description import scene
@@ -123,6 +125,30 @@ def test_what_a_page_draws_of_the_arm_is_an_attachment_and_no_log_is_lost_with_i
     (tmp_path / "bad.mcap").write_bytes(whole[:at] + bytes(len(attached.data)) + whole[at + len(attached.data):])
     bad = read(tmp_path / "bad.mcap")
     assert bad.arm is None and len(bad.t) == 1 and "check sum of all before it does not hold" in bad.damage
+
+
+def test_what_an_arm_feels_is_in_its_log(a_run, tmp_path):
+    """Read back by our reader, and by a library for ROS bags; the board's ticks wrap between two reports."""
+    assert read(a_run[0]).outside is None
+    conf = Configuration.of(load_mechanism(ROOT / "mechanisms" / "three_link.toml"))
+    board, names = FakeBoard(ManualClock(), conf), [joint.name for joint in conf.joints]
+    felt = Felt(0, 0, 0, 0, 0, (0.1, -0.2, 0.3), (0.0, 0.1, 0.2), (1.0, 1.5, 2.0))
+    with Log(tmp_path / "run.mcap", conf) as log:
+        log.write(replace(board.status(), tick=2**32 - 20))
+        log.write_felt(replace(felt, tick=2**32 - 15))
+        log.write_felt(replace(felt, tick=5, touched=1, joint=2, touches=1, touch_tick=3))
+        log.write(replace(board.status(), tick=10))
+    run = read(tmp_path / "run.mcap")
+    assert run.outside.t == pytest.approx([(2**32 - 15) / 1000, (2**32 + 5) / 1000]) and len(run.t) == 2
+    assert run.outside.touches.tolist() == [0, 1] and run.outside.joint == ("", names[2])
+    assert run.outside.touched.tolist() == [False, True]
+    for name in ("external", "mean", "threshold"):
+        np.testing.assert_allclose(getattr(run.outside, name), [getattr(felt, name)] * 2)
+    with AnyReader([tmp_path / "run.mcap"], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader:
+        (connection,) = [c for c in reader.connections if c.topic == "/felt"]
+        rows = [reader.deserialize(raw, connection.msgtype) for _, _, raw in reader.messages([connection])]
+    assert [list(row.name) for row in rows] == [names] * 2 and [row.joint for row in rows] == ["", names[2]]
+    np.testing.assert_allclose(rows[1].external, felt.external)
 
 
 def test_the_csv_has_the_same_numbers(a_run):

@@ -17,6 +17,7 @@ from femtorque.codegen.wire import messages
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.run import run as play
 from femtorque.host.record import export
+from femtorque.host.record.felt import FromOutside
 from femtorque.host.record.log import FACTS, SHAPE, Run, _bent, read
 from femtorque.host.show import report
 from femtorque.host.show.findings import CONSTANT, NOTHING, Findings
@@ -127,6 +128,19 @@ def test_events_are_told_in_order():
     assert "Limits that acted: TORQUE." in found.sentences
     assert any("3 frames came to it damaged; it stopped on the path once" in s for s in found.sentences)
     assert "4200 of 168000 cycles, 2.5% of its budget" in " ".join(found.sentences)
+
+
+def test_what_an_arm_felt_is_drawn_and_its_touches_are_events():
+    t, none = T[::2], np.zeros((len(T[::2]), 1))
+    touches = np.where(t > 2.0, 3, 2) + np.where(t > 4.0, 2**16 - 4, 0)  # the last one wraps
+    felt = FromOutside(T[0] + t, none + 0.25, none + 0.125, none + 0.5, t > 2.0, ("arm",) * len(t), touches % 2**16)
+    run = a_run(T, ACCELERATION, NOISE)
+    found = Findings(replace(run, outside=felt))
+    assert [(e.t, e.what) for e in found.events if "touch" in e.what] == [
+        (pytest.approx(2.02), "joint arm felt a touch"), (pytest.approx(4.02), "joint arm felt a touch")]
+    section = next(s for s in report._sections(found) if s.title == "Torque from outside")
+    assert [float(c.y[0]) for c in section.plots[0].curves] == [0.625, -0.375, 0.125, 0.25]
+    assert "Torque from outside" in report.page(found.run) and "Torque from outside" not in report.page(run)
 
 
 def test_an_arm_that_follows_says_that_targets_stayed_away():
