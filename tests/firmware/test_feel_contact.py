@@ -1,0 +1,100 @@
+"""A second judge of torque from outside: MuJoCo's contact. Its arm presses on a wall with the motors of the mechanism
+file; what the C feels of that is the wall's force through the Jacobian, which no side but MuJoCo knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+import pytest
+
+from femtorque.codegen.mechanism.description import Friction
+from femtorque.codegen.reference import discrete
+from femtorque.codegen.step.scheme import model_of
+from femtorque.hil.plant.mujoco import Plant
+from tests.firmware.test_feel import HZ, Arm
+from tests.support.feeling import six_axis
+
+WALL = """<mujoco><compiler angle="radian"/><worldbody>
+<geom name="wall" type="box" size="0.25 0.5 0.05" pos="0.95 0.2 0.05" friction="0.3"/></worldbody></mujoco>"""
+PARTS = 10  # of a tick, in which MuJoCo moves on: 0.1 ms
+LATE = 1  # tick from a duty's forming to the one in which it acts, and from there to the report of it
+TICKS = 600
+WAY = np.array([0.3, 0.3, 0.1, 0.1, 0.3, 0.2])  # rad, down onto the wall and along it
+NEAR = 0.005  # of the peak: MuJoCo's positions err by its steps, and its forces are those at their begins
+
+
+def pressed(plant):
+    """J' f (n,) of the contacts of a step, N m, by MuJoCo's Jacobian at each point."""
+    model, data, total, wrench = plant.model, plant.data, np.zeros(plant.model.nv), np.zeros(6)
+    for k in range(data.ncon):
+        contact = data.contact[k]
+        mujoco.mj_contactForce(model, data, k, wrench)
+        force = contact.frame.reshape(3, 3).T @ wrench[:3]  # on the second geom by the first
+        for geom, sign in zip(contact.geom, (-1.0, 1.0), strict=True):
+            jacobian = np.zeros((3, model.nv))
+            mujoco.mj_jac(model, data, jacobian, None, contact.pos, model.geom_bodyid[geom])
+            total += sign * force @ jacobian
+    return total[plant._v]
+
+
+@pytest.fixture(scope="module")
+def meeting(tmp_path_factory):
+    """The arm, middles (n + 1, J) and positions at the ticks (n, J), rad, duties (n, J), J' f (n, J), N m, and V: of PD
+    control with the weight at the start, whose target goes on into the wall."""
+    arm = six_axis()
+    arm = replace(arm, name="pressing", joints=tuple(replace(j, friction=Friction()) for j in arm.joints))
+    joints, start = arm.streamed, np.array([j.start for j in arm.streamed])
+    scene = tmp_path_factory.mktemp("scene") / "wall.xml"
+    scene.write_text(WALL)
+    plant, volts = Plant(arm, scene), 48.0
+    plant.max_step = 1.0
+    k_n = np.array([j.motor.K * j.motor.gear * j.motor.sign for j in joints])
+    ohm = np.array([j.motor.R for j in joints])
+    weight = discrete.torque(model_of(arm), np.tile(start, (3, 1)))[0]
+    efforts = np.array([j.limits.effort for j in joints])
+    middles, at, duties, forces = [start], [], [], []
+    acting = [weight * ohm / k_n / volts] * LATE
+    for k in range(TICKS):
+        there = start + WAY * k / TICKS
+        for part in range(PARTS):
+            plant.drive(1.0 / HZ / PARTS, acting[k] * volts)
+            forces.append(pressed(plant))
+            if part == PARTS // 2 - 1:
+                middles.append(plant.q)
+        at.append(plant.q)
+        pull = weight + 2.0 * efforts * (there - plant.q) - 0.2 * efforts * plant.v
+        duties.append(np.float32(np.clip((pull * ohm / k_n + k_n * plant.v) / volts, -1.0, 1.0)))
+        acting.append(duties[-1].astype(float))
+    return arm, np.array(middles), np.array(at), np.array(duties), np.array(forces), volts
+
+
+def within_a_step(forces):
+    """(n, J) N m, of those of all parts (n PARTS, J): the difference of two velocities, each the mean of a tick, has
+    the torques of both ticks in it, those between the two most: by a hat over both."""
+    hat = np.convolve(np.ones(PARTS), np.ones(PARTS)) / PARTS**2
+    spread = np.apply_along_axis(np.convolve, 0, np.vstack([np.zeros((PARTS, forces.shape[1])), forces]), hat)
+    return spread[PARTS + PARTS // 2 - 1::PARTS][:len(forces) // PARTS]
+
+
+def filtered(x, hz):
+    gain, r, out = 1.0 - np.exp(-2.0 * np.pi * hz / HZ), np.zeros(x.shape[1]), []
+    for row in x:
+        r = r + gain * (row - r)
+        out.append(r)
+    return np.array(out)
+
+
+def test_what_is_felt_is_the_force_of_the_wall(meeting):
+    arm, middles, at, duties, forces, volts = meeting
+    u = 0.5 * np.diff(middles, axis=0)
+    felt = Arm(arm).run(middles[1:] - u, u, duties, volts)["external"]
+    wanted = filtered(within_a_step(forces), arm.feel.bandwidth_hz)
+    peak = np.abs(wanted).max(axis=0)
+    met = np.flatnonzero(np.abs(wanted).max(axis=1) > 0.0)
+    print(f"met at {met[0] / HZ:.3f} s, peaks {peak.round(2)} N m")
+    error = np.abs(felt - wanted)[200:].max(axis=0)
+    print(f"errs by {error.round(4)} N m, {error.max() / peak.max():.1e} of the peak")
+    assert met[0] > 200 and len(met) > 100 and np.all(peak > 0.1)  # moved freely first
+    assert np.all(error <= NEAR * np.maximum(peak, 0.1 * peak.max()))
