@@ -113,6 +113,17 @@ def _least(wire: Wire, drive: DriveType) -> float:
     return bits.seconds(wire.bitrate, wire.data_bitrate) - can.INTERMISSION / wire.bitrate
 
 
+def asked_after(wire: Wire, drives: Sequence[DriveType]) -> float:
+    """s from a round's begin until the first drive is asked for its state, at least: all commands go before the
+    questions. 0 where none is asked."""
+    polls = [own.poll(0) for drive in drives if (own := family_of(drive)).poll is not None]
+    if not polls:
+        return 0.0
+    question = can.least_bits(0, polls[0].extended).seconds(wire.bitrate)
+    return sum(_least(wire, drive) + can.INTERMISSION / wire.bitrate for drive in drives) + question - (
+        can.INTERMISSION / wire.bitrate)
+
+
 def _command(wire: Wire, id: int, drive: DriveType, target: Target) -> can.Frame:
     command = family_of(drive).command
     assert command is not None  # those on a half-duplex wire have packets

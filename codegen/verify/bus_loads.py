@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from femtorque.codegen.drive.budget import USABLE, Load, Wire, load
+from femtorque.codegen.drive.budget import USABLE, Load, Wire, asked_after, load
 from femtorque.codegen.mechanism.description import Bus, Joint, Mechanism
 from femtorque.codegen.mechanism.refusal import refuse
 
@@ -30,6 +30,19 @@ class BusLoad:
         one, at most. It leaves at the begin of the next tick."""
         first, last = self.load.there
         return self.period + first, self.period + last
+
+
+def ages(mechanism: Mechanism) -> list[str]:
+    """A line for each bus with drives that are asked where they are: how old that is when the law has it."""
+    said = []
+    for bus in mechanism.buses:
+        own = [j.drive.type for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name]
+        after = asked_after(Wire(bus.kind, bus.bitrate, bus.data_bitrate), own)
+        if after:
+            age = 1e3 * (1.0 / mechanism.control.rate_hz - after)
+            said.append(f"bus {bus.name!r}: positions are at most {age:.2f} ms old when the law has them: joints are "
+                        f"ahead by as much, at most {age:.2f} mrad for each rad/s")
+    return said
 
 
 def bus_loads(mechanism: Mechanism) -> tuple[BusLoad, ...]:

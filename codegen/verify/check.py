@@ -45,7 +45,7 @@ from femtorque.codegen.reference.flexible_mass import flexible_mass_matrix
 from femtorque.codegen.reference.newmark import newmark_growth
 from femtorque.codegen.reference.rigid import newton_euler
 from femtorque.codegen.step.scheme import Chosen, chosen, scheme_of
-from femtorque.codegen.verify.bus_loads import BusLoad, bus_loads
+from femtorque.codegen.verify.bus_loads import BusLoad, ages, bus_loads
 from femtorque.codegen.verify.plausible import doubts
 from femtorque.codegen.verify.torque import SAG, SMALL, steep
 
@@ -192,7 +192,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
                   resolved(mechanism), (*falls(mechanism, weak), *park.words(mechanism)), tuple(_halt(mechanism)),
                   tuple(levels(mechanism)),
-                  (*fieldbus.left_alone(mechanism), *fieldbus.set_by_owner(mechanism)), loads, buses,
+                  (*fieldbus.left_alone(mechanism), *fieldbus.set_by_owner(mechanism), *ages(mechanism)), loads, buses,
                   tuple(_beam_modes(models[0][1])))
 
 

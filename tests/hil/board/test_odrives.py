@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,9 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from femtorque.codegen.verify.bus_loads import ages as bus_ages
 from femtorque.codegen.verify.bus_loads import bus_loads
 from femtorque.codegen.wire.messages import FAULTS
 from femtorque.hil.board.drives_alone import DrivesAlone
+from femtorque.hil.bus.frame import image
 from femtorque.hil.drives.families.odrive_can.drive import ESTOPPED, POSITION_CONTROL, WATCHDOG
 from femtorque.hil.plant.choose import plant_of
 from tests.hil.board.test_drives import STATES, armed, board, drives, moved, run_of, watched
@@ -50,6 +53,25 @@ def test_the_image_moves_an_arm_of_them_as_the_host_computes_it():
     assert np.all(result.tracking_max < 1.5e-3) and np.all(np.ptp(result.record.q, axis=0) > 0.03)
     assert result.outputs_safe and not run.driving
     assert all(p.error is None and not p.frame.extended for p in passed)
+
+
+def test_positions_are_no_older_than_check_says_when_the_law_has_them():
+    """A drive tells its position as of the end of the question. Heartbeats let questions come later; one that did not
+    come in its tick comes in the next one, before that one's own, whose answer counts."""
+    with watched(KIND, 0.1) as (on, passed, _):
+        begins = np.array([p.seconds - image(p.frame).length(1e-6, 1e-6) for p in passed if p.frame.id == 1 << 5 | 14])
+        first = np.min(begins - 1e-3 * np.arange(len(begins)))
+        ages: dict[int, dict[int, float]] = {1: {}, 2: {}, 3: {}}
+        for p in passed:
+            if p.frame.remote and p.frame.id & 31 == 9 and p.seconds > first:
+                tick = int((p.seconds - first) / 1e-3)
+                ages[p.frame.id >> 5][tick] = 1e-3 * (tick + 1) - (p.seconds - first)
+        (said,) = bus_ages(on.mechanism)
+        bound = 1e-3 * float(re.search(r"at most (\S+) ms old", said)[1])
+        last = max(max(age) for age in ages.values())
+        assert all(0.0 < a < bound for age in ages.values() for tick, a in age.items() if tick < last)
+        usual = [np.median(list(age.values())) for age in ages.values()]
+        assert usual == pytest.approx([0.71e-3, 0.66e-3, 0.36e-3], abs=0.03e-3)
 
 
 def test_each_tick_asks_every_drive_and_commands_it_and_loads_the_bus_as_check_says():
