@@ -56,8 +56,8 @@ def test_the_image_moves_an_arm_of_them_as_the_host_computes_it():
 
 
 def test_positions_are_no_older_than_check_says_when_the_law_has_them():
-    """A drive tells its position as of the end of the question. Heartbeats let questions come later; one that did not
-    come in its tick comes in the next one, before that one's own, whose answer counts."""
+    """A question's end is the time of the position. Heartbeats let questions come later, at worst in the next tick. The
+    newest answer counts."""
     with watched(KIND, 0.1) as (on, passed, _):
         begins = np.array([p.seconds - image(p.frame).length(1e-6, 1e-6) for p in passed if p.frame.id == 1 << 5 | 14])
         first = np.min(begins - 1e-3 * np.arange(len(begins)))
