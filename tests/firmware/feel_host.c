@@ -12,12 +12,13 @@ typedef struct {
 
 typedef struct {
     ft_real external[FT_JOINTS], mean[FT_JOINTS], threshold[FT_JOINTS];
-    uint32_t touches, joint, touch;
+    uint32_t touches, joint, touch, touched, touch_tick;
 } feel_output;
 
 void feel_start(const ft_turn *q);
 void feel_run(long n, const feel_input *in, feel_output *out);
 void feel_rest(void);
+void feel_state(feel_output *out);
 
 static ft_feel f;
 static ft_step_state step;
@@ -53,13 +54,20 @@ void feel_run(long n, const feel_input *in, feel_output *out)
         memcpy(law.duty, in[i].duty, sizeof law.duty);
         memcpy(law.torque, in[i].torque, sizeof law.torque);
         ft_feel_tick(&f, &all);
-        memcpy(out[i].external, f.external, sizeof f.external);
-        memcpy(out[i].mean, f.mean, sizeof f.mean);
-        memcpy(out[i].threshold, f.threshold, sizeof f.threshold);
-        out[i].touches = f.touches;
-        out[i].joint = f.joint;
-        out[i].touch = f.touch ? 1u : 0u;
+        feel_state(&out[i]);
     }
+}
+
+void feel_state(feel_output *out)
+{
+    memcpy(out->external, f.external, sizeof f.external);
+    memcpy(out->mean, f.mean, sizeof f.mean);
+    memcpy(out->threshold, f.threshold, sizeof f.threshold);
+    out->touches = f.touches;
+    out->joint = f.joint;
+    out->touch = f.touch ? 1u : 0u;
+    out->touched = f.touched ? 1u : 0u;
+    out->touch_tick = f.touch_tick;
 }
 
 void feel_rest(void) { ft_feel_rest(&f); }

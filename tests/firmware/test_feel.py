@@ -17,8 +17,8 @@ from femtorque.codegen.mechanism.description import Feel
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.reference import discrete
 from femtorque.codegen.step.scheme import model_of
-from femtorque.codegen.toolchain.host_compiler import build
 from femtorque.hil.chip.chip_library import ChipLibrary
+from tests.firmware import app
 from tests.firmware.app import HERE
 from tests.support import oracle
 from tests.support.feeling import six_axis
@@ -30,6 +30,7 @@ typedef int{bits}_t ft_turn;
 void feel_start(const ft_turn *q);
 void feel_run(long n, const void *in, void *out);
 void feel_rest(void);
+void feel_state(void *out);
 """
 HZ = 1000.0
 OWN = ("ft_feel.c", "ft_law.c")
@@ -49,12 +50,12 @@ def library(mechanism, precision):
     """(ffi, lib, input record, output record)."""
     double = precision == "double"
     cdef = CDEF.format(real="double" if double else "float", bits=64 if double else 32)
-    ffi, lib = build(sources_of(mechanism), cdef, precision)
+    ffi, lib = app.load(sources_of(mechanism), cdef, precision)
     n, real = len(mechanism.streamed), "f8" if double else "f4"
     taken = np.dtype([("q", "i8" if double else "i4", n), ("u", real, n), ("duty", "f4", n), ("torque", real, n),
                       ("volts", real)], align=True)
     given = np.dtype([("external", real, n), ("mean", real, n), ("threshold", real, n), ("touches", "u4"),
-                      ("joint", "u4"), ("touch", "u4")], align=True)
+                      ("joint", "u4"), ("touch", "u4"), ("touched", "u4"), ("touch_tick", "u4")], align=True)
     return ffi, lib, taken, given
 
 
@@ -73,9 +74,15 @@ class Arm:
         self.double = precision == "double"
         self.ffi, self.lib, self.taken, self.given = library(mechanism, precision)
 
-    def run(self, q, u, duty, volts, torque=None):
+    def state(self):
+        """Report of now."""
+        out = np.zeros(1, self.given)
+        self.lib.feel_state(self.ffi.cast("void *", out.ctypes.data))
+        return out[0]
+
+    def run(self, q, u, duty, volts, goes_on=False):
         """Reports of each tick. q, u, duty (n, J); q: at boundaries, rad."""
-        if torque is None:
+        if not goes_on:
             self.lib.feel_start(self.ffi.cast("ft_turn *", np.ascontiguousarray(turns(q[0], self.double)).ctypes.data))
         rows, out = np.zeros(len(u), self.taken), np.zeros(len(u), self.given)
         rows["q"], rows["u"], rows["duty"], rows["volts"] = turns(q, self.double), u, duty, volts
@@ -173,17 +180,51 @@ def test_single_precision_is_near():
     assert np.abs(seen - wanted).max() / np.abs(wanted).max() <= 1e-4
 
 
-def at_rest(arm, pushes):
-    """Reports of an arm that rests and whose last joint's motor makes the torques (n,), N m, alone."""
+def at_rest(arm, pushes, joint=-1, **how):
+    """Reports of an arm that rests and is pushed at a joint, by default the last, by torques (n,), N m."""
     mechanism = six_axis()
     start = np.array([j.start for j in mechanism.streamed])
     weight = discrete.torque(model_of(mechanism), np.tile(start, (3, 1)))[0]
     joints = mechanism.streamed
     per_volt = np.array([j.motor.K * j.motor.gear * j.motor.sign / j.motor.R for j in joints])
     torque = np.tile(weight, (len(pushes), 1))
-    torque[:, -1] -= pushes
+    torque[:, joint] -= pushes
     still = np.zeros((len(pushes), len(joints)))
-    return arm.run(np.tile(start, (len(pushes), 1)), still, torque / per_volt / 48.0, 48.0)
+    return arm.run(np.tile(start, (len(pushes), 1)), still, torque / per_volt / 48.0, 48.0, **how)
+
+
+@pytest.mark.parametrize("joint", range(6))
+def test_a_touch_is_at_the_joint_that_is_farthest_off_and_at_its_tick(arm, joint):
+    pushes = np.zeros(900)
+    pushes[700:] = 15.0
+    out = at_rest(arm, pushes, joint)
+    (at,) = np.flatnonzero(out["touch"])
+    assert out["joint"][-1] == joint and out["touch_tick"][-1] == at and 702 <= at < 712
+
+
+def test_an_arm_without_power_feels_nothing_and_begins_anew(arm):
+    pushes = np.zeros(900)
+    pushes[700:] = 3.0
+    first = at_rest(arm, pushes)
+    assert first["touched"][-1] and first["external"][-1].any()
+    arm.lib.feel_rest()
+    now = arm.state()
+    assert not now["external"].any() and not now["touched"] and not now["touch"] and now["touches"] == 1
+    again = at_rest(arm, pushes, goes_on=True)
+    for name in ("external", "mean", "threshold", "touch", "touched"):
+        np.testing.assert_array_equal(again[name], first[name], name)
+    assert again["touches"][-1] == 2
+
+
+def test_a_threshold_begins_anew_too(arm):
+    mechanism = six_axis()
+    u = np.zeros((40, 6))
+    u[10:20] = 1e-3
+    still, start = np.zeros((40, 6)), np.tile([j.start for j in mechanism.streamed], (40, 1))
+    assert arm.run(start, u, still, 48.0)["threshold"][-1, 0] > 1.1 * mechanism.streamed[0].contact.torque
+    arm.lib.feel_rest()
+    assert arm.run(start, still, still, 48.0, goes_on=True)["threshold"][0, 0] == pytest.approx(
+        mechanism.streamed[0].contact.torque)
 
 
 def test_a_touch_counts_once_settled_and_once_until_it_is_over(arm):
@@ -191,13 +232,14 @@ def test_a_touch_counts_once_settled_and_once_until_it_is_over(arm):
     pushes = np.zeros(6000)
     pushes[100:200] = 3.0  # while it settles
     pushes[1500:1700] = 2.0
-    pushes[3000:3010] = 0.3  # below the threshold, 0.8 N m
+    pushes[3000:3010] = 0.3  # below the threshold, 1 N m
     pushes[4000:4100] = -2.0
     out = at_rest(arm, pushes)
     touch = np.flatnonzero(out["touch"])
     assert [k for k in touch if k < settled] == []
     first = [k for k in touch if 1500 <= k < 1700]
-    assert len(first) == 1 and first[0] - 1502 <= 3 and out["joint"][first[0]] == 5
+    # half of the push, after ln 2 / (2 pi 30 Hz) = 3.7 ms
+    assert len(first) == 1 and first[0] - 1502 <= 4 and out["joint"][first[0]] == 5
     assert [k for k in touch if 2500 <= k < 4000] == []
     assert len([k for k in touch if 4000 <= k < 4100]) == 1
     assert out["touches"][-1] == len(touch)
