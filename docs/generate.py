@@ -796,10 +796,10 @@ silicon is in [first-power-up.md](first-power-up.md).
 
 FASTEST = (  # mechanism, board, drive, kHz that `build` finds, rounded down: tests/hil/cost/test_measure.py
     ("three_link", "f405rg-4", "voltage", 9.0),
-    ("three_link", "f405rg-6", "voltage", 10.0),
-    ("three_link", "nucleo-g474re-6", "voltage", 8.5),
-    ("six_axis", "f405rg-6", "voltage", 5.5),
-    ("six_axis", "nucleo-g474re-6", "voltage", 4.5),
+    ("three_link", "f405rg-6", "voltage", 9.0),
+    ("three_link", "nucleo-g474re-6", "voltage", 7.5),
+    ("six_axis", "f405rg-6", "voltage", 5.2),
+    ("six_axis", "nucleo-g474re-6", "voltage", 4.2),
     ("three_link", "f405rg-4", "current", 5.0),
     ("three_link", "nucleo-g474re-6", "current", 4.0),
     ("three_link", "odrive-v3.6", "current", 8.0),
