@@ -48,7 +48,7 @@ def held(url: str, token: str, t: float, joints: dict[str, float]) -> int:
 
 @pytest.mark.bench
 def test_the_tour_of_the_page_is_typed_beside_boards_that_are_served(folder) -> None:
-    serve, home, follow, pipe, by_keys, by_page, leader, its_home, led, taped, follow_taped, replay = LINES
+    serve, home, follow, pipe, by_keys, by_page, leader, its_home, led, _feel, taped, follow_taped, replay = LINES
     with terminal(folder, WIDE) as board, terminal(folder, WIDE) as host, terminal(folder, WIDE) as other:
         port = served(board, serve)
         for line in (home, follow):
@@ -102,7 +102,7 @@ def test_the_tour_of_the_page_is_typed_beside_boards_that_are_served(folder) -> 
 @pytest.mark.bench
 def test_a_follower_whose_leader_is_killed_is_held_and_then_loses_its_host(folder) -> None:
     """Seen in the replay of what its board heard: from the last target on only time passes."""
-    *_, leader, _, led, taped, _, replay = LINES
+    *_, leader, _, led, _feel, taped, _, replay = LINES
     with terminal(folder, WIDE) as board, terminal(folder, WIDE) as host, terminal(folder, WIDE) as other:
         port, leads = served(board, taped), served(other, leader)
         line = led.replace("socket://localhost:5555", port).replace("socket://localhost:5556", leads)
