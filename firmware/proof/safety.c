@@ -395,7 +395,7 @@ static bool noted(void)
  * that such a fault is about.
  * Assumes: findings are noted by ft_found(), as everywhere; a current fault's
  * number is one of ft_chip.h.
- * Run: unwind=27 mechanisms=three_link,braked,parked,f405rg-4:current,drives */
+ * Run: unwind=27 mechanisms=three_link,braked,parked,f405rg-4:current,drives,five_bar,biped */
 void prove_safety_faults(void)
 {
     uint32_t i = nondet_u32();
