@@ -302,8 +302,8 @@ motion in mrad, true positions (`tests/hil/campaigns/test_from_a_pc.py`):
 | arm | by | error | beside its own delay |
 | --- | --- | --- | --- |
 | `mechanisms/aloha_like.toml`, Dynamixel | position mode, 50 Hz | 131, 117, 84, 113, 50, 127 | 39, 90, 40, 13, 15, 36 |
-| | PD alone, 1 kHz | 26.8, 45.7, 22.8, 18.0, 11.4, 20.2 | |
-| | this firmware | 1.9, 0.9, 1.0, 1.5, 0.7, 1.7 | |
+| | PD alone, 1 kHz | 26.3, 45.2, 22.7, 17.9, 11.4, 20.1 | |
+| | this firmware | 2.1, 1.0, 1.0, 1.6, 0.7, 1.8 | |
 | five moteus, as above | position and velocity, 50 Hz | 3.7, 37.8, 17.8, 18.8, 2.4 | 7.4, 33.6, 18.3, 16.6, 7.6 |
 | | PD of the drives, 1 kHz | 3.1, 38.0, 18.4, 17.5, 1.4 | |
 | | this firmware | 0.03, 0.08, 0.17, 0.32, 0.40 | |
