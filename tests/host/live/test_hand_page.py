@@ -63,28 +63,24 @@ def middle(browser, what):
                        "return [r.left + r.width / 2, r.top + r.height / 2];")
 
 
-def take_handle(browser, dx, dy):
-    """Drag the handle by so many px, and return where the pointer is. As a person does: the pointer goes to the handle
-    until it becomes a hand there, and again if the handle has moved on before the press."""
+def take_handle(browser, tip, dx, dy):
+    """Drag the handle by so many px, and return where the pointer is. A press beside the handle would turn the view, so
+    the page must have come to show the arm where it rests, with its tip there (m), which takes a slow machine long."""
+    browser.until(f"return femtorque.tip().distanceTo(new THREE.Vector3(...{tip.tolist()})) < 1e-6")
+
     def hand(x, y):
         browser.mouse("mouseMoved", x, y)
         return browser.run("return document.querySelector('#view').classList.contains('reach')")
 
-    def taken():
-        x, y = place[:] = middle(browser, "ball")
-        if hand(x, y):
-            browser.mouse("mousePressed", x, y)
-            if hand(x + dx, y + dy):  # far from where it was
-                return True
-            browser.mouse("mouseReleased", x + dx, y + dy)
-        browser.mouse("mouseMoved", x + 60, y)  # so that the next move is one
-        count = browser.run("return received")  # samples are forgotten, and their number stays
-        browser.until(f"return received > {count + 5}")
-        return False
+    def over():
+        browser.mouse("mouseMoved", 0, 0)  # so that the next move is one
+        return hand(*middle(browser, "ball"))
 
-    place = []
-    until(taken)
-    return place[0] + dx, place[1] + dy
+    until(over)
+    x, y = middle(browser, "ball")
+    browser.mouse("mousePressed", x, y)
+    assert hand(x + dx, y + dy), "taken: the pointer is a hand far from where the handle was"
+    return x + dx, y + dy
 
 
 @pytest.fixture
@@ -116,7 +112,7 @@ def test_a_slider_and_the_handle_move_a_virtual_arm_until_they_are_let_go(page):
         assert np.ptp(slid[:, [0, 2]], axis=0).max() < 1e-6 and abs(slid[0, 1] - START[1]) < 1e-6
 
         begin = forward_kinematics(mechanism, slid[-1], "hand", [0.2, 0.0, 0.0])[0]
-        x, y = take_handle(browser, -40, 30)
+        x, y = take_handle(browser, begin, -40, 30)
         count = len(slid)
         until(lambda: len(targets(tcp)) > count + 20)
         view = "return view.controls.target.toArray().concat(view.camera.position.toArray())"
