@@ -15,6 +15,8 @@ from typing import Protocol
 from femtorque.codegen.board.description import Board
 from femtorque.codegen.common.elementary import exp
 from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.control.felt_noise import felt_noise
+from femtorque.codegen.control.gains import three_digits
 from femtorque.codegen.control.table import REAL, UINT32, member
 from femtorque.codegen.drive.catalogue import WIRES
 from femtorque.codegen.mechanism.description import Contact, Joint, Mechanism
@@ -25,12 +27,16 @@ SLOW_HZ = 0.3  # bandwidth of the mean that a touch has to leave
 SETTLES_S = 0.5  # s from power on: weight is taken over, friction gives way
 DRIVE_DELAY = 3  # ticks from a command's forming to the interval that its answer shows the end of
 SHARE_OF_DRIVE = 0.15  # the same of a drive, whose positions come in coarser steps: more noise
-SHARE, OF_DRY = 0.02, 2.0  # of the effort, of dry friction: a threshold that the file does not give
+SHARE, OF_DRY, OF_NOISE = 0.02, 2.0, 6.0  # of effort, dry friction, noise: a threshold that the file does not give
 LATE = 1  # ticks that a voltage acts before its effect is measured
 
 
 class Electrical(Protocol):
     """A joint's other constants, as far as feeling needs them (femtorque.codegen.control.constants.JointConstants)."""
+
+    @property
+    def count(self) -> float:
+        """rad or m per count."""
 
     @property
     def effort(self) -> float:
@@ -86,7 +92,8 @@ def feeling(mechanism: Mechanism, board: Board | None, rows: Sequence[Electrical
         raise BadInput(mechanism.source or mechanism.name, "feel", None, why, "remove it")
     hz = mechanism.control.rate_hz
     return Feeling(
-        rows=[_row(joint, row, board, hz) for joint, row in zip(mechanism.streamed, rows, strict=True)],
+        rows=[_row(joint, row, board, hz, noise)
+              for joint, row, noise in zip(mechanism.streamed, rows, noises(mechanism, rows), strict=True)],
         gain=1.0 - exp(-2.0 * math.pi * feel.bandwidth_hz / hz), slow=1.0 - exp(-2.0 * math.pi * SLOW_HZ / hz),
         settles=opens + round(SETTLES_S * hz), reaction=REACTIONS[feel.reaction])
 
@@ -108,10 +115,18 @@ def unfelt(mechanism: Mechanism) -> str:
     return ""
 
 
-def contact(joint: Joint, effort: float) -> Contact:
-    """Thresholds of a joint: the file's, or a share of its effort and its dry friction. effort: N m or N."""
+def noises(mechanism: Mechanism, rows: Sequence[Electrical]) -> list[float]:
+    """Standard deviation of each joint's noise, N m or N, to three digits (femtorque.codegen.control.felt_noise)."""
+    hz = mechanism.control.rate_hz
+    losses = [row.back_emf / row.resistance / hz if row.resistance else 0.0 for row in rows]
+    return [three_digits(noise) for noise in felt_noise(mechanism, [row.count for row in rows], losses)]
+
+
+def contact(joint: Joint, effort: float, noise: float) -> Contact:
+    """Thresholds of a joint: the file's, or a share of its effort, its dry friction and its noise. effort, noise: N m
+    or N."""
     share = SHARE_OF_DRIVE if joint.drive else SHARE
-    return joint.contact or Contact(torque=share * effort + hidden(joint, effort))
+    return joint.contact or Contact(torque=share * effort + hidden(joint, effort) + OF_NOISE * noise)
 
 
 def hidden(joint: Joint, effort: float) -> float:
@@ -121,8 +136,8 @@ def hidden(joint: Joint, effort: float) -> float:
     return OF_DRY * (rubs.coulomb + (rubs.stribeck + rubs.load * effort))
 
 
-def _row(joint: Joint, row: Electrical, board: Board | None, hz: float) -> FeelConstants:
-    at = contact(joint, row.effort)
+def _row(joint: Joint, row: Electrical, board: Board | None, hz: float, noise: float) -> FeelConstants:
+    at = contact(joint, row.effort, noise)
     bridge = joint.motor is not None and joint.drive is None
     pole = joint.motor.R / (joint.motor.L * hz) if joint.motor and bridge and joint.motor.L and row.inductance else 0.0
     kept = exp(-pole) if pole else 0.0

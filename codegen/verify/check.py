@@ -18,7 +18,7 @@ from femtorque.codegen.board import fieldbus
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.board.levels import levels
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.control import constants, heat, park
+from femtorque.codegen.control import constants, feel, heat, park
 from femtorque.codegen.control.drives import placed
 from femtorque.codegen.control.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from femtorque.codegen.control.observer import observer_gains
@@ -189,9 +189,10 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
         _homing(models[0][1], warnings)
     weak = _weak(mechanism, warnings)
     loads = tuple(_loads(mechanism, weak, warnings))
+    touches = _touches(mechanism, warnings)
     return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
-                  resolved(mechanism), (*falls(mechanism, weak), *park.words(mechanism)), tuple(_halt(mechanism)),
-                  tuple(levels(mechanism)),
+                  resolved(mechanism), (*falls(mechanism, weak), *park.words(mechanism), *touches),
+                  tuple(_halt(mechanism)), tuple(levels(mechanism)),
                   (*fieldbus.left_alone(mechanism), *fieldbus.set_by_owner(mechanism), *ages(mechanism)), loads, buses,
                   tuple(_beam_modes(models[0][1])))
 
@@ -636,6 +637,23 @@ def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> 
         lines.append("no motor.continuous is given: these are taken to give their peak torque for good: "
                      + ", ".join(untold))
     return lines
+
+
+def _touches(mechanism: Mechanism, warnings: list[str]) -> list[str]:
+    """From what on an arm feels a touch, in words; warns of joints that feel one by the steps of their encoders."""
+    if mechanism.feel is None or feel.unfelt(mechanism):
+        return []
+    said = []
+    rows = [constants.joint_constants(mechanism, joint) for joint in mechanism.streamed]
+    for joint, row, noise in zip(mechanism.streamed, rows, feel.noises(mechanism, rows), strict=True):
+        at, unit = feel.contact(joint, row.effort, noise).torque, "N" if joint.type == "prismatic" else "N m"
+        said.append(f"{joint.name} {at:.3g} of {row.effort:.3g} {unit}")
+        still = joint.contact is not None and not (joint.contact.velocity or joint.contact.acceleration)
+        if still and at < feel.OF_NOISE * noise:
+            warnings.append(f"joint.{joint.name}.contact.torque = {at:g} is less than {feel.OF_NOISE:g} times what the "
+                            f"encoders' steps are felt as while the arm moves, {noise:.3g} {unit}: touches will be "
+                            f"reported that there are not; make it larger, or feel.bandwidth_hz lower")
+    return [f"at rest a touch is felt from: {', '.join(said)}"]
 
 
 # ---- plain data

@@ -18,8 +18,10 @@ from scipy.optimize import brentq
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import (
     BoardUse,
+    Contact,
     Control,
     Encoder,
+    Feel,
     Gains,
     Home,
     Joint,
@@ -125,6 +127,14 @@ def test_gains_close_to_the_limit_are_warned_of(arm: Mechanism) -> None:
     wrist = joint(arm, "wrist").gains
     report = examine(changed(arm, "wrist", gains=Gains(wrist.ku * 1.6, wrist.kv * 1.6)))
     assert any(w.startswith("joint.wrist.gains: above the stiffest with gain margin 2") for w in report.warnings)
+
+
+def test_thresholds_of_touches_within_the_noise_of_encoders_are_warned_of(arm: Mechanism) -> None:
+    feels = replace(arm, feel=Feel())
+    said = rendered(examine(feels))
+    assert "at rest a touch is felt from: shoulder" in said and "warning" not in said
+    report = examine(changed(feels, "wrist", contact=Contact(0.01)))
+    assert [w for w in report.warnings if w.startswith("joint.wrist.contact.torque = 0.01 is less than 6 times what")]
 
 
 def test_servos_whose_supply_nobody_cuts_are_warned_of() -> None:
