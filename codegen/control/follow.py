@@ -34,6 +34,8 @@ SPARE = 0.05  # of its effort is left to a joint to accelerate with where its we
 TURNING = 0.5  # of the effort beyond weight and friction: what velocities may take; the rest is to accelerate with
 GIVES_WAY = 0.98  # of its speed: what a joint keeps in a step of the search
 LOOP_POSES = 8  # of closed loops, whose torques are found one by one
+MANY = 40  # driven joints: more than fit the memory of a board, and all triples of them would take minutes
+AT_ONCE = 100_000  # positions of which torques are found in one go: numbers that fit the caches
 INSIDE = 1e-5  # rad or m within limits of position; of the others this share: what rounding adds stays inside
 BOUNDLESS = 2**62  # wire steps
 
@@ -76,6 +78,8 @@ def unfollowed(mechanism: Mechanism) -> str:
     """Why a mechanism cannot follow targets that are sent live; '' if it can."""
     if mechanism.flexible:
         return "its flexible links would need a motion that is known beforehand"
+    if len(mechanism.streamed) > MANY:
+        return f"more than {MANY} of its joints are driven: limits for all of their motions would take minutes to find"
     modes = [mode.name for mode in mechanism.modes] if has_modes(mechanism) else [""]
     for mode in modes:
         if assemble(Model.of(in_mode(mechanism, mode) if mode else in_mode(mechanism))).redundant:
@@ -122,7 +126,7 @@ def follow_limits(mechanism: Mechanism, speeds: tuple[float, ...], efforts: tupl
     joints = mechanism.streamed
     top, effort = np.array(speeds), np.array(efforts)
     base = np.minimum([j.limits.acceleration for j in joints], top / RISE)
-    if not mechanism.flexible:
+    if not mechanism.flexible and len(joints) <= MANY:
         asked = [_asked(mechanism, mode) for mode in
                  ([m.name for m in mechanism.modes] if has_modes(mechanism) else [""])]
         top = _speeds(asked, top, effort)
@@ -226,16 +230,23 @@ def _turn(turning: Array, model: Model, poses: Array, weight: Array, moving: Seq
     """
     rows, bodies = [k for k, _ in moving], [body for _, body in moving]
 
-    def torques(*those: int) -> Array:
-        v = np.zeros_like(poses)
-        v[:, list(those)] = 1.0
-        return (newton_euler(model, poses, v, np.zeros_like(poses)) - weight)[:, bodies]
+    def torques(sets: Sequence[tuple[int, ...]]) -> Array:
+        """(sets, P, J), of bodies that turn together, each with a velocity of 1."""
+        v = np.zeros((len(sets), *poses.shape))
+        for row, turned in zip(v, sets, strict=True):
+            row[:, list(turned)] = 1.0
+        tau = newton_euler(model, np.broadcast_to(poses, v.shape), v, np.zeros_like(v))
+        return (tau - weight)[..., bodies]
 
-    alone = {k: torques(body) for k, body in moving}
+    alone = dict(zip(rows, torques([(body,) for body in bodies]), strict=True)) if moving else {}
     for k in rows:
         turning[:, rows, k, k] = np.abs(alone[k])
-    for (i, one), (j, other) in combinations(moving, 2):
-        turning[:, rows, i, j] = np.abs(torques(one, other) - alone[i] - alone[j])
+    pairs = list(combinations(moving, 2))
+    at_once = max(1, AT_ONCE // poses.size)
+    for some in (pairs[first:first + at_once] for first in range(0, len(pairs), at_once)):
+        together = torques([(one, other) for (_, one), (_, other) in some])
+        for ((i, _), (j, _)), both in zip(some, together, strict=True):
+            turning[:, rows, i, j] = np.abs(both - alone[i] - alone[j])
 
 
 def _torques(model: Model, assembly: Assembly, q: Array, qdd: Array) -> Array:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.control.constants import follow_limits
+from femtorque.codegen.control.follow import MANY, unfollowed
 from femtorque.codegen.control.gains import sample_poses
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.reference.rigid import newton_euler
 from tests.conftest import ROOT
+from tests.support.oracle import planar_chain
 
 SLACK = 1.02  # three digits of each limit, and steps of 2 %
 
@@ -32,3 +35,10 @@ def test_no_motion_within_the_limits_asks_more_of_a_joint_than_its_effort(name):
     print(f"{name}: largest share of each effort {np.round(worst, 2)}")
     assert worst.max() < SLACK
     assert worst.max() > 0.5  # and the limits are no smaller than they must be
+
+
+def test_an_arm_of_more_joints_than_a_board_has_memory_for_is_told_that_it_cannot_follow():
+    few, many = planar_chain(MANY), planar_chain(MANY + 1)
+    assert not unfollowed(few)
+    with pytest.raises(Refused, match="more than 40 of its joints are driven"):
+        follow_limits(many)
