@@ -345,7 +345,7 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
         programme = experiment.payload(mechanism, payload, on, given)
     else:
         programme = experiment.whole(mechanism, given)
-    motions = [*programme.motions, *filter(None, [programme.unseen])]
+    motions = [*programme.motions, *programme.unseen]
     for number, motion in enumerate(motions, 1):
         path = shown.with_name(f"{mechanism.name}.motion-{number}.html")
         planned.write(path, mechanism, motion, True)

@@ -7,11 +7,12 @@ A body's mass, first moments and inertia belong to some density of mass if and o
 is positive definite. Sought is the minimum of
 
     |A x - b|^2 / 2 + gamma sum_i [tr(J0_i^-1 J_i) - log det(J0_i^-1 J_i) - 4]
-                    + gamma sum_k [y_k / y0_k - log(y_k / y0_k) - 1]
+                    + gamma sum_k w_k [y_k / y0_k - log(y_k / y0_k) - 1]
 
-over the bodies' phi and the positive numbers y of the joints: convex; the distance from what the file says, J0 and y0,
-is that of Lee, Wensing and Park (T-RO 36(3), 2020), without coordinates: grams and kilograms, one frame or another give
-the same. It is infinite where a body ceases to exist. Newton's method finds the minimum, in steps that stay inside.
+over the bodies' phi and the positive numbers y of the joints (w is 1, or nearly nothing): convex; the distance from
+what the file says, J0 and y0, is that of Lee, Wensing and Park (T-RO 36(3), 2020), without coordinates: grams and
+kilograms, one frame or another give the same. It is infinite where a body ceases to exist. Newton's method finds the
+minimum, in steps that stay inside.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ CLOSE = 1e-10  # of Newton's decrement: the minimum is reached
 NEARLY = 1e-6  # the same, where rounding lets no step go lower
 ARMIJO, SHORTER, LAST = 0.25, 0.5, 1e-12  # of a step: how much of its promise it must keep, its next and its last try
 PATH = (1e6, 1e4, 1e2, 1.0)  # times gamma: on the way to it, bodies keep away from the border
+LOOSE = 1e-4  # of gamma is enough to keep a number positive
 LEAST = 1e-3  # of a body's trace: eigenvalues of the file's J0 are raised to that, where it is thin
 
 
@@ -77,16 +79,21 @@ def believable(phi: Array) -> Array:
 
 @dataclass(frozen=True)
 class Prior:
-    """Numbers of the file: phi (S, 10) of the solids, and positive numbers (K,) of the joints."""
+    """Numbers of the file: phi (S, 10) of the solids, and positive numbers (K,) of the joints. hold (K,): how strongly
+    these hold, besides gamma."""
 
     phi: Array
     positive: Array
+    hold: Array
 
     @staticmethod
-    def of(values: Array, solids: int, least: Array) -> Prior:
-        """From all unknowns in a row. least (K,): what stands for joints' numbers that the file has smaller."""
+    def of(values: Array, solids: int, least: Array, loose: int = 0) -> Prior:
+        """From all unknowns in a row. least (K,): what stands for joints' numbers that the file has smaller. loose: how
+        many of the last ones the file says nothing of, so that they need but be positive."""
         phi = np.array([believable(row) for row in values[:10 * solids].reshape(-1, 10)]).reshape(solids, 10)
-        return Prior(phi, np.maximum(values[10 * solids:], least))
+        hold = np.ones(len(least))
+        hold[len(least) - loose:] = LOOSE
+        return Prior(phi, np.maximum(values[10 * solids:], least), hold)
 
     @property
     def row(self) -> Array:
@@ -145,7 +152,7 @@ def _value(x: Array, normal: Array, side: Array, inverse0: Array, prior: Prior, 
         ratio = (2.0 * np.log(np.diagonal(half, axis1=1, axis2=2)).sum(axis=1)
                  + np.linalg.slogdet(inverse0)[1])
         total += gamma * float(np.sum(np.einsum("sij,sji->s", inverse0, J) - ratio - 4.0))
-    return total + gamma * float(np.sum(y - np.log(y) - 1.0))
+    return total + gamma * float(np.sum(prior.hold * (y - np.log(y) - 1.0)))
 
 
 def _slopes(x: Array, normal: Array, side: Array, inverse0: Array, prior: Prior, gamma: float) -> tuple[Array, Array]:
@@ -158,7 +165,7 @@ def _slopes(x: Array, normal: Array, side: Array, inverse0: Array, prior: Prior,
         gradient[own] += gamma * (np.einsum("ij,aji->a", inverse0[s], E) - np.einsum("aii->a", turned))
         hessian[own, own] += gamma * np.einsum("aij,bji->ab", turned, turned)
     own = slice(10 * len(prior.phi), None)
-    gradient[own] += gamma * (1.0 / prior.positive - 1.0 / x[own])
+    gradient[own] += gamma * prior.hold * (1.0 / prior.positive - 1.0 / x[own])
     place = np.arange(10 * len(prior.phi), len(x))
-    hessian[place, place] += gamma / x[own] ** 2
+    hessian[place, place] += gamma * prior.hold / x[own] ** 2
     return gradient, hessian

@@ -4,12 +4,17 @@
 
 s(t) takes both ends to rest. Chosen is the best of many random ones, then of many small changes of it, by the
 log-determinant of the information that its torques hold about the base parameters (T-RA 13(5)).
+
+Friction that falls with the velocity shows where joints are slow for longer than they take to turn back: in `sweep`
+each joint goes through its range and back at even velocities, each half of another one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +33,8 @@ Array = NDArray[np.float64]
 HARMONICS = 5
 SECONDS = 10.0  # of a motion
 RAMP = 1.0  # s at both ends
+SLOW = (1.0, 0.5, 0.25, 0.125, 0.0625)  # of the fastest even velocity
+EVEN, TURN = 1.5, 0.4  # s at each of these, one way; and of it to come from one to the next
 REACH, SLIDE = 1.0, 0.15  # rad, m: either way from the start, where nobody says otherwise
 MARGIN = 0.05  # of a range of position that is kept free at both ends
 FAST, HARD = 0.5, 0.6  # of limits.velocity and acceleration, and of the effort: the file may be wrong about the arm
@@ -50,6 +57,19 @@ class Excitation(Plan):
         return f"{self.trajectory.duration:.3f} s, to find masses, inertias and friction; every limit kept"
 
 
+class _Motion(Protocol):
+    """A motion of the space's coordinates, by s from its start."""
+
+    @property
+    def seconds(self) -> float: ...
+
+    def at(self, t: Array) -> Moves:
+        """Positions, velocities and accelerations (N, f)."""
+
+    def scaled(self, share: float) -> _Motion:
+        """Less wide and slower by a factor."""
+
+
 @dataclass(frozen=True)
 class _Series:
     """About centre (f,), rad or m, with the coefficients (f, HARMONICS, 2)."""
@@ -66,6 +86,39 @@ class _Series:
         f, df, ddf = (np.real((waves * (1j * k) ** n) @ amplitude.T) for n in range(3))
         s, ds, dds = (x[:, None] for x in _ramp(t, self.seconds))
         return self.centre + s * f, ds * f + s * df, dds * f + 2.0 * ds * df + s * ddf
+
+    def scaled(self, share: float) -> _Series:
+        return _Series(self.centre, share * self.coefficients, self.seconds)
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """About centre (f,), rad or m: at velocities (f, K) for EVEN s each, then back at the same. Quintics of TURN s lead
+    from one to the next."""
+
+    centre: Array
+    velocities: Array
+
+    @property
+    def seconds(self) -> float:
+        return 2.0 * EVEN * self.velocities.shape[1] + TURN
+
+    def at(self, t: Array) -> Moves:
+        """Positions, velocities and accelerations (N, f)."""
+        still = np.zeros((len(self.velocities), 1))
+        levels = np.hstack([still, self.velocities, -self.velocities[:, ::-1], still])
+        way = EVEN * self.velocities.sum(axis=1)
+        q, qd, qdd = (np.zeros((len(t), len(levels))) for _ in range(3))
+        for k, (before, after) in enumerate(pairwise(levels.T)):
+            x, change = (t - k * EVEN) / TURN, after - before
+            y = np.clip(x, 0.0, 1.0)
+            qdd += np.outer(30 * y**2 * (1 - y) ** 2 / TURN, change)
+            qd += np.outer(y**3 * (10 - 15 * y + 6 * y * y), change)
+            q += np.outer(TURN * (y**4 * (2.5 - 3 * y + y * y) + np.maximum(x - 1.0, 0.0)), change)
+        return self.centre - 0.5 * way + q, qd, qdd
+
+    def scaled(self, share: float) -> _Steps:
+        return _Steps(self.centre, share * self.velocities)
 
 
 def _ramp(t: Array, seconds: float) -> Moves:
@@ -165,7 +218,7 @@ def _scaled(unknowns: Unknowns, within: Array, series: _Series, rng: np.random.G
     return _Series(centre, series.coefficients * factor[:, None, None], series.seconds)
 
 
-def _information(unknowns: Unknowns, columns: NDArray[np.int64], series: _Series) -> float:
+def _information(unknowns: Unknowns, columns: NDArray[np.int64], series: _Motion) -> float:
     """Log-determinant; minus infinity where the loops cannot be followed."""
     space = unknowns.space
     try:
@@ -179,13 +232,26 @@ def _information(unknowns: Unknowns, columns: NDArray[np.int64], series: _Series
     return float(value) if sign > 0.0 else -np.inf
 
 
-def _within_efforts(unknowns: Unknowns, series: _Series, score: float) -> Excitation:
+def sweep(unknowns: Unknowns, within: Array, columns: NDArray[np.int64], seed: int = 1) -> Excitation:
+    """Each joint through its range and back, at the velocities of SLOW in an order of its own. columns: of
+    `base_columns`. Raises Refused as `excite`."""
+    rng = np.random.default_rng(seed)
+    shares = np.array([rng.permutation(SLOW) * rng.choice([-1.0, 1.0]) for _ in within])
+    limits = [joint.limits for joint in unknowns.space.joints]
+    fastest = (within[:, 1] - within[:, 0]) / (EVEN * sum(SLOW))
+    fastest = np.minimum(fastest, [FAST * x.velocity for x in limits])
+    turning = 2.0 * 1.875 / TURN  # of a quintic from one way to the other
+    fastest = np.minimum(fastest, [FAST * x.acceleration / turning for x in limits])
+    motion = _Steps(within.mean(axis=1), shares * fastest[:, None])
+    return _within_efforts(unknowns, motion, _information(unknowns, columns, motion))
+
+
+def _within_efforts(unknowns: Unknowns, series: _Motion, score: float) -> Excitation:
     """As wide as the motors allow."""
     space, share = unknowns.space, 1.0
     while share > SMALLEST:
-        smaller = _Series(series.centre, share * series.coefficients, series.seconds)
         try:
-            motion = _trajectory(unknowns, smaller)
+            motion = _trajectory(unknowns, series.scaled(share))
             worst = effort.heaviest(space.whole, motion)
             if worst is None or worst.share <= HARD:
                 return Excitation(motion, (), (), shares(space.whole, motion), None, score)
@@ -196,7 +262,7 @@ def _within_efforts(unknowns: Unknowns, series: _Series, score: float) -> Excita
                   "effort; give ranges nearer to where it hangs")
 
 
-def _trajectory(unknowns: Unknowns, series: _Series) -> Trajectory:
+def _trajectory(unknowns: Unknowns, series: _Motion) -> Trajectory:
     space = unknowns.space
     count = round(series.seconds * space.whole.control.knot_hz) + 1
     t = np.linspace(0.0, series.seconds, count)

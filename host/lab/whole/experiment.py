@@ -14,21 +14,24 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.mechanism.description import BASE, Mechanism, Payload
 from femtorque.host.board import Board
-from femtorque.host.lab.whole.excitation import Excitation, base_columns, excite, ranges
+from femtorque.host.lab.whole.excitation import Excitation, base_columns, excite, ranges, sweep
 from femtorque.host.lab.whole.fitting import Found, Judged, fit
 from femtorque.host.lab.whole.recording import Recording, Stops, approach, play, record
 from femtorque.host.lab.whole.regressor import OF_JOINT, PARTS, Unknowns, solid_of
+from femtorque.host.lab.whole.rubbing import fit_friction
 from femtorque.host.lab.whole.touches import MARGIN, Touch, Watched, propose, rest, watching
 from femtorque.host.link.capture import COLUMNS
 
 Array = NDArray[np.float64]
 
 REHEARSAL = 0.25  # of the speed
-MOTIONS = 2  # that are fitted; one more is the judge
+MOTIONS = 2  # that are fitted, beside a slow one; one more, and a slow one, are the judge
 DENSITY = 1000.0  # kg/m^3 of a payload of which nothing is known, and its share of the arm's mass
 GUESS = 0.05
 
 NO_BETTER = "The file explains the unseen motion as well as these numbers do: they need not be written, nor are they."
+
+BEYOND = {"stribeck": "more at rest (Stribeck)", "stribeck_velocity": "half of it at", "load": "with the load"}
 
 FREE = Stops()
 Ranges = Mapping[str, tuple[float, float]]
@@ -36,14 +39,14 @@ Ranges = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Programme:
-    """motions: to be fitted, one after the other; unseen: the judge, None of a payload. joints: to be recorded, None:
+    """motions: to be fitted, one after the other; unseen: the judge, none of a payload. joints: to be recorded, None:
     all."""
 
     unknowns: Unknowns
     columns: NDArray[np.int64]
     base: Array
     motions: tuple[Excitation, ...]
-    unseen: Excitation | None
+    unseen: tuple[Excitation, ...]
     joints: tuple[int, ...] | None = None
 
 
@@ -100,11 +103,26 @@ class Result:
             row: dict[str, Any] = {"name": streamed[j].name} | {
                 name: {"before": float(was), "after": float(now), "interval": 1.96 * float(half), "seen": bool(seen)}
                 for name, was, now, half, seen in names}
+            row |= self._beyond(j)
             if self.judged is not None:
                 row["residual"] = {"before": float(self.judged.before[j]), "after": float(self.judged.after[j]),
                                    "of": float(self.judged.motion[j])}
             rows.append(row)
         return rows
+
+    def _beyond(self, joint: int) -> dict[str, Any]:
+        """Friction of a joint beyond Coulomb's that was found; nothing of what was not."""
+        found, row = self.found, dict[str, Any]()
+        file = found.unknowns.space.whole.streamed[joint].friction
+        for k, rub in enumerate(found.unknowns.rubs, found.unknowns.plain):
+            if rub.joint == joint:
+                row[rub.part] = {"before": float(found.unknowns.prior[k]), "after": float(found.values[k]),
+                                 "interval": 1.96 * float(found.deviation[k]), "seen": True}
+                if rub.slow:
+                    row["stribeck_velocity"] = {
+                        "before": file.stribeck_velocity, "after": rub.slow,
+                        "interval": 1.96 * float(found.slow[k - found.unknowns.plain]), "seen": True}
+        return row
 
     def data(self) -> dict[str, Any]:
         """As JSON."""
@@ -127,6 +145,9 @@ class Result:
         for row in self.joints():
             said = (f"{row['name']}: viscous {_changed(row['viscous'])}, Coulomb {_changed(row['coulomb'])}, rotor "
                     f"{_changed(row['rotor'])}")
+            said += "".join(f", {name} {_changed(row[part])}" for part, name in BEYOND.items() if part in row)
+            if missing := [name for part, name in BEYOND.items() if part not in row and part != "stribeck_velocity"]:
+                said += f"; not seen: {' and '.join(missing)}"
             if left := row.get("residual"):
                 said += f"; unexplained of an unseen motion {left['before']:.3g} -> {left['after']:.3g} rms"
             lines.append(said)
@@ -156,8 +177,10 @@ def whole(mechanism: Mechanism, given: Ranges) -> Programme:
     """The programme for all links and joints. Raises BadInput and Refused as `Unknowns.of` and `excite`."""
     unknowns = Unknowns.of(mechanism)
     within = ranges(unknowns.space.joints, given)
+    columns, base = base_columns(unknowns, within)
     motions = [excite(unknowns, within, seed) for seed in range(1, MOTIONS + 2)]
-    return Programme(unknowns, *base_columns(unknowns, within), tuple(motions[:-1]), motions[-1])
+    slow = [sweep(unknowns, within, columns, seed) for seed in (1, 2)]
+    return Programme(unknowns, columns, base, (*motions[:-1], slow[0]), (motions[-1], slow[1]))
 
 
 def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges) -> Programme:
@@ -184,7 +207,7 @@ def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges) ->
     efforts = np.array([j.limits.effort for j in mechanism.streamed])
     felt = np.linalg.norm((unknowns.matrix(moves) * unknowns.prior).sum(axis=2) / efforts[None], axis=0)
     most = tuple(sorted(int(j) for j in np.argsort(-felt)[:COLUMNS]))
-    return Programme(unknowns, columns, base, (motion,), None, most)
+    return Programme(unknowns, columns, base, (motion,), (), most)
 
 
 def identify(board: Board, mechanism: Mechanism, programme: Programme,
@@ -202,13 +225,16 @@ def identify(board: Board, mechanism: Mechanism, programme: Programme,
         for number, motion in enumerate(programme.motions, 1):
             on_step(f"motion {number}")
             takes += record(board, mechanism, motion.trajectory, stops, programme.joints)
-        if programme.unseen is not None:
+        for motion in programme.unseen:
             on_step("a motion to judge by")
-            unseen = record(board, mechanism, programme.unseen.trajectory, stops, programme.joints)
+            unseen += record(board, mechanism, motion.trajectory, stops, programme.joints)
         on_step("back")
         approach(board, begin, stops)
-        if mechanism.feel is not None and programme.unseen is not None:
+        if mechanism.feel is not None and programme.unseen:
             on_step("at rest, to see what is felt of nothing")
             rest(board.session)
-    found = fit(programme.unknowns, takes, programme.columns, programme.base)
+    if unseen:
+        found = fit_friction(programme.unknowns, takes, unseen, programme.columns, programme.base)
+    else:
+        found = fit(programme.unknowns, takes, programme.columns, programme.base)
     return Result(found, found.left(unseen) if unseen else None, tuple(unseen), watched)

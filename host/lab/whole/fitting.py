@@ -10,7 +10,7 @@ and servos may come a little later than their frames: a time each, of which LATE
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from femtorque.host.lab.whole.regressor import OF_JOINT, Unknowns
 
 Array = NDArray[np.float64]
 
-LATE, EXACT = 2e-3, 2e-5  # s: of drives and servos, and of motors on the board's own bridges
+LATE, ON_CAN, EXACT = 2e-3, 1e-4, 2e-5  # s: of servos, of drives on CAN, and of motors on the board's own bridges
 GAMMAS = [10.0**n for n in range(4, -5, -1)]
 AS_WELL = 0.01  # of the least error of what was held out: no loss, however certain it is
 HELD_OUT, LENGTH = 4, 1.0  # every so many-th stretch of so many s
@@ -47,7 +47,8 @@ class Judged:
 class Found:
     """values (P,) of the unknowns, deviation (P,) of each: a standard deviation, by the data and by the file as far as
     it held, though never closer than DOUBT. seen (P,): False where the data say next to nothing. late (J,) s.
-    information (P, P): of the data, per unit of each unknown."""
+    information (P, P): of the data, per unit of each unknown. slow (R,): standard deviations of the velocities of
+    `unknowns.rubs`, rad/s or m/s, 0 where there is none."""
 
     unknowns: Unknowns
     prior: Prior
@@ -60,6 +61,7 @@ class Found:
     information: Array
     columns: NDArray[np.int64]
     base: Array
+    slow: Array
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,15 +74,17 @@ class Found:
 
     def left(self, takes: Sequence[Recording]) -> Judged:
         """Residuals of motions, with the file's numbers and with those found."""
-        rows = equations(self.unknowns, takes)
+        rows, none = equations(self.unknowns, takes), np.zeros_like(self.late)
+        of_file = replace(self.unknowns, rubs=(), carried=None)
+        before = equations(of_file, takes) if self.unknowns.rubs else rows
 
-        def rms(values: Array, late: Array) -> Array:
-            error = rows.side - rows.matrix @ values - rows.late * late
+        def rms(rows: Equations, values: Array, late: Array) -> Array:
+            error = rows.errors(values, late)
             return np.array([np.sqrt(np.mean(e[c] ** 2)) if c.any() else np.nan
                              for e, c in zip(error.T, rows.counts.T, strict=True)])
 
-        none = np.zeros_like(self.late)
-        return Judged(rms(self.unknowns.prior, none), rms(self.values, self.late), rms(0.0 * self.values, none))
+        return Judged(rms(before, of_file.prior, none), rms(rows, self.values, self.late),
+                      rms(before, 0.0 * of_file.prior, none))
 
 
 def fit(unknowns: Unknowns, takes: Sequence[Recording], columns: NDArray[np.int64], base: Array) -> Found:
@@ -91,11 +95,21 @@ def fit(unknowns: Unknowns, takes: Sequence[Recording], columns: NDArray[np.int6
         if rows.counts[:, j].sum() * rows.period < SHORTEST:
             raise Refused(f"{unknowns.space.whole.streamed[j].name} moved for less than {SHORTEST:g} s in all "
                           "recordings: give it a wider --range")
-    prior = Prior.of(unknowns.prior, len(unknowns.solids), _least(unknowns, rows))
+    return fit_rows(unknowns, rows, columns, base)
+
+
+def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], base: Array) -> Found:
+    """Find the unknowns by their equations. columns (B,), base (B, P'): of `base_columns`, which knows of no `rubs`:
+    each of these can be told apart."""
+    count = len(unknowns.rubs)
+    columns = np.concatenate([columns, unknowns.plain + np.arange(count)]).astype(np.int64)
+    base = np.block([[base, np.zeros((len(base), count))], [np.zeros((count, base.shape[1])), np.eye(count)]])
+    prior = Prior.of(unknowns.prior, len(unknowns.solids), _least(unknowns, rows), count)
     noise = _first_noise(rows, columns)
     stretch = (np.arange(len(rows.side)) * rows.period / LENGTH).astype(int)
     held = stretch % HELD_OUT == HELD_OUT - 1
-    expected = np.array([EXACT if joint.drive is None else LATE for joint in unknowns.space.whole.streamed])
+    expected = np.array([EXACT if joint.drive is None else ON_CAN if joint.drive.servo is None else LATE
+                         for joint in unknowns.space.whole.streamed])
     gamma, values, late = 1.0, prior.row, np.zeros(rows.side.shape[1])
     for _ in range(2):
         gamma = _gamma(rows, expected, prior, noise, stretch, held)
@@ -103,22 +117,38 @@ def fit(unknowns: Unknowns, takes: Sequence[Recording], columns: NDArray[np.int6
         values = consistent.fit(normal, side, prior, gamma)
         late = lateness(values)
         noise = _rms(rows, values, late, np.ones_like(held))
-    own, _, _ = _normal(rows, expected, noise, np.ones_like(held))
+    slopes = _slopes_of_slow(unknowns, rows, values)
+    own, _, _ = _normal(replace(rows, matrix=np.concatenate([rows.matrix, slopes], axis=2)), expected, noise,
+                        np.ones_like(held))
+    inner, slow = slice(0, len(values)), slice(len(values), None)  # the velocities' own doubt is in that of the others
+    own[slow, slow] += np.diag([(1.0 / rub.slow if rub.slow else 1.0) ** 2 for rub in unknowns.rubs])
+    information = own[inner, inner] - own[inner, slow] @ np.linalg.solve(own[slow, slow], own[slow, inner])
     weak = _curvature(prior)
-    seen = _deviation(own + weak / DOUBT**2) < SEEN * DOUBT / np.sqrt(np.diag(weak))
-    deviation = _deviation(own + min(gamma, 1.0 / DOUBT**2) * weak)
-    return Found(unknowns, prior, values, deviation, seen, gamma, late, noise, own, columns, base)
+    seen = _deviation(information + weak / DOUBT**2) < SEEN * DOUBT / np.sqrt(np.diag(weak))
+    held_by = min(gamma, 1.0 / DOUBT**2) * weak
+    deviation = _deviation(information + held_by)
+    own[inner, inner] += held_by
+    apart = np.where([rub.slow > 0.0 for rub in unknowns.rubs], _deviation(own)[slow], 0.0)
+    return Found(unknowns, prior, values, deviation, seen, gamma, late, noise, information, columns, base, apart)
+
+
+def _slopes_of_slow(unknowns: Unknowns, rows: Equations, values: Array) -> Array:
+    """(N, J, R): by how much torques rise with the velocities of `rubs`."""
+    result = np.zeros((*rows.side.shape, len(unknowns.rubs)))
+    for k, rub in enumerate(unknowns.rubs):
+        if rub.slow:
+            v, sign = (rows.of_joint(unknowns, rub.joint, part) for part in ("viscous", "coulomb"))
+            ratio = (v / rub.slow) ** 2
+            result[:, rub.joint, k] = sign * values[unknowns.plain + k] * 2.0 * ratio / rub.slow / (1.0 + ratio) ** 2
+    return result
 
 
 def _least(unknowns: Unknowns, rows: Equations) -> Array:
     """(K,) numbers below which a joint's rotor and friction are not taken to be known."""
     largest = np.abs(rows.side).max(axis=0)
-    result = []
-    for k, j in enumerate(unknowns.joints):
-        at = 10 * len(unknowns.solids) + len(OF_JOINT) * k
-        result += [LEAST * largest[j] / max(float(np.abs(rows.matrix[:, j, at + n]).max()), 1e-9)
-                   for n in range(len(OF_JOINT))]
-    return 10.0 * np.array(result)
+    of = [*(j for j in unknowns.joints for _ in OF_JOINT), *(rub.joint for rub in unknowns.rubs)]
+    return np.array([10.0 * LEAST * largest[j] / max(float(np.abs(rows.matrix[:, j, at]).max()), 1e-9)
+                     for at, j in enumerate(of, 10 * len(unknowns.solids))])
 
 
 def _first_noise(rows: Equations, columns: NDArray[np.int64]) -> Array:
@@ -152,7 +182,7 @@ def _normal(rows: Equations, expected: Array, noise: Array, use: NDArray[np.bool
 
 def _rms(rows: Equations, values: Array, late: Array, use: NDArray[np.bool_]) -> Array:
     """(J,) N m or N."""
-    error = rows.side - rows.matrix @ values - rows.late * late
+    error = rows.errors(values, late)
     counts = rows.counts & use[:, None]
     return np.sqrt(np.sum(np.where(counts, error**2, 0.0), axis=0) / np.maximum(counts.sum(axis=0), 1)) + 1e-12
 
@@ -169,7 +199,7 @@ def _gamma(rows: Equations, expected: Array, prior: Prior, noise: Array, stretch
     normal, side, lateness = _normal(rows, expected, noise, ~held)
     errors = []
     for values in consistent.path(normal, side, prior, GAMMAS):
-        error = (rows.side - rows.matrix @ values - rows.late * lateness(values)) / noise
+        error = rows.errors(values, lateness(values)) / noise
         each = np.bincount(stretch[held], np.sum(np.where(rows.counts, error**2, 0.0), axis=1)[held])
         errors.append(each[np.unique(stretch[held])])
     best = errors[int(np.argmin([each.sum() for each in errors]))]
@@ -190,7 +220,7 @@ def _curvature(prior: Prior) -> Array:
         turned = np.linalg.inv(pseudo_inertia(phi)) @ consistent.E
         result[10 * s:10 * s + 10, 10 * s:10 * s + 10] = np.einsum("aij,bji->ab", turned, turned)
     place = np.arange(size, len(result))
-    result[place, place] = 1.0 / prior.positive**2
+    result[place, place] = prior.hold / prior.positive**2
     return result
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from femtorque.codegen.common import colours, output
 from femtorque.codegen.common.output import claim, write_text
 from femtorque.codegen.common.templating import template
-from femtorque.host.lab.whole.experiment import NO_BETTER, Result
+from femtorque.host.lab.whole.experiment import BEYOND, NO_BETTER, Result
 from femtorque.host.lab.whole.recording import equations
 from femtorque.host.lab.whole.regressor import OF_JOINT
 from femtorque.host.lab.whole.touches import MARGIN
@@ -59,6 +59,13 @@ def _tables(result: Result) -> list[Table]:
             "and drives are as the file has them. Unexplained: N m or N rms of a motion that the fit has not seen."
             + ("" if result.better else f" {NO_BETTER}"),
             ("joint", *OF_JOINT, "unexplained before", "after", "of"), joints))
+        more = [(row["name"], *(f"{row[part]['before']:.3g} → {row[part]['after']:.3g} ± {row[part]['interval']:.2g}"
+                                if part in row else "not seen" for part in BEYOND)) for row in rows]
+        tables.append(Table(
+            "Friction beyond Coulomb's", "With 95 % intervals: N m or N more at rest, the velocity at which half of it "
+            "is left, and N m per N m of the links' torque. Taken only where the unseen motions are explained better "
+            "by more than the interval of that; what was not seen stays as the file has it.",
+            ("joint", *BEYOND.values()), more))
     if result.touches:
         touches = [(touch.joint, f"{touch.before:.3g}", f"{touch.after:.3g}",
                     *(f"{part:.3g}" for part in astuple(touch.contact))) for touch in result.touches]
@@ -78,12 +85,13 @@ def _plots(result: Result) -> list[Plot]:
     if not result.unseen:
         return []
     found, rows = result.found, equations(result.found.unknowns, result.unseen)
-    plots = []
+    of_file = equations(replace(found.unknowns, rubs=(), carried=None), result.unseen)
+    plots, none = [], np.zeros_like(found.late)
     for j, joint in enumerate(found.unknowns.space.whole.streamed):
         use = np.flatnonzero(rows.counts[:, j])
         t = np.arange(len(use), dtype=float) * rows.period
-        before = rows.side[use, j] - rows.matrix[use, j] @ found.unknowns.prior
-        after = rows.side[use, j] - rows.matrix[use, j] @ found.values - rows.late[use, j] * found.late[j]
+        before = of_file.errors(found.unknowns.prior[:found.unknowns.plain], none)[use, j]
+        after = rows.errors(found.values, found.late)[use, j]
         unit = "N" if joint.type == "prismatic" else "N m"
         plots.append(Plot(joint.name, "s in motion", f"unexplained, {unit}", (
             Curve("file", colours.ERROR, t, before), Curve("found", colours.MEASURED, t, after)), "t", zero=True))

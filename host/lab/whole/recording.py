@@ -41,6 +41,7 @@ Array = NDArray[np.float64]
 WINDOW, ORDER = 0.5, 5  # s of a local polynomial, and its order
 RESTING = 0.04  # of a joint's fastest: slower, its friction may hold it still
 SAMPLES = 1000  # of a recording on the board
+AHEAD = 1.5  # ticks by which the target in a drive's frame is later than that of the board's own law (ft_bus.c)
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,15 @@ class Equations:
     late: Array
     counts: NDArray[np.bool_]
     period: float
+
+    def errors(self, values: Array, late: Array) -> Array:
+        """(N, J), N m or N, that unknowns (P,) and lateness (J,) s leave."""
+        return self.side - self.matrix @ values - self.late * late
+
+    def of_joint(self, unknowns: Unknowns, joint: int, part: str) -> Array:
+        """(N,): the column of a part of OF_JOINT."""
+        at = 10 * len(unknowns.solids) + len(OF_JOINT) * unknowns.joints.index(joint) + OF_JOINT.index(part)
+        return self.matrix[:, joint, at]
 
 
 # -- on the board ------------------------------------------------------------------------------------------------------
@@ -169,6 +179,10 @@ def _equations(unknowns: Unknowns, take: Recording) -> Equations | None:
     first = 10 * len(unknowns.solids) + OF_JOINT.index("coulomb")
     for k, j in enumerate(unknowns.joints):
         matrix[:, j, first + len(OF_JOINT) * k] = _smooth(np.sign(qd[:, j]), period)[inner]
+    for k, rub in enumerate(unknowns.rubs):
+        if rub.slow:
+            shape = rub.shape(qd[:, rub.joint], qd[:, rub.joint])
+            matrix[:, rub.joint, unknowns.plain + k] = _smooth(shape, period)[inner]
     for j, joint in enumerate(joints):
         if j not in take.given:
             moving[:, j] = False
@@ -181,8 +195,9 @@ def _equations(unknowns: Unknowns, take: Recording) -> Equations | None:
         step = float(when[1] - when[0])
         torque = CubicHermiteSpline(when, _smooth(told, step), _smooth(told, step, 1))
         moved = ku * v[:, j] + kv * a[:, j]  # its own loop sees where the joint is by now
+        further = held - AHEAD / whole.control.rate_hz  # than its target has gone
         late[:, j] = torque(t - held - behind, 1) + moved
-        side[:, j] = (torque(t - held - behind) - held * moved - known[:, j]
+        side[:, j] = (torque(t - held - behind) - further * moved - known[:, j]
                       - damping(whole, joint) * (v[:, j] - behind * a[:, j]))
         moving[:, j] &= (t - held > when[0] + WINDOW) & (t < when[-1] - WINDOW)
     return Equations(matrix, side, late, moving, period)

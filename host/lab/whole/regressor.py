@@ -7,7 +7,8 @@ acceleration,
 
     F = m a + alpha x h + w x (w x h),    Phi = h x a + I alpha + w x I w          (about the frame's origin)
 
-A joint has three columns more (THEORY.md, Eq. 19): its rotor's inertia, viscous and Coulomb friction. In a closed
+A joint has three columns more (THEORY.md, Eq. 19): its rotor's inertia, viscous and Coulomb friction; and where its
+friction is to be found that falls with the velocity or rises with the load, one for each (`Rub`). In a closed
 mechanism the columns are those of the open tree, with the loops closed as torques are: `Assembly.allocate`.
 """
 
@@ -81,13 +82,34 @@ class Solid:
 
 
 @dataclass(frozen=True)
+class Rub:
+    """Friction of a joint, by its number among the streamed ones, beyond viscous and Coulomb friction: that which falls
+    with the velocity, half of it at `slow`, rad/s or m/s; with slow = 0 that which rises with the load."""
+
+    joint: int
+    slow: float = 0.0
+
+    @property
+    def part(self) -> str:
+        """Its key in a file's `friction`."""
+        return "stribeck" if self.slow else "load"
+
+    def shape(self, v: Array, load: Array) -> Array:
+        """(N,) for one of its unknown, at velocities (N,), where the links take `load` (N,), N m or N."""
+        return np.sign(v) * (1.0 / (1.0 + (v / self.slow) ** 2) if self.slow else np.abs(load))
+
+
+@dataclass(frozen=True)
 class Unknowns:
     """Numbers to be found of a mechanism: ten a solid, then `OF_JOINT` of each joint in `joints`, by number
-    among the streamed ones."""
+    among the streamed ones, then one of each of `rubs`. carried: all numbers of the solids, (10 S,), with which loads
+    are reckoned; None: the file's."""
 
     space: Space
     solids: tuple[Solid, ...]
     joints: tuple[int, ...]
+    rubs: tuple[Rub, ...] = ()
+    carried: Array | None = None
 
     @staticmethod
     def of(mechanism: Mechanism) -> Unknowns:
@@ -116,14 +138,21 @@ class Unknowns:
         """Names of the columns."""
         streamed = self.space.whole.streamed
         return (*(f"{solid.name}.{part}" for solid in self.solids for part in PARTS),
-                *(f"{streamed[j].name}.{part}" for j in self.joints for part in OF_JOINT))
+                *(f"{streamed[j].name}.{part}" for j in self.joints for part in OF_JOINT),
+                *(f"{streamed[rub.joint].name}.{rub.part}" for rub in self.rubs))
+
+    @property
+    def plain(self) -> int:
+        """Numbers before those of `rubs`."""
+        return 10 * len(self.solids) + len(OF_JOINT) * len(self.joints)
 
     @cached_property
     def prior(self) -> Array:
         """Their values in the file, (P,)."""
         streamed = self.space.whole.streamed
         ends = [(streamed[j].rotor, streamed[j].friction.viscous, streamed[j].friction.coulomb) for j in self.joints]
-        return np.concatenate([*(phi_of(s.source) for s in self.solids), np.ravel(ends)])
+        more = [getattr(streamed[rub.joint].friction, rub.part) for rub in self.rubs]
+        return np.concatenate([*(phi_of(s.source) for s in self.solids), np.ravel(ends), more])
 
     def matrix(self, moves: Moves) -> Array:
         """Y (N, J, P) of the streamed joints, N m or N per unit of each unknown. moves: of all joints, (N, n) each."""
@@ -138,7 +167,19 @@ class Unknowns:
         v, a = self.space.streamed(qd), self.space.streamed(qdd)
         for k, j in enumerate(self.joints):
             own[:, j, len(OF_JOINT) * k:len(OF_JOINT) * (k + 1)] = np.stack([a[:, j], v[:, j], np.sign(v[:, j])], -1)
-        return np.concatenate([columns, own], axis=2)
+        more = np.zeros((*v.shape, len(self.rubs)))
+        if self.rubs:
+            loads = self.loads(moves, columns)
+            for k, rub in enumerate(self.rubs):
+                more[:, rub.joint, k] = rub.shape(v[:, rub.joint], loads[:, rub.joint])
+        return np.concatenate([columns, own, more], axis=2)
+
+    def loads(self, moves: Moves, columns: Array) -> Array:
+        """Torques (N, J) of the links, with springs and what else is beside them. columns (N, J, 10 S): of the
+        solids."""
+        size = 10 * len(self.solids)
+        changed = np.zeros(size) if self.carried is None else self.carried - self.prior[:size]
+        return self.space.torque(*moves) + columns @ changed
 
     def _tree(self, q: Array, qd: Array, qdd: Array) -> Array:
         """(N, n, 10 S): torques of the open tree for a unit of every number of every solid."""
@@ -164,12 +205,25 @@ class Unknowns:
 
     def known(self, moves: Moves) -> Array:
         """Torques (N, J) of all else: springs, friction of passive joints, solids and joints that are not looked
-        for, and friction that the file has beyond viscous and Coulomb friction."""
-        return effort.of_space(self.space, *moves) - self.matrix(moves) @ self.prior
+        for, and friction that the file has beyond viscous and Coulomb friction, but for that of `rubs`."""
+        least = replace(self, rubs=(), space=replace(self.space, whole=self._without_rubs()))
+        return effort.of_space(least.space, *moves) - least.matrix(moves) @ least.prior
+
+    def _without_rubs(self) -> Mechanism:
+        streamed, gone = self.space.whole.streamed, dict[str, dict[str, float]]()
+        for rub in self.rubs:
+            gone.setdefault(streamed[rub.joint].name, {})[rub.part] = 0.0
+        return replace(self.space.whole, joints=tuple(
+            replace(joint, friction=replace(joint.friction, **gone.get(joint.name, {})))
+            for joint in self.space.whole.joints))
 
     def mechanism(self, found: Array) -> Mechanism:
         """The mechanism with these numbers (P,) in the place of the file's."""
-        whole, ends = self.space.whole, found[10 * len(self.solids):].reshape(-1, len(OF_JOINT))
+        whole, ends = self.space.whole, found[10 * len(self.solids):self.plain].reshape(-1, len(OF_JOINT))
+        more = dict[str, dict[str, float]]()
+        for rub, value in zip(self.rubs, found[self.plain:].tolist(), strict=True):
+            of = more.setdefault(whole.streamed[rub.joint].name, {})
+            of |= {rub.part: value} | ({"stribeck_velocity": rub.slow} if rub.slow else {})
         solids = {(type(s.source), s.name): solid_of(found[10 * k:10 * k + 10]) for k, s in enumerate(self.solids)}
         joints = {whole.streamed[j].name: row for j, row in zip(self.joints, ends, strict=True)}
 
@@ -181,7 +235,8 @@ class Unknowns:
         for joint in whole.joints:
             if joint.name in joints:
                 rotor, viscous, coulomb = map(float, joints[joint.name])
-                joint = replace(joint, friction=replace(joint.friction, viscous=viscous, coulomb=coulomb))
+                joint = replace(joint, friction=replace(joint.friction, viscous=viscous, coulomb=coulomb,
+                                                        **more.get(joint.name, {})))
                 if joint.drive is not None and joint.drive.servo is None:
                     joint = replace(joint, drive=replace(joint.drive, inertia=rotor / joint.drive.gear**2))
                 elif joint.motor is not None:

@@ -159,6 +159,9 @@ def _change(unknowns: Unknowns, values: Array, t: Array, q: Array) -> Array:
     for k, j in enumerate(unknowns.joints):  # as the board has it
         slow = COULOMB_VELOCITY[mechanism.streamed[j].type == "prismatic"]
         matrix[:, j, first + len(OF_JOINT) * k] = np.clip(v[:, j] / slow, -1.0, 1.0)
+    for k, rub in enumerate(unknowns.rubs, unknowns.plain):
+        slow = COULOMB_VELOCITY[mechanism.streamed[rub.joint].type == "prismatic"]
+        matrix[:, rub.joint, k] *= np.minimum(np.abs(v[:, rub.joint]) / slow, 1.0)
     felt = _filtered(matrix @ (values - unknowns.prior), mechanism.feel.bandwidth_hz, step)
     return felt - _filtered(felt, SLOW_HZ, step)
 

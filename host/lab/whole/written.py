@@ -8,9 +8,11 @@ from pathlib import Path
 from femtorque.codegen.mechanism.description import Joint, Payload
 from femtorque.codegen.mechanism.edit import set_joint, set_solid
 from femtorque.host.lab.identify import beside
-from femtorque.host.lab.whole.experiment import Result
+from femtorque.host.lab.whole.experiment import BEYOND, Result
 from femtorque.host.lab.whole.regressor import PLACES
 from femtorque.host.lab.whole.touches import MARGIN
+
+FRICTION = ("viscous", "coulomb", *BEYOND)
 
 
 def write(path: Path, result: Result) -> None:
@@ -35,9 +37,10 @@ def _numbers(path: Path, result: Result) -> None:
     for row in result.joints():
         joint = joints[row["name"]]
         key, inertia = _rotor(joint, row["rotor"]["after"])
-        halves = (f"{part} +- {row[part]['interval']:.1g}" for part in ("viscous", "coulomb"))
+        parts = [part for part in FRICTION if part in row]
+        halves = (f"{part} +- {row[part]['interval']:.1g}" for part in parts)
         set_joint(path, joint.name, {
-            "friction": {"viscous": row["viscous"]["after"], "coulomb": row["coulomb"]["after"]},
+            "friction": {part: row[part]["after"] for part in parts},
             key: {"inertia": inertia}}, f"identified: {', '.join(halves)} (95 %)", beside(unknowns.space.whole,
                                                                                         joint.name))
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.mechanism.description import Feel, Mechanism, Payload
+from femtorque.codegen.mechanism.description import Feel, Friction, Joint, Mechanism, Payload
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.plant.choose import plant_of
 from femtorque.host.board import Board
@@ -20,7 +20,10 @@ from femtorque.host.lab.whole.excitation import excite, ranges
 from femtorque.host.lab.whole.experiment import Programme, Result, payload, whole
 from femtorque.host.lab.whole.regressor import Unknowns, phi_of
 from femtorque.host.lab.whole.touches import watching
+from femtorque.host.plan import effort
+from femtorque.host.plan.space import Space
 from tests.support import rig
+from tests.support.boards import driven
 from tests.support.differing import differing
 from tests.support.plugged import ctrl_c, plugged_in
 
@@ -29,6 +32,14 @@ def six() -> Mechanism:
     arm = load_mechanism(MECHANISMS / "six_axis.toml")
     assert arm.board is not None
     return replace(arm, name="unknown_six", board=replace(arm.board, use="nucleo-g474re-6"))
+
+
+def seven() -> Mechanism:
+    """Drives on CAN FD that close their loops; their friction is chosen, as nobody publishes it."""
+    arm = load_mechanism(MECHANISMS / "openarm_like.toml")
+    dry = [Friction(0.1, 0.3 if joint.limits.effort > 20.0 else 0.1) for joint in arm.joints]
+    return replace(arm, name="unknown_seven", joints=tuple(
+        replace(joint, friction=friction) for joint, friction in zip(arm.joints, dry, strict=True)))
 
 
 def found(mechanism: Mechanism, truth: Mechanism, programme: Programme) -> Result:
@@ -43,13 +54,13 @@ def found(mechanism: Mechanism, truth: Mechanism, programme: Programme) -> Resul
 def played(mechanism: Mechanism, truth: Mechanism, name: str, programme: Programme) -> np.ndarray:
     """rms of the tracking error (J,), rad, of the true arm on the judging motion, with feed-forward of a file."""
     mechanism = replace(mechanism, name=name)
-    assert programme.unseen is not None
+    judge = programme.unseen[0].trajectory
     with plugged_in(mechanism, plant_of(truth)) as virtual, Board.connect("auto", mechanism) as board:
         board.home()
         board.arm()
         virtual.brakes = False
-        board.approach(programme.unseen.trajectory.positions[0])
-        return board.stream(programme.unseen.trajectory).tracking_rms
+        board.approach(judge.positions[0])
+        return board.stream(judge).tracking_rms
 
 
 def torque_error(result: Result, truth: Mechanism, values: np.ndarray) -> float:
@@ -60,9 +71,11 @@ def torque_error(result: Result, truth: Mechanism, values: np.ndarray) -> float:
     middle = space.coordinates(space.start)
     x = middle + rng.uniform(-0.9, 0.9, (400, len(middle)))
     moves = space.motion(space.start, x, rng.normal(size=x.shape), 2.0 * rng.normal(size=x.shape))
-    Y = unknowns.matrix(moves) / np.array([j.limits.effort for j in space.whole.streamed])[:, None]
-    true = Unknowns.of(truth).prior
-    return float(np.linalg.norm(Y @ (values - true)) / np.linalg.norm(Y @ true))
+    efforts = np.array([j.limits.effort for j in space.whole.streamed])
+    told = (unknowns.matrix(moves) @ values + unknowns.known(moves)) / efforts
+    true = effort.of_space(Space.of(truth), *moves) / efforts
+    print("joint by joint", (np.linalg.norm(told - true, axis=0) / np.linalg.norm(true, axis=0)).round(4))
+    return float(np.linalg.norm(told - true) / np.linalg.norm(true))
 
 
 def test_an_arm_is_identified_by_the_command_and_written_into_its_file(here, tmp_path):
@@ -79,6 +92,7 @@ def test_an_arm_is_identified_by_the_command_and_written_into_its_file(here, tmp
     for row, joint in zip(said["joints"], truth.moving, strict=True):
         assert row["residual"]["after"] < row["residual"]["before"] / 1.5, row  # the rest: a count is 0.8 mrad
         assert row["coulomb"]["after"] == pytest.approx(joint.friction.coulomb, rel=0.1)
+        assert "stribeck" not in row and "load" not in row  # the plant has none
     after = load_mechanism(file)
     for joint, row in zip(after.moving, said["joints"], strict=True):
         assert joint.friction.coulomb == pytest.approx(row["coulomb"]["after"], rel=1e-3)
@@ -136,7 +150,8 @@ def test_thresholds_of_touches_are_measured_and_hold_for_a_motion_that_nobody_ha
         assert joint.contact is not None and joint.contact.torque == pytest.approx(touch.contact.torque, rel=1e-3)
         assert joint.contact.torque > 1.8 * true.friction.coulomb
     felt = feels(replace(after, name="feeling-three-known"), truth, (31,))
-    assert np.all(felt.off < 1.1 * np.array([touch.after for touch in result.touches])) and np.all(felt.share < 0.9)
+    # peaks of noise of counts, of which reports show one tick in twenty: another motion's are up to 1.19 times those
+    assert np.all(felt.off < 1.25 * np.array([touch.after for touch in result.touches])) and np.all(felt.share < 0.9)
 
 
 def test_an_arm_that_somebody_stops_is_not_identified(here, tmp_path):
@@ -153,29 +168,85 @@ def test_an_arm_that_somebody_stops_is_not_identified(here, tmp_path):
     assert file.read_text() == text and not (tmp_path / "arm.identified.html").exists()
 
 
-def check(mechanism: Mechanism, accuracy: float, better: float) -> None:
+def count(joint: Joint) -> float:
+    """rad of a position's last digit."""
+    if joint.drive is None:
+        return abs(2.0 * np.pi / (joint.encoder.counts * joint.motor.gear))
+    return 2.0 * np.pi / 4096 if joint.drive.servo is not None else 25.0 / 65536
+
+
+def check(mechanism: Mechanism, accuracy: float) -> None:
+    """Torques of random states within an accuracy; of the unseen motions a fifth is left at most, or what the true
+    numbers leave too; an arm that follows as with its true file."""
     truth, programme = differing(mechanism), whole(mechanism, {})
     result = found(mechanism, truth, programme)
     assert result.judged is not None
     ratio = result.judged.before / result.judged.after
+    true = Unknowns.of(truth)
+    floor = replace(result.found, unknowns=true, values=true.prior).left(result.unseen).after
     error = [torque_error(result, truth, v) for v in (result.found.unknowns.prior, result.found.values)]
     print(f"torques of random states err by {error[0]:.2%} -> {error[1]:.2%}; unexplained falls by {ratio.round(1)}")
+    print(f"unexplained: {result.judged.after.round(4)}, with the true numbers {floor.round(4)}")
     known = result.found.unknowns.mechanism(result.found.values)
     errors = {name: played(m, truth, f"{mechanism.name}_{name}", programme)
               for name, m in (("file", mechanism), ("found", known), ("true", truth))}
     for name, rms in errors.items():
         print(f"tracking with {name}: {(1e3 * rms).round(3)} mrad")
-    assert all(consistent.consistent(phi) for phi in
-               result.found.values[:10 * len(mechanism.links)].reshape(-1, 10))
-    assert error[1] < accuracy and np.median(ratio) > better
+    solids = len(result.found.unknowns.solids)
+    assert all(consistent.consistent(phi) for phi in result.found.values[:10 * solids].reshape(solids, 10))
+    print(result.words())
+    assert result.found.unknowns.rubs == ()  # the plant has none
+    assert error[1] < accuracy and np.all((ratio > 5.0) | (result.judged.after < 1.1 * floor))
     # an error of a few counts is none that feed-forward could help
-    counts = np.array([abs(2.0 * np.pi / (j.encoder.counts * j.motor.gear)) for j in mechanism.streamed])
+    counts = np.array([count(joint) for joint in mechanism.streamed])
     assert np.all(errors["found"] < np.maximum(1.5 * errors["true"], 4.0 * counts))
 
 
 @pytest.mark.bench
 def test_six_joints_on_bridges_are_known_within_a_hundredth():
-    check(six(), 0.01, 20.0)
+    check(six(), 0.01)
+
+
+@pytest.mark.bench
+def test_seven_joints_on_drives_are_known_within_a_hundredth():
+    check(seven(), 0.01)
+
+
+@pytest.mark.bench
+def test_joints_on_current_loops_are_known_within_a_hundredth():
+    arm = driven(load_mechanism(MECHANISMS / "three_axis.toml"), "current")
+    check(replace(arm, name="unknown_currents"), 0.01)
+
+
+@pytest.mark.bench
+def test_six_joints_on_servos_are_known_within_a_twentieth():
+    """Their duties swing by counts of their encoders, so much that the true numbers leave no less of the pan."""
+    check(replace(load_mechanism(MECHANISMS / "so101_sts.toml"), name="unknown_so101"), 0.05)
+
+
+@pytest.mark.bench
+def test_friction_that_falls_with_the_velocity_or_rises_with_the_load_is_found_and_written(tmp_path):
+    """That of the plant, which has one kind at a joint, both at another, and none at the third."""
+    file = tmp_path / "arm.toml"
+    text = (MECHANISMS / "three_axis.toml").read_text(encoding="utf-8")
+    file.write_text(text.replace('"three-axis"', '"rubbing_three"'), encoding="utf-8")
+    arm = load_mechanism(file)
+    more = {"shoulder": Friction(1.6, 2.8, 2.0, 0.15, 0.1), "elbow": Friction(0.6, 1.0, 0.8, 0.2)}
+    truth = differing(arm)
+    truth = replace(truth, joints=tuple(replace(j, friction=more.get(j.name, j.friction)) for j in truth.joints))
+    result = found(arm, truth, whole(arm, {}))
+    print(result.words())
+    written.write(file, result)
+    for joint, true in zip(load_mechanism(file).streamed, truth.streamed, strict=True):
+        print(joint.name, joint.friction)
+        assert (joint.friction.stribeck > 0.0) == (true.friction.stribeck > 0.0)
+        assert (joint.friction.load > 0.0) == (true.friction.load > 0.0)
+        assert joint.friction.coulomb == pytest.approx(true.friction.coulomb, rel=0.1)
+        assert joint.friction.stribeck == pytest.approx(true.friction.stribeck, rel=0.15)
+        assert joint.friction.load == pytest.approx(true.friction.load, rel=0.15)
+        assert joint.friction.stribeck_velocity == pytest.approx(true.friction.stribeck_velocity, rel=0.2)
+    assert "Stribeck" in page.page(result)
+    assert result.judged is not None and np.all(result.judged.after < result.judged.before / 5.0)
 
 
 @pytest.mark.bench

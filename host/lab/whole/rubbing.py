@@ -1,0 +1,128 @@
+"""Friction that falls with the velocity or rises with the load, where a motion shows it that the fit has not seen.
+
+    sgn(q') [ f_s / (1 + (q'/v_s)^2) + mu |tau_ID| ]          (codegen/model/driven_friction.py)
+
+f_s and mu of each joint are numbers like others; v_s is that with which its own equation leaves least, everything else
+in them being free (variable projection, Golub and Pereyra, SIAM J. Num. Anal. 10(2), 1973). Any number more explains
+what has been fitted better, so another motion decides: a joint gets f_s, mu or both only where its squared errors
+there fall, and their shares (before - after) / (before + after) of stretches of a second, of which no loud ones decide
+alone, by more than the interval of the mean share; the level is divided by the number of trials (Bonferroni). v_s must
+lie within the velocities that were seen: below them f_s would be an extrapolation, above them it is no other than
+Coulomb friction. If none is found there, and the file has one, that of the file is tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from femtorque.codegen.mechanism.description import COULOMB_VELOCITY
+from femtorque.host.lab.whole.fitting import AS_WELL, LENGTH, Found, fit, fit_rows
+from femtorque.host.lab.whole.recording import Equations, Recording, equations
+from femtorque.host.lab.whole.regressor import Rub, Unknowns
+
+Array = NDArray[np.float64]
+
+VELOCITIES = 60  # that are tried
+SLOWEST, FASTEST = 2.0, 0.5  # times the slowest and the fastest velocity of a joint that count: bounds of v_s
+WAYS: tuple[tuple[str, ...], ...] = (("stribeck",), ("load",), ("stribeck", "load"))
+LEVEL = 0.05  # that anything is found in an arm that has nothing of it
+ROUNDS = 3  # in which loads follow the masses
+
+
+def fit_friction(unknowns: Unknowns, takes: Sequence[Recording], unseen: Sequence[Recording],
+                 columns: NDArray[np.int64], base: Array) -> Found:
+    """Find the unknowns as `fit` does, and of friction beyond Coulomb's what the motion `unseen` bears out. Raises
+    Refused as `fit`."""
+    plain = fit(unknowns, takes, columns, base)
+    joints = [j for j in unknowns.joints if all(any(j in take.given for take in of) for of in (takes, unseen))]
+    if not joints:
+        return plain
+    carried = replace(unknowns, carried=plain.values[:10 * len(unknowns.solids)])
+    trial = replace(carried, rubs=tuple(Rub(j) for j in joints))
+    rows = equations(trial, takes)
+    streamed = unknowns.space.whole.streamed
+    slows = {j: slow for k, j in enumerate(joints) if (slow := _slow(trial, rows, j, columns, trial.plain + k)
+                                                       or streamed[j].friction.stribeck_velocity)}
+    trial = replace(carried, rubs=(*trial.rubs, *(Rub(j, slow) for j, slow in slows.items())))
+    rows, judge = equations(trial, takes), equations(trial, unseen)
+    squares = {way: _squares(trial, rows, judge, way, columns, base) for way in ((), *WAYS)}
+    chosen = {j: _choice(j, squares, len(WAYS) * len(joints), j in slows) for j in joints}
+    return _kept(carried, plain, [rub for rub in trial.rubs if rub.part in chosen[rub.joint]], takes, unseen,
+                 (columns, base))
+
+
+def _kept(unknowns: Unknowns, plain: Found, rubs: list[Rub], takes: Sequence[Recording], unseen: Sequence[Recording],
+          given: tuple[NDArray[np.int64], Array]) -> Found:
+    """The last fit, with those alone of `rubs` that are more than their own intervals."""
+    found, rounds = plain, 0
+    while rubs and rounds < ROUNDS:
+        found = fit(replace(unknowns, rubs=tuple(rubs)), takes, *given)
+        at = found.unknowns.plain
+        sure = found.values[at:] > 1.96 * found.deviation[at:]
+        stays = [rub for rub, s, was in zip(rubs, sure, found.unknowns.prior[at:], strict=True) if s or was > 0.0]
+        rounds = rounds + 1 if len(stays) == len(rubs) else 0
+        rubs, unknowns = stays, replace(unknowns, carried=found.values[:10 * len(unknowns.solids)])
+    return found if rubs else plain
+
+
+def _slow(unknowns: Unknowns, rows: Equations, joint: int, columns: NDArray[np.int64], load: int) -> float:
+    """v_s of a joint, rad/s or m/s; 0 if it is not within the velocities that were seen."""
+    use = rows.counts[:, joint]
+    v, sign = (rows.of_joint(unknowns, joint, part)[use] for part in ("viscous", "coulomb"))
+    least = COULOMB_VELOCITY[unknowns.space.whole.streamed[joint].type == "prismatic"]
+    low, high = SLOWEST * max(float(np.abs(v).min()), least), FASTEST * float(np.abs(v).max())
+    if low >= high:
+        return 0.0
+    beside = np.column_stack([rows.matrix[use, joint][:, [*columns, load]], rows.late[use, joint]])
+    left, sizes, _ = np.linalg.svd(beside / np.maximum(np.linalg.norm(beside, axis=0), 1e-12), full_matrices=False)
+    left = left[:, sizes > 1e-8 * sizes[0]]
+    tried = np.geomspace(low, high, VELOCITIES)
+    shapes = (sign[:, None] / (1.0 + (v[:, None] / tried) ** 2))
+    shapes -= left @ (left.T @ shapes)
+    gain = np.maximum(shapes.T @ rows.side[use, joint], 0.0) ** 2 / np.sum(shapes**2, axis=0)
+    best = int(np.argmax(gain))
+    return float(tried[best]) if 0 < best < VELOCITIES - 1 else 0.0
+
+
+def _squares(trial: Unknowns, rows: Equations, judge: Equations, way: Sequence[str], columns: NDArray[np.int64],
+             base: Array) -> Array:
+    """Squared errors (K, J) of the stretches of the judge, with friction of these parts at all joints."""
+    stays = np.array([rub.part in way for rub in trial.rubs])
+    some = replace(trial, rubs=tuple(rub for rub, s in zip(trial.rubs, stays, strict=True) if s))
+    found = fit_rows(some, _some(rows, trial, stays), columns, base)
+    left = np.where(judge.counts, _some(judge, trial, stays).errors(found.values, found.late) ** 2, 0.0)
+    stretch = (np.arange(len(left)) * judge.period / LENGTH).astype(int)
+    return np.stack([np.bincount(stretch, x) for x in left.T], axis=1)
+
+
+def _some(rows: Equations, trial: Unknowns, stays: NDArray[np.bool_]) -> Equations:
+    """Equations without some of the friction, of which the file's numbers hold."""
+    gone = trial.plain + np.flatnonzero(~stays)
+    return replace(rows, matrix=np.delete(rows.matrix, gone, axis=2),
+                   side=rows.side - rows.matrix[:, :, gone] @ trial.prior[gone])
+
+
+def _choice(joint: int, squares: dict[tuple[str, ...], Array], trials: int, slow: bool) -> tuple[str, ...]:
+    """Parts of the friction with which the judge is explained surely better than without, and than with fewer."""
+    best: tuple[str, ...] = ()
+    ways = sorted((way for way in WAYS if slow or "stribeck" not in way),
+                  key=lambda way: (len(way), float(squares[way][:, joint].sum())))
+    for way in ways:
+        if set(best) <= set(way) and _better(squares[best][:, joint], squares[way][:, joint], trials):
+            best = way
+    return best
+
+
+def _better(before: Array, after: Array, trials: int) -> bool:
+    """True if squared errors (K,) fall by more than AS_WELL, and their share by more than its interval."""
+    before, after = before[before > 0.0], after[before > 0.0]
+    if len(before) < 2 or after.sum() >= (1.0 - AS_WELL) * before.sum():
+        return False
+    share = (before - after) / (before + after)
+    half = student.ppf(1.0 - 0.5 * LEVEL / trials, len(share) - 1) * np.std(share, ddof=1) / np.sqrt(len(share))
+    return bool(share.mean() > half)

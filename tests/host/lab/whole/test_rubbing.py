@@ -1,0 +1,137 @@
+"""Friction that falls with the velocity or rises with the load: found where it is, and not where it is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.model.bodies import Model
+from femtorque.host.lab.whole.excitation import base_columns, excite, ranges, sweep
+from femtorque.host.lab.whole.fitting import fit
+from femtorque.host.lab.whole.recording import Recording
+from femtorque.host.lab.whole.regressor import Rub, Unknowns
+from femtorque.host.lab.whole.rubbing import fit_friction
+from femtorque.host.plan import effort
+from tests.support import rig
+from tests.support.differing import differing
+from tests.support.oracle import rnea
+
+RATE = 100.0
+
+
+def rubs(truth, v, tau):
+    """The torque (S, J) that friction takes, by the file's sentence."""
+    total = np.zeros_like(v)
+    for j, joint in enumerate(truth.streamed):
+        f = joint.friction
+        dry = f.coulomb + f.load * np.abs(tau[:, j])
+        if f.stribeck:
+            dry = dry + f.stribeck / (1.0 + (v[:, j] / f.stribeck_velocity) ** 2)
+        total[:, j] = f.viscous * v[:, j] + np.sign(v[:, j]) * dry
+    return total
+
+
+def recorded(truth, motion, seed, noise):
+    """As the board of the three-link arm would record a motion: duties of motors that move the true arm, with noise."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(int(motion.duration * RATE)) / RATE
+    q, v, a = motion.at(t)
+    links = rnea(Model.of(truth), q, v, a)
+    tau = links + a * [joint.rotor for joint in truth.streamed] + rubs(truth, v, links)
+    volts, given = truth.board.bus_voltage, {}
+    for j, joint in enumerate(truth.streamed):
+        constant = joint.motor.K * joint.motor.gear
+        duty = (tau[:, j] * joint.motor.R / constant + constant * v[:, j]) / volts * joint.motor.sign
+        given[j] = (t, duty + noise * rng.normal(size=len(t)))
+    return Recording(t, q, np.full(len(t), volts), given)
+
+
+@pytest.fixture(scope="module")
+def motions():
+    """Planned for the file: columns and base, those to be fitted, and those to judge by."""
+    unknowns = Unknowns.of(rig.three_link())
+    within = ranges(unknowns.space.joints, {})
+    given = base_columns(unknowns, within)
+    of = [[excite(unknowns, within, k).trajectory, sweep(unknowns, within, given[0], k).trajectory] for k in (1, 2)]
+    return given, [*of[0], excite(unknowns, within, 3).trajectory], of[1]
+
+
+@pytest.fixture(autouse=True)
+def no_delays(monkeypatch):
+    """Which real recordings have, and these have not."""
+    monkeypatch.setattr("femtorque.host.lab.whole.recording.delay", lambda *_: -0.5)
+    monkeypatch.setattr("femtorque.host.lab.whole.recording.inductive", lambda *_: 0.0)
+
+
+def fitted(motions, file, truth, seed, noise=0.003):
+    """The result of the fit, and the recordings that it was judged by."""
+    unseen = [recorded(truth, motion, 10 * seed + k, noise) for k, motion in enumerate(motions[2], 5)]
+    takes, columns, base = found_by(motions, truth, seed, noise)
+    return fit_friction(Unknowns.of(file), takes, unseen, columns, base), unseen
+
+
+def found_by(motions, truth, seed, noise=0.003):
+    """Recordings of the motions to be fitted, and what can be told apart."""
+    (columns, base), takes, _ = motions
+    return [recorded(truth, motion, 10 * seed + k, noise) for k, motion in enumerate(takes)], columns, base
+
+
+def of_field(arm, part):
+    """The arm with friction of a part at its first two joints; the third has none."""
+    more = {"stribeck": {"stribeck": 1.2, "stribeck_velocity": 0.15}, "load": {"load": 0.15}}
+    own = {"both": {**more["stribeck"], **more["load"]}}.get(part) or more[part]
+    grown = [{k: x * (j.friction.coulomb if k == "stribeck" else 1.0) for k, x in own.items()} for j in arm.joints]
+    joints = [j if n == 2 else replace(j, friction=replace(j.friction, **grown[n])) for n, j in enumerate(arm.joints)]
+    return replace(arm, joints=tuple(joints))
+
+
+@pytest.mark.parametrize("part", ["stribeck", "load", "both"])
+def test_it_is_found_at_the_joints_that_have_it(part, motions):
+    """And at no other, each number within its interval, or a tenth: and the unseen motions bear it out."""
+    file = rig.three_link()
+    truth = of_field(differing(file, 2), part)
+    found, unseen = fitted(motions, file, truth, 1)
+    parts = {"stribeck", "load"} if part == "both" else {part}
+    unknowns = found.unknowns
+    assert {(rub.joint, rub.part) for rub in unknowns.rubs} == {(j, p) for j in (0, 1) for p in parts}
+    for k, rub in enumerate(unknowns.rubs):
+        friction, at = truth.streamed[rub.joint].friction, unknowns.plain + k
+        true, half = getattr(friction, rub.part), 1.96 * found.deviation[at]
+        print(rub, f"{found.values[at]:.4g} +- {half:.2g}, truly {true:.4g}; +- {1.96 * found.slow[k]:.2g}")
+        assert abs(found.values[at] - true) < max(half, 0.1 * true) and half < 0.3 * true
+        if rub.slow:
+            assert abs(rub.slow - friction.stribeck_velocity) < max(1.96 * found.slow[k], 0.1 * rub.slow)
+    judged, plain = found.left(unseen), fit(Unknowns.of(file), *found_by(motions, truth, 1)).left(unseen)
+    print("unexplained", judged.after, "without", plain.after)
+    assert np.all(judged.after[:2] < 0.8 * plain.after[:2]) and np.all(judged.after < judged.before / 3.0)
+    known = unknowns.mechanism(found.values)
+    for rub, value in zip(unknowns.rubs, found.values[unknowns.plain:], strict=True):
+        assert getattr(known.streamed[rub.joint].friction, rub.part) == value
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_is_invented(seed, motions):
+    file = rig.three_link()
+    found, _ = fitted(motions, file, differing(file, seed), seed)
+    assert found.unknowns.rubs == ()
+
+
+def test_what_the_file_has_rightly_stays_and_what_it_has_wrongly_goes(motions):
+    """The first joint's file is right; the second's joint has nothing of what its file says."""
+    file = of_field(rig.three_link(), "stribeck")
+    first, second, third = file.joints
+    bare = replace(second, friction=replace(second.friction, stribeck=0.0, stribeck_velocity=0.0))
+    found, _ = fitted(motions, file, replace(file, joints=(first, bare, third)), 3)
+    assert [rub.joint for rub in found.unknowns.rubs] == [1]
+    assert found.values[-1] < 0.1 * second.friction.stribeck
+    assert found.unknowns.mechanism(found.values).joints[0].friction.stribeck == first.friction.stribeck
+
+
+def test_known_and_unknown_parts_are_the_whole_torque_with_friction_that_is_looked_for():
+    unknowns = replace(Unknowns.of(of_field(rig.three_link(), "both")), rubs=(Rub(0), Rub(0, 0.15), Rub(1, 0.15)))
+    rng = np.random.default_rng(4)
+    moves = tuple(rng.normal(size=(3, 30, 3)))
+    whole = effort.of_space(unknowns.space, *moves)
+    assert np.allclose(unknowns.matrix(moves) @ unknowns.prior + unknowns.known(moves), whole, atol=1e-12)
