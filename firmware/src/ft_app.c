@@ -148,7 +148,7 @@ static void law(ft_control *c, const ft_safety *s, uint32_t source,
 
 /* Feel what acts from outside, while motors are driven. */
 static void feel(ft_control *c, uint32_t source, uint32_t tick,
-                 float bus_voltage)
+                 float bus_voltage, ft_findings *found)
 {
     const ft_feel_input in = {
         &c->seen, &c->motion, &c->law, &c->step, tick, (ft_real)bus_voltage,
@@ -157,7 +157,7 @@ static void feel(ft_control *c, uint32_t source, uint32_t tick,
     if (source == FT_SOURCE_OFF)
         ft_feel_rest(&c->feel);
     else
-        ft_feel_tick(&c->feel, &in);
+        ft_feel_tick(&c->feel, &in, found);
 }
 
 #endif
@@ -227,7 +227,7 @@ void ft_app_tick(void)
     law(&ft.control, &ft.safety, source, counts, ft.time.tick,
         ft.sensors.bus_voltage, &ft.found);
 #if FT_FEEL
-    feel(&ft.control, source, ft.time.tick, ft.sensors.bus_voltage);
+    feel(&ft.control, source, ft.time.tick, ft.sensors.bus_voltage, &ft.found);
 #endif
     ft_safety_tick(&ft.safety, &ft.control, &safety_input, event);
     output(&ft.control.law, ft_safety_armed(&ft.safety));

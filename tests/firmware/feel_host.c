@@ -12,7 +12,7 @@ typedef struct {
 
 typedef struct {
     ft_real external[FT_JOINTS], mean[FT_JOINTS], threshold[FT_JOINTS];
-    uint32_t touches, joint, touch, touched, touch_tick;
+    uint32_t touches, joint, touch, touched, touch_tick, wild;
 } feel_output;
 
 void feel_start(const ft_turn *q);
@@ -25,6 +25,7 @@ static ft_step_state step;
 static ft_motion motion;
 static ft_law law;
 static ft_observer seen;
+static ft_findings found;
 static uint32_t tick;
 
 void feel_start(const ft_turn *q)
@@ -41,6 +42,7 @@ void feel_start(const ft_turn *q)
 /* The target moves as what is measured does. */
 void feel_run(long n, const feel_input *in, feel_output *out)
 {
+    static const ft_findings nothing = FT_FOUND_NOTHING;
     long i;
 
     for (i = 0; i < n; i++) {
@@ -53,7 +55,8 @@ void feel_run(long n, const feel_input *in, feel_output *out)
         memcpy(seen.q, in[i].q, sizeof seen.q);
         memcpy(law.duty, in[i].duty, sizeof law.duty);
         memcpy(law.torque, in[i].torque, sizeof law.torque);
-        ft_feel_tick(&f, &all);
+        found = nothing;
+        ft_feel_tick(&f, &all, &found);
         feel_state(&out[i]);
     }
 }
@@ -68,6 +71,7 @@ void feel_state(feel_output *out)
     out->touch = f.touch ? 1u : 0u;
     out->touched = f.touched ? 1u : 0u;
     out->touch_tick = f.touch_tick;
+    out->wild = found.wild;
 }
 
 void feel_rest(void) { ft_feel_rest(&f); }

@@ -13,7 +13,7 @@ from femtorque.codegen.control import constants
 from femtorque.codegen.control.feel import SETTLES_S, SLOW_HZ
 from femtorque.codegen.drive.sources import application
 from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.mechanism.description import Feel
+from femtorque.codegen.mechanism.description import Contact, Feel
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.reference import discrete
 from femtorque.codegen.step.scheme import model_of
@@ -55,7 +55,8 @@ def library(mechanism, precision):
     taken = np.dtype([("q", "i8" if double else "i4", n), ("u", real, n), ("duty", "f4", n), ("torque", real, n),
                       ("volts", real)], align=True)
     given = np.dtype([("external", real, n), ("mean", real, n), ("threshold", real, n), ("touches", "u4"),
-                      ("joint", "u4"), ("touch", "u4"), ("touched", "u4"), ("touch_tick", "u4")], align=True)
+                      ("joint", "u4"), ("touch", "u4"), ("touched", "u4"), ("touch_tick", "u4"),
+                      ("wild", "u4")], align=True)
     return ffi, lib, taken, given
 
 
@@ -80,12 +81,14 @@ class Arm:
         self.lib.feel_state(self.ffi.cast("void *", out.ctypes.data))
         return out[0]
 
-    def run(self, q, u, duty, volts, goes_on=False):
-        """Reports of each tick. q, u, duty (n, J); q: at boundaries, rad."""
+    def run(self, q, u, duty, volts, goes_on=False, torque=0.0):
+        """Reports of each tick. q, u, duty, torque (n, J); q: at boundaries, rad. torque: what drives are asked for,
+        N m."""
         if not goes_on:
             self.lib.feel_start(self.ffi.cast("ft_turn *", np.ascontiguousarray(turns(q[0], self.double)).ctypes.data))
         rows, out = np.zeros(len(u), self.taken), np.zeros(len(u), self.given)
         rows["q"], rows["u"], rows["duty"], rows["volts"] = turns(q, self.double), u, duty, volts
+        rows["torque"] = torque
         self.lib.feel_run(len(u), self.ffi.cast("void *", rows.ctypes.data), self.ffi.cast("void *", out.ctypes.data))
         return out
 
@@ -216,6 +219,16 @@ def test_an_arm_without_power_feels_nothing_and_begins_anew(arm):
     assert again["touches"][-1] == 2
 
 
+def test_rotors_of_an_arm_that_moves_as_it_begins_to_feel_have_not_just_been_accelerated(arm):
+    mechanism = six_axis()
+    joints = tuple(replace(j, motor=replace(j.motor, inertia=10.0 * j.motor.inertia)) for j in mechanism.joints)
+    u = np.full((1, 6), 1e-3)
+    start = np.array([[j.start for j in mechanism.streamed]])
+    light, heavy = (one.run(start, u, 0.0 * u, 48.0)["external"]
+                    for one in (arm, Arm(replace(mechanism, joints=joints))))
+    np.testing.assert_array_equal(light, heavy)
+
+
 def test_a_threshold_begins_anew_too(arm):
     mechanism = six_axis()
     u = np.zeros((40, 6))
@@ -265,15 +278,72 @@ def test_a_threshold_rises_with_the_motion_at_once_and_falls_slowly(arm):
     assert fall == pytest.approx(np.exp(-2.0 * np.pi * SLOW_HZ * 28.0 / HZ), rel=0.01)
 
 
-def test_a_number_that_is_none_is_forgotten(arm):
-    pushes = np.zeros(900)
-    out = at_rest(arm, pushes)
+GOOD = 256  # FT_GOOD: no joint is found
+
+
+@pytest.mark.parametrize("joint", [0, 3, 5])
+def test_a_number_that_is_none_is_not_felt_but_found_at_its_joint(arm, joint):
     mechanism = six_axis()
     start = np.array([j.start for j in mechanism.streamed])
-    duty = np.zeros((5, 6))
-    duty[2] = np.nan
-    out = arm.run(np.tile(start, (5, 1)), np.zeros((5, 6)), duty, 48.0)
+    duty = np.zeros((8, 6))
+    duty[2, joint] = np.nan
+    out = arm.run(np.tile(start, (8, 1)), np.zeros((8, 6)), duty, 48.0)
     assert np.all(np.isfinite(out["external"]))
+    assert list(out["wild"][:4]) == [GOOD] * 4  # it acts two ticks later
+    assert np.all(out["wild"][4:] == joint)  # for good: the winding's torque is none either
+    assert np.all(out["external"][4:, joint] == out["external"][3, joint])
+
+
+def test_a_threshold_that_is_no_number_is_found(arm):
+    mechanism = six_axis()
+    start = np.array([j.start for j in mechanism.streamed])
+    u = np.zeros((6, 6))
+    u[3, 2] = 1e33
+    out = arm.run(np.tile(start, (6, 1)), u, np.zeros((6, 6)), 48.0)
+    assert list(out["wild"][:3]) == [GOOD] * 3 and out["wild"][3] <= 2
+
+
+def drives(scheme=None):
+    """Three joints on drives, which feel."""
+    it = load_mechanism(MECHANISMS / "damiao_arm.toml")
+    return replace(it, feel=Feel("none", 30.0), control=replace(it.control, scheme=scheme))
+
+
+def test_a_threshold_is_found_though_the_torque_is_a_number():
+    """The last joint's alone is: it rises so steeply with the acceleration."""
+    mechanism = drives()
+    *others, last = mechanism.joints
+    arm = Arm(replace(mechanism, joints=(*others, replace(last, contact=Contact(1.0, 0.0, 1e27)))))
+    u = np.zeros((2, 3))
+    u[1, 2] = 1e-3
+    out = arm.run(np.tile([j.start for j in mechanism.streamed], (2, 1)), u, 0.0 * u, 48.0)
+    assert np.all(np.abs(out["external"]) < 1e3)
+    assert list(out["wild"]) == [GOOD, 2]
+
+
+def test_a_drive_made_what_it_was_asked_for_three_ticks_ago():
+    mechanism = drives()
+    start = np.tile([j.start for j in mechanism.streamed], (400, 1))
+    torque = np.zeros((400, 3))
+    torque[200:, 1] = 2.0
+    felt = Arm(mechanism).run(start, 0.0 * start, 0.0 * start, 48.0, torque=torque)["external"]
+    gain = 1.0 - np.exp(-2.0 * np.pi * 30.0 / mechanism.control.rate_hz)
+    assert felt[202, 1] == pytest.approx(felt[199, 1], abs=1e-9)
+    assert felt[203, 1] - felt[202, 1] == pytest.approx(-2.0 * gain, rel=1e-6)
+    assert felt[-1] - felt[199] == pytest.approx([0.0, -2.0, 0.0], abs=1e-6)
+
+
+def test_every_step_feels_the_same_but_for_the_tick_s_second_order():
+    """The steps read different parts of a sample: positions and velocities, or accelerations too."""
+    felt = []
+    for scheme in ("midpoint", "newton-euler"):
+        mechanism = drives(scheme)
+        middles = motion(mechanism, 300)
+        u = 0.5 * np.diff(middles, axis=0)
+        felt.append(Arm(mechanism).run(middles[1:] - u, u, 0.0 * u, 48.0)["external"])
+    error = np.abs(felt[0] - felt[1])[50:].max() / np.abs(felt[1]).max()
+    print(f"midpoint against Newton-Euler: {error:.1e} of peak")
+    assert error <= 1e-3
 
 
 @pytest.mark.parametrize("change, why", [

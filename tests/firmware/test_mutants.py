@@ -27,8 +27,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c", "ft_observer.c",
          "ft_watch.c", "ft_port.c",
          "ft_app.c", "ft_capture.c", "ft_report.c", "ft_heat.c")
-# files of drives on buses: the tests that are held to each
+# files of drives on buses, and of an arm that feels: the tests that are held to each
 ON_BUSES: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("ft_feel.c",): ("feel",),
     ("ft_mit.c", "ft_mini_cheetah.c", "ft_cubemars.c", "ft_damiao.c", "ft_robstride.c", "ft_field.h"): (
         "drive_frames",),
     ("ft_sts.c", "ft_feetech.c"): ("servo_packets", "servo_frames"),
@@ -116,6 +117,18 @@ EQUIVALENT: dict[str, dict[str, str]] = {
                                                                   "under",
         "ft_law_tick: ft_found(found, &found->wild, 0): left out": "such a bus is under voltage, which no arm is held "
                                                                    "under",
+    },
+    "ft_feel.c": {
+        "displacement: ft_size(way) < FT_C(1.0) / FT_HALF_RANGE: always": "such a joint is found in the same tick: the "
+                                                                          "torque is no more felt",
+        "displacement: ft_size(way) < FT_C(1.0) / FT_HALF_RANGE: boundary": "a way that is the bound in every bit",
+        "take: ft_size(r) < BOUNDLESS: boundary": "a torque of exactly 1e30",
+        "take: most < BOUNDLESS: boundary": "a threshold of exactly 1e30",
+        "take: j < found->wild: boundary": "each joint is looked at once",
+        "note: off > HALF: boundary": "a torque that is the bound in every bit",
+        "note: off > FT_C(1.0): boundary": "a torque that is the bound in every bit",
+        "ft_feel_rest: !f->on: never": "it rests already",
+        "ft_feel_tick: off > worst: boundary": "joints that are as far off in every bit",
     },
     "ft_knots.c": {
         "ft_knots_take: bad(alarms, j): never": "what it notes is noted; it returns false",

@@ -3,7 +3,7 @@
 
 #if FT_FEEL
 
-#include "ft_findings.h" /* FT_RARELY, FT_NO_JOINT */
+#include "ft_findings.h" /* ft_found, FT_RARELY, FT_NO_JOINT */
 #include "ft_number.h"   /* ft_size */
 #include "ft_position.h" /* ft_position_add */
 #include "ft_ramp.h"     /* ft_larger */
@@ -14,6 +14,13 @@
 #define BOUNDLESS FT_C(1e30)
 
 /* ---- what is measured -------------------------------------------------- */
+
+/* Return a way as a displacement. One that is longer than any is a joint that
+ * is faster than it may be, a fault in the same tick. */
+static ft_turn displacement(ft_real way)
+{
+    return ft_size(way) < FT_C(1.0) / FT_HALF_RANGE ? (ft_turn)way : 0;
+}
 
 /* Form the sample half a tick after this boundary, which the velocity that is
  * measured leads to. */
@@ -27,7 +34,7 @@ static void sample(ft_sample *next, const ft_observer *seen)
         next->du[j] = HALF * (u - next->u[j]);
         next->u[j] = u;
         next->q[j] = ft_position_add(seen->q[j],
-                                     (ft_turn)(u * ft_joint[j].per_unit));
+                                     displacement(u * ft_joint[j].per_unit));
     }
 }
 
@@ -74,15 +81,20 @@ static ft_real threshold(ft_feel *f, uint32_t j, const ft_motion *m)
     return f->threshold[j];
 }
 
-/* Take in one joint's torque. Return by how many thresholds it is off. */
-static ft_real take(ft_feel *f, uint32_t j, ft_real torque, const ft_motion *m)
+/* Take in one joint's torque. Return by how many thresholds it is off. A joint
+ * that feels no numbers would feel nothing any more: that is found. */
+static ft_real take(ft_feel *f, uint32_t j, ft_real torque, const ft_motion *m,
+                    ft_findings *found)
 {
     const ft_real r = f->external[j] + FT_FEEL_GAIN * (torque - f->external[j]);
     const ft_real mean = f->mean[j] + FT_FEEL_SLOW * (r - f->mean[j]);
     const ft_real most = threshold(f, j, m);
 
-    if (FT_RARELY(!(ft_size(r) < BOUNDLESS)))
+    if (FT_RARELY(!(ft_size(r) < BOUNDLESS && most < BOUNDLESS))) {
+        if (j < found->wild)
+            ft_found(found, &found->wild, j);
         return FT_C(0.0);
+    }
     f->external[j] = r;
     f->mean[j] = mean;
     return ft_size(r - mean) / most;
@@ -124,7 +136,6 @@ static void begin(ft_feel *f, const ft_feel_input *in)
         f->threshold[j] = ft_feel_joint[j].torque;
     }
     f->settles = FT_FEEL_SETTLES;
-    f->touched = false;
     f->on = true;
 }
 
@@ -142,7 +153,7 @@ void ft_feel_rest(ft_feel *f)
 
 /* Feel what the interval that is over has brought, after the law of this
  * tick. */
-void ft_feel_tick(ft_feel *f, const ft_feel_input *in)
+void ft_feel_tick(ft_feel *f, const ft_feel_input *in, ft_findings *found)
 {
     ft_real tau[FT_JOINTS], before[FT_JOINTS], worst = FT_C(0.0);
     uint32_t j, joint = FT_NO_JOINT;
@@ -158,7 +169,8 @@ void ft_feel_tick(ft_feel *f, const ft_feel_input *in)
         ft_real off;
 
         f->asked[f->slot][j] = asked(in, j);
-        off = take(f, j, needed - made(f, j, before[j] + after), in->motion);
+        off = take(f, j, needed - made(f, j, before[j] + after), in->motion,
+                   found);
         joint = off > worst ? j : joint;
         worst = ft_larger(off, worst);
     }

@@ -13,6 +13,7 @@
 #define FT_FEEL_H
 
 #include "ft_config.h"   /* FT_FEEL */
+#include "ft_findings.h" /* ft_findings */
 #include "ft_law.h"      /* ft_law */
 #include "ft_model.h"    /* FT_JOINTS, ft_real */
 #include "ft_motion.h"   /* ft_motion */
@@ -54,7 +55,7 @@ typedef struct {
     ft_real bus_voltage;       /* V */
 } ft_feel_input;
 
-void ft_feel_tick(ft_feel *f, const ft_feel_input *in);
+void ft_feel_tick(ft_feel *f, const ft_feel_input *in, ft_findings *found);
 void ft_feel_rest(ft_feel *f);
 
 #endif

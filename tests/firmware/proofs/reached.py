@@ -180,8 +180,6 @@ def _places(mechanism: str) -> dict[str, str]:
 REASONS: dict[str, str] = {
     "src/families/ft_dynamixel.c": "constants in a frame: the makers' package holds the bytes that become of it",
     "src/safety/ft_conditions.c:cannot_follow": "a constant of the build",
-    "src/control/ft_feel.c": "sums of products of real numbers: tests hold them against NumPy and Pinocchio; what a "
-                             "touch leads to is proved of ft_safety.c",
     "src/control/ft_law.c:ft_law_needed": "it is of_motion, which the law's proofs go through",
     "src/ft_app.c:feel": "it hands over places; what a touch leads to is proved of ft_safety.c",
     "src/wire/ft_port.c:send_felt": "it is send_drives with another message",

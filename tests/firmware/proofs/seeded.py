@@ -52,6 +52,13 @@ SEEDED = (
            mechanism="rubbing"),
     Seeded("friction_bounded", "ft_law.c", "r->slope * ft_clamp(both, ft_joint[j].coulomb_width)", "r->slope * both",
            mechanism="rubbing"),
+    Seeded("feel_numbers", "ft_feel.c", "!(ft_size(r) < BOUNDLESS && most < BOUNDLESS)", "!(ft_size(r) < BOUNDLESS)",
+           mechanism="feeling"),
+    Seeded("feel_numbers", "ft_feel.c", "!(ft_size(r) < BOUNDLESS && most < BOUNDLESS)", "ft_size(r) >= BOUNDLESS",
+           mechanism="led"),
+    Seeded("feel_numbers", "ft_feel.c", "ft_size(way) < FT_C(1.0) / FT_HALF_RANGE ? (ft_turn)way : 0", "(ft_turn)way",
+           mechanism="feeling"),
+    Seeded("feel_touch", "ft_feel.c", "if (!(off > FT_C(1.0)))", "if (off < FT_C(1.0))", mechanism="feeling"),
     Seeded("law_wild", "ft_law.c", "    if (!(ft_size(x) < BOUNDLESS)) {\n        ft_found(found, &found->wild, j);\n"
            "        return FT_C(0.0);\n    }\n", ""),
     Seeded("law_overlay", "ft_law.c", "l->overlay[i][joint] = share[i];", "l->overlay[i][joint] = share[0];"),

@@ -1,0 +1,119 @@
+/* Torque from outside, control/ft_feel.c. The step and the law give anything
+ * here, numbers or not. */
+#include "proof.h"
+
+#include "ft_config.c"
+#include "ft_feel.c"
+
+ft_step_state nondet_step(void);
+
+static ft_feel f;
+static ft_observer seen;
+static ft_motion motion;
+static ft_law law_;
+static ft_step_state step;
+static ft_findings found;
+static ft_real needed[FT_JOINTS]; /* as the law has said in this tick */
+
+void ft_step(ft_step_state *s, const ft_sample *next, ft_real tau[FT_JOINTS])
+{
+    uint32_t j;
+
+    CLAIM(s == &f.step && next == &f.seen);
+    *s = nondet_step();
+    for (j = 0; j < FT_JOINTS; j++)
+        tau[j] = nondet_float();
+}
+
+ft_real ft_law_needed(uint32_t j, ft_real before, ft_real after, ft_real tau)
+{
+    (void)before;
+    (void)after;
+    (void)tau;
+    CLAIM(j < FT_JOINTS);
+    needed[j] = nondet_float();
+    return needed[j];
+}
+
+/* Return whether one joint is as every tick leaves it. */
+static bool well(uint32_t j)
+{
+    return ft_size(f.external[j]) < BOUNDLESS && ft_size(f.mean[j]) <= BOUNDLESS
+           && !(f.threshold[j] < ft_feel_joint[j].torque);
+}
+
+/* Let everything be anything, but as the ticks before have left it. */
+static void anything(void)
+{
+    uint32_t j;
+
+    ANYTHING(f);
+    ANYTHING(seen);
+    ANYTHING(motion);
+    ANYTHING(law_);
+    ANYTHING(step);
+    motion.newest = &motion.due[0];
+    motion.before = &motion.due[1];
+    GIVEN(f.slot < FT_FEEL_SLOTS);
+    for (j = 0; j < FT_JOINTS; j++)
+        GIVEN(!f.on || well(j));
+    found.any = false;
+    found.wild = FT_GOOD;
+}
+
+/* Whatever is measured, planned, asked of the motors and said by the step,
+ * numbers or not: what is felt of each joint is a number, and so is its mean;
+ * where what was needed is none, or the threshold in force is, the joint or one
+ * before it is found, which is NOT_FINITE in the same tick (safety_faults): no
+ * arm goes on that feels no more. A threshold is no less than the file's for
+ * rest.
+ * Run: unwind=8 floats mechanisms=feeling,led */
+void prove_feel_numbers(void)
+{
+    const ft_feel_input in = { &seen, &motion, &law_, &step, nondet_u32(),
+                               nondet_float() };
+    const uint32_t j = nondet_u32();
+
+    anything();
+    GIVEN(j < FT_JOINTS);
+    ft_feel_tick(&f, &in, &found);
+    CLAIM(f.on && well(j) && f.slot < FT_FEEL_SLOTS);
+    CLAIM(!f.touch || f.joint < FT_JOINTS);
+    CLAIM(found.any == (found.wild != FT_GOOD));
+    CLAIM(found.wild <= j || (needed[j] == needed[j]
+                              && f.threshold[j] < BOUNDLESS));
+    END;
+}
+
+/* Once it has settled, an arm notes a touch in the tick in which the joint that
+ * is farthest off its mean is off by more than its threshold, and in no other
+ * one until all are back within half of theirs: it is counted, with the tick
+ * and that joint. Without power nothing is felt, and the touch is over.
+ * Run: unwind=8 floats mechanisms=feeling,led */
+void prove_feel_touch(void)
+{
+    const uint32_t joint = nondet_u32(), tick = nondet_u32();
+    const ft_real worst = nondet_float();
+    ft_feel was;
+
+    anything();
+    was = f;
+    if (nondet_bool()) {
+        const uint32_t j = nondet_u32();
+
+        GIVEN(j < FT_JOINTS);
+        ft_feel_rest(&f);
+        CLAIM((!f.on && !was.on)
+              || (!f.touched && !f.touch && f.external[j] == FT_C(0.0)));
+    } else {
+        note(&f, joint, worst, tick);
+        CLAIM(f.touch == (was.settles == 0u && !was.touched
+                          && worst > FT_C(1.0)));
+        CLAIM(f.touch ? f.joint == (uint8_t)joint && f.touch_tick == tick
+                      : f.joint == was.joint);
+        CLAIM(f.touches == (uint16_t)(was.touches + (f.touch ? 1u : 0u)));
+        CLAIM(!f.touched == !(f.touch || (was.touched && (was.settles > 0u
+                                                          || worst > HALF))));
+    }
+    END;
+}
