@@ -102,8 +102,9 @@ def unfelt(mechanism: Mechanism) -> str:
     """Reason for which a mechanism cannot feel; '' if it can."""
     if mechanism.flexible:
         return "is not possible with flexible links: their bending is not measured"
-    if mechanism.loops:
-        return "is not possible with closed loops: nobody has tried yet how well their torques from outside are known"
+    if mechanism.constrained:
+        return ("is not possible with closed loops or mimic joints: nobody has tried yet how well their torques from "
+                "outside are known")
     if has_modes(mechanism):
         return "is not possible with modes: forces that come and go with them would be felt as touches"
     for joint in mechanism.streamed:

@@ -13,7 +13,7 @@ from femtorque.codegen.control import constants
 from femtorque.codegen.control.feel import SETTLES_S, SLOW_HZ
 from femtorque.codegen.drive.sources import application
 from femtorque.codegen.emit import sources as emit
-from femtorque.codegen.mechanism.description import Contact, Feel
+from femtorque.codegen.mechanism.description import Contact, Feel, Mimic
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.reference import discrete
 from femtorque.codegen.step.scheme import model_of
@@ -350,6 +350,8 @@ def test_every_step_feels_the_same_but_for_the_tick_s_second_order():
     (lambda m: load_mechanism(MECHANISMS / "flexible_arm.toml"), "flexible links"),
     (lambda m: load_mechanism(MECHANISMS / "so101_sts.toml"), "servos on a wire"),
     (lambda m: load_mechanism(MECHANISMS / "five_bar.toml"), "closed loops"),
+    (lambda m: replace(m, joints=(*m.joints[:-1], replace(m.joints[-1], mimic=Mimic(m.joints[-2].name), motor=None,
+                                                          encoder=None))), "mimic joints"),
     (lambda m: replace(m, joints=(replace(m.joints[0], motor=None), *m.joints[1:])), "needs motor and encoder"),
 ])
 def test_what_cannot_feel_is_refused_by_name(change, why):
