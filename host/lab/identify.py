@@ -10,7 +10,8 @@ weight, tau_ID of the mechanism file, is taken off. The rest is the joint's own:
     tau - tau_ID = J N^2 qdd + D qd + f_c sgn(qd)          (Isobe's Eq. 19)
 
 a linear regression; what the file has of friction that falls with the velocity or rises with the load is taken off too,
-and stays. A drive on a bus that takes torques gives the torque of its command, which is recorded instead; a
+and stays. A drive on a bus that takes torques gives the torque of its command, which is recorded instead, less what its
+own loop makes of the joint's having moved on by then; a
 servo on a wire is a motor with a duty like others, that takes it over a moment later. Nothing measured is
 differentiated: every term is weighted with a smooth bump phi(t) of KERNEL_S, and the derivatives go over to it by
 parts, the integral of phi qdd being that of phi'' q (modulating functions, Shinbrot, Trans. ASME 79, 1957).
@@ -58,6 +59,7 @@ REACH = 0.6  # rad or m either way, where limits leave the room
 EFFORT = 0.5  # of limits.effort that an acceleration may ask for
 LEVEL = 0.95  # of the confidence intervals
 ON_BUS = 1  # ticks by which positions on a bus are older than those of encoders
+AHEAD = 1.5  # ticks by which the target in a drive's frame is later than that of the board's own law (ft_bus.c)
 SERVO_S = 1.5e-3  # s from a duty's packet until the servo gives it, which looks at its registers every ms
 
 
@@ -155,6 +157,19 @@ def delay(mechanism: Mechanism, joint: Joint) -> float:
     if joint.drive is None:
         return lead
     return lead + ON_BUS + (SERVO_S * mechanism.control.rate_hz if joint.drive.servo is not None else 0.0)
+
+
+def gains_of_drive(joint: Joint) -> tuple[float, float]:
+    """Gains of position and velocity with which a drive itself closes the loop; 0 where the board does."""
+    if joint.drive is None or joint.drive.servo is not None or joint.drive.pd != "drive":
+        return 0.0, 0.0
+    return joint.gains.ku, joint.gains.kv
+
+
+def moved_on(mechanism: Mechanism, joint: Joint) -> float:
+    """s by which a drive's loop sees the joint farther along than its target is, against what the board's law saw: on
+    the mean of the tick for which a command holds."""
+    return (delay(mechanism, joint) + 0.5 - AHEAD) / mechanism.control.rate_hz
 
 
 def coupled(model: Model, number: int, pose: Array) -> list[int]:
@@ -287,6 +302,8 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identi
         torque, direction, share = _weighted(terms, width, 0, dt).T
         links = newton_euler(model, q, rates, accelerations)[:, number]
         own = torque - links - direction * (rubs.dry(rates[:, number], links) - rubs.coulomb)
+        ku, kv = gains_of_drive(joint)
+        own -= moved_on(model.mechanism, joint) * (ku * rates[:, number] + kv * accelerations[:, number])
         inside: NDArray[np.bool_] = share > MOVING
         inside[:width] = inside[-width:] = False
         columns = [accelerations[:, number], rates[:, number], direction]

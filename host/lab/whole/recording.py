@@ -30,7 +30,7 @@ from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.wire.messages import STATUS_HZ, Status
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.board import Board
-from femtorque.host.lab.identify import delay
+from femtorque.host.lab.identify import delay, gains_of_drive, moved_on
 from femtorque.host.lab.whole.regressor import OF_JOINT, Unknowns
 from femtorque.host.link.capture import COLUMNS, Column, Recorder
 from femtorque.host.link.capture import Recording as Captured
@@ -41,7 +41,6 @@ Array = NDArray[np.float64]
 WINDOW, ORDER = 0.5, 5  # s of a local polynomial, and its order
 RESTING = 0.04  # of a joint's fastest: slower, its friction may hold it still
 SAMPLES = 1000  # of a recording on the board
-AHEAD = 1.5  # ticks by which the target in a drive's frame is later than that of the board's own law (ft_bus.c)
 
 
 @dataclass(frozen=True)
@@ -190,14 +189,13 @@ def _equations(unknowns: Unknowns, take: Recording) -> Equations | None:
         when, given = take.given[j]
         told = told_torque(whole, joint, given, np.interp(when, take.t, take.volts))
         behind = inductive(whole, joint)
-        ku, kv = (joint.gains.ku, joint.gains.kv) if _closes_its_loop(joint) else (0.0, 0.0)
+        ku, kv = gains_of_drive(joint)
         held = (delay(whole, joint) + 0.5) / whole.control.rate_hz
         step = float(when[1] - when[0])
         torque = CubicHermiteSpline(when, _smooth(told, step), _smooth(told, step, 1))
         moved = ku * v[:, j] + kv * a[:, j]  # its own loop sees where the joint is by now
-        further = held - AHEAD / whole.control.rate_hz  # than its target has gone
         late[:, j] = torque(t - held - behind, 1) + moved
-        side[:, j] = (torque(t - held - behind) - further * moved - known[:, j]
+        side[:, j] = (torque(t - held - behind) - moved_on(whole, joint) * moved - known[:, j]
                       - damping(whole, joint) * (v[:, j] - behind * a[:, j]))
         moving[:, j] &= (t - held > when[0] + WINDOW) & (t < when[-1] - WINDOW)
     return Equations(matrix, side, late, moving, period)
@@ -211,11 +209,6 @@ def _width(period: float) -> int:
 def _smooth(x: Array, period: float, derivative: int = 0) -> Array:
     width = min(_width(period), 2 * ((len(x) - 1) // 2) + 1)
     return np.asarray(savgol_filter(x, width, ORDER, deriv=derivative, delta=period, axis=0))
-
-
-def _closes_its_loop(joint: Joint) -> bool:
-    """True if its drive has position and velocity gains in its frames."""
-    return joint.drive is not None and joint.drive.servo is None and joint.drive.pd == "drive"
 
 
 def told_torque(mechanism: Mechanism, joint: Joint, given: Array, volts: Array) -> Array:

@@ -60,12 +60,13 @@ def test_friction_and_rotor_of_a_dynamixel_are_found_from_its_current(tmp_path):
 
 
 @pytest.mark.bench
-@pytest.mark.parametrize("gear", [1.0, 1.2])
-def test_friction_and_rotor_of_a_drive_are_found_from_the_torque_that_it_was_told(gear):
-    """The rotor's inertia at the drive's own output, as in the file."""
+@pytest.mark.parametrize(("gear", "pd"), [(1.0, "board"), (1.2, "board"), (1.0, "drive")])
+def test_friction_and_rotor_of_a_drive_are_found_from_the_torque_that_it_was_told(gear, pd):
+    """The rotor's inertia at the drive's own output, as in the file. pd: the side that closes the loop; a drive does so
+    with later positions than the board has."""
     source = file_of()
-    truth = replace(source, name=f"damiao_arm_{gear:g}", joints=tuple(
-        replace(j, friction=Friction(0.3, 0.5), drive=replace(j.drive, gear=gear if j.name == "wrist" else 1.0))
+    truth = replace(source, name=f"damiao_arm_{gear:g}_{pd}", joints=tuple(
+        replace(j, friction=Friction(0.3, 0.5), drive=replace(j.drive, pd=pd, gear=gear if j.name == "wrist" else 1.0))
         for j in source.joints))
     result = found(truth, "wrist")
     print(result.words())
