@@ -585,9 +585,15 @@ motor that is not on any more; they end with a reboot of the servo, which the bo
 
 **The wire is not only a matter of bytes.** X-T servos have one wire of 5 V, X-R ones RS-485, XL330 one of 3.3 V. The
 board's pin is open drain, with a pull-up: at 2 Mbit/s a bit takes 0.5 us, and 1 kOhm with 100 pF of cable and servos
-need 0.1 us of it for each rising edge, more with more cable: expect to need a driver. Its direction is not driven by
-this firmware: what switches between sending and receiving has to do that by itself, from the level of the pin. An
-adapter that gives nothing back while it sends will do. RS-485 with a direction pin is not there yet.
+need 0.1 us of it for each rising edge, more with more cable: expect to need a driver.
+
+A board file names one as `transceiver` of its wire, with the pins of its receiver and of its driver's enable, as
+`nucleo-g474-can` does for RS-485; a buffer for the wire of X-T servos is switched alike (ROBOTIS' circuits have a
+direction pin in both). The USART of an STM32G4 switches it, from a bit before the first byte to a bit after the last:
+0.5 us each at 2 Mbit/s, of the 20 us that a servo is taken to need before it answers. Its receiver may stay on, which
+shows the board who else talks, or be off while it sends. The USARTs of an STM32F4 switch none, and software would let
+go too late: the tick itself lasts longer than a servo waits. There, and on a pin of its own, what drives the wire has
+to find its direction by itself, from the level of the pin.
 
 No servo has been on it. The virtual one (`hil/drives/families/dynamixel/servo.py`) is held against ROBOTIS' own
 client (`dynamixel-sdk`), and names there what is not published and was chosen: above all when within a millisecond a
@@ -908,7 +914,7 @@ def _wiring(board: Board) -> str:
             continue
         what = use.label if use.channel is None else f"channel {use.channel}: {use.label}"
         way = "out" if use.mode.startswith("output") or use.moves else "both ways" if use.mode == "open_drain" else (
-            "out" if use.key.endswith((".tx", ".tx.pin")) else "in")
+            "out" if use.signal.endswith(("_TX", "_DE")) else "in")
         place = (board.headers.get(use.resource, ""),) if board.headers else ()
         rows.append((what, f"`{use.resource}`", *place, way, levels.get(use.resource, "3.3 V")))
     return "\n" + table(("signal", "pin", *(("on the board",) if board.headers else ()), "", "highest level"), rows)

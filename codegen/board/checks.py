@@ -108,6 +108,11 @@ def _peripherals(board: Board) -> None:
                            hint(wire.usart, list(board.chip.usarts), "ports"))
         for side in ("tx", "rx"):
             _serves(board, f"half_duplex.{name}.{side}", getattr(wire, side), wire.usart, side)
+        if wire.transceiver and f"{wire.usart}_DE" not in board.chip.signals:
+            raise BadInput(file, f"half_duplex.{name}.transceiver", wire.transceiver.enable,
+                           f"{wire.usart} of {board.chip.part} switches no transceiver, and software would let go "
+                           "of it after a servo's answer has begun", "leave it out and take one that finds its "
+                           "direction itself")
     if both := sorted({*board.can} & {*board.half_duplex}):
         raise BadInput(file, f"half_duplex.{both[0]}", None, "has the name of a bus of [can]", "choose another")
     for i, c in enumerate(board.channels):

@@ -81,13 +81,23 @@ class CanPins(Table):
     rx: PinName
 
 
+class Transceiver(Table):
+    """A transceiver between a USART and a wire, of RS-485 or of TTL. rx: the pin at its receiver, which is always on.
+    enable: the pin that switches its driver on, high, while the USART sends."""
+
+    rx: PinName
+    enable: PinName
+
+
 class HalfDuplex(Table):
-    """A wire that both sides talk on, pulled up: the pin is the USART's transmitter, open drain, and its receiver."""
+    """A wire that both sides talk on. pin: the USART's transmitter; without a transceiver its receiver too, open drain,
+    on a wire that is pulled up."""
 
     usart: Annotated[str, Field(pattern=r"^US?ART\d$")]
     pin: PinName
     tx: Annotated[str, Field(pattern=DMA_PATTERN)]
     rx: Annotated[str, Field(pattern=DMA_PATTERN)]
+    transceiver: Transceiver | None = None
 
 
 class BrakeOutput(Table):

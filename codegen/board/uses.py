@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from femtorque.codegen.board.description import Board, Channel, ChannelPwm
+from femtorque.codegen.board.description import Board, Channel, ChannelPwm, HalfDuplex, Transceiver
 
 Mode = Literal["alternate", "open_drain", "input", "output", "output_high", "analogue"]
 Pull = Literal["up", "down", "float"]
@@ -92,10 +92,23 @@ def _half_duplex(board: Board) -> Iterator[Use]:
     for name, wire in board.half_duplex.items():
         key, clocks = f"half_duplex.{name}", (board.chip.usarts[wire.usart].enable,)
         yield Use(f"{key}.usart", wire.usart, clocks=clocks)
-        yield Use(f"{key}.pin", wire.pin, f"{wire.usart} both ways", "open_drain", "up", f"{wire.usart}_TX", clocks)
+        if wire.transceiver is None:
+            yield Use(f"{key}.pin", wire.pin, f"{wire.usart} both ways", "open_drain", "up", f"{wire.usart}_TX", clocks)
+        else:
+            yield from _transceiver(key, wire, wire.transceiver, clocks)
         for side in ("tx", "rx"):
             stream = getattr(wire, side)
             yield Use(f"{key}.{side}", stream, clocks=(board.chip.dma_enable[stream[:4]],))
+
+
+def _transceiver(key: str, wire: HalfDuplex, between: Transceiver, clocks: tuple[str, ...]) -> Iterator[Use]:
+    """Uses of the pins at a transceiver. Its driver is off until the USART sends."""
+    rows: tuple[tuple[str, str, str, str, Pull], ...] = (
+        ("pin", wire.pin, "transmit", "TX", "up"), ("transceiver.rx", between.rx, "receive", "RX", "up"),
+        ("transceiver.enable", between.enable, "sends: the transceiver's driver", "DE", "down"))
+    for name, pin, does, signal, pull in rows:
+        yield Use(f"{key}.{name}", pin, f"{wire.usart} {does}", pull=pull, signal=f"{wire.usart}_{signal}",
+                  clocks=clocks)
 
 
 def _outputs(board: Board) -> Iterator[Use]:

@@ -101,7 +101,8 @@ def wires(chip: Chip, lines: Iterable[Line]) -> str:
     for line in lines:
         sides = [(*stream(name), chip.usarts[line.wire.usart].dma[side][name])
                  for side, name in (("tx", line.wire.tx), ("rx", line.wire.rx))]
-        rows.append(f"FT_WIRE({line.wire.usart}, {line.divider}u, {line.divider_hsi}u, "
+        how = "FT_TRANSCEIVER" if line.wire.transceiver else "FT_ONE_PIN"
+        rows.append(f"FT_WIRE({line.wire.usart}, {how}, {line.divider}u, {line.divider_hsi}u, "
                     + ", ".join(f"{unit}, {number}u, {request}u" for unit, number, request in sides)
                     + f") /* {line.bus.name} */")
     return table(rows)

@@ -117,6 +117,24 @@ void prove_line_supply(void)
 }
 #endif
 
+#ifdef CAN1
+#define HOW USART_CR3_HDSEL /* of the STM32F4, which drives no transceiver */
+#define GUARD 0u
+#else
+#define HOW (USART_CR3_HDSEL | USART_CR3_DEM)
+#define GUARD (31u << USART_CR1_DEAT_Pos | 31u << USART_CR1_DEDT_Pos)
+#endif
+
+/* Return whether a USART lets go of its own pin, or drives a transceiver for a
+ * bit before and a bit after what it sends. */
+static bool lets_go(const ft_line *l)
+{
+    const uint32_t how = l->usart->CR3 & HOW, guard = l->usart->CR1 & GUARD;
+
+    return how == l->how
+           && guard == (how == USART_CR3_HDSEL ? 0u : GUARD / 31u * 16u);
+}
+
 static bool well(const ft_wire *w)
 {
     return w->taken < FT_WIRE_IN;
@@ -127,10 +145,11 @@ static bool well(const ft_wire *w)
  * there is room for, each once and in order, up to the place that DMA reports.
  * A reception that has ended begins anew. DMA is set to as many bytes as are to
  * be sent; more than there is room for, or while the last are still on their
- * way, are counted and left out.
+ * way, are counted and left out. A USART lets go of its own pin after what it
+ * sends, or drives a transceiver for a bit before and a bit after.
  * Assumes: a buffer of 16 bytes to receive and of 8 to send: their sizes are
  * used for nothing but that the first is a power of two.
- * Run: unwind=18 registers define=PROOF_WIRES mechanisms=so101_sts,sts:nucleo-g474re-6 */
+ * Run: unwind=18 registers define=PROOF_WIRES mechanisms=so101_sts,sts:nucleo-g474re-6,sts:nucleo-g474-can */
 void prove_line_wires(void)
 {
     const uint32_t wire = nondet_u32(), most = nondet_u32(), at = nondet_u32();
@@ -152,6 +171,7 @@ void prove_line_wires(void)
         CLAIM(RX_OF(0)->LEFT == FT_WIRE_IN);
         CLAIM((RX_OF(0)->CONTROL & ENABLED) != 0u);
         CLAIM(RX_OF(0)->MEMORY == (uint32_t)(uintptr_t)w->in);
+        CLAIM(lets_go(&ft_lines[0]));
         break;
     case 1:
         ft_chip_wire_send(wire, out, most);

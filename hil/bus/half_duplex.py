@@ -73,6 +73,7 @@ class OneWire:
         self.log: Callable[[float, bytes], None] = lambda seconds, packet: None
         self._random = random.Random(seed)
         self._burst = 0  # number of the board's last burst
+        self._driven = 0.0  # s until which the board's driver is on
 
     def packets(self, burst: bytes) -> Iterable[bytes]:
         return self._framing.split(burst)
@@ -90,16 +91,18 @@ class OneWire:
             return bytes(byte & self._random.randrange(256) for byte in data)
         return data
 
-    def sent(self, data: bytes, seconds: float) -> None:
+    def sent(self, data: bytes, seconds: float, before: float = 0.0, after: float = 0.0) -> None:
         """Send bytes of the board. Servos that have not answered an older question drop it; at another rate no servo
-        reads the bytes."""
+        reads the bytes. before, after: s for which the board's driver is on before the first byte and behind the last
+        one: an answer that begins by then is spoiled."""
         self._burst += 1
+        self._driven = self.clock.seconds + before + len(data) * seconds + after
         if self.shorted or self.babbles or abs(seconds - self.byte) > 0.02 * self.byte:
             return
         at = 0
         for packet in self._framing.split(data):
             at += len(packet)
-            self.clock.after(at * seconds, partial(self._heard, packet, self._burst))
+            self.clock.after(before + at * seconds, partial(self._heard, packet, self._burst))
 
     # -- the servos' --------------------------------------------------------
 
@@ -139,7 +142,7 @@ class OneWire:
         if not data:
             return
         self.log(self.clock.seconds, data)
-        disturbed = self._disturbed() or self.shorted or self.babbles
+        disturbed = self._disturbed() or self.shorted or self.babbles or self.clock.seconds < self._driven
         if disturbed:
             data = bytes([0 if self.shorted else data[0] ^ 0x10]) + data[1:]
         self.arrive(data, disturbed or len(named) > 1)

@@ -13,13 +13,15 @@ typedef struct {
 
 typedef struct {
     USART_TypeDef *usart;
+    uint32_t how; /* bits of CR3 */
     uint32_t divider, divider_hsi;
     ft_side tx, rx;
 } ft_line;
 
-#define FT_WIRE(usart, brr, hsi, tx, tx_stream, tx_request, rx, rx_stream, \
-                rx_request) \
-    { usart, brr, hsi, { tx, tx_stream, tx_request }, \
+#define FT_ONE_PIN USART_CR3_HDSEL
+#define FT_WIRE(usart, how, brr, hsi, tx, tx_stream, tx_request, rx, \
+                rx_stream, rx_request) \
+    { usart, how, brr, hsi, { tx, tx_stream, tx_request }, \
       { rx, rx_stream, rx_request } },
 static const ft_line ft_lines[] = { FT_WIRE_ROWS };
 #undef FT_WIRE
@@ -48,7 +50,7 @@ void ft_half_duplex_start(uint32_t wire)
     const ft_line *l = &ft_lines[wire];
     USART_TypeDef *u = l->usart;
     u->BRR = ft_clock_good() ? l->divider : l->divider_hsi;
-    u->CR3 = USART_CR3_HDSEL | USART_CR3_DMAR | USART_CR3_DMAT;
+    u->CR3 = l->how | USART_CR3_DMAR | USART_CR3_DMAT;
     u->CR1 = USART_CR1_UE | USART_CR1_TE | USART_CR1_RE;
 }
 

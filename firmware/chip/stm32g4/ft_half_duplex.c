@@ -1,6 +1,7 @@
 /* USARTs on one wire, and their DMA channels, of the STM32G4. In half duplex
  * the transmitter's pin is the receiver's too, and is let go of while nothing
- * is sent; what is sent comes back. */
+ * is sent. Behind a transceiver both have a pin, and the USART drives a third
+ * while it sends. Either way what is sent comes back. */
 #include "ft_board.h" /* FT_WIRE_ROWS */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -13,13 +14,16 @@ typedef struct {
 
 typedef struct {
     USART_TypeDef *usart;
+    uint32_t how; /* bits of CR3 */
     uint32_t divider, divider_hsi;
     ft_side tx, rx;
 } ft_line;
 
-#define FT_WIRE(usart, brr, hsi, tx, tx_stream, tx_request, rx, rx_stream, \
-                rx_request) \
-    { usart, brr, hsi, { tx, tx_stream, tx_request }, \
+#define FT_ONE_PIN USART_CR3_HDSEL
+#define FT_TRANSCEIVER USART_CR3_DEM
+#define FT_WIRE(usart, how, brr, hsi, tx, tx_stream, tx_request, rx, \
+                rx_stream, rx_request) \
+    { usart, how, brr, hsi, { tx, tx_stream, tx_request }, \
       { rx, rx_stream, rx_request } },
 static const ft_line ft_lines[] = { FT_WIRE_ROWS };
 #undef FT_WIRE
@@ -43,13 +47,21 @@ static void ft_channel_start(const ft_side *s, volatile uint32_t *data,
     c->CCR = how | DMA_CCR_EN;
 }
 
+/* The driver of a transceiver is on for a bit before the first start bit, and
+ * for a bit behind the last stop bit: in sixteenths of a bit. */
+#define FT_GUARD \
+    (16u << USART_CR1_DEAT_Pos | 16u << USART_CR1_DEDT_Pos)
+
+/* What drives a transceiver is set before the USART is on. */
 void ft_half_duplex_start(uint32_t wire)
 {
     const ft_line *l = &ft_lines[wire];
+    const uint32_t guard = l->how == USART_CR3_DEM ? FT_GUARD : 0u;
     USART_TypeDef *u = l->usart;
     u->BRR = ft_clock_good() ? l->divider : l->divider_hsi;
-    u->CR3 = USART_CR3_HDSEL | USART_CR3_DMAR | USART_CR3_DMAT;
-    u->CR1 = USART_CR1_UE | USART_CR1_TE | USART_CR1_RE;
+    u->CR3 = l->how | USART_CR3_DMAR | USART_CR3_DMAT;
+    u->CR1 = guard;
+    u->CR1 = guard | USART_CR1_UE | USART_CR1_TE | USART_CR1_RE;
 }
 
 void ft_half_duplex_listen(uint32_t wire, volatile uint8_t *buffer,

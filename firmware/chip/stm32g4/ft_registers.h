@@ -215,10 +215,13 @@ typedef struct {
 #define USART_CR1_RE (1u << 2)
 #define USART_CR1_TE (1u << 3)
 #define USART_CR1_IDLEIE (1u << 4)
+#define USART_CR1_DEDT_Pos 16u
+#define USART_CR1_DEAT_Pos 21u
 #define USART_CR3_EIE (1u << 0)
 #define USART_CR3_HDSEL (1u << 3)
 #define USART_CR3_DMAR (1u << 6)
 #define USART_CR3_DMAT (1u << 7)
+#define USART_CR3_DEM (1u << 14)
 /* ISR and, at the same places, ICR, which clears. */
 #define USART_ISR_PE (1u << 0)
 #define USART_ISR_FE (1u << 1)

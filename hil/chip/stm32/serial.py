@@ -17,19 +17,20 @@ from femtorque.hil.clock.parts import Parts
 TE, RE, IDLEIE = 1 << 3, 1 << 2, 1 << 4
 PE, FE, NE, ORE, IDLE, RXNE, TC, TXE = (1 << bit for bit in range(8))
 ERRORS = PE | FE | NE | ORE
-EIE, HDSEL, DMAR, DMAT = 1 << 0, 1 << 3, 1 << 6, 1 << 7
+EIE, HDSEL, DMAR, DMAT, DEM = 1 << 0, 1 << 3, 1 << 6, 1 << 7, 1 << 14
 _BITS = 10  # start, eight data, stop
 _LEAST_ROOM = 1024  # bytes on the wire; C has more if they come
 
 
 class HalfDuplex(Protocol):
-    """A wire on which both sides send. connected: true if the USART's pin is on it."""
+    """A wire on which both sides send. connected: true if what the USART sends gets onto it."""
 
     @property
     def connected(self) -> bool: ...
 
-    def sent(self, data: bytes, seconds: float) -> None:
-        """Send the USART's bytes from now on, each in so many seconds."""
+    def sent(self, data: bytes, seconds: float, before: float, after: float) -> None:
+        """Send the USART's bytes from now on, each in so many seconds. before, after: s for which a transceiver's
+        driver is on before the first one and behind the last one."""
 
     def echo(self, data: bytes) -> bytes:
         """The bytes that the wire carries while these are sent."""
@@ -106,11 +107,16 @@ class Serial(Answered):
     def byte_cycles(self) -> float:
         return _BITS * self.value["BRR"] / self.STEPS * self._cycles_per_clock()
 
+    @property
+    def guards(self) -> tuple[float, float]:
+        """Cycles for which a transceiver's driver is on before the first byte and behind the last one."""
+        return 0.0, 0.0
+
     def settings_changed(self) -> None:
         """Pass settings, and the length of a byte, on to C."""
         state, on, requests = self.state, self.value["CR1"], self.value["CR3"]
         state.receives, state.transmits = on & (self.UE | RE) == self.UE | RE, on & (self.UE | TE) == self.UE | TE
-        state.takes, state.gives, state.wired = requests & DMAR, requests & DMAT, requests & HDSEL
+        state.takes, state.gives, state.wired = requests & DMAR, requests & DMAT, requests & (HDSEL | DEM)
         state.asks = (IDLE if on & IDLEIE else 0) | (FE | NE | ORE if requests & EIE else 0)
         state.byte_cycles = self.byte_cycles
 
@@ -158,25 +164,27 @@ class Serial(Answered):
 
     def sending(self, data: bytes) -> None:
         """Begin to send bytes of DMA. In half duplex (RM0090 30.3.10, RM0440 37.5.16) the receiver is at the
-        transmitter's pin: it receives these bytes too, and others that send meanwhile spoil them."""
-        if not self.value["CR3"] & HDSEL:
+        transmitter's pin, or behind a transceiver at the wire: it receives these bytes too, and others that send
+        meanwhile spoil them."""
+        if not self.state.wired:
             return
         self.catch_up()
         state, room = self.state, self.state.room
         spacing, now = self.byte_cycles, float(self.events.now)
+        before, after = self.guards
         coming = [i % room for i in range(state.first, state.last)]
         others = [(state.arrives[i], state.coming[i]) for i in coming if state.arrives[i] > now]
         state.last -= len(others)
         if self.wire is None or not self.wire.connected:
             return
         for k, byte in enumerate(self.wire.echo(data)):
-            begins, ends = now + k * spacing, now + (k + 1) * spacing
+            begins, ends = now + before + k * spacing, now + before + (k + 1) * spacing
             spoilt = [other for at, other in others if begins < at < ends + spacing]
             for other in spoilt:
                 byte &= other
             self._arrives(ends, byte, FE | NE if spoilt else 0)
-        state.until = now + len(data) * spacing
-        self.wire.sent(b"" if others else data, spacing / self.clock_hz())
+        state.until, hz = now + before + len(data) * spacing, self.clock_hz()
+        self.wire.sent(b"" if others else data, spacing / hz, before / hz, after / hz)
 
     def _arrives(self, at: float, byte: int, errors: int) -> None:
         if self.waiting == self.state.room:

@@ -8,6 +8,7 @@ from typing import Any
 from femtorque.hil.chip.part import Answered
 from femtorque.hil.chip.registers import Register, Unmodelled
 from femtorque.hil.chip.stm32.serial import (
+    DEM,
     DMAR,
     DMAT,
     EIE,
@@ -25,6 +26,11 @@ from femtorque.hil.chip.stm32.serial import (
 from femtorque.hil.clock.parts import Parts
 
 TEACK, REACK = 1 << 21, 1 << 22  # of ISR: transmitter and receiver are on
+DEDT, DEAT, GUARD = 16, 21, 0x1F  # of CR1: lowest bits, and width, of a driver's times after and before (37.8.1)
+GUARDS = GUARD << DEDT | GUARD << DEAT
+
+
+_PARTS = 160  # of a byte: sixteenths of ten bits
 
 
 class Usart(Serial):
@@ -33,8 +39,8 @@ class Usart(Serial):
     UE, BY_READING = 1 << 0, False
     PLACES = {0x1C: "LINK_STATUS", 0x20: "LINK_CLEAR", 0x24: "LINK_DATA", 0x28: "LINK_SENDS"}
     REGISTERS = {
-        0x00: Register("CR1", 0, UE | TE | RE | IDLEIE), 0x04: Register("CR2", 0, 0),
-        0x08: Register("CR3", 0, DMAR | DMAT | EIE | HDSEL), 0x0C: Register("BRR", 0, 0xFFFF),
+        0x00: Register("CR1", 0, UE | TE | RE | IDLEIE | GUARDS), 0x04: Register("CR2", 0, 0),
+        0x08: Register("CR3", 0, DMAR | DMAT | EIE | HDSEL | DEM), 0x0C: Register("BRR", 0, 0xFFFF),
         0x10: Register("GTPR", 0, 0), 0x14: Register("RTOR", 0, 0),
         0x1C: Register("ISR", TXE | TC, 0), 0x20: Register("ICR", 0, ERRORS | IDLE | TC),
         0x24: Register("RDR", 0, 0), 0x28: Register("TDR", 0, 0x1FF), 0x2C: Register("PRESC", 0, 0),
@@ -48,7 +54,20 @@ class Usart(Serial):
     def transmit_address(self) -> int:
         return self.base + 0x28
 
+    @property
+    def guards(self) -> tuple[float, float]:
+        """In sixteenths of a bit (37.5.20), while the USART drives a transceiver."""
+        step, control = self.byte_cycles / _PARTS, self.value["CR1"] if self.value["CR3"] & DEM else 0
+        return step * (control >> DEAT & GUARD), step * (control >> DEDT & GUARD)
+
+    def write_CR3(self, value: int) -> None:
+        if (value ^ self.value["CR3"]) & DEM and self.value["CR1"] & self.UE:
+            raise Unmodelled(f"{self.name}.CR3: DEM changed while the USART is on")
+        super().write_CR3(value)
+
     def write_CR1(self, value: int) -> None:
+        if (value ^ self.value["CR1"]) & GUARDS and (value | self.value["CR1"]) & self.UE:
+            raise Unmodelled(f"{self.name}.CR1: DEAT or DEDT changed while the USART is on")
         super().write_CR1(value)
         on = (TEACK if value & TE else 0) | (REACK if value & RE else 0)
         self.state.status = self.state.status & ~(TEACK | REACK) | (on if value & self.UE else 0)

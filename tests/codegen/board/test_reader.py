@@ -188,6 +188,11 @@ def test_two_users_of_one_pin_are_always_named_both(name, monkeypatch):
      "outputs.wake_us = 2000: has no use with .gate_driver., which is awake from the start on; leave it out"),
     ("nucleo-g474-can", 'enable = "PC12"', 'wake_us = 2000\nenable = "PC12"',
      "outputs.wake_us = 2000: has no use without a"),
+    ("nucleo-g474-can", 'enable = "PB14"', 'enable = "PB15"',
+     "half_duplex.servos.transceiver.enable = 'PB15': STM32G474 has no USART3_DE there; it is on PB14"),
+    ("nucleo-g474-can", 'rx = "PC11", ', "", "half_duplex.servos.transceiver.rx: is required"),
+    ("f405rg-6", 'rx = "DMA1_Stream1" }', 'rx = "DMA1_Stream1", transceiver = { rx = "PB11", enable = "PD2" } }',
+     "half_duplex.servos.transceiver = 'PD2': USART3 of STM32F405 switches no transceiver, and software would let go"),
     ("odrive-v3.6", "dead_ns = 120", "", "outputs.dead_ns: is required by half bridges"),
     ("odrive-v3.6", 'spi = "SPI3"', 'spi = "SPI2"', "gate_driver.spi = 'SPI2'"),
     ("odrive-v3.6", 'sck = "PC10"', 'sck = "PC6"', "channel.1.pwm.pin = 'PC6': is already used by gate_driver.sck|"
@@ -212,7 +217,8 @@ SIGNALS = {
                     "PB12 TIM1_BKIN 1",
     # of STM32G474R(B-C-E)Tx.xml
     "nucleo-g474-can": "PA12 FDCAN1_TX 9, PA11 FDCAN1_RX 9, PB13 FDCAN2_TX 9, PB12 FDCAN2_RX 9, PA15 FDCAN3_TX 11, "
-                       "PA8 FDCAN3_RX 11, PA2 LPUART1_TX 12, PA3 LPUART1_RX 12, PB10 TIM1_BKIN 12",
+                       "PA8 FDCAN3_RX 11, PA2 LPUART1_TX 12, PA3 LPUART1_RX 12, PB10 TIM1_BKIN 12, "
+                       "PC10 USART3_TX 7, PC11 USART3_RX 7, PB14 USART3_DE 7",
     "f405rg-4": "PB9 CAN1_TX 9, PB8 CAN1_RX 9, "
                 "PA0 TIM5_CH1 2, PA1 TIM5_CH2 2, PA15 TIM2_CH1 1, PB3 TIM2_CH2 1, PB4 TIM3_CH1 2, PB5 TIM3_CH2 2, "
                 "PB6 TIM4_CH1 2, PB7 TIM4_CH2 2, PC6 TIM8_CH1 3, PC7 TIM8_CH2 3, PC8 TIM8_CH3 3, PC9 TIM8_CH4 3, "

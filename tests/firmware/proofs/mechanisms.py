@@ -108,7 +108,8 @@ def _drives() -> Mechanism:
 def _servos(board: str) -> Mechanism:
     it = load_mechanism(MECHANISMS / "so101_sts.toml")
     assert it.board is not None
-    return replace(it, board=replace(it.board, use=board))
+    cutoff = it.safety.cutoff if boards.load(board).cutoff else None
+    return replace(it, board=replace(it.board, use=board), safety=replace(it.safety, cutoff=cutoff))
 
 
 def _on_board(board: str, drive: str) -> Mechanism:

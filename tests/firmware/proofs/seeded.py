@@ -199,6 +199,8 @@ SEEDED = (
            "? (uint32_t)t->mode : t->mode);", mechanism="f405rg-6:voltage"),
     Seeded("line_wires", "ft_wires.c", "w->taken != end % FT_WIRE_IN", "w->taken != end",
            mechanism="sts:nucleo-g474re-6"),
+    Seeded("line_wires", "ft_half_duplex.c", "l->how == USART_CR3_DEM ? FT_GUARD : 0u", "0u",
+           mechanism="sts:nucleo-g474-can"),
     Seeded("line_wires", "ft_wires.c", "size > FT_WIRE_OUT || ft_half_duplex_sends(wire)",
            "ft_half_duplex_sends(wire)", mechanism="so101_sts"),
     Seeded("dxl_goals", "ft_dxl.c", "means(&f[i], FT_DXL_RUN) ? two(f[i].data) : 0u", "two(f[i].data)",

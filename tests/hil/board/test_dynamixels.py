@@ -116,6 +116,36 @@ def test_servos_without_a_current_sensor_move_an_arm_by_duties():
     assert np.all(left[True] < 4.4e-3) and np.linalg.norm(left[True]) < np.linalg.norm(left[False]) / 4.0
 
 
+def test_servos_behind_a_transceiver_of_rs_485_move_and_none_hears_a_board_that_does_not_switch_it():
+    """The USART drives its direction pin, from a bit before the first byte to a bit after the last: 0.5 us each. On the
+    wire of before the driver would be still, or sent into answers."""
+    m = _loaded(DYNAMIXELS.replace("nucleo-g474re-6", "nucleo-g474-can"), "two_behind_a_transceiver")
+    elf = platformio.build(m, IMAGES / "two_behind_a_transceiver").elf
+    start, rest = [joint.start for joint in m.streamed], np.zeros((3, 2))
+    motion = from_rows([joint.name for joint in m.streamed], [0.0, 0.5, 1.0], [start, [0.8, -0.5], start], rest, rest)
+    with VirtualBoard(elf, m, Plant(m)) as on:
+        on.brakes, line = True, on.wiring.buses.lines["servos"]
+        guards: list[tuple[float, float]] = []
+        sent = line.sent
+
+        def watched(data: bytes, seconds: float, before: float, after: float) -> None:
+            guards.append((before, after))
+            sent(data, seconds, before, after)
+
+        line.sent = watched
+        result = play(on, m, knots(motion, m), feedforward=True)
+        assert (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
+        assert result.bit_identical is True and result.outputs_safe and np.all(result.tracking_rms < 3e-3)
+        assert line.connected and np.allclose(guards, 1.0 / RATE)
+        usart, pins = on.chip.usarts["USART3"], on.chip.gpio["B"]
+        for there, key, value in ((usart, "CR3", usart.value["CR3"] & ~(1 << 14)),
+                                  (usart, "CR3", usart.value["CR3"] | 1 << 3), (pins, "MODER", 0)):
+            kept, there.value[key] = there.value[key], value
+            assert not line.connected
+            there.value[key] = kept
+        assert line.connected
+
+
 def _loaded(text: str, name: str = "aloha_like_changed") -> Mechanism:
     IMAGES.mkdir(parents=True, exist_ok=True)
     path = IMAGES / f"{name}.toml"

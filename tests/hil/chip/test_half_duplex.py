@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32 import serial
 from femtorque.hil.chip.stm32.chip import SRAM_START, Stm32
 from tests.support.bare_chip import F4, G4, Bare
@@ -19,9 +20,11 @@ class Wire:
 
     def __init__(self) -> None:
         self.heard: list[tuple[bytes, float]] = []
+        self.guards: list[tuple[float, float]] = []
 
-    def sent(self, data: bytes, seconds: float) -> None:
+    def sent(self, data: bytes, seconds: float, before: float, after: float) -> None:
         self.heard.append((data, seconds))
+        self.guards.append((before, after))
 
     def echo(self, data: bytes) -> bytes:
         return data
@@ -102,6 +105,35 @@ def test_that_off_the_wire_nothing_is_sent_and_nothing_comes_back(desk):
     desk.send(4)
     desk.go(5.0)
     assert desk.wire.heard == [] and not any(desk.memory)
+
+
+@pytest.mark.parametrize(("at", "behind"), [(16, 16), (0, 31), (31, 0)])
+def test_that_a_g4_drives_a_transceiver_for_sixteenths_of_a_bit_before_and_after(at, behind):
+    """RM0440 37.5.20 and 37.8.1: DEAT from bit 21, DEDT from bit 16, in sixteenths of a bit at 16 samples a bit; DEM
+    is bit 14 of CR3. The echo comes that much later."""
+    desk = Desk(G4)
+    desk.usart.value["CR1"] |= at << 21 | behind << 16
+    desk.request(1 << 14 | serial.DMAT | serial.DMAR)
+    desk.send(4)
+    assert desk.wire.heard == [(b"\xff\xff\xfe\x04", pytest.approx(1e-5))]
+    assert desk.wire.guards == [(pytest.approx(at / 16e6), pytest.approx(behind / 16e6))]
+    desk.go(1.0 + at / 160.0 - 0.01)
+    assert desk.memory[:1] == b"\0"
+    desk.go(0.02)
+    assert desk.memory[:2] == b"\xff\0"
+
+
+def test_that_what_drives_a_transceiver_is_set_while_the_usart_is_off():
+    """As RM0440 37.8 says of each; an F4 has none of it (RM0090 30.6.6)."""
+    usart = Desk(G4).usart
+    for write, value in ((usart.write_CR1, usart.value["CR1"] | 1 << 21), (usart.write_CR3, HALF | 1 << 14)):
+        with pytest.raises(Unmodelled, match="while the USART is on"):
+            write(value)
+    usart.write_CR1(0)
+    usart.write_CR3(1 << 14)
+    usart.write_CR1(16 << 21 | 16 << 16)
+    usart.write_CR1(16 << 21 | 16 << 16 | usart.UE | serial.TE | serial.RE)
+    assert not next(r for r in Desk(F4).usart.REGISTERS.values() if r.name == "CR3").writable >> 14 & 1
 
 
 def test_that_with_both_lines_nothing_comes_back(desk):

@@ -16,6 +16,17 @@ from femtorque.hil.drives.families.dynamixel.servo import ERRORS, MODELS, Dynami
 RATE = 2e6
 
 
+def test_an_answer_is_spoiled_while_the_boards_driver_is_still_on():
+    """20 us after the question, the servo's own time without a delay: a driver that is on for longer spoils it."""
+    for after, spoiled in ((0.5e-6, False), (15e-6, False), (25e-6, True)):
+        bench, heard = Bench(1), []
+        bench.servos[0].stored[x.DELAY] = bench.servos[0].registers[x.DELAY] = 0
+        bench.line.arrive = lambda data, disturbed, heard=heard: heard.append((data, disturbed))
+        bench.line.sent(x.sealed(x.HEAD + bytes([1, 3, 0, x.PING])), 10.0 / RATE, 0.5e-6, after)
+        bench.clock.run(1e-3)
+        assert [disturbed for _, disturbed in heard] == [spoiled]
+
+
 class Bench:
     """Servos on a wire that is the port of ROBOTIS' client; each write takes time on the wire."""
 
