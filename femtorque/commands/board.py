@@ -111,7 +111,8 @@ def bringup(
 
     def turn(joint: Any, angle: float) -> None:
         unit = "m" if joint.type == "prismatic" else "rad"
-        print(f"move {joint.name} by hand {angle:g} {unit} in its positive direction, then press Enter",
+        way = "in its positive direction" if angle > 0.0 else "back, in its negative direction"
+        print(f"move {joint.name} by hand {abs(angle):g} {unit} {way}, press Enter, and hold it there for a second",
               file=sys.stderr)
         sys.stdin.readline()
 

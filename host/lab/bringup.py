@@ -6,12 +6,13 @@ until it moves, and the same the other way; nothing relies on its encoder. An ar
 joint is given the most of a probe in both directions, each for as long as that took, and what it does is compared. On
 current loops every motor is given a pulse of a few per cent of the voltage before, no loop closed: a current sensor of
 the wrong sign ends the looks there, with what to do. The hand: with no power at all, somebody turns it by a known angle
-in its positive direction. Turning by hand shows the encoder's sign and counts; both together show the motor's sign. A
-bus drive's motor and encoder agree by construction; turning by hand gives its sign, and the settings that it cannot be
-asked for are listed in words. It has an encoder that knows its place, too: somebody puts the joint where it starts,
-which teaches its zero. All that is taught goes into the file; in the drives nothing is stored. A joint that turns by
-another angle than its drive, by a gear that can be, has that gear in the file, and is not driven before: its torque
-would be another.
+in its positive direction, and a part of the way back. A joint that is let go of sinks to where it would sink from
+elsewhere, too: then the two turns differ, and nothing is concluded. Turning by hand shows the encoder's sign and
+counts; both together show the motor's sign. A bus drive's motor and encoder agree by construction; turning by hand
+gives its sign, and the settings that it cannot be asked for are listed in words. It has an encoder that knows its
+place, too: somebody puts the joint where it starts, which teaches its zero. All that is taught goes into the file; in
+the drives nothing is stored. A joint that turns by another angle than its drive, by a gear that can be, has that gear
+in the file, and is not driven before: its torque would be another.
 """
 
 from __future__ import annotations
@@ -53,6 +54,11 @@ FAR = 0.75  # rad, of a drive on CAN: what the range of its velocities is shows 
 LOOK_S = 0.3  # for which a joint gets no torque, to see whether it sinks
 APART = 0.25  # of MOVES: by less than that two ways of sinking do not differ
 COUNTS_WRONG = 0.05  # a hand is no better than this
+BACK = 0.75  # of the angle: back by all of it, a joint that is let go of may sink by the same
+ALIKE = 0.15  # of two turns: each hand is right to 0.05 of the whole angle
+NONE = 0.1  # of a turn: by less than that nothing has followed it
+UNLIKE = ("a turn by hand and the turn back were counted differently: hold the joint until it has been counted, and "
+          "bring it up again")
 NOT_DRIVEN = "how it turns: no joint is driven while a drive is silent or set otherwise than the file says"
 NO_GEAR = "how it turns: it is not driven before its gear is right"
 
@@ -68,7 +74,7 @@ class Finding:
     joint: str
     problem: str
     torque: float  # at which it moved, N m or N; 0 if it did not
-    ratio: float | None  # counted motion over the announced one of the hand; None if it was not asked for
+    ratio: float | None  # counted motion over the announced one of the hand; None if not asked for, or not known
     values: Mapping[str, Mapping[str, float | str]]
     unknown: str = ""
     sinks: str = ""
@@ -99,8 +105,8 @@ class Probed:
 
 @dataclass(frozen=True)
 class Look:
-    """Observations of a joint: ratio and place by hand (None: not asked for), probed (None: it was not driven). place:
-    rad, measured while it stood at its start."""
+    """Observations of a joint: ratio and place by hand (None: not asked for), probed (None: it was not driven). ratio:
+    NaN where two turns differed. place: rad, measured while it stood at its start."""
 
     ratio: float | None = None
     place: float | None = None
@@ -155,8 +161,8 @@ def _look_at_drive(session: Session, mechanism: Mechanism, number: int, hand: Ha
 
 
 def _other(ratio: float | None) -> bool:
-    """True if a joint was turned by another angle than the board has counted."""
-    return ratio is not None and abs(abs(ratio) - 1.0) > COUNTS_WRONG
+    """True if a joint was turned by another angle than the board has counted, or two turns differed."""
+    return ratio is not None and not abs(abs(ratio) - 1.0) <= COUNTS_WRONG
 
 
 def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | None = None) -> Finding:
@@ -172,7 +178,10 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | 
     if report is not None and not drives.ready(report, mechanism.streamed, number):
         problems.append(drives.words(report, mechanism.streamed, number))
         values |= drives.mending(report, drive, number)
-    if ratio is not None and abs(ratio) < 0.1:
+    if ratio is not None and math.isnan(ratio):
+        return Finding(joint.name, "; ".join((*problems, UNLIKE)), 0.0, None, {"drive": values} if values else {},
+                       NO_GEAR, firmware=drives.firmware(report, mechanism.streamed, number))
+    if ratio is not None and abs(ratio) < NONE:
         problems.append("its drive's position does not follow when it is turned by hand: is it this joint's id?")
     elif ratio is not None:
         if ratio < 0.0:
@@ -280,13 +289,15 @@ def _unknown(joint: Joint) -> str:
 
 
 def judge(mechanism: Mechanism, number: int, probed: Probed, ratio: float | None) -> Finding:
-    """Conclude from two observations. ratio: counted motion over the motion of the hand that was announced; None if it
-    was not asked for."""
+    """Conclude from two observations. ratio: counted motion over the motion of the hand that was announced; NaN where
+    two turns differed, None if it was not asked for."""
     joint = mechanism.streamed[number]
     assert joint.motor is not None and joint.encoder is not None
     values: dict[str, dict[str, float]] = {}
     problems = []
-    if ratio is not None and abs(ratio) < 0.1:
+    if ratio is not None and math.isnan(ratio):
+        return Finding(joint.name, UNLIKE, probed.torque, None, {})
+    if ratio is not None and abs(ratio) < NONE:
         return Finding(joint.name, "its encoder does not count when it is turned by hand: check wiring and supply",
                        probed.torque, ratio, {})
     if ratio is not None and ratio < 0.0:
@@ -332,8 +343,24 @@ def write(path: Path, findings: list[Finding]) -> dict[str, str]:
 
 
 def _by_hand(session: Session, joint: Joint, number: int, hand: Hand) -> float:
-    """Counted motion over the announced one."""
+    """Counted motion over the announced one, of a turn and of one back; NaN where they differ."""
     angle = asked(joint)
+    return agreed(*(_turned(session, joint, number, hand, by) for by in (angle, -BACK * angle)))
+
+
+def agreed(there: float, back: float) -> float:
+    """Mean of two turns' counted motions over the announced ones; NaN where they differ by more than hands do, or one
+    of them alone was counted as it should be."""
+    mean = 0.5 * (there + back)
+    if max(abs(there), abs(back)) < NONE:
+        return mean
+    if abs(there - back) > ALIKE * abs(mean) or _other(mean) and not (_other(there) and _other(back)):
+        return math.nan
+    return mean
+
+
+def _turned(session: Session, joint: Joint, number: int, hand: Hand, angle: float) -> float:
+    """Counted motion over the announced one."""
     _rest(session)
     before = np.array(session.status.position)
     hand(joint, angle)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, TextIO, cast
 
 import numpy as np
 import pytest
@@ -36,7 +39,26 @@ def plugged_in(mechanism: Mechanism, plant: Plant | None = None, folder: Path | 
         patch.setattr(link, "open_port", lambda port,
                       baud: board.plug_in() if port == board.url else opened(port, baud))
         patch.setattr(list_ports, "comports", lambda: [SimpleNamespace(device=board.url, description="board", vid=1)])
+        patch.setattr(sys, "stderr", Terminal(sys.stderr))
         yield board
+
+
+class Terminal:
+    """Standard error, whose last line somebody reads."""
+
+    def __init__(self, others: TextIO) -> None:
+        self._others, self.text = others, ""
+
+    def write(self, text: str) -> int:
+        self.text = (self.text + text)[-1000:]
+        return self._others.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._others, name)
+
+    @property
+    def last(self) -> str:
+        return self.text.rstrip("\n").rpartition("\n")[2]
 
 
 def ctrl_c(board: VirtualBoard, seconds: float) -> None:
@@ -45,22 +67,30 @@ def ctrl_c(board: VirtualBoard, seconds: float) -> None:
 
 
 class Hand:
-    """Somebody in front of a terminal who turns the joints of the plant one after the other, as the host asks, and
-    presses Enter, with the arm's brakes off meanwhile: what stands in the place of sys.stdin. push: the most that the
-    hand gives, N m."""
+    """Somebody in front of a terminal who turns joints of the plant, or puts them at their start, as its last line
+    asks, and presses Enter, with the arm's brakes off meanwhile: what stands in the place of sys.stdin. push: the most
+    that the hand gives, N m."""
 
-    def __init__(self, board: VirtualBoard, angle: float = 0.5, push: float = 3.0) -> None:
-        self.board, self.angle, self.push, self.turned = board, angle, push, 0
+    def __init__(self, board: VirtualBoard, push: float = 3.0) -> None:
+        self.board, self.push = board, push
+
+    def asked(self) -> tuple[int, float]:
+        """The number of the joint that is to be moved, and to where."""
+        line = cast(Terminal, sys.stderr).last
+        found = re.match(r"(?:move|put) (\S+) by hand (?:where it stands at )?(\S+)", line)
+        assert found, line
+        j = next(k for k, joint in enumerate(self.board.plant.joints) if joint.name == found[1])
+        to = float(found[2])
+        return j, to if line.startswith("put") else float(self.board.plant.q[j]) + (-to if " back, " in line else to)
 
     def readline(self) -> str:
-        plant, j = self.board.plant, self.turned
+        plant, (j, to) = self.board.plant, self.asked()
         stand = plant.q.copy()
-        stand[j] += self.angle
+        stand[j] = to
         plant.hand = lambda p: np.clip(40.0 * (stand - p.q) - 2.0 * p.v, -self.push, self.push)
         self.board.brakes = False
         until = self.board.seconds + 0.8
         while self.board.seconds < until and np.max(np.abs([stand - plant.q, 0.1 * plant.v])) > 0.005:
             self.board.run(0.05)
         plant.hand, self.board.brakes = None, True
-        self.turned += 1
         return "\n"

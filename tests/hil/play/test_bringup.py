@@ -1,6 +1,8 @@
 """First power-up on the virtual board, with an arm wired differently from its file."""
 
+import itertools
 import json
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +13,7 @@ import pytest
 from femtorque.codegen.mechanism.edit import set_joint
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.plant.rigid import Plant
-from femtorque.host.lab.bringup import Driven, Probed, judge, moving, sinking
+from femtorque.host.lab.bringup import BACK, Driven, Probed, agreed, judge, moving, sinking, usual_gear
 from tests.support import rig
 from tests.support.plugged import Hand, plugged_in
 
@@ -85,10 +87,45 @@ def test_a_loose_encoder_and_a_loose_motor_and_swapped_ones_are_found(looked_at)
     (Probed(0, 0.1, sinks=1), 1.0, "joint 'elbow' sinks: support it"),
     (Probed(-1, 0.1), -1.0, "its encoder counts the wrong way"),
     (Probed(1, 0.1), -1.0, "its encoder counts the wrong way; its motor turns it the wrong way"),
+    (Probed(-1, 0.1), math.nan, "a turn by hand and the turn back were counted differently: hold the joint"),
 ])
 def test_what_two_looks_mean(probed, ratio, words):
-    problem = judge(rig.three_link(), 0, probed, ratio).problem
-    assert words in problem if words else problem == ""
+    found = judge(rig.three_link(), 0, probed, ratio)
+    assert words in found.problem if words else found.problem == ""
+    assert ratio is None or not math.isnan(ratio) or (found.values, found.ratio) == ({}, None)
+
+
+def resting(at: float, friction: float) -> float:
+    """Place at which a joint comes to rest that is let go of: it goes towards where it hangs, rad, until its friction,
+    a share of the largest torque of gravity, holds it."""
+    while abs(math.sin(at)) > friction:
+        at -= math.copysign(1e-3, math.sin(at))
+    return at
+
+
+@pytest.mark.parametrize("ratio", [1.0, -1.0, 2.0, 3.0, 0.5])
+def test_turns_of_a_joint_that_is_let_go_of_agree_on_its_gear_or_on_nothing(ratio):
+    """Wherever it hangs, and however much friction holds it or not. A joint that hangs freely is back at once, which is
+    said as not following."""
+    wrong, known = [], 0
+    for start, friction in itertools.product(np.linspace(-3.1, 3.1, 63), np.linspace(0.02, 1.2, 40)):
+        begin = resting(float(start), float(friction))
+        out = resting(begin + 0.75, float(friction))
+        back = out - resting(out - BACK * 0.75, float(friction))
+        found = agreed(ratio * (out - begin) / 0.75, ratio * back / (BACK * 0.75))
+        if math.isnan(found) or abs(found) < 0.1:
+            continue
+        known += 1
+        gear = usual_gear(abs(found))
+        other = abs(ratio) == 1.0 and abs(found / ratio - 1.0) > 0.05
+        if other or found * ratio < 0.0 or gear not in (None, abs(ratio)):
+            wrong.append((start, friction, found))
+    assert wrong == [] and known > 1000
+
+
+def test_two_turns_agree_as_far_as_a_hand_is_right():
+    assert agreed(3.0, 3.3) == pytest.approx(3.15) and math.isnan(agreed(3.0, 3.6))
+    assert agreed(0.97, 1.07) == pytest.approx(1.02) and math.isnan(agreed(0.89, 0.99)) and agreed(0.0, -0.05) < 0.0
 
 
 def test_no_sign_is_written_of_one_probe_where_gravity_can_move_the_joint():

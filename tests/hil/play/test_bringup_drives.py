@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from dataclasses import replace
@@ -22,27 +23,37 @@ class Firm(Hand):
     """A board that leaves every joint at rest."""
 
     def readline(self) -> str:
-        plant = self.board.plant
+        plant, (j, to) = self.board.plant, self.asked()
         stand = plant.q.copy()
-        stand[self.turned] += self.angle
+        stand[j] = to
         plant.hand = lambda p: 400.0 * (stand - p.q) - 30.0 * p.v
         self.board.brakes = False
         self.board.run(1.0)
         plant.hand, self.board.brakes = None, True
-        self.turned += 1
+        return "\n"
+
+
+class Careless(Firm):
+    """Somebody who lets go of a joint as soon as it is turned, and presses Enter once it lies."""
+
+    def readline(self) -> str:
+        super().readline()
+        self.board.brakes = False
+        self.board.run(1.5)
+        self.board.brakes = True
         return "\n"
 
 
 @pytest.fixture
 def looked_at(here, monkeypatch, tmp_path):
     """Run the command with an arm that lies. Returns problems by joint, the unknown joints, and the file."""
-    def look(spoil, *options, change=lambda text: text):
+    def look(spoil, *options, change=lambda text: text, hand=Firm, gravity="0.0"):
         file = tmp_path / "arm.toml"
-        text = change(Path(file_of().source).read_text().replace("[0.0, -9.81, 0.0]", "[0.0, 0.0, 0.0]"))
+        text = change(Path(file_of().source).read_text().replace("[0.0, -9.81, 0.0]", f"[0.0, {gravity}, 0.0]"))
         text = text.replace("gains = {", "friction = { viscous = 0.5, coulomb = 0.05 }\ngains = {")
         file.write_text(text.replace('"damiao_arm"', f'"lying_{len(text)}"'))
         with plugged_in(load_mechanism(file)) as board:
-            monkeypatch.setattr(sys, "stdin", Firm(board, angle=0.75))
+            monkeypatch.setattr(sys, "stdin", hand(board))
             spoil(board.wiring.buses)
             done = here("bringup", file, "--port", "auto", "--json", *options)
             board.run(0.05)
@@ -61,6 +72,15 @@ def test_a_drive_that_is_mounted_the_other_way_is_told_and_mended(looked_at):
     said, unknown, file = looked_at(turn_round, "--write")
     assert said == {"shoulder": "", "elbow": "its drive counts the wrong way", "wrist": ""}
     assert [j.drive.sign for j in file.moving] == [1, -1, -1] and set(unknown.values()) == {""}
+
+
+def test_of_joints_that_are_let_go_of_and_sink_no_gear_and_no_sign_is_concluded(looked_at):
+    """Upright, with friction that lets them come to rest somewhere."""
+    said, unknown, file = looked_at(lambda buses: None, "--write", hand=Careless, gravity="-9.81")
+    print(said)
+    assert "were counted differently: hold the joint until it has been counted" in said["shoulder"]
+    assert not any("gear of" in what or "turns to one" in what or "the wrong way" in what for what in said.values())
+    assert [(j.drive.sign, j.drive.gear) for j in file.moving] == [(1, 1.0), (1, 1.0), (-1, 1.0)]
 
 
 OTHERS = {
@@ -175,6 +195,7 @@ def test_a_position_range_that_no_one_can_ask_for_shows_by_the_angle_that_it_is_
 @pytest.mark.parametrize(("probed", "ratio", "words"), [
     (Probed(1, 0.5), 1.01, ""), (Probed(1, 0.5), 0.5, "its drive tells 0.5 times the angle"),
     (Probed(1, 0.5), 0.0, "is it this joint's id?"), (Probed(0, 0.0), 1.0, "nothing moves"),
+    (None, math.nan, "hold the joint until it has been counted"),
     (Probed(0, 0.5, other=1), None, "joint 'elbow' moves when it is driven"),
     (Probed(-1, 0.5), 1.0, "it turns against its torque"),
     (Probed(0, 0.5, sinks=0), 1.0, "it sinks: support it, and bring it up again")])

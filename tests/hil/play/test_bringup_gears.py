@@ -14,9 +14,8 @@ import pytest
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import from_rows, knots
 from femtorque.codegen.wire import messages
-from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.play.run import play
-from femtorque.host.lab.bringup import Look, Probed, asked, judge_drive, usual_gear, write
+from femtorque.host.lab.bringup import Look, Probed, judge_drive, usual_gear, write
 from tests.support.geared import ARM, read
 from tests.support.plugged import Hand, plugged_in
 
@@ -31,21 +30,16 @@ FILE = KNOWN.sub("", WORLD).replace(", zero = 0.7", "").replace(", zero = 2500",
 
 
 class Teacher(Hand):
-    """A plant that puts each joint at its start, if wanted, when it is first asked, and then lets it turn."""
-
-    def __init__(self, board: VirtualBoard, places: bool = False) -> None:
-        super().__init__(board)
-        self.places = places
+    """A plant that lets each joint be put and turned."""
 
     def readline(self) -> str:
-        plant, (j, again) = self.board.plant, divmod(self.turned, 2) if self.places else (self.turned, True)
-        joint, stand = plant.joints[j], plant.q.copy()
-        stand[j] = stand[j] + asked(joint) if again else joint.start
+        plant, (j, to) = self.board.plant, self.asked()
+        stand = plant.q.copy()
+        stand[j] = to
         plant.hand = lambda p: 100.0 * (stand - p.q) - 10.0 * p.v
         self.board.brakes = False
         self.board.run(0.7)
         plant.hand, self.board.brakes = None, True
-        self.turned += 1
         return "\n"
 
 
@@ -56,7 +50,7 @@ def test_gears_are_found_with_signs_and_zeros_and_the_arm_then_moves_as_it_is_to
     file.write_text(FILE.replace(GRAVITY, NONE), encoding="utf-8")
     lying = read(WORLD.replace(GRAVITY, NONE), "geared_lying")
     with plugged_in(load_mechanism(file), folder=tmp_path / "image", world=lying) as board:
-        monkeypatch.setattr(sys, "stdin", Teacher(board, places=True))
+        monkeypatch.setattr(sys, "stdin", Teacher(board))
         done = here("bringup", file, "--port", "auto", "--json", "--zero", "--write")
         assert board.outputs_safe()
     said = {j["joint"]: j for j in json.loads(done.stdout)["joints"]}

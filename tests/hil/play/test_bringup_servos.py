@@ -19,17 +19,16 @@ COUNT = math.tau / 4096
 
 
 class Teacher(Hand):
-    """A plant that puts each joint at its start when it is first asked, and then lets it turn."""
+    """A plant that lets each joint be put and turned."""
 
     def readline(self) -> str:
-        plant, (j, again) = self.board.plant, divmod(self.turned, 2)
+        plant, (j, to) = self.board.plant, self.asked()
         stand = plant.q.copy()
-        stand[j] = stand[j] + self.angle if again else plant.joints[j].start
+        stand[j] = to
         plant.hand = lambda p: 60.0 * (stand - p.q) - 4.0 * p.v
         self.board.brakes = False
         self.board.run(0.8)
         plant.hand, self.board.brakes = None, True
-        self.turned += 1
         return "\n"
 
 
