@@ -214,16 +214,21 @@ stopped. A stop forgets faults too: the board reports the last one until it arms
 ODrive's S1, Pro and Micro (firmware 0.6) take torques by CANSimple, and the board closes the loop. (The board
 `odrive-v3.6` is another thing: there this firmware runs on ODrive's own hardware.) Those with firmware 0.5 are not
 armed, and no key of the file changes that. They do nothing when they are asked for their version (message 0,
-`can_simple.cpp`), so a wrong file would show nowhere; errors of motor, encoder and controller are in messages of their
-own there, of which 0.6 has none, and a heartbeat's last bytes mean something else. Each tick brings one its torque, and
-a remote frame that asks where it is; the answer is what it knows at that moment. Of three at 1 kHz the law has
-positions that are 0.71, 0.66 and 0.36 ms old, and less in the one tick of ten with heartbeats, as questions come later
-there; `check` bounds it. Nothing is added for that: a joint that goes with 1 rad/s is ahead by no more than 0.72 mrad,
-and by nothing where it rests. That lag is within the tick by which the margins of gains are judged. Whether it is in
-closed loop, and its errors, come unasked by heartbeats: the board knows of an error 10 ms late, gives no torque for as
-long after it has enabled a drive, and takes one for silent that has sent none for 50 ms. Where the heartbeats of all
-three drives of a bus meet in one tick, its last frames may go one tick later. While the outputs are off, frames that
-make it idle take turns with its mode (torque, passed through) and with a torque of none.
+`can_simple.cpp`), so a wrong file would show nowhere; errors of motor, encoder and controller are in messages of
+their own there, of which 0.6 has none, and a heartbeat's last bytes mean something else. ARM is refused
+(`DRIVE_SETTING`), and `monitor` and `bringup` say why: "it does not tell its version, as those with firmware 0.5".
+Each tick brings one its torque, and a remote frame that asks where it is; the answer is what it knows at that moment.
+Of three at 1 kHz the law has positions that are 0.71, 0.66 and 0.36 ms old, and less in the one tick of ten with
+heartbeats, as questions come later there; `check` bounds it. Nothing is added for that: a joint that goes with 1
+rad/s is ahead by no more than 0.72 mrad, and by nothing where it rests. That lag is within the tick by which the
+margins of gains are judged. Drives that answered where they will be at the tick would leave 0.28 mrad rms of the 0.41
+of a motion of half a radian a second (`make bench`). The board would have to know the age of each drive's answer,
+which is another one in ticks with heartbeats: a third of an error below what gears have is not worth a constant that
+is wrong in one tick of ten. Whether it is in closed loop, and its errors, come unasked by heartbeats: the board knows
+of an error 10 ms late, gives no torque for as long after it has enabled a drive, and takes one for silent that has
+sent none for 50 ms. Where the heartbeats of all three drives of a bus meet in one tick, its last frames may go one
+tick later. While the outputs are off, frames that make it idle take turns with its mode (torque, passed through) and
+with a torque of none.
 
 An ODrive takes any motor: `torque` is that motor's, `gear` the stage behind it (`mechanisms/odrive_arm.toml` is an arm
 of three). Its owner sets, and nobody can ask for

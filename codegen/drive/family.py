@@ -281,11 +281,11 @@ class Family:
     after power-up it knows where it is within a turn. setup: its owner must have set this, which nobody can ask for on
     the bus. configuration: its owner's, its kp and kd in it, which nobody can ask for on the bus. tells: states say
     whether the drive is enabled. velocity_known: whether its range of velocity is known, being asked for or being none.
-    torque_known: the same of its torque. settings: in the order in which they are asked. alone: what it does when the
-    board is silent, where that is not the board's to set; cut: the same where [safety.cutoff] cuts its supply. master:
-    its register for the id of what it sends, in words. hooks: functions of its C beside the usual: wake, release, look.
-    parts: sources in C that it shares. notes: a row of docs/drives.md (asked for its ranges, reports that it is on, its
-    errors, left alone).
+    torque_known: the same of its torque. settings: in the order in which they are asked. untold: words for one that
+    answers, and reports none of these. alone: what it does when the board is silent, where that is not the board's to
+    set; cut: the same where [safety.cutoff] cuts its supply. master: its register for the id of what it sends, in
+    words. hooks: functions of its C beside the usual: wake, release, look. parts: sources in C that it shares. notes: a
+    row of docs/drives.md (asked for its ranges, reports that it is on, its errors, left alone).
     """
 
     name: str
@@ -308,6 +308,7 @@ class Family:
     closes: bool = True
     keeps: bool = True
     setup: str = ""
+    untold: str = ""
     configuration: Configuration | None = None
     command: Callable[[DriveType, int, Target, bool], Frame] | None = None
     tells: bool = True

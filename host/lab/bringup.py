@@ -176,7 +176,7 @@ def judge_drive(mechanism: Mechanism, number: int, look: Look, report: Drives | 
     values: dict[str, float] = {}
     problems = []
     if report is not None and not drives.ready(report, mechanism.streamed, number):
-        problems.append(drives.words(report, mechanism.streamed, number))
+        problems.append(drives.unarmed(report, mechanism.streamed, number))
         values |= drives.mending(report, drive, number)
     if ratio is not None and math.isnan(ratio):
         return Finding(joint.name, "; ".join((*problems, UNLIKE)), 0.0, None, {"drive": values} if values else {},

@@ -15,6 +15,7 @@ from femtorque.codegen.wire.messages import Drives
 BY_MOTION = 0xFFFF  # no drive's own number: FT_DIALECT_VELOCITY
 PASSIVE = 127  # errors in receiving beyond which a controller takes itself for the cause (ISO 11898-1)
 UNREAD = 0xFFFFFFFF  # a setting that could not be read
+UNTOLD = 50  # answers by which a drive has been asked some twenty times how it is set
 KEPT = 11  # of DRIVES, ten of which come in a second: the basis of a rate
 _STATE = {number: name.lower() for name, (number, _) in messages.DRIVE_STATES.items()}
 
@@ -73,8 +74,9 @@ def mending(report: Drives, drive: Drive, joint: int) -> dict[str, float]:
 
 def ready(report: Drives | None, joints: Sequence[Joint], joint: int) -> bool:
     """True if nothing known of a joint's drive forbids arming it."""
-    return joints[joint].drive is None or report is None or (state(report, joint) not in ("silent", "faulted")
-                                                           and not report.setting[joint])
+    drive = joints[joint].drive
+    return drive is None or report is None or (state(report, joint) not in ("silent", "faulted")
+                                               and not report.setting[joint] and not untold(report, drive, joint))
 
 
 def silence(report: Drives, joints: Sequence[Joint], joint: int) -> str:
@@ -127,6 +129,20 @@ def words(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
         return silence(report, joints, joint)
     found = (ailing(report, drive, joint), setting(joints[joint], report.setting[joint], report.value[joint]))
     return "; ".join(part for part in found if part)
+
+
+def unarmed(report: Drives | None, joints: Sequence[Joint], joint: int) -> str:
+    """Reason why a joint's drive is not armed, in words: its fault, or that it reports none of its settings. One that
+    was just switched on anew has not reported them yet, either."""
+    drive = joints[joint].drive if joint < len(joints) else None
+    found = words(report, joints, joint)
+    return found if found or report is None or drive is None else untold(report, drive, joint)
+
+
+def untold(report: Drives, drive: Drive, joint: int) -> str:
+    """Reason why a drive reports none of its settings, though it answers; empty where it does, or may yet."""
+    tells = report.setting[joint] or report.value[joint] or report.answers[joint] < UNTOLD
+    return "" if tells or state(report, joint) == "silent" else family_of(drive.type).untold
 
 
 def ailing(report: Drives, drive: Drive, joint: int) -> str:

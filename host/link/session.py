@@ -392,7 +392,7 @@ class Session:
         """Raises Refused if the last command was refused."""
         if self.status.refusal:
             why = explain(messages.REFUSALS, self.status.refusal, self.joint(self.status.refusal_joint))
-            report = drives.words(self.drives, self.configuration.joints, self.status.refusal_joint)
+            report = drives.unarmed(self.drives, self.configuration.joints, self.status.refusal_joint)
             raise Refused(f"{self.link.port}: the board refused {name}: {why}{f' ({report})' if report else ''}; "
                           f"{self.describe()}")
 

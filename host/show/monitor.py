@@ -64,7 +64,7 @@ def _of_drives(session: Session, report: Drives) -> dict[str, Any]:
         "joint": joint.name, "type": joint.drive.type.name, "bus": joint.drive.bus, "id": joint.drive.id,
         "state": drives.state(report, j), "temperature": report.warmth[j], "rate": hz[j] if hz else None,
         "age": report.age[j], "answers": report.answers[j], "lost": report.lost[j], "late": report.late[j],
-        "firmware": drives.firmware(report, conf.joints, j), "says": drives.words(report, conf.joints, j),
+        "firmware": drives.firmware(report, conf.joints, j), "says": drives.unarmed(report, conf.joints, j),
     } for j, joint in enumerate(conf.joints) if joint.drive is not None]
     of_buses = [{"bus": name, **{key: getattr(report, key)[i] for key in (
         "off", "offs", "sending", "receiving", "stale", "overruns")}} for i, name in enumerate(_buses(session))]
@@ -131,7 +131,7 @@ def _drives(session: Session, report: Drives) -> Table:
     for j, joint in enumerate(joints):
         if joint.drive is not None:
             version = drives.firmware(report, joints, j)
-            says = drives.words(report, joints, j) or (f"firmware {version}" if version else "")
+            says = drives.unarmed(report, joints, j) or (f"firmware {version}" if version else "")
             table.add_row(f"{joint.name}, {joint.drive.type.name}", drives.state(report, j), str(report.warmth[j]),
                           f"{hz[j]:.0f}" if hz else "", str(report.age[j]), str(report.answers[j]), str(report.lost[j]),
                           str(report.late[j]), says)

@@ -52,7 +52,7 @@ static void ft_channel_start(const ft_side *s, volatile uint32_t *data,
 #define FT_GUARD \
     (16u << USART_CR1_DEAT_Pos | 16u << USART_CR1_DEDT_Pos)
 
-/* What drives a transceiver is set before the USART is on. */
+/* A transceiver is chosen before the USART is on. */
 void ft_half_duplex_start(uint32_t wire)
 {
     const ft_line *l = &ft_lines[wire];

@@ -52,6 +52,7 @@ FAMILY = Family(
     velocity_known=True,
     torque_known=True,
     firmware=Firmware(r"\d+\.\d+\.\d+", "0.6.10", _word, lambda n: _text(n) if n else "", most=255),
+    untold="it does not tell its version, as those with firmware 0.5, which are not driven",
     alone="goes on with its last torque where its watchdog is off, as it comes, and nobody can ask it on the bus: the "
           "e-stop loop must cut its supply",
     hooks=("release", "look"),

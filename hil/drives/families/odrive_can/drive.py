@@ -5,7 +5,9 @@ Firmware/MotorControl, controller.cpp, motor.hpp and encoder.hpp.
 An id is node << 5 | message. A message of the drive is asked for by a remote frame, or one without data, and answered
 under the same id; a heartbeat comes by itself. Any message for it feeds its watchdog (axis.hpp). As it comes the drive
 counts its position from where it was switched on, holds positions (control mode 3), and has no watchdog; in torque mode
-it takes torque away near vel_limit. Here it is set up as docs/drives.md asks for, but for its mode.
+it takes torque away near vel_limit. Here it is set up as docs/drives.md asks for, but for its mode. One of firmware 0.5
+does nothing with message 0, which is CANopen's NMT there, and the last bytes of its heartbeat are flags of its motor,
+its encoder and its controller, whose highest one says that a motion is done (communication/can/can_simple.cpp).
 
 Chosen: that the watchdog acts in idle too, as 0.5 has it; that a second request for closed loop changes nothing; that
 it answers at once, from the estimate of that moment.
@@ -69,6 +71,8 @@ class ODrive(Drive):
         if frame.extended or frame.fd or frame.id >> 5 != self.id:
             return None
         message = frame.id & 0x1F
+        if message == VERSION and self.old:
+            return None
         self.feed()
         if frame.remote or not frame.data and message != ESTOP:
             told = self._told(message)
@@ -171,9 +175,13 @@ class ODrive(Drive):
             self.send(self.heartbeat())
         self.wire.clock.after(self.beat or BEAT, lambda: self._live(life))
 
+    @property
+    def old(self) -> bool:
+        return self.firmware < (0, 6, 0)
+
     def heartbeat(self) -> Frame:
-        state = CLOSED_LOOP if self.motor.active else IDLE
-        return Frame(self.id << 5 | HEARTBEAT, struct.pack("<I4B", self.errors, state, 0, 0, 0))
+        state, flags = CLOSED_LOOP if self.motor.active else IDLE, 0x80 if self.old else 0
+        return Frame(self.id << 5 | HEARTBEAT, struct.pack("<I4B", self.errors, state, 0, 0, flags))
 
     def report(self, data: bytes) -> Frame:
         """Half a turn from where it was switched on, or further."""
