@@ -84,7 +84,7 @@ def told(**setting: int) -> SimpleNamespace:
     file's."""
     seen = messages.DRIVE_STATES["SEEN"][0]
     of = [setting.get(name, 0) for name in ("shoulder", "elbow", "wrist")]
-    return SimpleNamespace(state=[seen] * 3, error=[0] * 3, setting=of, value=[0] * 3)
+    return SimpleNamespace(state=[seen] * 3, error=[0] * 3, setting=of, value=[0] * 3, answers=[0] * 3)
 
 
 def arm(tmp_path, text: str = FILE):
