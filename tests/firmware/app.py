@@ -53,7 +53,7 @@ typedef struct {{
         uint8_t unique[12];
         uint32_t options, resets, exception, pc, lr, psr, cfsr, hfsr, address;
     }} history;
-    uint32_t no_loader, left, supply_low, stack_left;
+    uint32_t no_loader, left, supply_low, stack_left, shown;
     uint8_t code[5000];
 }} fake_chip_t;
 fake_chip_t *fake_chip(void);

@@ -97,7 +97,12 @@ void ft_chip_leave(void) { fake.left++; }
 void ft_chip_remember(uint32_t word) { fake.remembered = word; }
 uint32_t ft_chip_remembered(void) { return fake.remembered; }
 void ft_chip_feed_watchdog(void) { fake.fed++; }
-void ft_chip_show(uint32_t state, uint32_t tick) { (void)state; (void)tick; }
+void ft_chip_show(uint32_t state, uint32_t tick)
+{
+    fake.shown = state;
+    (void)tick;
+}
+
 void ft_chip_wait(void) {}
 
 size_t ft_chip_receive(uint8_t *bytes, size_t room)

@@ -19,7 +19,7 @@ typedef struct {
     float duty[FT_JOINTS];
     int32_t counts[FT_JOINTS];
     ft_history history;
-    uint32_t no_loader, left, supply_low, stack_left;
+    uint32_t no_loader, left, supply_low, stack_left, shown;
     uint8_t code[5000];
 } fake_chip_t;
 

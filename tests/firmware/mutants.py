@@ -391,7 +391,9 @@ class Mutator:
                 continue
             lo = max(p for p in self.match if self.t[p].text == "{" and p < i < self.match[p])
             hi = self.match[lo] + 1
-            if self.t[lo - 1].text == "=":
+            if self.t[i - 1].text == "(":
+                lo, hi = i - 2, self.match[i - 1] + 1  # MACRO(act, next)
+            elif self.t[lo - 1].text == "=":
                 lo -= 4  # [EVENT] = {
             table, self.function = self.function, f"{self.function} {row}".strip()
             number = self._mutant("left out", lo, hi)

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
 
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Command
+from femtorque.codegen.wire.messages import STATES, Command, Follow
 from tests.firmware.app import App, changed
 from tests.firmware.following import Sent, follow, hostile, play, wave
+from tests.firmware.test_safety import paused
 
 V, A, J = 4.0, 20.0, 400.0
 LOWER, UPPER = -2.5, 2.5
+PERIOD = 50  # ticks from one FOLLOWED to the next
 PHASES = {name: row[0] for name, row in messages.FOLLOW_PHASES.items()}
 
 
-def arm(start=0.0, **follow_table):
-    """The three-link arm in HOLD, its first joint there; joints have the limits above."""
+def limited(**safety):
+    """The three-link arm, with the limits above."""
     mechanism = changed(limits={"lower": LOWER, "upper": UPPER, "velocity": V, "acceleration": A, "jerk": J})
+    return replace(mechanism, safety=replace(mechanism.safety, **safety))
+
+
+def arm(start=0.0, safety=None, **follow_table):
+    """That arm in HOLD, its first joint there."""
+    mechanism = limited(**safety or {})
     if follow_table:
         mechanism = replace(mechanism, follow=replace(mechanism.follow, **follow_table))
     app = App(mechanism)
@@ -229,6 +237,78 @@ def test_links_that_bend_are_refused_by_name():
     app = App(load_mechanism(MECHANISMS / "flexible_link.toml"))
     assert app.home() == "NONE" and app.command("ARM") == "NONE"
     assert follow(app) == "NO_FOLLOWING"
+
+
+# ---- what is reported ---------------------------------------------------------------------------------
+
+
+def test_reports_are_of_follow_alone_and_say_what_there_is():
+    app = arm()
+    assert play(app, [], 300).reports == []
+    assert follow(app) == "NONE"
+    waits = play(app, [Sent(-5.0, 0.2, [0.1, 0.0, 0.0], v=[float("nan")] * 3)], 300).reports
+    assert {b.tick - a.tick for a, b in pairwise(waits)} == {PERIOD}
+    assert all((r.phase, r.targets, r.frame, r.ahead) == (PHASES["WAITING"], 0, 0, 0) for r in waits)
+    assert waits[0].refused == 0 and waits[-1].refused == 1
+    last = 49
+    sent = [Sent(0.02 * k, 0.02 * k + 0.002, [0.5, 0.0, 3.0]) for k in range(last + 1)]
+    sent += [replace(sent[-1], there=0.99), Sent(1.0, 1.1, [0.5, 0.0, 3.0])]  # once more, and one too long on its way
+    run = play(app, sent, 1600)
+    r = next(report for report in run.reports if report.tick > run.record["tick"][800])
+    t = 1e-3 * (r.tick - run.record["tick"][0]) - 0.002  # of the sender, by what comes soonest
+    assert r.frame == 20_000 and r.ahead == pytest.approx(1e6 * (0.02 * (r.targets - 1) - t) + r.delay, abs=2100)
+    assert (run.reports[-1].targets, run.reports[-1].late, run.reports[-1].refused) == (last + 2, 1, 2)
+    assert max(abs(r.behind[0]) for r in run.reports) > 0.1 and max(abs(r.behind[2]) for r in run.reports) > 0.1
+    assert any(r.limits[2] & messages.FOLLOW_LIMITS["POSITION"][0] for r in run.reports)
+    assert {r.limits[1] for r in run.reports} == {0} and {r.behind[1] for r in run.reports} == {0.0}
+    play(app, [], 700)
+    assert app.state == "HOLD" and play(app, [Sent(9.0, 0.01, [1.0, 0.0, 0.0])], 100).reports == []
+    app.send(Follow(app._next(), messages.FOLLOW_AUTO, 0))
+    again = play(app, [], 100).reports
+    assert again and all((r.frame, r.ahead) == (0, 0) for r in again), "nothing of the last time"
+
+
+def test_a_report_that_does_not_fit_into_the_line_is_sent_as_soon_as_it_does():
+    app = arm()
+    assert follow(app) == "NONE"
+    app.chip.deaf = 1
+    play(app, [], 2 * PERIOD)
+    app.chip.deaf = 0
+    assert len(play(app, [], 1).reports) == 1
+
+
+# ---- reasons to stop ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stop", [False, True])
+def test_a_host_that_falls_silent_is_the_reason_whatever_lies_ahead_and_whatever_stops_it_too(stop):
+    app = arm(float(wave(0.0)[0]))
+    assert follow(app) == "NONE"
+    play(app, chunk(1, 0.0, 30, 90), 400)
+    brakes = app.run(110, alive=False)
+    assert np.abs(brakes["target_rate"][-1, 0]) > 0.05 and app.lib.fake_state_now() == STATES["FOLLOW"][0]
+    if stop:
+        app.post("STOP")
+    rests = app.run(300, alive=stop)
+    assert not rests["target_rate"][-20:].any()
+    assert app.state == "HOLD" and app.flags & {"HOST_SILENT", "STOPPED", "UNDERRUN"} == {"HOST_SILENT"}
+
+
+def test_what_waits_to_be_played_is_forgotten_and_so_is_how_the_last_motion_ended():
+    app = App()
+    paused(app)
+    assert app.status.buffered > 0 and "STOPPED" in app.flags
+    assert follow(app) == "NONE"
+    assert app.see().buffered == 0 and app.flags == {"HOMED", "OUTPUTS"}
+
+
+def test_a_fault_that_holds_the_joints_holds_them_where_they_are():
+    app = arm(safety={"electrical": "hold"})
+    assert follow(app) == "NONE"
+    play(app, standing(0.6, 0.3), 300)
+    app.chip.temperature = 99.0
+    app.run(20)
+    assert app.state == "FAULT" and app.chip.outputs == 1
 
 
 # ---- chunks, velocities ------------------------------------------------------------------------------

@@ -50,6 +50,16 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "table JOG: [FT_EVENT_SILENT] = { jog_no_more, JOG }: left out":
             "the last request is no younger than the last frame: its time is up",
         "ft_safety_event: to->next == FAULT: always": "no way out of FAULT leaves the reaction at HOLD",
+        "ft_safety_event: to->next == FAULT: always (2)": "nor at PARK",
+        "lie: s->reaction != FT_REACTION_PARK: never": "in FAULT nothing ends but lying down",
+        "lie: s->reaction = FT_REACTION_HOLD: left out": "what took the joints there holds them, too, until the brakes "
+                                                         "have closed",
+        "lie: stay(s, c): left out": "they stay there already",
+        "react: how == FT_REACTION_PARK: always": "no other reaction reads it, and FOLLOW begins anew",
+        "lies_for: s->reaction == FT_REACTION_PARK: always": "to lie down takes nothing away from any other reaction",
+        "lies_for: s->state == FT_STATE_FAULT: always": "the reaction is PARK nowhere else",
+        "await_rest: s->sags <= FT_PARK_SAGS: always": "it wraps after 49 days of a low supply",
+        "at_rest: s->state != FOLLOW: always": "targets that stand are at rest: their fault comes a tick sooner",
         "table DISARMED: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "they are off already",
         "table FAULT: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "refused while the outputs are on",
         "table ESTOP: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "they are off already",
@@ -62,6 +72,10 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_safety_tick: motion_event != 0u: always": "no state knows event 0",
     },
     "ft_conditions.c": {
+        "signs: s->sags > FT_PARK_SAGS: always": "the rule looks itself",
+        "signs: s->sags > FT_PARK_SAGS: boundary": "likewise",
+        "supply_not_low: in->safety->sags > FT_PARK_SAGS: boundary": "it is looked at from a tick later on, but beside "
+                                                                     "another sign",
         "standing: ft_size(in->seen->u[j]) <= ft_joint[j].rest: boundary":
             "a filtered velocity that is the bound in every bit",
         "resumable: !m->queue.flush: always": "what asks for a flush leaves no motion paused",
@@ -69,8 +83,6 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "knots_good: bad: always": "looked at only when it is so",
         "ft_conditions_of_arm: { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released }: left out":
             "the state is ESTOP before the request is looked at",
-        "ft_counting: ft_safety_powered(s): always": "it is asked once a fault is latched: where that has switched the "
-                                                     "outputs off, no other one can take more away",
         "alarms: (a->set.of[FT_ALARM_MISSED] | a->set.of[FT_ALARM_MEMORY]) != 0: always": "looks at what is not found",
         "alarms: a->set.of[FT_ALARM_BOARD] != 0u: always": "looks at what is not found",
         "alarms: a->set.of[FT_ALARM_KNOT] != 0u && s->coming == FT_FAULT_NONE: always":
@@ -85,6 +97,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "looks at what is not found",
     },
     "ft_lab.c": {
+        "plan_homing: stand(in->motion): left out": "until the brakes are open the motion stands where it began",
         "ft_lab_rest: lab->ticks = 0: left out": "each mode that counts sets it when it begins",
         "ft_lab_rest: lab->search = FT_SOUGHT: left out": "only homing looks at it, and begins with a search",
         "ft_lab_float: ft_lab_rest(lab): left out": "leading by hand looks at none of it, and a jog begins with the "
@@ -151,6 +164,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "look_at_constants: left < PIECE: always": "a whole table in one round: a longer round finds the same",
     },
     "ft_port.c": {
+        "on_target: to->safety->state == FT_STATE_FOLLOW: always": "FOLLOW forgets with its first target what came "
+                                                                  "before",
         "send: ft_msg_put_u16(frame + 1, 0): left out": "it is 0 there already",
         "send_due: !rx.ident_due: always": "where there is no room for the one there is none for the other",
         "post: ft_motion_prepare(&to->control->motion): left out": "the tick forms it itself, and takes longer",

@@ -18,6 +18,7 @@ from tests.firmware.following import TURN, Sent, follow, target
 VOLTS, SPEED = 20.0, 0.25
 LOWER, UPPER = -2.5, 2.5
 PLACES = (-0.5, 1.0, 0.25)
+SAGS = 20  # ticks
 STARTS = ((0.9, -0.7, 0.6), (2.4, -2.4, 2.4), (-2.4, 2.4, 0.25))
 
 
@@ -131,6 +132,51 @@ def test_a_short_dip_of_the_supply_is_none():
     assert app.command("DISARM") == "NONE"
     app.chip.bus_voltage = VOLTS - 0.1
     assert app.command("ARM") == "BUS_VOLTAGE"
+
+
+def test_the_supply_is_low_below_its_bound_for_longer_than_a_start_takes():
+    app = held(lying())
+    app.chip.bus_voltage = VOLTS
+    app.run(100)
+    assert app.state == "HOLD" and app.command("DISARM") == app.command("ARM") == "NONE"
+    for ticks, fault in ((SAGS, "NONE"), (SAGS + 1, "LOW_SUPPLY")):
+        app.run(10)
+        app.chip.bus_voltage = VOLTS - 0.1
+        app.run(ticks)
+        app.chip.bus_voltage = VOLTS
+        assert app.fault[0] == fault
+
+
+def test_a_fault_while_targets_go_on_stops_the_arm_at_once_and_that_is_no_lack_of_targets():
+    app = held(lying(), (0.0, 0.0, 0.0))
+    assert follow(app) == "NONE"
+    for k in range(70):
+        if k == 40:
+            app.chip.temperature = 99.0
+        app.send(target(app, Sent(k * 0.02, k * 0.02, [0.03 * k, 0.0, 0.0])))
+        app.run(20)
+    assert app.state == "FAULT" and app.chip.outputs and not app.flags & {"UNDERRUN", "STOPPED", "ENDED"}
+
+
+def test_a_fault_while_brakes_open_leaves_the_arm_to_them():
+    app = App(lying(brake=Brake(0.5, 0.1)))
+    assert app.home(list(STARTS[0])) == "NONE" and app.command("ARM") == "NONE"
+    app.chip.temperature = 99.0
+    record = app.run(300)
+    assert app.fault[0] == "OVER_TEMPERATURE" and not app.chip.outputs and not app.chip.brake
+    assert not record["target_rate"].any(), "it has not gone to where it lies"
+
+
+def test_time_that_was_left_to_lie_down_is_over_with_it():
+    app = held(lying())
+    app.run(1200, alive=False)
+    assert app.command("DISARM") == app.command("CLEAR") == app.command("ARM") == "NONE"
+    limits = follow_limits(app.mechanism)
+    assert follow(app) == "NONE"
+    for k in range(parking(app.mechanism, None, limits, (0.0, 100.0)).ticks // 20):
+        app.send(target(app, Sent(k * 0.02, k * 0.02, [float(x) for x in STARTS[0]])))
+        app.run(20)
+    assert app.state == "FOLLOW"
 
 
 def test_on_the_way_nothing_but_to_be_let_go_can_be_asked_for():

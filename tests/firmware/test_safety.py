@@ -217,7 +217,7 @@ def test_every_command_in_every_state(state, event):
         assert (refusal, app.state) == ("NONE", outcome)
     else:
         assert (refusal, app.state) == (outcome, state)
-    assert app.chip.outputs == (app.state in DRIVEN)
+    assert app.chip.outputs == (app.state in DRIVEN) and app.chip.shown == STATES[app.state]
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -165,6 +165,7 @@ def test_that_settings_of_one_and_two_bytes_are_heard(c):
         assert servo.hear(b"\2\x77\x55", number, size) == SETTING
         assert (servo.said.setting, servo.said.value) == (number, value)
         assert not servo.said.rests
+    assert servo.hear(b"\0", 33, 1) == SETTING and servo.said.value == 0 and not servo.said.rests
     for on in (0, 1):
         assert servo.hear(bytes([on]), feetech.TORQUE_ENABLE, 1) == SETTING and servo.said.rests == (not on)
     assert servo.hear(b"\3\x0a", 0, 2) == SETTING

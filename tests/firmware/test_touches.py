@@ -1,0 +1,185 @@
+"""What an application on this computer does of what its arm feels: reports, and reactions in each state."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.mechanism.description import Contact, Feel
+from femtorque.codegen.wire.messages import FAULTS, FLAGS, STATES, Felt, Float
+from tests.firmware.app import App, changed
+from tests.firmware.following import Sent, follow, play, target
+from tests.firmware.test_park import lying
+from tests.firmware.test_safety import EVENTS, following, in_lab, jogging, tracking
+
+TURN = 2**20  # counts: fine ones, of which nothing is felt
+LIMITS = {"lower": -2.5, "upper": 2.5, "velocity": 4.0, "acceleration": 20.0, "jerk": 400.0}
+TOUCH = (0.3, 0.2, 0.1)  # N m
+TOUCHED = max(EVENTS.values()) + 1
+PERIOD = 20  # ticks from one FELT to the next
+AT, BY, WHILE = 1, 0.06, 200  # the joint that is pushed, by how much, rad, and in how many ticks
+
+
+def feeling(reaction, mechanism=None):
+    """An arm that has been held for longer than it takes to feel, and its FELT reports from now on."""
+    arm = mechanism or changed(limits=LIMITS)
+    joints = tuple(replace(joint, contact=Contact(torque), encoder=replace(joint.encoder, counts=TURN))
+                   for joint, torque in zip(arm.joints, TOUCH, strict=True))
+    app = App(replace(arm, joints=joints, feel=Feel(reaction, 20.0)))
+    reports, taken = [], app.take
+
+    def take():
+        found = taken()
+        reports.extend(message for message in found if isinstance(message, Felt))
+        return found
+
+    app.take = take
+    assert app.home([0.4, 0.3, 0.2]) == "NONE" and app.command("ARM") == "NONE"
+    app.run(900)
+    return app, reports
+
+
+def now(app):
+    """State and flags, the joints left where they are: `App.state` lets them jump to their targets."""
+    app.run(20, follow=False)
+    return (App.name(STATES, app.status.state), {n for n, row in FLAGS.items() if app.status.flags & row[0]},
+            App.name(FAULTS, app.status.fault))
+
+
+def push(app, ticks=60):
+    """Move a joint off its target by BY, as a hand does that is stronger than the motor, and hold it there. Its motor
+    pushes against that."""
+    records = []
+    way = np.round(0.5 * BY * (1.0 - np.cos(np.linspace(0.0, np.pi, WHILE + 1))) / (2.0 * np.pi) * TURN)
+    for counts in np.diff(way):
+        app.chip.counts[AT] += int(counts)
+        records.append(app.run(1, follow=False))
+    return np.concatenate([*records, app.run(ticks, follow=False)])
+
+
+def test_reports_say_what_is_felt():
+    app, reports = feeling("none")
+    held, before = reports[-1], len(reports)
+    assert {b.tick - a.tick for a, b in zip(reports[:-1], reports[1:], strict=True)} == {PERIOD}
+    assert held.touches == held.touched == held.touch_tick == 0
+    assert np.abs(held.external).max() < 0.02 and np.array_equal(np.float32(held.threshold), np.float32(TOUCH))
+    push(app, 200)
+    pushed = reports[before:]
+    stiff = app.joints[AT].gains.ku * BY  # what the motor exerts, and the hand takes away
+    last = pushed[-1]
+    assert last.external[AT] == pytest.approx(stiff, rel=0.1)
+    assert np.abs(np.delete(last.external, AT)).max() < 0.2 * stiff
+    assert (last.touched, last.joint, last.touches) == (1, AT, 1)
+    assert held.tick < last.touch_tick <= held.tick + WHILE and last.tick > held.tick + WHILE + 180
+    means = np.array([report.mean[AT] for report in pushed])
+    assert np.all(np.diff(means[-8:]) > 0.0) and 0.2 * stiff < means[-1] < 0.5 * stiff
+    assert now(app)[0] == "HOLD"
+    app.run(3000, follow=False)
+    assert reports[-1].touched == 0 and reports[-1].touches == 1, "its mean has come to it"
+    app.post("DISARM")
+    app.run(2 * PERIOD, follow=False)
+    assert now(app)[0] == "DISARMED" and not np.any(reports[-1].external) and reports[-1].touched == 0
+    app.run(400, follow=False)
+    assert not np.any(reports[-1].external), "without torque nothing is felt, the weight neither"
+
+
+def test_a_report_that_does_not_fit_into_the_line_is_sent_as_soon_as_it_does():
+    app, reports = feeling("none")
+    app.chip.deaf = 1
+    app.run(2 * PERIOD)
+    del reports[:]
+    app.chip.deaf = 0
+    app.run(1)
+    assert len(reports) == 1
+
+
+def moving(app):
+    """Let the first joint follow targets."""
+    assert follow(app) == "NONE"
+    play(app, [Sent(0.02 * k, 0.02 * k + 0.002, [0.4 + 0.01 * k, 0.3, 0.2]) for k in range(50)], 900)
+    assert app.state == "FOLLOW"
+
+
+@pytest.mark.parametrize("state", ["HOLD", "TRACK", "JOG", "FOLLOW"])
+@pytest.mark.parametrize("reaction", ["none", "stop", "float"])
+def test_every_reaction_in_every_state(reaction, state):
+    mechanism = in_lab()
+    deaf = tuple(replace(joint, contact=Contact(1e6)) for joint in mechanism.joints)
+    app = App(replace(mechanism, joints=deaf, feel=Feel(reaction)))
+    {"HOLD": App.ready, "TRACK": tracking, "JOG": jogging, "FOLLOW": following}[state](app)
+    app.run(10)
+    begun = app.see()
+    app.lib.fake_event(TOUCHED)
+    where = App.name(STATES, app.lib.fake_state_now())
+    assert where == ("FLOAT" if reaction == "float" else state)
+    app.run(1)
+    buffered = app.see().buffered
+    record = app.run(40)
+    rates = np.abs(record["target_rate"]).max(axis=1)
+    if reaction == "float":
+        assert np.allclose(record["torque"], record["torque_ff"], atol=0.05)
+        assert np.abs(record["torque"][:, 0]).min() > 0.5, "its weight"
+        assert buffered == 0 and app.flags == {"HOMED", "OUTPUTS"}
+    elif state == "JOG":
+        assert (rates[-1] < rates[0]) == (reaction == "stop") and rates[0] > 0.0
+    elif state != "HOLD":
+        assert begun.buffered >= buffered and rates[0] > 0.0
+        app.run(300)
+        assert ("STOPPED" in app.flags) == (reaction == "stop")
+    else:
+        assert app.state == "HOLD" and "STOPPED" not in app.flags
+
+
+def test_an_arm_that_gives_way_has_forgotten_how_its_last_motion_ended():
+    app, _ = feeling("float")
+    assert follow(app) == "NONE"
+    play(app, [Sent(0.02 * k, 0.02 * k + 0.002, [0.4, 0.3, 0.2], end=k == 30) for k in range(31)], 900)
+    assert app.state == "HOLD" and "ENDED" in app.flags
+    push(app)
+    where, flags, _ = now(app)
+    assert where == "FLOAT" and flags == {"HOMED", "OUTPUTS"}
+
+
+def test_an_arm_that_gives_way_carries_no_friction_as_one_that_is_led_does():
+    app, _ = feeling("float")
+    assert app.ask(Float(app.token % 255 + 1, 80)) == app.command("STOP") == "NONE"
+    app.lib.fake_event(TOUCHED)
+    difference = []
+    for _ in range(100):
+        app.chip.counts[0] += TURN // 20_000  # 0.3 rad/s
+        record = app.run(1, follow=False)
+        difference.append(record["torque"][-1] - record["torque_ff"][-1])
+    assert np.abs(difference).max() < 1e-6 and app.lib.fake_state_now() == STATES["FLOAT"][0]
+
+
+def test_an_arm_that_follows_and_is_touched_stops_and_holds():
+    app, reports = feeling("stop")
+    moving(app)
+    record = push(app, 400)
+    where, flags, _ = now(app)
+    assert reports[-1].touches >= 1 and where == "HOLD" and "STOPPED" in flags
+    assert not record["target_rate"][-50:].any()
+
+
+def test_an_arm_that_does_not_react_goes_on():
+    app, reports = feeling("none")
+    moving(app)
+    push(app, 60)
+    assert reports[-1].touches == 1 and "STOPPED" not in now(app)[1]
+
+
+def test_a_touch_on_the_way_to_a_fault_changes_nothing_of_it():
+    app, reports = feeling("float", lying(supply_v=None))
+    moving(app)
+    app.send(target(app, Sent(1.0, 1.0, [1.2, 0.3, 0.2])))
+    app.chip.temperature = 99.0
+    app.run(3)
+    assert app.lib.fake_state_now() == STATES["FOLLOW"][0], "it comes to rest first"
+    for _ in range(20):
+        app.run(1, follow=False)  # held fast
+        assert app.lib.fake_state_now() != STATES["FLOAT"][0]
+    assert reports[-1].touches >= 1
+    app.run(100, follow=False)
+    assert now(app)[0::2] == ("FAULT", "OVER_TEMPERATURE")
