@@ -1,4 +1,4 @@
-"""What an application on this computer does of what its arm feels: reports, and reactions in each state."""
+"""Reports of what an arm feels, and reactions in each state, by an application on this computer."""
 
 from __future__ import annotations
 
