@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.description import Feel, Gains, Mechanism
+from femtorque.codegen.mechanism.description import Contact, Feel, Gains, Mechanism
 from femtorque.codegen.toolchain import platformio
 from femtorque.commands import live
 from femtorque.hil.board.virtual import VirtualBoard
@@ -24,6 +24,7 @@ from tests.support.rig import ROOT, arm, three_link
 
 FILE = ROOT / "mechanisms" / "three_link.toml"
 SOFT = 0.25  # of the file's stiffness
+CONTACTS = (0.13, 0.054, 0.012)  # N m
 WALL = 0.25  # rad from the start, at the follower's shoulder
 HAND = 20.0 * np.array([1.0, 0.2, 0.05])  # N m/rad
 SHOULDER = 0
@@ -31,9 +32,11 @@ COUPLING = Coupling(Leading((0,), np.ones(1), np.zeros(1)), *np.zeros((6, 1)))
 
 
 def feels(share: float = SOFT, reaction: str = "none") -> Mechanism:
-    """The three-link arm with a share of its file's stiffness, which feels."""
+    """The three-link arm with a share of its file's stiffness, which feels, by thresholds that its encoders' noise
+    passes now and then: the default is six times that noise, of which a hand would feel little."""
     it = three_link()
-    joints = tuple(replace(j, gains=Gains(j.gains.ku * share, j.gains.kv * share**0.5, j.gains.ki)) for j in it.joints)
+    joints = tuple(replace(j, gains=Gains(j.gains.ku * share, j.gains.kv * share**0.5, j.gains.ki), contact=Contact(c))
+                   for j, c in zip(it.joints, CONTACTS, strict=True))
     return replace(it, name=f"three_link_pair_{100 * share:.0f}", joints=joints, feel=Feel(reaction, 8.0))
 
 
