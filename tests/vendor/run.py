@@ -97,7 +97,7 @@ class _Partner:
         self._chip, self._usart = chip, chip.usarts["USART3"]
         self._usart.wire = self
 
-    def sent(self, data: bytes, seconds: float) -> None:
+    def sent(self, data: bytes, seconds: float, before: float, after: float) -> None:
         if len(data) == 6:
             wait = round((6 * seconds + 100e-6) * self._chip.rcc.hclk)
             self._chip.core.events.after(wait, lambda: self._usart.line_in(data[::-1]))
