@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.elementary import exp
-from femtorque.codegen.control.gains import SampledLoop
+from femtorque.codegen.control.gains import sample_poses
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.mass_matrix import mass_matrix
 
 Array = NDArray[np.float64]
 FOLLOWED_S = 3.0  # s that the answer to one error is followed: mechanism files allow no filter below 1 Hz
@@ -29,10 +30,10 @@ def felt_noise(mechanism: Mechanism, steps: ArrayLike, losses: ArrayLike) -> Arr
     steps: of the encoders, rad or m (n,). losses: N m s/rad or N s/m (n,), of the motors, whose back-EMF is taken from
     the velocity that is measured.
     """
-    loop = SampledLoop.of(Model.of(mechanism), 0)
-    names = [mechanism.moving[i].name for i in loop.joints]
+    model = Model.of(mechanism)
+    names = [body.joint.name for body in model.bodies]
     order = [names.index(joint.name) for joint in mechanism.streamed]
-    inertia = np.max(np.abs(loop.masses), axis=0)[np.ix_(order, order)]
+    inertia = np.max(np.abs(mass_matrix(model, sample_poses(model))), axis=0)[np.ix_(order, order)]
     apart = 1.0 - np.eye(len(order))
     changed, moved = _answers(mechanism)
     own = np.diag(inertia)[:, None] * changed + np.asarray(losses)[:, None] * moved

@@ -14,7 +14,7 @@ from tests.firmware.following import Sent, follow, play, target
 from tests.firmware.test_park import lying
 from tests.firmware.test_safety import EVENTS, following, in_lab, jogging, tracking
 
-TURN = 2**20  # counts: fine ones, of which nothing is felt
+COUNTS = 2**20  # counts: fine ones, of which nothing is felt
 LIMITS = {"lower": -2.5, "upper": 2.5, "velocity": 4.0, "acceleration": 20.0, "jerk": 400.0}
 TOUCH = (0.3, 0.2, 0.1)  # N m
 TOUCHED = max(EVENTS.values()) + 1
@@ -25,7 +25,7 @@ AT, BY, WHILE = 1, 0.06, 200  # the joint that is pushed, by how much, rad, and 
 def feeling(reaction, mechanism=None):
     """An arm that has been held for longer than it takes to feel, and its FELT reports from now on."""
     arm = mechanism or changed(limits=LIMITS)
-    joints = tuple(replace(joint, contact=Contact(torque), encoder=replace(joint.encoder, counts=TURN))
+    joints = tuple(replace(joint, contact=Contact(torque), encoder=replace(joint.encoder, counts=COUNTS))
                    for joint, torque in zip(arm.joints, TOUCH, strict=True))
     app = App(replace(arm, joints=joints, feel=Feel(reaction, 20.0)))
     reports, taken = [], app.take
@@ -52,7 +52,7 @@ def push(app, ticks=60):
     """Move a joint off its target by BY, as a hand does that is stronger than the motor, and hold it there. Its motor
     pushes against that."""
     records = []
-    way = np.round(0.5 * BY * (1.0 - np.cos(np.linspace(0.0, np.pi, WHILE + 1))) / (2.0 * np.pi) * TURN)
+    way = np.round(0.5 * BY * (1.0 - np.cos(np.linspace(0.0, np.pi, WHILE + 1))) / (2.0 * np.pi) * COUNTS)
     for counts in np.diff(way):
         app.chip.counts[AT] += int(counts)
         records.append(app.run(1, follow=False))
@@ -148,7 +148,7 @@ def test_an_arm_that_gives_way_carries_no_friction_as_one_that_is_led_does():
     app.lib.fake_event(TOUCHED)
     difference = []
     for _ in range(100):
-        app.chip.counts[0] += TURN // 20_000  # 0.3 rad/s
+        app.chip.counts[0] += COUNTS // 20_000  # 0.3 rad/s
         record = app.run(1, follow=False)
         difference.append(record["torque"][-1] - record["torque_ff"][-1])
     assert np.abs(difference).max() < 1e-6 and app.lib.fake_state_now() == STATES["FLOAT"][0]
