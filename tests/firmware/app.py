@@ -138,17 +138,19 @@ def replace(old: str, new: str) -> Callable[[str], str]:
 
 
 class App:
-    """One board with its own memory. Time passes only in `run`."""
+    """One board with its own memory. Time passes only in `run`. own, cdef: files of a test, and what it calls of
+    them."""
 
     def __init__(self, mechanism: Mechanism | None = None, patches: Patch | None = None, feedforward: bool = True,
-                 errors: int = 0, reset_cause: int = 0, remembered: int = 0, flipped: int | None = None) -> None:
+                 errors: int = 0, reset_cause: int = 0, remembered: int = 0, flipped: int | None = None,
+                 own: Iterable[str] = (), cdef: str = "") -> None:
         self.mechanism = mechanism or three_link()
         self.joints = self.mechanism.streamed
         self.J = len(self.joints)
-        files = sources(self.mechanism, patches, feedforward)
+        files = sources(self.mechanism, patches, feedforward) | {name: (HERE / name).read_text() for name in own}
         wires = any(bus.kind in WIRES for bus in self.mechanism.buses)
         self.ffi, self.lib = load(files, CDEF.format(J=self.J) + BUS_CDEF * bool(self.mechanism.buses)
-                                  + WIRE_CDEF * wires)
+                                  + WIRE_CDEF * wires + cdef)
         text = files["ft_digest.h"]
         self.tag = int(text.split("#define FT_TAG 0x")[1][:4], 16)
         self.codec = Codec(self.J)

@@ -81,6 +81,7 @@ static int on_path(void)
 }
 
 void (*soak_after)(void);
+uint32_t soak_follow = 1;
 
 void soak_begin(const void *path, uint32_t count)
 {
@@ -95,20 +96,28 @@ uint64_t soak_fill(void)
     return soak.sent;
 }
 
-/* Let ticks pass. Return how many did before something was wrong. */
-uint64_t soak_run(uint64_t ticks)
+/* Let the host be heard now and then. */
+void soak_poll(uint64_t tick)
 {
     static uint8_t out[65536];
     static const uint8_t none[1];
+
+    if (tick % 16u != 0u)
+        return;
+    send(FT_MSG_POLL, 0, none, 0);
+    (void)fake_take(out);
+}
+
+/* Let ticks pass. Return how many did before something was wrong. */
+uint64_t soak_run(uint64_t ticks)
+{
     uint64_t i;
 
     for (i = 0; i < ticks; i++) {
-        if (i % 16u == 0u) {
+        if (i % 16u == 0u)
             feed();
-            send(FT_MSG_POLL, 0, none, 0);
-            (void)fake_take(out);
-        }
-        fake_run(1, 1, 0);
+        soak_poll(i);
+        fake_run(1, soak_follow, 0);
         if (soak_after)
             soak_after();
         if (!on_path() || (soak.moving && ft.safety.state != FT_STATE_TRACK))

@@ -7,15 +7,11 @@ less: some minutes, on the virtual board, with its wire disturbed as often.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import time
 
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.cache import cache_directory
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
@@ -24,8 +20,7 @@ from femtorque.codegen.toolchain import platformio as build
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.play.run import play
-from tests.firmware import app as application
-from tests.firmware.app import HERE
+from tests.firmware.pieces import in_pieces
 from tests.firmware.test_soak import CDEF, path
 from tests.support.boards import IMAGES
 from tests.support.drives import Bussed
@@ -53,13 +48,7 @@ class BusSoak(Bussed):
     """The arm of drives, which play a path for ever. share: of frames to which something happens."""
 
     def __init__(self, share: float = SHARE, seed: int = 1) -> None:
-        whole, sources = application.CDEF, application.sources
-        application.CDEF = whole + (CDEF + OWN).replace("{", "{{").replace("}", "}}")
-        application.sources = lambda *a: sources(*a) | {n: (HERE / n).read_text() for n in OWN_FILES}
-        try:
-            super().__init__(arm())
-        finally:
-            application.CDEF, application.sources = whole, sources
+        super().__init__(arm(), own=OWN_FILES, cdef=CDEF + OWN)
         self.run(60)
         assert self.command("ARM") == "NONE"
         self.run(10)
@@ -112,26 +101,11 @@ def test_that_a_bus_that_loses_every_second_frame_is_noticed():
 
 @pytest.mark.soak
 def test_that_a_day_on_a_bus_with_disturbed_frames_ends_without_a_fault():
-    """In pieces of an hour; those done are kept for this build of the sources. FEMTORQUE_SOAK_S bounds one run."""
-    files = application.sources(arm()) | {n: (HERE / n).read_text() for n in OWN_FILES}
-    identity = hashlib.sha256("".join(files[n] for n in sorted(files)).encode()).hexdigest()[:16]
-    ledger = cache_directory() / f"bus-soak-{identity}.json"
-    done = json.loads(ledger.read_text()) if ledger.exists() else {}
-    until = time.monotonic() + float(os.environ.get("FEMTORQUE_SOAK_S", "inf"))
-    ticks = PIECE_HOURS * 3600 * 1000
-    for piece in map(str, range(HOURS // PIECE_HOURS)):
-        if piece in done:
-            continue
-        if time.monotonic() > until:
-            break
-        began = time.monotonic()
-        seen = BusSoak(seed=1 + int(piece)).soak(ticks)
-        done[piece] = [seen.sent, seen.lost, seen.twice, seen.bias]
-        ledger.write_text(json.dumps(done))
-        rate = ticks / 1000 / (time.monotonic() - began)
-        print(f"\nbus soak: {len(done) * PIECE_HOURS} of {HOURS} h, {rate:.0f} times real time; "
-              f"{sum(d[1] for d in done.values())} of {sum(d[0] for d in done.values())} frames lost, "
-              f"torques off by {max(d[3] for d in done.values()):.1e} N m in the mean")
+    def play(piece):
+        seen = BusSoak(seed=1 + piece).soak(PIECE_HOURS * 3600 * 1000)
+        return {"sent": seen.sent, "lost": seen.lost, "twice": seen.twice, "bias": seen.bias}
+
+    in_pieces("bus-soak", arm(), OWN_FILES, HOURS // PIECE_HOURS, PIECE_HOURS, play)
 
 
 @pytest.mark.soak

@@ -5,20 +5,16 @@ precision without contracted operations, whose torques the chip reproduces bit f
 timers and interrupts are not in it; those run for minutes, not days, on the virtual board.
 """
 
-import json
-import os
-import time
-
 import numpy as np
 import pytest
 
-from femtorque.codegen.common.cache import cache_directory
 from femtorque.codegen.wire.units import to_wire
-from tests.firmware import app as application
-from tests.firmware.app import HERE, App, three_link
+from tests.firmware.app import App, three_link
+from tests.firmware.pieces import in_pieces
 
 HOURS, PIECE_HOURS = 24, 1
 PERIOD_S = 4.0
+OWN_FILES = ("soak.c", "soak.h")
 CDEF = """
 void soak_begin(const void *path, uint32_t count);
 uint64_t soak_fill(void);
@@ -52,14 +48,7 @@ class Soak(App):
     """An App that plays the path for ever. first_tick: what the tick counter says when it begins."""
 
     def __init__(self, first_tick: int = 0) -> None:
-        whole = application.CDEF
-        application.CDEF = whole + CDEF.replace("{", "{{").replace("}", "}}")
-        sources = application.sources
-        application.sources = lambda *a: sources(*a) | {n: (HERE / n).read_text() for n in ("soak.c", "soak.h")}
-        try:
-            super().__init__()
-        finally:
-            application.CDEF, application.sources = whole, sources
+        super().__init__(own=OWN_FILES, cdef=CDEF)
         self.lib.fake_tick_number(first_tick)
         self.ready()
         self.path = path()
@@ -100,26 +89,13 @@ def test_that_a_knot_that_differs_in_its_last_bit_is_seen():
 
 @pytest.mark.soak
 def test_that_a_day_of_motion_loses_nothing():
-    """In pieces of an hour; those done are kept for this build of the sources. FEMTORQUE_SOAK_S bounds one run."""
-    import hashlib
-
-    files = application.sources(three_link())
-    identity = hashlib.sha256("".join(files[n] for n in sorted(files)).encode()).hexdigest()[:16]
-    ledger = cache_directory() / f"soak-{identity}.json"
-    done = json.loads(ledger.read_text()) if ledger.exists() else []
-    until = time.monotonic() + float(os.environ.get("FEMTORQUE_SOAK_S", "inf"))
     ticks = PIECE_HOURS * 3600 * 1000
-    for piece in range(HOURS // PIECE_HOURS):
-        if piece in done:
-            continue
-        if time.monotonic() > until:
-            break
-        began = time.monotonic()
+
+    def play(piece):
         app = Soak(2**32 - ticks // 2 if piece % 2 else piece * ticks)
         app.soak(ticks)
         status = app.see()
         assert (status.bad_frames, status.wrong_tag, status.out_of_order, status.fault) == (0, 0, 0, 0)
-        done.append(piece)
-        ledger.write_text(json.dumps(done))
-        rate = ticks / 1000 / (time.monotonic() - began)
-        print(f"\nsoak: {len(done) * PIECE_HOURS} of {HOURS} h, {rate:.0f} times real time")
+        return int(app.lib.soak_knots())
+
+    in_pieces("soak", three_link(), OWN_FILES, HOURS // PIECE_HOURS, PIECE_HOURS, play)
