@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 from cobs import cobs
 
 from femtorque.codegen.common.tidy import printable
@@ -63,7 +62,7 @@ class _Layout:
             elif len(value) != n:
                 raise ValueError(f"{self.message.name}.{f.name} has {len(value)} values where {n} are due")
             else:
-                values.extend(np.asarray(value).tolist())
+                values.extend(value)
         return self.packer.pack(*values)
 
     def unpack(self, payload: bytes) -> Payload:

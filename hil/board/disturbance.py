@@ -34,6 +34,8 @@ class Disturbance:
         self._waiting += self._random.bytes(size)
 
     def __call__(self, data: bytes) -> bytes:
+        if not data and not self._waiting:
+            return b""
         self._waiting += data if self.quiet else self._disturbed(data)
         if self.stalled:
             return b""

@@ -4,14 +4,17 @@ describes."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from femtorque.codegen.board.fieldbus import wires
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.wire.codec import text
 from femtorque.codegen.wire.messages import Ident
+from femtorque.codegen.wire.units import position_unit
 
 SERVOS_UP = 1.0  # s in which servos answer and have been set up, once they have their supply
 
@@ -33,6 +36,11 @@ class Configuration:
     brake_s: float = 0.0  # until the brakes are open, from arming on
     modes: tuple[str, ...] = ()  # names of those it can be switched between
     supply_s: float = 0.0  # until servos on a wire have their supply, if the board switches it, and are set up
+
+    @cached_property
+    def units(self) -> NDArray[np.float64]:
+        """(J,) rad or m of a wire step."""
+        return np.array([position_unit(joint) for joint in self.joints])
 
     @property
     def tag(self) -> int:

@@ -34,7 +34,7 @@ from femtorque.codegen.wire.messages import (
     WithToken,
 )
 from femtorque.codegen.wire.names import explain, fault_name, fault_words, state_name
-from femtorque.codegen.wire.units import beyond, from_wire, position_unit, to_wire
+from femtorque.codegen.wire.units import COUNTED, beyond, from_wire, to_wire
 from femtorque.host.link import drives
 from femtorque.host.link.about import brown_out, crash, history
 from femtorque.host.link.configuration import Configuration
@@ -63,7 +63,8 @@ def mode_name(session: Session) -> str:
 
 def _on(now: Sequence[int], last: Sequence[int]) -> tuple[int, ...]:
     """Wire positions that count turns on from the last ones."""
-    return tuple((np.array(last) + beyond(now, last)).tolist())
+    half = COUNTED // 2
+    return tuple(b + (a - b + half) % COUNTED - half for a, b in zip(now, last, strict=True))
 
 
 class Faulted(Refused):
@@ -224,7 +225,10 @@ class Session:
         last = self._status
         if last is None or isinstance(self._pending, Home) or not len(last.position):
             return status
-        return replace(status, position=_on(status.position, last.position), target=_on(status.target, last.target))
+        position, target = _on(status.position, last.position), _on(status.target, last.target)
+        if (position, target) == (status.position, status.target):
+            return status
+        return replace(status, position=position, target=target)
 
     def _take(self, status: Status) -> None:
         status = self._counted(status)
@@ -420,7 +424,7 @@ class Session:
 
     def difference(self, a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
         """(..., J) a - b of wire positions in rad or m."""
-        return beyond(a, b) * np.array([position_unit(j) for j in self.configuration.joints])
+        return beyond(a, b) * self.configuration.units
 
     def tracking_error(self) -> NDArray[np.float64]:
         """(J,) desired - measured at the last STATUS, rad or m."""
