@@ -20,7 +20,6 @@ from femtorque.codegen.wire.messages import CLASSES, MESSAGES, Field, J, Message
 HEADER = struct.Struct("<BHH")
 CRC = struct.Struct("<I")
 OVERHEAD = HEADER.size + CRC.size
-ANY_TAG = ("HELLO", "IDENT", "ABOUT")  # valid under any tag: with them two sides find out that they differ
 
 _CODES = {"u8": "B", "u16": "H", "u32": "I", "i32": "i", "i64": "q", "f32": "f"}
 SIZES = {"u8": 1, "u16": 2, "u32": 4, "i32": 4, "i64": 8, "f32": 4}

@@ -36,6 +36,7 @@ SWINGS = 3  # periods in the motion that an oscillation has at least
 BESIDE = 2  # lines of a spectrum on either side that a Hann window and a changing amplitude spread one over
 RINGS = 0.3  # of the power of an error, at one frequency that the motion has not, to be the loop's own
 RAN_OUT = {"TRACK": "knots ran out", "FOLLOW": "targets stayed away"}  # why a motion of a state rested
+TOGETHER = 1.0  # s between two touches, and less: one row of the page
 STILL = 1e-3  # rad/s or m/s of the target below which a joint counts as standing
 
 
@@ -339,12 +340,18 @@ class Findings:
         return _merged(sorted([*events, *self._touches()], key=lambda event: event.t))
 
     def _touches(self) -> Iterator[Event]:
-        """Touches that an arm felt which feels: at the first report of each."""
+        """Touches that an arm felt which feels, at the first report of each; those within TOGETHER as one."""
         felt = self.run.outside
         if felt is None:
             return
-        for i in np.flatnonzero(np.diff(felt.touches) % 2**16) + 1:
-            yield Event(float(felt.t[i] - self.run.t[0]), f"joint {felt.joint[i]} felt a touch")
+        first = np.flatnonzero(np.diff(felt.touches) % 2**16) + 1
+        t = felt.t - self.run.t[0]
+        for group in np.split(first, np.flatnonzero(np.diff(t[first]) > TOGETHER) + 1):
+            if len(group) == 1:
+                yield Event(float(t[group[0]]), f"joint {felt.joint[group[0]]} felt a touch")
+            elif len(group):
+                joints = ", ".join(dict.fromkeys(felt.joint[i] for i in group))
+                yield Event(float(t[group[0]]), f"{len(group)} touches until {t[group[-1]]:.2f} s, felt at {joints}")
 
     @cached_property
     def sentences(self) -> list[str]:

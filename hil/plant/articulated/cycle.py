@@ -37,7 +37,7 @@ Array = NDArray[np.float64]
 
 CLOSURE = 1e-12  # relative to the extent of the system
 ROUNDED = 1e-10  # the same, where thin solids, whose rows have large coefficients, let it come no nearer
-VECTOR, ROW = 2, 4  # solids that one vector of a form, and a row, can touch
+ROW = 4  # solids that one row can touch
 STRAINS = 5
 
 

@@ -138,6 +138,9 @@ def test_what_an_arm_felt_is_drawn_and_its_touches_are_events():
     found = Findings(replace(run, outside=felt))
     assert [(e.t, e.what) for e in found.events if "touch" in e.what] == [
         (pytest.approx(2.02), "joint arm felt a touch"), (pytest.approx(4.02), "joint arm felt a touch")]
+    often = np.where((t > 2.0) & (t < 2.5), np.arange(len(t)), 0)
+    found = Findings(replace(run, outside=replace(felt, touches=np.maximum.accumulate(often))))
+    assert [e.what for e in found.events if "touch" in e.what] == ["24 touches until 2.48 s, felt at arm"]
     section = next(s for s in report._sections(found) if s.title == "Torque from outside")
     assert [float(c.y[0]) for c in section.plots[0].curves] == [0.625, -0.375, 0.125, 0.25]
     assert "Torque from outside" in report.page(found.run) and "Torque from outside" not in report.page(run)
