@@ -1,4 +1,4 @@
-"""All C of the processor, its parts and the buses around it, compiled once."""
+"""All C of the processor, its parts, the buses around it and the drives on them, compiled once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ PLACES = 4096  # for registers
 def library() -> tuple[cffi.FFI, Any]:
     """(ffi, lib)."""
     rooms = [host_compiler.texts(_HIL / room, "*.[ch]") for room in ("chip", "bus", "drives")]
-    return host_compiler.build_by_headers({name: text for room in rooms for name, text in room.items()})
+    families = [host_compiler.texts(folder, f"{folder.name}.[ch]")
+                for folder in sorted((_HIL / "drives" / "families").iterdir())]
+    return host_compiler.build_by_headers({name: text for room in rooms + families for name, text in room.items()})
 
 
 def interface() -> dict[str, str]:

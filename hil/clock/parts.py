@@ -15,19 +15,19 @@ Kind = TypeVar("Kind")
 
 
 class Member(Generic[Kind]):
-    """An attribute of a thing that is a member of its `state` in C."""
+    """An attribute of a thing that is a member of its struct in C, which is in another attribute."""
 
-    def __init__(self, kind: Callable[[Any], Kind]) -> None:
-        self._kind = kind
+    def __init__(self, kind: Callable[[Any], Kind], struct: str = "state") -> None:
+        self._kind, self._struct = kind, struct
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
     def __get__(self, thing: Any, owner: type) -> Kind:
-        return self._kind(getattr(thing.state, self._name))
+        return self._kind(getattr(getattr(thing, self._struct), self._name))
 
     def __set__(self, thing: Any, value: Kind) -> None:
-        setattr(thing.state, self._name, value)
+        setattr(getattr(thing, self._struct), self._name, value)
 
 
 class Parts:

@@ -1,10 +1,12 @@
-/* It answers a moment later with its state before the frame. Families obey
- * frames and answer them in Python (hil/drives/families), once a frame. */
+/* It answers a moment later with its state before the frame. Families
+ * (hil/drives/families) obey commands and answer them in C, as far as these come
+ * in every control cycle, and all else in Python. */
 #include "drive.h"
 
 #include "parts.h"
 
 #include <math.h>
+#include <string.h>
 
 #define TURNAROUND 20e-6 /* s from the end of a frame to its answer: an interrupt
                           * and a packing; chosen */
@@ -12,6 +14,8 @@
                           * to the bus by itself; chosen */
 #define HOTTEST 100.0    /* deg C of the winding; the makers' limits can be set
                           * to 80 and above */
+#define TORQUE_STEPS 2047.0 /* of the coarsest field, 12 bits, on either side of
+                             * zero */
 
 static drive *of_node(node *n)
 {
@@ -109,6 +113,30 @@ static void reply_later(drive *d)
     task_after(d->wire->parts, &a->task, TURNAROUND + d->late);
 }
 
+/* Have Python obey a frame: all frames of a family without C, rare ones of the
+ * others. */
+int32_t drive_obey(drive *d)
+{
+    return d->tell(HANDLE);
+}
+
+/* Begin an answer of zeros; return the place of its data. */
+uint8_t *drive_answer(drive *d, uint32_t id, int32_t size)
+{
+    memset(&d->reply, 0, sizeof d->reply);
+    d->reply.id = id;
+    d->reply.size = size;
+    d->reply.fd = d->reply.fast = d->node.fd;
+    return d->reply.data;
+}
+
+/* Note that it is commanded now, and s after which it is left alone. */
+void drive_feed(drive *d, double timeout)
+{
+    d->commanded = parts_seconds(d->wire->parts);
+    d->timeout = timeout;
+}
+
 /* Return true if a frame may be for it. */
 static int concerns(const drive *d, const can_frame *f)
 {
@@ -128,7 +156,7 @@ static void heard(node *n, const can_frame *f)
                                          * to now */
         return;
     d->heard = *f;
-    if (d->tell(HANDLE))
+    if (d->obey(d))
         reply_later(d);
 }
 
@@ -178,5 +206,5 @@ int drive_limp(const void *of)
     const motor *m = d->motor;
     return !(d->powered && m->active) ||
            (!m->standing && m->kp == 0.0 && m->kd == 0.0 &&
-            fabs(m->asked) <= d->torque_step);
+            fabs(m->asked) <= d->ranges.torque / TORQUE_STEPS);
 }

@@ -2,7 +2,7 @@
 #ifndef DRIVE_H
 #define DRIVE_H
 
-#include "motor.h"
+#include "fields.h"
 #include "wire.h"
 
 #define MAILBOXES 3 /* answers that wait at most; the drives' chips are STM32 or
@@ -29,15 +29,17 @@ typedef struct {
 enum { HANDLE, LEFT_ALONE, HOT, CALM };
 
 /* As hil/drives/drive.py describes it; commanded: NaN without a command.
- * calm_below: N m, 0: never. torque_step: of its coarsest field, N m. catch_up:
- * with `of`, brings the motor to now. stepped: hears of each step's torque, if
- * there is one. */
+ * calm_below: N m, 0: never. catch_up: with `of`, brings the motor to now. obey:
+ * obeys `heard`; returns true if there is an answer, with the state before, at
+ * `reply`. stepped: hears of each step's torque, if there is one. A family that
+ * has more in C has a struct that begins with this one. */
 typedef struct drive {
     node node;
     wire *wire;
     motor *motor;
     double late, boot, listens_from, commanded, timeout, calm_below;
-    double torque_step;
+    uint32_t id;
+    ranges ranges;
     int32_t cut, powered, supplied, queued, filters;
     filter filter[FILTERS];
     can_frame queue[MAILBOXES], heard, reply;
@@ -45,6 +47,7 @@ typedef struct drive {
     waiter recovers;
     void (*catch_up)(void *of);
     void *of;
+    int32_t (*obey)(struct drive *d);
     int32_t (*tell)(int32_t what);
     void (*stepped)(double torque, double seconds, double now,
                     double velocity);
@@ -53,6 +56,9 @@ typedef struct drive {
 extern const node_ways drive_ways;
 
 void drive_begin(drive *d, wire *w);
+int32_t drive_obey(drive *d);
+uint8_t *drive_answer(drive *d, uint32_t id, int32_t size);
+void drive_feed(drive *d, double timeout);
 void drive_send(drive *d, const can_frame *f);
 double drive_step(void *of, double seconds, double now, double angle,
                   double velocity);

@@ -1,13 +1,14 @@
 """The common part of the drives: a node with a motor, which answers a moment later with its state before the frame. C
-(drive.c) has the node and the motor; families obey frames in Python."""
+(drive.c) has the node and the motor, and the families' C what comes in every control cycle; all else is Python's."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cache
+from typing import Any
 
 from femtorque.hil.bus.frame import Frame, give, taken
 from femtorque.hil.bus.node import BitTiming, Counters, OnWire
@@ -17,7 +18,6 @@ from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Command, Motor
 
 WORD = 0xFFFFFFFF
-TORQUE_STEPS = 2047  # of the coarsest field, 12 bits, on either side of zero
 
 
 @cache
@@ -31,8 +31,10 @@ class Drive(OnWire, ABC):
     """ranges: of its fields. late: s by which answers are late. cut: its cable to the bus is off, its supply is not.
     supplied: its own branch of the supply is whole. boot: s from power-up until it is on the bus; no maker publishes
     it, and 0 is the hardest to notice. least_supply: V below which it is off; Damiao's register UV_Value is above.
-    on_change: called when its branch is cut or made whole."""
+    on_change: called when its branch is cut or made whole. kind: of its struct in C, `own`, and of the function
+    that obeys frames there. state: the part of `own` that all drives have."""
 
+    kind = "drive"
     least_supply = 10.0
     late, boot = Member(float), Member(float)
     cut, powered = Member(bool), Member(bool)
@@ -42,10 +44,14 @@ class Drive(OnWire, ABC):
         self.wire, self.motor, self._parts = wire, motor, wire.clock.parts
         ffi, self._lib = self._parts.ffi, self._parts.lib
         self._tells = ffi.callback("int32_t(int32_t)", self._tell, onerror=self._parts.refuse)
-        self.state = ffi.new("drive *", {"motor": motor.state, "powered": True, "supplied": True,
-                                         "commanded": math.nan, "tell": self._tells})
+        self.own: Any = ffi.new(f"{self.kind} *")
+        self.state: Any = ffi.cast("drive *", self.own)
+        self.state.motor, self.state.tell = motor.state, self._tells
+        self.state.powered = self.state.supplied = True
+        self.commanded = None
         self.on_change: Callable[[], None] = lambda: None
         self._lib.drive_begin(self.state, wire.state)
+        self.state.obey = getattr(self._lib, f"{self.kind}_obey")
         self.node = ffi.addressof(self.state.node)
         self.counters = Counters(self.node)
         self.node.timing = timing(bitrate).state[0]
@@ -58,7 +64,7 @@ class Drive(OnWire, ABC):
 
     @abstractmethod
     def handle(self, frame: Frame) -> Frame | None:
-        """Obey a frame. Returns its answer, with the state before the frame."""
+        """Obey a frame that C leaves to Python. Returns its answer, with the state before the frame."""
 
     @property
     def filters(self) -> tuple[tuple[int, int], ...]:
@@ -99,11 +105,11 @@ class Drive(OnWire, ABC):
 
     @property
     def id(self) -> int:
-        return self._id
+        return int(self.state.id)
 
     @id.setter
     def id(self, number: int) -> None:
-        self._id = number
+        self.state.id = number
         filters = self.filters
         self.state.filters, self.state.filter[0:len(filters)] = len(filters), [(n, mask) for n, mask in filters]
 
@@ -113,7 +119,7 @@ class Drive(OnWire, ABC):
 
     @ranges.setter
     def ranges(self, ranges: Ranges) -> None:
-        self._ranges, self.state.torque_step = ranges, ranges.torque / TORQUE_STEPS
+        self._ranges, self.state.ranges = ranges, astuple(ranges)
 
     @property
     def supplied(self) -> bool:

@@ -2,18 +2,19 @@
 own identifier, registers under 0x7FF, feedback with a state in its upper four bits. A drive sends nothing unasked.
 
 Modes other than MIT have frames of their own: they reset the timeout and are answered, here without any torque. No
-source says what a drive does with an MIT frame in another mode; here it answers and does nothing.
+source says what a drive does with an MIT frame in another mode; here it answers and does nothing. MIT frames and
+the feedback are in C (damiao.c).
 """
 
 from __future__ import annotations
 
-import math
 import struct
 
-from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.frame import Frame, taken
 from femtorque.hil.bus.wire import Wire
+from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.drive import WORD, Drive
-from femtorque.hil.drives.fields import Ranges, mit_command, mit_state
+from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Motor, Traits
 
 BROADCAST = 0x7FF
@@ -24,10 +25,10 @@ FAULTS = {"over voltage": 8, "under voltage": 9, "over current": 0xA, "MOS over 
           "rotor over temperature": 0xC, "lost communication": 0xD, "overload": 0xE}
 MIT = 1
 OFFSETS = {0x100: 2, 0x200: 3, 0x300: 4}  # of identifiers, to their modes
-TIMEOUT_UNIT = 50e-6  # s; damiao-motor's register table
 WHOLE = {7, 8, 9, 10, 13, 14, 15, 16, 35, 36}  # numbers of u32; the others are f32
 READ_ONLY = {*range(11, 21), 36, *range(50, 66), 80, 81}
 FACTORY = (*range(50, 57), 59, 63, 64, 65)  # offsets and limits that the factory sets in each drive; 0 here: chosen
+STORED = {*range(37), 60, *FACTORY}
 RATE_CODES = {125_000: 0, 200_000: 1, 250_000: 2, 500_000: 3, 1_000_000: 4, 2_000_000: 5, 2_500_000: 6, 3_200_000: 7,
               4_000_000: 8, 5_000_000: 9}  # can_br: openarm_can's CLI, from 2 Mbit/s on the data phase of CAN FD
 # Rate and window chosen, such loops run at 10 to 40 kHz; bandwidth: within the bounds of register I_BW, 100 to 10000.
@@ -37,17 +38,20 @@ TRAITS = Traits(rate=20e3, bandwidth=1000.0, window=1e-3)
 class Damiao(Drive):
     """feedback: MST_ID. timeout_units: register TIMEOUT; 0, off, as delivered."""
 
+    kind = "damiao"
+    status = Member(int, "own")
+
     def __init__(self, wire: Wire, number: int, feedback: int, ranges: Ranges, gear: float = 10.0,
                  timeout_units: int = 0, bitrate: float = 1e6, data_bitrate: float | None = None) -> None:
         super().__init__(wire, number, Motor(ranges.torque, TRAITS), ranges, bitrate, data_bitrate)
-        self.registers: dict[int, float] = {
-            0: 15.0, 1: 0.0, 2: 100.0, 3: 0.98, 4: 2.0, 5: -2.0, 6: 0.0, 7: feedback, 8: number, 9: timeout_units,
-            10: MIT, 11: 0.0, 12: 0.0, 13: 0, 14: 5017, 15: 0, 16: 14, 17: 0.0, 18: 0.0, 19: 0.0, 20: gear,
-            21: ranges.position, 22: ranges.velocity, 23: ranges.torque, 24: TRAITS.bandwidth, 25: 0.0, 26: 0.0,
-            27: 0.0, 28: 0.0, 29: 32.0, 30: 1.0, 31: 4.0, 32: 10.0, 33: 100.0, 34: 0.0,
-            35: RATE_CODES[int(data_bitrate or bitrate)], 36: 0, 60: 24.0, **dict.fromkeys(FACTORY, 0.0)}
-        self._stored = dict(self.registers)
-        self.status = DISABLED
+        self.registers = self.own.registers
+        for register, value in {
+            0: 15.0, 2: 100.0, 3: 0.98, 4: 2.0, 5: -2.0, 7: feedback, 8: number, 9: timeout_units, 10: MIT, 14: 5017,
+            16: 14, 20: gear, 21: ranges.position, 22: ranges.velocity, 23: ranges.torque, 24: TRAITS.bandwidth,
+            29: 32.0, 30: 1.0, 31: 4.0, 32: 10.0, 33: 100.0, 35: RATE_CODES[int(data_bitrate or bitrate)],
+            60: 24.0}.items():
+            self.registers[register] = value
+        self._stored = list(self.registers)
 
     # -- frames -------------------------------------------------------------
 
@@ -56,8 +60,6 @@ class Damiao(Drive):
         return tuple((number, WORD) for number in (BROADCAST, self.id, *(self.id + mode for mode in OFFSETS)))
 
     def handle(self, frame: Frame) -> Frame | None:
-        if frame.extended or frame.remote:
-            return None
         if frame.id == BROADCAST:
             return self._register(frame.data)
         mode = MIT if frame.id == self.id else OFFSETS.get(frame.id - self.id)
@@ -66,8 +68,6 @@ class Damiao(Drive):
         answer = self._feedback()
         if frame.data[:7] == b"\xff" * 7 and frame.data[7] in (CLEAR, ENABLE, DISABLE, ZERO):
             self._special(frame.data[7])
-        elif mode == MIT == self.registers[10] and self.status == ENABLED:
-            self.motor.command = mit_command(frame.data, self._set_to())
         self.feed()
         return answer
 
@@ -80,14 +80,9 @@ class Damiao(Drive):
             self.status = DISABLED
             self.motor.stop()
 
-    def _set_to(self) -> Ranges:
-        r = self.registers
-        return Ranges(r[21], r[22], r[23], self.ranges.kp, self.ranges.kd)
-
     def _feedback(self) -> Frame:
-        state = mit_state(*self.known(), self._set_to())
-        hot = min(max(round(self.motor.temperature), 0), 255)
-        return self._framed(bytes([self.status << 4 | self.id & 15]) + state + bytes([hot, hot]))
+        self._lib.damiao_feedback(self.own)
+        return taken(self.state.reply)
 
     def _framed(self, data: bytes) -> Frame:
         fd = bool(self.node.fd)
@@ -111,7 +106,7 @@ class Damiao(Drive):
         if what == STATE:
             return self._feedback()
         if what == STORE and self.status != ENABLED:
-            self._stored = dict(self.registers)
+            self._stored = list(self.registers)
             return self._framed(data[:4] + bytes(4))
         if what not in (READ, WRITE) or self._value(number) is None:
             return None
@@ -125,7 +120,7 @@ class Damiao(Drive):
     def _value(self, number: int) -> float | None:
         live = {61: self.motor.temperature, 62: self.motor.temperature, 80: self.motor.position,
                 81: self.motor.position}
-        return live.get(number, self.registers.get(number))
+        return live.get(number, float(self.registers[number]) if number in STORED else None)
 
     def _write(self, number: int, value: bytes) -> None:
         self.registers[number] = struct.unpack("<I" if number in WHOLE else "<f", value)[0]
@@ -136,7 +131,7 @@ class Damiao(Drive):
 
     @property
     def timeout(self) -> float:
-        return self.registers[9] * TIMEOUT_UNIT if self.registers[9] else math.inf
+        return float(self._lib.damiao_timeout(self.own))
 
     def left_alone(self) -> None:
         if self.status == ENABLED:
@@ -152,5 +147,5 @@ class Damiao(Drive):
 
     def power_up(self, angle: float) -> None:
         super().power_up(angle)
-        self.registers = dict(self._stored)
+        self.registers[0:len(self._stored)] = self._stored
         self.status = DISABLED
