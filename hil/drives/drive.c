@@ -130,11 +130,10 @@ uint8_t *drive_answer(drive *d, uint32_t id, int32_t size)
     return d->reply.data;
 }
 
-/* Note that it is commanded now, and s after which it is left alone. */
-void drive_feed(drive *d, double timeout)
+/* Note that it is commanded now. */
+void drive_feed(drive *d)
 {
     d->commanded = parts_seconds(d->wire->parts);
-    d->timeout = timeout;
 }
 
 /* Return true if a frame may be for it. */

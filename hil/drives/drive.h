@@ -58,7 +58,7 @@ extern const node_ways drive_ways;
 void drive_begin(drive *d, wire *w);
 int32_t drive_obey(drive *d);
 uint8_t *drive_answer(drive *d, uint32_t id, int32_t size);
-void drive_feed(drive *d, double timeout);
+void drive_feed(drive *d);
 void drive_send(drive *d, const can_frame *f);
 double drive_step(void *of, double seconds, double now, double angle,
                   double velocity);

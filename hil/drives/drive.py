@@ -15,7 +15,7 @@ from femtorque.hil.bus.node import BitTiming, Counters, OnWire
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.fields import Ranges
-from femtorque.hil.drives.motor import Command, Motor
+from femtorque.hil.drives.motor import Motor
 
 WORD = 0xFFFFFFFF
 
@@ -202,12 +202,9 @@ class Drive(OnWire, ABC):
     def commanded(self, seconds: float | None) -> None:
         self.state.commanded = math.nan if seconds is None else seconds
 
-    def obey(self, command: Command) -> None:
-        self.motor.command = command
-        self.feed()
-
     def feed(self) -> None:
-        self.commanded, self.state.timeout = self.wire.clock.seconds, self.timeout
+        self._lib.drive_feed(self.state)
+        self.state.timeout = self.timeout
 
     def step(self, seconds: float, now: float, angle: float, velocity: float) -> float:
         """The mean torque, N m, at the output, over the next `seconds`."""

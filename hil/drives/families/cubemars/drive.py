@@ -4,6 +4,7 @@ An AK drive has no timeout and keeps its last command for ever."""
 from __future__ import annotations
 
 from femtorque.hil.bus.wire import Wire
+from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.families.mini_cheetah.drive import ENTER, EXIT, MiniCheetah
 from femtorque.hil.drives.fields import Ranges
 
@@ -18,9 +19,11 @@ class CubeMars(MiniCheetah):
     """A drive that answers with its own identifier unless it has another, with temperature and error at the end, and
     without a timeout. Its loop is assumed to be the mini-cheetah's."""
 
+    error = Member(int, "own")
+
     def __init__(self, wire: Wire, number: int, ranges: Ranges, master: int | None = None) -> None:
         super().__init__(wire, number, ranges, master=number if master is None else master, ticks=0)
-        self.error = 0
+        self.own.warm = True
 
     def fail(self, code: int) -> None:
         self.error = code
@@ -32,7 +35,3 @@ class CubeMars(MiniCheetah):
         if code == EXIT:
             self.error = 0
         super()._special(code)
-
-    def reply(self) -> bytes:
-        """Reply with the temperature, -40 to 215 deg C as 0 to 255 (AK driver manual, 5.3, the example of a reply)."""
-        return super().reply()[:6] + bytes([min(max(round(self.motor.temperature) + 40, 0), 255), self.error])

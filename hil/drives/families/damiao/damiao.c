@@ -51,6 +51,7 @@ int32_t damiao_obey(drive *d)
         ranges r = set_to(own);
         mit_command(d->motor, f->data, &r);
     }
-    drive_feed(d, damiao_timeout(own));
+    d->timeout = damiao_timeout(own);
+    drive_feed(d);
     return 1;
 }

@@ -6,23 +6,25 @@ Its firmware goes limp since commit 3586419 of 18 July 2023. Before, from the la
 stopped commutating instead, with the gate driver on: the voltages of the three phases were constant. Until b983cca of 9
 May 2022 it also left its mode only below 1 A, measured by a filter that runs while it commutates: with constant
 voltages, frames that end the mode had no effect until a command came.
+
+Commands and replies are in C (mini_cheetah.c).
 """
 
 from __future__ import annotations
 
 import math
 
-from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.frame import Frame, taken
 from femtorque.hil.bus.wire import Wire
+from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.drive import WORD, Drive
-from femtorque.hil.drives.fields import Ranges, mit_command, mit_state
+from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Command, Motor, Traits
 
 ENTER, EXIT, ZERO = 0xFC, 0xFD, 0xFE
 # A loop every 25 us; position_sensor.h: velocity over N_POS_SAMPLES = 20 of them. Bandwidth: chosen, a setting there.
 TRAITS = Traits(rate=40e3, bandwidth=1000.0, window=20 / 40e3)
 TICK = 25e-6  # s, the unit of CAN_TIMEOUT
-BUS_VOLTS = 24.0
 # A motor of this kind: motor_config.h of MIT-like firmware has 21 pole pairs, a gear of 6 and 0.45 N m/A at the output;
 # Cheetah-Software's MiniCheetah.h 0.173 ohm. N m/A is of the amplitude, so two thirds of it are V s/rad.
 ELECTRIC, AMPERE, RESISTANCE = 21 * 6, 0.45, 0.173
@@ -34,25 +36,21 @@ class MiniCheetah(Drive):
     """master: identifier of the replies. ticks: CAN_TIMEOUT, 0: none. size: of a reply, bytes; 6 in the firmware of
     2021, whose can.c has DLC = 6. early: firmware of February 2021, with constant voltages after the timeout."""
 
+    kind = "mini_cheetah"
+    timeout = Member(float)
+
     def __init__(self, wire: Wire, number: int, ranges: Ranges, master: int = 0, ticks: int = 1000,
                  traits: Traits = TRAITS, size: int = 8, early: bool = False) -> None:
         super().__init__(wire, number, Motor(ranges.torque, traits), ranges)
-        self.master, self.ticks, self.size, self.early = master, ticks, size, early
+        self.own.master, self.own.size, self.early = master, size, early
+        self.timeout = ticks * TICK if ticks else math.inf
         self.leaving, self._seen = False, 0.0  # seen: N m, as last measured while it commutated
-
-    @property
-    def timeout(self) -> float:
-        return self.ticks * TICK if self.ticks else math.inf
 
     def left_alone(self) -> None:
         if self.early and self.motor.active:
             self._seen = self.motor.torque
             self.motor.stand(ELECTRIC, DAMPING)
         self.motor.command = Command()
-
-    def obey(self, command: Command) -> None:
-        self.motor.standing = False
-        super().obey(Command() if self.leaving else command)
 
     @property
     def leaving(self) -> bool:
@@ -77,18 +75,13 @@ class MiniCheetah(Drive):
     def filters(self) -> tuple[tuple[int, int], ...]:
         return ((self.id, WORD),)
 
-    def handle(self, frame: Frame) -> Frame | None:
-        if frame.extended or frame.remote or frame.id != self.id or len(frame.data) != 8:
-            return None
-        answer = Frame(self.master, self.reply())
-        if frame.data[:7] == b"\xff" * 7 and frame.data[7] in (ENTER, EXIT, ZERO):
-            self._special(frame.data[7])
-        else:
-            self.obey(mit_command(frame.data, self.ranges))
+    def handle(self, frame: Frame) -> Frame:
+        answer = self.reply()
+        self._special(frame.data[7])
         return answer
 
     def report(self, data: bytes) -> Frame:
-        return Frame(self.master, bytes([self.id]) + data)
+        return Frame(int(self.own.master), bytes([self.id]) + data)
 
     def _special(self, code: int) -> None:
         if code == ZERO:
@@ -102,5 +95,6 @@ class MiniCheetah(Drive):
         self.motor.stop()
         self.motor.active = code == ENTER
 
-    def reply(self) -> bytes:
-        return bytes([self.id]) + mit_state(*self.known(), self.ranges) + bytes([round(BUS_VOLTS), 0])[:self.size - 6]
+    def reply(self) -> Frame:
+        self._lib.mini_cheetah_reply(self.own)
+        return taken(self.state.reply)
