@@ -48,7 +48,7 @@ class Drive(OnWire, ABC):
         self.state: Any = ffi.cast("drive *", self.own)
         self.state.motor, self.state.tell = motor.state, self._tells
         self.state.powered = self.state.supplied = True
-        self.commanded = None
+        self.commanded, self.state.timeout = None, math.inf
         self.on_change: Callable[[], None] = lambda: None
         self._lib.drive_begin(self.state, wire.state)
         self.state.obey = getattr(self._lib, f"{self.kind}_obey")
@@ -184,7 +184,7 @@ class Drive(OnWire, ABC):
         self.state.listens_from = self.wire.clock.seconds + self.boot
         self.motor.power_up(angle)
         self.counters.clear()
-        self.commanded = None
+        self.commanded, self.state.timeout = None, self.timeout
         self.state.queued = 0
 
     def power_off(self) -> None:

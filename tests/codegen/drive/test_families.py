@@ -17,7 +17,7 @@ EXAMPLES = {  # of arms, and of what is shown with particular drives
     "firmware/boards/nucleo-g474-can.toml",
 }
 SOURCES = {  # a comment that says where a number is from
-    "codegen/drive/bit_timing.py", "hil/drives/drive.py", "hil/drives/fields.c", "hil/drives/fields.py",
+    "codegen/drive/bit_timing.py", "hil/drives/drive.py", "hil/drives/fields.c",
 }
 
 

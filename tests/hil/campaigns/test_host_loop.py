@@ -13,8 +13,10 @@ from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows
 from femtorque.hil.campaigns.host_loop import HZ, Desk, HostLoop, Jitter, Ran, packed
-from femtorque.hil.drives.fields import Ranges, mit_command
+from femtorque.hil.drives.families.damiao.drive import ENABLED, Damiao
+from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Command
+from tests.support.drive_bench import DriveBench
 
 REACH = (0.4, -0.2, 0.1)  # rad
 TIMES = (0.8, 1.4)  # s: of the arrival, and of the end at rest
@@ -65,7 +67,10 @@ def test_the_wire_carries_three_frames_a_round_and_drive():
 def test_commands_are_packed_as_drives_read_them():
     r = Ranges(12.5, 10.0, 28.0)
     asked = Command(1.0, -2.0, 30.0, 1.5, -7.0)
-    heard = mit_command(packed(r, asked), r)
+    bench = DriveBench(lambda wire: Damiao(wire, 1, 0x11, r))
+    bench.drive.status = ENABLED
+    bench.ask(1, packed(r, asked))
+    heard = bench.drive.motor.command
     for name, step in (("position", 25 / 65535), ("velocity", 20 / 4095), ("kp", 500 / 4095), ("kd", 5 / 4095),
                        ("torque", 56 / 4095)):
         assert 0.0 <= getattr(asked, name) - getattr(heard, name) < step

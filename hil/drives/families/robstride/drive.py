@@ -2,6 +2,8 @@
 SampleProgram, Robstride.cpp): extended identifiers type << 24 | data << 8 | drive, fields of 16 bits.
 
 As delivered, canTimeout is 0, off, and zero_sta 0: after power-up its position is between 0 and one turn.
+
+Operation commands and the state are in C (robstride.c).
 """
 
 from __future__ import annotations
@@ -9,14 +11,15 @@ from __future__ import annotations
 import math
 import struct
 
-from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.frame import Frame, taken
 from femtorque.hil.bus.wire import Wire
+from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.drive import Drive
-from femtorque.hil.drives.fields import Ranges, decode, encode
-from femtorque.hil.drives.motor import Command, Motor, Traits
+from femtorque.hil.drives.fields import Ranges
+from femtorque.hil.drives.motor import Motor, Traits
 
-GET_ID, OPERATE, STATE, ENABLE, STOP, SET_ZERO, READ, WRITE, SAVE = 0, 1, 2, 3, 4, 6, 0x11, 0x12, 0x16
-RESET, RUN = 0, 2  # modes
+GET_ID, STATE, ENABLE, STOP, SET_ZERO, READ, WRITE, SAVE = 0, 2, 3, 4, 6, 0x11, 0x12, 0x16
+RUN = 2  # mode
 HOST = 0xFD  # the number of the maker's programs, until another host has sent
 FAULTS = {"under voltage": 1, "over current": 2, "over temperature": 4, "encoder": 8, "overload": 16,
           "not calibrated": 32}
@@ -32,6 +35,9 @@ class RobStride(Drive):
     """A drive that answers the host of bits 8 to 15 of the last frame other than an operation command, which has the
     torque in these bits."""
 
+    kind = "robstride"
+    host, faults = Member(int, "own"), Member(int, "own")
+
     def __init__(self, wire: Wire, number: int, ranges: Ranges) -> None:
         super().__init__(wire, number, Motor(ranges.torque, TRAITS, lower_turn=0.0), ranges)
         self.parameters: dict[int, float] = {
@@ -39,22 +45,16 @@ class RobStride(Drive):
             0x7016: 0.0, 0x7017: 0.0, 0x7018: 0.0, 0x701C: 48.0, 0x701E: 0.0, 0x701F: 0.0, 0x7020: 0.0,
             0x7021: 0.0, TIMEOUT: 0, ZERO_STA: 0}
         self._saved = dict(self.parameters)
-        self.faults, self.host = 0, HOST
+        self.host = HOST
 
     @property
     def filters(self) -> tuple[tuple[int, int], ...]:
         return ((self.id, 0xFF),)
 
     def handle(self, frame: Frame) -> Frame | None:
-        if not frame.extended or frame.remote or frame.id & 0xFF != self.id or len(frame.data) != 8:
-            return None
-        kind, data16 = frame.id >> 24, frame.id >> 8 & 0xFFFF
-        self.host = self.host if kind == OPERATE else data16 & 0xFF
+        kind, self.host = frame.id >> 24, frame.id >> 8 & 0xFF
         answer = self._state()
-        if kind == OPERATE:
-            self.feed()
-            self._operate(data16, frame.data)
-        elif kind == ENABLE:
+        if kind == ENABLE:
             self.feed()
             self.motor.active = not self.faults and self.parameters[RUN_MODE] == 0
         elif kind == STOP:
@@ -75,21 +75,9 @@ class RobStride(Drive):
     def report(self, data: bytes) -> Frame:
         return Frame(STATE << 24 | RUN << 22 | self.id << 8 | self.host, data + bytes(1), extended=True)
 
-    def _operate(self, torque: int, data: bytes) -> None:
-        r = self.ranges
-        position, velocity, kp, kd = struct.unpack(">4H", data)
-        self.motor.command = Command(
-            decode(position, -r.position, r.position, 16), decode(velocity, -r.velocity, r.velocity, 16),
-            decode(kp, 0.0, r.kp, 16), decode(kd, 0.0, r.kd, 16), decode(torque, -r.torque, r.torque, 16))
-
     def _state(self) -> Frame:
-        r = self.ranges
-        position, velocity, torque = self.known()
-        data = struct.pack(">4H", encode(position, -r.position, r.position, 16),
-                           encode(velocity, -r.velocity, r.velocity, 16), encode(torque, -r.torque, r.torque, 16),
-                           round(10 * self.motor.temperature))
-        mode = RUN if self.motor.active else RESET
-        return Frame(STATE << 24 | mode << 22 | self.faults << 16 | self.id << 8 | self.host, data, extended=True)
+        self._lib.robstride_state(self.own)
+        return taken(self.state.reply)
 
     def _parameter(self, kind: int, data: bytes, state: Frame) -> Frame | None:
         """Answer a read with the value, or with bits 16 to 23 set for no such parameter, and a write with the state."""

@@ -1,0 +1,16 @@
+/* A RobStride drive. */
+#ifndef ROBSTRIDE_H
+#define ROBSTRIDE_H
+
+#include "drive.h"
+
+/* host: the one that it answers. faults: bits of its answers' identifiers. */
+typedef struct {
+    drive drive;
+    uint32_t host, faults;
+} robstride;
+
+void robstride_state(robstride *own);
+int32_t robstride_obey(drive *d);
+
+#endif
