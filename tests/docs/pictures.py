@@ -36,10 +36,12 @@ from femtorque.host.link.session import Session
 from femtorque.host.record.log import Truth
 from femtorque.host.scene.description import scene
 from femtorque.host.show.web import serving
-from tests.bench import following
+from tests.bench import following, knowing
 from tests.codegen.mechanism.test_urdf import robot
 from tests.conftest import ROOT
+from tests.hil.play import test_identify_whole
 from tests.support.browser import chromium
+from tests.support.differing import differing
 
 HERE = ROOT / "docs"
 COMMAND = [sys.executable, str(ROOT / "femtorque")]
@@ -151,7 +153,14 @@ def drives() -> None:
     seven_drives.draw(seven_drives.compare(), HERE / "drives.png")
 
 
-ALL = {make.__name__: make for make in (plan, run_page, monitor, closed_loops, three_link, push, follow, drives)}
+def known() -> None:
+    """The six-joint arm, identified with a file that is wrong."""
+    arm = test_identify_whole.six()
+    truth = differing(arm)
+    knowing.draw(knowing.identified(arm, truth), truth, HERE / "known.png")
+
+
+ALL = {make.__name__: make for make in (plan, run_page, monitor, closed_loops, three_link, push, follow, drives, known)}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or list(ALL):

@@ -35,6 +35,7 @@ ARMIJO, SHORTER, LAST = 0.25, 0.5, 1e-12  # of a step: how much of its promise i
 PATH = (1e6, 1e4, 1e2, 1.0)  # times gamma: on the way to it, bodies keep away from the border
 LOOSE = 1e-4  # of gamma is enough to keep a number positive
 LEAST = 1e-3  # of a body's trace: eigenvalues of the file's J0 are raised to that, where it is thin
+WRITTEN = 1e-5  # the same of what is found, which is to be a body still when it is written with seven digits
 
 
 def _basis() -> Array:
@@ -64,13 +65,14 @@ def consistent(phi: Array) -> bool:
     return bool(np.linalg.eigvalsh(pseudo_inertia(phi))[0] > 0.0)
 
 
-def believable(phi: Array) -> Array:
-    """phi (10,) of a file, changed where it is the border or beyond: a rod without thickness gets some."""
+def believable(phi: Array, thin: float = LEAST) -> Array:
+    """phi (10,) of a file, changed where it is the border or beyond: a rod without thickness gets some. thin: of the
+    largest second moment, below which none is left."""
     J = pseudo_inertia(phi)
     c = J[:3, 3] / J[3, 3]
     about = J[:3, :3] - J[3, 3] * np.outer(c, c)  # second moments about the centre of gravity
     size, axes = np.linalg.eigh(about)
-    least = LEAST * max(float(size.max()), 1e-9 * float(J[3, 3]))
+    least = thin * max(float(size.max()), 1e-9 * float(J[3, 3]))
     about = (axes * np.maximum(size, least)) @ axes.T
     second = about + J[3, 3] * np.outer(c, c)
     inertia = np.trace(second) * np.eye(3) - second
@@ -111,7 +113,8 @@ def path(normal: Array, side: Array, prior: Prior, gammas: Sequence[float]) -> l
     found, x = [], prior.row
     for gamma in gammas:
         x = _minimum(x, normal, side, prior, gamma)
-        found.append(x)
+        bodies = [believable(phi, WRITTEN) for phi in x[:prior.phi.size].reshape(-1, 10)]
+        found.append(np.concatenate([*bodies, x[prior.phi.size:]]))
     return found
 
 

@@ -37,6 +37,7 @@ PLACES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of the six numbers 
 _UNIT = np.zeros((6, 3, 3))  # an inertia of which one number is 1
 for _k, (_a, _b) in enumerate(PLACES):
     _UNIT[_k, _a, _b] = _UNIT[_k, _b, _a] = 1.0
+_CROSS = np.stack([skew(unit) for unit in np.eye(3)])  # times a vector: the matrix of its cross product
 
 Solids = TypeVar("Solids", Link, Payload)
 Moves = tuple[Array, Array, Array]  # positions, velocities, accelerations (N, n) of all joints
@@ -250,15 +251,12 @@ def _unit_loads(R: Array, a: Array, w: Array, alpha: Array) -> tuple[Array, Arra
     """Force and moment about the frame's origin, (N, 3, 10) each, in global axes, of a unit of each number of phi. R
     (N, 3, 3) and a (N, 3) global, w and alpha (N, 3) in the body's axes."""
     F, Phi = np.zeros((len(R), 3, 10)), np.zeros((len(R), 3, 10))
+    W, A = np.tensordot(w, _CROSS, 1), np.tensordot(alpha, _CROSS, 1)
     F[:, :, 0] = a
-    for k in range(3):
-        h = np.broadcast_to(np.eye(3)[k], w.shape)
-        turned = np.cross(alpha, h) + np.cross(w, np.cross(w, h))
-        F[:, :, 1 + k] = np.einsum("nij,nj->ni", R, turned)
-        Phi[:, :, 1 + k] = np.cross(R[:, :, k], a)
-    for k, unit in enumerate(_UNIT):
-        moment = alpha @ unit + np.cross(w, w @ unit)
-        Phi[:, :, 4 + k] = np.einsum("nij,nj->ni", R, moment)
+    F[:, :, 1:4] = R @ (A + W @ W)
+    Phi[:, :, 1:4] = -np.tensordot(a, _CROSS, 1) @ R
+    about = np.tensordot(alpha, _UNIT, (1, 1)) + np.einsum("nij,nkj->nki", W, np.tensordot(w, _UNIT, (1, 1)))
+    Phi[:, :, 4:] = R @ about.transpose(0, 2, 1)
     return F, Phi
 
 

@@ -3,9 +3,7 @@ by 10 mm, twice the friction; encoders and duties as the parts have them."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,14 +16,13 @@ from femtorque.host.board import Board
 from femtorque.host.lab.whole import consistent, experiment, page, written
 from femtorque.host.lab.whole.excitation import excite, ranges
 from femtorque.host.lab.whole.experiment import Programme, Result, payload, whole
-from femtorque.host.lab.whole.regressor import Unknowns, phi_of
+from femtorque.host.lab.whole.regressor import Unknowns
 from femtorque.host.lab.whole.touches import watching
 from femtorque.host.plan import effort
 from femtorque.host.plan.space import Space
-from tests.support import rig
 from tests.support.boards import driven
 from tests.support.differing import differing
-from tests.support.plugged import ctrl_c, plugged_in
+from tests.support.plugged import plugged_in
 
 
 def six() -> Mechanism:
@@ -78,35 +75,6 @@ def torque_error(result: Result, truth: Mechanism, values: np.ndarray) -> float:
     return float(np.linalg.norm(told - true) / np.linalg.norm(true))
 
 
-def test_an_arm_is_identified_by_the_command_and_written_into_its_file(here, tmp_path):
-    """Run as a user types it: pages first, rehearsal, motions, the judge."""
-    file = tmp_path / "arm.toml"
-    file.write_text(Path(rig.three_link().source).read_text().replace('name = "three-link"', 'name = "unknown-three"'))
-    before = load_mechanism(file)
-    truth = differing(before, 5)
-    with plugged_in(before, plant_of(truth)):
-        done = here("identify", file, "--port", "auto", "--home", "--whole", "--write", "--json", "--page",
-                    tmp_path / "arm.identified.html")
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    for row, joint in zip(said["joints"], truth.moving, strict=True):
-        assert row["residual"]["after"] < row["residual"]["before"] / 1.5, row  # the rest: a count is 0.8 mrad
-        assert row["coulomb"]["after"] == pytest.approx(joint.friction.coulomb, rel=0.1)
-        assert "stribeck" not in row and "load" not in row  # the plant has none
-    after = load_mechanism(file)
-    for joint, row in zip(after.moving, said["joints"], strict=True):
-        assert joint.friction.coulomb == pytest.approx(row["coulomb"]["after"], rel=1e-3)
-    for link, row in zip(after.links, said["links"], strict=True):
-        assert link.mass == pytest.approx(row["mass"]["after"], rel=1e-5)
-        assert consistent.consistent(phi_of(link))
-        assert "ixx" in row["not_seen"]  # an arm in a plane does not show it
-    shown = (tmp_path / "arm.identified.html").read_text()
-    assert "A motion that the fit has not seen" in shown and "centre of gravity, mm" in shown
-    assert said["touches"] == [] and "Touches" not in shown and all(joint.contact is None for joint in after.moving)
-    assert (tmp_path / "unknown-three.motion-1.html").exists()
-    assert done.stderr.index("motion-1.html") < done.stderr.index("rehearsal")
-
-
 @dataclass(frozen=True)
 class Felt:
     """The most (J,) that an arm felt of itself, off its mean, N m, and as a share of the threshold then."""
@@ -133,39 +101,6 @@ def feels(mechanism: Mechanism, truth: Mechanism, seeds: tuple[int, ...], fast: 
     print(f"felt at most {off.max(axis=0).round(3)}, {share.max(axis=0).round(2)} of the thresholds")
     assert seen.felt[-1].touches == 0
     return Felt(off.max(axis=0), share.max(axis=0))
-
-
-def test_thresholds_of_touches_are_measured_and_hold_for_a_motion_that_nobody_has_seen(tmp_path):
-    """They are in the file of an arm that feels, with which it feels what was foretold."""
-    file = tmp_path / "arm.toml"
-    text = Path(rig.three_link().source).read_text().replace('name = "three-link"', 'name = "feeling-three"')
-    file.write_text(f"{text}\n[feel]\n")
-    before = load_mechanism(file)
-    truth = differing(before, 5)
-    result = found(before, truth, whole(before, {}))
-    assert len(result.touches) == 3 and "felt at most" in page.page(result) and "felt at most" in result.words()
-    written.write(file, result)
-    after = load_mechanism(file)
-    for touch, joint, true in zip(result.touches, after.moving, truth.moving, strict=True):
-        assert joint.contact is not None and joint.contact.torque == pytest.approx(touch.contact.torque, rel=1e-3)
-        assert joint.contact.torque > 1.8 * true.friction.coulomb
-    felt = feels(replace(after, name="feeling-three-known"), truth, (31,))
-    # peaks of noise of counts, of which reports show one tick in twenty: another motion's are up to 1.19 times those
-    assert np.all(felt.off < 1.25 * np.array([touch.after for touch in result.touches])) and np.all(felt.share < 0.9)
-
-
-def test_an_arm_that_somebody_stops_is_not_identified(here, tmp_path):
-    """Ctrl-C in the rehearsal: at rest, one line, nothing written."""
-    file = tmp_path / "arm.toml"
-    file.write_text(Path(rig.three_link().source).read_text().replace('name = "three-link"', 'name = "unknown-three"'))
-    text, arm = file.read_text(), load_mechanism(file)
-    with plugged_in(arm) as board:
-        ctrl_c(board, 3.0)
-        done = here("identify", file, "--port", "auto", "--home", "--whole", "--write", "--page",
-                    tmp_path / "arm.identified.html")
-        assert done.returncode == 1 and "nothing was identified" in done.stderr
-        assert np.max(np.abs(board.plant.v)) < 0.01
-    assert file.read_text() == text and not (tmp_path / "arm.identified.html").exists()
 
 
 def count(joint: Joint) -> float:

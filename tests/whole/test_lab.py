@@ -1,0 +1,214 @@
+"""The page on work in the lab, typed as it stands there, with the virtual board at `--port auto` and a hand at its
+joints."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import femtorque
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.description import Mechanism, Payload
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.plant.choose import plant_of
+from femtorque.host.board import Board
+from femtorque.host.lab.whole import consistent
+from femtorque.host.lab.whole.excitation import excite, ranges
+from femtorque.host.lab.whole.regressor import Unknowns, phi_of
+from femtorque.host.lab.whole.touches import watching
+from tests.conftest import ROOT
+from tests.support import rig
+from tests.support.differing import differing
+from tests.support.plugged import Hand, ctrl_c, plugged_in
+from tests.whole.test_readme import typed
+
+PAGE = (ROOT / "docs" / "lab.md").read_text(encoding="utf-8")
+SECTIONS = {text.splitlines()[0]: text for text in PAGE.split("\n## ")[1:]}
+LINES = {title: lines for title, text in SECTIONS.items()
+         if (lines := [x for x in typed(text) if not x.startswith("pip ")])}
+
+TABLE = """<mujoco><worldbody>
+<geom name="table" type="box" size="0.6 0.6 0.02" pos="0 0 -0.2"/>
+</worldbody></mujoco>
+"""
+
+Typed = Callable[..., tuple[str, str]]
+
+
+def test_every_command_of_the_page_is_typed_here():
+    assert sorted(LINES) == sorted(["First power-up", "By hand", "Friction and inertia", "Masses of the whole arm",
+                                    "Things to touch"])
+    assert len(re.findall(r"^    femtorque ", PAGE, re.MULTILINE)) == sum(map(len, LINES.values()))
+
+
+@pytest.fixture
+def arm(tmp_path, monkeypatch) -> Path:
+    """The page's own arm.toml, in the reader's folder: three joints in a plane."""
+    monkeypatch.chdir(tmp_path)
+    text = Path(rig.three_link().source).read_text(encoding="utf-8")
+    file = Path("arm.toml")
+    file.write_text(text.replace('name = "three-link"', 'name = "arm"').replace('"hand"', '"tool"'), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def types(capfd) -> Typed:
+    """Type a line; what it shows, and says meanwhile."""
+    def run(line: str, status: int = 0) -> tuple[str, str]:
+        with pytest.raises(SystemExit) as left:
+            femtorque.main(shlex.split(line)[1:])
+        shown = capfd.readouterr()
+        assert left.value.code == status, f"{line}\n{shown.out}\n{shown.err}"
+        return shown.out, shown.err
+
+    return run
+
+
+def test_an_arm_is_brought_up_and_its_file_mended(arm, types, monkeypatch):
+    """Its wrist's encoder counts the other way than the file says. The last line has no drive to teach here."""
+    look, mend, taught = LINES["First power-up"]
+    truth = load_mechanism(arm)
+    right = arm.read_text(encoding="utf-8")
+    place = right.rindex("counts = 8192")
+    arm.write_text(f"{right[:place]}sign = -1, {right[place:]}", encoding="utf-8")
+    with plugged_in(load_mechanism(arm), world=truth) as board:
+        monkeypatch.setattr(sys, "stdin", Hand(board))
+        said, _ = types(look, 1)
+        assert "shoulder: good" in said and "wrist: its encoder counts the wrong way" in said
+        types(mend, 1)
+        assert board.outputs_safe()
+    mended = load_mechanism(arm)
+    assert [j.encoder.sign for j in mended.moving] == [1, 1, 1]
+    with plugged_in(mended, world=truth) as board:
+        monkeypatch.setattr(sys, "stdin", Hand(board))
+        assert types(taught)[0] == "shoulder: good\nelbow: good\nwrist: good\n"
+
+
+
+def led(board: VirtualBoard, seconds: float) -> None:
+    """Somebody leads the arm there and back, and then presses Ctrl-C."""
+    plant, start, begun = board.plant, board.plant.q.copy(), board.seconds
+
+    def hand(p: object) -> np.ndarray:
+        share = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.clip((board.seconds - begun) / seconds, 0.0, 1.0))
+        away = start + share * np.array([0.5, -0.4, 0.3]) - plant.q
+        return np.array([20.0, 12.0, 4.0]) * away - np.array([1.0, 0.5, 0.1]) * plant.v
+
+    plant.hand = hand
+    board.at(begun + seconds + 0.2, lambda: setattr(plant, "hand", None))
+    ctrl_c(board, seconds + 0.4)
+
+
+def test_an_arm_is_led_by_hand_repeats_it_and_is_jogged(arm, types):
+    first, recorded, repeat, plan, jog = LINES["By hand"]
+    with plugged_in(load_mechanism(arm)) as board:
+        types("femtorque home arm.toml --port auto")
+        ctrl_c(board, 0.5)
+        assert types(first)[0] == "held where it was led to; let go\n"
+        led(board, 2.0)
+        types(recorded)
+        assert types(repeat)[0].startswith("done: ")
+        before = board.plant.q[1]
+        assert types(jog)[0].startswith("elbow: from ")
+        assert board.plant.q[1] - before == pytest.approx(0.4, abs=0.05)
+    assert "every limit kept" in types(plan)[0] and Path("led.png").stat().st_size > 20_000
+    motion = Trajectory.load(Path("led.csv"), load_mechanism(arm))
+    assert np.ptp(motion.positions[:, 0]) == pytest.approx(0.5, abs=0.05)
+
+
+def test_friction_and_rotors_are_measured_joint_by_joint(arm, types):
+    every, one = LINES["Friction and inertia"]
+    text, file = arm.read_text(encoding="utf-8"), load_mechanism(arm)
+    truth = differing(file, mass=0.0, centre=0.0)
+    with plugged_in(file, plant_of(truth)):
+        types("femtorque home arm.toml --port auto")
+        said, _ = types(every)
+        assert arm.read_text(encoding="utf-8") == text
+        types(one)
+    for joint in truth.moving:
+        found = re.search(rf"^{joint.name}: viscous friction (\S+) .*Coulomb friction (\S+) ", said, re.MULTILINE)
+        assert found and float(found[2]) == pytest.approx(joint.friction.coulomb, rel=0.1), said
+    shoulder, elbow, wrist = (joint.friction for joint in load_mechanism(arm).moving)
+    assert elbow.coulomb == pytest.approx(truth.moving[1].friction.coulomb, rel=0.1)
+    assert (shoulder, wrist) == (file.moving[0].friction, file.moving[2].friction)
+
+
+def test_the_whole_arm_and_then_what_it_holds_are_identified(arm, types):
+    """An arm that feels: thresholds of touches are written with its masses, and hold for a motion that nobody has seen.
+    The first line is stopped by Ctrl-C on the way."""
+    look, write, held = LINES["Masses of the whole arm"]
+    arm.write_text(arm.read_text(encoding="utf-8") + '\n[feel]\nreaction = "none"\n', encoding="utf-8")
+    text, file = arm.read_text(encoding="utf-8"), load_mechanism(arm)
+    truth = differing(file, 5)
+    with plugged_in(file, plant_of(truth)) as board:
+        types("femtorque home arm.toml --port auto")
+        ctrl_c(board, 3.0)
+        _, stopped = types(look, 1)
+        assert "nothing was identified" in stopped and np.max(np.abs(board.plant.v)) < 0.01
+        assert arm.read_text(encoding="utf-8") == text and not Path("arm.identified.html").exists()
+        shown, steps = types(f"{write} --json")
+    said = json.loads(shown)
+    assert steps.index("arm.motion-1.html") < steps.index("rehearsal") and said["written"]
+    page = Path("arm.identified.html").read_text(encoding="utf-8")
+    assert "A motion that the fit has not seen" in page and "centre of gravity, mm" in page and "Touches" in page
+    after = load_mechanism(arm)
+    for row, touch, joint, true in zip(said["joints"], said["touches"], after.moving, truth.moving, strict=True):
+        assert row["residual"]["after"] < row["residual"]["before"] / 1.5, row  # the rest: a count is 0.8 mrad
+        assert joint.friction.coulomb == pytest.approx(row["coulomb"]["after"], rel=1e-3)
+        assert joint.friction.coulomb == pytest.approx(true.friction.coulomb, rel=0.1)
+        assert "stribeck" not in row and "load" not in row  # the plant has none
+        assert joint.contact is not None
+        assert joint.contact.torque == pytest.approx(touch["contact"]["torque"], rel=1e-3)
+        assert joint.contact.torque > 1.8 * true.friction.coulomb
+    for link, row in zip(after.links, said["links"], strict=True):
+        assert link.mass == pytest.approx(row["mass"]["after"], rel=1e-5)
+        assert consistent.consistent(phi_of(link))
+        assert "ixx" in row["not_seen"]  # an arm in a plane does not show it
+    holds(after, truth, np.array([touch["after"] for touch in said["touches"]]))
+    carried = Payload("gripped", "tool", 0.1, np.array([0.18, 0.02, 0.0]), np.diag([1e-5, 1e-5, 2e-5]))
+    with plugged_in(after, plant_of(replace(truth, payloads=(carried,)))):
+        types("femtorque home arm.toml --port auto")
+        types(held)
+    found, = load_mechanism(arm).payloads
+    assert found.mass == pytest.approx(carried.mass, rel=0.1)
+    np.testing.assert_allclose(found.com, carried.com, atol=0.015)
+
+
+def holds(mechanism: Mechanism, truth: Mechanism, foretold: np.ndarray) -> None:
+    """An unseen motion that touches nothing is no touch, and is felt as was foretold, (J,) N m at most."""
+    unknowns = Unknowns.of(mechanism)
+    motion = excite(unknowns, ranges(unknowns.space.joints, {}), 31).trajectory
+    with plugged_in(mechanism, plant_of(truth)), Board.connect("auto", mechanism) as board:
+        board.home()
+        board.arm()
+        with watching(board.session) as seen:
+            board.approach(motion.positions[0])
+            board.stream(motion)
+    off = np.abs([np.subtract(report.external, report.mean) for report in seen.felt])
+    share = (off / [report.threshold for report in seen.felt]).max(axis=0)
+    assert seen.felt[-1].touches == 0 and np.all(share < 0.9), share
+    # peaks of noise of counts, of which reports show one tick in twenty: another motion's are up to 1.19 times those
+    assert np.all(off.max(axis=0) < 1.25 * foretold), off.max(axis=0) / foretold
+
+
+def test_an_arm_meets_a_scene_and_is_written_as_mjcf(arm, types):
+    """A table below it, which it does not touch."""
+    simulate, scenario = LINES["Things to touch"]
+    written = re.search(r"`(femtorque generate [^`]*)`", SECTIONS["Things to touch"])[1]
+    shutil.copy(MECHANISMS / "three_link.csv", "reach.csv")
+    Path("table.xml").write_text(TABLE, encoding="utf-8")
+    assert types(simulate)[0].startswith("done; ")
+    types(written)
+    assert Path("arm_c/arm.xml").is_file()
+    assert scenario == "femtorque hil scenario push"  # typed by tests/hil/scenarios/test_scenarios.py
