@@ -21,6 +21,13 @@ double motor_position(const motor *m)
     return (count + 0.0) * TURN / COUNTS; /* a count is never -0 */
 }
 
+/* Switch the current off. */
+void motor_stop(motor *m)
+{
+    m->position = m->velocity = m->kp = m->kd = m->asked = m->integral = 0.0;
+    m->active = m->standing = 0;
+}
+
 /* Return the torque of a loop of position around one of velocity. */
 static double held(motor *m)
 {

@@ -24,6 +24,7 @@ typedef struct {
 } motor;
 
 double motor_position(const motor *m);
+void motor_stop(motor *m);
 double motor_step(motor *m, double seconds, double angle, double velocity);
 
 #endif

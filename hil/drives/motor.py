@@ -89,8 +89,7 @@ class Motor:
 
     def stop(self) -> None:
         """Switch the current off."""
-        self.state.integral = 0.0
-        self.active, self.command, self.standing = False, Command(), False
+        library()[1].motor_stop(self.state)
 
     def stand(self, electric: float, damping: float) -> None:
         """Keep the present voltages, wherever it turns. electric: rad per rad of the output; damping: N m s/rad, of the

@@ -7,6 +7,8 @@ mode 11 brakes, as servo.timeout_mode 12 has it, until a stop. Faults last until
 
 Not modelled: limits of its own planning, by which a command may come slowly: commands that do not switch them off
 (negative limits) are refused here, as servo.default_accel_limit is 50 turns/s^2 as it comes. The other modes.
+
+Registers and commands are in C (moteus.c), which calls Python for the diagnostic stream and to calibrate.
 """
 
 from __future__ import annotations
@@ -14,15 +16,16 @@ from __future__ import annotations
 import math
 import struct
 
-from femtorque.hil.bus.frame import SIZES, Frame
+from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.wire import Wire
+from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.families.moteus.stream import Stream
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Command, Motor, Traits
 
 TURN = 2.0 * math.pi
-NOTHING, BROADCAST, WANTS_ANSWER = 0x50, 0x7F, 0x80
+NOTHING, BROADCAST = 0x50, 0x7F
 STOPPED, FAULT, CALIBRATING, POSITION, TIMEOUT = 0, 1, 3, 10, 11
 ZERO_VELOCITY = 12  # the one servo.timeout_mode here, as it comes
 FAULTS = {"calibration": 32, "motor driver": 33, "over voltage": 34, "encoder": 35, "not configured": 36,
@@ -37,19 +40,13 @@ VOLTS = 24.0
 MODEL, FIRMWARE, MAP = 0x0D0412, 0x010100, 5
 SERIAL = (0x004A0031, 0x5052500B, 0x20383443)  # invented
 UUID = tuple(range(0xA0, 0xB0))  # invented
-UNKNOWN = 1  # error of a register that is none
 
 # By registers: what a step of 8, 16 and 32 bits is, of quantities in the registers' own units.
-_PLAIN, _PLACE, _SPEED = (1.0, 1.0, 1.0), (0.01, 1e-4, 1e-5), (0.1, 2.5e-4, 1e-5)
-_TORQUE, _TIME, _SHARE = (0.5, 0.01, 0.001), (0.01, 0.001, 1e-6), (1 / 127, 1 / 32767, 1 / 2147483647)
-_STEPS = {0x001: _PLACE, 0x002: _SPEED, 0x003: _TORQUE, 0x004: (1.0, 0.1, 0.001), 0x00A: (1.0, 0.1, 0.001),
-          0x00D: (0.5, 0.1, 0.001), 0x00E: (1.0, 0.1, 0.001), 0x020: _PLACE, 0x021: _SPEED, 0x022: _TORQUE,
-          0x023: _SHARE, 0x024: _SHARE, 0x025: _TORQUE, 0x026: _PLACE, 0x027: _TIME, 0x028: _SPEED,
-          0x029: (0.05, 0.001, 1e-5)}
-_FRESH = {0x020: 0.0, 0x021: 0.0, 0x022: 0.0, 0x023: 1.0, 0x024: 1.0, 0x025: math.nan, 0x026: math.nan, 0x027: 0.0,
-          0x028: math.nan, 0x029: math.nan}
-_FORMS = "bhif"
-
+_PLACE, _SPEED, _SHARE = (0.01, 1e-4, 1e-5), (0.1, 2.5e-4, 1e-5), (1 / 127, 1 / 32767, 1 / 2147483647)
+_TORQUE, _TIME, _TENTH = (0.5, 0.01, 0.001), (0.01, 0.001, 1e-6), (1.0, 0.1, 0.001)
+_STEPS = {0x001: _PLACE, 0x002: _SPEED, 0x003: _TORQUE, 0x004: _TENTH, 0x00A: _TENTH, 0x00D: (0.5, 0.1, 0.001),
+          0x00E: _TENTH, 0x020: _PLACE, 0x021: _SPEED, 0x022: _TORQUE, 0x023: _SHARE, 0x024: _SHARE, 0x025: _TORQUE,
+          0x026: _PLACE, 0x027: _TIME, 0x028: _SPEED, 0x029: (0.05, 0.001, 1e-5)}
 
 # As they come (fw/bldc_servo_structs.h, motor_position.h), but for what a calibration sets: an encoder on the board for
 # the rotor and one at the output, a motor of 14 poles, a gear of 6:1; chosen.
@@ -69,19 +66,24 @@ _COMES_WITH = {
     "servo.timeout_mode": float(ZERO_VELOCITY), "servo.max_current_A": 100.0, "servo.max_velocity": 500.0}
 
 
-class Malformed(ValueError):
-    """Bytes that are no subframe."""
-
-
 class Moteus(Drive):
     """home: state of its reference, 2 as with an encoder at its output. version: of its registers."""
+
+    kind = "moteus"
+    mode, fault = Member(int, "own"), Member(int, "own")
+    home, version = Member(int, "own"), Member(int, "own")
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges, bitrate: float = 1e6,
                  data_bitrate: float | None = 5e6) -> None:
         super().__init__(wire, number, Motor(ranges.torque, TRAITS), ranges, bitrate, data_bitrate)
-        self.mode, self.fault, self.home, self.version = STOPPED, 0, 2, MAP
-        self._next: dict[int, float] | None = None
-        self._written, self._ready = dict(_FRESH), 0.0
+        self._lib.moteus_reset(self.own)
+        self.home, self.version, self._ready = 2, MAP, 0.0
+        for register, value in {
+            **dict.fromkeys((0x000, 0x00B, 0x00C, 0x00F, 0x102, *_STEPS), 0.0), 0x00D: VOLTS, 0x100: MODEL,
+            0x101: FIRMWARE, 0x110: number, **{0x120 + k: word for k, word in enumerate(SERIAL)},
+            **{0x150 + k: int.from_bytes(UUID[4 * k:4 * k + 4], "little", signed=True) for k in range(4)},
+            0x158: 1}.items():
+            self.own.registers[register], self.own.steps[register] = value, _STEPS.get(register, (1.0, 1.0, 1.0))
         self.stream = Stream(
             {"firmware": (("version", "I", (FIRMWARE,)), ("serial_number", "I", SERIAL), ("model", "I", (MODEL,)),
                           ("family", "B", (0,)), ("hwrev", "B", (8,))),
@@ -90,6 +92,7 @@ class Moteus(Drive):
              "servo.pid_position.kd": ranges.kd * TURN,
              "servopos.position_min": math.nan, "servopos.position_max": math.nan,
              **{f"uuid.uuid.{k}": float(byte) for k, byte in enumerate(UUID)}})
+        self._configure()
 
     # -- frames -------------------------------------------------------------
 
@@ -97,114 +100,27 @@ class Moteus(Drive):
     def filters(self) -> tuple[tuple[int, int], ...]:
         return (self.id, 0xFF), (BROADCAST, 0xFF)
 
-    def handle(self, frame: Frame) -> Frame | None:
-        source, destination = frame.id >> 8 & 0xFF, frame.id & 0xFF
-        if frame.remote or frame.id > 0xFFFF or destination not in (self.id, BROADCAST):
-            return None
-        self._next = None
-        try:
-            answer = self._done(frame.data)
-        except Malformed:
-            return None
-        if self._next is not None:
-            self._carry_out(self._next)
-        return self._frame(answer, source & 0x7F) if answer and source & WANTS_ANSWER else None
+    def handle(self, frame: Frame) -> None:
+        """Do what C leaves to Python in the middle of a frame."""
+        own, ffi = self.own, self._parts.ffi
+        if own.asks == self._lib.MOTEUS_CALIBRATE:
+            self.mode, self._ready = CALIBRATING, self.wire.clock.seconds + CALIBRATION
+            self.wire.clock.after(CALIBRATION, self._begin)
+        elif own.asks == self._lib.MOTEUS_TAKE:
+            self.stream.take(frame.data[own.at:][:own.size])
+        else:
+            said = self.stream.give(min(own.size, len(own.answer) - own.used - 1))
+            ffi.memmove(own.answer + own.used, bytes([len(said)]) + said, len(said) + 1)
+            own.used += len(said) + 1
+        self._configure()
 
-    def _frame(self, data: bytes, to: int) -> Frame:
-        size = next(size for size in SIZES if size >= len(data))
-        number = self.id << 8 | to
-        return Frame(number, data.ljust(size, bytes([NOTHING])), number > 0x7FF, fd=True, fast=self.fast is not None)
-
-    def _done(self, data: bytes) -> bytes:
-        """Do the subframes one by one. Returns what answers them."""
-        left, answer = _Bytes(data), b""
-        while left:
-            kind = left.byte()
-            if kind == NOTHING:
-                continue
-            if kind < 0x20:
-                count, number = kind & 3 or left.varuint(), 0
-                number = left.varuint()
-                form = _FORMS[kind >> 2 & 3]
-                if kind < 0x10:
-                    answer += self._write(number, form, left.unpack(form, count))
-                else:
-                    answer += self._read(number, form, count)
-            elif kind in (0x40, 0x42):
-                channel, size = left.byte(), left.varuint()
-                if kind == 0x40:
-                    self.stream.take(left.take(size))
-                else:
-                    said = self.stream.give(size)
-                    answer += bytes([0x41, channel, len(said)]) + said
-            else:
-                raise Malformed
-        return answer
-
-    def _read(self, first: int, form: str, count: int) -> bytes:
-        values = [self._value(first + k) for k in range(count)]
-        unknown = next((first + k for k, value in enumerate(values) if value is None), None)
-        if unknown is not None:
-            return bytes([0x31]) + _varuint(unknown) + bytes([UNKNOWN])
-        kind = 0x20 | _FORMS.index(form) << 2
-        head = bytes([kind | count]) if count < 4 else bytes([kind]) + _varuint(count)
-        return head + _varuint(first) + b"".join(
-            _whole(value, first + k, form) for k, value in enumerate(values) if value is not None)
-
-    def _write(self, first: int, form: str, values: list[float]) -> bytes:
-        errors = b""
-        for number, value in enumerate(values, first):
-            if form != "f":
-                least = -(1 << 8 * struct.calcsize(form) - 1)
-                step = _STEPS.get(number, _PLAIN)[_FORMS.index(form)]
-                value = math.nan if value == least and number in _STEPS else value * step
-            if number == 0x000:
-                self._next = {**_FRESH, 0: value}
-            elif number in _FRESH:
-                if self._next is not None:
-                    self._next[number] = value
-            else:
-                errors += bytes([0x30]) + _varuint(number) + bytes([UNKNOWN])
-        return errors
-
-    def _value(self, number: int) -> float | None:
-        """In the register's own unit."""
-        position, velocity, torque = self.known()
-        known = {0x000: self.mode, 0x001: position / TURN, 0x002: velocity / TURN, 0x003: torque, 0x004: 0.0,
-                 0x00A: self.motor.temperature, 0x00B: 0, 0x00C: self.home, 0x00D: VOLTS,
-                 0x00E: self.motor.temperature, 0x00F: self.fault, 0x100: MODEL, 0x101: FIRMWARE,
-                 0x102: self.version, 0x110: self.id, **{0x120 + k: word for k, word in enumerate(SERIAL)},
-                 **{0x150 + k: int.from_bytes(UUID[4 * k:4 * k + 4], "little", signed=True) for k in range(4)},
-                 0x158: 1, **self._written}
-        return known.get(number)
+    def _configure(self) -> None:
+        """Give C the settings that each command needs, which others may have changed since it began."""
+        own, settings = self.own, self.stream.settings
+        own.kp, own.kd = settings["servo.pid_position.kp"] / TURN, settings["servo.pid_position.kd"] / TURN
+        own.default_timeout = settings["servo.default_timeout_s"]
 
     # -- what it does -------------------------------------------------------
-
-    def _carry_out(self, command: dict[int, float]) -> None:
-        mode = int(command[0])
-        if mode == STOPPED:
-            self._let_go()
-            self.mode, self.fault, self.commanded = STOPPED, 0, None
-        elif mode == POSITION and self.mode in (STOPPED, CALIBRATING, POSITION):
-            if not command[0x028] < 0.0 or not command[0x029] < 0.0:
-                return
-            self._written = {number: value for number, value in command.items() if number}
-            self.feed()
-            if self.mode == STOPPED:
-                self.mode, self._ready = CALIBRATING, self.wire.clock.seconds + CALIBRATION
-                self.wire.clock.after(CALIBRATION, self._begin)
-            elif self.mode == POSITION:
-                self._follow()
-
-    def _follow(self) -> None:
-        """Do what was written last."""
-        w, own = self._written, self.stream.settings
-        to_kp, to_kd = own["servo.pid_position.kp"] / TURN, own["servo.pid_position.kd"] / TURN
-        at = self.motor.position if math.isnan(w[0x020]) else w[0x020] * TURN
-        largest = self.ranges.torque if math.isnan(w[0x025]) else w[0x025]
-        self.motor.limit = min(largest, self.ranges.torque)
-        self.motor.active = True
-        self.motor.command = Command(at, w[0x021] * TURN, w[0x023] * to_kp, w[0x024] * to_kd, w[0x022])
 
     def _begin(self) -> None:
         """Begin with position mode, if nothing has come between and it stands where it may."""
@@ -216,22 +132,16 @@ class Moteus(Drive):
             self.fail(OUTSIDE)
             return
         self.mode = POSITION
-        self._follow()
-
-    def _let_go(self) -> None:
-        """Switch the bridge off: the supply ends the currents in some 10 us, whatever the loop's bandwidth."""
-        self.motor.stop()
-        self.motor.torque = 0.0
+        self._lib.moteus_follow(self.own)
 
     @property
     def timeout(self) -> float:
-        asked = self._written[0x027]
-        return math.inf if math.isnan(asked) else asked or self.stream.settings["servo.default_timeout_s"]
+        return float(self._lib.moteus_timeout(self.own))
 
     def left_alone(self) -> None:
         """Brake with the share of kd that it was given last."""
         self.mode, self.motor.active = TIMEOUT, True
-        kd = self._written[0x024] * self.stream.settings["servo.pid_position.kd"] / TURN
+        kd = self.own.command[5] * self.stream.settings["servo.pid_position.kd"] / TURN
         self.motor.limit = min(TIMEOUT_TORQUE, self.ranges.torque)
         self.motor.command = Command(kd=kd)
 
@@ -243,7 +153,7 @@ class Moteus(Drive):
         """One that is stopped has no fault."""
         if self.mode != STOPPED:
             self.mode, self.fault, self.commanded = FAULT, code, None
-        self._let_go()
+        self._lib.moteus_let_go(self.own)
 
     @property
     def hot_code(self) -> int:
@@ -258,48 +168,9 @@ class Moteus(Drive):
     def report(self, data: bytes) -> Frame:
         turns = int.from_bytes(data[:4], "little", signed=True)
         body = bytes([0x21, 0x00, POSITION, 0x29, 0x01]) + struct.pack("<i", turns) + bytes([0x22, 0x0E, 25, 0])
-        return self._frame(body, self.board)
+        number = self.id << 8 | self.board
+        return Frame(number, body.ljust(16, bytes([NOTHING])), number > 0x7FF, fd=True, fast=self.fast is not None)
 
     def power_up(self, angle: float) -> None:
         super().power_up(angle)
-        self.mode, self.fault, self.motor.limit = STOPPED, 0, self.ranges.torque
-        self._written = dict(_FRESH)
-
-
-class _Bytes:
-    """Rest of a frame. Raises Malformed at its end."""
-
-    def __init__(self, data: bytes) -> None:
-        self._left = data
-
-    def __bool__(self) -> bool:
-        return bool(self._left)
-
-    def take(self, size: int) -> bytes:
-        if size > len(self._left):
-            raise Malformed
-        out, self._left = self._left[:size], self._left[size:]
-        return out
-
-    def byte(self) -> int:
-        return self.take(1)[0]
-
-    def varuint(self) -> int:
-        low = self.byte()
-        return low if low < 0x80 else low & 0x7F | self.varuint() << 7
-
-    def unpack(self, form: str, count: int) -> list[float]:
-        return [float(x) for x in struct.unpack(f"<{count}{form}", self.take(count * struct.calcsize(form)))]
-
-
-def _varuint(number: int) -> bytes:
-    return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + _varuint(number >> 7)
-
-
-def _whole(value: float, number: int, form: str) -> bytes:
-    """As the firmware rounds: cut off, held within the type, of which the least number is for none."""
-    if form == "f":
-        return struct.pack("<f", value)
-    most = (1 << 8 * struct.calcsize(form) - 1) - 1
-    scaled = value / _STEPS.get(number, _PLAIN)[_FORMS.index(form)]
-    return struct.pack(f"<{form}", int(min(max(scaled, -most), most)))
+        self._lib.moteus_reset(self.own)
