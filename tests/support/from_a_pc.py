@@ -185,7 +185,7 @@ class OdriveRos(FromAPc):
         self.table, self.own_gains = get_dbc(), own_gains
         for drive in self.buses.drives.values():
             assert isinstance(drive, ODrive)
-            drive.watchdog = 0.0  # as it comes
+            drive.timeout = math.inf  # as it comes
         self.zero = np.array([self.turns(joint, at) for joint, at in zip(self.joints, self.plant.q, strict=True)])
 
     @staticmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
@@ -113,13 +114,13 @@ def test_firmware_0_5_which_does_not_tell_its_version_is_refused_by_name():
 
 def carry(drive: ODrive, age: float) -> None:
     """Let a drive answer where it will be so many seconds later."""
-    known = drive.known
+    catch_up, offset = drive.catch_up, drive.motor.state.offset
 
-    def ahead() -> tuple[float, float, float]:
-        position, velocity, torque = known()
-        return position + age * velocity, velocity, torque
+    def ahead() -> None:
+        catch_up()
+        drive.motor.state.offset = offset - age * drive.motor.velocity
 
-    drive.known = ahead
+    drive.catch_up = ahead
 
 
 @pytest.mark.bench
@@ -189,7 +190,7 @@ def test_another_program_turns_a_joint_over_python_can():
     mechanism = replace(described(KIND), gravity=(0.0, 0.0, 0.0))
     with DrivesAlone(mechanism, plant_of(mechanism)) as alone:
         for drive in alone.buses.drives.values():
-            drive.watchdog = 0.0
+            drive.timeout = math.inf
         client = subprocess.Popen([sys.executable, "-c", CLIENT, alone.terminals["can1"]], stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True)
         while client.poll() is None:
