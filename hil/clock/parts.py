@@ -7,6 +7,7 @@ rare on the same numbers, and answers what C asks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from femtorque.hil.clock.library import library
@@ -21,10 +22,10 @@ class Member(Generic[Kind]):
         self._kind, self._struct = kind, struct
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
+        self._name, self._get = name, attrgetter(f"{self._struct}.{name}")
 
     def __get__(self, thing: Any, owner: type) -> Kind:
-        return self._kind(getattr(getattr(thing, self._struct), self._name))
+        return self._kind(self._get(thing))
 
     def __set__(self, thing: Any, value: Kind) -> None:
         setattr(getattr(thing, self._struct), self._name, value)

@@ -62,9 +62,9 @@ class Drive(OnWire, ABC):
 
     # -- parts of a family --------------------------------------------------
 
-    @abstractmethod
     def handle(self, frame: Frame) -> Frame | None:
         """Obey a frame that C leaves to Python. Returns its answer, with the state before the frame."""
+        raise NotImplementedError
 
     @property
     def filters(self) -> tuple[tuple[int, int], ...]:

@@ -28,6 +28,12 @@ void motor_stop(motor *m)
     m->active = m->standing = 0;
 }
 
+/* Set the zero here. */
+void motor_zero(motor *m)
+{
+    m->zero = m->offset = m->angle;
+}
+
 /* Return the torque of a loop of position around one of velocity. */
 static double held(motor *m)
 {

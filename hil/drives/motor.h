@@ -25,6 +25,7 @@ typedef struct {
 
 double motor_position(const motor *m);
 void motor_stop(motor *m);
+void motor_zero(motor *m);
 double motor_step(motor *m, double seconds, double angle, double velocity);
 
 #endif

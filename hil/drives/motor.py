@@ -65,7 +65,7 @@ class Motor:
 
     def set_zero(self) -> None:
         """Set the zero here."""
-        self.state.zero = self.state.offset = self.state.angle
+        library()[1].motor_zero(self.state)
 
     @property
     def command(self) -> Command:

@@ -317,7 +317,7 @@ def test_an_ak_drive_tells_temperature_and_error_at_the_end_of_its_reply():
     assert list(bench.ask(3, mit(Ranges(12.5, 50.0, 18.0))).data[6:]) == [25 + 40, 0]
     for told, warm in ((0, -40.0), (255, 215.0)):
         bench.drive.motor.temperature = warm
-        assert bench.drive.reply().data[6] == told
+        assert bench.ask(3, ENABLE).data[6] == told
     bench.drive.motor.temperature = 25.0
     bench.drive.fail(5)
     answer = bench.ask(3, mit(Ranges(12.5, 50.0, 18.0)))

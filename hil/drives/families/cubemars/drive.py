@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.parts import Member
-from femtorque.hil.drives.families.mini_cheetah.drive import ENTER, EXIT, MiniCheetah
+from femtorque.hil.drives.families.mini_cheetah.drive import MiniCheetah
 from femtorque.hil.drives.fields import Ranges
 
 # By the manual V1.0.8. One of five programs that read these drives takes VESC's numbers (mc_fault_code in datatypes.h
@@ -28,10 +28,3 @@ class CubeMars(MiniCheetah):
     def fail(self, code: int) -> None:
         self.error = code
         self.motor.stop()
-
-    def _special(self, code: int) -> None:
-        if code == ENTER and self.error:
-            return
-        if code == EXIT:
-            self.error = 0
-        super()._special(code)

@@ -1,13 +1,16 @@
-/* MIT commands and the feedback; drive.py has their sources and all else. */
+/* Commands, special ones too, and the feedback; drive.py has their sources and
+ * the registers. */
 #include "damiao.h"
 
 #include <math.h>
 
-#define CLEAR 0xFB /* the first of the special codes */
-#define MIT 1.0    /* mode */
-#define ENABLED 1
+#define BROADCAST 0x7FFu
+#define BY_VELOCITY 0x200u /* offset of a mode's identifier */
+#define MIT 1.0            /* mode */
 #define TIMEOUT_UNIT 50e-6 /* s; damiao-motor's register table */
 
+enum { CLEAR = 0xFB, ENABLE, DISABLE, ZERO }; /* special codes */
+enum { DISABLED, ENABLED };                    /* and beyond, faults */
 enum { MST_ID = 7, TIMEOUT = 9, CTRL_MODE, PMAX = 21, VMAX, TMAX };
 
 double damiao_timeout(const damiao *own)
@@ -37,20 +40,40 @@ void damiao_feedback(damiao *own)
         (uint8_t)fmin(fmax(rint(d->motor->temperature), 0.0), 255.0);
 }
 
-/* Obey an MIT command. */
+static void special(damiao *own, int32_t code)
+{
+    motor *m = own->drive.motor;
+    int32_t ends = own->status == ENABLED ? DISABLE : CLEAR;
+    if (code == ZERO) {
+        motor_zero(m);
+    } else if (code == ENABLE && own->status == DISABLED) {
+        own->status = ENABLED;
+        m->active = own->registers[CTRL_MODE] == MIT;
+    } else if (code == ends && own->status != DISABLED) {
+        own->status = DISABLED;
+        motor_stop(m);
+    }
+}
+
+/* Obey a command; those of other modes than MIT have no torque here. */
 int32_t damiao_obey(drive *d)
 {
     damiao *own = (damiao *)d;
     const can_frame *f = &d->heard;
+    ranges r = set_to(own);
     if (f->extended || f->remote)
         return 0;
-    if (f->id != d->id || f->size != MIT_SIZE || mit_special(f->data, CLEAR))
+    if (f->id == BROADCAST)
         return drive_obey(d);
+    if (f->size != MIT_SIZE &&
+        (f->size != 4 || f->id != d->id + BY_VELOCITY))
+        return 0;
     damiao_feedback(own);
-    if (own->registers[CTRL_MODE] == MIT && own->status == ENABLED) {
-        ranges r = set_to(own);
+    if (f->size == MIT_SIZE && mit_special(f->data, CLEAR))
+        special(own, f->data[7]);
+    else if (f->id == d->id && own->registers[CTRL_MODE] == MIT &&
+             own->status == ENABLED)
         mit_command(d->motor, f->data, &r);
-    }
     d->timeout = damiao_timeout(own);
     drive_feed(d);
     return 1;

@@ -2,8 +2,8 @@
 own identifier, registers under 0x7FF, feedback with a state in its upper four bits. A drive sends nothing unasked.
 
 Modes other than MIT have frames of their own: they reset the timeout and are answered, here without any torque. No
-source says what a drive does with an MIT frame in another mode; here it answers and does nothing. MIT frames and
-the feedback are in C (damiao.c).
+source says what a drive does with an MIT frame in another mode; here it answers and does nothing. All but the
+registers is in C (damiao.c).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from femtorque.hil.drives.motor import Motor, Traits
 
 BROADCAST = 0x7FF
 READ, WRITE, STORE, STATE = 0x33, 0x55, 0xAA, 0xCC
-CLEAR, ENABLE, DISABLE, ZERO = 0xFB, 0xFC, 0xFD, 0xFE
+ENABLE = 0xFC
 DISABLED, ENABLED = 0, 1
 FAULTS = {"over voltage": 8, "under voltage": 9, "over current": 0xA, "MOS over temperature": 0xB,
           "rotor over temperature": 0xC, "lost communication": 0xD, "overload": 0xE}
 MIT = 1
-OFFSETS = {0x100: 2, 0x200: 3, 0x300: 4}  # of identifiers, to their modes
+OFFSETS = (0x100, 0x200, 0x300)  # of the identifiers of modes 2, 3, 4
 WHOLE = {7, 8, 9, 10, 13, 14, 15, 16, 35, 36}  # numbers of u32; the others are f32
 READ_ONLY = {*range(11, 21), 36, *range(50, 66), 80, 81}
 FACTORY = (*range(50, 57), 59, 63, 64, 65)  # offsets and limits that the factory sets in each drive; 0 here: chosen
@@ -59,27 +59,6 @@ class Damiao(Drive):
     def filters(self) -> tuple[tuple[int, int], ...]:
         return tuple((number, WORD) for number in (BROADCAST, self.id, *(self.id + mode for mode in OFFSETS)))
 
-    def handle(self, frame: Frame) -> Frame | None:
-        if frame.id == BROADCAST:
-            return self._register(frame.data)
-        mode = MIT if frame.id == self.id else OFFSETS.get(frame.id - self.id)
-        if mode is None or len(frame.data) not in (8, *((4,) if mode == 3 else ())):
-            return None
-        answer = self._feedback()
-        if frame.data[:7] == b"\xff" * 7 and frame.data[7] in (CLEAR, ENABLE, DISABLE, ZERO):
-            self._special(frame.data[7])
-        self.feed()
-        return answer
-
-    def _special(self, code: int) -> None:
-        if code == ZERO:
-            self.motor.set_zero()
-        elif code == ENABLE and self.status == DISABLED:
-            self.status, self.motor.active = ENABLED, self.registers[10] == MIT
-        elif code == DISABLE and self.status == ENABLED or code == CLEAR and self.status > ENABLED:
-            self.status = DISABLED
-            self.motor.stop()
-
     def _feedback(self) -> Frame:
         self._lib.damiao_feedback(self.own)
         return taken(self.state.reply)
@@ -98,8 +77,9 @@ class Damiao(Drive):
 
     # -- registers ----------------------------------------------------------
 
-    def _register(self, data: bytes) -> Frame | None:
+    def handle(self, frame: Frame) -> Frame | None:
         """Answer a frame to all drives that names this one."""
+        data = frame.data
         if len(data) < 4 or int.from_bytes(data[:2], "little") != self.registers[8]:
             return None
         what, number = data[2], data[3]

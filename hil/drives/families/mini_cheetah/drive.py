@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import math
 
-from femtorque.hil.bus.frame import Frame, taken
+from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.drive import WORD, Drive
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Command, Motor, Traits
 
-ENTER, EXIT, ZERO = 0xFC, 0xFD, 0xFE
+EXIT = 0xFD
 # A loop every 25 us; position_sensor.h: velocity over N_POS_SAMPLES = 20 of them. Bandwidth: chosen, a setting there.
 TRAITS = Traits(rate=40e3, bandwidth=1000.0, window=20 / 40e3)
 TICK = 25e-6  # s, the unit of CAN_TIMEOUT
@@ -29,7 +29,6 @@ TICK = 25e-6  # s, the unit of CAN_TIMEOUT
 # Cheetah-Software's MiniCheetah.h 0.173 ohm. N m/A is of the amplitude, so two thirds of it are V s/rad.
 ELECTRIC, AMPERE, RESISTANCE = 21 * 6, 0.45, 0.173
 DAMPING = AMPERE * (2.0 / 3.0) * AMPERE / RESISTANCE
-LEAST = 1.0 * AMPERE  # N m, below which the early firmware leaves its mode
 
 
 class MiniCheetah(Drive):
@@ -38,31 +37,23 @@ class MiniCheetah(Drive):
 
     kind = "mini_cheetah"
     timeout = Member(float)
+    early = Member(bool, "own")
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges, master: int = 0, ticks: int = 1000,
                  traits: Traits = TRAITS, size: int = 8, early: bool = False) -> None:
         super().__init__(wire, number, Motor(ranges.torque, traits), ranges)
         self.own.master, self.own.size, self.early = master, size, early
         self.timeout = ticks * TICK if ticks else math.inf
-        self.leaving, self._seen = False, 0.0  # seen: N m, as last measured while it commutated
 
     def left_alone(self) -> None:
         if self.early and self.motor.active:
-            self._seen = self.motor.torque
+            self.own.seen = self.motor.torque
             self.motor.stand(ELECTRIC, DAMPING)
         self.motor.command = Command()
 
-    @property
-    def leaving(self) -> bool:
-        return bool(self.state.calm_below)
-
-    @leaving.setter
-    def leaving(self, leaving: bool) -> None:
-        self.state.calm_below = LEAST if leaving else 0.0
-
     def calm(self) -> None:
         """Leave the mode at last."""
-        self._special(EXIT)
+        self._lib.mini_cheetah_special(self.own, EXIT)
 
     def fail(self, code: int) -> None:
         self.motor.stop()
@@ -75,26 +66,5 @@ class MiniCheetah(Drive):
     def filters(self) -> tuple[tuple[int, int], ...]:
         return ((self.id, WORD),)
 
-    def handle(self, frame: Frame) -> Frame:
-        answer = self.reply()
-        self._special(frame.data[7])
-        return answer
-
     def report(self, data: bytes) -> Frame:
         return Frame(int(self.own.master), bytes([self.id]) + data)
-
-    def _special(self, code: int) -> None:
-        if code == ZERO:
-            self.motor.set_zero()
-            return
-        seen = self._seen if self.motor.standing else self.motor.torque
-        self.leaving = code == EXIT and self.early and self.motor.active and abs(seen) >= LEAST
-        if self.leaving:
-            self.motor.command = Command()
-            return
-        self.motor.stop()
-        self.motor.active = code == ENTER
-
-    def reply(self) -> Frame:
-        self._lib.mini_cheetah_reply(self.own)
-        return taken(self.state.reply)

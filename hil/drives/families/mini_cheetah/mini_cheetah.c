@@ -1,15 +1,16 @@
-/* Commands and replies; drive.py, and that of cubemars, have their sources and
- * all else. */
+/* Commands and replies; drive.py, and that of cubemars, have their sources. */
 #include "mini_cheetah.h"
 
 #include <math.h>
 
-#define ENTER 0xFC /* the first of the special codes */
+#define LEAST (1.0 * 0.45) /* A, N m/A: below it the early firmware leaves */
 #define BUS_VOLTS 24
+
+enum { ENTER = 0xFC, EXIT, ZERO }; /* special codes */
 
 /* Reply with the state, and with the voltage or with the temperature, -40 to
  * 215 deg C as 0 to 255 (AK driver manual, 5.3, the example of a reply). */
-void mini_cheetah_reply(mini_cheetah *own)
+static void reply(mini_cheetah *own)
 {
     const motor *m = own->drive.motor;
     uint8_t *data =
@@ -22,15 +23,38 @@ void mini_cheetah_reply(mini_cheetah *own)
     data[7] = (uint8_t)own->error;
 }
 
+/* One with an error is not enabled; one that leaves its mode forgets it. */
+void mini_cheetah_special(mini_cheetah *own, int32_t code)
+{
+    drive *d = &own->drive;
+    motor *m = d->motor;
+    double seen = fabs(m->standing ? own->seen : m->torque);
+    if (code == ZERO)
+        motor_zero(m);
+    if (code == ZERO || (code == ENTER && own->error))
+        return;
+    own->error = 0;
+    d->calm_below = 0.0;
+    if (code == EXIT && own->early && m->active && seen >= LEAST) {
+        d->calm_below = LEAST;
+        m->position = m->velocity = m->kp = m->kd = m->asked = 0.0;
+        return;
+    }
+    motor_stop(m);
+    m->active = code == ENTER;
+}
+
 /* Obey a command; one that leaves its mode ignores it. */
 int32_t mini_cheetah_obey(drive *d)
 {
     const can_frame *f = &d->heard;
     if (f->extended || f->remote || f->size != MIT_SIZE)
         return 0;
-    if (mit_special(f->data, ENTER))
-        return drive_obey(d);
-    mini_cheetah_reply((mini_cheetah *)d);
+    reply((mini_cheetah *)d);
+    if (mit_special(f->data, ENTER)) {
+        mini_cheetah_special((mini_cheetah *)d, f->data[7]);
+        return 1;
+    }
     d->motor->standing = 0;
     if (d->calm_below == 0.0)
         mit_command(d->motor, f->data, &d->ranges);

@@ -5,13 +5,15 @@
 #include "drive.h"
 
 /* master: identifier of the replies. size: of a reply, bytes. warm: its last
- * bytes are temperature and error. */
+ * bytes are temperature and error. early: as drive.py describes it; seen: N m,
+ * as last measured while it commutated. */
 typedef struct {
     drive drive;
-    int32_t master, size, warm, error;
+    double seen;
+    int32_t master, size, warm, error, early;
 } mini_cheetah;
 
-void mini_cheetah_reply(mini_cheetah *own);
+void mini_cheetah_special(mini_cheetah *own, int32_t code);
 int32_t mini_cheetah_obey(drive *d);
 
 #endif

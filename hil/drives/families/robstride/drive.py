@@ -3,7 +3,7 @@ SampleProgram, Robstride.cpp): extended identifiers type << 24 | data << 8 | dri
 
 As delivered, canTimeout is 0, off, and zero_sta 0: after power-up its position is between 0 and one turn.
 
-Operation commands and the state are in C (robstride.c).
+Operation commands, stops and the state are in C (robstride.c).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Motor, Traits
 
-GET_ID, STATE, ENABLE, STOP, SET_ZERO, READ, WRITE, SAVE = 0, 2, 3, 4, 6, 0x11, 0x12, 0x16
+GET_ID, STATE, ENABLE, SET_ZERO, READ, WRITE, SAVE = 0, 2, 3, 6, 0x11, 0x12, 0x16
 RUN = 2  # mode
 HOST = 0xFD  # the number of the maker's programs, until another host has sent
 FAULTS = {"under voltage": 1, "over current": 2, "over temperature": 4, "encoder": 8, "overload": 16,
@@ -52,14 +52,10 @@ class RobStride(Drive):
         return ((self.id, 0xFF),)
 
     def handle(self, frame: Frame) -> Frame | None:
-        kind, self.host = frame.id >> 24, frame.id >> 8 & 0xFF
-        answer = self._state()
+        kind, answer = frame.id >> 24, taken(self.state.reply)
         if kind == ENABLE:
             self.feed()
             self.motor.active = not self.faults and self.parameters[RUN_MODE] == 0
-        elif kind == STOP:
-            self.motor.stop()
-            self.faults = 0 if frame.data[0] == 1 else self.faults
         elif kind == SET_ZERO and frame.data[0] == 1:
             self.motor.set_zero()
         elif kind in (READ, WRITE):
@@ -74,10 +70,6 @@ class RobStride(Drive):
 
     def report(self, data: bytes) -> Frame:
         return Frame(STATE << 24 | RUN << 22 | self.id << 8 | self.host, data + bytes(1), extended=True)
-
-    def _state(self) -> Frame:
-        self._lib.robstride_state(self.own)
-        return taken(self.state.reply)
 
     def _parameter(self, kind: int, data: bytes, state: Frame) -> Frame | None:
         """Answer a read with the value, or with bits 16 to 23 set for no such parameter, and a write with the state."""

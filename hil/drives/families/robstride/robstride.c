@@ -1,10 +1,12 @@
-/* Operation commands and the state; drive.py has their sources and all else. */
+/* Operation commands, stops, and the state; drive.py has their sources and all
+ * else. */
 #include "robstride.h"
 
 #include <math.h>
 
 #define OPERATE 1u /* types of frames */
 #define STATE 2u
+#define STOP 4u
 #define RUN 2u  /* mode */
 #define SIZE 8  /* bytes of every frame */
 #define BITS 16 /* of every field */
@@ -22,7 +24,7 @@ static double get(const uint8_t *from, double lo, double hi)
 }
 
 /* Answer with the state. */
-void robstride_state(robstride *own)
+static void state(robstride *own)
 {
     drive *d = &own->drive;
     const motor *m = d->motor;
@@ -37,7 +39,21 @@ void robstride_state(robstride *own)
     put(data + 6, (uint32_t)fmax(rint(10.0 * m->temperature), 0.0));
 }
 
-/* Obey an operation command, which has its torque in the identifier. */
+/* Obey a frame other than an operation command, which has its host in the
+ * identifier. */
+static int32_t other(robstride *own)
+{
+    drive *d = &own->drive;
+    own->host = d->heard.id >> 8 & 0xFFu;
+    state(own);
+    if (d->heard.id >> 24 != STOP)
+        return drive_obey(d);
+    motor_stop(d->motor);
+    own->faults = d->heard.data[0] == 1 ? 0u : own->faults;
+    return 1;
+}
+
+/* Obey a frame. An operation command has its torque in the identifier. */
 int32_t robstride_obey(drive *d)
 {
     const can_frame *f = &d->heard;
@@ -46,8 +62,8 @@ int32_t robstride_obey(drive *d)
     if (!f->extended || f->remote || f->size != SIZE)
         return 0;
     if (f->id >> 24 != OPERATE)
-        return drive_obey(d);
-    robstride_state((robstride *)d);
+        return other((robstride *)d);
+    state((robstride *)d);
     drive_feed(d);
     m->position = get(f->data, -r->position, r->position);
     m->velocity = get(f->data + 2, -r->velocity, r->velocity);

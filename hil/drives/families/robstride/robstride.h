@@ -10,7 +10,6 @@ typedef struct {
     uint32_t host, faults;
 } robstride;
 
-void robstride_state(robstride *own);
 int32_t robstride_obey(drive *d);
 
 #endif
