@@ -1,6 +1,6 @@
 /* It answers a moment later with its state before the frame. Families
- * (hil/drives/families) obey commands and answer them in C, as far as these come
- * in every control cycle, and all else in Python. */
+ * (hil/drives/families) obey and answer in C what comes in every control cycle,
+ * and all else in Python. */
 #include "drive.h"
 
 #include "parts.h"

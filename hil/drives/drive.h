@@ -29,10 +29,10 @@ typedef struct {
 enum { HANDLE, LEFT_ALONE, HOT, CALM };
 
 /* As hil/drives/drive.py describes it; commanded: NaN without a command.
- * calm_below: N m, 0: never. catch_up: with `of`, brings the motor to now. obey:
- * obeys `heard`; returns true if there is an answer, with the state before, at
- * `reply`. stepped: hears of each step's torque, if there is one. A family that
- * has more in C has a struct that begins with this one. */
+ * calm_below: N m, 0: never. catch_up: with `of`, brings the motor to now.
+ * obey: obeys `heard`; returns true if there is an answer, with the state
+ * before, at `reply`. stepped: hears of each step's torque, if there is one. A
+ * family that has more in C has a struct that begins with this one. */
 typedef struct drive {
     node node;
     wire *wire;

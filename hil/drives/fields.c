@@ -14,7 +14,7 @@ static double all_ones(int32_t bits)
 uint32_t field_code(double value, double lo, double hi, int32_t bits)
 {
     double code = (fmin(fmax(value, lo), hi) - lo) * all_ones(bits) / (hi - lo);
-    return code > 0.0 ? (uint32_t)code : 0u; /* a range of nothing has no code */
+    return code > 0.0 ? (uint32_t)code : 0u; /* NaN in a range of nothing */
 }
 
 double field_value(uint32_t code, double lo, double hi, int32_t bits)

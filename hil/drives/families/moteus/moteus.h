@@ -14,8 +14,8 @@ enum { MOTEUS_TAKE, MOTEUS_GIVE, MOTEUS_CALIBRATE };
 /* registers, command: in their own units; steps: of them with 8, 16 and 32
  * bits, zeros for a register that is none. kp, kd: N m/rad, N m s/rad.
  * default_timeout: s. next: the command that a frame writes, its mode NaN until
- * it has. at: place in the frame; bad: there is none. used: bytes of the answer;
- * more than it has: none. */
+ * it has. at: place in the frame; bad: there is none. used: bytes of the
+ * answer; more than it has: none. */
 typedef struct {
     drive drive;
     int32_t mode, fault, home, version;
