@@ -54,7 +54,7 @@ class ODrive(Drive):
     timeout = Member(float)
     beat, pos_gain, vel_gain = Member(float, "own"), Member(float, "own"), Member(float, "own")
     errors, control, input = Member(int, "own"), Member(int, "own"), Member(int, "own")
-    protocol = Member(int, "own")
+    protocol, firmware = Member(int, "own"), Member(tuple, "own")
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges, bitrate: float = 1e6, beat: float = BEAT,
                  watchdog: float = WATCHDOG_S) -> None:
@@ -123,14 +123,6 @@ class ODrive(Drive):
         self.motor.fade(self.vel_limit, VEL_GAIN if acts else 0.0)
         holds = self.control == POSITION_CONTROL
         self.motor.hold(self.pos_gain, self.vel_gain, self.integrator, WOUND_UP if holds else None)
-
-    @property
-    def firmware(self) -> tuple[int, ...]:
-        return tuple(self.own.firmware)
-
-    @firmware.setter
-    def firmware(self, firmware: tuple[int, ...]) -> None:
-        self.own.firmware = firmware
 
     def report(self, data: bytes) -> Frame:
         """Half a turn from where it was switched on, or further."""
