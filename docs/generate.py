@@ -999,6 +999,7 @@ page. A serial line of 8 data bits, no parity, one stop bit, at the baud rate of
         ("States", messages.STATES, "STATUS.state"), ("Commands", messages.COMMANDS, "COMMAND.command"),
         ("Flags", messages.FLAGS, "bits of STATUS.flags"), ("Limits", messages.LIMITS, "bits of STATUS.limits"),
         ("Phases of FOLLOW", messages.FOLLOW_PHASES, "FOLLOWED.phase"),
+        ("Touches", messages.FELT_TOUCHED, "bits of FELT.touched"),
         ("Limits in FOLLOW", messages.FOLLOW_LIMITS, "bits of FOLLOWED.limits"),
     ):
         text += f"## {title}\n\n{what}\n\n" + table(("name", "number", "meaning"), [

@@ -183,6 +183,7 @@ class Context:
     park_crc: tuple[str, str]
     park_volts: str
     feeling: feel.Feeling | None
+    felt_bits: list[tuple[str, int]]
     feel_rows: list[list[str]]
     feel_crc: tuple[str, str]
     feel_gain: str
@@ -382,11 +383,13 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
     position_gain, rate_gain = observer_gains(control.observer_hz, 1.0 / control.rate_hz)
     nominal = _bus(mechanism) or 1.0
     warm = heat.heats(mechanism, board)
-    parks = park.parking(mechanism, board, () if mechanism.safety.park is None else follow.follow_limits(
-        mechanism, tuple(row.speed for row in rows), tuple(row.effort for row in rows)), (BUS_LOW * nominal, nominal))
-    lying = parks.rows if parks else []
     brake = _brake(mechanism, board)
     feels = feel.feeling(mechanism, board, rows, brake.opens)
+    returns = feels is not None and feels.back is not None
+    limits = () if mechanism.safety.park is None and not returns else follow.follow_limits(
+        mechanism, tuple(row.speed for row in rows), tuple(row.effort for row in rows))
+    parks = park.parking(mechanism, board, limits, (BUS_LOW * nominal, nominal))
+    goes = parks.rows if parks else park.slow_rows(mechanism, limits, feel.RETURN_SPEED) if returns else []
     felt, rubs = feels.rows if feels else [], rub.rubbing(mechanism)
     return Context(
         lead=board.lead if board else 0,
@@ -417,10 +420,11 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         follow_rows=[c_row(row) for row in followed],
         follow_crc=(crc(followed), crc(followed, double=True)),
         parking=parks,
-        park_rows=[c_row(row) for row in lying],
-        park_crc=(crc(lying), crc(lying, double=True)),
+        park_rows=[c_row(row) for row in goes],
+        park_crc=(crc(goes), crc(goes, double=True)),
         park_volts=real(parks.volts) if parks and parks.volts is not None else "",
         feeling=feels,
+        felt_bits=[(name, bit) for name, (bit, _) in messages.FELT_TOUCHED.items()],
         feel_rows=[c_row(row) for row in felt],
         feel_crc=(crc(felt), crc(felt, double=True)),
         feel_gain=real(feels.gain) if feels else "",

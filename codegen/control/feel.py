@@ -17,17 +17,21 @@ from femtorque.codegen.common.elementary import exp
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.control.felt_noise import felt_noise
 from femtorque.codegen.control.gains import three_digits
+from femtorque.codegen.control.park import wayless
 from femtorque.codegen.control.table import REAL, UINT32, member
 from femtorque.codegen.drive.catalogue import WIRES
-from femtorque.codegen.mechanism.description import Contact, Joint, Mechanism
+from femtorque.codegen.mechanism.description import Contact, Joint, Mechanism, Park
 from femtorque.codegen.model.modes import has_modes
 
-REACTIONS = {"none": 0, "stop": 1, "float": 2}
+REACTIONS = {"none": 0, "stop": 1, "float": 2, "return": 3}
 SLOW_HZ = 0.3  # bandwidth of the mean that a touch has to leave
 SETTLES_S = 0.5  # s from power on: weight is taken over, friction gives way
 DRIVE_DELAY = 3  # ticks from a command's forming to the interval that its answer shows the end of
 SHARE_OF_DRIVE = 0.15  # the same of a drive, whose positions come in coarser steps: more noise
 SHARE, OF_DRY, OF_NOISE = 0.02, 2.0, 6.0  # of effort, dry friction, noise: a threshold that the file does not give
+RETURN_S = 1.0  # s at rest without a touch until an arm that has given way goes back
+RETURN_TRIES = 5  # ways back without getting there, after which it stays where it is
+RETURN_SPEED = Park.speed  # of FOLLOW's limits, where the file says no other for lying down
 LATE = 1  # ticks that a voltage acts before its effect is measured
 
 
@@ -70,14 +74,24 @@ class FeelConstants:
 
 
 @dataclass(frozen=True)
+class Back:
+    """Constants of going back by itself. ticks: at rest without a touch. tries: ways back, at most."""
+
+    ticks: int
+    tries: int
+
+
+@dataclass(frozen=True)
 class Feeling:
-    """Constants of feeling. gain, slow: of r and of its mean, per tick. reaction: as in REACTIONS."""
+    """Constants of feeling. gain, slow: of r and of its mean, per tick. reaction: as in REACTIONS. back: of the arm
+    that returns."""
 
     rows: list[FeelConstants]
     gain: float
     slow: float
     settles: int
     reaction: int
+    back: Back | None = None
 
 
 def feeling(mechanism: Mechanism, board: Board | None, rows: Sequence[Electrical], opens: int) -> Feeling | None:
@@ -90,12 +104,15 @@ def feeling(mechanism: Mechanism, board: Board | None, rows: Sequence[Electrical
         return None
     if why := unfelt(mechanism):
         raise BadInput(mechanism.source or mechanism.name, "feel", None, why, "remove it")
+    if feel.reaction == "return" and (why := wayless(mechanism)):
+        raise BadInput(mechanism.source or mechanism.name, "feel.reaction", feel.reaction, why, '"float" or "stop"')
     hz = mechanism.control.rate_hz
     return Feeling(
         rows=[_row(joint, row, board, hz, noise)
               for joint, row, noise in zip(mechanism.streamed, rows, noises(mechanism, rows), strict=True)],
         gain=1.0 - exp(-2.0 * math.pi * feel.bandwidth_hz / hz), slow=1.0 - exp(-2.0 * math.pi * SLOW_HZ / hz),
-        settles=opens + round(SETTLES_S * hz), reaction=REACTIONS[feel.reaction])
+        settles=opens + round(SETTLES_S * hz), reaction=REACTIONS[feel.reaction],
+        back=Back(round(RETURN_S * hz), RETURN_TRIES) if feel.reaction == "return" else None)
 
 
 def unfelt(mechanism: Mechanism) -> str:

@@ -69,14 +69,21 @@ def checked(mechanism: Mechanism) -> Park | None:
 
 def _unparked(mechanism: Mechanism) -> str:
     """Reason for which a mechanism cannot lie down; '' if it can."""
+    if why := wayless(mechanism):
+        return why
+    for joint in mechanism.streamed:
+        if joint.type != "continuous" and not math.isfinite(joint.limits.upper - joint.limits.lower):
+            return f"needs limits of position of joint {joint.name}: without them its way may take any time"
+    return ""
+
+
+def wayless(mechanism: Mechanism) -> str:
+    """Reason for which a mechanism cannot go somewhere by itself; '' if it can."""
     if why := unfollowed(mechanism):
         return f"needs what follows targets on the board, which this mechanism cannot: {why}"
     for mode in [mode.name for mode in mechanism.modes] if has_modes(mechanism) else [""]:
         if assemble(Model.of(in_mode(mechanism, mode) if mode else in_mode(mechanism))).dependent:
             return "has no way that is known to be free: closed loops do not close everywhere within the limits"
-    for joint in mechanism.streamed:
-        if joint.type != "continuous" and not math.isfinite(joint.limits.upper - joint.limits.lower):
-            return f"needs limits of position of joint {joint.name}: without them its way may take any time"
     return ""
 
 
@@ -90,8 +97,8 @@ def parking(mechanism: Mechanism, board: Board | None, limits: Sequence[Limits],
     if park is None:
         return None
     joints, hz = mechanism.streamed, mechanism.control.rate_hz
-    slow = [Limits(*(park.speed * x for x in (one.velocity, one.acceleration, one.jerk))) for one in limits]
-    rows = [follow_row(joint, one, 1.0 / hz) for joint, one in zip(joints, slow, strict=True)]
+    slow = [_slow(one, park.speed) for one in limits]
+    rows = slow_rows(mechanism, limits, park.speed)
     wire = [int(x) for x in to_wire([park.pose[joint.name] for joint in joints], joints)]
     seconds = max(_seconds(joint, one) for joint, one in zip(joints, slow, strict=True))
     return Parking(
@@ -99,6 +106,16 @@ def parking(mechanism: Mechanism, board: Board | None, limits: Sequence[Limits],
         endless=sum(1 << j for j, row in enumerate(rows) if row.upper == BOUNDLESS and row.lower == -BOUNDLESS),
         seconds=seconds, ticks=math.ceil((SPARE * seconds + SPARE_S) * hz), heat=int(park.heat),
         volts=_volts(mechanism, board, park, supply), sags=max(2, round(SAGS_S * hz)))
+
+
+def slow_rows(mechanism: Mechanism, limits: Sequence[Limits], share: float) -> list[FollowConstants]:
+    """FOLLOW's row of every joint at a share of its limits: by these an arm goes somewhere by itself."""
+    return [follow_row(joint, _slow(one, share), 1.0 / mechanism.control.rate_hz)
+            for joint, one in zip(mechanism.streamed, limits, strict=True)]
+
+
+def _slow(limits: Limits, share: float) -> Limits:
+    return Limits(*(share * x for x in (limits.velocity, limits.acceleration, limits.jerk)))
 
 
 def _seconds(joint: Joint, limits: Limits) -> float:

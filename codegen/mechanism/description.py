@@ -379,7 +379,8 @@ class Follow:
 
 @dataclass(frozen=True)
 class Feel:
-    """How torques from outside are felt. reaction to a touch: none, stop or float. bandwidth_hz: of the torque."""
+    """How torques from outside are felt. reaction to a touch: none, stop, float or return. bandwidth_hz: of the
+    torque."""
 
     reaction: str = "none"
     bandwidth_hz: float = 20.0

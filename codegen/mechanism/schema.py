@@ -103,8 +103,9 @@ class FeelTable(Table):
     """The board feels torques from outside by the momenta of the arm: see [the lab](lab.md#feeling-a-touch). Without
     this table it does not look for any."""
 
-    reaction: Literal["none", "stop", "float"] = key(
-        "to a touch: none but the report; `stop` on the path, as by STOP; `float`: the arm gives way", Feel.reaction)
+    reaction: Literal["none", "stop", "float", "return"] = key(
+        "to a touch: none but the report; `stop` on the path, as by STOP; `float`: the arm gives way; `return`: it "
+        "gives way, and goes back slowly once nothing is felt", Feel.reaction)
     bandwidth_hz: float = key("of the torque that is felt", Feel.bandwidth_hz, ge=1.0, le=200.0)
 
 

@@ -391,6 +391,14 @@ FOLLOW_PHASES = {
     "ENDING": (4, "on the way to rest at the END, or because of a stop"),
 }
 
+# Bits of FELT.touched; those above 1 of an arm that gives way and returns.
+FELT_TOUCHED = {
+    "TOUCH": (1, "a touch lasts"),
+    "AWAY": (2, "the arm has given way, and goes back once it rests and nothing is felt"),
+    "BACK": (4, "it is on its way back, in the state FOLLOW"),
+    "STAYS": (8, "it was touched too often on its way back, and stays in FLOAT"),
+}
+
 # Limits that kept a joint from the reference.
 FOLLOW_LIMITS = {
     "POSITION": (1, "a target beyond a limit, or braking before one"),

@@ -67,7 +67,7 @@ static void anything(void)
  * before it is found, which is NOT_FINITE in the same tick (safety_faults): no
  * arm goes on that feels no more. A threshold is no less than the file's for
  * rest.
- * Run: unwind=8 floats mechanisms=feeling,led */
+ * Run: unwind=8 floats mechanisms=feeling,led,returning */
 void prove_feel_numbers(void)
 {
     const ft_feel_input in = { &seen, &motion, &law_, &step, nondet_u32(),
@@ -117,3 +117,39 @@ void prove_feel_touch(void)
     }
     END;
 }
+
+#if FT_RETURN
+
+/* An arm that gives way for the first time since it was touched may go back; it
+ * goes back FT_RETURN_TRIES times at most, as each of these is counted, and
+ * stays then. It goes back only in a tick in which no touch lasts and each joint
+ * is at rest, after as many such ticks in a row, and no other arm does.
+ * Run: unwind=8 floats mechanisms=returning */
+void prove_feel_returns(void)
+{
+    const uint32_t j = nondet_u32();
+    ft_feel was;
+    bool back;
+
+    anything();
+    was = f;
+    GIVEN(j < FT_JOINTS);
+    if (nondet_bool()) {
+        ft_feel_give_way(&f);
+        CLAIM(f.quiet == 0u);
+        CLAIM(f.way == (f.tries < FT_RETURN_TRIES ? FT_FELT_AWAY
+                                                  : FT_FELT_STAYS));
+        CLAIM(f.tries == (was.way == 0u ? 0u : was.tries));
+    } else {
+        GIVEN(was.quiet < FT_RETURN_TICKS);
+        back = ft_feel_quiet(&f, &seen);
+        CLAIM(!back || (was.way == FT_FELT_AWAY && !was.touched
+                        && ft_size(seen.u[j]) <= ft_joint[j].rest
+                        && was.quiet == FT_RETURN_TICKS - 1u));
+        CLAIM(was.way != FT_FELT_AWAY || f.quiet == 0u
+              || f.quiet == was.quiet + 1u);
+    }
+    END;
+}
+
+#endif

@@ -197,6 +197,49 @@ void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
 #define LEFT 1u
 #endif
 
+#if FT_RETURN
+
+static bool quiet; /* as ft_feel_quiet says in this tick */
+
+void ft_feel_give_way(ft_feel *f)
+{
+    f->way = nondet_bool() ? FT_FELT_AWAY : FT_FELT_STAYS;
+}
+
+bool ft_feel_quiet(ft_feel *f, const ft_observer *seen)
+{
+    (void)seen;
+    quiet = f->way == FT_FELT_AWAY && nondet_bool();
+    return quiet;
+}
+
+void ft_follow_keep(ft_follow *f, const int64_t place[FT_JOINTS])
+{
+    (void)f;
+    (void)place;
+}
+
+void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS])
+{
+    (void)held;
+    f->stop = false;
+    f->parks = true;
+}
+
+/* Return whether an arm gives way, or goes back, only where it can. */
+static bool returns(void)
+{
+    const uint8_t way = c.feel.way;
+
+    return way == 0u || (s.state == FOLLOW && way == FT_FELT_BACK)
+           || (s.state == FLOAT
+               && (way == FT_FELT_AWAY || way == FT_FELT_STAYS));
+}
+
+#else
+#define returns() true
+#endif
+
 int64_t ft_observer_turned(const ft_observer *o, uint32_t joint, ft_turn q)
 {
     (void)o;
@@ -231,7 +274,7 @@ static bool well(void)
            && (s.state != FAULT || s.fault != FT_FAULT_NONE)
            && (s.state == CLOSING) == (s.closing != 0u && s.state != FAULT)
            && (FT_BRAKE || (s.closing == 0u && s.opening == 0u))
-           && (s.state != PROBE || rests(&c.lab)) && !s.gentle
+           && (s.state != PROBE || rests(&c.lab)) && !s.gentle && returns()
            && c.lab.joint < FT_JOINTS;
 }
 
@@ -325,7 +368,7 @@ void prove_safety_requests(void)
  * Assumes: the motion of the tick returns no event, or PASSED, PAUSED or ENDED:
  * ft_motion.c, ft_follow.c and ft_lab.c return no other. Requests, which come
  * last in a tick, are safety_requests.
- * Run: unwind=27 mechanisms=three_link,braked,parked,feeling */
+ * Run: unwind=27 mechanisms=three_link,braked,parked,feeling,returning */
 void prove_safety_states(void)
 {
     any_state();
@@ -433,6 +476,36 @@ void prove_safety_lies(void)
     ft_safety_tick(&s, &c, &in, any_event());
     CLAIM(s.reaction != FT_REACTION_PARK
           || (s.parking < left && ft_reaction[s.coming] != FT_REACTION_PARK));
+    END;
+}
+
+#endif
+
+#if FT_RETURN
+
+/* An arm that has given way goes back by itself once nothing is felt, and only
+ * then; on its way a touch makes it give way again. If it holds before it is
+ * back, for any reason, no path can be resumed: none begins where the arm is
+ * not.
+ * Assumes: the motion returns what safety_states says, but no PASSED in FLOAT:
+ * ft_lab.c returns none there.
+ * Run: unwind=27 mechanisms=returning */
+void prove_safety_returns(void)
+{
+    uint32_t event, state, way;
+
+    any_state();
+    way = c.feel.way;
+    state = s.state;
+    quiet = false;
+    event = any_event();
+    GIVEN(state != FLOAT || event == FT_MOTION_NOTHING);
+    ft_safety_tick(&s, &c, &in, event);
+    CLAIM(state != FLOAT || s.state != FOLLOW || quiet);
+    CLAIM(state != FOLLOW || s.state != FLOAT || c.feel.touch);
+    CLAIM(way == 0u || s.state != HOLD
+          || (way == FT_FELT_BACK && event == FT_EVENT_ENDED)
+          || c.motion.phase == FT_MOTION_IDLE);
     END;
 }
 

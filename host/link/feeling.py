@@ -11,7 +11,7 @@ from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.reference.wrench import Wrench, place, torque
-from femtorque.codegen.wire.messages import Felt
+from femtorque.codegen.wire.messages import FELT_TOUCHED, Felt
 from femtorque.host.link.session import Session
 
 Array = NDArray[np.float64]
@@ -22,7 +22,7 @@ WEAK = 0.02  # of the strongest direction of a wrench: weaker ones are not known
 class Feeling:
     """external (J,): torque from outside, N m or N. mean (J,): of the last half second or so. threshold (J,): farther
     from the mean it is a touch. touched: a touch lasts. joint: its name, or the last one's; '' before the first.
-    touches: since reset; wraps."""
+    touches: since reset; wraps. way: of an arm that returns, AWAY, BACK or STAYS of FELT_TOUCHED; '' else."""
 
     external: Array
     mean: Array
@@ -30,6 +30,7 @@ class Feeling:
     touched: bool
     joint: str
     touches: int
+    way: str = ""
 
 
 def feeling(session: Session) -> Feeling:
@@ -38,15 +39,26 @@ def feeling(session: Session) -> Feeling:
     if felt is None:
         raise Refused(f"{session.link.port}: the board reports no torques from outside: give its mechanism file a "
                       "[feel] table, and flash it")
-    return Feeling(np.array(felt.external), np.array(felt.mean), np.array(felt.threshold), bool(felt.touched),
-                   session.joint(felt.joint) if felt.touches else "", felt.touches)
+    return Feeling(np.array(felt.external), np.array(felt.mean), np.array(felt.threshold), lasts(felt),
+                   session.joint(felt.joint) if felt.touches else "", felt.touches, way(felt))
+
+
+def lasts(felt: Felt) -> bool:
+    """True while a touch lasts."""
+    return bool(felt.touched & FELT_TOUCHED["TOUCH"][0])
+
+
+def way(felt: Felt) -> str:
+    """Consequence of a touch: AWAY, BACK or STAYS of FELT_TOUCHED, '' where there is none."""
+    return next((name for name in ("AWAY", "BACK", "STAYS") if felt.touched & FELT_TOUCHED[name][0]), "")
 
 
 def snapshot(session: Session, felt: Felt) -> dict[str, object]:
     """The last FELT as plain data."""
     now = feeling(session)
     return {"external": now.external.tolist(), "mean": now.mean.tolist(), "threshold": now.threshold.tolist(),
-            "touched": now.touched, "joint": now.joint, "touches": now.touches, "touch_tick": felt.touch_tick}
+            "touched": now.touched, "joint": now.joint, "touches": now.touches, "touch_tick": felt.touch_tick,
+            "way": now.way}
 
 
 def wrench_of(mechanism: Mechanism, positions: ArrayLike, external: ArrayLike, link: str) -> Wrench:

@@ -11,7 +11,7 @@ from mcap.records import Schema
 from mcap_ros2.writer import Writer
 from numpy.typing import NDArray
 
-from femtorque.codegen.wire.messages import Felt
+from femtorque.codegen.wire.messages import FELT_TOUCHED, Felt
 from femtorque.host.record.definitions import definition
 
 Array = NDArray[np.float64]
@@ -50,7 +50,7 @@ class Feeling:
         self._writer.write_message(FELT, self._schema, {
             "header": {"stamp": {"sec": stamp_ns // 10**9, "nanosec": stamp_ns % 10**9}, "frame_id": ""},
             "name": self._names, "external": list(felt.external), "mean": list(felt.mean),
-            "threshold": list(felt.threshold), "touched": bool(felt.touched),
+            "threshold": list(felt.threshold), "touched": bool(felt.touched & FELT_TOUCHED["TOUCH"][0]),
             "joint": self._names[felt.joint] if felt.touches and felt.joint < len(self._names) else "",
             "touches": felt.touches}, stamp_ns, now, self._count)
         self._count += 1

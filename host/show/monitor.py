@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Drives
+from femtorque.codegen.wire.messages import FELT_TOUCHED, Drives
 from femtorque.codegen.wire.names import fault_words, flag_words, names, state_name
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.link import drives, feeling
@@ -116,6 +116,8 @@ def _felt(session: Session) -> Text:
     text.append(", ".join(f"{joint.name} {torque:+.3f}" for joint, torque in zip(joints, now.external, strict=True)))
     if now.touches:
         text.append(f"  {now.touches} touches, the last at {now.joint}", style="yellow" if now.touched else "")
+    if now.way:
+        text.append(f"; {FELT_TOUCHED[now.way][1]}", style="yellow")
     return text
 
 

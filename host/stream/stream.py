@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.motion.trajectory import Knots
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Status
+from femtorque.codegen.wire.messages import FELT_TOUCHED, Status
 from femtorque.codegen.wire.names import flag, names, state_name
 from femtorque.host.link.configuration import Configuration
+from femtorque.host.link.feeling import way
 from femtorque.host.link.retransmit import Sender
 from femtorque.host.link.session import PERIOD, Session
 from femtorque.host.link.tracked import Errors
@@ -31,6 +32,7 @@ PREFILL = 5.0  # s without a knot acknowledged after which filling the ring is g
 BEGIN = 1.0  # s from START acknowledged to TRACK seen
 GRACE = 2.0  # s a motion may take longer than planned without any stop; of the board's time, as the next
 STOPPING = 5.0  # s a controlled stop may take
+FELT_LATE = 0.1  # s until FELT says why the arm has left its path
 TURN = 2**32  # wire steps
 
 
@@ -221,6 +223,7 @@ class _Run:
         self.seen = 0  # STATUS messages
         self.tick = session.status.tick
         self.board_time = 0.0  # s since this began
+        self.left_at: float | None = None  # s: the arm has given way to a touch; None: it has not
         session.listeners.append(self.observe)
 
     # -- the motion, in order -----------------------------------------------------------------------------------------
@@ -284,13 +287,34 @@ class _Run:
                     return ended
                 stop_asked, stop_by = False, np.inf
                 deadline = self.board_time + self._time_left() + GRACE
+            elif self._pushed_away():
+                deadline = self.board_time + self._time_left() + GRACE
             elif not session.in_state("HOLD", "TRACK"):
-                raise Refused(f"{session.link.port}: the motion was broken off; {session.describe()}")
+                raise Refused(f"{session.link.port}: the motion was broken off{self._touch()}; {session.describe()}")
             if self.board_time > min(deadline, stop_by):
                 session.disarm()
                 late = "did not stop" if stop_asked else "did not come to the end of the motion"
                 raise Refused(f"{session.link.port}: the board {late} in time and was disarmed; it was at "
                               f"{self._path_time():.3f} s of {self.duration:.3f} s")
+
+    def _pushed_away(self) -> bool:
+        """True if the arm has given way to a touch and will be back on the path: the board says so, or has not had
+        the time to."""
+        session = self.session
+        if session.felt is None or not session.in_state("FLOAT", "FOLLOW"):
+            self.left_at = None
+            return False
+        if self.left_at is None:
+            self.left_at = self.board_time
+        return way(session.felt) in ("AWAY", "BACK") or self.board_time - self.left_at < FELT_LATE
+
+    def _touch(self) -> str:
+        """The touch that an arm gave way to, in words; '' of one that did not."""
+        felt = self.session.felt
+        if felt is None or not felt.touches or not self.session.in_state("FLOAT"):
+            return ""
+        stays = f" too often: {FELT_TOUCHED['STAYS'][1]}" if way(felt) == "STAYS" else ""
+        return f", joint {self.session.joint(felt.joint)} felt a touch{stays}"
 
     def _why_stopped(self) -> str:
         """Reason for which the board stopped on the path by itself."""

@@ -37,7 +37,7 @@ from tests.firmware.mutants import Mutant, Schemata
 
 HERE = Path(__file__).resolve().parent
 TESTS = ("safety", "brake", "heat", "lab", "link", "motion", "pace", "law", "loops", "turns", "follow", "park",
-         "touches")
+         "touches", "returns")
 FLAGS = ("-O1", "-w", "-std=gnu99", "-fPIC", *host_compiler.ARITHMETIC)
 PATIENCE, AT_LEAST = 10.0, 5.0  # times what a test takes without a mutant, s of the processor; then it hangs
 MOST = 100  # tests that a mutant has to outlive of which it is known that it does; any other goes through all of them

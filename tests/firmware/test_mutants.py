@@ -29,7 +29,7 @@ FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c",
          "ft_app.c", "ft_capture.c", "ft_report.c", "ft_heat.c")
 # files of drives on buses, and of an arm that feels: the tests that are held to each
 ON_BUSES: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("ft_feel.c",): ("feel",),
+    ("ft_feel.c",): ("feel", "returns"),
     ("ft_mit.c", "ft_mini_cheetah.c", "ft_cubemars.c", "ft_damiao.c", "ft_robstride.c", "ft_field.h"): (
         "drive_frames",),
     ("ft_sts.c", "ft_feetech.c"): ("servo_packets", "servo_frames"),
@@ -140,6 +140,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "take: j < found->wild: boundary": "each joint is looked at once",
         "note: off > HALF: boundary": "a torque that is the bound in every bit",
         "note: off > FT_C(1.0): boundary": "a torque that is the bound in every bit",
+        "ft_feel_quiet: ft_size(seen->u[j]) <= ft_joint[j].rest: boundary": "a rate that is the bound in every bit",
         "ft_feel_rest: !f->on: never": "it rests already",
         "ft_feel_tick: off > worst: boundary": "joints that are as far off in every bit",
     },

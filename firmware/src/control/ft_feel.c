@@ -81,13 +81,24 @@ static ft_real threshold(ft_feel *f, uint32_t j, const ft_motion *m)
     return f->threshold[j];
 }
 
+/* Return what a joint's torque has to leave, now that it is r: its mean, but 0
+ * of an arm that has given way. */
+static ft_real middle(const ft_feel *f, uint32_t j, ft_real r)
+{
+#if FT_RETURN
+    if (f->way != 0u)
+        return FT_C(0.0);
+#endif
+    return f->mean[j] + FT_FEEL_SLOW * (r - f->mean[j]);
+}
+
 /* Take in one joint's torque. Return by how many thresholds it is off. A joint
  * that feels no numbers would feel nothing any more: that is found. */
 static ft_real take(ft_feel *f, uint32_t j, ft_real torque, const ft_motion *m,
                     ft_findings *found)
 {
     const ft_real r = f->external[j] + FT_FEEL_GAIN * (torque - f->external[j]);
-    const ft_real mean = f->mean[j] + FT_FEEL_SLOW * (r - f->mean[j]);
+    const ft_real mean = middle(f, j, r);
     const ft_real most = threshold(f, j, m);
 
     if (FT_RARELY(!(ft_size(r) < BOUNDLESS && most < BOUNDLESS))) {
@@ -120,6 +131,37 @@ static void note(ft_feel *f, uint32_t joint, ft_real off, uint32_t tick)
     f->touches++;
     f->touch_tick = tick;
 }
+
+/* ---- giving way --------------------------------------------------------- */
+
+#if FT_RETURN
+
+/* Give way to a touch: for a while, or where the way back has been tried often
+ * enough for good. */
+void ft_feel_give_way(ft_feel *f)
+{
+    if (f->way == 0u)
+        f->tries = 0;
+    f->way = f->tries < FT_RETURN_TRIES ? FT_FELT_AWAY : FT_FELT_STAYS;
+    f->quiet = 0;
+}
+
+/* Count a tick for which an arm has given way. Return whether it has been at
+ * rest for long enough, and nothing was felt. */
+bool ft_feel_quiet(ft_feel *f, const ft_observer *seen)
+{
+    uint32_t j;
+
+    if (f->way != FT_FELT_AWAY)
+        return false;
+    f->quiet = f->touched ? 0u : f->quiet + 1u;
+    for (j = 0; j < FT_JOINTS; j++)
+        if (!(ft_size(seen->u[j]) <= ft_joint[j].rest))
+            f->quiet = 0;
+    return f->quiet >= FT_RETURN_TICKS;
+}
+
+#endif
 
 /* ---- the tick ----------------------------------------------------------- */
 

@@ -8,7 +8,11 @@
  * Summed up, the needed torques are a difference of momenta: no velocity is
  * differenced twice. A touch is an r that leaves its slow mean by more than the
  * joint's threshold, which rises with what the motion asks for: an error of the
- * model comes and goes with the motion, a touch does not. */
+ * model comes and goes with the motion, a touch does not.
+ *
+ * An arm that has given way makes the torque that its model asks for, so that
+ * at rest r is none: until it is back, a touch is an r that leaves 0. A hand
+ * that presses for long is a touch for as long. */
 #ifndef FT_FEEL_H
 #define FT_FEEL_H
 
@@ -22,6 +26,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#if FT_FEEL && FT_FEEL_REACTION == FT_FEEL_RETURNS
+#define FT_RETURN 1 /* an arm that has given way goes back by itself */
+#else
+#define FT_RETURN 0
+#endif
 
 #if FT_FEEL
 
@@ -43,6 +53,11 @@ typedef struct {
     uint8_t joint;                  /* that felt the last touch */
     uint16_t touches;               /* so far; wraps */
     uint32_t touch_tick;            /* of the last one */
+#if FT_RETURN
+    uint8_t way;                    /* FT_FELT_: what comes of a touch, or 0 */
+    uint8_t tries;                  /* ways back since the first one */
+    uint32_t quiet;                 /* ticks at rest without a touch */
+#endif
 } ft_feel;
 
 /* Input of one tick. */
@@ -57,6 +72,10 @@ typedef struct {
 
 void ft_feel_tick(ft_feel *f, const ft_feel_input *in, ft_findings *found);
 void ft_feel_rest(ft_feel *f);
+#if FT_RETURN
+void ft_feel_give_way(ft_feel *f);
+bool ft_feel_quiet(ft_feel *f, const ft_observer *seen);
+#endif
 
 #endif
 #endif

@@ -103,11 +103,9 @@ static void go_on(ft_follow *f)
     }
 }
 
-/* ---- lying down --------------------------------------------------------- */
+/* ---- going somewhere by itself ------------------------------------------ */
 
 #if FT_PARK
-
-#define THERE 8 /* wire steps from a place: less than a motion keeps */
 
 /* Return where a joint lies: the short way round, if it has no limits. */
 static int64_t place(uint32_t j, int64_t held)
@@ -130,7 +128,37 @@ void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
     f->parks = true;
 }
 
-/* Aim at where the joints lie. */
+#endif
+
+#if FT_RETURN
+
+/* Keep a place to return to, as near as the limits allow. */
+void ft_follow_keep(ft_follow *f, const int64_t place[FT_JOINTS])
+{
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++) {
+        const ft_follow_config *c = &ft_follow_joint[j];
+
+        f->place[j] = place[j] < c->lower   ? c->lower
+                      : place[j] > c->upper ? c->upper : place[j];
+    }
+}
+
+/* Begin at rest, where the joints are held, to go back there. */
+void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS])
+{
+    ft_follow_begin(f, held, 0, 0);
+    f->parks = true;
+}
+
+#endif
+
+#if FT_GOES
+
+#define THERE 8 /* wire steps from a place: less than a motion keeps */
+
+/* Aim at the place. */
 static void lie(const ft_follow *f, ft_moving aim[FT_JOINTS])
 {
     uint32_t j;
@@ -150,7 +178,7 @@ static void lie(const ft_follow *f, ft_moving aim[FT_JOINTS])
 /* Return the limits of one joint. */
 static inline const ft_follow_config *limits_of(const ft_follow *f, uint32_t j)
 {
-#if FT_PARK
+#if FT_GOES
     if (f->parks)
         return &ft_park_joint[j];
 #endif
@@ -226,7 +254,7 @@ static void stay(ft_moving aim[FT_JOINTS])
 /* Give where the joints are to be now. */
 static inline void aims(ft_follow *f, ft_moving aim[FT_JOINTS])
 {
-#if FT_PARK
+#if FT_GOES
     if (f->parks) {
         lie(f, aim);
         return;
@@ -243,7 +271,7 @@ static inline void aims(ft_follow *f, ft_moving aim[FT_JOINTS])
 /* Return whether nothing is to come any more. */
 static inline bool over(const ft_follow *f)
 {
-#if FT_PARK
+#if FT_GOES
     if (f->parks)
         return true;
 #endif
@@ -295,7 +323,7 @@ void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
     f->frame = frame;
     f->reference.ended = false;
     f->fresh = true;
-#if FT_PARK
+#if FT_GOES
     f->parks = false;
 #endif
 }

@@ -8,6 +8,7 @@
 #define FT_FOLLOW_H
 
 #include "ft_config.h"    /* FT_FOLLOW, FT_FOLLOW_TIMEOUT, FT_PARK */
+#include "ft_feel.h"      /* FT_RETURN */
 #include "ft_governor.h"  /* ft_governor_tick */
 #include "ft_motion.h"    /* ft_motion */
 #include "ft_reference.h" /* ft_reference */
@@ -15,6 +16,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#define FT_GOES (FT_PARK || FT_RETURN) /* somewhere, by itself */
 
 typedef struct {
     volatile uint32_t now;       /* us, the board's clock */
@@ -35,8 +38,8 @@ typedef struct {
     ft_moving joint[FT_JOINTS];  /* p: its last displacement */
     int64_t q[FT_JOINTS];        /* wire */
     ft_real behind[FT_JOINTS];   /* rad or m, from the reference */
-#if FT_PARK
-    bool parks;                  /* goes to lie down, wherever targets are */
+#if FT_GOES
+    bool parks;                  /* goes to a place, wherever targets are */
     int64_t place[FT_JOINTS];    /* there */
 #endif
     ft_targets targets;
@@ -48,6 +51,10 @@ void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
                      uint32_t delay, uint32_t frame);
 #if FT_PARK
 void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS]);
+#endif
+#if FT_RETURN
+void ft_follow_keep(ft_follow *f, const int64_t place[FT_JOINTS]);
+void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS]);
 #endif
 void ft_follow_stop(ft_follow *f);
 uint32_t ft_follow_tick(ft_follow *f, ft_motion *m);

@@ -77,6 +77,15 @@ static inline bool ft_motion_settled(const ft_motion *m)
     return m->rested >= FT_MOTION_SLOTS;
 }
 
+/* Leave the path as it is, as after a stop on it: its next sample stays the
+ * next one. */
+static inline void ft_motion_leave(ft_motion *m)
+{
+    if (m->phase == FT_MOTION_RUNNING)
+        m->phase = FT_MOTION_PAUSED;
+    m->pace.half = m->pace.slope = 0;
+}
+
 /* Return the slot after one, round and round. */
 static inline ft_target *ft_motion_after(ft_motion *m, ft_target *slot)
 {

@@ -208,6 +208,9 @@ static void home(ft_safety *s, ft_control *c)
 
 static void let_float(ft_safety *s, ft_control *c)
 {
+#if FT_RETURN
+    c->feel.way = 0;
+#endif
     ft_motion_forget(&c->motion);
     ft_lab_float(&c->lab, s->request.value);
 }
@@ -222,11 +225,52 @@ static void give_way(ft_safety *s, ft_control *c)
     ft_lab_float(&c->lab, 0.0f);
 }
 
+#elif FT_RETURN
+
+/* Give way: carry the weight alone. The path waits where the arm has left it,
+ * and so does the place that the arm goes back to. */
+static void give_way(ft_safety *s, ft_control *c)
+{
+    int64_t place[FT_JOINTS];
+    uint32_t j;
+
+    if (c->feel.way == 0u) {
+        for (j = 0; j < FT_JOINTS; j++)
+            place[j] = ft_observer_turned(&c->seen, j, c->motion.next.q[j]);
+        ft_follow_keep(&c->follow, place);
+        ft_motion_leave(&c->motion);
+        forget_last_motion(s);
+    }
+    ft_feel_give_way(&c->feel);
+    ft_lab_float(&c->lab, 0.0f);
+}
+
+/* Go back to where the arm was, as nothing is felt any more. */
+static void go_back(ft_safety *s, ft_control *c)
+{
+    int64_t q[FT_JOINTS];
+
+    hold_here(s, c);
+    where_held(c, q);
+    ft_follow_return(&c->follow, q);
+    c->feel.way = FT_FELT_BACK;
+    c->feel.tries++;
+}
+
+#endif
+
+#if FT_FEEL && FT_FEEL_REACTION >= FT_FEEL_FLOATS
 #define TOUCH(stops, on) [FT_EVENT_TOUCH] = { give_way, FLOAT },
 #elif FT_FEEL && FT_FEEL_REACTION == FT_FEEL_STOPS
 #define TOUCH(stops, on) [FT_EVENT_TOUCH] = { stops, on },
 #else
 #define TOUCH(stops, on)
+#endif
+
+#if FT_RETURN
+#define BACK [FT_EVENT_PASSED] = { go_back, FOLLOW },
+#else
+#define BACK
 #endif
 
 static void jog(ft_safety *s, ft_control *c)
@@ -340,8 +384,16 @@ static void pause(ft_safety *s, ft_control *c)
                                           : s->reason;
 }
 
+/* Note the end; of the way back, that the path is as after a stop on it. */
 static void finish(ft_safety *s, ft_control *c)
 {
+#if FT_RETURN
+    if (c->feel.way != 0u) {
+        if (c->motion.phase == FT_MOTION_PAUSED)
+            s->flags |= FT_FLAG_STOPPED;
+        return;
+    }
+#endif
     (void)c;
     s->flags |= FT_FLAG_ENDED;
 }
@@ -377,6 +429,10 @@ static void nothing_heard(ft_safety *s, ft_control *c)
 /* Say why there is rest before an end. */
 static void run_out(ft_safety *s, ft_control *c)
 {
+#if FT_RETURN
+    if (c->feel.way != 0u)
+        ft_motion_forget(&c->motion); /* it is not where the arm is */
+#endif
     s->flags |= s->reason != 0u || !c->follow.starved
                     ? s->reason : (uint8_t)FT_FLAG_UNDERRUN;
 }
@@ -496,6 +552,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_COMMAND_DISARM] = { disarm, DISARMED },
         [FT_COMMAND_STOP] = { stay, HOLD },
         [FT_EVENT_FLOAT] = { let_float, FLOAT },
+        BACK
         [FT_EVENT_SILENT] = { stay, HOLD },
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
@@ -603,6 +660,10 @@ void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event)
         s->source = FT_SOURCE_PATH;
     if (FT_PARK && to->next == FAULT && s->reaction == FT_REACTION_PARK)
         s->source = FT_SOURCE_FOLLOW;
+#if FT_RETURN
+    if (s->state != FLOAT && s->state != FOLLOW)
+        c->feel.way = 0;
+#endif
 }
 
 /* Refuse the last command for a reason. */
@@ -814,6 +875,10 @@ void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
 #if FT_FEEL
     if (c->feel.touch && s->coming == FT_FAULT_NONE)
         ft_safety_event(s, c, FT_EVENT_TOUCH);
+#endif
+#if FT_RETURN
+    if (ft_feel_quiet(&c->feel, &c->seen))
+        ft_safety_event(s, c, FT_EVENT_PASSED);
 #endif
     if (FT_BRAKE)
         await_brakes(s, c);

@@ -4,6 +4,7 @@
 #include "ft_chip.h"     /* ft_chip_temperature, ft_chip_driver_fault */
 #include "ft_config.h"   /* ft_joint, ft_lab_joint, ... */
 #include "ft_crc.h"      /* ft_crc32, ft_crc32_more */
+#include "ft_follow.h"   /* FT_GOES */
 #include "ft_heat.h"     /* ft_heat_idle */
 #include "ft_messages.h" /* FT_FAULT_ */
 
@@ -20,7 +21,7 @@ static const struct {
     { ft_joint, sizeof ft_joint, &ft_joint_crc },
     { ft_lab_joint, sizeof ft_lab_joint, &ft_lab_crc },
     { ft_follow_joint, sizeof ft_follow_joint, &ft_follow_crc },
-#if FT_PARK
+#if FT_GOES
     { ft_park_joint, sizeof ft_park_joint, &ft_park_crc },
 #endif
 #if FT_FEEL

@@ -220,7 +220,10 @@ void ft_report_ident(ft_msg_ident *m)
 void ft_report_felt(ft_msg_felt *m, const ft_feel *f, uint32_t tick)
 {
     m->tick = tick;
-    m->touched = f->touched ? 1u : 0u;
+    m->touched = f->touched ? FT_FELT_TOUCH : 0u;
+#if FT_RETURN
+    m->touched |= f->way;
+#endif
     m->joint = f->joint;
     m->touches = f->touches;
     m->touch_tick = f->touch_tick;

@@ -132,7 +132,8 @@ def test_gains_close_to_the_limit_are_warned_of(arm: Mechanism) -> None:
 def test_thresholds_of_touches_within_the_noise_of_encoders_are_warned_of(arm: Mechanism) -> None:
     feels = replace(arm, feel=Feel())
     said = rendered(examine(feels))
-    assert "at rest a touch is felt from: shoulder" in said and "warning" not in said
+    assert "at rest a touch is felt from: shoulder" in said and "warning" not in said and "goes back" not in said
+    assert "it goes back after 1 s without one" in rendered(examine(replace(arm, feel=Feel("return"))))
     report = examine(changed(feels, "wrist", contact=Contact(0.01)))
     assert [w for w in report.warnings if w.startswith("joint.wrist.contact.torque = 0.01 is less than 6 times what")]
 

@@ -35,6 +35,11 @@ SEEDED = (
     Seeded("safety_lies", "ft_safety.c", "joint == FT_GOOD || lies_for(s, f->fault)", "joint == FT_GOOD",
            mechanism="parked"),
     Seeded("safety_lies", "ft_safety.c", "--s->parking == 0u", "s->parking == 0u", mechanism="parked"),
+    Seeded("safety_returns", "ft_safety.c", "    if (c->feel.way != 0u)\n        ft_motion_forget(&c->motion);", "",
+           mechanism="returning"),
+    Seeded("safety_returns", "ft_safety.c", "    if (ft_feel_quiet(&c->feel, &c->seen))\n", "", mechanism="returning"),
+    Seeded("safety_states", "ft_safety.c", "    if (s->state != FLOAT && s->state != FOLLOW)\n"
+           "        c->feel.way = 0;\n", "", mechanism="returning"),
     Seeded("safety_requests", "ft_conditions.c", "{ FT_COMMAND_ARM, FT_REFUSAL_NOT_HOMED, homed },", ""),
     Seeded("safety_requests", "ft_conditions.c", "    { FT_EVENT_JOG, FT_REFUSAL_OUT_OF_BOUNDS, jog_allowed },\n", ""),
     Seeded("safety_requests", "ft_conditions.c", "{ FT_COMMAND_CLEAR, FT_REFUSAL_ESTOP_ACTIVE, estop_released },", ""),
@@ -59,6 +64,9 @@ SEEDED = (
     Seeded("feel_numbers", "ft_feel.c", "ft_size(way) < FT_C(1.0) / FT_HALF_RANGE ? (ft_turn)way : 0", "(ft_turn)way",
            mechanism="feeling"),
     Seeded("feel_touch", "ft_feel.c", "if (!(off > FT_C(1.0)))", "if (off < FT_C(1.0))", mechanism="feeling"),
+    Seeded("feel_returns", "ft_feel.c", "f->touched ? 0u : f->quiet + 1u", "f->quiet + 1u", mechanism="returning"),
+    Seeded("feel_returns", "ft_feel.c", "f->tries < FT_RETURN_TRIES", "f->tries <= FT_RETURN_TRIES",
+           mechanism="returning"),
     Seeded("law_wild", "ft_law.c", "    if (!(ft_size(x) < BOUNDLESS)) {\n        ft_found(found, &found->wild, j);\n"
            "        return FT_C(0.0);\n    }\n", ""),
     Seeded("law_overlay", "ft_law.c", "l->overlay[i][joint] = share[i];", "l->overlay[i][joint] = share[0];"),

@@ -10,7 +10,7 @@ import pytest
 
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.control.constants import joint_constants
-from femtorque.codegen.control.feel import noises
+from femtorque.codegen.control.feel import RETURN_TRIES, noises
 from femtorque.codegen.mechanism.description import Feel, Friction
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import knots
@@ -20,7 +20,7 @@ from femtorque.hil.cost.measure import short_motion
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
 from femtorque.host.board import Board
-from femtorque.host.link.feeling import wrench_of
+from femtorque.host.link.feeling import way, wrench_of
 from femtorque.host.record.log import read
 from femtorque.host.show import monitor
 from femtorque.host.stream.stream import stream
@@ -151,6 +151,93 @@ def test_an_arm_that_gives_way_floats():
         arm.wait(0.3)
         assert state_name(arm.session.status) == "FLOAT" and not arm.session.status.fault
         assert arm.board.plant.q[BEND] - 0.6 > 0.02  # where it was pushed to
+
+
+def until(arm, state, most=20.0):
+    """Wait for a state, s of the board; fails where it does not come."""
+    for _ in range(round(10.0 * most)):
+        arm.wait(0.1)
+        if state_name(arm.session.status) == state:
+            return
+    raise AssertionError(f"not {state} but {state_name(arm.session.status)} after {most} s")
+
+
+def test_an_arm_that_has_given_way_to_a_push_goes_back_once_it_is_over():
+    with feeling(six_axis("return")) as arm:
+        board, before = Board(arm.session, arm.board.mechanism), arm.board.plant.q.copy()
+        arm.push(push(6.0))
+        arm.wait(0.3)
+        away = arm.board.plant.q[BEND] - before[BEND]
+        assert state_name(arm.session.status) == "FLOAT" and board.feeling.way == "AWAY" and away > 0.02
+        arm.push(push(0.0))
+        until(arm, "FOLLOW")
+        assert board.feeling.way == "BACK"
+        until(arm, "HOLD")
+        arm.wait(0.5)
+        left = np.abs(arm.board.plant.q - before).max()
+        print(f"pushed away by {away:.3f} rad, {left:.2e} rad from where it was")
+        assert left < 1e-3 and board.feeling.way == "" and arm.reports[-1].touches == 1
+
+
+def test_a_spring_that_presses_for_long_is_not_pressed_back_for_longer_than_the_tries():
+    """It holds the arm where friction lets it: from there on nothing is felt, and the way back is a way against it."""
+    with feeling(six_axis("return")) as arm:
+        there = arm.board.plant.q[BEND] + 0.5
+        worst = []
+
+        def spring(plant):
+            force = 40.0 * (there - plant.q[BEND])
+            worst.append(force)
+            return push(force)
+
+        arm.board.plant.hand = spring
+        arm.wait(0.2)
+        del worst[:]
+        for _ in range(400):
+            arm.wait(0.1)
+            if way(arm.reports[-1]) == "STAYS":
+                break
+        print(f"{arm.reports[-1].touches} touches; the spring pressed with {max(worst):.2f} N m at most")
+        assert way(arm.reports[-1]) == "STAYS" and state_name(arm.session.status) == "FLOAT"
+        assert max(worst) < 3.0 and arm.reports[-1].touches >= RETURN_TRIES + 1
+        arm.wait(3.0)
+        assert state_name(arm.session.status) == "FLOAT"
+
+
+def test_a_push_on_the_way_back_makes_it_give_way_again():
+    with feeling(six_axis("return")) as arm:
+        arm.push(push(6.0))
+        arm.wait(0.3)
+        arm.push(push(0.0))
+        until(arm, "FOLLOW")
+        arm.push(push(-3.0))
+        arm.wait(0.1)
+        assert state_name(arm.session.status) == "FLOAT" and way(arm.reports[-1]) == "AWAY"
+        arm.push(push(0.0))
+        until(arm, "HOLD")
+        assert arm.reports[-1].touches == 2
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_motion_waits_for_an_arm_that_has_given_way(goes_on):
+    with feeling(six_axis("return")) as arm:
+        motion = knots(short_motion(arm.board.mechanism), arm.board.mechanism)
+        played = []
+
+        def hand(plant):
+            """A push of a fifth of a second, in the middle of the motion."""
+            if played or state_name(arm.session.status) == "TRACK":
+                played.append(arm.board.ticks)
+            return push(8.0 if played and 100 < played[-1] - played[0] < 300 else 0.0)
+
+        arm.board.plant.hand = hand
+        if goes_on:
+            outcome = stream(arm.session, motion, resume=1)
+            assert (outcome.ended, outcome.resumed) == ("done", 1) and arm.reports[-1].touches == 1
+        else:
+            with pytest.raises(Refused, match=r"stopped on the path .* because joint \w+ felt a touch"):
+                stream(arm.session, motion)
+            assert state_name(arm.session.status) == "HOLD"
 
 
 def test_a_script_and_the_monitor_report_what_is_felt_and_the_wrench_at_the_tip():

@@ -1,0 +1,369 @@
+"""Giving way to a touch and going back, by an application on this computer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.control import constants
+from femtorque.codegen.control.constants import follow_limits
+from femtorque.codegen.control.feel import RETURN_S, RETURN_SPEED, RETURN_TRIES
+from femtorque.codegen.control.park import wayless
+from femtorque.codegen.mechanism.description import Contact, Feel, Park, Safety
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Knots
+from femtorque.codegen.wire.messages import FAULTS, FELT_TOUCHED, STATES, Felt, Float, Follow
+from femtorque.codegen.wire.units import to_wire
+from tests.firmware.app import HERE, App, changed, three_link
+from tests.firmware.following import TURN, Sent, follow, target
+from tests.firmware.test_safety import in_lab, jogging, tracking
+from tests.firmware.test_touches import AT, BY, COUNTS, LIMITS, TOUCH, TOUCHED, push
+
+MECHANISMS = HERE.parents[1] / "mechanisms"
+WAITS = round(RETURN_S * 1000.0)  # ticks
+PERIOD = 20  # ticks from one FELT to the next
+START = (0.4, 0.3, 0.2)
+
+
+class Arm(App):
+    """An arm that gives way and returns, with the reports of what it feels."""
+
+    def __init__(self, mechanism=None, **how):
+        self.reports = []
+        arm = mechanism or changed(limits=LIMITS)
+        super().__init__(replace(arm, feel=Feel("return", 20.0)), **how)
+
+    def take(self):
+        found = super().take()
+        self.reports.extend(message for message in found if isinstance(message, Felt))
+        return found
+
+    @property
+    def way(self):
+        """The reported consequence of a touch."""
+        self.run(PERIOD)
+        return {name for name, (bit, _) in FELT_TOUCHED.items() if self.reports[-1].touched & bit}
+
+    def now(self):
+        """The state in this very tick."""
+        return self.name(STATES, self.lib.fake_state_now())
+
+    def touched(self):
+        """A touch, in this very tick."""
+        self.lib.fake_event(TOUCHED)
+
+    def until(self, state, most=20_000, alive=True):
+        """Telemetry until the state is there; fails where it does not come."""
+        records = []
+        for _ in range(most):
+            records.append(self.run(1, alive=alive))
+            if self.now() == state:
+                return np.concatenate(records)
+        raise AssertionError(f"not {state} but {self.now()} after {most} ticks")
+
+    def at(self):
+        """rad that the joints are held at."""
+        return self.run(1)["target"][-1] * TURN
+
+
+def feeling(thresholds=TOUCH, mechanism=None):
+    """An arm that has been held for longer than it takes to feel."""
+    arm = mechanism or changed(limits=LIMITS)
+    joints = tuple(replace(joint, contact=Contact(torque), encoder=replace(joint.encoder, counts=COUNTS))
+                   for joint, torque in zip(arm.joints, thresholds, strict=True))
+    app = Arm(replace(arm, joints=joints))
+    assert app.home(list(START)) == "NONE" and app.command("ARM") == "NONE"
+    app.run(900)
+    return app
+
+
+def led(app, joint, way, ticks=WAITS):
+    """Lead a joint by a way, rad, smoothly."""
+    count = 2.0 * np.pi / app.joints[joint].encoder.counts
+    steps = np.round(0.5 * way * (1.0 - np.cos(np.linspace(0.0, np.pi, ticks + 1))) / count)
+    for counts in np.diff(steps):
+        app.chip.counts[joint] += int(counts)
+        app.run(1, follow=False)
+
+
+def deaf(mechanism):
+    """An arm that feels no touch of itself."""
+    return replace(mechanism, joints=tuple(replace(joint, contact=Contact(1e6)) for joint in mechanism.joints))
+
+
+def test_a_push_makes_the_arm_give_way_and_go_back_slowly_once_it_is_over():
+    app = feeling()
+    before = app.at()
+    push(app, 1)
+    assert app.now() == "FLOAT" and app.way >= {"AWAY"} and np.array_equal(app.at(), app.at())
+    assert app.at()[AT] - before[AT] == pytest.approx(BY, abs=1e-5)
+    back = app.until("FOLLOW")
+    assert WAITS - 2 <= len(back) + 2 * PERIOD and app.way == {"BACK"} and app.flags == {"HOMED", "OUTPUTS"}
+    record = app.until("HOLD")
+    assert np.allclose(app.at(), before, atol=1e-7) and app.way == set() and app.flags == {"HOMED", "OUTPUTS"}
+    limits = np.array([[x.velocity, x.acceleration] for x in follow_limits(app.mechanism)]) * RETURN_SPEED
+    rates = record["target_rate"].astype(float)
+    assert np.all(np.abs(rates) <= limits[:, 0]) and np.abs(rates[:, AT]).max() > 0.1 * limits[AT, 0]
+    assert np.all(np.abs(np.diff(rates, axis=0)).max(axis=0) * 1e3 <= limits[:, 1] * 1.01 + 0.01)
+    assert app.reports[-1].touches == 1
+
+
+def test_it_goes_back_once_it_has_been_at_rest_for_the_whole_time():
+    app = Arm(deaf(changed(limits=LIMITS)))
+    app.ready()
+    app.touched()
+    assert len(app.until("FOLLOW")) == WAITS
+    app.until("HOLD")
+    app.touched()
+    for joint in range(3):
+        led(app, joint, 0.3, WAITS // 2)
+        app.run(WAITS // 2 - 2, follow=False)
+    assert app.now() == "FLOAT"
+    assert len(app.until("FOLLOW")) < WAITS // 2 + 20
+
+
+def test_an_arm_that_is_held_feels_what_leaves_its_mean_as_others_do():
+    app = feeling((1e6, 1e6, 1e6))
+    push(app, 400)
+    stiff = app.joints[AT].gains.ku * BY
+    assert app.now() == "HOLD" and 0.2 * stiff < app.reports[-1].mean[AT] < app.reports[-1].external[AT]
+
+
+def test_what_presses_on_is_a_touch_for_as_long():
+    """Torques that a joint makes against its motion are felt for as long as they last: no mean follows them."""
+    app = feeling((0.008, 0.008, 0.008))  # its friction, led at 6 mrad/s, is 0.006 N m
+    push(app, 1)
+    turns = 0
+    while turns < 3:  # led to and fro, more slowly than what counts as moving
+        for _ in range(2000):
+            app.chip.counts[AT] += 1 if turns % 2 == 0 else -1
+            app.run(1, follow=False)
+        turns += 1
+        assert app.now() == "FLOAT"
+        assert app.reports[-1].touched & FELT_TOUCHED["TOUCH"][0] and not any(app.reports[-1].mean)
+    app.until("FOLLOW")
+
+
+def playing(app):
+    """Play a motion of 0.8 s that ends; on the way."""
+    hz = app.mechanism.control.knot_hz
+    s = np.linspace(0.0, 1.0, round(0.8 * hz) + 1)[:, None]
+    at = np.array([joint.start for joint in app.joints])
+    way, t = np.array([0.5, -0.4, 0.3]), 0.8
+    rows = (at + way * s**3 * (10.0 - 15.0 * s + 6.0 * s**2), way * 30.0 * (s * (1.0 - s))**2 / t,
+            way * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / t**2)
+    app.ready()
+    app.stream(Knots(to_wire(rows[0], app.joints), rows[1].astype(np.float32), rows[2].astype(np.float32)))
+    assert app.command("START") == "NONE"
+    app.run(400)
+    assert app.now() == "TRACK"
+
+
+def test_a_path_goes_on_where_it_was_left():
+    app, whole = Arm(deaf(three_link())), Arm(deaf(three_link()))
+    playing(app)
+    playing(whole)
+    played = whole.until("HOLD")
+    app.touched()
+    assert app.now() == "FLOAT"
+    led(app, 0, 0.3)
+    led(app, 1, -0.2)
+    app.until("FOLLOW")
+    app.until("HOLD")
+    assert app.flags == {"HOMED", "OUTPUTS", "STOPPED"} and app.see().buffered > 0
+    left = app.run(1)["target"][-1]
+    between = np.sign(played["target"][:6].astype(int) - left)
+    assert any(np.all(b == -a) for a, b in zip(between[:-1], between[1:], strict=True)), "half a tick from a sample"
+    assert app.command("RESUME") == "NONE"
+    record = app.until("HOLD")
+    assert app.flags == {"HOMED", "OUTPUTS", "ENDED"} and app.see().buffered == 0
+    away = app.run(1)["target"][-1].astype(int) - whole.run(1)["target"][-1]
+    assert np.abs(away).max() <= 8, "to the rounding of another pace"
+    jumps = np.abs(np.diff(record["target_rate"].astype(float), axis=0)).max(axis=0)
+    assert np.all(jumps <= np.abs(played["target_rate"][0]) / constants.ramp(1000)), "it is taken up as after a stop"
+
+
+def test_a_motion_that_has_stopped_and_one_that_waits_stay_so():
+    app = Arm(deaf(three_link()))
+    tracking(app)
+    assert app.command("STOP") == "NONE"
+    app.until("HOLD")
+    app.touched()
+    app.until("FOLLOW")
+    app.until("HOLD")
+    assert app.flags >= {"STOPPED"} and app.command("RESUME") == "NONE"
+
+
+def test_a_touch_on_the_way_back_makes_it_give_way_again_and_too_many_for_good():
+    app = Arm(deaf(changed(limits=LIMITS)))
+    app.ready()
+    for _ in range(2):  # they are counted anew once it has been back
+        app.touched()
+        for _ in range(RETURN_TRIES - 1):
+            led(app, 0, 0.1)
+            app.until("FOLLOW")
+            app.run(50)
+            app.touched()
+            assert app.now() == "FLOAT" and "AWAY" in app.way
+        app.until("FOLLOW")
+        app.until("HOLD")
+    app.touched()
+    for _ in range(RETURN_TRIES):
+        led(app, 0, 0.1)
+        app.until("FOLLOW")
+        app.touched()
+    assert app.now() == "FLOAT" and app.way == {"STAYS"}
+    app.run(3 * WAITS)
+    assert app.now() == "FLOAT" and app.way == {"STAYS"}
+    assert app.command("STOP") == "NONE" and app.state == "HOLD" and app.way == set()
+    app.touched()
+    assert app.way == {"AWAY"}
+
+
+def moved(app):
+    """Give way on the path, be led away, and go back."""
+    tracking(app)
+    app.touched()
+    led(app, 0, 0.3)
+    app.until("FOLLOW")
+    app.run(300)
+    assert app.now() == "FOLLOW"
+
+
+def test_a_stop_on_the_way_back_ends_there_and_nothing_can_be_resumed():
+    app = Arm(deaf(three_link()))
+    moved(app)
+    app.post("STOP")
+    rates = app.until("HOLD")["target_rate"]
+    assert abs(rates[0, 0]) > 0.1 and np.abs(rates[-1]).max() < 1e-3
+    assert "STOPPED" in app.flags and app.way == set() and app.command("RESUME") == "NOTHING_BUFFERED"
+    app.touched()
+    app.until("FOLLOW")
+    app.until("HOLD")
+    assert app.command("RESUME") == "NOTHING_BUFFERED"
+
+
+def test_a_stop_while_it_floats_holds_it_there_and_nothing_can_be_resumed():
+    app = Arm(deaf(three_link()))
+    tracking(app)
+    app.touched()
+    led(app, 0, 0.3)
+    assert app.command("STOP") == "NONE" and app.state == "HOLD" and app.way == set()
+    assert app.command("RESUME") == "NOTHING_BUFFERED"
+    app.run(2 * WAITS)
+    assert app.state == "HOLD"
+
+
+def test_without_a_host_it_holds_where_it_is():
+    app = Arm(deaf(three_link()))
+    tracking(app)
+    app.touched()
+    led(app, 0, 0.3)
+    app.run(120, alive=False)
+    assert app.now() == "HOLD"
+    assert app.command("RESUME") == "NOTHING_BUFFERED"
+    other = Arm(deaf(three_link()))
+    moved(other)
+    record = other.until("HOLD", alive=False)
+    assert len(record) < 1000 and "HOST_SILENT" in other.flags
+    assert other.command("RESUME") == "NOTHING_BUFFERED"
+
+
+def test_who_leads_it_from_then_on_leads_it():
+    app = Arm(deaf(three_link()))
+    tracking(app)
+    app.touched()
+    assert app.ask(Float(app.token % 255 + 1, 20)) == "NONE"
+    app.run(2 * WAITS)
+    assert app.state == "FLOAT" and app.way == set() and app.see().buffered == 0
+    assert app.command("STOP") == "NONE" and app.command("RESUME") == "NOTHING_BUFFERED"
+
+
+def test_targets_that_go_on_coming_do_not_lead_it_astray():
+    app = Arm(deaf(changed(limits=LIMITS)))
+    assert app.home(list(START)) == "NONE" and app.command("ARM") == "NONE"
+    assert follow(app) == "NONE"
+
+    def go(k):
+        app.send(target(app, Sent(0.02 * k, 0.02 * k + 0.002, [0.4 + 0.01 * k, 0.3, 0.2])))
+        app.run(20)
+
+    for k in range(30):
+        go(k)
+    here = app.run(1)["target"][-1]
+    app.touched()
+    led(app, 1, 0.2)
+    k = 30
+    while app.now() != "HOLD":
+        go(k := k + 1)
+        assert k < 1000
+    assert np.abs(app.run(1)["target"][-1] - here).max() * TURN < 2e-3 and "ENDED" not in app.flags
+    assert app.ask(Follow(app.token % 255 + 1, 0xFFFFFFFF, 20_000)) == "NONE"
+
+
+def test_a_joint_that_is_jogged_gives_way_and_returns():
+    mechanism = in_lab()
+    app = Arm(deaf(mechanism))
+    jogging(app)
+    app.run(50)
+    here = app.run(1)["target"][-1]
+    app.touched()
+    led(app, 0, 0.1)
+    app.until("FOLLOW")
+    app.until("HOLD")
+    assert np.abs(app.run(1)["target"][-1] - here).max() * TURN < 2e-3
+
+
+@pytest.mark.parametrize("on", ["FLOAT", "FOLLOW"])
+def test_a_fault_on_its_way_is_what_it_is_elsewhere(on):
+    app = Arm(deaf(three_link()))
+    moved(app)
+    if on == "FLOAT":
+        app.touched()
+    app.chip.bus_voltage = 5.0
+    app.run(1)
+    assert app.now() == "FAULT" and not app.chip.outputs
+    app.chip.bus_voltage = 24.0
+    app.run(2 * WAITS)
+    assert app.name(FAULTS, app.status.fault) == "UNDER_VOLTAGE" and app.way == set() and not app.chip.outputs
+
+
+def test_a_place_beyond_a_limit_is_left_for_the_limit():
+    """The arm is held where it has been led to, outside its limits but by less than a fault."""
+    app = Arm(deaf(changed(limits=LIMITS)))
+    assert app.home([2.49, -2.49, 0.0]) == "NONE" and app.command("ARM") == "NONE"
+    assert app.ask(Float(app.token % 255 + 1, 0)) == "NONE"
+    led(app, 0, 0.03)
+    led(app, 1, -0.03)
+    assert app.command("STOP") == "NONE" and app.at()[0] > 2.505
+    app.touched()
+    app.until("FOLLOW")
+    app.until("HOLD")
+    assert np.allclose(app.at(), [2.5, -2.5, 0.0], atol=1e-4)
+
+
+def test_it_goes_as_slowly_as_it_lies_down_where_the_file_says_how():
+    arm = deaf(changed(limits=LIMITS))
+    pose = {joint.name: 0.1 for joint in arm.streamed}
+    speeds = []
+    for speed in (0.05, 0.2):
+        app = Arm(replace(arm, safety=Safety(park=Park(pose, speed))))
+        app.ready()
+        app.touched()
+        led(app, 0, 0.5)
+        app.until("FOLLOW")
+        speeds.append(np.abs(app.until("HOLD")["target_rate"]).max())
+    top = follow_limits(arm)[0].velocity
+    assert speeds == pytest.approx([0.05 * top, 0.2 * top], rel=0.02)
+
+
+def test_what_cannot_go_by_itself_is_refused_by_name():
+    arm = load_mechanism(MECHANISMS / "three_link.toml")
+    assert not wayless(arm)
+    loops = load_mechanism(MECHANISMS / "five_bar.toml")
+    assert "closed loops do not close everywhere" in wayless(loops)
+    emitted = constants.render(replace(arm, feel=Feel("return")), None)["ft_config.h"]
+    assert "#define FT_FEEL_REACTION 3 " in emitted and f"#define FT_RETURN_TRIES {RETURN_TRIES}u" in emitted
+    assert "FT_RETURN" not in constants.render(replace(arm, feel=Feel("float")), None)["ft_config.h"]
