@@ -16,7 +16,6 @@ from femtorque.hil.board.bus_steps import BusSteps
 from femtorque.hil.bus.half_duplex import OneWire
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.chip.stm32.chip import Stm32
-from femtorque.hil.chip.stm32.serial import DEM, FE, HDSEL
 from femtorque.hil.clock.events import EventClock
 from femtorque.hil.drives import catalogue
 from femtorque.hil.drives.drive import Drive as VirtualDrive
@@ -52,24 +51,12 @@ def _plug(pins: description.CanPins, chip: Stm32, wire: Wire) -> None:
 
 
 def _plug_line(wire: description.HalfDuplex, chip: Stm32, line: OneWire) -> None:
-    """Connect a USART by its own pin, or by a transceiver, whose driver is off while the USART does not drive it."""
+    """Connect a USART by its own pin, or by a transceiver."""
     usart, pins = chip.usarts[wire.usart], [pin_of(chip, wire.pin)]
     between = wire.transceiver
     if between:
         pins += [pin_of(chip, between.enable), pin_of(chip, between.rx)]
-
-    def sends() -> bool:
-        if not all(port.alternate(pin) == USART_FUNCTION for port, pin in pins[:2]):
-            return False
-        control, drain = usart.value["CR3"] & (HDSEL | DEM), pins[0][0].open_drain(pins[0][1])
-        return control == DEM and not drain if between else control == HDSEL and drain
-
-    def arrive(data: bytes, disturbed: bool) -> None:
-        port, pin = pins[-1]
-        if not between or port.alternate(pin) == USART_FUNCTION:
-            usart.line_in(data, FE if disturbed else 0)
-
-    usart.wire, line.arrive, line.on_pin = line, arrive, sends
+    usart.plug(line, *((port, pin, USART_FUNCTION) for port, pin in pins))
 
 
 class Buses:
@@ -104,7 +91,7 @@ class Buses:
                                                  buses[joint.drive.bus].bitrate, joint.drive.servo, supply,
                                                  joint.motor.R)
                 self.servos[j].power_up(self._angle(j))
-                self.lines[joint.drive.bus].servos.append(self.servos[j])
+                self.lines[joint.drive.bus].servos += (self.servos[j],)
             elif joint.drive:
                 self.drives[j] = made(joint.drive, buses[joint.drive.bus], self.wires[joint.drive.bus])
                 self.drives[j].power_up(self._angle(j))

@@ -75,12 +75,9 @@ class PlantCoupler:
             part.on_change = power.changed
         power.motor_wires.on_change = senses.temperatures.on_change = power.changed
         wiring.buses.on_change = power.changed
-        for servo in wiring.buses.servos.values():
-            servo.catch_up = self.bring_up
-        for drive in wiring.buses.drives.values():
-            drive.catch_up_in_c(self.bring_up, _address(self._ffi, self._lib.coupled_bring_up),
-                                _address(self._ffi, self.state))
         for one in wiring.buses.all.values():
+            one.catch_up_in_c(self.bring_up, _address(self._ffi, self._lib.coupled_bring_up),
+                              _address(self._ffi, self.state))
             one.on_change = power.changed
         self._changed()
 

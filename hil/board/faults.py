@@ -184,7 +184,7 @@ def _foreign(board: VirtualBoard) -> None:
     """Send reports of the first drive with all values at the lower end of their ranges; on a half-duplex wire, connect
     a second servo of the first one's number."""
     if (line := _line(board)) is not None:
-        line.servos.append(line.servos[0].twin())
+        line.servos += (next(iter(board.wiring.buses.servos.values())).twin(),)
         return
     drive = _first_on_can(board)
     _intrude(board, drive.report(bytes(7)), 2.3e-3)

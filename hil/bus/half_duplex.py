@@ -1,23 +1,19 @@
 """One wire on which a board and servos send in turn, 8N1: which node receives which bytes when, and what spoils them.
-
-Bytes are played whole. The board sends bursts of whole packets. Servos answer a question to many of them in the order
-in which it names them, each at the end of the answer before; or they make one answer together, to which each adds its
-part, until one is missing.
-"""
+C (half_duplex.c) plays it, and calls the servos, which are in C or in Python."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import zip_longest
-from typing import Protocol
+from typing import Any, Protocol
 
-from femtorque.hil.bus.clock import Clock
+from femtorque.hil.clock.events import EventClock
+from femtorque.hil.clock.library import library
+from femtorque.hil.clock.parts import Member
 
 BITS = 10  # start, eight, stop
-MISSING = 100e-6  # s that a servo waits in addition for a missing answer before its own; chosen
 
 
 @dataclass(frozen=True)
@@ -32,121 +28,180 @@ class Question:
 
 @dataclass(frozen=True)
 class Framing:
-    """split: packets of a burst of the board's bytes. question: a packet that servos answer; None for any other."""
+    """Packets of a kind. split: begin and end of the first packet of a burst; the same where there is none. question: a
+    packet that servos answer; None for any other. in_c: gives the address of a `framing` of half_duplex.h, which has
+    these functions in C."""
 
-    split: Callable[[bytes], Iterable[bytes]]
-    question: Callable[[bytes], Question | None]
+    split: Callable[[bytes], tuple[int, int]] = lambda burst: (0, 0)
+    question: Callable[[bytes], Question | None] = lambda packet: None
+    in_c: Callable[[], int] | None = None
 
 
-class Servo(Protocol):
-    """id: its number. delay: s from the end of a question, or of the answer before, to its own answer."""
+class OnLine(Protocol):
+    """A servo, in C or in Python. wired: `servo` of half_duplex.h."""
+
+    wired: Any
+
+
+class ServoInPython(ABC):
+    """A servo whose packets Python obeys. delay: s from the end of a question, or of the answer before, to its own
+    answer."""
+
+    def __init__(self) -> None:
+        ffi = library()[0]
+        self._handle = ffi.new_handle(self)
+        self.wired = ffi.new("servo *", {"of": self._handle})
+
+    def catch_up_in_c(self, call: Callable[[], None], address: int, of: int) -> None:
+        """Catch up by Python, as all of it does."""
+        self.catch_up = call
 
     @property
+    @abstractmethod
     def id(self) -> int: ...
 
     @property
+    @abstractmethod
     def delay(self) -> float: ...
 
     @property
+    @abstractmethod
     def listening(self) -> bool: ...
 
+    @abstractmethod
     def heard(self, packet: bytes) -> None:
         """Obey a packet to all servos that is no question."""
 
+    @abstractmethod
     def answer(self, packet: bytes, before: bytes) -> bytes:
         """Its answer to the packet of a question, empty for none. before: the parts of others before it."""
 
-    def twin(self) -> Servo:
-        """Another servo of its number, as it comes."""
-
 
 class OneWire:
-    """error_rate: share of packets that noise disturbs. shorted: it is low, whatever is sent. arrive: passes bytes to
-    the board, and whether they are disturbed. on_pin: true if the board's pin is on the wire."""
+    """error_rate: share of packets that noise disturbs. shorted: it is low, whatever is sent. babbles: somebody sends
+    without a pause. arrive: passes bytes to the board, and whether they are disturbed. log: called with s and every
+    packet."""
 
-    def __init__(self, clock: Clock, bitrate: float, framing: Framing, seed: int = 0) -> None:
-        self.clock, self.byte, self._framing = clock, BITS / bitrate, framing
-        self.servos: list[Servo] = []
-        self.error_rate, self.shorted, self.babbles = 0.0, False, False
-        self.arrive: Callable[[bytes, bool], None] = lambda data, disturbed: None
-        self.on_pin: Callable[[], bool] = lambda: True
-        self.log: Callable[[float, bytes], None] = lambda seconds, packet: None
-        self._random = random.Random(seed)
-        self._burst = 0  # number of the board's last burst
-        self._driven = 0.0  # s until which the board's driver is on
+    error_rate, shorted, babbles = Member(float), Member(bool), Member(bool)
 
-    def packets(self, burst: bytes) -> Iterable[bytes]:
-        return self._framing.split(burst)
+    def __init__(self, clock: EventClock, bitrate: float, framing: Framing, seed: int = 0) -> None:
+        self.clock, self.byte, self._parts = clock, BITS / bitrate, clock.parts
+        self._ffi, self._lib, self._random = clock.parts.ffi, clock.parts.lib, random.Random(seed)
+        self._calls: dict[str, Any] = {}  # of Python, by name
+        self._framing, self._ways = self._framed(framing), self._servos_ways()
+        self.state = self._ffi.new("one_wire *", {
+            "parts": self._parts.state, "framing": self._framing, "byte": self.byte,
+            "noise": self._call("noise", "int32_t(void)", lambda: self._random.random() < self.error_rate),
+            "babble": self._call("babble", "int32_t(void)", lambda: self._random.randrange(256))})
+        self._servos: tuple[OnLine, ...] = ()
+        self._arrive: Callable[[bytes, bool], None] = lambda data, disturbed: None
+        self._log: Callable[[float, bytes], None] = lambda seconds, packet: None
+
+    def _call(self, name: str, kind: Any, function: Callable[..., Any]) -> Any:
+        """A function of Python for C, kept by its name."""
+        self._calls[name] = self._ffi.callback(kind, function, onerror=self._parts.refuse)
+        return self._calls[name]
+
+    def _bytes(self, data: Any, size: int) -> bytes:
+        return bytes(self._ffi.buffer(data, size))
+
+    @property
+    def servos(self) -> tuple[OnLine, ...]:
+        return self._servos
+
+    @servos.setter
+    def servos(self, servos: Sequence[OnLine]) -> None:
+        self._servos, self.state.servos = tuple(servos), self._ffi.NULL
+        for servo in self._servos:
+            wired = self._ffi.cast("servo *", servo.wired)
+            wired.parts = self._parts.state
+            if isinstance(servo, ServoInPython):
+                wired.ways = self._ways
+            self._lib.one_wire_attach(self.state, wired)
 
     # -- the board's side ---------------------------------------------------
 
-    @property
-    def connected(self) -> bool:
-        return self.on_pin()
+    def sent(self, data: bytes, seconds: float, before: float = 0.0, after: float = 0.0) -> None:
+        """Send bytes of the board, each in so many seconds. before, after: s for which its driver is on before the
+        first byte and behind the last one."""
+        self._lib.one_wire_sent(self.state, data, len(data), seconds, before, after)
+        self._parts.check()
+
+    def packets(self, burst: bytes) -> int:
+        """Number of packets of a burst."""
+        return int(self._lib.one_wire_packets(self.state, burst, len(burst)))
 
     def echo(self, data: bytes) -> bytes:
-        if self.shorted:
-            return bytes(len(data))
-        if self.babbles:
-            return bytes(byte & self._random.randrange(256) for byte in data)
-        return data
+        """The bytes that the wire carries while these are sent."""
+        return bytes(self._lib.one_wire_echo(self.state, byte) for byte in data)
 
-    def sent(self, data: bytes, seconds: float, before: float = 0.0, after: float = 0.0) -> None:
-        """Send bytes of the board. Servos that have not answered an older question drop it; at another rate no servo
-        reads the bytes. before, after: s for which the board's driver is on before the first byte and behind the last
-        one: an answer that begins by then is spoiled."""
-        self._burst += 1
-        self._driven = self.clock.seconds + before + len(data) * seconds + after
-        if self.shorted or self.babbles or abs(seconds - self.byte) > 0.02 * self.byte:
-            return
-        at = 0
-        for packet in self._framing.split(data):
-            at += len(packet)
-            self.clock.after(before + at * seconds, partial(self._heard, packet, self._burst))
+    @property
+    def arrive(self) -> Callable[[bytes, bool], None]:
+        return self._arrive
 
-    # -- the servos' --------------------------------------------------------
+    @arrive.setter
+    def arrive(self, arrive: Callable[[bytes, bool], None]) -> None:
+        self._arrive, kind = arrive, self._ffi.typeof(self.state.arrive)
+        self.state.arrive = self._call(
+            "arrive", kind, lambda of, data, size, disturbed: arrive(self._bytes(data, size), bool(disturbed)))
 
-    def _disturbed(self) -> bool:
-        return bool(self.error_rate) and self._random.random() < self.error_rate
+    @property
+    def log(self) -> Callable[[float, bytes], None]:
+        return self._log
 
-    def _heard(self, packet: bytes, burst: int) -> None:
-        """Pass a packet to all servos."""
-        if burst != self._burst or self._disturbed() or self.shorted:
-            return
-        self.log(self.clock.seconds, packet)
-        if (question := self._framing.question(packet)) is not None:
-            self._ask(packet, question, burst)
-            return
-        for servo in self.servos:
-            if servo.listening:
-                servo.heard(packet)
+    @log.setter
+    def log(self, log: Callable[[float, bytes], None]) -> None:
+        self._log, kind = log, self._ffi.typeof(self.state.log)
+        self.state.log = self._call("log", kind, lambda at, data, size: log(at, self._bytes(data, size)))
 
-    def _ask(self, packet: bytes, left: Question, burst: int, before: bytes = b"") -> None:
-        """Let the next of the servos that are left answer."""
-        if not left.ids:
-            return
-        named = [s for s in self.servos if s.id == left.ids[0] and s.listening]
-        others = Question(left.ids[1:], left.size, left.gap)
-        if named:
-            wait = max(s.delay for s in named) if left.gap is None or not before else left.gap
-            self.clock.after(wait, lambda: self._answer(named, packet, others, burst, before))
-        elif left.gap is None:
-            self.clock.after(MISSING + left.size * self.byte, lambda: self._ask(packet, others, burst))
+    # -- what is in Python --------------------------------------------------
 
-    def _answer(self, named: list[Servo], packet: bytes, left: Question, burst: int, before: bytes) -> None:
-        """Send the answers of all servos with one number, which spoil each other."""
-        if burst != self._burst:
-            return
-        packets = [servo.answer(packet, before) for servo in named]
-        data = bytes(byte & other for byte, other in zip_longest(packets[0], packets[-1], fillvalue=0xFF))
-        if not data:
-            return
-        self.log(self.clock.seconds, data)
-        disturbed = self._disturbed() or self.shorted or self.babbles or self.clock.seconds < self._driven
-        if disturbed:
-            data = bytes([0 if self.shorted else data[0] ^ 0x10]) + data[1:]
-        self.arrive(data, disturbed or len(named) > 1)
-        self.clock.after(len(data) * self.byte, lambda: self._ask(packet, left, burst, before + data))
+    def _framed(self, framing: Framing) -> Any:
+        """`framing` of C."""
+        if framing.in_c is not None:
+            return self._ffi.cast("framing *", framing.in_c())
+
+        def split(burst: Any, size: int, skipped: Any) -> int:
+            skipped[0], end = framing.split(self._bytes(burst, size))
+            return end - int(skipped[0])
+
+        def ask(packet: Any, size: int, place: Any) -> bool:
+            found = framing.question(self._bytes(packet, size))
+            if found is None:
+                return False
+            place.gap = -1.0 if found.gap is None else found.gap
+            place.size, place.count, place.ids[0:len(found.ids)] = found.size, len(found.ids), list(found.ids)
+            return True
+
+        return self._functions("framing", split=split, ask=ask)
+
+    def _servos_ways(self) -> Any:
+        """`servo_ways` of servos in Python."""
+        def of(place: Any) -> ServoInPython:
+            servo: ServoInPython = self._ffi.from_handle(place.of)
+            return servo
+
+        def look(place: Any) -> None:
+            servo = of(place)
+            place.id, place.delay, place.listening = servo.id, servo.delay, servo.listening
+
+        def answer(place: Any, packet: Any, size: int, whole: Any, before: int) -> int:
+            said = of(place).answer(self._bytes(packet, size), self._bytes(whole, before))
+            if len(said) > self._lib.ANSWER_SIZE:
+                raise ValueError(f"an answer of {len(said)} bytes: a wire has room for {self._lib.ANSWER_SIZE}")
+            self._ffi.memmove(whole + before, said, len(said))
+            return len(said)
+
+        def heard(place: Any, packet: Any, size: int) -> None:
+            of(place).heard(self._bytes(packet, size))
+
+        return self._functions("servo_ways", look=look, answer=answer, heard=heard)
+
+    def _functions(self, kind: str, **functions: Callable[..., Any]) -> Any:
+        """A struct of pointers to functions in Python."""
+        types = dict(self._ffi.typeof(kind).fields)
+        return self._ffi.new(f"{kind} *", {name: self._call(name, types[name].type, function)
+                                           for name, function in functions.items()})
 
 
 class Tap:
@@ -165,4 +220,4 @@ class Tap:
     def take(self, data: bytes) -> int:
         """A burst from outside: whole packets. Returns their number, 1 at least."""
         self._line.sent(data, self._line.byte)
-        return max(sum(1 for _ in self._line.packets(data)), 1)
+        return max(self._line.packets(data), 1)

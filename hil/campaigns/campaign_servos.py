@@ -20,10 +20,8 @@ from femtorque.hil.campaigns import campaign_wires as wires
 from femtorque.hil.campaigns.campaign import Scene
 from femtorque.hil.campaigns.campaign_drives import Injection, Outcome
 from femtorque.hil.campaigns.campaign_wires import AWAY, HALTED, Kind, Strike, comes, first
-from femtorque.hil.drives.families.feetech import motor as sts_motor
 from femtorque.hil.drives.families.feetech import servo as sts
-from femtorque.hil.drives.families.feetech.motor import ERRORS
-from femtorque.hil.drives.families.feetech.servo import Sts3215
+from femtorque.hil.drives.families.feetech.servo import ERRORS, Sts3215
 
 NAME = "feetech"
 CUTOFF = Cutoff()
@@ -63,7 +61,7 @@ KIND = Kind(
     errors=ERRORS, ails=_ails, hot=90.0, rests=True, another=_another,
     settings=(("wrong scale", "two steps a count", comes(sts.FACTOR, 2)),
               ("wrong scale", "another offset", comes(sts.OFFSET, 300, 2)),
-              ("wrong setting", "less torque", comes(sts_motor.TORQUE, 500, 2)),
+              ("wrong setting", "less torque", comes(sts.TORQUE, 500, 2)),
               ("wrong setting", "another model", comes(sts.MODEL, 2825, 2)),
               ("wrong setting", "limits of its own", comes(sts.LEAST, 1800, 2))),
     lost=(("another number", comes(sts.ID, 9)), ("another rate", comes(sts.BAUD, 1))))

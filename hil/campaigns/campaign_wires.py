@@ -115,7 +115,7 @@ def _other_servo(another: Callable[[Scene], Servo], alone: bool) -> Strike:
     """Another one with its number is on the wire, elsewhere; alone: in its stead, and switched on as it is."""
     def strike(scene: Scene) -> None:
         first(scene).cut = alone
-        scene.board.wiring.buses.lines["servos"].servos.insert(0, another(scene))
+        scene.board.wiring.buses.lines["servos"].servos += (another(scene),)
 
     return strike
 

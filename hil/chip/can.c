@@ -4,22 +4,11 @@
 #include <math.h>
 
 #define WARNING 96 /* RM0090 32.9.2, ESR.EWGF; RM0440 44.4.12, PSR.EW */
-#define ALTERNATE 2u /* a port's mode of a pin */
-#define FUNCTIONS 8  /* a port's register of the functions of pins 0 to 7 */
 
 /* Return true if its pins are switched to the transceiver. */
 int can_connected(const can *c)
 {
-    int32_t i;
-    for (i = 0; i < c->pins; i++) {
-        const can_pin *p = &c->pin[i];
-        const uint32_t *words = c->parts->ports[p->port].words;
-        if ((words[0] >> 2 * p->pin & 3u) != ALTERNATE ||
-            (words[FUNCTIONS + p->pin / 8] >> 4 * (p->pin % 8) & 15u) !=
-                p->function)
-            return 0;
-    }
-    return 1;
+    return pins_switched(c->parts, c->pin, c->pins);
 }
 
 double can_hz(can *c)

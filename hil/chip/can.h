@@ -2,17 +2,11 @@
 #ifndef CAN_H
 #define CAN_H
 
+#include "pins.h"
 #include "wire.h"
 
 #define CAN_PINS 2
 #define CAN_LINES 4
-
-/* A pin, and the number of the alternate function that makes it the
- * controller's. */
-typedef struct {
-    int32_t port, pin;
-    uint32_t function;
-} can_pin;
 
 /* hil/chip/stm32/can.py. number: among its kind. wire: at its transceiver, or
  * 0. pins: that must be switched to it, so many. hz: of its bits before its own
@@ -25,7 +19,7 @@ typedef struct {
     struct parts *parts;
     wire *wire;
     int32_t number, clocked, off, pins, lines[CAN_LINES];
-    can_pin pin[CAN_PINS];
+    switched_pin pin[CAN_PINS];
     double hz;
     uint32_t asserted;
     task turns;

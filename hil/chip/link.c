@@ -12,11 +12,17 @@
 
 /* Flags of the status register. */
 #define ERRORS 0x0Fu
+#define MISFRAMED 0x02u
+#define NOISY 0x04u
 #define OVERRUN 0x08u
 #define IDLE 0x10u
 #define RECEIVED 0x20u
 #define COMPLETE 0x40u
 #define EMPTY 0x80u
+
+/* Bits of CR3. */
+#define ONE_WIRE 0x08u
+#define TRANSCEIVER 0x4000u
 
 static double now(const parts *l)
 {
@@ -199,27 +205,37 @@ void link_catch_up(parts *l, serial *k)
     transmit(l, k);
 }
 
-/* Put bytes on the wire from the other side from now on; return 0 if there is
- * no room for them. */
-int link_line_in(parts *l, serial *k, const uint8_t *data, uint32_t count,
-                 uint32_t errors)
+/* Have a byte come. */
+static void comes(serial *k, double at, uint8_t byte, uint32_t errors)
+{
+    k->arrives[k->last % k->room] = at;
+    k->errors[k->last % k->room] = (uint8_t)errors;
+    k->coming[k->last++ % k->room] = byte;
+}
+
+/* Have Python make room for so many bytes that will come. */
+static void make_room(parts *l, serial *k, uint32_t count)
+{
+    if (count > k->room - (k->last - k->first))
+        parts_ask(l, LINK_ROOM, (int32_t)(k - l->links), count);
+}
+
+/* Put bytes on the wire from the other side from now on. */
+void link_line_in(parts *l, serial *k, const uint8_t *data, uint32_t count,
+                  uint32_t errors)
 {
     double at = fmax(now(l), k->until);
     uint32_t i;
     link_catch_up(l, k);
-    if (count > k->room - (k->last - k->first))
-        return 0;
+    make_room(l, k, count);
     for (i = 0; i < count; i++) {
         at += k->byte_cycles;
-        k->arrives[k->last % k->room] = at;
-        k->errors[k->last % k->room] = (uint8_t)errors;
-        k->coming[k->last++ % k->room] = data[i];
+        comes(k, at, data[i], errors);
     }
     k->until = at;
     k->quiet.armed = 0;
     if (count != 0)
         parts_plan(l, &k->quiet, (int64_t)rint(at + k->byte_cycles));
-    return 1;
 }
 
 /* Set the idle flag after a byte's time without a byte. */
@@ -231,6 +247,86 @@ void link_quiet(parts *l, serial *k)
         return;
     k->status |= IDLE;
     link_ask(l, k);
+}
+
+/* -- one wire for both directions ------------------------------------------ */
+
+/* Receive what others send, by the output of a transceiver if there is one. */
+static void hear(void *of, const uint8_t *data, uint32_t size,
+                 int32_t disturbed)
+{
+    serial *k = of;
+    parts *l = k->line->parts;
+    if (k->pins < LINE_PINS || pins_switched(l, &k->pin[2], 1))
+        link_line_in(l, k, data, size, disturbed ? MISFRAMED : 0u);
+}
+
+/* Put it on a wire. */
+void link_plug(serial *k, one_wire *line)
+{
+    k->line = line;
+    line->arrive = hear;
+    line->board = k;
+}
+
+/* Return true if it sends on its wire: by an open drain, or by a transceiver,
+ * whose driver is off while the link does not drive it. */
+int link_sends_on_line(const parts *l, const serial *k)
+{
+    const switched_pin *p = k->pin;
+    int drain;
+    if (k->line == 0 || !pins_switched(l, p, k->pins < 2 ? k->pins : 2))
+        return 0;
+    drain = l->ports[p->port].words[PORT_DRAINS] >> p->pin & 1u;
+    if (k->pins == LINE_PINS)
+        return k->wired == TRANSCEIVER && !drain;
+    return k->wired == ONE_WIRE && (drain || k->pins == 0);
+}
+
+/* Take back bytes that others are sending; return their number. */
+static uint32_t take_back(const parts *l, serial *k)
+{
+    uint32_t first = k->last, i;
+    while (first != k->first && k->arrives[(first - 1u) % k->room] > now(l))
+        first--;
+    for (i = first; i != k->last && i - first < ROOM; i++) {
+        k->others[i - first] = k->coming[i % k->room];
+        k->others_end[i - first] = k->arrives[i % k->room];
+    }
+    k->last = first;
+    return i - first;
+}
+
+/* Begin to send bytes of DMA. In half duplex (RM0090 30.3.10, RM0440 37.5.16)
+ * the receiver is at the transmitter's pin, or behind a transceiver at the
+ * wire: it receives these bytes too, and others that send meanwhile spoil
+ * them. */
+static void send_on_line(parts *l, serial *k, const uint8_t *data,
+                         uint32_t count)
+{
+    double begins = now(l) + k->before, spacing = k->byte_cycles, ends;
+    uint32_t others, i, o;
+    link_catch_up(l, k);
+    others = take_back(l, k);
+    if (!link_sends_on_line(l, k))
+        return;
+    make_room(l, k, count);
+    for (i = 0; i < count; i++) {
+        uint8_t byte = one_wire_echo(k->line, data[i]);
+        uint32_t errors = 0;
+        ends = now(l) + k->before + (i + 1u) * spacing;
+        for (o = 0; o < others; o++)
+            if (begins < k->others_end[o] &&
+                k->others_end[o] < ends + spacing) {
+                byte &= k->others[o];
+                errors = MISFRAMED | NOISY;
+            }
+        comes(k, ends, byte, errors);
+        begins = ends;
+    }
+    k->until = begins;
+    one_wire_sent(k->line, data, others ? 0 : count, spacing / l->hz,
+                  k->before / l->hz, k->after / l->hz);
 }
 
 /* -- registers of a link --------------------------------------------------- */
@@ -369,6 +465,11 @@ int stream_read(parts *l, stream *s, uint32_t word, uint64_t *value)
 void stream_start(parts *l, stream *s)
 {
     serial *k = &l->links[s->link];
+    const uint8_t *data;
+    if (s->sends && k->wired) {
+        data = core_memory(l->core, s->memory, s->left, 0);
+        send_on_line(l, k, data, data == 0 ? 0 : s->left);
+    }
     s->control = s->usual | ENABLED;
     s->reload = s->left;
     k->streams[s->sends] = (int32_t)(s - l->streams);
@@ -376,12 +477,11 @@ void stream_start(parts *l, stream *s)
 }
 
 /* Return true if a start is as the last one was. */
-static int as_usual(const parts *l, const stream *s, uint32_t value)
+static int as_usual(const stream *s, uint32_t value)
 {
     return (value & ~ENABLED) == s->usual && s->left != 0 &&
            s->peripheral == s->address && s->asked == s->request &&
-           !(s->flagged && (s->half || s->complete)) &&
-           !(s->sends && l->links[s->link].wired);
+           !(s->flagged && (s->half || s->complete));
 }
 
 /* Take a write to the control word. */
@@ -391,7 +491,7 @@ static int write_control(parts *l, stream *s, uint32_t value)
     int starts = !enabled && (value & ENABLED) != 0;
     if ((value & ~s->writable) != 0 ||
         (enabled && (value & ENABLED) != 0 && value != s->control) ||
-        (starts && !as_usual(l, s, value)))
+        (starts && !as_usual(s, value)))
         return 0;
     if (enabled && (value & ENABLED) == 0 && s->flagged)
         s->complete = 1;

@@ -2,11 +2,13 @@
 #ifndef LINK_H
 #define LINK_H
 
-#include "due.h"
+#include "half_duplex.h"
+#include "pins.h"
 
 #define LINKS 6
 #define STREAMS 16
 #define ROOM 1024u /* sent bytes of a link */
+#define LINE_PINS 3
 
 /* A stream or channel, which hil/chip/stm32/serial.py describes. writable:
  * bits of its control word, of which `circular` has it start again. stays:
@@ -26,24 +28,30 @@ typedef struct {
 
 /* A link, which hil/chip/stm32/serial.py describes. receives, transmits,
  * takes, gives: it and its DMA requests are switched on; asks: flags that
- * request its interrupt; wired: one wire for both directions; by_reading: a
+ * request its interrupt; wired: one wire for both directions, by its bits of
+ * CR3; line: that wire, or 0, on its own pin, or, with three pins, behind a
+ * transceiver with its enable pin and its output; before, after: cycles for which that
+ * drives the wire before the first byte and behind the last one; by_reading: a
  * read of the data register clears flags that a read of the status register
  * has shown. coming: bytes on the wire from `first` to `last`, which are never
  * reset, with their errors and the cycles at which they arrive; room: for so
  * many, a power of two; until: when the line is free. dma_cycles: for which a
  * byte waits for DMA. held: in the data register; shifting: in the shift
  * register until `shifted`; -1: none. cleared: TC was cleared since the last
- * byte was out. out: sent bytes. streams: that receives and that sends, or -1.
- * */
+ * byte was out. out: sent bytes. others: bytes that come while it sends.
+ * streams: that receives and that sends, or -1. */
 typedef struct {
     due quiet; /* end of a byte's time of silence on the line */
-    int32_t receives, transmits, takes, gives, wired, by_reading, interrupt;
-    uint32_t asks, status, seen, received;
+    int32_t receives, transmits, takes, gives, by_reading, interrupt, pins;
+    one_wire *line;
+    switched_pin pin[LINE_PINS];
+    uint32_t wired, asks, status, seen, received;
     int32_t held, shifting, cleared, streams[2];
-    double byte_cycles, dma_cycles, until, shifted;
+    double byte_cycles, dma_cycles, before, after, until, shifted;
     uint32_t first, last, room, gone;
     double *arrives;
-    uint8_t *coming, *errors, out[ROOM];
+    uint8_t *coming, *errors, out[ROOM], others[ROOM];
+    double others_end[ROOM];
 } serial;
 
 /* Registers of a link, and of a stream; flags are those of a group. */
@@ -61,8 +69,10 @@ enum {
 struct parts;
 
 void link_catch_up(struct parts *l, serial *k);
-int link_line_in(struct parts *l, serial *k, const uint8_t *data,
-                 uint32_t count, uint32_t errors);
+void link_line_in(struct parts *l, serial *k, const uint8_t *data,
+                  uint32_t count, uint32_t errors);
+void link_plug(serial *k, one_wire *line);
+int link_sends_on_line(const struct parts *l, const serial *k);
 void link_quiet(struct parts *l, serial *k);
 void link_ask(const struct parts *l, const serial *k);
 int link_read(struct parts *l, serial *k, uint32_t word, uint64_t *value);

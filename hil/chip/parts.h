@@ -30,7 +30,7 @@ typedef struct {
     place_of_register *inputs;
 } port;
 
-enum { PORT_LEVELS = 5, PORT_SETS }; /* numbers of registers */
+enum { PORT_DRAINS = 1, PORT_LEVELS = 5, PORT_SETS }; /* of registers */
 
 /* hil/chip/scs.py. last: the value last loaded into the counter, at the cycle
  * `loaded`; held_at: cycle at which it was stopped, or -1; heard: Python hears
@@ -97,6 +97,7 @@ enum {
     SYSTICK_ZERO,
     WATCHDOG_BITES,
     LINK_FULL,
+    LINK_ROOM,
     SPI_CLOCK,
     SPI_EXCHANGE,
     STREAM_ASTRAY,

@@ -1,9 +1,13 @@
-/* Counts and pins of a timer at a moment. */
-#include "timer.h"
+/* Counts and pins of a timer at a moment, and pins of other peripherals. */
+#include "pins.h"
+
+#include "parts.h"
 
 #include <math.h>
 
 #define CENTRED 0x60u /* CR1.CMS */
+#define ALTERNATE 2u  /* a port's mode of a pin */
+#define FUNCTIONS 8   /* a port's register of the functions of pins 0 to 7 */
 
 /* Return the remainder, of the sign of b. */
 static double modulo(double a, double b)
@@ -48,4 +52,18 @@ double pin_share(const timer *timers, const pin *p)
     share = p->top > 0.0 ? timers[p->timer].compare[p->channel] / p->top : 0.0;
     share = fmin(share, 1.0);
     return p->inverted ? 1.0 - share : share;
+}
+
+/* Return true if pins are switched to their peripheral. */
+int pins_switched(const parts *l, const switched_pin *p, int32_t count)
+{
+    const switched_pin *end = p + count;
+    for (; p < end; p++) {
+        const uint32_t *words = l->ports[p->port].words;
+        if ((words[0] >> 2 * p->pin & 3u) != ALTERNATE ||
+            (words[FUNCTIONS + p->pin / 8] >> 4 * (p->pin % 8) & 15u) !=
+                p->function)
+            return 0;
+    }
+    return 1;
 }

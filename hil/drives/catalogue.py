@@ -10,9 +10,9 @@ from typing import TypeVar
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.drive.catalogue import WIRES
 from femtorque.codegen.mechanism.description import ServoSetting
-from femtorque.hil.bus.clock import Clock
 from femtorque.hil.bus.half_duplex import Framing
 from femtorque.hil.bus.wire import Wire
+from femtorque.hil.clock.events import EventClock
 from femtorque.hil.drives import families
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.fields import Ranges
@@ -52,7 +52,7 @@ def framing(kind: str) -> Framing:
     return _parts(WIRES[kind].name, VirtualServos)[0].framing
 
 
-def servo(name: str, clock: Clock, number: int, bitrate: float, setting: ServoSetting, supply: Callable[[], float],
+def servo(name: str, clock: EventClock, number: int, bitrate: float, setting: ServoSetting, supply: Callable[[], float],
           ohm: float) -> Servo:
     """A servo without power."""
     family, model = _parts(name, VirtualServos)

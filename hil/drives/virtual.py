@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from femtorque.codegen.mechanism.description import ServoSetting
-from femtorque.hil.bus.clock import Clock
 from femtorque.hil.bus.half_duplex import Framing
 from femtorque.hil.bus.wire import Wire
+from femtorque.hil.clock.events import EventClock
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.servo import Servo
@@ -42,7 +42,7 @@ class ServoPlug:
     """Place of a servo on a half-duplex wire. model: its name without the family's. bitrate: of the wire. setting: as
     stored in the servo. supply: V, now. ohm: of its motor's winding."""
 
-    clock: Clock
+    clock: EventClock
     model: str
     number: int
     bitrate: float

@@ -133,7 +133,7 @@ def test_that_turns_of_a_servo_do_not_matter():
     """It counts turns from where it was switched on; and within one again when its motor is."""
     app = Wired(arm())
     for servo in app.servos.values():
-        servo._zero -= 3 * math.tau
+        servo.state.zero -= 3 * math.tau
     app.run(SET_UP)
     assert "HOMED" in app.flags and app.found[WAIST] == pytest.approx(0.0, abs=COUNT)
 

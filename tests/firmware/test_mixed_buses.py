@@ -45,7 +45,7 @@ def test_that_drives_that_are_off_are_disabled_in_every_tick_and_only_mini_cheet
 
 
 def test_that_a_silent_wire_leaves_the_drives_on_can_heard(app):
-    app.line.servos.clear()
+    app.line.servos = ()
     app.run(50)
     assert states(app) == ["seen"] * 4 + ["silent"] * 2
 

@@ -11,7 +11,6 @@ from scservo_sdk import GroupSyncWrite, protocol_packet_handler
 
 from femtorque.codegen.drive.families.feetech import frames as feetech
 from femtorque.codegen.mechanism.description import Safety
-from femtorque.hil.drives.families.feetech import motor as sts_motor
 from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.host.link import drives
 from tests.support.servos import Served, so101
@@ -93,8 +92,8 @@ def test_that_servos_that_come_up_later_than_the_board_are_set_up_whenever_that_
 def test_that_servos_as_they_come_are_set_up_and_nothing_is_stored_in_them(board):
     """They come with 0.5 ms before each answer, in position mode, open to be stored in."""
     for servo in board.servos.values():
-        assert [servo.get(at) for at in (sts.LOCK, sts_motor.MODE, sts.DELAY)] == [1, 2, 0]
-        assert (servo.stored[sts_motor.MODE], servo.stored[sts.DELAY]) == (0, 250)
+        assert [servo.get(at) for at in (sts.LOCK, sts.MODE, sts.DELAY)] == [1, 2, 0]
+        assert (servo.stored[sts.MODE], servo.stored[sts.DELAY]) == (0, 250)
     assert board.command("ARM") == "NONE"
 
 
@@ -108,7 +107,7 @@ def test_that_with_the_outputs_off_motors_are_off_in_every_tick(board):
 def test_that_silent_servos_are_told_to_answer_at_once_after_a_tick_in_which_the_wire_is_left_quiet():
     """Once in a tenth of a second. In between they are asked for their state: in case they were only late."""
     app = Served(arm())
-    app.line.servos.clear()
+    app.line.servos = ()
     app.run(60)
     sent = []
     for _ in range(2 * 101):
@@ -385,10 +384,10 @@ def test_that_a_servo_that_restarts_while_motors_are_switched_on_gets_no_duty(wh
         if tick == when:
             servo.power_up(0.0)
         app.run(1)
-        assert servo.registers[sts_motor.MODE] == 2 or not (servo.driving and servo.get(44, 2))
+        assert servo.registers[sts.MODE] == 2 or not (servo.driving and servo.get(44, 2))
     assert app.fault[0] in ("DRIVE_FAULT", "NONE") and (app.fault[0] == "NONE") == (app.state == "HOLD")
     if app.state == "HOLD":
-        assert [servo.get(at) for at in (sts.LOCK, sts_motor.MODE, sts.DELAY)] == [1, 2, 0]
+        assert [servo.get(at) for at in (sts.LOCK, sts.MODE, sts.DELAY)] == [1, 2, 0]
 
 
 def test_that_packets_with_a_wrong_check_sum_are_lost_and_some_lost_ones_are_borne():

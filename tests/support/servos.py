@@ -105,7 +105,7 @@ class Served(App):
             servo = self.made(joint.drive)
             self.servos[joint.name], self.angle[joint.name] = servo, joint.drive.sign * joint.start
             servo.power_up(self.angle[joint.name])
-            self.line.servos.append(servo)
+            self.line.servos += (servo,)
         self.sent = b""
         super().__init__(mechanism, **how)
         self.buffer = self.ffi.new("uint8_t[512]")

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from femtorque.codegen.common.cache import key_of
 from femtorque.codegen.common.errors import Refused
+from femtorque.hil.bus.half_duplex import Framing, OneWire, Question, ServoInPython
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.chip.elf import Image
 from femtorque.hil.chip.nvic import HARD_FAULT, USAGE_FAULT
@@ -88,22 +89,23 @@ def _tenths_of_volts(chip: Stm32) -> None:
         converter.volts = lambda channel: 0.1 * channel
 
 
-class _Partner:
-    """A half-duplex wire on which six bytes are answered by their reverse, 100 us after the last one."""
+class _Partner(ServoInPython):
+    """One on a half-duplex wire that answers six bytes by their reverse, 100 us after the last one."""
 
-    connected = True
+    id, delay, listening = 1, 100e-6, True
+    FRAMING = Framing(split=lambda burst: (0, len(burst)),
+                      question=lambda burst: Question((1,), 6) if len(burst) == 6 else None)
 
-    def __init__(self, chip: Stm32) -> None:
-        self._chip, self._usart = chip, chip.usarts["USART3"]
-        self._usart.wire = self
+    def heard(self, packet: bytes) -> None: ...
 
-    def sent(self, data: bytes, seconds: float, before: float, after: float) -> None:
-        if len(data) == 6:
-            wait = round((6 * seconds + 100e-6) * self._chip.rcc.hclk)
-            self._chip.core.events.after(wait, lambda: self._usart.line_in(data[::-1]))
+    def answer(self, packet: bytes, before: bytes) -> bytes:
+        return packet[::-1]
 
-    def echo(self, data: bytes) -> bytes:
-        return data
+
+def _partner(chip: Stm32) -> None:
+    wire = OneWire(chip.clock(), 1e6, _Partner.FRAMING)
+    wire.servos += (_Partner(),)
+    chip.usarts["USART3"].plug(wire)
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ TABLE = {
        for family in FAMILIES},
     **{f"{family} ADC": Program("adc.c", family, ("hal_tim", "hal_tim_ex", "hal_adc", "hal_adc_ex"), _tenths_of_volts)
        for family in FAMILIES},
-    **{f"{family} USART": Program("uart.c", family, ("hal_uart", "hal_uart_ex"), _Partner) for family in FAMILIES},
+    **{f"{family} USART": Program("uart.c", family, ("hal_uart", "hal_uart_ex"), _partner) for family in FAMILIES},
     **{f"{family} flash": Program("flash.c", family, ("hal_flash_ramfunc",)) for family in FAMILIES},
     **{f"{family} IWDG": Program("iwdg.c", family, ("hal_iwdg",)) for family in FAMILIES},
 }

@@ -29,7 +29,6 @@ from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.campaigns.campaign_currents import SHORTED_CABLE
 from femtorque.hil.chip.stm32.chip import unique
 from femtorque.hil.chip.stm32.probe import Probe
-from femtorque.hil.drives.families.feetech import motor as sts_motor
 from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
@@ -495,11 +494,11 @@ def test_step_21_servos_are_set_up_until_they_are_switched_off_and_a_pulled_wire
     with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
         board.brakes = True
         session, on_wire = session_with(board), list(board.wiring.buses.servos.values())
-        came = [(servo.get(sts_motor.MODE), servo.get(sts.DELAY)) for servo in on_wire]
+        came = [(servo.get(sts.MODE), servo.get(sts.DELAY)) for servo in on_wire]
         session.connect()
         rig.pump(board, session, 60)
         rig.arm(board, session)
-        set_up = [(servo.get(sts_motor.MODE), servo.get(sts.DELAY)) for servo in on_wire]
+        set_up = [(servo.get(sts.MODE), servo.get(sts.DELAY)) for servo in on_wire]
         assert all(servo.driving for servo in on_wire) and not set(came) & set(set_up)
         for servo in on_wire:
             servo.cut = True
@@ -510,7 +509,7 @@ def test_step_21_servos_are_set_up_until_they_are_switched_off_and_a_pulled_wire
         assert not any(servo.driving for servo in on_wire)
         board.bus_voltage = 12.0
         board.run(0.01)
-        assert [(servo.get(sts_motor.MODE), servo.get(sts.DELAY)) for servo in on_wire] == came
+        assert [(servo.get(sts.MODE), servo.get(sts.DELAY)) for servo in on_wire] == came
 
 
 def test_step_22_the_servos_supply_is_off_in_reset_and_cut_when_a_wire_is_pulled():

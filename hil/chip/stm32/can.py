@@ -11,10 +11,8 @@ from femtorque.hil.bus.node import Counters, OnWire
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.chip.part import Part
 from femtorque.hil.chip.registers import Unmodelled
-from femtorque.hil.chip.stm32.gpio import Gpio
+from femtorque.hil.chip.stm32.gpio import Pin
 from femtorque.hil.clock.parts import Parts
-
-Pin = tuple[Gpio, int, int]  # port, number, and the alternate function that makes it the controller's
 
 
 class CanController(Part, OnWire):

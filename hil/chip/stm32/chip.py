@@ -187,7 +187,6 @@ class Stm32(ABC):
         for peripheral in (self.rcc, self.watchdog, self.debug, self.interrupts, *self._ungated(), *gated.values()):
             self.bus.attach(peripheral)
         for name, usart in self.usarts.items():
-            usart.clock_hz = lambda: self.rcc.hclk
             usart.interrupt = self.FAMILY.usarts[name].interrupt
         self.rcc.on_clock = self._clock_changed
         self.rcc.on_tree = self._tree_changed

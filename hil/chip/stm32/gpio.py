@@ -149,3 +149,6 @@ class GpioG4(Gpio):
 def _pins(register: int, code: int) -> int:
     """Pins, as bits, whose two bits in a register are `code`."""
     return sum((register >> 2 * pin & 3 == code) << pin for pin in range(16))
+
+
+Pin = tuple[Gpio, int, int]  # port, number, and the alternate function that makes it a peripheral's

@@ -7,10 +7,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
+from femtorque.hil.bus.half_duplex import OneWire
 from femtorque.hil.chip.part import Answered
 from femtorque.hil.chip.registers import Unmodelled
+from femtorque.hil.chip.stm32.gpio import Pin
 from femtorque.hil.clock.events import Events
 from femtorque.hil.clock.parts import Parts
 
@@ -22,20 +24,6 @@ _BITS = 10  # start, eight data, stop
 _LEAST_ROOM = 1024  # bytes on the wire; C has more if they come
 
 
-class HalfDuplex(Protocol):
-    """A wire on which both sides send. connected: true if what the USART sends gets onto it."""
-
-    @property
-    def connected(self) -> bool: ...
-
-    def sent(self, data: bytes, seconds: float, before: float, after: float) -> None:
-        """Send the USART's bytes from now on, each in so many seconds. before, after: s for which a transceiver's
-        driver is on before the first one and behind the last one."""
-
-    def echo(self, data: bytes) -> bytes:
-        """The bytes that the wire carries while these are sent."""
-
-
 class Serial(Answered):
     """8 data bits, no parity, one stop bit. A family names its registers and the place of UE; STEPS: of BRR per clock.
 
@@ -43,7 +31,6 @@ class Serial(Answered):
     some cycles, more while others use the bus (AN4031, total transfer time). 0 unless a test sets it.
     """
 
-    clock_hz: Callable[[], float]  # of the processor, whose cycles are the unit of time
     UE: ClassVar[int]
     STEPS: ClassVar[int] = 1
     LEAST: ClassVar[int] = 16
@@ -58,10 +45,10 @@ class Serial(Answered):
         self.state.interrupt, self.state.by_reading = -1, self.BY_READING
         self._make_room(0)
         self._out = bytearray()
-        self.wire: HalfDuplex | None = None
         self.IN_C = self.PLACES
         super().__init__(name, base, events.parts)
         self.parts.hear("LINK_FULL", self.slot, lambda value: self._collect())
+        self.parts.hear("LINK_ROOM", self.slot, lambda value: self._make_room(int(value)))
         for offset in self.PLACES:
             self._read[offset] = partial(self.ask_c, offset)
             self._write[offset] = partial(self._put, offset), self.REGISTERS[offset].writable
@@ -118,15 +105,26 @@ class Serial(Answered):
         state.receives, state.transmits = on & (self.UE | RE) == self.UE | RE, on & (self.UE | TE) == self.UE | TE
         state.takes, state.gives, state.wired = requests & DMAR, requests & DMAT, requests & (HDSEL | DEM)
         state.asks = (IDLE if on & IDLEIE else 0) | (FE | NE | ORE if requests & EIE else 0)
-        state.byte_cycles = self.byte_cycles
+        state.byte_cycles, (state.before, state.after) = self.byte_cycles, self.guards
 
     # -- the wire -----------------------------------------------------------
 
     def line_in(self, data: bytes, errors: int = 0) -> None:
         """Put bytes on the wire from the other side, one after another from now on; errors: FE, NE of each byte."""
-        if not self.parts.do("link_line_in", self._here, data, len(data), errors):
-            self._make_room(len(data))
-            self.parts.do("link_line_in", self._here, data, len(data), errors)
+        self.parts.do("link_line_in", self._here, data, len(data), errors)
+
+    def plug(self, line: OneWire, *pins: Pin) -> None:
+        """Put it on a wire for both directions, from which it is off while one of these pins is not switched to it: its
+        own; or that to a transceiver, the one that enables its driver and the one at its output."""
+        self.state.pins = len(pins)
+        self.state.pin[0:len(pins)] = [(port.slot, pin, function) for port, pin, function in pins]
+        self._line = line  # keeps its state
+        self.parts.lib.link_plug(self._here, line.state)
+
+    @property
+    def sends_on_line(self) -> bool:
+        """True if what it sends gets onto that wire."""
+        return bool(self.parts.do("link_sends_on_line", self._here))
 
     def _make_room(self, more: int) -> None:
         """Make room in C for more bytes on the wire."""
@@ -161,38 +159,6 @@ class Serial(Answered):
 
     def catch_up(self) -> None:
         self.parts.do("link_catch_up", self._here)
-
-    def sending(self, data: bytes) -> None:
-        """Begin to send bytes of DMA. In half duplex (RM0090 30.3.10, RM0440 37.5.16) the receiver is at the
-        transmitter's pin, or behind a transceiver at the wire: it receives these bytes too, and others that send
-        meanwhile spoil them."""
-        if not self.state.wired:
-            return
-        self.catch_up()
-        state, room = self.state, self.state.room
-        spacing, now = self.byte_cycles, float(self.events.now)
-        before, after = self.guards
-        coming = [i % room for i in range(state.first, state.last)]
-        others = [(state.arrives[i], state.coming[i]) for i in coming if state.arrives[i] > now]
-        state.last -= len(others)
-        if self.wire is None or not self.wire.connected:
-            return
-        for k, byte in enumerate(self.wire.echo(data)):
-            begins, ends = now + before + k * spacing, now + before + (k + 1) * spacing
-            spoilt = [other for at, other in others if begins < at < ends + spacing]
-            for other in spoilt:
-                byte &= other
-            self._arrives(ends, byte, FE | NE if spoilt else 0)
-        state.until, hz = now + before + len(data) * spacing, self.clock_hz()
-        self.wire.sent(b"" if others else data, spacing / hz, before / hz, after / hz)
-
-    def _arrives(self, at: float, byte: int, errors: int) -> None:
-        if self.waiting == self.state.room:
-            self._make_room(1)
-        state = self.state
-        i = state.last % state.room
-        state.arrives[i], state.coming[i], state.errors[i] = at, byte, errors
-        state.last += 1
 
     # -- registers that the families name -----------------------------------
 
@@ -288,14 +254,7 @@ class Controller(Answered):
             raise Unmodelled(f"{self._called(number)} does not fit {link.name} {side}")
         stream.usual, stream.address, stream.request = value & ~1, stream.peripheral, stream.asked
         stream.sends, stream.link = side == "transmit", link.slot
-        if side == "transmit":
-            link.sending(self._memory(stream))
         self.parts.do("stream_start", self.parts.ffi.addressof(stream))
-
-    def _memory(self, stream: Any) -> bytes:
-        """Bytes that a stream will send, from memory as it is now."""
-        at = self.parts.lib.core_memory(self.parts.state.core, stream.memory, stream.left, False)
-        return bytes(self.parts.ffi.buffer(at, stream.left)) if at else b""
 
     @abstractmethod
     def _served(self, number: int, stream: Any, value: int) -> tuple[Serial, str]:

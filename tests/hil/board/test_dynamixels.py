@@ -125,25 +125,24 @@ def test_servos_behind_a_transceiver_of_rs_485_move_and_none_hears_a_board_that_
     motion = from_rows([joint.name for joint in m.streamed], [0.0, 0.5, 1.0], [start, [0.8, -0.5], start], rest, rest)
     with VirtualBoard(elf, m, Plant(m)) as on:
         on.brakes, line = True, on.wiring.buses.lines["servos"]
-        guards: list[tuple[float, float]] = []
-        sent = line.sent
-
-        def watched(data: bytes, seconds: float, before: float, after: float) -> None:
-            guards.append((before, after))
-            sent(data, seconds, before, after)
-
-        line.sent = watched
+        told: list[float] = []
+        line.log = lambda seconds, packet: told.append(line.state.driven - seconds)
         result = play(on, m, knots(motion, m), feedforward=True)
         assert (result.ended, result.state, result.faults) == ("done", "DISARMED", ())
         assert result.bit_identical is True and result.outputs_safe and np.all(result.tracking_rms < 3e-3)
-        assert line.connected and np.allclose(guards, 1.0 / RATE)
         usart, pins = on.chip.usarts["USART3"], on.chip.gpio["B"]
+        cycles = on.chip.rcc.hclk / RATE
+        assert usart.sends_on_line and usart.guards == pytest.approx((cycles, cycles))
+        behind = [left for left in told if 0.0 < left < 2.0 / RATE]  # of questions, the last packets of their bursts
+        assert len(behind) > 500 and np.allclose(behind, 1.0 / RATE, atol=0.1 / RATE)
         for there, key, value in ((usart, "CR3", usart.value["CR3"] & ~(1 << 14)),
                                   (usart, "CR3", usart.value["CR3"] | 1 << 3), (pins, "MODER", 0)):
             kept, there.value[key] = there.value[key], value
-            assert not line.connected
+            usart.settings_changed()
+            assert not usart.sends_on_line
             there.value[key] = kept
-        assert line.connected
+        usart.settings_changed()
+        assert usart.sends_on_line
 
 
 def _loaded(text: str, name: str = "aloha_like_changed") -> Mechanism:

@@ -16,8 +16,10 @@ from femtorque.codegen.drive.sources import application
 from femtorque.codegen.motion.trajectory import Trajectory, knots
 from femtorque.codegen.toolchain.host_compiler import build as build_c
 from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.chip.stm32.serial import FE
 from femtorque.hil.drives.families.feetech import servo as sts
-from femtorque.hil.drives.families.feetech.servo import PERIOD, Sts3215
+from femtorque.hil.drives.families.feetech.servo import Sts3215
+from femtorque.hil.drives.servo import PERIOD
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.connect import session_with
@@ -102,14 +104,23 @@ def test_every_board_with_such_a_wire_moves_it(name):
     assert np.all(over_phases(name)[0] < 2e-3)
 
 
-def test_the_duties_on_the_wire_are_bit_for_bit_those_of_the_host(monkeypatch):
+def test_the_duties_on_the_wire_are_bit_for_bit_those_of_the_host():
     """The host packs the duties of the image's law. A servo that reports no number for its voltage gets the law's
     duty."""
-    measure = Sts3215._measure
-    monkeypatch.setattr(Sts3215, "_measure", lambda self: (measure(self), self.put(sts.VOLTAGE, 0)))
+    told: list[bytes] = []
     with board() as on:
-        told: list[bytes] = []
-        on.wiring.buses.lines["servos"].log = lambda seconds, packet: told.append(packet)
+        line, usart = on.wiring.buses.lines["servos"], on.chip.usarts[on.board.half_duplex["servos"].usart]
+
+        def arrive(data: bytes, disturbed: bool) -> None:
+            """Pass an answer on, without its voltage."""
+            begin, size = next(packet[5:7] for packet in reversed(told) if packet[4] == 0x82)
+            at = 5 + sts.VOLTAGE - begin
+            if 5 <= at < 5 + size:
+                data = data[:at] + b"\0" + data[at + 1:-1]
+                data += bytes([~sum(data[2:]) & 0xFF])
+            usart.line_in(data, FE if disturbed else 0)
+
+        line.log, line.arrive = lambda seconds, packet: told.append(packet), arrive
         result = moved(on)
     names = {name: application()[name].read_text() for name in ("ft_feetech.c", "ft_feetech.h", "ft_sts.h",
                                                                 "ft_drive.h", "ft_frame.h")}

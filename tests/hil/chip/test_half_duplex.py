@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from femtorque.hil.bus.half_duplex import Framing, OneWire
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32 import serial
 from femtorque.hil.chip.stm32.chip import SRAM_START, Stm32
@@ -15,29 +16,22 @@ MEMORY = b"\xff\xff\xfe\x04" + bytes(60)
 HALF = serial.HDSEL | serial.DMAT | serial.DMAR
 
 
-class Wire:
-    connected = True
-
-    def __init__(self) -> None:
-        self.heard: list[tuple[bytes, float]] = []
-        self.guards: list[tuple[float, float]] = []
-
-    def sent(self, data: bytes, seconds: float, before: float, after: float) -> None:
-        self.heard.append((data, seconds))
-        self.guards.append((before, after))
-
-    def echo(self, data: bytes) -> bytes:
-        return data
-
-
 class Desk:
-    """A chip's USART3 with its first two DMA streams, at 16 cycles a bit."""
+    """A chip's USART3 with its first two DMA streams, at 16 cycles a bit, on a wire: by PB10, open drain; or by a
+    transceiver, enabled by PB14, its output at PB11. heard: s and packets on the wire, here whole bursts."""
 
-    def __init__(self, kind: type[Stm32]) -> None:
+    def __init__(self, kind: type[Stm32], between: bool = False) -> None:
         self.chip = Bare(kind).chip
         self.events = self.chip.core.events
-        self.usart = self.chip.usarts["USART3"]
-        self.usart.wire = self.wire = Wire()
+        self.usart, self.port = self.chip.usarts["USART3"], self.chip.gpio["B"]
+        self.line = OneWire(self.chip.clock(), 1e6, Framing(split=lambda burst: (0, len(burst))))
+        self.heard: list[tuple[float, bytes]] = []
+        self.line.log = lambda seconds, packet: self.heard.append((seconds, packet))
+        pins = (10, 14, 11) if between else (10,)
+        self.usart.plug(self.line, *((self.port, pin, 7) for pin in pins))
+        self.port.value["OTYPER"] = 0 if between else 1 << 10
+        self.port.value["MODER"] = sum(2 << 2 * pin for pin in pins)
+        self.port.value["AFRH"] = sum(7 << 4 * (pin - 8) for pin in pins)
         self.usart.value["BRR"] = 16
         self.usart.value["CR1"] = self.usart.UE | serial.TE | serial.RE
         self.chip.core.load(TO, MEMORY)
@@ -61,11 +55,11 @@ class Desk:
         self.chip.parts.do("stream_start", self.chip.parts.ffi.addressof(stream))
 
     def send(self, size: int) -> None:
-        self.usart.sending(MEMORY[:size])
         self.stream(1, TO, size)
 
     def go(self, bytes_: float) -> None:
         self.events.now += round(bytes_ * BYTE)
+        self.events.fire()
         self.usart.catch_up()
 
 
@@ -76,10 +70,11 @@ def desk(request) -> Desk:
 
 def test_that_what_is_sent_comes_back_byte_by_byte(desk):
     desk.send(4)
-    assert desk.wire.heard == [(b"\xff\xff\xfe\x04", pytest.approx(1e-5))]
     desk.go(2.5)
     assert desk.memory[:4] == b"\xff\xff\0\0"
+    assert desk.heard == []
     desk.go(2.0)
+    assert desk.heard == [(pytest.approx(4.5e-5), b"\xff\xff\xfe\x04")]
     assert desk.memory[:4] == b"\xff\xff\xfe\x04" and desk.usart.line_out() == b"\xff\xff\xfe\x04"
 
 
@@ -95,32 +90,42 @@ def test_that_who_talks_meanwhile_is_not_understood_and_spoils_what_comes_back(d
     desk.usart.line_in(b"\x01\x02\x03")
     desk.go(1.2)
     desk.send(4)
-    assert desk.wire.heard == [(b"", pytest.approx(1e-5))]
     desk.go(5.0)
+    assert desk.heard == []
     assert bytes(desk.memory[:1]) == b"\x01" and b"\xff\xff\xfe\x04" not in desk.memory
 
 
 def test_that_off_the_wire_nothing_is_sent_and_nothing_comes_back(desk):
-    desk.wire.connected = False
+    desk.port.value["MODER"] = 1 << 20
     desk.send(4)
     desk.go(5.0)
-    assert desk.wire.heard == [] and not any(desk.memory)
+    assert desk.heard == [] and not any(desk.memory)
+
+
+def test_that_a_pin_that_is_no_open_drain_sends_nothing(desk):
+    desk.port.value["OTYPER"] = 0
+    desk.send(4)
+    desk.go(5.0)
+    assert desk.heard == [] and not any(desk.memory)
 
 
 @pytest.mark.parametrize(("at", "behind"), [(16, 16), (0, 31), (31, 0)])
 def test_that_a_g4_drives_a_transceiver_for_sixteenths_of_a_bit_before_and_after(at, behind):
     """RM0440 37.5.20 and 37.8.1: DEAT from bit 21, DEDT from bit 16, in sixteenths of a bit at 16 samples a bit; DEM
     is bit 14 of CR3. The echo comes that much later."""
-    desk = Desk(G4)
+    desk = Desk(G4, between=True)
     desk.usart.value["CR1"] |= at << 21 | behind << 16
     desk.request(1 << 14 | serial.DMAT | serial.DMAR)
     desk.send(4)
-    assert desk.wire.heard == [(b"\xff\xff\xfe\x04", pytest.approx(1e-5))]
-    assert desk.wire.guards == [(pytest.approx(at / 16e6), pytest.approx(behind / 16e6))]
+    assert desk.line.state.driven == pytest.approx(4e-5 + (at + behind) / 16e6)
     desk.go(1.0 + at / 160.0 - 0.01)
     assert desk.memory[:1] == b"\0"
     desk.go(0.02)
     assert desk.memory[:2] == b"\xff\0"
+    desk.go(3.0 - 0.02)
+    assert desk.heard == []
+    desk.go(0.04)
+    assert [packet for _, packet in desk.heard] == [b"\xff\xff\xfe\x04"]
 
 
 def test_that_what_drives_a_transceiver_is_set_while_the_usart_is_off():
@@ -140,4 +145,4 @@ def test_that_with_both_lines_nothing_comes_back(desk):
     desk.request(serial.DMAT | serial.DMAR)
     desk.send(4)
     desk.go(5.0)
-    assert desk.wire.heard == [] and not any(desk.memory)
+    assert desk.heard == [] and not any(desk.memory)

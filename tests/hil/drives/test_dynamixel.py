@@ -14,6 +14,7 @@ from femtorque.hil.drives.families.dynamixel import servo as x
 from femtorque.hil.drives.families.dynamixel.servo import ERRORS, MODELS, Dynamixel
 
 RATE = 2e6
+PING = bytes.fromhex("fffffd0001030001194e")  # to servo 1: the e-manual's example
 
 
 def test_an_answer_is_spoiled_while_the_boards_driver_is_still_on():
@@ -22,7 +23,7 @@ def test_an_answer_is_spoiled_while_the_boards_driver_is_still_on():
         bench, heard = Bench(1), []
         bench.servos[0].stored[x.DELAY] = bench.servos[0].registers[x.DELAY] = 0
         bench.line.arrive = lambda data, disturbed, heard=heard: heard.append((data, disturbed))
-        bench.line.sent(x.sealed(x.HEAD + bytes([1, 3, 0, x.PING])), 10.0 / RATE, 0.5e-6, after)
+        bench.line.sent(PING, 10.0 / RATE, 0.5e-6, after)
         bench.clock.run(1e-3)
         assert [disturbed for _, disturbed in heard] == [spoiled]
 
@@ -38,7 +39,7 @@ class Bench:
         self.volts = MODELS[model].volts
         self.servos = [Dynamixel(self.clock, k, MODELS[model], RATE, 0.0, lambda: self.volts, 5.2)
                        for k in range(1, count + 1)]
-        self.line.servos += self.servos
+        self.line.servos += tuple(self.servos)
         self.came = b""
         self.line.arrive = lambda data, disturbed: setattr(self, "came", self.came + data)
         self.handler = PacketHandler(2.0)
@@ -93,7 +94,7 @@ class Bench:
         volts = [math.nan] * len(self.servos)
         for _ in range(round(seconds / 1e-4)):
             self.clock.run(1e-4)
-            volts = [s.terminal(self.clock.seconds, s._angle + 1e-4 * velocity, velocity, current)
+            volts = [s.terminal(self.clock.seconds, s.angle + 1e-4 * velocity, velocity, current)
                      for s in self.servos]
         return volts
 
@@ -120,7 +121,7 @@ def test_that_robotis_client_reads_all_at_once_and_in_turn_even_what_has_to_be_s
     """A current of -1 and a velocity of -3 steps look like the beginning of a packet."""
     bench = Bench(3)
     for servo in bench.servos:
-        servo._current, servo._seen = -2.69e-3, -3 * 0.229 / 60.0 * math.tau
+        servo.current, servo.seen = -2.69e-3, -3 * 0.229 / 60.0 * math.tau
     for fast in (False, True):
         group = bench.group(x.CURRENT, 10)
         assert (group.fastSyncRead() if fast else group.txRxPacket()) == COMM_SUCCESS

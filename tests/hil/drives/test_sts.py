@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 
 import pytest
 from scservo_sdk import COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, protocol_packet_handler
 
-from femtorque.codegen.toolchain import host_compiler
 from femtorque.hil.bus.half_duplex import OneWire
 from femtorque.hil.clock.events import OwnClock
 from femtorque.hil.drives.families.feetech import FAMILY
-from femtorque.hil.drives.families.feetech import motor as sts_motor
 from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.hil.drives.families.feetech.servo import Sts3215
 
@@ -27,7 +24,7 @@ class Bench:
         self.line = OneWire(self.clock, 1e6, FAMILY.framing)
         self.volts = 12.0
         self.servos = [Sts3215(self.clock, k, 12.0, 0.0, lambda: self.volts) for k in range(1, count + 1)]
-        self.line.servos += self.servos
+        self.line.servos += tuple(self.servos)
         self.came = b""
         self.line.arrive = lambda data, disturbed: setattr(self, "came", self.came + data)
         self.handler = protocol_packet_handler()
@@ -75,7 +72,7 @@ class Bench:
 @pytest.fixture
 def running() -> Bench:
     bench = Bench()
-    for register, value in ((sts.LOCK, 1), (sts_motor.MODE, 2), (sts.ENABLE, 1)):
+    for register, value in ((sts.LOCK, 1), (sts.MODE, 2), (sts.ENABLE, 1)):
         bench.write(register, 1, value)
     return bench
 
@@ -83,7 +80,7 @@ def running() -> Bench:
 def test_that_the_published_library_reads_what_servos_are():
     bench = Bench()
     assert bench.read(sts.MODEL, 2) == {1: 777, 2: 777}
-    assert bench.read(sts_motor.MODE, 1) == {1: 0, 2: 0} and bench.read(sts.DELAY, 1) == {1: 250, 2: 250}
+    assert bench.read(sts.MODE, 1) == {1: 0, 2: 0} and bench.read(sts.DELAY, 1) == {1: 250, 2: 250}
     assert bench.read(sts.POSITION, 2) == {1: 2048, 2: 2048}
     assert bench.read(sts.VOLTAGE, 1) == {1: 120, 2: 120}
 
@@ -99,13 +96,13 @@ def test_that_a_servo_that_is_not_there_is_waited_for_and_the_next_one_answers()
 def test_that_what_is_told_while_the_lock_is_open_is_stored():
     bench = Bench()
     bench.write(sts.LOCK, 1, 1)
-    bench.write(sts_motor.MODE, 1, 2)
+    bench.write(sts.MODE, 1, 2)
     bench.servos[0].power_up(0.0)
-    assert bench.read(sts_motor.MODE, 1) == {1: 0, 2: 2}
+    assert bench.read(sts.MODE, 1) == {1: 0, 2: 2}
     bench.write(sts.LOCK, 1, 0)
-    bench.write(sts_motor.MODE, 1, 2)
+    bench.write(sts.MODE, 1, 2)
     bench.servos[0].power_up(0.0)
-    assert bench.read(sts_motor.MODE, 1) == {1: 2, 2: 2}
+    assert bench.read(sts.MODE, 1) == {1: 2, 2: 2}
 
 
 @pytest.mark.parametrize(("duty", "volts"), [
@@ -200,11 +197,3 @@ def test_that_two_servos_of_one_number_spoil_each_others_answers():
     group = GroupSyncRead(bench, bench.handler, sts.POSITION, 2)
     group.addParam(1)
     assert group.txRxPacket() != COMM_SUCCESS
-
-
-def test_that_a_motor_is_laid_out_for_c_and_python_alike():
-    ffi, _ = host_compiler.build_by_headers(sts_motor.sources())
-    assert ffi.sizeof("sts_motor") == ctypes.sizeof(sts_motor.Motor)
-    for name, kind in sts_motor.Motor._fields_:
-        at = getattr(sts_motor.Motor, name)
-        assert (ffi.offsetof("sts_motor", name.strip("_")), ctypes.sizeof(kind)) == (at.offset, at.size)

@@ -3,16 +3,7 @@
 import math
 
 from femtorque.hil.bus.half_duplex import Framing
-from femtorque.hil.drives.families.dynamixel.servo import (
-    CURRENT_LIMIT,
-    HOMING,
-    MODELS,
-    PWM_LIMIT,
-    TURN,
-    Dynamixel,
-    question,
-    split,
-)
+from femtorque.hil.drives.families.dynamixel.servo import CURRENT_LIMIT, HOMING, MODELS, PWM_LIMIT, TURN, Dynamixel
 from femtorque.hil.drives.virtual import ServoPlug, VirtualServos
 
 
@@ -21,10 +12,9 @@ def _made(p: ServoPlug) -> Dynamixel:
     model, offset = MODELS[p.model], p.setting.offset
     away = (p.setting.zero - offset - TURN // 2) * math.tau / TURN
     servo = Dynamixel(p.clock, p.number, model, p.bitrate, -away, p.supply, p.ohm)
-    servo.stored[HOMING:HOMING + 4] = offset.to_bytes(4, "little", signed=True)
     register, full = (CURRENT_LIMIT, model.most) if model.step else (PWM_LIMIT, 885)
-    servo.stored[register:register + 2] = round(full * p.setting.limit).to_bytes(2, "little")
+    servo.store((HOMING, offset, 4), (register, round(full * p.setting.limit), 2))
     return servo
 
 
-FAMILY = VirtualServos(framing=Framing(split, question), make=_made)
+FAMILY = VirtualServos(framing=Framing(in_c=Dynamixel.framing), make=_made)

@@ -3,8 +3,7 @@
 import math
 
 from femtorque.hil.bus.half_duplex import Framing
-from femtorque.hil.drives.families.feetech.motor import TORQUE
-from femtorque.hil.drives.families.feetech.servo import OFFSET, TURN, Sts3215, question, split
+from femtorque.hil.drives.families.feetech.servo import OFFSET, TORQUE, TURN, Sts3215
 from femtorque.hil.drives.virtual import ServoPlug, VirtualServos
 
 _VOLTS = {"sts3215-7v4": 7.4, "sts3215-12v": 12.0}  # of makers' sheets: C001, C018
@@ -15,9 +14,8 @@ def _made(p: ServoPlug) -> Sts3215:
     away = (p.setting.zero + p.setting.offset - TURN // 2) * math.tau / TURN
     servo = Sts3215(p.clock, p.number, _VOLTS[p.model], -away, p.supply, p.ohm)
     offset = abs(p.setting.offset) | (0x800 if p.setting.offset < 0 else 0)
-    servo.stored[OFFSET:OFFSET + 2] = offset.to_bytes(2, "little")
-    servo.stored[TORQUE:TORQUE + 2] = round(1000 * p.setting.limit).to_bytes(2, "little")
+    servo.store((OFFSET, offset, 2), (TORQUE, round(1000 * p.setting.limit), 2))
     return servo
 
 
-FAMILY = VirtualServos(framing=Framing(split, question), make=_made)
+FAMILY = VirtualServos(framing=Framing(in_c=Sts3215.framing), make=_made)

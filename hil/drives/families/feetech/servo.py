@@ -1,5 +1,6 @@
 """Feetech's STS3215, in its PWM mode: registers as LeRobot has them (src/lerobot/motors/feetech/tables.py), values as a
 servo comes (Feetech's memory table as ROAR-QUTRC and python-st3215 give it; LeRobot says 250 for the return delay).
+Its packets are in C (sts_packets.c), and its motor (sts.c), with the numbers of this module.
 
 Its protections are those of that table: register 19 selects which of them switch the motor off or down (44:
 temperature, current, overload); a duty of 80 % (36) for 2 s (35) leaves 20 % (34); 500 x 6.5 mA (28) for 2 s (38) and
@@ -13,165 +14,74 @@ switched off. The backlash of its gear is in the plant (femtorque.hil.plant.back
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from femtorque.hil.bus.clock import Clock
-from femtorque.hil.bus.half_duplex import Question
-from femtorque.hil.drives.families.feetech.motor import (
-    AMPERE,
-    CURRENT,
-    ENABLE,
-    ERRORS,
-    HIGHEST,
-    HOTTEST,
-    LIMIT,
-    LONGEST,
-    LOWEST,
-    OVERLOAD,
-    PATIENCE,
-    PROTECTIVE,
-    REGISTERS,
-    START,
-    SWITCH,
-    TENTH,
-    TORQUE,
-    Motor,
-)
+import cffi
 
-HEADER = 4  # bytes before what the length counts
+from femtorque.hil.clock.events import EventClock
+from femtorque.hil.clock.parts import Member
+from femtorque.hil.drives.servo import ServoInC, built
+
+HEADER, BEFORE_IDS = 4, 7  # bytes before what the length counts; before ids, behind a register and a size
 SYNC_READ, SYNC_WRITE = 0x82, 0x83
 AROUND = 6  # bytes of an answer beside the registers
 TURN = 4096
-PERIOD = 1e-3  # s
 TURNAROUND = 20e-6  # s in addition to its return delay; chosen
-MODEL, ID, BAUD, DELAY, LEAST, MOST, FACTOR, OFFSET = 3, 5, 6, 7, 9, 11, 30, 31
-DUTY, LOCK, POSITION, SPEED, LOAD, VOLTAGE, WARMTH, STATUS, AMPERES = 44, 55, 56, 58, 60, 62, 63, 65, 69
-STORED = 40  # registers below it are stored without power
+MODEL, ID, BAUD, DELAY, LEAST, MOST, HOTTEST, HIGHEST, LOWEST, TORQUE = 3, 5, 6, 7, 9, 11, 13, 14, 15, 16
+SWITCH, START, CURRENT, FACTOR, OFFSET, MODE, PROTECTIVE, PATIENCE, OVERLOAD, LONGEST = (
+    19, 24, 28, 30, 31, 33, 34, 35, 36, 38)
+ENABLE, DUTY, LIMIT, LOCK, POSITION, SPEED, LOAD, VOLTAGE, WARMTH, STATUS, AMPERES = (
+    40, 44, 48, 55, 56, 58, 60, 62, 63, 65, 69)
+STORED, REGISTERS = 40, 87  # registers below the first are stored without power
+BY_DUTY, BACKWARDS = 2, 0x400  # value of its mode; bit of a duty
+ERRORS = {"voltage": 1, "encoder": 2, "over temperature": 4, "over current": 8, "angle": 16, "overload": 32}
+AMPERE, TENTH = 6.5e-3, 0.1  # A, a step of its current; V, of its voltage
+# At rest six servos reported 25 to 33 deg C (a published dump of their registers). 1.5 kg at 10 cm warmed one by 15 K
+# in 10 min (TheRobotStudio/SO-ARM100, issue 134): at 1.44 N m/A and 2 ohm, 2.1 W. Chosen: 0.5 J/(g K) for its 55 g.
+AMBIENT, CAPACITY, PER_WATT = 30.0, 27.5, 7.5  # deg C, J/K, K/W
 
 
-def split(burst: bytes) -> Iterator[bytes]:
-    """The packets of a burst."""
-    at = 0
-    while at + HEADER <= len(burst):
-        packet = burst[at:at + HEADER + burst[at + 3]]
-        at += len(packet)
-        yield packet
+@cache
+def library() -> tuple[cffi.FFI, Any]:
+    """(ffi, lib) of C."""
+    return built(Path(__file__).parent, "STS", globals(), BAD_VOLTAGE=ERRORS["voltage"], OVERLOADED=ERRORS["overload"],
+                 TOO_HOT=ERRORS["over temperature"], OVER_CURRENT=ERRORS["over current"])
 
 
-def question(packet: bytes) -> Question | None:
-    """A SYNC READ, which servos answer in the order in which it names them (LeRobot reads six SO-101 servos so)."""
-    return Question(tuple(packet[7:-1]), AROUND + packet[6]) if packet[4] == SYNC_READ else None
+class Sts3215(ServoInC):
+    """volts: nominal. latched: errors that have switched it off."""
 
-
-class Sts3215(Motor):
-    """number: its id. volts: nominal. centre: rad of the output where its encoder is in the middle. supply: V, now.
-    ohm: of its motor. cut: its wire is off, its supply is not. supplied: its own branch of the supply is whole. late: s
-    by which answers are late. phase: s of its own millisecond. temperature: deg C."""
-
+    NAME, library = "sts", staticmethod(library)
     least_supply = 4.0  # V: of its sheet
+    latched = Member(int)
 
-    def __init__(self, clock: Clock, number: int, volts: float, centre: float, supply: Callable[[], float],
+    def __init__(self, clock: EventClock, number: int, volts: float, centre: float, supply: Callable[[], float],
                  ohm: float = 2.0) -> None:
-        super().__init__(supply, ohm)
-        self.clock, self.centre = clock, centre
-        self.stored = bytearray(STORED)
-        for at, value, size in ((0, 3, 1), (1, 10, 1), (MODEL, 777, 2), (ID, number, 1), (DELAY, 250, 1), (8, 1, 1),
-                                (MOST, 4095, 2), (HOTTEST, 70, 1), (HIGHEST, round(volts * 12), 1), (LOWEST, 40, 1),
-                                (TORQUE, 1000, 2), (SWITCH, 44, 1), (START, 16, 2), (CURRENT, 500, 2), (FACTOR, 1, 1),
-                                (PROTECTIVE, 20, 1), (PATIENCE, 200, 1), (OVERLOAD, 80, 1), (LONGEST, 200, 1)):
-            self.stored[at:at + size] = value.to_bytes(size, "little")
-        self.phase = number * 0.137e-3 % PERIOD
-        self.catch_up: Callable[[], None] = lambda: None
-        self.on_change: Callable[[], None] = lambda: None
-        self.cut, self.late, self.supplied = False, 0.0, True
+        super().__init__(clock, number, supply, ohm, centre)
+        self.temperature = AMBIENT
+        self.store((0, 3, 1), (1, 10, 1), (MODEL, 777, 2), (ID, number, 1), (DELAY, 250, 1), (8, 1, 1), (MOST, 4095, 2),
+                   (HOTTEST, 70, 1), (HIGHEST, round(volts * 12), 1), (LOWEST, 40, 1), (TORQUE, 1000, 2),
+                   (SWITCH, 44, 1), (START, 16, 2), (CURRENT, 500, 2), (FACTOR, 1, 1), (PROTECTIVE, 20, 1),
+                   (PATIENCE, 200, 1), (OVERLOAD, 80, 1), (LONGEST, 200, 1))
         self.power_up(centre)
-
-    # -- registers ----------------------------------------------------------
-
-    def put(self, at: int, value: int, size: int = 1) -> None:
-        self.registers[at:at + size] = value.to_bytes(size, "little")
-
-    def _write(self, at: int, data: bytes) -> None:
-        """Write registers. While the lock is open settings are stored, else they are lost without power."""
-        for place, byte in enumerate(data, at):
-            if place < POSITION:
-                self.registers[place] = byte
-                if place < STORED and not self.registers[LOCK]:
-                    self.stored[place] = byte
-        if at <= ENABLE < at + len(data) and not self.registers[ENABLE]:
-            self.latched = 0
-        if at <= DUTY < at + len(data):
-            self._takes_over, self._coming = self._boundary(self.clock.seconds) + PERIOD, self.get(DUTY, 2)
-
-    # -- the wire -----------------------------------------------------------
 
     @property
     def id(self) -> int:
         return self.registers[ID]
 
     @property
-    def listening(self) -> bool:
-        return self.powered and not self.cut and self.registers[BAUD] == 0
+    def errors(self) -> int:
+        """Reported errors: latched ones, and limits that are exceeded now."""
+        self.volts = self.supply()
+        return int(self._lib.sts_errors(self.state))
 
     @property
-    def delay(self) -> float:
-        return 2e-6 * self.registers[DELAY] + TURNAROUND + self.late
-
-    def heard(self, packet: bytes) -> None:
-        """Obey SYNC WRITE, the board's one packet that is no question."""
-        if packet[:2] != b"\xff\xff" or ~sum(packet[2:-1]) & 0xFF != packet[-1] or packet[4] != SYNC_WRITE:
-            return
-        at, size = packet[5], packet[6]
-        for k in range(7, len(packet) - 1, size + 1):
-            if packet[k] == self.id:
-                self.catch_up()
-                self._write(at, packet[k + 1:k + 1 + size])
-
-    def answer(self, packet: bytes, before: bytes = b"") -> bytes:
-        register, size = packet[5], packet[6]
-        self.catch_up()
-        self._measure()
-        body = bytes([self.id, size + 2, self.errors]) + bytes(self.registers[register:register + size])
-        return b"\xff\xff" + body + bytes([~sum(body) & 0xFF])
-
-    def _boundary(self, now: float) -> float:
-        """Time at which its own millisecond began."""
-        return math.floor((now - self.phase) / PERIOD) * PERIOD + self.phase
-
-    def _measure(self) -> None:
-        age = self.clock.seconds - self._boundary(self.clock.seconds)
-        angle = self._angle - self.centre - age * self._velocity
-        offset = self.get(OFFSET, 2)
-        offset = -(offset & 0x7FF) if offset & 0x800 else offset
-        counts = (round(angle * TURN / math.tau) + TURN // 2 - offset) % TURN
-        self.put(POSITION, counts // max(self.registers[FACTOR], 1), 2)
-        speed = round(abs(self._velocity) * TURN / math.tau)
-        self.put(SPEED, min(speed, 0x7FFF) | (0x8000 if self._velocity < 0.0 else 0), 2)
-        share = self.share
-        self.put(LOAD, round(1000 * abs(share)) | (0x400 if share < 0.0 else 0), 2)
-        self.put(VOLTAGE, min(round(self.supply() / TENTH), 255))
-        self.put(WARMTH, min(max(round(self.temperature), 0), 255))
-        self.put(AMPERES, min(round(abs(self._current) / AMPERE), 0x7FFF), 2)
-        self.registers[STATUS] = self.errors
-
-    # -- the motor ----------------------------------------------------------
-
-    @property
-    def supplied(self) -> bool:
-        return self._supplied
-
-    @supplied.setter
-    def supplied(self, whole: bool) -> None:
-        self._supplied = whole
-        self.on_change()
-
-    def power_up(self, angle: float) -> None:
-        """Switch on with the stored settings and the motor off."""
-        self.on_change()
-        self.registers[:] = self.stored + bytes(REGISTERS - STORED)
-        self.put(LIMIT, int.from_bytes(self.stored[TORQUE:TORQUE + 2], "little"), 2)
-        self.begin(angle)
+    def turning(self) -> bool:
+        """True if it gives its motor a voltage."""
+        return bool(self._lib.sts_share(self.state))
 
     def twin(self) -> Sts3215:
         """Another servo of its number, as one for 12 V comes, with a supply of its own."""
@@ -180,3 +90,8 @@ class Sts3215(Motor):
     @property
     def hot_code(self) -> int:
         return ERRORS["over temperature"]
+
+    def fail(self, code: int) -> None:
+        """Bring about one of its own errors, which switches it off."""
+        self.latched |= code
+        self.registers[ENABLE] = 0

@@ -1,43 +1,65 @@
 /* In C because six servos are stepped ten thousand times a second. Bits of a
  * duty beyond the direction's add to its size (LeRobot, pull request 4547). */
-#include "sts_motor.h"
-
-#include "sts_numbers.h"
+#include "sts.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Read two registers. */
-static int64_t word(const sts_motor *m, int at)
+uint32_t sts_word(const sts *m, uint32_t at)
 {
-    return m->registers[at] | m->registers[at + 1] << 8;
+    return m->registers[at] | (uint32_t)m->registers[at + 1u] << 8;
+}
+
+/* Switch on with the stored settings and the motor off. */
+void sts_power_up(sts *m, double angle)
+{
+    memset(m->registers, 0, sizeof m->registers);
+    memcpy(m->registers, m->stored, sizeof m->stored);
+    memcpy(m->registers + STS_LIMIT, m->stored + STS_TORQUE, 2);
+    m->angle = angle;
+    m->velocity = 0.0;
+    m->duty = m->latched = 0;
+    m->takes_over = m->overload_since = m->over_current_since = (double)NAN;
+    m->wired.powered = 1;
 }
 
 /* Return true if its bridge is on. */
 int sts_drives(const void *motor)
 {
-    const sts_motor *m = motor;
-    return m->powered && m->registers[STS_ENABLE] == 1;
+    const sts *m = motor;
+    return m->wired.powered && m->registers[STS_ENABLE] == 1;
 }
 
 /* Return the share of the supply at the motor. */
-double sts_share(const sts_motor *m)
+double sts_share(const sts *m)
 {
     int64_t size = m->duty & ~(int64_t)STS_BACKWARDS, limit;
     if (!sts_drives(m) || m->registers[STS_MODE] != STS_BY_DUTY)
         return 0.0;
-    limit = word(m, STS_LIMIT);
+    limit = sts_word(m, STS_LIMIT);
     size = size < 1000 ? size : 1000;
     size = size < limit ? size : limit;
     limit = 10 * m->registers[STS_PROTECTIVE];
     if (m->latched & STS_OVERLOADED && limit < size)
         size = limit;
-    if (size < word(m, STS_START))
+    if (size < sts_word(m, STS_START))
         return 0.0;
     return (double)size / (m->duty & STS_BACKWARDS ? -1000.0 : 1000.0);
 }
 
+/* Return its reported errors: latched ones, and limits that are exceeded. */
+int64_t sts_errors(const sts *m)
+{
+    double tenths = m->volts / STS_TENTH;
+    int good = m->registers[STS_LOWEST] <= tenths &&
+               tenths <= m->registers[STS_HIGHEST];
+    int hot = m->temperature > m->registers[STS_HOTTEST];
+    return m->latched | (good ? 0 : STS_BAD_VOLTAGE) | (hot ? STS_TOO_HOT : 0);
+}
+
 /* Heat the motor by its winding's loss. */
-static void warm(sts_motor *m, double seconds)
+static void warm(sts *m, double seconds)
 {
     double end = STS_AMBIENT +
                  STS_PER_WATT * m->ohm * (m->current * m->current);
@@ -59,25 +81,24 @@ static int lasts(double *since, double now, int holds, double seconds)
 }
 
 /* Bring about one of its own errors, which switches it off. */
-static void fail(sts_motor *m, int64_t code)
+static void fail(sts *m, int64_t code)
 {
     m->latched |= code;
     m->registers[STS_ENABLE] = 0;
 }
 
 /* Act by its own protections. */
-static void guard(sts_motor *m, double now)
+static void guard(sts *m, double now)
 {
     const uint8_t *r = m->registers;
-    double tenths = m->volts / STS_TENTH;
-    int out = !(r[STS_LOWEST] <= tenths && tenths <= r[STS_HIGHEST]);
-    int hot = m->temperature > r[STS_HOTTEST], strains, takes;
-    if ((out || m->latched & STS_BAD_VOLTAGE) && r[STS_SWITCH] & STS_BAD_VOLTAGE)
+    int64_t errors = sts_errors(m) & r[STS_SWITCH];
+    int strains, takes;
+    if (errors & STS_BAD_VOLTAGE)
         fail(m, STS_BAD_VOLTAGE);
-    if ((hot || m->latched & STS_TOO_HOT) && r[STS_SWITCH] & STS_TOO_HOT)
+    if (errors & STS_TOO_HOT)
         fail(m, STS_TOO_HOT);
     strains = fabs(sts_share(m)) >= 0.01 * r[STS_OVERLOAD];
-    takes = fabs(m->current) > STS_AMPERE * (double)word(m, STS_CURRENT);
+    takes = fabs(m->current) > STS_AMPERE * sts_word(m, STS_CURRENT);
     if (lasts(&m->overload_since, now, strains, 0.01 * r[STS_PATIENCE]) &&
         r[STS_SWITCH] & STS_OVERLOADED)
         m->latched |= STS_OVERLOADED;
@@ -90,7 +111,7 @@ static void guard(sts_motor *m, double now)
 double sts_terminal(void *motor, double now, double angle, double velocity,
                     double current)
 {
-    sts_motor *m = motor;
+    sts *m = motor;
     double given;
     warm(m, now - m->at);
     m->angle = angle;
@@ -101,7 +122,7 @@ double sts_terminal(void *motor, double now, double angle, double velocity,
         m->duty = m->coming;
         m->takes_over = (double)NAN;
     }
-    if (!m->powered)
+    if (!m->wired.powered)
         return (double)NAN;
     guard(m, now);
     if (!sts_drives(m))

@@ -1,0 +1,18 @@
+/* Pins that are switched to a peripheral. */
+#ifndef PINS_H
+#define PINS_H
+
+#include <stdint.h>
+
+/* A pin, and the number of the alternate function that makes it the
+ * peripheral's. */
+typedef struct {
+    int32_t port, pin;
+    uint32_t function;
+} switched_pin;
+
+struct parts;
+
+int pins_switched(const struct parts *l, const switched_pin *p, int32_t count);
+
+#endif

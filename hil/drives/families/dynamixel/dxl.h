@@ -1,0 +1,41 @@
+/* A Dynamixel X: its control table, and its motor behind its loops. */
+#ifndef DXL_H
+#define DXL_H
+
+#include "half_duplex.h"
+#include "numbers.h"
+
+/* step, ampere, most, grams, p_gain: of the model, as servo.py has them. rate:
+ * number of the wire's bitrate. ohm: of its winding. volts: of its supply.
+ * angle, velocity: of its output; seen: velocity as it reports that; current:
+ * A, at `at`. integral: V, of the current's loop. zero: rad where a turn is
+ * half. given: V at its motor. wanted: steps of current or duty. fed: s of the
+ * last packet; ready: s from which it is on the wire; overload_since: NaN for no
+ * overload. driven: when it last gave its motor a voltage. centre, phase: as
+ * hil/drives/servo.py has them. */
+typedef struct {
+    servo wired;
+    uint8_t registers[DXL_REGISTERS], stored[DXL_STORED];
+    double step, ampere, grams, ohm, centre, phase, volts, temperature;
+    double angle, velocity, seen, current, at, integral, zero, given, wanted;
+    double fed, ready, overload_since, driven;
+    int32_t most, p_gain, rate;
+} dxl;
+
+const servo_ways *dxl_ways(void);
+const framing *dxl_framing(void);
+int32_t dxl_get(const dxl *m, uint32_t at, uint32_t count);
+uint32_t dxl_word(const dxl *m, uint32_t at);
+void dxl_put(dxl *m, uint32_t at, int64_t value, uint32_t count);
+double dxl_boundary(const dxl *m, double now);
+int64_t dxl_counts(const dxl *m, double angle);
+void dxl_reset_goals(dxl *m);
+void dxl_forget_turns(dxl *m);
+double dxl_share(const dxl *m);
+void dxl_fail(dxl *m, uint8_t code);
+void dxl_power_up(dxl *m, double angle);
+int dxl_drives(const void *motor);
+double dxl_terminal(void *motor, double now, double angle, double velocity,
+                    double current);
+
+#endif

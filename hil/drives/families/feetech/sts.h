@@ -1,0 +1,32 @@
+/* A servo: its registers, and its motor behind its bridge and protections. */
+#ifndef STS_H
+#define STS_H
+
+#include "half_duplex.h"
+#include "numbers.h"
+
+/* Times in s, NaN for none. stored: registers without power. ohm: of its
+ * winding. volts: of its supply. angle, velocity: of its output; current: A, at
+ * `at`. coming: a duty that is taken over at takes_over. latched: errors that
+ * have switched it off. driven: when it last gave its motor a voltage. centre,
+ * phase: as hil/drives/servo.py has them. */
+typedef struct {
+    servo wired;
+    uint8_t registers[STS_REGISTERS], stored[STS_STORED];
+    double ohm, volts, temperature, angle, velocity, current, at;
+    double takes_over, overload_since, over_current_since;
+    double driven, centre, phase;
+    int64_t coming, duty, latched;
+} sts;
+
+const servo_ways *sts_ways(void);
+const framing *sts_framing(void);
+uint32_t sts_word(const sts *m, uint32_t at);
+void sts_power_up(sts *m, double angle);
+int sts_drives(const void *motor);
+double sts_share(const sts *m);
+int64_t sts_errors(const sts *m);
+double sts_terminal(void *motor, double now, double angle, double velocity,
+                    double current);
+
+#endif
