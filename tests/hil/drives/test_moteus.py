@@ -80,6 +80,16 @@ def test_the_package_reads_its_registers_and_an_error_of_one_that_it_has_not():
     assert answer is not None and parse_registers(answer.data).errors == [(0x7E, 1)]
 
 
+def test_what_is_no_number_is_the_least_one_and_an_answer_beyond_a_frame_is_none():
+    client, none = Client(), R.COMMAND_STOP_POSITION
+    for size in (moteus.INT8, moteus.INT16, moteus.INT32, moteus.F32):
+        assert math.isnan(client.ask(client.own.make_custom_query({none: size}))[none])
+    ten = bytes([0x1C, 10, 0x20])
+    for reads, size in ((1, 48), (2, 0)):
+        answer = client.bench.ask(0x8003, (reads * ten).ljust(8, b"\x50"), True, fd=True)
+        assert len(answer.data if answer else b"") == size
+
+
 def test_it_answers_where_it_is_asked_to_and_to_its_own_number_alone():
     client = Client()
     asked = client.own.make_query()
