@@ -12,7 +12,7 @@ its encoder and its controller, whose highest one says that a motion is done (co
 Chosen: that the watchdog acts in idle too, as 0.5 has it; that a second request for closed loop changes nothing; that
 it answers at once, from the estimate of that moment.
 
-Answers, heartbeats, and inputs of torque and position are in C (odrive_can.c).
+Estimates, heartbeats, and inputs of torque and position are in C (odrive_can.c).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.drive import WORD, Drive
 from femtorque.hil.drives.fields import Ranges
-from femtorque.hil.drives.motor import Motor, Traits
+from femtorque.hil.drives.motor import AMBIENT, Motor, Traits
 
 TURN = 2.0 * math.pi
-ESTOP, STATE, ESTIMATES, MODE, LIMITS = 0x02, 0x07, 0x09, 0x0B, 0x0F
-CLEAR, SET_POSITION, POS_GAINS, VEL_GAINS = 0x18, 0x19, 0x1A, 0x1B
+VERSION, ESTOP, ERROR, STATE, ESTIMATES, MODE, LIMITS, IQ = 0x00, 0x02, 0x03, 0x07, 0x09, 0x0B, 0x0F, 0x14
+TEMPERATURE, SUPPLY, CLEAR, SET_POSITION, POS_GAINS, VEL_GAINS, TORQUES = 0x15, *range(0x17, 0x1D)
 CLOSED_LOOP = 8
 TORQUE_CONTROL, POSITION_CONTROL, PASSTHROUGH = 1, 3, 1
 FAULTS = {"motor driver": 0x20, "over voltage": 0x100, "under voltage": 0x200, "current limit": 0x1000,
@@ -37,7 +37,8 @@ FAULTS = {"motor driver": 0x20, "over voltage": 0x100, "under voltage": 0x200, "
 WATCHDOG, ESTOPPED = 0x1000000, 0x2000000
 BEAT = 0.01  # s, axis0.config.can.heartbeat_msg_rate_ms = 10; it comes with 100
 WATCHDOG_S = 0.02  # axis0.config.watchdog_timeout, with enable_watchdog
-FIRMWARE, PROTOCOL = (0, 6, 10), 2
+VOLTS = 24.0
+HARDWARE, FIRMWARE, PROTOCOL = (5, 2, 0), (0, 6, 10), 2  # an S1
 # 8 kHz, current_control_bandwidth 1000 rad/s, encoder bandwidth 1000 rad/s (motor.hpp, encoder.hpp).
 TRAITS = Traits(rate=8e3, bandwidth=1000.0 / TURN, window=2.0 / 1000.0)
 VEL_LIMIT, VEL_GAIN = 2.0, 1.0 / 6.0  # turns/s, N m s a turn (controller.hpp)
@@ -54,7 +55,7 @@ class ODrive(Drive):
     timeout = Member(float)
     beat, pos_gain, vel_gain = Member(float, "own"), Member(float, "own"), Member(float, "own")
     errors, control, input = Member(int, "own"), Member(int, "own"), Member(int, "own")
-    protocol, firmware = Member(int, "own"), Member(tuple, "own")
+    firmware = Member(tuple, "own")
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges, bitrate: float = 1e6, beat: float = BEAT,
                  watchdog: float = WATCHDOG_S) -> None:
@@ -72,9 +73,26 @@ class ODrive(Drive):
     def filters(self) -> tuple[tuple[int, int], ...]:
         return ((self.id << 5, WORD & ~0x1F),)
 
-    def handle(self, frame: Frame) -> None:
-        """Obey a message; one that is too short is none."""
+    def handle(self, frame: Frame) -> Frame | None:
         message, data = frame.id & 0x1F, frame.data
+        if frame.remote or not data and message != ESTOP:
+            told = self._told(message)
+            return None if told is None else Frame(frame.id, told)
+        self._obey(message, data)
+        return None
+
+    def _told(self, message: int) -> bytes | None:
+        wanted = self.motor.command.torque if self.motor.active else 0.0
+        return {
+            VERSION: bytes((self.protocol, *HARDWARE, *self.firmware, 0)),
+            ERROR: struct.pack("<2I", self.errors, self.errors),
+            IQ: struct.pack("<2f", wanted, self.motor.torque),  # of a motor with 1 N m/A
+            TEMPERATURE: struct.pack("<2f", AMBIENT, self.motor.temperature),
+            SUPPLY: struct.pack("<2f", VOLTS, 0.0),
+            TORQUES: struct.pack("<2f", wanted, self.motor.torque)}.get(message)
+
+    def _obey(self, message: int, data: bytes) -> None:
+        """A message that is too short is none."""
         if message == ESTOP:
             self.fail(ESTOPPED)
         elif message == STATE and len(data) >= 4:

@@ -1,23 +1,17 @@
-/* Answers, heartbeats, and inputs; drive.py has their sources and all else. */
+/* Estimates, heartbeats, and inputs; drive.py has their sources and all else. */
 #include "odrive_can.h"
 
 #include "parts.h"
 
-#include <math.h>
 #include <string.h>
 
 #define TURN 6.283185307179586
-#define VOLTS 24.0
-#define AMBIENT 25.0 /* deg C, of its bridge */
 #define MESSAGE 0x1Fu
 
-enum { VERSION = 0x00, HEARTBEAT, ESTOP, ERROR, ESTIMATES = 0x09 };
-enum { INPUT_POS = 0x0C, INPUT_TORQUE = 0x0E };
-enum { IQ = 0x14, TEMPERATURE, SUPPLY = 0x17, TORQUES = 0x1C };
+enum { VERSION, HEARTBEAT, ESTOP };
+enum { ESTIMATES = 9, INPUT_POS = 12, INPUT_TORQUE = 14 };
 enum { IDLE = 1, POSITION_CONTROL = 3, CLOSED_LOOP = 8 };
 enum { PASSTHROUGH = 1 };
-
-static const uint8_t hardware[] = {5, 2, 0}; /* an S1 */
 
 static void put(uint8_t *to, uint32_t bits)
 {
@@ -26,13 +20,12 @@ static void put(uint8_t *to, uint32_t bits)
         to[i] = (uint8_t)(bits >> (8 * i));
 }
 
-static void put_two(uint8_t *to, double first, double second)
+static void put_float(uint8_t *to, double value)
 {
-    float both[2] = {(float)first, (float)second};
-    uint32_t bits[2];
-    memcpy(bits, both, sizeof bits);
-    put(to, bits[0]);
-    put(to + 4, bits[1]);
+    float number = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    put(to, bits);
 }
 
 static double get(const uint8_t *from)
@@ -53,34 +46,6 @@ static double get_small(const uint8_t *from)
 static int is_old(const odrive_can *own)
 {
     return own->firmware[0] == 0 && own->firmware[1] < 6;
-}
-
-/* Answer a request; return 0 if there is no such message. */
-static int32_t reply(odrive_can *own, uint32_t message)
-{
-    drive *d = &own->drive;
-    const motor *m = d->motor;
-    double wanted = m->active ? m->asked : 0.0;
-    uint8_t *data = drive_answer(d, d->id << 5 | message, 8);
-    switch (message) {
-    case VERSION:
-        data[0] = own->protocol;
-        memcpy(data + 1, hardware, sizeof hardware);
-        memcpy(data + 4, own->firmware, sizeof own->firmware);
-        return 1;
-    case ERROR:
-        put(data, own->errors);
-        put(data + 4, own->errors);
-        return 1;
-    case ESTIMATES:
-        put_two(data, motor_position(m) / TURN, m->measured / TURN);
-        return 1;
-    case TEMPERATURE: put_two(data, AMBIENT, m->temperature); return 1;
-    case SUPPLY: put_two(data, VOLTS, 0.0); return 1;
-    case IQ: /* of a motor with 1 N m/A */
-    case TORQUES: put_two(data, wanted, m->torque); return 1;
-    default: return 0;
-    }
 }
 
 /* -- heartbeats ------------------------------------------------------------ */
@@ -128,6 +93,15 @@ void odrive_can_follow(odrive_can *own)
     m->asked = own->input == PASSTHROUGH ? own->torque : 0.0;
 }
 
+/* Answer a request for estimates. */
+static int32_t estimate(drive *d)
+{
+    uint8_t *data = drive_answer(d, d->heard.id, 8);
+    put_float(data, motor_position(d->motor) / TURN);
+    put_float(data + 4, d->motor->measured / TURN);
+    return 1;
+}
+
 /* Answer a request or take an input; a message that is too short is none. */
 int32_t odrive_can_obey(drive *d)
 {
@@ -138,7 +112,7 @@ int32_t odrive_can_obey(drive *d)
         return 0;
     drive_feed(d);
     if (f->remote || (f->size == 0 && message != ESTOP))
-        return reply(own, message);
+        return message == ESTIMATES ? estimate(d) : drive_obey(d);
     if (message == INPUT_TORQUE && f->size >= 4) {
         own->torque = get(f->data);
     } else if (message == INPUT_POS && f->size >= 8) {

@@ -10,7 +10,7 @@ typedef struct {
     drive drive;
     double beat, pos_gain, vel_gain, position, velocity, torque;
     uint32_t errors, control, input;
-    uint8_t protocol, firmware[3];
+    uint8_t firmware[3];
     task beats;
 } odrive_can;
 
