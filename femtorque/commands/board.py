@@ -19,6 +19,8 @@ from femtorque.commands.options import Force, Home, Json, LogTo, Mech, Port, Rez
 
 if TYPE_CHECKING:
     from femtorque.codegen.mechanism.description import Mechanism
+    from femtorque.host.board import Board
+    from femtorque.host.stream.stream import Interrupts
 
 
 def flash(
@@ -283,6 +285,9 @@ def identify(
         "the file has it")] = None,
     on: Annotated[str | None, typer.Option("--on", metavar="LINK", show_default="the last one",
                                            help="that a new payload is fixed to")] = None,
+    weighed: Annotated[float | None, typer.Option(
+        "--weighed", metavar="KG", show_default=False, help="its mass, as a scale says: R or K of the motors, by one "
+        "motion without the payload and with it; asks for it to be fixed on")] = None,
     within: Annotated[list[str] | None, typer.Option(
         "--range", metavar="JOINT=LOW:HIGH", show_default="1 rad either way from the start",
         help="where --whole or --payload may move a joint, rad or m; may be given more than once")] = None,
@@ -307,12 +312,14 @@ def identify(
     mechanism = load_mechanism(mech)
     for option, given in (("--on", on and not payload), ("--joint", joint and (entire or payload)),
                           ("--whole", entire and payload), ("--range", within and not (entire or payload)),
-                          ("--page", shown and not (entire or payload))):
+                          ("--page", shown and not (entire or payload)),
+                          ("--weighed", weighed is not None and not payload)):
         if given:
             raise BadInput("command line", option, None, "does not go with the other options",
-                           "--range, --page and --on are for --whole or --payload, of which there is one")
+                           "--range, --page and --on are for --whole or --payload, of which there is one, and "
+                           "--weighed for --payload")
     if entire or payload:
-        return _whole(mech, mechanism, port, home or rezero, rezero, payload, on, within or [],
+        return _whole(mech, mechanism, port, home or rezero, rezero, payload, on, weighed, within or [],
                       shown or Path(f"{mechanism.name}.identified.html"), write)
     names = joint or [j.name for j in mechanism.moving if j.drive or (j.motor is not None and j.encoder is not None)]
     for name in names:
@@ -329,7 +336,7 @@ def identify(
 
 
 def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool, payload: str | None, on: str | None,
-           within: list[str], shown: Path, write: bool) -> Answer:
+           weighed: float | None, within: list[str], shown: Path, write: bool) -> Answer:
     """Identify a whole arm or a payload, its motions shown before it moves."""
     from femtorque.codegen.common.output import check_page, claim, page
     from femtorque.host.board import Board
@@ -342,8 +349,13 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
     check_page(shown)
     claim(shown, page("identify"), True)
     given = dict(_range(text) for text in within)
+    asks = sys.stdin is not None and sys.stdin.isatty()
+    if weighed is not None and not weighed > 0.0:
+        raise BadInput("command line", "--weighed", weighed, "must be positive", "the payload's mass, kg")
+    if weighed and not asks:
+        raise BadInput("command line", "--weighed", weighed, "asks for it to be fixed on", "run it at a terminal")
     if payload:
-        programme = experiment.payload(mechanism, payload, on, given)
+        programme = experiment.payload(mechanism, payload, on, given, weighed or 0.0)
     else:
         programme = experiment.whole(mechanism, given)
     motions = [*programme.motions, *programme.unseen]
@@ -351,7 +363,6 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
         path = shown.with_name(f"{mechanism.name}.motion-{number}.html")
         planned.write(path, mechanism, motion, True)
         print(f"motion {number}: {path}", file=sys.stderr)
-    asks = sys.stdin is not None and sys.stdin.isatty()
     with Board.connect(port, mechanism) as board:
         if home:
             board.home(rezero=rezero)
@@ -360,13 +371,35 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
                   file=sys.stderr)
             sys.stdin.readline()
         with Interrupts().on_ctrl_c() as interrupts:
-            found = experiment.identify(board, mechanism, programme, partial(print, file=sys.stderr),
-                                        Stops(interrupts, math.inf if asks else 0.0))
+            stops, on_step = Stops(interrupts, math.inf if asks else 0.0), partial(print, file=sys.stderr)
+            if weighed:
+                fix = partial(_fixed, board, interrupts, f"{payload}, {weighed:g} kg")
+                told = experiment.weigh(board, mechanism, programme, fix, on_step, stops)
+                if write:
+                    written.write_motors(mech, told)
+                return Answer(told.data() | {"written": write}, told.words())
+            found = experiment.identify(board, mechanism, programme, on_step, stops)
     result_page.write(shown, found)
     write &= found.better or bool(found.touches)
     if write:
         written.write(mech, found)
     return Answer(found.data() | {"written": write, "page": str(shown)}, f"{found.words()}\n{shown}")
+
+
+def _fixed(board: Board, interrupts: Interrupts, what: str) -> None:
+    """Have a payload fixed on while the arm holds itself. Raises Refused if somebody presses Ctrl-C instead."""
+    from femtorque.codegen.common.errors import Refused
+    from femtorque.host.link.session import PERIOD
+
+    print(f"The arm holds itself, under power: fix {what}, so that it stays; press Enter to go on, Ctrl-C to leave",
+          file=sys.stderr)
+    interrupts.go_on = 0
+    interrupts.read_lines(sys.stdin.fileno())
+    while not interrupts.went_on():
+        if interrupts.count:
+            raise Refused("nothing was fixed on, and nothing identified")
+        board.session.pump()
+        board.session.clock.sleep(PERIOD)
 
 
 def _range(text: str) -> tuple[str, tuple[float, float]]:

@@ -4,6 +4,7 @@ joints."""
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -22,6 +23,7 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.plant.plant_library import library
 from femtorque.host.board import Board
 from femtorque.host.lab.whole import consistent
 from femtorque.host.lab.whole.excitation import excite, ranges
@@ -147,7 +149,7 @@ def test_friction_and_rotors_are_measured_joint_by_joint(arm, types):
 def test_the_whole_arm_and_then_what_it_holds_are_identified(arm, types):
     """An arm that feels: thresholds of touches are written with its masses, and hold for a motion that nobody has seen.
     The first line is stopped by Ctrl-C on the way."""
-    look, write, held = LINES["Masses of the whole arm"]
+    look, write, held, _ = LINES["Masses of the whole arm"]
     arm.write_text(arm.read_text(encoding="utf-8") + '\n[feel]\nreaction = "none"\n', encoding="utf-8")
     text, file = arm.read_text(encoding="utf-8"), load_mechanism(arm)
     truth = differing(file, 5)
@@ -183,6 +185,55 @@ def test_the_whole_arm_and_then_what_it_holds_are_identified(arm, types):
     found, = load_mechanism(arm).payloads
     assert found.mass == pytest.approx(carried.mass, rel=0.1)
     np.testing.assert_allclose(found.com, carried.com, atol=0.015)
+
+
+class Somebody:
+    """In front of a terminal: fixes a weight on when asked, and presses Enter. loaded: the arm with it."""
+
+    def __init__(self, board: VirtualBoard, loaded: Mechanism) -> None:
+        self.board, self.loaded = board, loaded
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self) -> str:
+        return "\n"
+
+    def fileno(self) -> int:
+        ours, theirs = os.pipe()
+        loaded, (ffi, _) = plant_of(self.loaded), library()
+        for name in ("mass", "centre", "inertia"):
+            bodies, new = (ffi.buffer(plant.tree._tree.held[name]) for plant in (self.board.plant, loaded))
+            bodies[:] = new[:]
+        os.write(theirs, b"\n")
+        os.close(theirs)
+        return ours
+
+
+def test_a_weight_tells_a_strong_motor_from_a_light_arm(arm, types, monkeypatch):
+    """Motors with other R and K than the file's move an arm with other masses, here one that gravity loads."""
+    *_, line = LINES["Masses of the whole arm"]
+    text = (MECHANISMS / "three_axis.toml").read_text(encoding="utf-8")
+    arm.write_text(text.replace('name = "three-axis"', 'name = "arm"').replace('"gripper"', '"tool"'), encoding="utf-8")
+    file = load_mechanism(arm)
+    factors = {"waist": (1.2, 1.0), "shoulder": (1.0, 0.9), "elbow": (0.85, 1.0)}
+    truth = differing(file, 5)
+    truth = replace(truth, joints=tuple(
+        replace(joint, motor=replace(joint.motor, R=factors[joint.name][0] * joint.motor.R,
+                                     K=factors[joint.name][1] * joint.motor.K)) if joint.motor else joint
+        for joint in truth.joints))
+    weight = Payload("weight", "tool", 2.0, np.array([0.07, 0.01, 0.02]), np.diag([2e-3, 3e-3, 3e-3]))
+    said = types(line, 2)[1]
+    assert "run it at a terminal" in said
+    with plugged_in(file, plant_of(truth), world=truth) as board:
+        types("femtorque home arm.toml --port auto")
+        monkeypatch.setattr(sys, "stdin", Somebody(board, replace(truth, payloads=(weight,))))
+        shown, _ = types(line)
+    assert "not told apart" not in shown and "identify --whole again" in shown
+    for joint, was in zip(load_mechanism(arm).moving, file.moving, strict=True):
+        r, k = factors[joint.name]
+        assert joint.motor.R / was.motor.R == pytest.approx(r / k, rel=0.02)
+        assert (joint.motor.K, joint.friction) == (was.motor.K, was.friction)
 
 
 def holds(mechanism: Mechanism, truth: Mechanism, foretold: np.ndarray) -> None:

@@ -20,6 +20,8 @@ from femtorque.host.lab.whole.recording import Recording, Stops, approach, play,
 from femtorque.host.lab.whole.regressor import OF_JOINT, PARTS, Unknowns, solid_of
 from femtorque.host.lab.whole.rubbing import fit_friction
 from femtorque.host.lab.whole.touches import MARGIN, Touch, Watched, propose, rest, watching
+from femtorque.host.lab.whole.weighed import Weighed
+from femtorque.host.lab.whole.weighed import weigh as told_apart
 from femtorque.host.link.capture import COLUMNS
 
 Array = NDArray[np.float64]
@@ -183,18 +185,21 @@ def whole(mechanism: Mechanism, given: Ranges) -> Programme:
     return Programme(unknowns, columns, base, (*motions[:-1], slow[0]), (motions[-1], slow[1]))
 
 
-def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges) -> Programme:
+def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges, weighed: float = 0.0) -> Programme:
     """The programme for one payload: as the file has it, or a new one on a link (by default the last one). All else of
-    the file is taken to be right. Recorded are the joints that feel it most."""
+    the file is taken to be right. Recorded are the joints that feel it most. weighed: mass, kg, of one that the file
+    does not have yet, as somebody has weighed it: for `weigh`, recorded are all joints."""
     names = [x.name for x in mechanism.links]
     if link is not None and link not in names or link == BASE:
         raise BadInput("identify", "--on", link, "no such link", hint(str(link), names, "links"))
     known = next((x for x in mechanism.payloads if x.name == name), None)
+    if known is not None and weighed:
+        raise BadInput("identify", "--payload", name, "is in the file already", "give another name")
     if known is not None and link not in (None, known.link):
         raise BadInput("identify", "--on", link, f"payload {name!r} is on {known.link}", "give another name")
     if known is None or known.mass <= 0.0:
         where = next(x for x in reversed(mechanism.links) if x.name == (link or (known.link if known else names[-1])))
-        mass = GUESS * sum(x.mass for x in mechanism.links)
+        mass = weighed or GUESS * sum(x.mass for x in mechanism.links)
         inertia = 0.4 * mass * (mass / (DENSITY * 4.0 / 3.0 * np.pi)) ** (2.0 / 3.0) * np.eye(3)
         known = Payload(name, where.name, mass, where.com, inertia)
     others = tuple(x for x in mechanism.payloads if x.name != name)
@@ -207,7 +212,7 @@ def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges) ->
     efforts = np.array([j.limits.effort for j in mechanism.streamed])
     felt = np.linalg.norm((unknowns.matrix(moves) * unknowns.prior).sum(axis=2) / efforts[None], axis=0)
     most = tuple(sorted(int(j) for j in np.argsort(-felt)[:COLUMNS]))
-    return Programme(unknowns, columns, base, (motion,), (), most)
+    return Programme(unknowns, columns, base, (motion,), (), None if weighed else most)
 
 
 def identify(board: Board, mechanism: Mechanism, programme: Programme,
@@ -238,3 +243,25 @@ def identify(board: Board, mechanism: Mechanism, programme: Programme,
     else:
         found = fit(programme.unknowns, takes, programme.columns, programme.base)
     return Result(found, found.left(unseen) if unseen else None, tuple(unseen), watched)
+
+
+def weigh(board: Board, mechanism: Mechanism, programme: Programme, fix: Callable[[], None],
+          on_step: Callable[[str], None] = lambda what: None, stops: Stops = FREE) -> Weighed:
+    """Play a weight's motion without it, have it fixed on, by `fix`, where the arm stood first, and play it again.
+    Raises Refused as `identify` does."""
+    board.arm()
+    begin, motion = board.session.held(), programme.motions[0].trajectory
+    takes: list[list[Recording]] = []
+    for number, what in enumerate(("without the weight", "with the weight")):
+        if number:
+            fix()
+        approach(board, motion.positions[0], stops)
+        on_step(f"rehearsal {what} at {REHEARSAL:.0%} of the speed")
+        play(board, motion, stops, REHEARSAL)
+        on_step(what)
+        takes.append(record(board, mechanism, motion, stops))
+        on_step("back")
+        approach(board, begin, stops)
+    source = programme.unknowns.solids[0].source
+    assert isinstance(source, Payload)
+    return told_apart(mechanism, source, *takes)

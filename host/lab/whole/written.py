@@ -11,6 +11,7 @@ from femtorque.host.lab.identify import beside
 from femtorque.host.lab.whole.experiment import BEYOND, Result
 from femtorque.host.lab.whole.regressor import PLACES
 from femtorque.host.lab.whole.touches import MARGIN
+from femtorque.host.lab.whole.weighed import Weighed
 
 FRICTION = ("viscous", "coulomb", *BEYOND)
 
@@ -23,6 +24,15 @@ def write(path: Path, result: Result) -> None:
     for touch in result.touches:
         set_joint(path, touch.joint, {"contact": asdict(touch.contact)},
                   f"twice its dry friction, and {MARGIN:g} times what else was felt; at most {touch.after:.2g} in all")
+
+
+def write_motors(path: Path, weighed: Weighed) -> None:
+    """R or K of motors whose torque a weight has shown. Raises BadInput as femtorque.codegen.mechanism.edit does."""
+    for j, joint in enumerate(weighed.mechanism.streamed):
+        if keys := weighed.keys(j):
+            within = weighed.half[j] / weighed.scale[j]
+            set_joint(path, joint.name, {"motor": keys}, f"by a weight: torque +- {within:.1%} (95 %)",
+                      beside(weighed.mechanism, joint.name))
 
 
 def _numbers(path: Path, result: Result) -> None:

@@ -1,0 +1,102 @@
+"""A weight on an arm shows how strong its motors are: on torques of Pinocchio, through motors that are not as the file
+says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.control.constants import current_range
+from femtorque.codegen.mechanism.description import Payload
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.bodies import Model
+from femtorque.host.lab.whole.recording import Recording
+from femtorque.host.lab.whole.weighed import weigh
+from tests.support.boards import driven
+from tests.support.differing import differing
+from tests.support.oracle import rnea
+
+ARM = load_mechanism(MECHANISMS / "three_axis.toml")
+WEIGHT = Payload("weight", "gripper", 2.0, np.array([0.06, 0.01, -0.02]), np.diag([2e-3, 3e-3, 3e-3]))
+GUESS = replace(WEIGHT, com=np.zeros(3), inertia=1e-3 * np.eye(3))
+
+
+def played(truth, given, seed, constants, shape, noise, full):
+    """A motion of 10 s of an arm whose motors have other R and K (J, 2), as the board of the file's would record it.
+    full: A at a duty of 1, of current loops."""
+    rate = 100.0
+    t = np.arange(round(10.0 * rate)) / rate
+    rng, wave = np.random.default_rng(shape), 2.0 * np.pi * 0.1 * np.arange(1, 6)
+    a, b = rng.normal(size=(2, 5, 3)) * 0.15
+    start = np.array([j.start for j in truth.streamed])
+    c, s = np.cos(t[:, None] * wave), np.sin(t[:, None] * wave)
+    q, qd, qdd = start + s @ a + c @ b, (c * wave) @ a - (s * wave) @ b, -(s * wave**2) @ a - (c * wave**2) @ b
+    tau = rnea(Model.of(truth), q, qd, qdd)
+    volts, rng = given.board.bus_voltage, np.random.default_rng(seed)
+    told = {}
+    for j, (joint, motor, (R, K)) in enumerate(zip(truth.streamed, [x.motor for x in given.streamed], constants,
+                                                   strict=True)):
+        tau[:, j] += joint.rotor * qdd[:, j] + joint.friction.viscous * qd[:, j]
+        tau[:, j] += joint.friction.coulomb * np.sign(qd[:, j])
+        current = tau[:, j] / (K * motor.gear)
+        duty = (R * current + K * motor.gear * qd[:, j]) / volts
+        if motor.drive == "current":
+            duty = current / full[j]
+        told[j] = (t, motor.sign * duty + noise * rng.normal(size=len(t)))
+    return Recording(t, q, np.full(len(t), volts), told)
+
+
+@pytest.fixture(autouse=True)
+def prompt(monkeypatch):
+    """No delays, which real recordings have."""
+    monkeypatch.setattr("femtorque.host.lab.whole.recording.delay", lambda *_: -0.5)
+    monkeypatch.setattr("femtorque.host.lab.whole.recording.inductive", lambda *_: 0.0)
+
+
+def weighed(constants, weight=WEIGHT, guess=GUESS, truth=None, given=ARM, noise=1e-4, full=()):
+    truth = truth or differing(ARM, 3)
+    runs = [[played(mechanism, given, 2 * k + n, constants, k + 1, noise, full) for k in range(2)]
+            for n, mechanism in enumerate((truth, replace(truth, payloads=(weight,))))]
+    return weigh(given, guess, *runs)
+
+
+def file_constants(factor_r=(1.0, 1.0, 1.0), factor_k=(1.0, 1.0, 1.0)):
+    return [(j.motor.R * r, j.motor.K * k) for j, r, k in zip(ARM.streamed, factor_r, factor_k, strict=True)]
+
+
+@pytest.mark.parametrize("r, k", [((1.0, 1.0, 1.0), (1.0, 1.0, 1.0)), ((1.25, 1.0, 0.8), (1.0, 1.0, 1.0)),
+                                  ((1.0, 1.0, 1.0), (0.85, 1.2, 1.0)), ((1.3, 0.9, 1.1), (1.1, 1.1, 0.9))])
+def test_torques_are_told_whatever_the_file_says_of_masses_and_friction(r, k):
+    found = weighed(file_constants(r, k))
+    true = np.array(k) / np.array(r)
+    assert np.all(found.sure) and np.all(np.abs(found.scale - true) < found.half) and np.all(found.half < 0.05)
+
+
+def test_intervals_hold_the_truth_under_noise():
+    """1 % of duty, as counts of an encoder make it."""
+    true = np.array([0.8, 1.0, 1.25])
+    off = []
+    for seed in range(8):
+        found = weighed(file_constants(1.0 / true), truth=differing(ARM, seed), noise=0.01)
+        off.append(np.abs(found.scale - true) / found.half)
+    assert np.mean(np.array(off) > 1.0) <= 0.1
+
+
+def test_joints_that_a_weight_hardly_loads_are_named_and_keep_their_numbers():
+    """On the column it loads the waist alone, by an inertia that is not known either."""
+    weight = replace(WEIGHT, link="column")
+    found = weighed(file_constants((1.3, 1.3, 1.3)), weight, replace(GUESS, link="column"))
+    assert not np.any(found.sure) and found.words().count("not told apart") == 3
+    assert [found.keys(j) for j in range(3)] == [{}, {}, {}]
+
+
+def test_a_current_loops_constant_is_what_is_written():
+    arm = driven(ARM, "current")
+    full = [current_range(arm, joint) for joint in arm.streamed]
+    found = weighed(file_constants((1.3, 1.0, 1.0), (0.9, 1.0, 1.2)), given=arm, full=full)
+    constants = [found.keys(j)["K"] for j in range(3)]
+    assert constants == pytest.approx([k * j.motor.K for k, j in zip((0.9, 1.0, 1.2), ARM.streamed, strict=True)],
+                                      rel=0.02)
