@@ -33,7 +33,7 @@ CLOSED = "five_bar"  # instead of a board: a closed mechanism
 SERVED = "so101_sts"  # instead of a board: an arm on servos
 BRAKED = "f405rg-4 with brakes"
 FEW = [("f405rg-4", "voltage", None), ("nucleo-g474re-6", "voltage", "estop"), ("f405rg-6", "voltage", "noise"),
-       (CLOSED, "voltage", "estop"), (SERVED, "voltage", "reset"), (BRAKED, "voltage", "estop")]
+       (CLOSED, "voltage", "estop"), (SERVED, "voltage", "reset"), (SERVED, "voltage", None), (BRAKED, "voltage", "estop")]
 STRIKING = (None, "estop", "noise", "crystal", "reset", "brown-out")
 ALL = [(*each, fault) for each in [*IMAGES, *((name, "voltage") for name in (CLOSED, SERVED, BRAKED))]
        for fault in STRIKING]
@@ -73,7 +73,9 @@ def record(name: str, drive: str, fault: str | None, answers: bool) -> tuple[str
 
         board.chip.bus.watch = note
         board.chip.reset("power")
-        play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True, fault=fault)
+        board.brakes = name in (CLOSED, SERVED)  # else they sink, and are not armed
+        played = play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True, fault=fault)
+        assert fault is not None or played.ended == "done"
         result = board.record()
     kept = {field.name: getattr(result, field.name).tobytes() for field in fields(result) if field.name != "steps"}
     return accesses.hexdigest(), kept, asked

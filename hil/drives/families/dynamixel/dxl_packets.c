@@ -22,6 +22,7 @@ static const uint8_t START[4] = {0xFF, 0xFF, 0xFD, 0};
 typedef struct {
     uint32_t id, kind, at, size, count;
     const uint8_t *parameters;
+    uint8_t text[BURST];
 } order;
 
 /* Return the remainder of a division by x^16 + x^15 + x^2 + 1. */
@@ -57,7 +58,6 @@ static int like_start(const uint8_t *from, const uint8_t *at)
  * an answer. */
 static int parse(const uint8_t *packet, uint32_t size, order *found)
 {
-    static uint8_t text[BURST];
     const uint8_t *from = packet + HEAD, *at, *end = packet + size - SUM;
     uint32_t count = 0;
     if (size < LEAST || memcmp(packet, START, sizeof START) != 0 ||
@@ -66,14 +66,14 @@ static int parse(const uint8_t *packet, uint32_t size, order *found)
         return 0;
     for (at = from; at < end; at++)
         if (*at != START[2] || !like_start(from, at))
-            text[count++] = *at;
-    memset(text + count, 0, 4);
+            found->text[count++] = *at;
+    memset(found->text + count, 0, 4); /* of parameters that are missing */
     found->id = packet[4];
-    found->kind = text[0];
-    found->parameters = text + 1;
+    found->kind = found->text[0];
+    found->parameters = found->text + 1;
     found->count = count - 1u;
-    found->at = word(text + 1);
-    found->size = word(text + 3);
+    found->at = word(found->parameters);
+    found->size = word(found->parameters + 2);
     return 1;
 }
 
