@@ -33,7 +33,8 @@ CLOSED = "five_bar"  # instead of a board: a closed mechanism
 SERVED = "so101_sts"  # instead of a board: an arm on servos
 BRAKED = "f405rg-4 with brakes"
 FEW = [("f405rg-4", "voltage", None), ("nucleo-g474re-6", "voltage", "estop"), ("f405rg-6", "voltage", "noise"),
-       (CLOSED, "voltage", "estop"), (SERVED, "voltage", "reset"), (SERVED, "voltage", None), (BRAKED, "voltage", "estop")]
+       (CLOSED, "voltage", "estop"), (SERVED, "voltage", "reset"), (SERVED, "voltage", None),
+       (BRAKED, "voltage", "estop")]
 STRIKING = (None, "estop", "noise", "crystal", "reset", "brown-out")
 ALL = [(*each, fault) for each in [*IMAGES, *((name, "voltage") for name in (CLOSED, SERVED, BRAKED))]
        for fault in STRIKING]

@@ -152,6 +152,26 @@ def test_that_stored_registers_are_locked_while_the_motor_is_on(running):
     assert running.one(x.ENABLE, 1, 0) == (COMM_SUCCESS, 0) and running.one(x.MODE, 1, 16) == (COMM_SUCCESS, 0)
 
 
+def test_that_of_a_write_across_the_last_stored_register_the_first_part_is_stored():
+    bench = Bench(1)
+    servo = bench.servos[0]
+    assert bench.handler.writeTxRx(bench, 1, x.SHUTDOWN, 2, [53, 1]) == (COMM_SUCCESS, 0)
+    assert (servo.registers[x.SHUTDOWN], servo.registers[x.ENABLE], servo.stored[x.SHUTDOWN]) == (53, 1, 53)
+    servo.power_up(0.0)
+    assert (servo.registers[x.SHUTDOWN], servo.registers[x.ENABLE], len(servo.registers)) == (53, 0, x.REGISTERS)
+
+
+def test_that_bytes_before_a_packet_are_left_out_but_take_their_time():
+    came = []
+    for before in (b"", b"\x00\xff"):
+        bench = Bench(1)
+        bench.line.arrive = lambda data, disturbed, bench=bench: came.append((data, bench.clock.seconds))
+        bench.line.sent(before + PING, 10.0 / RATE)
+        bench.clock.run(1e-3)
+    (data, at), (other, later) = came
+    assert data == other and later - at == pytest.approx(2 * 10.0 / RATE)
+
+
 def test_that_another_mode_asks_for_all_its_current_until_somebody_says_otherwise():
     bench = Bench()
     bench.write(x.MODE, 1, 0)

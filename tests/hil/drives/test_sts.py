@@ -93,6 +93,16 @@ def test_that_a_servo_that_is_not_there_is_waited_for_and_the_next_one_answers()
     assert [bench.came[k + 2] for k in range(0, len(bench.came), 7)] == [2, 3]
 
 
+def test_that_a_question_with_a_wrong_check_sum_is_not_answered():
+    bench = Bench(1)
+    for wrong, answered in ((0, True), (1, False)):
+        bench.came = b""
+        asked = bytes([0xFE, 5, 0x82, sts.POSITION, 2, 1])
+        bench.line.sent(b"\xff\xff" + asked + bytes([~sum(asked) & 0xFF ^ wrong]), 1e-5)
+        bench.clock.run(0.01)
+        assert bool(bench.came) is answered
+
+
 def test_that_what_is_told_while_the_lock_is_open_is_stored():
     bench = Bench()
     bench.write(sts.LOCK, 1, 1)
