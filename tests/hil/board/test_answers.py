@@ -101,10 +101,11 @@ def test_answers_in_c_are_those_of_the_models_whatever_strikes(name, drive, faul
     compare(name, drive, fault)
 
 
-@pytest.mark.parametrize(("name", "drive"), [("f405rg-4", "current"), ("nucleo-g474re-6", "voltage")])
+@pytest.mark.parametrize(("name", "drive"), [("f405rg-4", "current"), ("nucleo-g474re-6", "voltage"),
+                                             (SERVED, "voltage")])
 def test_a_board_under_power_asks_no_model(monkeypatch, name, drive):
-    """Link and ports are in C, too: neither STATUS nor changing directions call a model."""
-    mechanism, built = image(name, drive)
+    """Link and ports are in C, too: neither STATUS nor changing directions nor a wire of servos call a model."""
+    mechanism, built = built_for(name, drive)
     asked: list[str] = []
     with VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:
         session = session_with(board)
