@@ -21,7 +21,9 @@ from femtorque.codegen.control.park import wayless
 from femtorque.codegen.control.table import REAL, UINT32, member
 from femtorque.codegen.drive.catalogue import WIRES
 from femtorque.codegen.mechanism.description import Contact, Joint, Mechanism, Park
-from femtorque.codegen.model.modes import has_modes
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.model.modes import has_modes, in_mode
 
 REACTIONS = {"none": 0, "stop": 1, "float": 2, "return": 3}
 SLOW_HZ = 0.3  # bandwidth of the mean that a touch has to leave
@@ -119,11 +121,11 @@ def unfelt(mechanism: Mechanism) -> str:
     """Reason for which a mechanism cannot feel; '' if it can."""
     if mechanism.flexible:
         return "is not possible with flexible links: their bending is not measured"
-    if mechanism.constrained:
-        return ("is not possible with closed loops or mimic joints: nobody has tried yet how well their torques from "
-                "outside are known")
     if has_modes(mechanism):
         return "is not possible with modes: forces that come and go with them would be felt as touches"
+    if mechanism.constrained and assemble(Model.of(in_mode(mechanism))).redundant:
+        return ("is not possible with more driven joints than can move freely: motors push against each other, which "
+                "would be felt as if it came from outside")
     for joint in mechanism.streamed:
         bus = next((bus for bus in mechanism.buses if joint.drive and bus.name == joint.drive.bus), None)
         if bus is not None and bus.kind in WIRES:

@@ -17,23 +17,32 @@ from femtorque.codegen.control.gains import sample_poses
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.loop_assembly import assemble
 from femtorque.codegen.model.mass_matrix import mass_matrix
 
 Array = NDArray[np.float64]
+SHARE = 0.75  # of the poses of closed loops: what is nearer to singular ones feels more
 FOLLOWED_S = 3.0  # s that the answer to one error is followed: mechanism files allow no filter below 1 Hz
 
 
 def felt_noise(mechanism: Mechanism, steps: ArrayLike, losses: ArrayLike) -> Array:
-    """Standard deviation, N m or N (n,), of what each streamed joint of an open tree feels by the encoders' steps, at
-    the worst pose. Needs `feel`.
+    """Standard deviation, N m or N (n,), of what each streamed joint feels by the encoders' steps, at the worst pose;
+    of closed loops at the worst of SHARE of the poses. Needs `feel`, and as many streamed joints as can move freely.
 
     steps: of the encoders, rad or m (n,). losses: N m s/rad or N s/m (n,), of the motors, whose back-EMF is taken from
     the velocity that is measured.
     """
     model = Model.of(mechanism)
-    names = [body.joint.name for body in model.bodies]
+    poses, assembly = sample_poses(model), assemble(model)
+    masses, free = mass_matrix(model, poses), list(assembly.independent)
+    if assembly.dependent:
+        moves = assembly.velocity_matrix(poses)
+        masses = np.swapaxes(moves, -1, -2) @ masses @ moves
+    names = [model.bodies[i].joint.name for i in free]
     order = [names.index(joint.name) for joint in mechanism.streamed]
-    inertia = np.max(np.abs(mass_matrix(model, sample_poses(model))), axis=0)[np.ix_(order, order)]
+    # in closed loops inertia grows without bound towards singular poses
+    share = SHARE if assembly.dependent else 1.0
+    inertia = np.quantile(np.abs(masses), share, axis=0, method="lower")[np.ix_(order, order)]
     apart = 1.0 - np.eye(len(order))
     changed, moved = _answers(mechanism)
     own = np.diag(inertia)[:, None] * changed + np.asarray(losses)[:, None] * moved

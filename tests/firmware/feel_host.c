@@ -12,7 +12,7 @@ typedef struct {
 
 typedef struct {
     ft_real external[FT_JOINTS], mean[FT_JOINTS], threshold[FT_JOINTS];
-    uint32_t touches, joint, touch, touched, touch_tick, wild;
+    uint32_t touches, joint, touch, touched, touch_tick, wild, blind;
 } feel_output;
 
 void feel_start(const ft_turn *q);
@@ -63,7 +63,10 @@ void feel_run(long n, const feel_input *in, feel_output *out)
 
 void feel_state(feel_output *out)
 {
-    memcpy(out->external, f.external, sizeof f.external);
+    uint32_t j;
+
+    for (j = 0; j < FT_JOINTS; j++)
+        out->external[j] = ft_feel_external(&f, j);
     memcpy(out->mean, f.mean, sizeof f.mean);
     memcpy(out->threshold, f.threshold, sizeof f.threshold);
     out->touches = f.touches;
@@ -72,6 +75,11 @@ void feel_state(feel_output *out)
     out->touched = f.touched ? 1u : 0u;
     out->touch_tick = f.touch_tick;
     out->wild = found.wild;
+#if FT_STEP_CLOSED
+    out->blind = f.blind ? 1u : 0u;
+#else
+    out->blind = 0;
+#endif
 }
 
 void feel_rest(void) { ft_feel_rest(&f); }

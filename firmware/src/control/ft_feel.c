@@ -4,6 +4,7 @@
 #if FT_FEEL
 
 #include "ft_findings.h" /* ft_found, FT_RARELY, FT_NO_JOINT */
+#include "ft_loops.h"    /* ft_loops_lost */
 #include "ft_number.h"   /* ft_size */
 #include "ft_position.h" /* ft_position_add */
 #include "ft_ramp.h"     /* ft_larger */
@@ -186,11 +187,30 @@ void ft_feel_rest(ft_feel *f)
 {
     uint32_t j;
 
+#if FT_STEP_CLOSED
+    f->blind = false;
+#endif
     if (!f->on)
         return;
     for (j = 0; j < FT_JOINTS; j++)
         f->external[j] = FT_C(0.0);
     f->on = f->touched = f->touch = false;
+}
+
+/* Make the step at what is measured. Return false where loops do not close
+ * there: nothing is felt, then and until it has settled again. */
+static bool close(ft_feel *f, ft_real tau[FT_JOINTS])
+{
+    ft_step(&f->step, &f->seen, tau);
+#if FT_STEP_CLOSED
+    if (FT_RARELY(ft_loops_lost(&f->step))) {
+        ft_feel_rest(f);
+        f->blind = true;
+        return false;
+    }
+    f->blind = f->blind && f->settles > 0u;
+#endif
+    return true;
 }
 
 /* Feel what the interval that is over has brought, after the law of this
@@ -204,7 +224,8 @@ void ft_feel_tick(ft_feel *f, const ft_feel_input *in, ft_findings *found)
         begin(f, in);
     memcpy(before, f->seen.u, sizeof before);
     sample(&f->seen, in->seen);
-    ft_step(&f->step, &f->seen, tau);
+    if (!close(f, tau))
+        return;
     for (j = 0; j < FT_JOINTS; j++) {
         const ft_real after = f->seen.u[j];
         const ft_real needed = ft_law_needed(j, before[j], after, tau[j]);

@@ -10,6 +10,9 @@
  * joint's threshold, which rises with what the motion asks for: an error of the
  * model comes and goes with the motion, a touch does not.
  *
+ * Closed loops are closed anew in every tick, from what is measured of driven
+ * joints. If they do not close, nothing is felt, and it begins anew.
+ *
  * An arm that has given way makes the torque that its model asks for, so that
  * at rest r is none: until it is back, a touch is an r that leaves 0. A hand
  * that presses for long is a touch for as long. */
@@ -48,6 +51,9 @@ typedef struct {
     uint32_t slot;                  /* of this tick */
     uint32_t settles;               /* ticks until a touch counts */
     bool on;                        /* there was a tick before */
+#if FT_STEP_CLOSED
+    bool blind;                     /* loops did not close a while ago */
+#endif
     bool touched;                   /* something is felt, */
     bool touch;                     /* since this tick */
     uint8_t joint;                  /* that felt the last touch */
@@ -71,6 +77,17 @@ typedef struct {
 } ft_feel_input;
 
 void ft_feel_tick(ft_feel *f, const ft_feel_input *in, ft_findings *found);
+
+/* Return the torque on one joint from outside, N m or N: none while that is not
+ * known. */
+static inline ft_real ft_feel_external(const ft_feel *f, uint32_t j)
+{
+#if FT_STEP_CLOSED
+    if (f->blind)
+        return FT_C(0.0);
+#endif
+    return f->external[j];
+}
 void ft_feel_rest(ft_feel *f);
 #if FT_RETURN
 void ft_feel_give_way(ft_feel *f);

@@ -219,15 +219,21 @@ void ft_report_ident(ft_msg_ident *m)
 /* Say what acts from outside. */
 void ft_report_felt(ft_msg_felt *m, const ft_feel *f, uint32_t tick)
 {
+    uint32_t j;
+
     m->tick = tick;
     m->touched = f->touched ? FT_FELT_TOUCH : 0u;
 #if FT_RETURN
     m->touched |= f->way;
 #endif
+#if FT_STEP_CLOSED
+    m->touched |= f->blind ? FT_FELT_BLIND : 0u;
+#endif
     m->joint = f->joint;
     m->touches = f->touches;
     m->touch_tick = f->touch_tick;
-    copy_reals(m->external, f->external);
+    for (j = 0; j < FT_JOINTS; j++)
+        m->external[j] = (float)ft_feel_external(f, j);
     copy_reals(m->mean, f->mean);
     copy_reals(m->threshold, f->threshold);
 }

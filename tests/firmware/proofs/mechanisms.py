@@ -22,14 +22,14 @@ MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 def mechanism(name: str) -> Mechanism:
     """One of mechanisms/; `braked`: three links with all that they may have besides; `parked`: with
     a pose to lie in; `feeling`: that gives way to a touch; `returning`: and goes back; `led`: of drives, that stops at
-    one; `warm`: with motors that are;
+    one; `looped`: of closed loops; `warm`: with motors that are;
     `rubbing`: with friction that falls with the velocity and rises with the load;
     `summing`: with a law that sums up errors; `drives`: an arm of three
     families of drives; `can:KIND`: with drives on such buses; `can:long`: with frames of 64 bytes;
     `sts:BOARD`: with servos on a wire of that board; `nodal:NAME`: one of mechanisms/ under that scheme; `BOARD:DRIVE`:
     on that board, with that drive of every motor."""
     own = {"braked": _braked, "parked": _parked, "feeling": _feeling, "returning": _returning, "led": _led,
-           "warm": _warm, "summing": _summing, "drives": _drives, "rubbing": _rubbing}
+           "looped": _looped, "warm": _warm, "summing": _summing, "drives": _drives, "rubbing": _rubbing}
     head, _, tail = name.partition(":")
     if head == "nodal":
         it = load_mechanism(MECHANISMS / f"{tail}.toml")
@@ -73,6 +73,11 @@ def _led() -> Mechanism:
     """Drives on a bus, and it stops at a touch."""
     it = load_mechanism(MECHANISMS / "damiao_arm.toml")
     return replace(it, feel=Feel("stop", 5.0))
+
+
+def _looped() -> Mechanism:
+    """Closed loops that feel."""
+    return replace(load_mechanism(MECHANISMS / "five_bar.toml"), feel=Feel("stop"))
 
 
 def _rubbing() -> Mechanism:

@@ -63,6 +63,8 @@ SEEDED = (
            mechanism="led"),
     Seeded("feel_numbers", "ft_feel.c", "ft_size(way) < FT_C(1.0) / FT_HALF_RANGE ? (ft_turn)way : 0", "(ft_turn)way",
            mechanism="feeling"),
+    Seeded("feel_numbers", "ft_feel.c", "        f->blind = true;\n", "        f->touched = true;\n",
+           mechanism="looped"),
     Seeded("feel_touch", "ft_feel.c", "if (!(off > FT_C(1.0)))", "if (off < FT_C(1.0))", mechanism="feeling"),
     Seeded("feel_returns", "ft_feel.c", "f->touched ? 0u : f->quiet + 1u", "f->quiet + 1u", mechanism="returning"),
     Seeded("feel_returns", "ft_feel.c", "f->tries < FT_RETURN_TRIES", "f->tries <= FT_RETURN_TRIES",
