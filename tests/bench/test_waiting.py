@@ -38,10 +38,10 @@ MOVING = {"three_link": 890, "six_axis": 1860}
 WORST = {"three_link": 905, "six_axis": 1860}
 LINK_TIME = 0.95  # at most, of what ticks take whose sources are compiled apart
 # of real time on the reference machine, at least: at rest under power, and while a host streams
-ARMED = {"three_link": 60.0, "six_axis": 22.0, "three_link, current": 6.0, "five_bar": 17.0, "delta": 4.0,
-         "flexible_arm": 16.0, "so101_sts": 6.0, "aloha_like": 4.5, "openarm_like": 3.0, "three_link, ODrive": 0.8}
-STREAMED = {"three_link": 13.0, "six_axis": 8.5, "three_link, current": 3.5, "five_bar": 8.0, "delta": 2.7,
-            "flexible_arm": 5.4, "so101_sts": 4.0, "aloha_like": 3.2, "openarm_like": 2.2, "three_link, ODrive": 0.65}
+ARMED = {"three_link": 60.0, "six_axis": 22.0, "three_link, current": 6.0, "five_bar": 19.0, "delta": 4.0,
+         "flexible_arm": 16.0, "so101_sts": 6.0, "aloha_like": 4.5, "openarm_like": 3.0, "three_link, ODrive": 1.5}
+STREAMED = {"three_link": 16.0, "six_axis": 10.0, "three_link, current": 3.5, "five_bar": 10.0, "delta": 2.7,
+            "flexible_arm": 5.4, "so101_sts": 4.0, "aloha_like": 3.2, "openarm_like": 2.2, "three_link, ODrive": 1.4}
 WORK = 1.0  # s of processor time that is measured of each, at least
 
 
