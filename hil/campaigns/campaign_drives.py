@@ -14,18 +14,19 @@ from pathlib import Path
 
 import numpy as np
 
+from femtorque.codegen.board.reader import load as load_board
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.drive.catalogue import DRIVES
 from femtorque.codegen.drive.family import DriveType
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.description import Mechanism, Park
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.hil.board.buses import STEP
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.intruder import Intruder
-from femtorque.hil.campaigns.campaign import BEFORE, MOVED, REACH, STAY, Scene
+from femtorque.hil.campaigns.campaign import BEFORE, LIES_NEAR, MOVED, ON_THE_WAY, REACH, SAGGED, STAY, Scene
 from femtorque.hil.chip.stm32 import probe as swd
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.families.cubemars.drive import AK_FAULTS
@@ -114,6 +115,21 @@ def arm_of(name: str) -> Mechanism:
                    board=replace(source.board, use=kind.board), safety=replace(source.safety, host="coast"))
 
 
+LIES = (-0.8, 0.6, -0.5)  # rad
+LYING_S = 5.0  # s in which the arm lies from anywhere in its motion
+
+
+def parked_of(name: str) -> Mechanism:
+    """The arm of that kind, which goes to a pose before its drives are let go."""
+    arm = arm_of(name)
+    assert arm.board is not None
+    sense = load_board(arm.board.use).sense
+    park = Park({joint.name: at for joint, at in zip(arm.streamed, LIES, strict=True)},
+                heat=sense.temperature is not None,
+                supply_v=0.9 * arm.board.bus_voltage if sense.bus is not None else None)
+    return replace(arm, name=f"{arm.name}_parked", safety=replace(arm.safety, host="auto", park=park))
+
+
 # ---- what goes wrong
 
 
@@ -123,7 +139,8 @@ class Injection:
 
     ends: "off", every drive without torque within `within` s; "refused", none ever with any, and ARM refused; "rides",
     the arm goes on; "either", it goes on or is off. faults: latched, or refusals, one of them. state: the board's,
-    where it is not FAULT. dark: nothing is heard of the board any more. unreached: no drive is.
+    where it is not FAULT. dark: nothing is heard of the board any more. unreached: no drive is. lies: rad, where the
+    arm is to be when its drives are let go.
     """
 
     kind: str
@@ -136,6 +153,7 @@ class Injection:
     state: str = "FAULT"
     dark: bool = False
     unreached: bool = False
+    lies: tuple[float, ...] = ()
 
 
 def _first(scene: Scene) -> Drive:
@@ -408,6 +426,44 @@ def _settings(name: str) -> Iterator[Injection]:
         yield Injection("wrong mode", "of its own", "CHECK", _other_mode, "refused", ("DRIVE_SETTING",))
 
 
+def parked(name: str) -> Iterator[Injection]:
+    """All of `parked_of`, in a fixed order: its drives are let go where it lies, and nowhere else; but what takes a
+    drive away lets it go at once, though it is on its way."""
+    park, kind = parked_of(name).safety.park, KINDS[name]
+    assert park is not None
+
+    def sags(scene: Scene) -> None:
+        assert scene.mechanism.board is not None
+        scene.board.bus_voltage = SAGGED * scene.mechanism.board.bus_voltage
+
+    def hot(scene: Scene) -> None:
+        scene.board.temperatures[0] = 90.0
+
+    def on_the_way(what: Callable[[Scene], None]) -> Callable[[Scene], None]:
+        def both(scene: Scene) -> None:
+            host_gone(scene)
+            scene.run(ON_THE_WAY)
+            what(scene)
+
+        return both
+
+    for moment in MOVED:
+        yield Injection("parked arm", "host gone", moment, host_gone, "off", ("HOST_LOST",), HOST_LOST + LYING_S,
+                        lies=LIES)
+        if park.supply_v is not None:
+            yield Injection("parked arm", "supply low", moment, sags, "off", ("LOW_SUPPLY",), LYING_S, lies=LIES)
+        if park.heat:
+            yield Injection("parked arm", "too hot", moment, hot, "off", ("OVER_TEMPERATURE",), LYING_S, lies=LIES)
+    own = (kind.timeout if kind.timeout is not None else 0.03) + 0.01
+    ways = [("cable off", _cut), ("bus held dominant", _held(0.05))]
+    ways += [("drive's own fault", _fails(next(iter(kind.codes.values()))))] if kind.codes else []
+    for detail, what in ways:
+        yield Injection("parked arm", f"on its way, {detail}", "HOLD", on_the_way(what), "off", ("HOST_LOST",),
+                        ON_THE_WAY + own + kind.beat, unreached=detail.startswith("bus"))
+    yield Injection("parked arm", "on its way, e-stop", "HOLD", on_the_way(lambda scene: scene.board.estop(True)),
+                    "off", within=ON_THE_WAY + own, state="ESTOP")
+
+
 # ---- judging
 
 
@@ -439,6 +495,7 @@ class _Judge:
         self._board, self._limited = board, limited
         self.since = 0.0
         self.last = 0.0  # s, when a drive gave torque last
+        self.where = np.array(board.plant.q)  # rad, when a drive gave torque last
         self.endless = False  # a drive was commanded that would not have stopped by itself
         self.fastest = 0.0
         self._speeds = np.array([joint.limits.velocity for joint, _ in board.joints])
@@ -472,6 +529,7 @@ class _Judge:
     def _note(self, now: float, seconds: float) -> None:
         """A drive drives, for so long."""
         self.last = now + seconds
+        self.where = np.array(self._board.plant.q)
         if now > self.since:
             self.fastest = max(self.fastest, float(np.max(np.abs(self._board.plant.v) / self._speeds)))
 
@@ -583,6 +641,8 @@ def _judged(scene: Scene, judge: _Judge, injection: Injection, seconds: float) -
         unsafe = "a drive is still on"
     elif judge.endless:
         unsafe = "a drive gave torque without its own limit of time"
+    elif injection.lies and np.abs(judge.where - injection.lies).max() > LIES_NEAR:
+        unsafe = f"let go at {np.round(judge.where, 2)} rad"
     elif judge.fastest > 1.0:
         unsafe = f"a joint driven to {judge.fastest:.2f} of its largest speed"
     if not injection.dark and state != injection.state:
@@ -602,6 +662,12 @@ def run(name: str, out: Path, pick: Pick = lambda all_: all_,
         on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
     """Build the image of a kind of drives and do what is picked of its injections."""
     return done(arm_of(name), pick(list(injections(name))), KINDS[name].timeout is None, out, on_outcome)
+
+
+def run_parked(name: str, out: Path, pick: Pick = lambda all_: all_,
+               on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
+    """The same of an arm that lies down."""
+    return done(parked_of(name), pick(list(parked(name))), KINDS[name].timeout is None, out, on_outcome)
 
 
 def done(mechanism: Mechanism, these: list[Injection], unlimited: bool, out: Path,
