@@ -666,7 +666,7 @@ def run(name: str, out: Path, pick: Pick = lambda all_: all_,
 
 def run_parked(name: str, out: Path, pick: Pick = lambda all_: all_,
                on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
-    """The same of an arm that lies down."""
+    """Do the injections of an arm that lies down, as `run` does those of one that does not."""
     return done(parked_of(name), pick(list(parked(name))), KINDS[name].timeout is None, out, on_outcome)
 
 
