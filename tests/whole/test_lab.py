@@ -25,8 +25,8 @@ from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.plant_library import library
 from femtorque.host.board import Board
-from femtorque.host.lab.whole import consistent
-from femtorque.host.lab.whole.excitation import excite, ranges
+from femtorque.host.lab.whole import consistent, experiment
+from femtorque.host.lab.whole.excitation import base_columns, excite, ranges
 from femtorque.host.lab.whole.regressor import Unknowns, phi_of
 from femtorque.host.lab.whole.touches import watching
 from tests.conftest import ROOT
@@ -146,9 +146,10 @@ def test_friction_and_rotors_are_measured_joint_by_joint(arm, types):
     assert (shoulder, wrist) == (file.moving[0].friction, file.moving[2].friction)
 
 
-def test_the_whole_arm_and_then_what_it_holds_are_identified(arm, types):
+def test_the_whole_arm_and_then_what_it_holds_are_identified(arm, types, monkeypatch):
     """An arm that feels: thresholds of touches are written with its masses, and hold for a motion that nobody has seen.
-    The first line is stopped by Ctrl-C on the way."""
+    The first line is stopped by Ctrl-C on the way; rehearsals are no slower than the rest."""
+    monkeypatch.setattr(experiment, "REHEARSAL", 1.0)
     look, write, held, _ = LINES["Masses of the whole arm"]
     arm.write_text(arm.read_text(encoding="utf-8") + '\n[feel]\nreaction = "none"\n', encoding="utf-8")
     text, file = arm.read_text(encoding="utf-8"), load_mechanism(arm)
@@ -183,8 +184,8 @@ def test_the_whole_arm_and_then_what_it_holds_are_identified(arm, types):
         types("femtorque home arm.toml --port auto")
         types(held)
     found, = load_mechanism(arm).payloads
-    assert found.mass == pytest.approx(carried.mass, rel=0.1)
-    np.testing.assert_allclose(found.com, carried.com, atol=0.015)
+    moments = [phi_of(load)[[1, 2, 6]] for load in (found, carried)]  # first ones, and inertia about the wrist
+    np.testing.assert_allclose(*moments, rtol=0.1)  # a mass alone hardly shows in a plane without gravity
 
 
 class Somebody:
@@ -212,6 +213,7 @@ class Somebody:
 
 def test_a_weight_tells_a_strong_motor_from_a_light_arm(arm, types, monkeypatch):
     """Motors with other R and K than the file's move an arm with other masses, here one that gravity loads."""
+    monkeypatch.setattr(experiment, "REHEARSAL", 1.0)
     *_, line = LINES["Masses of the whole arm"]
     text = (MECHANISMS / "three_axis.toml").read_text(encoding="utf-8")
     arm.write_text(text.replace('name = "three-axis"', 'name = "arm"').replace('"gripper"', '"tool"'), encoding="utf-8")
@@ -239,7 +241,8 @@ def test_a_weight_tells_a_strong_motor_from_a_light_arm(arm, types, monkeypatch)
 def holds(mechanism: Mechanism, truth: Mechanism, foretold: np.ndarray) -> None:
     """An unseen motion that touches nothing is no touch, and is felt as was foretold, (J,) N m at most."""
     unknowns = Unknowns.of(mechanism)
-    motion = excite(unknowns, ranges(unknowns.space.joints, {}), 31).trajectory
+    within = ranges(unknowns.space.joints, {})
+    motion = excite(unknowns, within, base_columns(unknowns, within)[0], 31).trajectory
     with plugged_in(mechanism, plant_of(truth)), Board.connect("auto", mechanism) as board:
         board.home()
         board.arm()

@@ -181,21 +181,20 @@ def _way(x: Array) -> NDArray[np.int64]:
     return np.lexsort(x.T[:1])
 
 
-def excite(unknowns: Unknowns, within: Array, seed: int = 1, seconds: float = SECONDS) -> Excitation:
-    """The motion. within (f, 2): ranges of the space's coordinates. Raises Refused where the motors can move the arm in
-    no such range."""
+def excite(unknowns: Unknowns, within: Array, columns: NDArray[np.int64], seed: int = 1) -> Excitation:
+    """The motion. within (f, 2): ranges of the space's coordinates. columns: of `base_columns`. Raises Refused where
+    the motors can move the arm in no such range."""
     rng = np.random.default_rng(seed)
-    columns, _ = base_columns(unknowns, within)
     best, score = None, -np.inf
     fewer = OF_CLOSED if unknowns.space.mechanism.constrained else 1
     for number in range((DRAWN + CHANGED) // fewer):
         if number < DRAWN // fewer or best is None:
             drawn = rng.normal(size=(len(within), HARMONICS, 2))
-            series = _scaled(unknowns, within, _Series(within.mean(axis=1), drawn, seconds), rng)
+            series = _scaled(unknowns, within, _Series(within.mean(axis=1), drawn, SECONDS), rng)
         else:
             change = 0.25 * rng.normal(size=best.coefficients.shape) * np.abs(best.coefficients).max((1, 2),
                                                                                                      keepdims=True)
-            series = _scaled(unknowns, within, _Series(best.centre, best.coefficients + change, seconds), rng)
+            series = _scaled(unknowns, within, _Series(best.centre, best.coefficients + change, SECONDS), rng)
         found = _information(unknowns, columns, series)
         if found > score:
             best, score = series, found

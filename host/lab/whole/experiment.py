@@ -180,7 +180,7 @@ def whole(mechanism: Mechanism, given: Ranges) -> Programme:
     unknowns = Unknowns.of(mechanism)
     within = ranges(unknowns.space.joints, given)
     columns, base = base_columns(unknowns, within)
-    motions = [excite(unknowns, within, seed) for seed in range(1, MOTIONS + 2)]
+    motions = [excite(unknowns, within, columns, seed) for seed in range(1, MOTIONS + 2)]
     slow = [sweep(unknowns, within, columns, seed) for seed in (1, 2)]
     return Programme(unknowns, columns, base, (*motions[:-1], slow[0]), (motions[-1], slow[1]))
 
@@ -205,8 +205,8 @@ def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges, we
     others = tuple(x for x in mechanism.payloads if x.name != name)
     unknowns = Unknowns.of_payload(replace(mechanism, payloads=(*others, known)), known)
     within = ranges(unknowns.space.joints, given)
-    motion = excite(unknowns, within)
     columns, base = base_columns(unknowns, within)
+    motion = excite(unknowns, within, columns)
     moves = unknowns.space.motion(unknowns.space.start, *(unknowns.space.unstreamed(x) for x in motion.trajectory.at(
         np.linspace(0.0, motion.trajectory.duration, 200))))
     efforts = np.array([j.limits.effort for j in mechanism.streamed])

@@ -70,7 +70,7 @@ class Weighed:
         for j, joint in enumerate(self.mechanism.streamed):
             said = f"{joint.name}: {self.scale[j]:.3f} +- {self.half[j]:.2g} of the torque that the file takes it for"
             if not self.sure[j]:
-                said = f"{joint.name}: not told apart (+- {self.half[j]:.2g}); the weight hardly loads it"
+                said = f"{joint.name}: not told apart (+- {self.half[j]:.2g}): it hardly moved, or hardly bears it"
             lines.append(said + "".join(f"; {key} {_was(joint, key):.4g} -> {value:.4g}"
                                         for key, value in self.keys(j).items()))
         lines.append("+-: 95 %. R is taken to be what is wrong of a motor with a voltage at it, K of a current loop. "
@@ -111,13 +111,16 @@ def _with(mechanism: Mechanism, weight: Payload) -> Mechanism:
 def _left(Y0: Array, b0: Array, late0: Array, Y1: Array, b1: Array, late1: Array, A1: Array, few: float
           ) -> tuple[Array, Array]:
     """(10, 10), (10,): what a joint's equations, without the weight and with it, say about phi / s alone, in standard
-    deviations. few: root of the share of rows that count as one."""
+    deviations: nothing, where they are too few. few: root of the share of rows that count as one."""
     Y = np.column_stack([np.concatenate([Y0, Y1]), np.concatenate([late0, late1])])
     size = np.linalg.norm(Y, axis=0)
     left, sizes, _ = np.linalg.svd(Y[:, size > 0.0] / size[size > 0.0], full_matrices=False)
     left = left[:, sizes > RANK * sizes[0]] if len(sizes) else left
     A, b = np.concatenate([np.zeros((len(b0), 10)), A1]), np.concatenate([b0, b1])
+    free = len(b) - left.shape[1] - 10
+    if free <= 0:
+        return np.zeros((10, 10)), np.zeros(10)
     A, b = (x - left @ (left.T @ x) for x in (A, b))
     Q, R = np.linalg.qr(np.column_stack([A, b]))
-    noise = abs(R[10, 10]) / np.sqrt(max(len(b) - left.shape[1] - 10, 1))
+    noise = abs(R[10, 10]) / np.sqrt(free)
     return few / noise * R[:10, :10], few / noise * R[:10, 10]

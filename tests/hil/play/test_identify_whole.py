@@ -14,7 +14,7 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.plant.choose import plant_of
 from femtorque.host.board import Board
 from femtorque.host.lab.whole import consistent, experiment, page, written
-from femtorque.host.lab.whole.excitation import excite, ranges
+from femtorque.host.lab.whole.excitation import base_columns, excite, ranges
 from femtorque.host.lab.whole.experiment import Programme, Result, payload, whole
 from femtorque.host.lab.whole.regressor import Unknowns
 from femtorque.host.lab.whole.touches import watching
@@ -87,13 +87,14 @@ def feels(mechanism: Mechanism, truth: Mechanism, seeds: tuple[int, ...], fast: 
     """Play motions that nobody has seen, and that touch nothing."""
     unknowns = Unknowns.of(mechanism)
     within = ranges(unknowns.space.joints, {})
+    columns, _ = base_columns(unknowns, within)
     with plugged_in(mechanism, plant_of(truth)) as virtual, Board.connect("auto", mechanism) as board:
         board.home()
         board.arm()
         virtual.brakes = False
         with watching(board.session) as seen:
             for seed in seeds:
-                motion = excite(unknowns, within, seed).trajectory
+                motion = excite(unknowns, within, columns, seed).trajectory
                 board.approach(motion.positions[0])
                 board.stream(motion, speed=fast)
     off = np.abs([np.subtract(report.external, report.mean) for report in seen.felt])

@@ -102,7 +102,8 @@ def test_an_excitation_keeps_ranges_and_efforts_and_is_the_same_every_time():
     mechanism = load_mechanism(MECHANISMS / "so101_sts.toml")
     unknowns = Unknowns.of(mechanism)
     within = ranges(unknowns.space.joints, {"elbow_flex": (-0.3, 0.8)})
-    motion, again = excite(unknowns, within), excite(unknowns, within)
+    columns, _ = base_columns(unknowns, within)
+    motion, again = excite(unknowns, within, columns), excite(unknowns, within, columns)
     q = motion.trajectory.at(np.linspace(0.0, motion.trajectory.duration, 2000))[0]
     assert np.all(q > within[:, 0] - 1e-3) and np.all(q < within[:, 1] + 1e-3)
     assert q[:, 2].max() < 0.8 and q[:, 2].min() > -0.3

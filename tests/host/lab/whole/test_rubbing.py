@@ -53,9 +53,9 @@ def motions():
     """Planned for the file: columns and base, those to be fitted, and those to judge by."""
     unknowns = Unknowns.of(rig.three_link())
     within = ranges(unknowns.space.joints, {})
-    given = base_columns(unknowns, within)
-    of = [[excite(unknowns, within, k).trajectory, sweep(unknowns, within, given[0], k).trajectory] for k in (1, 2)]
-    return given, [*of[0], excite(unknowns, within, 3).trajectory], of[1]
+    columns, base = base_columns(unknowns, within)
+    of = [[make(unknowns, within, columns, k).trajectory for make in (excite, sweep)] for k in (1, 2)]
+    return (columns, base), [*of[0], excite(unknowns, within, columns, 3).trajectory], of[1]
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,106 @@
+"""Arms of other kinds identified as a whole, from the file to the image that is built of the result."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.description import Friction, Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio
+from femtorque.hil.plant.choose import plant_of
+from femtorque.host.board import Board
+from femtorque.host.lab.whole import excitation, experiment, written
+from femtorque.host.lab.whole.experiment import Result
+from femtorque.host.lab.whole.regressor import Unknowns
+from tests.codegen.mechanism.test_urdf import robot
+from tests.support.differing import differing
+from tests.support.mimic import GRIPPER
+from tests.support.plugged import plugged_in
+
+
+def identified(file: Path, truth: Mechanism) -> tuple[Result, Mechanism]:
+    """Play and fit with the board's image of a file, write what is found into it, and build it."""
+    arm = load_mechanism(file)
+    programme = experiment.whole(arm, {})
+    with plugged_in(arm, plant_of(truth), file.parent / "image") as virtual, Board.connect("auto", arm) as board:
+        board.home()
+        board.arm()
+        virtual.brakes = False
+        result = experiment.identify(board, arm, programme, print)
+    print(result.words())
+    written.write(file, result)
+    after = load_mechanism(file)
+    assert platformio.build(after, file.parent / "image").elf.is_file()
+    return result, after
+
+
+def explained(result: Result, truth: Mechanism, times: float) -> None:
+    """So many times less is left of the unseen motions than by the file, or hardly more than by the true numbers."""
+    assert result.judged is not None
+    true = Unknowns.of(truth)
+    floor = replace(result.found, unknowns=true, values=true.prior).left(result.unseen).after
+    ratio = result.judged.before / result.judged.after
+    print(f"unexplained falls by {ratio.round(1)}, to {result.judged.after.round(4)}; true numbers {floor.round(4)}")
+    assert np.all((ratio > times) | (result.judged.after < 1.1 * floor))
+
+
+def rough(mechanism: Mechanism) -> Mechanism:
+    """The arm behind a file, with friction that the file has not."""
+    truth = differing(mechanism)
+    return replace(truth, joints=tuple(replace(joint, friction=Friction(0.02, 0.05)) if joint.motor else joint
+                                       for joint in truth.joints))
+
+
+def test_a_gripper_whose_fingers_follow_one_motor_is_identified(tmp_path, monkeypatch):
+    """Mimic joints, in driven coordinates; with short motions, the best of a few."""
+    monkeypatch.setattr(excitation, "SECONDS", 4.0)
+    monkeypatch.setattr(excitation, "OF_CLOSED", 20)
+    monkeypatch.setattr(excitation, "EVEN", 0.8)
+    monkeypatch.setattr(experiment, "REHEARSAL", 1.0)
+    file = tmp_path / "arm.toml"
+    file.write_text(GRIPPER.replace("counts = 4096", 'counts = 4096, at = "motor"'), encoding="utf-8")
+    truth = rough(load_mechanism(file))
+    result, after = identified(file, truth)
+    explained(result, truth, 5.0)
+    for joint, true in zip(after.streamed, truth.streamed, strict=True):
+        if true.motor is not None:
+            assert joint.friction.coulomb == pytest.approx(true.friction.coulomb, rel=0.1)
+
+
+@pytest.mark.bench
+def test_a_five_bar_is_identified_in_its_driven_joints(tmp_path):
+    file = tmp_path / "arm.toml"
+    shutil.copy(MECHANISMS / "five_bar.toml", file)
+    truth = differing(load_mechanism(file))
+    explained(identified(file, truth)[0], truth, 5.0)
+
+
+@pytest.mark.bench
+def test_servos_that_close_a_loop_about_their_current_are_identified(tmp_path):
+    file = tmp_path / "arm.toml"
+    shutil.copy(MECHANISMS / "aloha_like.toml", file)
+    truth = differing(load_mechanism(file))
+    explained(identified(file, truth)[0], truth, 5.0)
+
+
+@pytest.mark.bench
+def test_what_is_found_stands_over_a_urdf_that_stays_as_it_is(tmp_path, here):
+    file, urdf = tmp_path / "arm.toml", tmp_path / "so101.urdf"
+    shutil.copy(robot("so101.urdf"), urdf)
+    done = here("init", "arm", "--from", urdf, "--board", "f405rg-6", "-o", file)
+    assert done.returncode == 0, done.stderr
+    text, before = urdf.read_bytes(), load_mechanism(file)
+    truth = differing(before)
+    result, after = identified(file, truth)
+    explained(result, truth, 5.0)
+    assert urdf.read_bytes() == text
+    assert len(re.findall(r"^\[\[link\]\]", file.read_text(encoding="utf-8"), re.MULTILINE)) == 6
+    moved = [link for link, was in zip(after.links, before.links, strict=True) if link.mass != was.mass]
+    assert len(moved) == 6
