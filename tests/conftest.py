@@ -29,8 +29,9 @@ from tests.support.processor_time import ProcessorTime  # noqa: E402
 ROOT = Path(__file__).resolve().parents[1]
 HANG = 600.0  # s until a test that waits for another process gives up; no result depends on it
 LONG = (  # files of more than 6 s of processor time (--cpu), the longest first
-    "test_drives", "test_lab", "test_mutants", "test_discrete_flexible", "test_current", "test_web", "test_platformio",
-    "test_bringup_gears", "test_bringup_servos", "test_verify", "test_closed_plan", "test_readme",
+    "test_drives", "test_lab", "test_identify_arms", "test_mutants", "test_discrete_flexible", "test_current",
+    "test_web", "test_platformio", "test_bringup_gears", "test_bringup_servos", "test_verify", "test_closed_plan",
+    "test_readme",
     "test_first_power_up", "test_flexible_plan", "test_flexible", "test_command_line", "test_tsujita",
     "test_loop_assembly", "test_files", "test_wheel", "test_torque", "test_accesses", "test_scenarios",
     "test_tip_exact", "test_servos", "test_bus", "test_qemu", "test_architecture", "test_library", "test_closed",
