@@ -206,6 +206,13 @@ REASONS: dict[str, str] = {
     "src/control/ft_ramp.c": "what it computes is taken only where ft_ramp_forbids() allows it, but for a tick of "
                              "braking, which tests hold",
     "src/control/ft_pace.c": "pace_stops goes through every value of it",
+    **dict.fromkeys(("src/control/ft_follow.c", "src/control/ft_chase.c", "src/control/ft_reference.c",
+                     "src/control/ft_reference.h"),
+                    "tests hold where it leads; governor_allowed is proved of what becomes a target, whatever it "
+                    "computes"),
+    "src/control/ft_targets.c": "tests hold what it takes in, and what becomes of it",
+    "src/families/ft_mini_cheetah.c": "ft_mit.c is proved, to which it hands over; tests and mutants hold the rest",
+    "chip/stm32/ft_led.c": "it lights an LED",
     "five_bar/ft_trig.h": "its loops form sines of their own: angles_sines and the proofs of three_link have it",
 }
 
