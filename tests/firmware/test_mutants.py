@@ -47,6 +47,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
                                                         "first",
         "probe: hold_here(s, c): left out": "a probe lets targets and step follow in every tick, and its law keeps "
                                             "nothing",
+        "go_back: hold_here(s, c): left out": "FLOAT lets targets and step follow in every tick, and its law keeps "
+                                              "nothing",
+        "run_out: c->feel.way != 0u: always": "any other FOLLOW has begun without a path",
         "table JOG: [FT_EVENT_SILENT] = { jog_no_more, JOG }: left out":
             "the last request is no younger than the last frame: its time is up",
         "ft_safety_event: to->next == FAULT: always": "no way out of FAULT leaves the reaction at HOLD",

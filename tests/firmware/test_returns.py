@@ -183,6 +183,10 @@ def test_a_path_goes_on_where_it_was_left():
     assert np.abs(away).max() <= 8, "to the rounding of another pace"
     jumps = np.abs(np.diff(record["target_rate"].astype(float), axis=0)).max(axis=0)
     assert np.all(jumps <= np.abs(played["target_rate"][0]) / constants.ramp(1000)), "it is taken up as after a stop"
+    app.touched()
+    app.until("FOLLOW")
+    app.until("HOLD")
+    assert app.flags == {"HOMED", "OUTPUTS"}, "the end of the last motion is forgotten"
 
 
 def test_a_motion_that_has_stopped_and_one_that_waits_stay_so():
@@ -199,6 +203,7 @@ def test_a_motion_that_has_stopped_and_one_that_waits_stay_so():
 def test_a_touch_on_the_way_back_makes_it_give_way_again_and_too_many_for_good():
     app = Arm(deaf(changed(limits=LIMITS)))
     app.ready()
+    place = app.at()
     for _ in range(2):  # they are counted anew once it has been back
         app.touched()
         for _ in range(RETURN_TRIES - 1):
@@ -209,6 +214,7 @@ def test_a_touch_on_the_way_back_makes_it_give_way_again_and_too_many_for_good()
             assert app.now() == "FLOAT" and "AWAY" in app.way
         app.until("FOLLOW")
         app.until("HOLD")
+        assert np.allclose(app.at(), place, atol=1e-6), "where it was at the first touch"
     app.touched()
     for _ in range(RETURN_TRIES):
         led(app, 0, 0.1)
@@ -279,6 +285,22 @@ def test_who_leads_it_from_then_on_leads_it():
     app.run(2 * WAITS)
     assert app.state == "FLOAT" and app.way == set() and app.see().buffered == 0
     assert app.command("STOP") == "NONE" and app.command("RESUME") == "NOTHING_BUFFERED"
+
+
+def test_it_gives_way_with_no_more_than_its_weight():
+    """However much of its friction was compensated when it was led before."""
+    torques = []
+    for led_before in (False, True):
+        app = Arm(deaf(three_link()))
+        app.ready()
+        if led_before:
+            assert app.ask(Float(app.token % 255 + 1, 80)) == "NONE"
+            assert app.command("STOP") == "NONE" and app.state == "HOLD"
+        app.touched()
+        led(app, 0, 0.3)
+        torques.append(np.concatenate([record["torque"] for record in app.trace[-WAITS:]]))
+    np.testing.assert_allclose(torques[0], torques[1], atol=1e-6)
+    assert np.ptp(torques[0][:, 0]) > 0.0
 
 
 def test_targets_that_go_on_coming_do_not_lead_it_astray():
