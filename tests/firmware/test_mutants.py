@@ -29,7 +29,7 @@ FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c",
          "ft_app.c", "ft_capture.c", "ft_report.c", "ft_heat.c")
 # files of drives on buses, and of an arm that feels: the tests that are held to each
 ON_BUSES: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("ft_feel.c",): ("feel", "returns"),
+    ("ft_feel.c",): ("feel", "returns", "touches"),
     ("ft_mit.c", "ft_mini_cheetah.c", "ft_cubemars.c", "ft_damiao.c", "ft_robstride.c", "ft_field.h"): (
         "drive_frames",),
     ("ft_sts.c", "ft_feetech.c"): ("servo_packets", "servo_frames"),
@@ -135,6 +135,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
                                                                    "under",
     },
     "ft_feel.c": {
+        "ft_feel_tick: !close(f, tau): never": "feeling begins anew in the next tick: till it has settled nothing is "
+                                               "told, and nothing is a touch",
         "displacement: ft_size(way) < FT_C(1.0) / FT_HALF_RANGE: always": "such a joint is found in the same tick: the "
                                                                           "torque is no more felt",
         "displacement: ft_size(way) < FT_C(1.0) / FT_HALF_RANGE: boundary": "a way that is the bound in every bit",

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.mechanism.description import Contact, Feel
-from femtorque.codegen.wire.messages import FAULTS, FLAGS, STATES, Felt, Float
-from tests.firmware.app import App, changed
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.wire.messages import FAULTS, FELT_TOUCHED, FLAGS, STATES, Felt, Float
+from tests.firmware.app import HERE, App, changed, three_link
 from tests.firmware.following import Sent, follow, play, target
 from tests.firmware.test_park import lying
 from tests.firmware.test_safety import EVENTS, following, in_lab, jogging, tracking
 
+MECHANISMS = HERE.parents[1] / "mechanisms"
 COUNTS = 2**20  # counts: fine ones, of which nothing is felt
 LIMITS = {"lower": -2.5, "upper": 2.5, "velocity": 4.0, "acceleration": 20.0, "jerk": 400.0}
 TOUCH = (0.3, 0.2, 0.1)  # N m
@@ -28,6 +30,14 @@ def feeling(reaction, mechanism=None):
     joints = tuple(replace(joint, contact=Contact(torque), encoder=replace(joint.encoder, counts=COUNTS))
                    for joint, torque in zip(arm.joints, TOUCH, strict=True))
     app = App(replace(arm, joints=joints, feel=Feel(reaction, 20.0)))
+    reports = reports_of(app)
+    assert app.home([0.4, 0.3, 0.2]) == "NONE" and app.command("ARM") == "NONE"
+    app.run(900)
+    return app, reports
+
+
+def reports_of(app):
+    """FELT reports of an application from now on."""
     reports, taken = [], app.take
 
     def take():
@@ -36,9 +46,7 @@ def feeling(reaction, mechanism=None):
         return found
 
     app.take = take
-    assert app.home([0.4, 0.3, 0.2]) == "NONE" and app.command("ARM") == "NONE"
-    app.run(900)
-    return app, reports
+    return reports
 
 
 def now(app):
@@ -183,3 +191,35 @@ def test_a_touch_on_the_way_to_a_fault_changes_nothing_of_it():
     assert reports[-1].touches >= 1
     app.run(100, follow=False)
     assert now(app)[0::2] == ("FAULT", "OVER_TEMPERATURE")
+
+
+def test_that_the_last_joint_s_torque_is_told_too():
+    app = App(replace(three_link(), feel=Feel("none", 20.0)))
+    reports = reports_of(app)
+    app.ready()
+    for _ in range(200):
+        app.chip.counts[2] += 1
+        app.run(1, follow=False)
+    assert reports[-1].external[2] != 0.0
+
+
+def test_that_closed_loops_say_while_they_do_not_close_that_nothing_is_felt():
+    """A five-bar whose cranks are bent apart from where they are held, until that is a fault."""
+    blind, arm = FELT_TOUCHED["BLIND"][0], load_mechanism(MECHANISMS / "five_bar.toml")
+    app = App(replace(arm, feel=Feel("none", 20.0)))
+    reports = reports_of(app)
+    app.ready()
+    app.run(600)
+    way = np.round(2.2 / (2.0 * np.pi) * app.joints[0].encoder.counts * np.linspace(0.0, 1.0, 401)).astype(int)
+    for step in np.diff(way).tolist():
+        app.chip.counts[0] += step
+        app.chip.counts[1] -= step
+        app.run(1, follow=False)
+        if app.lib.fake_state_now() == STATES["FAULT"][0]:
+            break
+    told = [bool(report.touched & blind) for report in reports]
+    assert app.fault == ("FOLLOWING", 0) and any(told) and not told[0]
+    assert all(not any(report.external) for report in reports if report.touched & blind)
+    assert any(any(report.external) for report in reports if not report.touched & blind)
+    app.run(40)
+    assert not reports[-1].touched & blind, "without power it begins anew"
