@@ -448,17 +448,38 @@ def _line() -> Iterator[Injection]:
         yield Injection("random bytes", f"seed {seed} in FOLLOW", "FOLLOW", junk, ON, lasts=MOTION)
 
 
-def _host() -> Iterator[Injection]:
-    def gone(scene: Scene) -> None:
-        scene.board.incoming.cut = True
+def host_gone(scene: Scene) -> None:
+    scene.board.incoming.cut = True
 
+
+def sags(scene: Scene) -> None:
+    """The supply is low."""
+    assert scene.mechanism.board is not None
+    scene.board.bus_voltage = SAGGED * scene.mechanism.board.bus_voltage
+
+
+def too_hot(scene: Scene) -> None:
+    scene.board.temperatures[0] = 90.0
+
+
+def on_the_way(what: Callable[[Scene], None]) -> Callable[[Scene], None]:
+    """Do something to an arm that is on its way to where it lies, as its host is gone."""
+    def both(scene: Scene) -> None:
+        host_gone(scene)
+        scene.run(ON_THE_WAY)
+        what(scene)
+
+    return both
+
+
+def _host() -> Iterator[Injection]:
     for after in TIMES:
-        yield Injection("host gone", f"at {after} s of the motion", "TRACK", gone, ("FAULT",), ("HOST_LOST",), 1.35,
-                        after)
+        yield Injection("host gone", f"at {after} s of the motion", "TRACK", host_gone, ("FAULT",), ("HOST_LOST",),
+                        1.35, after)
     for state in ("HOLD", "FOLLOW", "FLOAT", "JOG"):
-        yield Injection("host gone", f"in {state}", state, gone, ("FAULT",), ("HOST_LOST",), 1.35)
+        yield Injection("host gone", f"in {state}", state, host_gone, ("FAULT",), ("HOST_LOST",), 1.35)
     for state in ("HOMING", "PROBE"):
-        yield Injection("host gone", f"in {state}", state, gone, ("DISARMED",), (), 0.15)
+        yield Injection("host gone", f"in {state}", state, host_gone, ("DISARMED",), (), 0.15)
 
 
 def _resets() -> Iterator[Injection]:
@@ -519,14 +540,11 @@ def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
     if mechanism.safety.brake is None:
         return
 
-    def gone(scene: Scene) -> None:
-        scene.board.incoming.cut = True
-
     def jump(scene: Scene) -> None:
         scene.board.encoder_faults[1].offset += 2000
 
     for state in HELD:
-        yield Injection("loaded arm, host gone", f"in {state}", state, gone, ("FAULT",), ("HOST_LOST",), 1.45)
+        yield Injection("loaded arm, host gone", f"in {state}", state, host_gone, ("FAULT",), ("HOST_LOST",), 1.45)
         yield Injection("loaded arm, e-stop", f"in {state}", state, lambda scene: scene.board.estop(True), ("ESTOP",),
                         (), 0.07)
         yield Injection("loaded arm, encoder jump", f"in {state}", state, jump, ("FAULT",), ("ENCODER",), 0.08)
@@ -542,37 +560,19 @@ def _parked(mechanism: Mechanism) -> Iterator[Injection]:
     if park is None:
         return
 
-    def gone(scene: Scene) -> None:
-        scene.board.incoming.cut = True
-
-    def sags(scene: Scene) -> None:
-        assert scene.mechanism.board is not None
-        scene.board.bus_voltage = SAGGED * scene.mechanism.board.bus_voltage
-
-    def hot(scene: Scene) -> None:
-        scene.board.temperatures[0] = 90.0
-
     def jump(scene: Scene) -> None:
         scene.board.encoder_faults[1].offset += 2000
 
     def fails(scene: Scene) -> None:
         scene.board.driver_fault(True)
 
-    def on_the_way(what: Callable[[Scene], None]) -> Callable[[Scene], None]:
-        def both(scene: Scene) -> None:
-            gone(scene)
-            scene.run(ON_THE_WAY)
-            what(scene)
-
-        return both
-
     for state in HELD:
-        yield Injection("parked arm, host gone", f"in {state}", state, gone, ("FAULT",), ("HOST_LOST",), 1.35 + LYING_S,
-                        lies=LIES)
+        yield Injection("parked arm, host gone", f"in {state}", state, host_gone, ("FAULT",), ("HOST_LOST",),
+                        1.35 + LYING_S, lies=LIES)
         yield Injection("parked arm, supply low", f"in {state}", state, sags, ("FAULT",), ("LOW_SUPPLY",),
                         0.35 + LYING_S, lies=LIES)
         if park.heat:
-            yield Injection("parked arm, too hot", f"in {state}", state, hot, ("FAULT",), ("OVER_TEMPERATURE",),
+            yield Injection("parked arm, too hot", f"in {state}", state, too_hot, ("FAULT",), ("OVER_TEMPERATURE",),
                             0.35 + LYING_S, lies=LIES)
         yield Injection("parked arm, encoder jump", f"in {state}", state, jump, ("FAULT",), ("ENCODER",), 0.01)
     for name, what in (("encoder jump", jump), ("driver fault", fails)):
@@ -618,7 +618,7 @@ def _supply(mechanism: Mechanism) -> Iterator[Injection]:
 
         name = f"{celsius:g} deg C" if celsius > 0.0 else "a broken wire"
         for state in MOVED:
-            yield Injection("over-temperature", f"{name} in {state}", state, hot, ("FAULT",), ("OVER_TEMPERATURE",),
+            yield Injection("over-temperature", f"{name} in {state}", state, too_hot, ("FAULT",), ("OVER_TEMPERATURE",),
                             0.02)
 
     def stopped(scene: Scene) -> None:

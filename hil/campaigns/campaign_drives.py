@@ -26,7 +26,19 @@ from femtorque.hil.board.buses import STEP
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.intruder import Intruder
-from femtorque.hil.campaigns.campaign import BEFORE, LIES_NEAR, MOVED, ON_THE_WAY, REACH, SAGGED, STAY, Scene
+from femtorque.hil.campaigns.campaign import (
+    BEFORE,
+    LIES_NEAR,
+    MOVED,
+    ON_THE_WAY,
+    REACH,
+    STAY,
+    Scene,
+    host_gone,
+    on_the_way,
+    sags,
+    too_hot,
+)
 from femtorque.hil.chip.stm32 import probe as swd
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.families.cubemars.drive import AK_FAULTS
@@ -321,10 +333,6 @@ def board_halted(scene: Scene) -> None:
     debugger.halt()
 
 
-def host_gone(scene: Scene) -> None:
-    scene.board.incoming.cut = True
-
-
 def injections(name: str) -> Iterator[Injection]:
     """All of one kind of drives, in a fixed order."""
     kind = KINDS[name]
@@ -432,28 +440,13 @@ def parked(name: str) -> Iterator[Injection]:
     park, kind = parked_of(name).safety.park, KINDS[name]
     assert park is not None
 
-    def sags(scene: Scene) -> None:
-        assert scene.mechanism.board is not None
-        scene.board.bus_voltage = SAGGED * scene.mechanism.board.bus_voltage
-
-    def hot(scene: Scene) -> None:
-        scene.board.temperatures[0] = 90.0
-
-    def on_the_way(what: Callable[[Scene], None]) -> Callable[[Scene], None]:
-        def both(scene: Scene) -> None:
-            host_gone(scene)
-            scene.run(ON_THE_WAY)
-            what(scene)
-
-        return both
-
     for moment in MOVED:
         yield Injection("parked arm", "host gone", moment, host_gone, "off", ("HOST_LOST",), HOST_LOST + LYING_S,
                         lies=LIES)
         if park.supply_v is not None:
             yield Injection("parked arm", "supply low", moment, sags, "off", ("LOW_SUPPLY",), LYING_S, lies=LIES)
         if park.heat:
-            yield Injection("parked arm", "too hot", moment, hot, "off", ("OVER_TEMPERATURE",), LYING_S, lies=LIES)
+            yield Injection("parked arm", "too hot", moment, too_hot, "off", ("OVER_TEMPERATURE",), LYING_S, lies=LIES)
     own = (kind.timeout if kind.timeout is not None else 0.03) + 0.01
     ways = [("cable off", _cut), ("bus held dominant", _held(0.05))]
     ways += [("drive's own fault", _fails(next(iter(kind.codes.values()))))] if kind.codes else []

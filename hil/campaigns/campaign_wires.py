@@ -13,7 +13,7 @@ from femtorque.codegen.mechanism.buses import servo_motor
 from femtorque.codegen.mechanism.description import Drive, Friction, Gains, Joint, Mechanism, ServoSetting
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.campaigns import campaign_drives as campaign
-from femtorque.hil.campaigns.campaign import MOVED, Scene
+from femtorque.hil.campaigns.campaign import MOVED, Scene, host_gone
 from femtorque.hil.campaigns.campaign_drives import DRIVEN, LEVEL, RESTING, Injection, later
 from femtorque.hil.drives.servo import Servo
 
@@ -158,7 +158,7 @@ def injections(kind: Kind) -> Iterator[Injection]:
         yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", servo("supplied", False, seconds), either,
                         moments=DRIVEN[1:])  # while it is being switched on it is one that is slow to be
     yield from each("supply dips", "100 ms", campaign.supply_dips, ("UNDER_VOLTAGE", *either), kind.told)
-    yield from each("host gone", "its line cut", campaign.host_gone, ("HOST_LOST",), campaign.HOST_LOST + kind.told)
+    yield from each("host gone", "its line cut", host_gone, ("HOST_LOST",), campaign.HOST_LOST + kind.told)
     for what, name, strike in kind.settings:
         yield Injection(what, name, "CHECK", strike, "refused", ("DRIVE_SETTING",))
     for name, strike in kind.lost:

@@ -14,6 +14,7 @@ from femtorque.hil.bus.frame import Frame, give, taken
 from femtorque.hil.bus.node import BitTiming, Counters, OnWire
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.parts import Member
+from femtorque.hil.drives.caught_up import CaughtUp
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Motor
 
@@ -27,7 +28,7 @@ def timing(bitrate: float, sample: float = 0.75) -> BitTiming:
     return BitTiming(1.0 / (20 * bitrate), before, 20 - before, min(20 - before, 4))
 
 
-class Drive(OnWire, ABC):
+class Drive(CaughtUp, OnWire, ABC):
     """ranges: of its fields. late: s by which answers are late. cut: its cable to the bus is off, its supply is not.
     supplied: its own branch of the supply is whole. boot: s from power-up until it is on the bus; no maker publishes
     it, and 0 is the hardest to notice. least_supply: V below which it is off; Damiao's register UV_Value is above.
@@ -46,6 +47,7 @@ class Drive(OnWire, ABC):
         self._tells = ffi.callback("int32_t(int32_t)", self._tell, onerror=self._parts.refuse)
         self.own: Any = ffi.new(f"{self.kind} *")
         self.state: Any = ffi.cast("drive *", self.own)
+        self._caught_up_in(self.state, ffi, self._parts)
         self.state.motor, self.state.tell = motor.state, self._tells
         self.state.powered = self.state.supplied = True
         self.commanded, self.state.timeout = None, math.inf
@@ -153,24 +155,6 @@ class Drive(OnWire, ABC):
         self._parts.check()
 
     # -- the motor ----------------------------------------------------------
-
-    @property
-    def catch_up(self) -> Callable[[], None]:
-        """Bring the plant, and with it the motor, to now."""
-        return self._catch_up
-
-    @catch_up.setter
-    def catch_up(self, call: Callable[[], None]) -> None:
-        self._catch_up = call
-        self._caught = self._parts.ffi.callback("void(void *)", lambda of: call(), onerror=self._parts.refuse)
-        self.state.catch_up = self._caught
-
-    def catch_up_in_c(self, call: Callable[[], None], address: int, of: int) -> None:
-        """Catch up by C, which does the same as `call`: addresses of a function and of its argument."""
-        ffi = self._parts.ffi
-        self._catch_up = call
-        self.state.catch_up = ffi.cast("void (*)(void *)", address)
-        self.state.of = ffi.cast("void *", of)
 
     def watch(self, each: Callable[[float, float, float, float], None]) -> None:
         """Call a function after each step, with its torque, s, when it began, s, and the velocity."""

@@ -16,6 +16,7 @@ from femtorque.hil.bus import half_duplex
 from femtorque.hil.clock.events import EventClock
 from femtorque.hil.clock.library import interface
 from femtorque.hil.clock.parts import Member
+from femtorque.hil.drives.caught_up import CaughtUp
 
 PERIOD = 1e-3  # s, in which a servo reads its encoder and its registers once
 
@@ -75,7 +76,7 @@ class Servo(half_duplex.OnLine, Protocol):
         """V at its motor from now on, NaN where it floats. angle, velocity: of its output; current: A of its motor."""
 
 
-class ServoInC(ABC):
+class ServoInC(CaughtUp, ABC):
     """A servo whose packets and motor are in C: in a struct of its family with `wired`, registers, and those that are
     stored without power. number: its id. supply: V, now. ohm: of its motor. centre: rad of the output where its encoder
     is in the middle. phase: s of its own millisecond. temperature: deg C."""
@@ -91,6 +92,7 @@ class ServoInC(ABC):
         self.state = self._ffi.new(f"{self.NAME} *", {"ohm": ohm, "centre": centre, "driven": -math.inf,
                                                       "phase": number * 0.137e-3 % PERIOD})
         self.wired = self._ffi.addressof(self.state, "wired")
+        self._caught_up_in(self.wired, self._ffi, clock.parts)
         self.wired.ways = self._function("ways")()
         self.wired.parts = self._ffi.cast("struct parts *", clock.parts.state)
         self.registers, self.stored = (memoryview(self._ffi.buffer(part)).cast("B")
@@ -129,22 +131,6 @@ class ServoInC(ABC):
     # -- the motor ----------------------------------------------------------
 
     @property
-    def catch_up(self) -> Callable[[], None]:
-        return self._catch_up
-
-    @catch_up.setter
-    def catch_up(self, call: Callable[[], None]) -> None:
-        self._catch_up = call
-        self._caught = self._ffi.callback("void(void *)", lambda of: call(), onerror=self.clock.parts.refuse)
-        self.wired.catch_up = self._caught
-
-    def catch_up_in_c(self, call: Callable[[], None], address: int, of: int) -> None:
-        """Catch up by C, which does the same as `call`: addresses of a function and of its argument."""
-        self._catch_up = call
-        self.wired.catch_up = self._ffi.cast("void (*)(void *)", address)
-        self.wired.of = self._ffi.cast("void *", of)
-
-    @property
     def supplied(self) -> bool:
         return self._supplied
 
@@ -166,6 +152,10 @@ class ServoInC(ABC):
     def driving(self) -> bool:
         """True if its bridge is on."""
         return bool(self._function("drives")(self.state))
+
+    def fail(self, code: int) -> None:
+        """Bring about one of its own errors, which switches it off if it is to."""
+        self._function("fail")(self.state, code)
 
     def terminal(self, now: float, angle: float, velocity: float, current: float = 0.0) -> float:
         """V at its motor from now on, NaN where it floats. current: A of its motor."""

@@ -75,17 +75,10 @@ def test_a_gripper_whose_fingers_follow_one_motor_is_identified(tmp_path, monkey
 
 
 @pytest.mark.bench
-def test_a_five_bar_is_identified_in_its_driven_joints(tmp_path):
+@pytest.mark.parametrize("name", ["five_bar", "aloha_like"])
+def test_arms_are_identified_in_driven_joints_and_by_servos_that_close_a_loop_about_their_current(name, tmp_path):
     file = tmp_path / "arm.toml"
-    shutil.copy(MECHANISMS / "five_bar.toml", file)
-    truth = differing(load_mechanism(file))
-    explained(identified(file, truth)[0], truth, 5.0)
-
-
-@pytest.mark.bench
-def test_servos_that_close_a_loop_about_their_current_are_identified(tmp_path):
-    file = tmp_path / "arm.toml"
-    shutil.copy(MECHANISMS / "aloha_like.toml", file)
+    shutil.copy(MECHANISMS / f"{name}.toml", file)
     truth = differing(load_mechanism(file))
     explained(identified(file, truth)[0], truth, 5.0)
 

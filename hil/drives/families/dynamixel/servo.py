@@ -131,7 +131,3 @@ class Dynamixel(ServoInC):
     @property
     def hot_code(self) -> int:
         return ERRORS["over temperature"]
-
-    def fail(self, code: int) -> None:
-        """Bring about one of its own errors, which switches it off if it is to."""
-        self._lib.dxl_fail(self.state, code)

@@ -1,6 +1,6 @@
 """Feetech's STS3215, in its PWM mode: registers as LeRobot has them (src/lerobot/motors/feetech/tables.py), values as a
 servo comes (Feetech's memory table as ROAR-QUTRC and python-st3215 give it; LeRobot says 250 for the return delay).
-Its packets are in C (sts_packets.c), and its motor (sts.c), with the numbers of this module.
+Its packets are in C (sts_packets.c), and its motor (sts_motor.c), with the numbers of this module.
 
 Its protections are those of that table: register 19 selects which of them switch the motor off or down (44:
 temperature, current, overload); a duty of 80 % (36) for 2 s (35) leaves 20 % (34); 500 x 6.5 mA (28) for 2 s (38) and
@@ -90,8 +90,3 @@ class Sts3215(ServoInC):
     @property
     def hot_code(self) -> int:
         return ERRORS["over temperature"]
-
-    def fail(self, code: int) -> None:
-        """Bring about one of its own errors, which switches it off."""
-        self.latched |= code
-        self.registers[ENABLE] = 0

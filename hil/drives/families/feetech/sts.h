@@ -26,6 +26,7 @@ void sts_power_up(sts *m, double angle);
 int sts_drives(const void *motor);
 double sts_share(const sts *m);
 int64_t sts_errors(const sts *m);
+void sts_fail(sts *m, uint8_t code);
 double sts_terminal(void *motor, double now, double angle, double velocity,
                     double current);
 

@@ -81,7 +81,7 @@ static int lasts(double *since, double now, int holds, double seconds)
 }
 
 /* Bring about one of its own errors, which switches it off. */
-static void fail(sts *m, int64_t code)
+void sts_fail(sts *m, uint8_t code)
 {
     m->latched |= code;
     m->registers[STS_ENABLE] = 0;
@@ -94,9 +94,9 @@ static void guard(sts *m, double now)
     int64_t errors = sts_errors(m) & r[STS_SWITCH];
     int strains, takes;
     if (errors & STS_BAD_VOLTAGE)
-        fail(m, STS_BAD_VOLTAGE);
+        sts_fail(m, STS_BAD_VOLTAGE);
     if (errors & STS_TOO_HOT)
-        fail(m, STS_TOO_HOT);
+        sts_fail(m, STS_TOO_HOT);
     strains = fabs(sts_share(m)) >= 0.01 * r[STS_OVERLOAD];
     takes = fabs(m->current) > STS_AMPERE * sts_word(m, STS_CURRENT);
     if (lasts(&m->overload_since, now, strains, 0.01 * r[STS_PATIENCE]) &&
@@ -104,7 +104,7 @@ static void guard(sts *m, double now)
         m->latched |= STS_OVERLOADED;
     if (lasts(&m->over_current_since, now, takes, 0.01 * r[STS_LONGEST]) &&
         r[STS_SWITCH] & STS_OVER_CURRENT)
-        fail(m, STS_OVER_CURRENT);
+        sts_fail(m, STS_OVER_CURRENT);
 }
 
 /* Return V at its motor from now on, NaN where it floats. */
