@@ -62,13 +62,12 @@ def _yaml(path: Path) -> Rows:
     import yaml  # noqa: PLC0415 (few need it)
 
     try:
-        documents = yaml.safe_load_all(read_text(path, LARGEST_FILE, path.suffix))
-        first = next(iter(documents), None)
+        documents = [one for one in yaml.safe_load_all(read_text(path, LARGEST_FILE, path.suffix)) if one is not None]
     except BadInput:
         raise
     except Exception as error:  # a date or a number that is none makes the library fail in many ways
         raise BadInput(path, "file", None, f"is not YAML: {' '.join(str(error).split())[:160]}") from None
-    return _joint_trajectory(path, first)
+    return _joint_trajectory(path, _only(path, "documents", documents))
 
 
 def _json(path: Path) -> Rows:
@@ -79,11 +78,20 @@ def _json(path: Path) -> Rows:
     return _joint_trajectory(path, document)
 
 
+def _only(path: Path, what: str, found: Sequence[Any]) -> Any:
+    """The one element of `found`, None if it is empty."""
+    if len(found) > 1:
+        raise BadInput(path, what, len(found), "are there, and one motion is read", "keep one of them in the file")
+    return found[0] if found else None
+
+
 def _joint_trajectory(path: Path, document: Any) -> Rows:
     message = document
     for _ in range(len(WRAPPERS)):
         if isinstance(message, Mapping) and "points" not in message:
             message = next((message[name] for name in WRAPPERS if name in message), message)
+        if isinstance(message, list):
+            message = _only(path, "trajectory", message)
     if not isinstance(message, Mapping) or not {"joint_names", "points"} <= set(message):
         raise BadInput(path, "file", None, "holds no JointTrajectory",
                        "joint_names and points are needed, as in trajectory_msgs/msg/JointTrajectory")

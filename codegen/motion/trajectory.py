@@ -35,6 +35,7 @@ REST_VELOCITY = 1e-6  # rad/s or m/s: slower than this is at rest
 IMPOSSIBLE_RATE = 100.0  # rad/s or m/s: a step above it between two rows is a jump, limits or not
 SAMPLES = 8  # limit checks a piece
 MODE = "mode"  # the column that names modes
+UNWRAP = "unwrap the angle: whole turns must stay in it"
 PRISMATIC_RANGE = 8.0  # m either side of zero, as far as the step counts
 
 
@@ -424,14 +425,23 @@ def _check_times(path: Path, t: Array, lines: list[int], line: str = "line") -> 
 
 def _check_jumps(path: Path, joint: Joint, t: Array, q: Array, lines: list[int], line: str = "line") -> None:
     step, h = np.diff(q), np.diff(t)
-    for i in np.flatnonzero(np.abs(step) > IMPOSSIBLE_RATE * h)[:1]:
+    wraps = _wraps(t, q, joint)
+    for i in np.flatnonzero((np.abs(step) > IMPOSSIBLE_RATE * h) | wraps)[:1]:
         unit = "m" if joint.type == "prismatic" else "rad"
-        turns = abs(step[i]) / (2 * np.pi)
-        wrapped = joint.type != "prismatic" and abs(turns - round(turns)) < 0.1 and round(turns) > 0
         raise BadInput(path, f"{line} {lines[i + 1]}, column {joint.name}", float(q[i + 1]),
                        f"jumps by {step[i]:.4g} {unit} in {h[i]:.4g} s",
-                       "unwrap the angle: whole turns must stay in it" if wrapped else
-                       _as_degrees(q[:, None], [joint]))
+                       UNWRAP if wraps[i] else _as_degrees(q[:, None], [joint]))
+
+
+def _wraps(t: Array, q: Array, joint: Joint) -> NDArray[np.bool_]:
+    """(R-1,): steps of a turning joint beyond half a turn that are an angle's wrap. Less its whole turns, the step is
+    small beside a turn where no joint can be as fast as it says, and otherwise goes on as a step beside it does."""
+    step, h = np.diff(q), np.diff(t)
+    rest = step - 2 * np.pi * np.round(step / (2 * np.pi))
+    padded = np.pad(step / h, 1, constant_values=np.nan)
+    alike = [np.abs(rest / h - beside) < 0.5 * np.abs(beside) for beside in (padded[:-2], padded[2:])]
+    impossible = (np.abs(step) > IMPOSSIBLE_RATE * h) & (np.abs(rest) < 0.2 * np.pi)
+    return (joint.type != "prismatic") & (np.abs(step) > np.pi) & (impossible | alike[0] | alike[1])
 
 
 def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
@@ -445,14 +455,15 @@ def check_limits(trajectory: Trajectory, mechanism: Mechanism) -> None:
     for j, joint in enumerate(mechanism.streamed):
         limits, name = joint.limits, joint.name
         slack = 1e-9
+        turned = _maybe_wrapped(trajectory, j, joint)
         high, low = q[:, j] - limits.upper - slack, limits.lower - slack - q[:, j]
-        _worst(trajectory, name, "position", t, q[:, j], high, "upper", limits.upper, degrees)
-        _worst(trajectory, name, "position", t, q[:, j], low, "lower", limits.lower, degrees)
+        _worst(trajectory, name, "position", t, q[:, j], high, "upper", limits.upper, degrees, turned)
+        _worst(trajectory, name, "position", t, q[:, j], low, "lower", limits.lower, degrees, turned)
         fast = np.abs(qd[:, j]) - limits.velocity * (1.0 + 1e-6)
-        _worst(trajectory, name, "rate", t, qd[:, j], fast, "velocity", limits.velocity, between=apart)
+        _worst(trajectory, name, "rate", t, qd[:, j], fast, "velocity", limits.velocity, between=turned or apart)
         hard = np.abs(qdd[:, j]) - limits.acceleration * (1.0 + 1e-6)
         _worst(trajectory, name, "acceleration", t, qdd[:, j], hard, "acceleration", limits.acceleration,
-               between=apart)
+               between=turned or apart)
 
 
 def _worst(trajectory: Trajectory, joint: str, what: str, t: Array, values: Array, excess: Array, limit: str,
@@ -463,6 +474,15 @@ def _worst(trajectory: Trajectory, joint: str, what: str, t: Array, values: Arra
         raise BadInput(trajectory.source or "trajectory", f"{joint} at t = {t[i]:.6g} s", float(f"{values[i]:.6g}"),
                        f"{what} is outside limits.{limit} = {bound:g}",
                        between or "only between the rows: space them more evenly or closely" if only_between else why)
+
+
+def _maybe_wrapped(trajectory: Trajectory, j: int, joint: Joint) -> str:
+    """The hint where a turning joint takes a step beyond half a turn."""
+    step = np.diff(trajectory.positions[:, j])
+    for i in np.flatnonzero(np.abs(step) > np.pi)[:1] if joint.type != "prismatic" else ():
+        return (f"it steps by {step[i]:.4g} rad at t = {trajectory.times[i + 1]:.6g} s: if the angle wraps there, "
+                "unwrap it")
+    return ""
 
 
 def _apart(trajectory: Trajectory) -> str:

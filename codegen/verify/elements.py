@@ -34,6 +34,7 @@ from femtorque.codegen.model.loop_assembly import Assembly, assemble
 from femtorque.codegen.model.modes import has_modes, in_mode
 from femtorque.codegen.step.c_text import LITERAL
 from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.verify.find import Search
 
 Array = NDArray[np.float64]
 
@@ -139,8 +140,8 @@ class Loops:
 class Elements:
     """All of it. bodies (n,): names of the links that move. accumulation (n, n): whether [T_Lambda] has the block T_ij.
 
-    blocks (n,): sizes of the links' blocks in {P}, of which [T] is the block diagonal. constants: numbers in the
-    emitted step, each once.
+    blocks (n,): sizes of the links' blocks in {P}, of which [T] is the block diagonal. constants: the file's
+    numbers in the emitted step, each once.
     """
 
     mechanism: Mechanism
@@ -179,13 +180,14 @@ def elements_of(mechanism: Mechanism, link: str | None = None) -> Elements:
     links = tuple(_link(model, i, matrix[3 * i:3 * i + 3, blocks[i]]) for i in range(model.n) if i in wanted)
     carried = accumulation(model, R).reshape(model.n, 3, model.n, 3)
     names = {name for one in links for name in one.names}
-    emitted = model_of(mechanism)
+    emitted, search = model_of(mechanism), Search.of(mechanism)
     return Elements(
         mechanism, emitted.scheme, model.dt, links, tuple(body.joint.child for body in model.bodies),
         np.any(carried != 0.0, axis=(1, 3)), tuple(block.stop - block.start for block in blocks),
         tuple(beam for flexible in alone.links if flexible.beam and flexible.name in names
               for beam in _beams(alone, flexible.name, model.dt)),
-        _loops(assemble(model)) if alone.constrained else None, literals(step_sources(emitted)),
+        _loops(assemble(model)) if alone.constrained else None,
+        tuple(number for number in literals(step_sources(emitted)) if not search.of_the_method(number)),
     )
 
 

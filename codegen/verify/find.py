@@ -116,18 +116,31 @@ class Search:
         """Explain a literal of the C."""
         value, places = float(literal), self.places[literal]
         links = {place.link for place in places}
-        if value == 0.0 or all(place.code in _templates() for place in places):
-            return Found(literal, METHOD, places, ())
-        if alone := _distinct(Made(k, (link,), (row,)) for k in FACTORS for link, row in self.rows
-                              if _same(k * row.number, value)):
-            plain = tuple(made for made in alone if made.factor == alone[0].factor)
-            here = tuple(made for made in plain if made.links[0] in links) or plain
-            return Found(literal, METHOD if here[0].links == (METHOD,) else PARAMETER, places, here)
+        here = self._alone(literal)
+        if self.of_the_method(literal):
+            return Found(literal, METHOD, places, here if here and here[0].links == (METHOD,) else ())
+        if here:
+            return Found(literal, PARAMETER, places, here)
         if pairs := sorted(_distinct(self._pairs(value)), key=lambda made: (not links & set(made.links), made.factor)):
             return Found(literal, COMBINED, places, tuple(pairs[:MOST]))
         near = {link for link, row in self.rows[:self.own] if links & {link, *row.origin}}
         return Found(literal, SUM, places, _distinct(Made(1.0, (link,), (row,)) for link, row in self.rows[:self.own]
                                                      if link in near))
+
+    def of_the_method(self, literal: str) -> bool:
+        """True for a literal that is the same for every mechanism."""
+        if float(literal) == 0.0 or all(place.code in _templates() for place in self.places[literal]):
+            return True
+        here = self._alone(literal)
+        return bool(here) and here[0].links == (METHOD,)
+
+    def _alone(self, literal: str) -> tuple[Made, ...]:
+        """Single parameters that a literal is, but for a plain factor; those of its block's links before others."""
+        value, links = float(literal), {place.link for place in self.places[literal]}
+        alone = _distinct(Made(k, (link,), (row,)) for k in FACTORS for link, row in self.rows
+                          if value and _same(k * row.number, value))
+        plain = tuple(made for made in alone if made.factor == alone[0].factor)
+        return tuple(made for made in plain if made.links[0] in links) or plain
 
     def _pairs(self, value: float) -> Iterable[Made]:
         for i, (a, x) in enumerate(self.rows):

@@ -24,7 +24,7 @@ from femtorque.codegen.mechanism.edit import set_joint
 
 TURN = 4096  # counts
 WHOLE = (0, TURN - 1)  # the range that LeRobot writes for a joint whose ends it did not look for
-UNLIKE = math.radians(15.0)  # by which a measured range may differ from the file's without a word
+UNLIKE = math.radians(15.0)  # by which a measured range may be wider than the file's, or narrower without a word
 KEYS = ("id", "drive_mode", "homing_offset", "range_min", "range_max")
 
 
@@ -41,7 +41,7 @@ def read(path: Path, mechanism: Mechanism) -> list[Change]:
     """Changes that a calibration file makes, joint by joint. Raises BadInput for a file that is none, or of an arm
     whose joints or numbers are others."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        told = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         raise BadInput(path, "file", None, f"cannot be read as JSON: {error}") from None
     joints = {joint.name: joint for joint in mechanism.streamed}
@@ -82,9 +82,14 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
         half = 0.5 * (most - least - 2) * math.tau / TURN  # a count inside of each end, which the servo keeps too
         tables["limits"] = {"lower": middle - half, "upper": middle + half}
         line += f"range {middle - half:.3f} to {middle + half:.3f} rad"
-        if bounded and abs(2.0 * half - (upper - lower)) > UNLIKE:
-            line += (f", {math.degrees(2.0 * half - (upper - lower)):+.0f} deg to the file's before: if not both ends "
-                     "were reached when it was calibrated, its zero is wrong")
+        wider = 2.0 * half - (upper - lower)
+        if bounded and wider > UNLIKE:
+            raise BadInput(path, f"{joint.name}.range_max", most, f"makes a range {math.degrees(wider):.0f} deg wider than "
+                           f"the mechanism file's, {lower:.3f} to {upper:.3f} rad",
+                           f"the counts crossed {TURN - 1}/0: calibrate again with the joint in its middle at the start")
+        if bounded and wider < -UNLIKE:
+            line += (f", {math.degrees(wider):+.0f} deg to the file's before: if not both ends were reached when it was "
+                     "calibrated, its zero is wrong")
     if servo:
         sign = -1 if entry["drive_mode"] else 1
         zero = round(0.5 * (least + most) - sign * middle * TURN / math.tau)

@@ -80,7 +80,7 @@ def save(path: Path, motion: Trajectory) -> Path:
     if path.suffix == ".json":
         path.write_text(json.dumps({"trajectory": {"joint_trajectory": ros, "multi_dof_joint_trajectory": {}}}))
     elif path.suffix in (".yaml", ".yml"):
-        path.write_text(yaml.safe_dump(ros) + "---\n" + yaml.safe_dump({"another": "document"}))
+        path.write_text(yaml.safe_dump(ros) + "---\n")  # as `ros2 topic echo --once` prints it
     elif path.suffix == ".mcap":
         with path.open("wb") as file:
             writer = Writer(file)
@@ -101,6 +101,19 @@ def test_every_format_gives_the_same_rows(arm, motion, tmp_path, suffix) -> None
     np.testing.assert_allclose(read.times, motion.times, atol=1e-12)
     for name in ("positions", "velocities", "accelerations"):
         np.testing.assert_array_equal(getattr(read, name), getattr(motion, name))
+
+
+def test_moveits_displayed_path_is_read_where_it_is_the_only_one(arm, motion, tmp_path) -> None:
+    """moveit_msgs/msg/DisplayTrajectory holds a list of RobotTrajectory; `ros2 topic echo` prints several messages."""
+    path, one = tmp_path / "plan.yaml", {"joint_trajectory": message(motion), "multi_dof_joint_trajectory": {}}
+    display = {"model_id": "arm", "trajectory": [one], "trajectory_start": {}}
+    path.write_text(yaml.safe_dump(display) + "---\n")
+    np.testing.assert_array_equal(Trajectory.load(path, arm).positions, motion.positions)
+    for text, rule in ((yaml.safe_dump({**display, "trajectory": [one, one]}), "trajectory = 2: are there"),
+                       (yaml.safe_dump_all([display, display]), "documents = 2: are there, and one motion is read")):
+        path.write_text(text)
+        with pytest.raises(BadInput, match=rule):
+            Trajectory.load(path, arm)
 
 
 def test_a_bag_that_another_program_has_recorded_gives_the_same_rows(arm, motion, tmp_path) -> None:

@@ -155,6 +155,7 @@ def test_constants_are_those_of_the_emitted_step(name):
     text = "".join(t for n, t in step_sources(model_of(file(name))).items() if n.endswith(".c"))
     assert found.constants
     assert all(f"FT_C({number})" in text or f"FT_C(-{number})" in text for number in found.constants)
+    assert not {"0.0", "1.5"} & {*found.constants}, "numbers of the method"
 
 
 def test_the_command_gives_what_the_functions_give(here, tmp_path):
