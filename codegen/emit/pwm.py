@@ -158,6 +158,7 @@ def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, 
     for _, c in joints:
         for _, pwm in c.switches if c else ():
             used.setdefault(pwm.timer, set()).add(pwm.output - 1)
+    idle = not used
     used = used or {board.idle_timer: set()}  # every joint passive, or on a bus
     if has_current_loops(joints) and board.chip.sampling:
         used.setdefault(board.chip.sampling.trigger, set())
@@ -171,8 +172,10 @@ def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, 
         return (hz % rate_hz == 0 and hz // rate_hz <= most and slowest % (2 * hz) == 0
                 and all(t.clock_hz // (2 * hz) <= COUNTER_MAX // (1 if t.centred else 2) for t in timers.values()))
 
-    if not fits(pwm_hz):
-        fitting = [n * rate_hz for n in range(1, min(most, 1024) + 1) if fits(n * rate_hz)]
+    fitting = () if fits(pwm_hz) else [n * rate_hz for n in range(1, min(most, 1024) + 1) if fits(n * rate_hz)]
+    if fitting and idle:
+        pwm_hz = min(fitting, key=lambda hz: abs(hz - pwm_hz))  # it makes the tick alone
+    elif not fits(pwm_hz):
         widest = max(t.clock_hz // (1 if t.centred else 2) for t in timers.values())
         rule = (f"must be 1 to {most} times rate_hz = {rate_hz}, a divisor of "
                 f"{slowest // 2_000_000} MHz, and at least {-(-widest // 2 // COUNTER_MAX)}")

@@ -355,7 +355,7 @@ class Drive:
 
     motor: str
     encoder: str
-    friction: str
+    friction: dict[str, float]
     limits: str = ""
     told: str = ""
 
@@ -368,7 +368,7 @@ def _made_up(joint: dict[str, Any]) -> Drive:
     rotor = RUN_UP * effort / velocity / gear**2
     return Drive(f"R = {R:.3g}, L = {R * ELECTRICAL:.3g}, K = {constant / gear:.3g}, gear = {gear:g}, "
                  f"inertia = {rotor:.3g}", 'counts = 2048, at = "motor"',
-                 f"viscous = {0.01 * effort / velocity:.3g}, coulomb = {0.01 * effort:.3g}")
+                 {"viscous": 0.01 * effort / velocity, "coulomb": 0.01 * effort})
 
 
 def _bought(joint: dict[str, Any], sold: Sold) -> Drive:
@@ -388,7 +388,7 @@ def _bought(joint: dict[str, Any], sold: Sold) -> Drive:
     missing = "\n# The sheet has no rotor inertia: `femtorque identify` measures it." if sold.inertia is None else ""
     worked = f"\n# Worked out: {sold.worked_out}." if sold.worked_out else ""
     return Drive(motor, f'counts = {sold.counts or 2048}, at = "motor"',
-                 f"viscous = 0.0, coulomb = {(1.0 - sold.efficiency) * carried:.3g}", less,
+                 {"viscous": 0.0, "coulomb": (1.0 - sold.efficiency) * carried}, less,
                  f"# Motors: {sold.what}.\n# Source: {sold.source}.{worked}{missing}")
 
 
@@ -397,10 +397,19 @@ def _driven(number: int, joint: dict[str, Any], gains: Gains, drive: Drive) -> s
     return f"""
 [[joint]]                       # {_said(joint)}
 name = {_quoted(str(joint["name"]))}{limits}
-friction = {{ {drive.friction} }}
+{_rubs(joint.get("friction", {}), drive.friction)}
 motor = {{ {drive.motor}, channel = {number}, sign = 1 }}
 encoder = {{ {drive.encoder}, sign = 1, zero = "start" }}
 gains = {{ ku = {gains.ku:g}, kv = {gains.kv:g} }}"""
+
+
+def _rubs(given: dict[str, float], made_up: dict[str, float]) -> str:
+    """The line of a joint's friction. A URDF's own numbers stay in force; 0 there means that nobody measured it."""
+    kept = ", ".join(f"{key} = {value:g}" for key, value in given.items() if value)
+    missing = ", ".join(f"{key} = {value:.3g}" for key, value in made_up.items() if not given.get(key))
+    if not missing:
+        return f"# friction: the URDF's, {kept}"
+    return f"friction = {{ {missing} }}" + (f"   # the URDF has {kept}" if kept else "")
 
 
 def _joint(number: int, joint: dict[str, Any]) -> str:

@@ -39,10 +39,13 @@ def show(answer: Answer) -> None:
 
 def warn_of_open_loop(mechanism: Mechanism) -> list[str]:
     """Say which joints feed-forward moves alone, because their tracking means nothing. Returns their names."""
+    from femtorque.codegen.board import reader as boards
     from femtorque.codegen.board.channels import open_loop
 
     names = open_loop(mechanism)
-    if names:
+    if mechanism.board and boards.load(mechanism.board.use).outputs is None:
+        print(f"board {mechanism.board.use} has no outputs: it computes torques, and no joint moves", file=sys.stderr)
+    elif names:
         print(f"open loop, feed-forward alone: {', '.join(names)} (the board reads no encoder of theirs)",
               file=sys.stderr)
     loose = [joint.name for joint in mechanism.streamed

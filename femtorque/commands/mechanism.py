@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -213,10 +213,12 @@ def torque(
         check_format(figure)
         claim(figure, picture("torque"), force)
     claim(out, TORQUES, force)
-    mechanism = _in_mode(load_mechanism(mech), mode)
+    whole = load_mechanism(mech)
+    mechanism, motion = _in_mode(whole, mode), Trajectory.load(traj, whole)
     external = None if wrench is None else Wrench.of(wrench[0], wrench[1:])
     step, held = _step(backend, precision)
-    result = torque.torque(mechanism, Trajectory.load(traj, mechanism), step, total, external, held)
+    motion = motion if mode is None else replace(motion, modes=())
+    result = torque.torque(mechanism, motion, step, total, external, held)
     result.write(out)
     if figure is not None:
         by = {"reference": "reference", "c": "emitted C", "chip": "emitted C on the chip"}[backend]

@@ -365,6 +365,13 @@ def test_rates_that_do_not_divide_name_the_nearest_that_does(three_link, rate_hz
         board_header.render(at(three_link, rate_hz, pwm_hz), boards.load("f405rg-4"))
 
 
+def test_a_timer_that_makes_the_tick_alone_takes_the_nearest_rate_that_does():
+    """No joint is on PWM, so that nobody has to choose pwm_hz: 12 500 Hz are 125 whole periods of a tick."""
+    arm = load_mechanism(ROOT / "mechanisms" / "damiao_arm.toml")
+    text = board_header.render(at(arm, 100, 20000), boards.load("f405rg-4"))["ft_board.h"]
+    assert "PWM: 12500 Hz" in text and timers(text)["TIM8"][2:5] == ("6720", "0", "249")
+
+
 @pytest.mark.parametrize(("name", "steps"), [("f405rg-4", 1), ("odrive-v3.6", 1), ("nucleo-g474re-6", 256)])
 def test_baud_rate_is_exact_on_both_clocks(two_joints, name, steps):
     board = boards.load(name)

@@ -105,6 +105,16 @@ def test_a_trunk_on_the_ground_and_made_up_motors_are_said(crab, tmp_path):
     assert any("4 limbs hang on link 'trunk' and what is fixed to it (9 kg)" in line for line in said_of(path))
 
 
+@pytest.mark.parametrize("dynamics, viscous, coulomb", [
+    ('damping="0.25" friction="1.0"', 0.25, 1.0), ('friction="1.0"', 0.004, 1.0), ('damping="0" friction="0"', 0.004, 0.02)])
+def test_a_urdfs_own_friction_stays_and_only_the_rest_is_made_up(tmp_path, dynamics, viscous, coulomb):
+    """1 % of the effort of 2 N m at the velocity of 5 rad/s is made up where the URDF says nothing."""
+    path, dynamic = tmp_path / "crab.urdf", f'effort="2"/><dynamics {dynamics}/>'
+    path.write_text(URDF.format(limbs=LIMB.format(n="a", body=BODY).replace('effort="2"/>', dynamic)))
+    leg = made(path, tmp_path, board="f405rg-4")
+    assert {(j.friction.viscous, j.friction.coulomb) for j in leg.moving} == {(viscous, coulomb)}
+
+
 def test_init_leaves_a_file_whole_or_not_at_all(crab, tmp_path, monkeypatch):
     place = tmp_path / "leg.toml"
 
