@@ -1,9 +1,8 @@
 """The live page's server, a process of its own: the program that streams a motion waits for no page.
 
 `femtorque.host.show.web` runs this file with nothing but the standard library. Its input is lines.
-First a JSON object: document,
-about, wishes (names of what pages may ask for), port, and history, the number of samples that a page gets which is
-opened late. Then a letter and a text each: s, a sample; a, the answer to a wish, a status and perhaps why; g, why no
+First a JSON object: document, path (at which it is), about, wishes (names of what pages may ask for), port, and
+history, the number of samples that a page gets which is opened late. Then a letter and a text each: s, a sample; a, the answer to a wish, a status and perhaps why; g, why no
 more will come. Its output is lines too: the port, or why it cannot be listened at; then every wish as a JSON array of
 its name, token and text. It ends with its input.
 
@@ -14,6 +13,7 @@ are refused.
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
 import os
 import re
@@ -42,6 +42,7 @@ class Pages:
 
     def __init__(self, served: dict[str, Any]) -> None:
         self._document, self._wishes = served["document"].encode(), frozenset(served["wishes"])
+        self._path = served["path"]
         self._about = json.dumps(served["about"])
         self._last = "null"
         self._batch: list[str] = []
@@ -95,7 +96,7 @@ class Pages:
         path = path.partition(" ")[0]
         if foreign(headers) or (method == "POST" and "origin" not in headers):
             await self._say(writer, HTTPStatus.FORBIDDEN)
-        elif (method, path) == ("GET", "/"):
+        elif method == "GET" and hmac.compare_digest(path.encode(), self._path.encode()):
             await self._say(writer, HTTPStatus.OK, "text/html; charset=utf-8", self._document)
         elif (method, path) == ("GET", "/status"):
             content = f'{self._about[:-1]}, "last": {self._last}}}'

@@ -118,7 +118,8 @@ def serving(session: Session, port: int, again: Again | None = None, arm: dict[s
     Raises BadInput if the port is taken."""
     feed = Feed(session, again, truth, around, hand)
     wishes = [name for name, there in (("again", again), ("hand", hand)) if there]
-    served = {"document": page(feed.about, again.token if again else "", arm, hand), "about": feed.about,
+    path = f"/{secrets.token_urlsafe(32)}" if hand and hand.key else "/"  # other users of this PC do not know it
+    served = {"document": page(feed.about, again.token if again else "", arm, hand), "path": path, "about": feed.about,
               "wishes": wishes, "port": port, "history": HISTORY * messages.STATUS_HZ}
     with subprocess.Popen([sys.executable, "-I", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True, encoding="utf-8", start_new_session=True) as process:
@@ -134,7 +135,7 @@ def serving(session: Session, port: int, again: Again | None = None, arm: dict[s
                                f"cannot be listened at: {listening or 'its process has ended'}", "0 takes any")
             session.listeners.append(feed.take)
             try:
-                yield f"http://{ADDRESS}:{listening}/"
+                yield f"http://{ADDRESS}:{listening}{path}"
             finally:
                 session.listeners.remove(feed.take)
             feed.end("the program that shows the board has ended")

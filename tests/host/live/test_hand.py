@@ -230,12 +230,15 @@ def test_the_protocol_of_the_page_without_a_browser(fake, mechanism) -> None:
         assert asked(GOOD) == (204, "") and [held.joints for held in hand.take()] == [{1: 0.2}]
 
 
-def test_the_page_of_a_real_board_has_a_key(fake, mechanism) -> None:
+def test_the_page_of_a_real_board_has_a_key_and_an_address_that_others_do_not_know(fake, mechanism) -> None:
     fake.flags |= 1
     with Board.connect("any", mechanism, look=True) as board, \
             serving(board.session, 0, arm=scene(mechanism), hand=hand_of(mechanism, key=True)) as url, \
             urllib.request.urlopen(url, timeout=HANG) as answer:
         assert 'id="hand-key"' in answer.read().decode()
+        for other in (url.rpartition("/")[0] + "/", url[:-1]):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(other, timeout=HANG)
 
 
 def test_a_real_board_is_moved_by_a_page_only_where_that_was_asked_for(here, fake) -> None:

@@ -414,7 +414,7 @@ def test_pages_and_connections_are_bounded(mechanism):
 def test_half_a_request_and_one_without_end_are_hung_up():
     """The times are those that the server waits, cut short for the test."""
     async def half(*pieces):
-        pages = Pages({"document": "", "about": {}, "wishes": [], "history": 6000})
+        pages = Pages({"document": "", "path": "/", "about": {}, "wishes": [], "history": 6000})
         server = await asyncio.start_server(pages.connected, "127.0.0.1", 0, limit=HEADER)
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2])
         with suppress(OSError):
@@ -437,7 +437,7 @@ def test_half_a_request_and_one_without_end_are_hung_up():
 
 def test_a_page_that_is_asleep_is_let_go():
     async def asleep():
-        pages = Pages({"document": "", "about": {}, "wishes": [], "history": 6000})
+        pages = Pages({"document": "", "path": "/", "about": {}, "wishes": [], "history": 6000})
         server = await asyncio.start_server(pages.connected, "127.0.0.1", 0, limit=HEADER)
         host, port = server.sockets[0].getsockname()[:2]
         reader, writer = await asyncio.open_connection(host, port, limit=1)
