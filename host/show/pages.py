@@ -1,10 +1,10 @@
 """The live page's server, a process of its own: the program that streams a motion waits for no page.
 
-`femtorque.host.show.web` runs this file with nothing but the standard library. Its input is lines.
-First a JSON object: document, path (at which it is), about, wishes (names of what pages may ask for), port, and
-history, the number of samples that a page gets which is opened late. Then a letter and a text each: s, a sample; a, the answer to a wish, a status and perhaps why; g, why no
-more will come. Its output is lines too: the port, or why it cannot be listened at; then every wish as a JSON array of
-its name, token and text. It ends with its input.
+`femtorque.host.show.web` runs this file with nothing but the standard library. Its input is lines. First a JSON object:
+document, path (at which it is), about, wishes (names of what pages may ask for), port, and history, the number of
+samples that a page gets which is opened late. Then a letter and a text each: s, a sample; a, the answer to a wish, a
+status and perhaps why; g, why no more will come. Its output is lines too: the port, or why it cannot be listened at;
+then every wish as a JSON array of its name, token and text. It ends with its input.
 
 Whoever connects sends a whole request in REQUEST seconds and reads what is sent. Requests that another site has caused
 are refused.

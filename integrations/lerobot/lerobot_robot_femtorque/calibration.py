@@ -24,7 +24,7 @@ from femtorque.codegen.mechanism.edit import set_joint
 
 TURN = 4096  # counts
 WHOLE = (0, TURN - 1)  # the range that LeRobot writes for a joint whose ends it did not look for
-UNLIKE = math.radians(15.0)  # by which a measured range may be wider than the file's, or narrower without a word
+UNLIKE = math.radians(15.0)  # that a measured range may be wider than the file's, or narrower without a word
 KEYS = ("id", "drive_mode", "homing_offset", "range_min", "range_max")
 
 
@@ -84,9 +84,9 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
         line += f"range {middle - half:.3f} to {middle + half:.3f} rad"
         wider = 2.0 * half - (upper - lower)
         if bounded and wider > UNLIKE:
-            raise BadInput(path, f"{joint.name}.range_max", most, f"makes a range {math.degrees(wider):.0f} deg wider than "
-                           f"the mechanism file's, {lower:.3f} to {upper:.3f} rad",
-                           f"the counts crossed {TURN - 1}/0: calibrate again with the joint in its middle at the start")
+            raise BadInput(path, f"{joint.name}.range_max", most, f"makes a range {math.degrees(wider):.0f} deg wider "
+                           f"than the mechanism file's, {lower:.3f} to {upper:.3f} rad",
+                           f"the counts crossed {TURN - 1}/0: calibrate again, the joint in its middle at the start")
         if bounded and wider < -UNLIKE:
             line += (f", {math.degrees(wider):+.0f} deg to the file's before: if not both ends were reached when it was "
                      "calibrated, its zero is wrong")

@@ -106,7 +106,8 @@ def test_a_trunk_on_the_ground_and_made_up_motors_are_said(crab, tmp_path):
 
 
 @pytest.mark.parametrize("dynamics, viscous, coulomb", [
-    ('damping="0.25" friction="1.0"', 0.25, 1.0), ('friction="1.0"', 0.004, 1.0), ('damping="0" friction="0"', 0.004, 0.02)])
+    ('damping="0.25" friction="1.0"', 0.25, 1.0), ('friction="1.0"', 0.004, 1.0),
+    ('damping="0" friction="0"', 0.004, 0.02)])
 def test_a_urdfs_own_friction_stays_and_only_the_rest_is_made_up(tmp_path, dynamics, viscous, coulomb):
     """1 % of the effort of 2 N m at the velocity of 5 rad/s is made up where the URDF says nothing."""
     path, dynamic = tmp_path / "crab.urdf", f'effort="2"/><dynamics {dynamics}/>'
