@@ -37,6 +37,7 @@ const ft_telemetry_map ft_telemetry = {
     0,
 #endif
     &ft.control.step, sizeof ft.control.step,
+    &ft.safety.state, &ft.safety.fault,
 };
 
 /* ---- the tick --------------------------------------------------------- */

@@ -1,17 +1,27 @@
-"""The image on a second, independent emulator: `pio test` of the assembled project, every case of it by name."""
+"""The image on a second, independent emulator: `pio test` of the assembled project, every case of it by name; and the
+exact images of boards, on a chip most of whose registers read 0: no clock starts, and the e-stop's pins are low."""
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio as build
+from femtorque.codegen.wire import messages
+from tests.support import boards
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "firmware" / "test"))
 import smoke  # noqa: E402
+from emulator import PATIENCE, emulator  # noqa: E402
+
+TICKS = 300
+TICK, STATE, FAULT = 6, 10, 11  # words of ft_telemetry_map, ft_report.h
+EXACT = ("three_link", "damiao_arm", "odrive_arm", "so101_sts", "three_link on odrive-v3.6", "on_buses on f405rg-4")
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +43,29 @@ def report(tmp_path_factory) -> dict[str, dict]:
 def test_image_on_qemu(report, case):
     assert case in report, f"pio test ran only {sorted(report)}"
     assert report[case]["status"] == "PASSED", report[case].get("message") or report[case].get("exception")
+
+
+def exact(name: str, folder: Path) -> Mechanism:
+    if name == "on_buses on f405rg-4":
+        return boards.on_buses("f405rg-4")
+    name, _, board = name.partition(" on ")
+    return boards.three_link(board, folder) if board else load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
+
+
+@pytest.mark.xdist_group("qemu")
+@pytest.mark.parametrize("name", EXACT)
+def test_exact_image_waits_for_no_part_that_does_not_answer(name, tmp_path):
+    """It makes its ticks on the internal clock, says so, and stays in ESTOP: no crash, no wait without an end."""
+    built = build.build(exact(name, tmp_path), tmp_path / "image")
+    with emulator(built.elf) as machine:
+        words = machine.words("ft_telemetry", 12)
+        machine.symbols |= {"tick": words[TICK], "state": words[STATE] & ~3, "fault": words[FAULT] & ~3}
+        until = time.monotonic() + PATIENCE
+        while machine.words("tick", 1)[0] < TICKS:
+            assert time.monotonic() < until, "no ticks"
+            time.sleep(0.1)  # every look halts the processor
+        state, fault = (machine.words(what, 1)[0] >> 8 * (words[place] & 3) & 0xFF
+                        for what, place in (("state", STATE), ("fault", FAULT)))
+        assert (state, fault) == (messages.STATES["ESTOP"][0], messages.FAULTS["CLOCK"][0])
+        _, _, _, exception, *_ = machine.words("ft_kept", 8)
+        assert exception == 0

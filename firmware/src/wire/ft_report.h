@@ -24,6 +24,8 @@ typedef struct {
     const uint32_t *mode;          /* of torque_ff, or 0: there is but one */
     const ft_step_state *step;     /* what the next tick goes on from */
     uint32_t step_bytes;
+    const volatile uint8_t *state; /* of the safety states */
+    const uint8_t *fault;          /* the first since CLEAR */
 } ft_telemetry_map;
 
 extern const ft_telemetry_map ft_telemetry; /* in ft_app.c */
