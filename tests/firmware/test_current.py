@@ -412,10 +412,11 @@ def test_a_load_that_tears_a_motor_round_is_not_taken_for_a_short(inline, emf):
 
 
 @pytest.mark.parametrize("name", LOOPS)
-@pytest.mark.parametrize("gain", [0.15, 0.5])
-def test_a_sensor_that_loses_gain_ends_the_drive_once_all_the_voltage_brings_too_little(bench, name, gain):
-    """Asked for 8 A, the loop gives all it may, V/R is 15 A, and the sensor shows half of that at most."""
-    coil = bench(name).on().ask(8.0).run(0.01)
+@pytest.mark.parametrize("gain, amperes", [(0.15, 8.0), (0.5, 8.0), (0.3, 2.0), (0.3, -2.0), (0.45, 4.0)])
+def test_a_sensor_that_loses_gain_ends_the_drive_once_its_voltage_brings_too_little(bench, name, gain, amperes):
+    """V/R is 15 A: asked for 8 A the loop gives all it may, and for less a part, and the sensor shows half of what
+    that must bring at most."""
+    coil = bench(name).on().ask(amperes).run(0.01)
     coil.sensor.gain = gain
     assert coil.until_off(0.05) < 0.02 and coil.ended(LOOP)
 
@@ -457,6 +458,20 @@ def test_a_sound_drive_at_the_bound_of_its_duty_is_let_be(bench, name, ohms, bus
         for share in (0.2, 0.38, 0.42, 0.6, 0.9, 1.05, 0.5, -0.2, 0.0):
             coil.turn(way * share * bound * bus * BUS / KN).run(0.012)
             assert coil.driving and coil.machine["cause"] == GOOD, (way, share)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("ohms", [COLD, HOT])
+def test_a_sound_drive_within_its_bound_is_let_be(bench, name, ohms):
+    """It drives, brakes and turns round at a part of its voltage, at rest and up to half of its no-load velocity."""
+    coil = bench(name)
+    coil.windings[0], coil.sensor.noise = (ohms * SHOULDER[0], SHOULDER[1]), 4e-3
+    coil.on()
+    for share in (0.0, 0.2, 0.4, 0.5, 0.3, 0.0, -0.3, -0.5):
+        coil.turn(share * BUS / KN)
+        for amperes in (1.0, -4.0, 0.0):
+            coil.ask(amperes).run(4e-3)
+            assert coil.driving and coil.machine["cause"] == GOOD, (share, amperes)
 
 
 @pytest.mark.parametrize("winding", [SHORTED_CABLE, SHORTED_WINDING])
@@ -785,8 +800,12 @@ MUTATIONS = {
         lambda bench: test_a_sensor_that_has_lost_gain_before_is_found_by_the_pulse(bench, "f405rg-4", 0.65)),
     "the current that all the voltage must bring": (
         "nucleo-g474re-6", LOOP_C, "flows < (FT_LITTLE * left - FT_UNSURE * most) * c->stall", "flows < -1e9f",
-        lambda bench: test_a_sensor_that_loses_gain_ends_the_drive_once_all_the_voltage_brings_too_little(
-            bench, "nucleo-g474re-6", 0.5)),
+        lambda bench: test_a_sensor_that_loses_gain_ends_the_drive_once_its_voltage_brings_too_little(
+            bench, "nucleo-g474re-6", 0.5, 8.0)),
+    "the current that a part of the voltage must bring": (
+        "f405rg-4", LOOP_C, "if (inside && ft_loop_lacks(c, l, amperes, duty))", "if (false)",
+        lambda bench: test_a_sensor_that_loses_gain_ends_the_drive_once_its_voltage_brings_too_little(
+            bench, "f405rg-4", 0.3, 2.0)),
     "the back-EMF that takes of the voltage": (
         "f405rg-4", LOOP_C, "left -= emf;", "left -= 0.0f * emf;",
         lambda bench: test_a_sound_drive_at_the_bound_of_its_duty_is_let_be(bench, "f405rg-4", HOT, 0.75)),

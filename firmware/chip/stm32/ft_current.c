@@ -15,8 +15,8 @@
  * time that the outputs come on a pulse of a few per cent is given first, with
  * no loop closed, and the current must come as R and L say. Later a current
  * that is too large, that does not follow a duty at its bound, or that is much
- * less there than R and the motor's velocity say, drops the outputs here, in
- * the interrupt; why is kept until they are let on again. */
+ * less than the duty, R and the motor's velocity say, drops the outputs here,
+ * in the interrupt; why is kept until they are let on again. */
 #include "ft_board.h" /* FT_CURRENTS, FT_CURRENT_* */
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -34,13 +34,15 @@ enum { FT_FAR = 8, /* a reading beyond the trip adds so much, one within it
        FT_SWINGS = 6,    /* from bound to bound, none in more than */
        FT_SWING = 8,     /* so many periods: a loop that is not stable */
        FT_BAD_ZEROS = 4, /* readings in a row */
+       FT_STEADY = 3,    /* ticks: a velocity is the mean of the last one */
        FT_SETTLE = 256 };/* periods until the current has died away */
 #define FT_NOISE 4.0f     /* counts */
 #define FT_STEEP 4.0f     /* times as much as R and L say is a short */
 #define FT_LOW 0.7f       /* of what they say is too little, or backwards */
-/* At the bound the current is at least 0.66 of what R and the voltage say that
- * the back-EMF leaves, less 0.06 of what all the voltage brings: R is 1.67
- * times the file's (a fifth more, 100 K warmer), K 1.1 times. */
+/* A steady duty brings at least 0.6 of what R and the voltage say that the
+ * back-EMF leaves, less 0.06 of what all the voltage brings: R is 1.67 times
+ * the file's (a fifth more, 100 K warmer), K 1.1 times. So a gain of 0.55 or
+ * more passes for a warm winding. */
 #define FT_LITTLE 0.64f
 #define FT_UNSURE 0.09f
 
@@ -64,7 +66,9 @@ typedef struct {
     float amperes;        /* of the last period */
     float sum;            /* A, of the readings that judge the pulse */
     uint32_t far, jumps;  /* see FT_FAR */
-    uint32_t against, idle;  /* periods in a row */
+    uint32_t against, idle;  /* periods in a row, at the bound */
+    volatile uint32_t lacks; /* and within it */
+    uint32_t steady;         /* ticks in a row, of the velocity */
     uint32_t swings, since;  /* see FT_SWINGS; periods since the last one */
     bool down;               /* the last bound was the negative one */
     volatile uint32_t bad;   /* zeros in a row that cannot be right */
@@ -110,6 +114,7 @@ void ft_currents_on(void)
         ft_loop *l = &ft_loops[i];
         l->sum = l->integral = l->error = l->amperes = 0.0f;
         l->far = l->jumps = l->against = l->idle = l->swings = 0;
+        l->lacks = l->steady = 0;
     }
     ft_loops_state.pulse = FT_CURRENT_PULSE;
     ft_loops_state.cause = FT_CURRENT_GOOD;
@@ -124,16 +129,6 @@ void ft_current_ask(uint32_t joint, float share)
     }
 }
 
-/* Knowledge of each tick: counts of all joints since the last one. */
-void ft_currents_moved(const int32_t counts[])
-{
-    ft_loops_state.supply = ft_bus_ratio();
-    for (uint32_t i = 0; i < FT_LOOPS; i++) {
-        const ft_loop_config *c = &ft_loop_table[i];
-        ft_loops[i].emf = c->emf * (float)counts[c->joint];
-    }
-}
-
 /* Drop the outputs; the first reason is kept. */
 static void ft_loops_fail(uint32_t cause, uint32_t joint)
 {
@@ -142,6 +137,26 @@ static void ft_loops_fail(uint32_t cause, uint32_t joint)
         return;
     ft_loops_state.joint = joint;
     ft_loops_state.cause = cause;
+}
+
+/* Judge a loop whose duty is within its bound, where the back-EMF is known. */
+static void ft_loop_compare(const ft_loop_config *c, ft_loop *l, float emf)
+{
+    bool steady = __builtin_fabsf(emf - l->emf) < FT_UNSURE;
+    l->steady = steady ? l->steady + 1u : 0u;
+    l->emf = emf;
+    if (l->steady >= FT_STEADY && l->lacks >= c->patience)
+        ft_loops_fail(FT_CURRENT_LOOP, c->joint);
+}
+
+/* Knowledge of each tick: counts of all joints since the last one. */
+void ft_currents_moved(const int32_t counts[])
+{
+    ft_loops_state.supply = ft_bus_ratio();
+    for (uint32_t i = 0; i < FT_LOOPS; i++) {
+        const ft_loop_config *c = &ft_loop_table[i];
+        ft_loop_compare(c, &ft_loops[i], c->emf * (float)counts[c->joint]);
+    }
 }
 
 /* At a tick's boundary: a converter that has stopped leaves the last duty. */
@@ -263,26 +278,29 @@ static bool ft_loop_swings(ft_loop *l, bool down)
     return l->swings >= FT_SWINGS;
 }
 
-/* A duty is at its bound. Return whether much less flows than the voltage
- * that the back-EMF leaves must bring: none does, or a sensor has lost gain.
- * A motor that is driven backwards counts as one at rest. */
+/* Return whether much less flows than the voltage of a duty that the back-EMF
+ * leaves must bring: none does, or a sensor has lost gain. A motor that is
+ * driven backwards counts as one at rest; one that brakes is not judged. */
 static bool ft_loop_lacks(const ft_loop_config *c, const ft_loop *l,
-                          float amperes, bool down)
+                          float amperes, float duty)
 {
+    bool down = duty < 0.0f;
     float emf = down ? -l->emf : l->emf, flows = down ? -amperes : amperes;
-    float most = c->bound * ft_loops_state.supply, left = most;
+    float size = __builtin_fabsf(duty), most = c->bound * ft_loops_state.supply;
+    float left = size < c->bound ? size * ft_loops_state.supply : most;
     if (emf > 0.0f)
         left -= emf;
-    return flows < (FT_LITTLE * left - FT_UNSURE * most) * c->stall;
+    return left > 0.0f
+           && flows < (FT_LITTLE * left - FT_UNSURE * most) * c->stall;
 }
 
 /* A duty is at its bound. Return what is wrong, if the current goes away from
  * what is asked for against the voltage, or stays too small. */
 static uint32_t ft_loop_judge(const ft_loop_config *c, ft_loop *l,
-                              float amperes, float error, bool down)
+                              float amperes, float error, float duty)
 {
     float noise = FT_NOISE * __builtin_fabsf(c->amperes);
-    bool lacks = ft_loop_lacks(c, l, amperes, down);
+    bool lacks = ft_loop_lacks(c, l, amperes, duty);
     bool comes = __builtin_fabsf(error) < __builtin_fabsf(l->error) - noise;
     bool against = lacks && amperes * error < 0.0f &&
                    __builtin_fabsf(amperes) > noise;
@@ -311,7 +329,11 @@ static uint32_t ft_loop_step(const ft_loop_config *c, ft_loop *l,
     if (inside)
         l->against = l->idle = 0;
     else
-        wrong = ft_loop_judge(c, l, amperes, error, duty < 0.0f);
+        wrong = ft_loop_judge(c, l, amperes, error, duty);
+    if (inside && ft_loop_lacks(c, l, amperes, duty))
+        l->lacks++;
+    else
+        l->lacks = 0;
     if (jumps)
         wrong = FT_CURRENT_LOOP;
     l->error = error;
