@@ -51,7 +51,7 @@ def _unchecked_where_unused(params: list[Any]) -> list[Any]:
         if getattr(param, "is_flag", False) and param.default is None:
             param.default = False
         if "process_value" not in vars(param):
-            param.process_value = partial(_process, param.process_value)
+            param.process_value = partial(_process, param, param.process_value)
     return params
 
 
@@ -67,8 +67,12 @@ def _range(param: Any) -> str | None:
     return f"at least {low:g}" if high is None else f"at most {high:g}" if low is None else f"{low:g} to {high:g}"
 
 
-def _process(checked: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
-    return value if ctx.resilient_parsing else checked(ctx, value)
+def _process(param: Any, checked: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
+    """The value of an option or argument; a number that is none is refused."""
+    found = value if ctx.resilient_parsing else checked(ctx, value)
+    if isinstance(found, float) and found != found:
+        raise typer.BadParameter("must be a number", ctx, param)
+    return found
 
 
 class Quick(TyperGroup):
@@ -263,7 +267,7 @@ def _run(arguments: list[str], write: Callable[[Answer], None]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whoever read has gone; say nothing at exit either
         return 1
     except (Exception, KeyboardInterrupt) as error:
-        line, status = _explain(error)
+        line, status = _noted(error)
         line = printable(" ".join(line.split()))
         print(f"femtorque: {line}", file=sys.stderr)
         if write is not show:
@@ -300,6 +304,12 @@ def _explain(error: BaseException) -> tuple[str, int]:
     if isinstance(error, MemoryError):
         return f"there is not enough memory: {error}", 1
     return f"unexpected {type(error).__name__}: {error}; the traceback is in {_traceback(error)}", 1
+
+
+def _noted(error: BaseException) -> tuple[str, int]:
+    """The same, with how an arm was left."""
+    line, status = _explain(error)
+    return "; ".join([line, *getattr(error, "__notes__", ())]), status
 
 
 def _traceback(error: BaseException) -> str:

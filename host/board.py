@@ -24,7 +24,7 @@ from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.feeling import Feeling, feeling, wrench_of
 from femtorque.host.link.link import BAUD, Link
 from femtorque.host.link.ports import find, is_auto
-from femtorque.host.link.session import Session
+from femtorque.host.link.session import DRIVEN, Session
 from femtorque.host.live.following import BoardStatus, Following, Watch, board_status
 from femtorque.host.plan import plan
 from femtorque.host.plan.plan import SAME
@@ -36,11 +36,9 @@ from femtorque.host.stream.stream import Interrupts, Outcome, Progress, check_st
 APPROACH = 0.1  # of the limits of rate, on the way to where a motion starts
 
 
-DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "FOLLOW")  # states in which the outputs are on
-
-
 class Board:
-    """A board that answers. Use as a context manager: leaving it disarms, whatever happened inside.
+    """A board that answers. Use as a context manager: leaving it disarms, and so does Ctrl-C. After an exception inside
+    the joints stop and are held instead, and the board goes on as the file's [safety] says of HOST_LOST.
 
     >>> mechanism = Mechanism.load("mechanisms/three_link.toml")
     >>> with Board.connect("/dev/ttyACM0", mechanism) as board:
@@ -113,12 +111,12 @@ class Board:
 
         Without them each joint is homed the way its encoder has it: declared at its `start`, or sent to its index or
         stop. A board that has its zeros keeps them; if it does not stand at its start, this raises Refused. rezero:
-        home it all the same, the joints do stand at their start.
+        home it all the same, the joints do stand at their start. Raises BadInput for a position outside the limits.
         """
         self.session.pump()
         self.session.faulted()
         if positions is not None:
-            self.session.home(positions)
+            requests.declare(self.session, self._known(), positions)
         elif rezero or not flag(self.session.status, "HOMED"):
             requests.home(self.session, self._known())
         else:
@@ -128,7 +126,7 @@ class Board:
         """Move one joint at a velocity, rad/s or m/s, for so long, or until another command; arming first if need
         be."""
         number = requests.joint_number(self._known(), joint)
-        requests.check_jog(self._known(), number, rate)
+        requests.check_jog(self._known(), number, rate, seconds)
         self.arm()
         requests.jog(self.session, number, rate, seconds, until)
 
@@ -270,9 +268,11 @@ class Board:
     def __enter__(self) -> Board:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: object) -> None:
+        if isinstance(error, Exception) and (left := self.session.leave()):
+            error.add_note(f"{self.session.link.port}: {left}")
         try:
-            self.close()
+            self.close(hold=isinstance(error, Exception))
         except Refused:
             if kind is None:  # a failure inside says more than that of the farewell
                 raise

@@ -23,7 +23,7 @@ from femtorque.codegen.common.files import read_text
 from femtorque.codegen.common.nearest import hint, shown
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.motion import formats, recorded
-from femtorque.codegen.wire.units import to_wire
+from femtorque.codegen.wire.units import to_float, to_wire
 
 Array = NDArray[np.float64]
 
@@ -175,8 +175,9 @@ def knots(trajectory: Trajectory, mechanism: Mechanism) -> Knots:
     count = int(np.ceil(trajectory.duration * hz - 1e-6)) + 1
     q, qd, qdd = trajectory.at(np.arange(count) / hz)
     q[-1], qd[-1], qdd[-1] = trajectory.positions[-1], 0.0, 0.0
-    return Knots(to_wire(q, mechanism.streamed), qd.astype(np.float32), qdd.astype(np.float32),
-                 _knot_modes(trajectory, mechanism, count))
+    joints, file = mechanism.streamed, str(trajectory.source or "trajectory")
+    return Knots(to_wire(q, joints, file, "position"), to_float(qd, joints, file, "velocity"),
+                 to_float(qdd, joints, file, "acceleration"), _knot_modes(trajectory, mechanism, count))
 
 
 def _knot_modes(trajectory: Trajectory, mechanism: Mechanism, count: int) -> NDArray[np.uint8] | None:

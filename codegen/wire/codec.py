@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from cobs import cobs
 
+from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.tidy import printable
 from femtorque.codegen.wire.messages import CLASSES, MESSAGES, Field, J, Message, Payload
 
@@ -59,10 +60,13 @@ class _Layout:
             elif f.type == "u8":
                 values.append(bytes(value))
             elif len(value) != n:
-                raise ValueError(f"{self.message.name}.{f.name} has {len(value)} values where {n} are due")
+                raise BadInput(self.message.name, f.name, None, f"has {len(value)} values where {n} are due")
             else:
                 values.extend(value)
-        return self.packer.pack(*values)
+        try:
+            return self.packer.pack(*values)
+        except (struct.error, OverflowError) as error:
+            raise BadInput(self.message.name, "value", None, f"does not fit its field ({error})") from None
 
     def unpack(self, payload: bytes) -> Payload:
         values: list[Any] = []
@@ -95,6 +99,20 @@ def _code(f: Field, n: int) -> str:
     return f"{n}s" if f.type == "u8" else f"{n}{_CODES[f.type]}"
 
 
+def checked(stuffed: bytes) -> bytes:
+    """Header and payload of a frame of any configuration, from the bytes between two zeros. Raises BadFrame."""
+    try:
+        frame = cobs.decode(stuffed)
+    except cobs.DecodeError as error:
+        raise BadFrame("stuffing") from error
+    if len(frame) < OVERHEAD:
+        raise BadFrame("length")
+    body, crc = frame[: -CRC.size], frame[-CRC.size :]
+    if CRC.unpack(crc)[0] != zlib.crc32(body):
+        raise BadFrame("check sum")
+    return body
+
+
 class Codec:
     """Encodes and decodes every message of the table for a number of joints. Has no state."""
 
@@ -105,22 +123,15 @@ class Codec:
         self._by_name = {x.message.name: x for x in layouts}
 
     def encode(self, message: Payload, tag: int, seq: int = 0) -> bytes:
-        """The bytes of one frame on the wire, with the zero that ends it."""
+        """The bytes of one frame on the wire, with the zero that ends it. Raises BadInput for a value that does not fit
+        its field."""
         layout = self._by_name[message.NAME]
         body = HEADER.pack(layout.message.type, seq & 0xFFFF, tag) + layout.pack(message)
         return cobs.encode(body + CRC.pack(zlib.crc32(body))) + b"\0"
 
     def decode(self, stuffed: bytes) -> Frame:
         """One frame from the bytes between two zeros. Raises BadFrame."""
-        try:
-            frame = cobs.decode(stuffed)
-        except cobs.DecodeError as error:
-            raise BadFrame("stuffing") from error
-        if len(frame) < OVERHEAD:
-            raise BadFrame("length")
-        body, crc = frame[: -CRC.size], frame[-CRC.size :]
-        if CRC.unpack(crc)[0] != zlib.crc32(body):
-            raise BadFrame("check sum")
+        body = checked(stuffed)
         kind, seq, tag = HEADER.unpack_from(body)
         layout = self._by_type.get(kind)
         if layout is None:

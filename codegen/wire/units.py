@@ -12,11 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Joint
 
 TURN_UNIT = 2.0 * np.pi / 2.0**32  # rad
 METRE_UNIT = 2.0**-28  # m
 COUNTED = 2**48  # wire steps: a board's count of turns begins anew after so many, or a multiple of it
+FLOAT, DOUBLE = float(np.finfo(np.float32).max), float(np.finfo(float).max)  # the largest numbers of both
 
 
 def position_unit(joint: Joint) -> float:
@@ -24,10 +26,45 @@ def position_unit(joint: Joint) -> float:
     return METRE_UNIT if joint.type == "prismatic" else TURN_UNIT
 
 
-def to_wire(positions: ArrayLike, joints: Sequence[Joint]) -> NDArray[np.int64]:
-    """Positions (..., J) in rad or m to wire positions, rounded to nearest."""
+def farthest(joints: Sequence[Joint]) -> NDArray[np.float64]:
+    """(J,) rad or m: every board counts so far, either way."""
+    return np.array([COUNTED // 2 * position_unit(j) for j in joints])
+
+
+def numbers(given: object, where: str, key: str) -> NDArray[np.float64]:
+    """What somebody gave, as an array of numbers. Raises BadInput if it holds anything else."""
+    try:
+        return np.asarray(given, float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadInput(where, key, None, f"are no numbers that fit ({error})") from None
+
+
+def per_joint(given: object, joints: Sequence[Joint], where: str, key: str, most: ArrayLike = DOUBLE,
+              alone: bool = False) -> NDArray[np.float64]:
+    """(..., J) finite numbers, or (J,) alone, none larger than `most` (J,). Raises BadInput with the joint and its
+    number."""
+    found = numbers(given, where, key)
+    if found.shape[-1:] != (len(joints),) or (alone and found.ndim > 1):
+        raise BadInput(where, key, f"shape {found.shape}", f"must be ({len(joints)},), one number per joint",
+                       ", ".join(joint.name for joint in joints))
+    fits = np.abs(found) <= most
+    if not np.all(fits):
+        at = tuple(np.argwhere(~fits)[0])
+        bound = f"at most {np.broadcast_to(most, found.shape)[at]:.6g} in size" if np.isfinite(found[at]) else "finite"
+        raise BadInput(where, key, float(found[at]), f"of {joints[at[-1]].name} must be {bound}")
+    return found
+
+
+def to_wire(positions: object, joints: Sequence[Joint], where: str = "position", key: str = "q") -> NDArray[np.int64]:
+    """Positions (..., J) in rad or m to wire positions, rounded to nearest. Raises BadInput with the joint and its
+    position if that is not finite, or farther than a board counts."""
     units = np.array([position_unit(j) for j in joints])
-    return np.rint(np.asarray(positions, float) / units).astype(np.int64)
+    return np.rint(per_joint(positions, joints, where, key, farthest(joints)) / units).astype(np.int64)
+
+
+def to_float(values: object, joints: Sequence[Joint], where: str, key: str) -> NDArray[np.float32]:
+    """Values (..., J) as fields f32 carry them. Raises BadInput with the joint and its value if that does not fit."""
+    return per_joint(values, joints, where, key, FLOAT).astype(np.float32)
 
 
 def from_wire(steps: ArrayLike, joints: Sequence[Joint]) -> NDArray[np.float64]:

@@ -236,9 +236,9 @@ def jog(
     joint: Annotated[str, typer.Argument(metavar="JOINT", help="its name", show_default=False,
                                           autocompletion=completion.joints)],
     port: Port,
-    rate: Annotated[float, typer.Option(metavar="V", help="rad/s or m/s, with a sign; at most [safety] jog_speed of "
-                                        "the limit",
-                                        show_default="half of the most")] = math.nan,
+    rate: Annotated[float | None, typer.Option(metavar="V", show_default="half of the most",
+                                               help="rad/s or m/s, with a sign; at most [safety] jog_speed of the "
+                                               "limit")] = None,
     seconds: Annotated[float, typer.Option(metavar="S", min=0.0, help="for so long, or until Ctrl-C")] = 1.0,
     home: Home = False,
     rezero: Rezero = False,
@@ -255,9 +255,9 @@ def jog(
 
     mechanism = load_mechanism(mech)
     number = lab.joint_number(mechanism, joint)
-    if math.isnan(rate):
+    if rate is None:
         rate = 0.5 * lab.jog_rate(mechanism, number)
-    lab.check_jog(mechanism, number, rate)
+    lab.check_jog(mechanism, number, rate, seconds)
     with Board.connect(port, mechanism) as board, Interrupts().on_ctrl_c() as interrupts:
         if home or rezero:
             board.home(rezero=rezero)

@@ -86,12 +86,12 @@ def follow(
                 sent = lines.replay(f, motion, hz, over)
             else:
                 assert opened is not None
-                sent = lines.relay(f, opened, over, strict=source == "stdin", where=source)
+                sent = lines.relay(f, opened, over, where=source)
             status = f.status
-        data, said = _report(board.session, status, {"tracking": tracked})
+        data, said = _report(board.session, status, f.carries, {"tracking": tracked})
     if sent.bad:
         print(f"{sent.bad} lines were no targets; the first: {sent.first}", file=sys.stderr)
-    return Answer(lines.told(data, sent), f"{sent.targets} targets{said}")
+    return Answer(lines.told(data, sent), f"{sent.targets} targets{said}", good=sent.targets > 0 or not sent.bad)
 
 
 def teleop(
@@ -215,17 +215,20 @@ def teleop(
                         sent = leading.jog_tip(f, jog, leading.Keys(pressed, speed), over)
             status = f.status
         errors = {"tracking": tracked} | ({} if master is None else {"behind": behind})
-        data, said = _report(board.session, status, errors)
+        data, said = _report(board.session, status, f.carries, errors)
     return Answer(data | {"targets": sent}, f"{sent} targets{said}")
 
 
-def _report(session: Session, status: FollowStatus | None, errors: dict[str, Errors]) -> tuple[dict[str, Any], str]:
-    """As data, and in words that go on from the number of targets."""
+def _report(session: Session, status: FollowStatus | None, carries: float, errors: dict[str, Errors]
+            ) -> tuple[dict[str, Any], str]:
+    """As data, and in words that go on from the number of targets. carries: targets a second that the line can."""
     joints = [joint.name for joint in session.configuration.joints]
     data: dict[str, Any] = {"positions": session.positions().tolist(),
                             "status": asdict(status) if status is not None else None}
     said = "" if status is None else (f"; {status.late} late, {status.lost} lost, {status.refused} refused, delay "
                                       f"{1e3 * status.delay:.0f} ms")
+    if status is not None and status.left_out:
+        said += f"; {status.left_out} left out for newer ones: the line carries {carries:.0f} targets a second"
     for name, found in errors.items():
         data |= {f"{name}_rms": dict(zip(joints, found.rms.tolist(), strict=True)),
                  f"{name}_max": dict(zip(joints, found.largest.tolist(), strict=True))}

@@ -1,18 +1,18 @@
 """The host's end of a virtual board's link: a TCP port, or a cable to a host in this process. One host at a time.
 
-Any web page may have a browser send a request to this port, and may choose the bytes after its header. A client that
-begins like HTTP is therefore hung up on before the chip gets any of its bytes.
+Any web page may have a browser send a request to this port, and may choose the bytes after its header. The chip
+therefore gets no byte before the first ones were a frame whose check sum holds; other clients are hung up on.
 """
 
 from __future__ import annotations
 
 import socket
 
+from femtorque.codegen.wire.codec import BadFrame, checked
 from femtorque.hil.board.cable import Cable
 
 HOST = "127.0.0.1"
-METHODS = tuple(name + b" " for name in (b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"OPTIONS", b"PATCH", b"TRACE",
-                                         b"CONNECT"))  # RFC 9110 9.3, RFC 5789; browsers send no other by themselves
+LONGEST = 1024  # bytes; the longest frame of eight joints has 384
 
 
 class TcpPort:
@@ -22,7 +22,7 @@ class TcpPort:
         self._server = socket.create_server((HOST, port))
         self._server.setblocking(False)
         self._host: socket.socket | Cable | None = None
-        self._first: bytes | None = None  # first bytes, while they may still begin a request; None afterwards
+        self._first: bytes | None = None  # first bytes, until a frame is among them; None afterwards
         self.port: int = self._server.getsockname()[1]
         self.url = f"socket://{HOST}:{self.port}"
 
@@ -39,23 +39,24 @@ class TcpPort:
         assert self._host is not None
         try:
             if data := self._host.recv(65536):
-                if self._first is None:
-                    return data
-                if not (self._first + data).startswith(METHODS):
-                    return self._held(data)
+                return data if self._first is None else self._held(data)
         except BlockingIOError:
             return b""
-        except OSError:
+        except (OSError, BadFrame):
             pass
         self._hang_up()
         return None
 
     def _held(self, data: bytes) -> bytes:
-        """The first bytes, as soon as they cannot begin a request; until then nothing."""
+        """The first bytes once they are a frame; until then nothing. Raises BadFrame for others."""
         first = (self._first or b"") + data
-        open_yet = any(method.startswith(first) for method in METHODS)
-        self._first = first if open_yet else None
-        return b"" if open_yet else first
+        frame, zero, _ = first.lstrip(b"\0").partition(b"\0")
+        if zero:
+            checked(frame)
+        elif len(first) > LONGEST:
+            raise BadFrame("length")
+        self._first = None if zero else first
+        return first if zero else b""
 
     @property
     def live(self) -> bool:

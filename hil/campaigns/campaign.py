@@ -690,7 +690,7 @@ def _numbers(joints: int) -> Iterator[Injection]:
             for field in ("rate", "acceleration"):
                 def knot(scene: Scene, value: float = value, j: int = joint, field: str = field) -> None:
                     motion, session = scene.motion(), scene.session
-                    assert session.sender is not None
+                    assert isinstance(session.sender, Sender)
                     first, session.sender = session.sender.first, None
 
                     def send() -> None:

@@ -14,7 +14,6 @@ A recording is text, written through line by line:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import TextIO
 
 from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.files import read_text
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.toolchain import platformio
 from femtorque.codegen.wire.codec import Codec, FrameReader
@@ -36,6 +36,7 @@ from femtorque.host.link.configuration import Configuration
 from femtorque.host.record.log import Log
 
 HEAD = "femtorque tape 1"
+LARGEST, LONGEST = 2**28, 86_400.0  # bytes and s of a recording: a day, a quarter of an hour of it with a full line
 AFTER = 0.5  # s that a recording without its end is played on after its last bytes
 
 
@@ -109,11 +110,7 @@ def taped(board: Sliced, path: Path, number: int = 0, feedforward: bool = True) 
 
 def read(path: Path) -> Tape:
     """Raises BadInput with the line that is wrong. One that was broken off while it was written is left out."""
-    try:
-        text = path.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(path, "tape", None, f"cannot be read ({error})") from None
-    head, *lines = text.split("\n")
+    head, *lines = read_text(path, LARGEST, ".tape").split("\n")
     digest, _, number = head.removeprefix(HEAD + " ").partition(" ")
     if not (head.startswith(HEAD) and len(digest) == 64 and number.isdecimal()):
         raise BadInput(path, "tape", head[:60], f"is no tape: its first line must be {HEAD} DIGEST NUMBER")
@@ -126,14 +123,14 @@ def read(path: Path) -> Tape:
             at, data = words
             sent.append((_later(at, sent), bytes.fromhex(data)))
         except (ValueError, IndexError):
-            raise BadInput(path, f"line {k}", line[:60], "must be a time, no sooner than the one before, and bytes "
-                           "in hexadecimal") from None
+            raise BadInput(path, f"line {k}", line[:60], "must be a time, no sooner than the one before and within "
+                           f"{LONGEST:g} s, and bytes in hexadecimal") from None
     return Tape(path, digest, int(number), tuple(sent), (sent[-1][0] if sent else 0.0) + AFTER, None)
 
 
 def _later(text: str, sent: list[tuple[float, bytes]]) -> float:
     at = float(text)
-    if not (sent[-1][0] if sent else 0.0) <= at < math.inf:
+    if not (sent[-1][0] if sent else 0.0) <= at <= LONGEST:
         raise ValueError
     return at
 

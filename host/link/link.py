@@ -76,6 +76,10 @@ class Link:
         """Seconds until everything sent is on the wire."""
         return max(0.0, self._wire_free_at - self.clock.now())
 
+    def seconds(self, size: int) -> float:
+        """s that so many bytes take."""
+        return size * self._seconds_per_byte
+
     def send(self, message: Payload, seq: int = 0) -> None:
         """Put one message on the wire."""
         data = self._codec.encode(message, self.tag, seq)
@@ -85,7 +89,7 @@ class Link:
             raise Refused(self._broken(error)) from error
         self.sent += 1
         self.sent_at = self.clock.now()
-        self._wire_free_at = max(self.sent_at, self._wire_free_at) + len(data) * self._seconds_per_byte
+        self._wire_free_at = max(self.sent_at, self._wire_free_at) + self.seconds(len(data))
 
     def receive(self) -> list[Frame]:
         """The good frames that have come since the last call, of any tag."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.nearest import hint
@@ -17,10 +18,12 @@ from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.mechanism.refusal import in_radians
 from femtorque.codegen.wire.messages import Float, Gains, Jog, Seek
 from femtorque.codegen.wire.names import flag
+from femtorque.codegen.wire.units import per_joint
 from femtorque.host.link.session import PERIOD, Session
 
 ASK = 0.02  # s between two JOG or PROBE messages: five may be lost before the board stops by itself
 RELEASE = 2.0  # s in which a jog comes to rest
+MOST = 255 / WHOLE  # times a gain of the file, as its byte carries it
 MARGIN = 2.0  # s more than twice what the board allows a search: it comes back from a stop too
 
 
@@ -59,6 +62,19 @@ def check_zeros(session: Session, mechanism: Mechanism, declared: Collection[str
         )
 
 
+def declare(session: Session, mechanism: Mechanism, positions: ArrayLike) -> None:
+    """The joints stand at these positions, (J,) rad or m. Raises BadInput for one outside the joint's limits, where no
+    board arms."""
+    told = per_joint(positions, mechanism.streamed, "home", "position", alone=True)
+    for joint, value in zip(mechanism.streamed, told.tolist(), strict=True):
+        limits = joint.limits
+        if not limits.lower <= value <= limits.upper:
+            raise BadInput("home", joint.name, value,
+                           f"is outside the joint's limits {limits.lower:g} .. {limits.upper:g}",
+                           "" if joint.type == "prismatic" else in_radians(value, limits.lower, limits.upper))
+    session.home(told)
+
+
 def home(session: Session, mechanism: Mechanism, declared: Mapping[str, float] | None = None,
          on_joint: Callable[[str, str], None] = lambda joint, how: None) -> None:
     """Give every joint its zero the way its encoder has it, and hold nothing afterwards: the board is DISARMED.
@@ -68,18 +84,13 @@ def home(session: Session, mechanism: Mechanism, declared: Mapping[str, float] |
     Raises BadInput for a position that is missing or outside limits, Refused when a zero is not found.
     """
     declared = dict(declared or {})
-    for name, value in declared.items():
-        joint = mechanism.streamed[joint_number(mechanism, name)]
-        limits = joint.limits
-        if not limits.lower <= value <= limits.upper:
-            raise BadInput("command line", f"--at {name}", value,
-                           f"is outside the joint's limits {limits.lower:g} .. {limits.upper:g}",
-                           "" if joint.type == "prismatic" else in_radians(value, limits.lower, limits.upper))
+    for name in declared:
+        joint_number(mechanism, name)
     for joint in mechanism.streamed:
         if joint.encoder is not None and joint.encoder.zero == "absolute" and joint.name not in declared:
             raise BadInput("command line", "--at", None, f"joint {joint.name!r} is homed by an absolute reading",
                            f"read its scale: --at {joint.name}=ANGLE")
-    session.home([declared.get(j.name, j.start) for j in mechanism.streamed])
+    declare(session, mechanism, [declared.get(j.name, j.start) for j in mechanism.streamed])
     for joint in mechanism.streamed:
         on_joint(joint.name, "told" if joint.name in declared else joint.encoder.zero if joint.encoder else "start")
     waiting = [j for j in sought(mechanism) if j.name not in declared]
@@ -134,12 +145,14 @@ def jog_rate(mechanism: Mechanism, joint: int) -> float:
     return lab_row(mechanism, mechanism.streamed[joint]).jog_velocity
 
 
-def check_jog(mechanism: Mechanism, joint: int, rate: float) -> None:
-    """Raises BadInput for a velocity, rad/s or m/s, beyond the most that may be asked of a joint."""
+def check_jog(mechanism: Mechanism, joint: int, rate: float, seconds: float) -> None:
+    """Raises BadInput for a velocity, rad/s or m/s, beyond the most that may be asked of a joint, or for no time."""
     most, name = jog_rate(mechanism, joint), mechanism.streamed[joint].name
     if not abs(rate) <= most:
         raise BadInput("jog", "rate", rate, f"must be within {-most:g} .. {most:g} for {name}",
                        "[safety] jog_speed is the share of limits.velocity")
+    if not seconds >= 0.0:
+        raise BadInput("jog", "seconds", seconds, "must be 0 or more")
 
 
 def jog(session: Session, joint: int, rate: float, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
@@ -160,7 +173,6 @@ def jog(session: Session, joint: int, rate: float, seconds: float, until: Callab
 
 def overlay(session: Session, joint: int, ku: float = 1.0, kv: float = 1.0, ki: float = 1.0) -> None:
     """Multiply one joint's gains of the file, within its [safety] gain_overlay. In every STATUS, so in every log."""
-    shares = [round(WHOLE * factor) for factor in (ku, kv, ki)]
-    if any(not 0 <= share <= 255 for share in shares):
-        raise BadInput("command line", "gains", (ku, kv, ki), "must be factors of 0 to 3.98 on the file's gains")
-    session.ask(Gains(0, joint, *shares), "GAINS")
+    if not all(0.0 <= factor <= MOST for factor in (ku, kv, ki)):
+        raise BadInput("command line", "gains", (ku, kv, ki), f"must be factors of 0 to {MOST:.3g} on the file's gains")
+    session.ask(Gains(0, joint, *(round(WHOLE * factor) for factor in (ku, kv, ki))), "GAINS")

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,7 +39,6 @@ from femtorque.host.link import drives
 from femtorque.host.link.about import brown_out, crash, history
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import Link
-from femtorque.host.link.retransmit import Sender
 
 PERIOD = 0.002  # s between two rounds of a wait
 NOT_UP, AGAIN = ("DRIVE_SILENT", "DRIVE_SETTING"), 0.05  # refusals that servos which come up bring about; s
@@ -48,6 +47,9 @@ REPEAT = 0.02  # s after which an unacknowledged command is sent again
 KEEPALIVE = 0.005  # s of our own silence after which POLL is sent: twenty may be lost before a board gives up
 ANSWER = 1.0  # s a board has to acknowledge a command
 HELLO_REPEAT, HELLO_TIMEOUT = 0.1, 2.0  # s
+STOPPING = 10.0  # s in which every motion that is stopped is at rest
+LEFT = "the board does as [safety] says"
+DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "FOLLOW")  # states in which the outputs are on
 SILENCE = 1.0  # s without a good frame after which the board is gone
 
 _RESET = {number: name for name, number in messages.RESETS.items()}
@@ -65,6 +67,13 @@ def _on(now: Sequence[int], last: Sequence[int]) -> tuple[int, ...]:
     """Wire positions that count turns on from the last ones."""
     half = COUNTED // 2
     return tuple(b + (a - b + half) % COUNTED - half for a, b in zip(now, last, strict=True))
+
+
+class Sending(Protocol):
+    """Messages that are sent as far as the line is free, in every round."""
+
+    def send(self) -> None: ...
+    def take(self, status: Status) -> None: ...
 
 
 class Faulted(Refused):
@@ -95,10 +104,11 @@ class Session:
         self.felt: Felt | None = None  # the last one; None: none yet, or the image feels nothing
         self.followed: Followed | None = None  # the last one; None: not since FOLLOW was asked for
         self.lock = threading.RLock()  # of what several threads do with the line while targets are sent live
-        self.sender: Sender | None = None
+        self.sender: Sending | None = None
         self.listeners: list[Callable[[Status], None]] = []
         self.felt_listeners: list[Callable[[Felt], None]] = []
         self.on_data: Callable[[Data], None] | None = None  # takes what a recording holds
+        self._listened = True
         self.flight = 0.0  # s from HELLO to IDENT
         self.other_tag = 0  # frames of another configuration
         self._ident: Ident | None = None
@@ -239,12 +249,12 @@ class Session:
             self._pending = None
         if self.sender is not None:
             self.sender.take(status)
-        for listener in self.listeners:
+        for listener in self.listeners if self._listened else ():
             listener(status)
 
     def _take_felt(self, felt: Felt) -> None:
         self.felt = felt
-        for listener in self.felt_listeners:
+        for listener in self.felt_listeners if self._listened else ():
             listener(felt)
 
     def _take_drives(self, report: Drives) -> None:
@@ -306,8 +316,8 @@ class Session:
         self._acknowledged(command)
 
     def home(self, positions: ArrayLike) -> None:
-        """Declare the joints' present positions, (J,) rad or m. Only while DISARMED."""
-        wire = to_wire(positions, self.configuration.joints).tolist()
+        """Declare the joints' present positions, (J,) rad or m. Only while DISARMED. Raises BadInput, Refused."""
+        wire = to_wire(positions, self.configuration.joints, "home", "position").tolist()
         self._post(Home(self._next_token(), wire))
         self._acknowledged("HOME")
 
@@ -366,6 +376,22 @@ class Session:
         self.sender = None
         self.command("DISARM")
         self._reach("DISARM", "DISARMED", "FAULT", "ESTOP")
+
+    def leave(self) -> str:
+        """Stop after an error inside: a joint that moved or was held is held then. Calls no listener any more, raises
+        nothing, and returns how the arm was left, in words; empty if its outputs were off, or this was only to look."""
+        self._listened = False
+        self.on_data = self.sender = None
+        if self.listen_only or not self.in_state(*DRIVEN):
+            return ""
+        try:
+            self.pump()
+            if not self.in_state("HOLD"):
+                self.post("STOP")
+                self.wait(lambda: not self.in_state(*DRIVEN) or self.in_state("HOLD"), STOPPING, "did not stop")
+        except Exception as error:
+            return f"{LEFT} without a host ({error})"
+        return f"the arm is held; {LEFT} once it misses its host" if self.in_state("HOLD") else self.describe()
 
     def clear(self) -> None:
         """FAULT or ESTOP -> DISARMED."""

@@ -9,30 +9,35 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.nearest import hint
-from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Follow, Followed, Status, Target
 from femtorque.codegen.wire.names import flag, names, state_name
-from femtorque.codegen.wire.units import from_wire, to_wire
+from femtorque.codegen.wire.units import farthest, from_wire, numbers, per_joint, to_float, to_wire
 from femtorque.host.link.clock import WallClock
 from femtorque.host.link.session import PERIOD, Session
+from femtorque.host.live.outbox import Outbox
 
 Array = NDArray[np.float64]
 
+WHERE = "follow"
 CHUNK = 50  # targets of a chunk at most: a board has room for 64 knots
 CHUNKS = 255
 LONGEST = 60.0  # s that a chunk may reach ahead
 ENDING = 30.0  # s in which the joints are at rest after the last target
-REPEAT = 0.05  # s after which the END is sent again
+REPEAT = 0.12  # s after which the END is sent again, unless the board has said that it ends: two of its reports
+EXACT = 2**53  # us: a double counts so far
 KEPT = 1000  # STATUS that `watch` keeps for a slow reader
 DELAYS = 2.0  # s, the longest delay
 FRAMES = (0.001, 0.25)  # s
@@ -43,7 +48,8 @@ _PHASE = {number: name for name, (number, _) in messages.FOLLOW_PHASES.items()}
 @dataclass(frozen=True)
 class FollowStatus:
     """Report of how targets are followed. phase: one of femtorque.codegen.wire.messages.FOLLOW_PHASES; delay, frame,
-    ahead: s; targets taken, late, lost and refused since FOLLOW began; limits: by joint, those that kept it from the
+    ahead: s; targets taken, late, lost and refused since FOLLOW began, and left out, because newer ones came before the
+    line had room for them; limits: by joint, those that kept it from the
     reference since the last report; behind (J,): rad or m from the reference to the joints' own targets."""
 
     phase: str
@@ -54,6 +60,7 @@ class FollowStatus:
     late: int
     lost: int
     refused: int
+    left_out: int
     limits: Mapping[str, tuple[str, ...]]
     behind: Array
 
@@ -129,24 +136,40 @@ class Following:
     def __init__(self, session: Session, mechanism: Mechanism, delay: float | None, frame: float | None) -> None:
         self.session, self.joints = session, mechanism.streamed
         self._ask = Follow(0, _delay(delay), _frame(frame))
-        self.sent = 0  # targets since FOLLOW began, as the board counts them
+        self._outbox = Outbox(session.link, len(self.joints))
         self._chunk = 0
         self._last: list[int] | None = None  # wire positions of the newest target
-        self._done, self._failed = threading.Event(), list[Refused]()
+        self._done, self._failed = threading.Event(), list[Exception]()
         self._thread: threading.Thread | None = None
+
+    @property
+    def sent(self) -> int:
+        """Targets since FOLLOW began, as the board counts them."""
+        return self._outbox.sent
+
+    def leave_out(self, count: int) -> None:
+        """Count targets that newer ones replaced before they were sent."""
+        self._outbox.left_out += count
+
+    @property
+    def carries(self) -> float:
+        """Targets a second that the line has room for. Of more, the newest are sent."""
+        return self._outbox.carries
 
     # ---- targets
     def send(self, q: ArrayLike | Mapping[str, float], v: ArrayLike | None = None, t: float | None = None) -> None:
         """One target: positions q (J,) in rad or m, or by name those of some joints, the others staying; velocities v
         (J,) where they are known.
 
-        t: s, of any clock of the sender's: when the target was made. By default it is made now. Returns at once.
-        Raises BadInput for what is no number, Refused once the board follows no more and cannot be asked again.
+        t: s, of any clock of the sender's: when the target was made. By default it is made now. Returns at once. A
+        joint with limits goes no farther than they say. Raises BadInput for what is no number that fits, Refused once
+        the board follows no more and cannot be asked again.
         """
         position, velocity = self._position(q), self._velocity(v)
         with self.session.lock:
             self._looked(again=True)
-            self._put(Target(messages.TARGET_RATES if v is not None else 0, 0, self._stamp(t), 0, position, velocity))
+            flags = 0 if v is None else messages.TARGET_RATES
+            self._outbox.put([Target(flags, 0, self._stamp(t), 0, position, velocity)])
             self._last = position
 
     def chunk(self, times: ArrayLike, Q: ArrayLike, V: ArrayLike | None = None, t: float | None = None) -> None:
@@ -156,19 +179,19 @@ class Following:
         At most 50 targets. t: s, of a clock of the sender's, from which the times count: now, as `send` has it. Raises
         as `send`.
         """
-        ahead, rows = _times(times), np.asarray(Q, float)
-        rates = None if V is None else np.asarray(V, float)
+        ahead, rows = _times(times), numbers(Q, WHERE, "Q")
+        rates = None if V is None else numbers(V, WHERE, "V")
         if rows.shape != (len(ahead), len(self.joints)) or (rates is not None and rates.shape != rows.shape):
-            raise BadInput("follow", "Q", f"shape {rows.shape}", f"must be ({len(ahead)}, {len(self.joints)})",
+            raise BadInput(WHERE, "Q", f"shape {rows.shape}", f"must be ({len(ahead)}, {len(self.joints)})",
                            "a row for every time, a column for every joint")
-        places = [self._position(row) for row in rows]
-        speeds = [self._velocity(None if rates is None else row) for row in (rows if rates is None else rates)]
+        places = _wire(per_joint(rows, self.joints, WHERE, "Q"), self.joints, "Q")
+        speeds = (np.zeros(rows.shape) if rates is None else to_float(rates, self.joints, WHERE, "V")).tolist()
         with self.session.lock:
             self._looked(again=True)
             self._chunk, stamp = self._chunk % CHUNKS + 1, self._stamp(t)
             flags = 0 if rates is None else messages.TARGET_RATES
-            for at, place, speed in zip(ahead, places, speeds, strict=True):
-                self._put(Target(flags, self._chunk, stamp, round(1e6 * at), place, speed))
+            self._outbox.put([Target(flags, self._chunk, stamp, round(1e6 * at), place, speed)
+                              for at, place, speed in zip(ahead, places, speeds, strict=True)])
             self._last = places[-1]
 
     def wait(self, seconds: float) -> None:
@@ -196,14 +219,15 @@ class Following:
                 return
             if self._last is None:
                 session.command("STOP")
-            asked = -np.inf
+            asked, ends = -np.inf, messages.FOLLOW_PHASES["ENDING"][0]
             deadline = session.clock.now() + ENDING
             while session.in_state("FOLLOW"):
                 now = session.clock.now()
-                if self._last is not None and now - asked >= REPEAT:
+                heard = session.followed is not None and session.followed.phase == ends
+                if self._last is not None and now - asked >= REPEAT and not heard:
                     asked = now
                     still = [0.0] * len(self.joints)
-                    self._put(Target(messages.TARGET_END, 0, self._stamp(None), 0, self._last, still))
+                    self._outbox.end(Target(messages.TARGET_END, 0, self._stamp(None), 0, self._last, still))
                 if now >= deadline:
                     raise Refused(f"{session.link.port}: the board is not at rest {ENDING:g} s after the last target; "
                                   f"{session.describe()}")
@@ -224,21 +248,25 @@ class Following:
         self._done.set()
         if self._thread is not None:
             self._thread.join(2.0)
-        if kind is None:
-            self.end()
-            return
         try:
-            if self.session.in_state("FOLLOW"):
+            if kind is None:
+                self.end()
+            elif self.session.in_state("FOLLOW"):
+                self.session.sender = None
                 self.session.command("STOP")
-        except Refused:
-            pass  # the error that was raised inside comes first
+        except Exception:
+            if kind is None:
+                raise  # otherwise the error that was raised inside comes first
+        finally:
+            self.session.sender = None
 
     # ---- the line
     def _begin(self) -> None:
         with self.session.lock:
-            self.session.followed, self.sent = None, 0
+            self._outbox = Outbox(self.session.link, len(self.joints))
             self.session.ask(self._ask, "FOLLOW")
             self.session.wait(lambda: not self.session.in_state("HOLD"), 1.0, "took FOLLOW but still holds")
+            self.session.followed, self.session.sender = None, self._outbox
 
     def _keep(self) -> None:
         """Keep the line alive, in a thread of its own."""
@@ -246,8 +274,8 @@ class Following:
             try:
                 with self.session.lock:
                     self.session.pump()
-            except Refused as refused:
-                self._failed.append(refused)
+            except Exception as error:  # of the board, or of a listener
+                self._failed.append(error)
                 return
             self._done.wait(PERIOD)
 
@@ -266,53 +294,51 @@ class Following:
         else:
             raise Refused(f"{session.link.port}: the board follows no more; {session.describe()}")
 
-    def _put(self, target: Target) -> None:
-        self.session.link.send(target)
-        self.sent += 1
-
-    def _stamp(self, t: float | None) -> int:
+    def _stamp(self, t: object) -> int:
         """us, which wrap."""
-        now = self.session.clock.now() if t is None else float(t)
-        if not np.isfinite(now):
-            raise BadInput("follow", "t", t, "must be a number")
-        return round(1e6 * now) % 2**32
+        now = numbers(self.session.clock.now() if t is None else t, WHERE, "t")
+        if now.shape or not abs(now) < 1e-6 * EXACT:
+            raise BadInput(WHERE, "t", None, f"must be a number of seconds, less than {1e-6 * EXACT:.4g}")
+        return round(1e6 * float(now)) % 2**32
 
-    def _position(self, q: ArrayLike | Mapping[str, float]) -> list[int]:
-        if isinstance(q, Mapping):
-            known = [joint.name for joint in self.joints]
-            for name in q:
-                if name not in known:
-                    raise BadInput("follow", "q", name, "no such joint", hint(name, known, "joints"))
-            before = self._last if self._last is not None else self.session.status.target
-            here = from_wire(before, self.joints)
-            q = [float(q.get(name, here[k])) for k, name in enumerate(known)]
-        return [int(x) for x in to_wire(self._row("q", q), self.joints)]
+    def _position(self, q: object) -> list[int]:
+        """(J,) of one target, on the wire."""
+        if not isinstance(q, Mapping):
+            return _wire(per_joint(q, self.joints, WHERE, "q", alone=True), self.joints, "q")
+        known = [joint.name for joint in self.joints]
+        found = list(self._last if self._last is not None else self.session.status.target)
+        for name, value in q.items():
+            if name not in known:
+                raise BadInput(WHERE, "q", name, "no such joint", hint(name, known, "joints"))
+            k = known.index(name)
+            found[k], = _wire(per_joint([value], [self.joints[k]], WHERE, "q", alone=True), [self.joints[k]], "q")
+        return found
 
-    def _velocity(self, v: ArrayLike | None) -> list[float]:
-        return [0.0] * len(self.joints) if v is None else self._row("v", v).tolist()
-
-    def _row(self, name: str, given: ArrayLike) -> Array:
-        row = np.asarray(given, float)
-        if row.shape != (len(self.joints),):
-            raise BadInput("follow", name, f"shape {row.shape}", f"must be ({len(self.joints)},), one number per joint",
-                           ", ".join(joint.name for joint in self.joints))
-        if not np.all(np.isfinite(row)):
-            k = int(np.flatnonzero(~np.isfinite(row))[0])
-            raise BadInput("follow", name, float(row[k]), f"of {self.joints[k].name} must be finite")
-        return row
+    def _velocity(self, v: object) -> list[float]:
+        if v is None:
+            return [0.0] * len(self.joints)
+        return to_float(per_joint(v, self.joints, WHERE, "v", alone=True), self.joints, WHERE, "v").tolist()
 
     def _report(self, m: Followed) -> FollowStatus:
         limits = {joint.name: names(messages.FOLLOW_LIMITS, bits)
                   for joint, bits in zip(self.joints, m.limits, strict=True) if bits}
         return FollowStatus(_PHASE.get(m.phase, str(m.phase)), 1e-6 * m.delay, 1e-6 * m.frame, 1e-6 * m.ahead,
-                            m.targets, m.late, m.lost, m.refused, limits, np.array(m.behind, float))
+                            m.targets, m.late, m.lost, m.refused, self._outbox.left_out, limits,
+                            np.array(m.behind, float))
+
+
+def _wire(q: Array, joints: Sequence[Joint], key: str) -> Any:
+    """Positions (..., J) on the wire, as lists. A joint with limits, to which the board keeps, may be asked to go
+    anywhere."""
+    far, ends = farthest(joints), [isfinite(j.limits.lower) and isfinite(j.limits.upper) for j in joints]
+    return to_wire(np.where(ends, np.clip(q, -far, far), q), joints, WHERE, key).tolist()
 
 
 def _delay(delay: float | None) -> int:
     if delay is None:
         return messages.FOLLOW_AUTO
     if not 0.0 <= delay <= DELAYS:
-        raise BadInput("follow", "delay", delay, f"must be 0 to {DELAYS:g} s", "None: as the mechanism file says")
+        raise BadInput(WHERE, "delay", delay, f"must be 0 to {DELAYS:g} s", "None: as the mechanism file says")
     return round(1e6 * delay)
 
 
@@ -320,15 +346,15 @@ def _frame(frame: float | None) -> int:
     if frame is None:
         return 0
     if not FRAMES[0] <= frame <= FRAMES[1]:
-        raise BadInput("follow", "frame", frame, f"must be {FRAMES[0]:g} to {FRAMES[1]:g} s",
+        raise BadInput(WHERE, "frame", frame, f"must be {FRAMES[0]:g} to {FRAMES[1]:g} s",
                        "None: as the mechanism file says")
     return round(1e6 * frame)
 
 
 def _times(times: ArrayLike) -> Array:
-    found = np.asarray(times, float)
+    found = numbers(times, WHERE, "times")
     if found.ndim != 1 or not 1 <= len(found) <= CHUNK:
-        raise BadInput("follow", "times", f"shape {found.shape}", f"must be 1 to {CHUNK} times")
+        raise BadInput(WHERE, "times", f"shape {found.shape}", f"must be 1 to {CHUNK} times")
     if not (np.all(np.isfinite(found)) and found[0] >= 0.0 and found[-1] <= LONGEST and np.all(np.diff(found) > 0.0)):
-        raise BadInput("follow", "times", None, f"must increase from 0 s or later, to {LONGEST:g} s at most")
+        raise BadInput(WHERE, "times", None, f"must increase from 0 s or later, to {LONGEST:g} s at most")
     return found

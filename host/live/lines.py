@@ -11,18 +11,24 @@ import json
 import queue
 import socket
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import TextIOWrapper
 from typing import Any, Protocol, TextIO
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.nearest import shown
+from femtorque.codegen.mechanism.description import Joint
 from femtorque.codegen.motion.trajectory import Trajectory
+from femtorque.codegen.wire.units import per_joint, to_float
 from femtorque.host.link.session import PERIOD
 from femtorque.host.live.following import Following
 
 LONGEST = 65_536  # bytes of a line
 WAITING = 1000  # lines that wait at most; of datagrams the newest stay
+OPEN = 0.1  # s in which a port that is closed is seen to be
 SINGLE, AHEAD = {"q", "v", "t"}, {"times", "Q", "V"}
 
 
@@ -45,12 +51,16 @@ class Pipe:
     def __init__(self, stream: TextIO) -> None:
         self._waiting: queue.Queue[str] = queue.Queue(WAITING)
         self._closed = threading.Event()
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
         threading.Thread(target=self._read, args=(stream,), name="femtorque lines", daemon=True).start()
 
     def _read(self, stream: TextIO) -> None:
-        while line := stream.readline(LONGEST):
-            self._waiting.put(line)
-        self._closed.set()
+        try:
+            while line := stream.readline(LONGEST):
+                self._waiting.put(line)
+        finally:
+            self._closed.set()
 
     def poll(self) -> list[str]:
         found = []
@@ -64,13 +74,11 @@ class Pipe:
 
 
 class Port:
-    """Datagrams at a UDP port of this machine alone, a line each."""
-
-    ended = False
+    """Datagrams at a UDP port of this machine alone, a line each, taken by a thread of its own: the newest stay."""
 
     def __init__(self, number: int) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.setblocking(False)
+        self._socket.settimeout(OPEN)
         try:
             self._socket.bind(("127.0.0.1", number))
         except OSError as error:
@@ -78,50 +86,66 @@ class Port:
             raise BadInput("command line", "--from", f"udp:{number}", f"cannot be opened ({error.strerror})",
                            "another port") from error
         self.number = int(self._socket.getsockname()[1])
+        self._waiting = deque[bytes](maxlen=WAITING)
+        self.ended = False
+        threading.Thread(target=self._read, name="femtorque datagrams", daemon=True).start()
+
+    def _read(self) -> None:
+        while not self.ended:
+            with suppress(TimeoutError, ConnectionError):
+                self._waiting.append(self._socket.recv(LONGEST))
+        self._socket.close()
 
     def poll(self) -> list[str]:
-        found: list[str] = []
-        while len(found) < WAITING:
-            try:
-                found.append(self._socket.recv(LONGEST).decode("utf-8", "replace"))
-            except (BlockingIOError, ConnectionError):
-                break
-        return found
+        return [self._waiting.popleft().decode("utf-8", "replace") for _ in range(len(self._waiting))]
 
     def close(self) -> None:
-        self._socket.close()
+        self.ended = True
 
 
 @dataclass
 class Sent:
-    """Counts of lines that were sent and of those that could not be read; the first of these in words."""
+    """Counts of lines that were targets and of those that could not be read; the first of these in words."""
 
     targets: int = 0
     bad: int = 0
     first: str = ""
 
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count what is refused inside as bad input."""
+        try:
+            yield
+        except BadInput as error:
+            self.bad += 1
+            self.first = self.first or str(error)
 
-def give(f: Following, line: str, where: str) -> None:
-    """Send what a line says. Raises BadInput with one line."""
+
+def read(line: str, joints: Sequence[Joint], where: str) -> dict[str, Any]:
+    """Arguments of `Following.send` or `Following.chunk` that a line gives. Raises BadInput with one line."""
     text = line.strip()
     if not text.startswith("{"):
-        return f.send(_numbers(text, where))
+        return {"q": per_joint(_numbers(text, where), joints, where, "q", alone=True)}
     try:
-        table = json.loads(text, parse_constant=lambda word: float("nan"))
+        table: dict[str, Any] = json.loads(text, parse_constant=lambda word: float("nan"))
     except (ValueError, RecursionError) as error:
         raise BadInput(where, "line", shown(text[:60]), f"is not JSON ({error})") from None
-    kind = AHEAD if "Q" in table or "times" in table else SINGLE
+    kind, needed = (AHEAD, ("times", "Q")) if "Q" in table or "times" in table else (SINGLE, ("q",))
     for key in table:
         if key not in kind:
             raise BadInput(where, "line", shown(str(key)), "unknown key", "q, v, t; or times, Q, V of a chunk")
-    try:
-        if kind is AHEAD:
-            return f.chunk(table["times"], table["Q"], table.get("V"))
-        return f.send(table["q"], table.get("v"), table.get("t"))
-    except KeyError as missing:
-        raise BadInput(where, "line", None, f"{missing.args[0]} is missing") from None
-    except (TypeError, ValueError) as error:
-        raise BadInput(where, "line", shown(text[:60]), f"are no numbers ({error})") from None
+    for key in needed:
+        if key not in table:
+            raise BadInput(where, "line", None, f"{key} is missing")
+    if _whole(table):
+        table["q"] = per_joint(table["q"], joints, where, "q", alone=True)
+        table["v"] = None if table.get("v") is None else to_float(table["v"], joints, where, "v")
+    return table
+
+
+def _whole(table: dict[str, Any]) -> bool:
+    """True if a line gives a place of all joints that is made now: it counts until the next one of its kind."""
+    return "q" in table and not isinstance(table["q"], dict) and table.get("t") is None
 
 
 def _numbers(text: str, where: str) -> list[float]:
@@ -132,23 +156,24 @@ def _numbers(text: str, where: str) -> list[float]:
                        '{"q": [0.1, 0.2, 0.3]}') from None
 
 
-def relay(f: Following, source: Lines, until: Callable[[], bool], strict: bool = True, where: str = "lines") -> Sent:
-    """Send lines as they come, until the source ends or is to. strict: what cannot be read is raised as BadInput, else
-    counted."""
+def relay(f: Following, source: Lines, until: Callable[[], bool], where: str = "lines") -> Sent:
+    """Send lines as they come, until the source ends or is to. Lines that are no targets are counted; of places
+    without a time that have come at once the last one is sent."""
     sent = Sent()
     while not until():
         ended = source.ended
-        for line in source.poll():
-            if not line.strip():
-                continue
-            try:
-                give(f, line, where)
+        tables = []
+        for line in filter(str.strip, source.poll()):
+            with sent.counted():
+                tables.append(read(line, f.joints, where))
+        last = max((k for k, table in enumerate(tables) if _whole(table)), default=0)
+        for k, table in enumerate(tables):
+            with sent.counted():
+                if k < last and _whole(table):
+                    f.leave_out(1)
+                else:
+                    f.chunk(**table) if "Q" in table else f.send(**table)
                 sent.targets += 1
-            except BadInput as error:
-                if strict:
-                    raise
-                sent.bad += 1
-                sent.first = sent.first or str(error)
         if ended:
             break
         f.wait(PERIOD)

@@ -11,7 +11,7 @@ from femtorque.codegen.mechanism.description import Home
 from femtorque.codegen.motion.trajectory import Knots
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Jog, Knot, Seek
-from femtorque.codegen.wire.units import from_wire, to_wire
+from femtorque.codegen.wire.units import TURN_UNIT, from_wire
 from tests.firmware.app import App, in_hold, three_link
 from tests.support import oracle
 
@@ -36,8 +36,12 @@ def endless():
 def way(app, start, end, seconds=1.0):
     """Knots from rest to rest."""
     motion, t = oracle.quintic(start, end, seconds), np.arange(round(seconds * 250) + 1) / 250.0
-    return Knots(to_wire(motion(t), app.joints), motion.rate(t).astype(np.float32),
-                 motion.acceleration(t).astype(np.float32))
+    return Knots(wire(motion(t)), motion.rate(t).astype(np.float32), motion.acceleration(t).astype(np.float32))
+
+
+def wire(q):
+    """Positions on the wire, also beyond what a host sends."""
+    return np.rint(np.asarray(q) / TURN_UNIT).astype(np.int64)
 
 
 def told(app):
@@ -153,7 +157,7 @@ def test_that_endless_turning_goes_on_past_the_ends_of_what_is_counted(turns):
     """Coarse positions wrap at 128 turns, the reported count at 2^20 of this arm (2^15 of the finest encoder)."""
     app = App(endless())
     start = np.full(3, turns * TURN)
-    assert app.home(start) == "NONE"
+    assert app.ask(messages.Home(app._next(), wire(start).tolist())) == "NONE"
     assert app.command("ARM") == "NONE"
     end = start + np.copysign(1.5, start)
     play(app, way(app, start, end))

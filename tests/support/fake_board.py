@@ -86,6 +86,7 @@ class FakeBoard:
         self.to_board, self.to_host = Wire(rng, drop, flip), Wire(rng, drop, flip)
         self.codec = Codec(self.joints)
         self.delay = 0.0  # s that every frame to the board is late
+        self.paced, self.free_at = False, 0.0  # whether the line to the board takes its time, as its baud rate says
         self.silent = False  # plays dead: neither hears nor speaks
         self.gone = False  # the cable is out: reads and writes fail
         self.refuse_with: dict[int, tuple[str, int]] = {}  # command -> (refusal, joint), for the next one
@@ -97,6 +98,7 @@ class FakeBoard:
         self.targets: list = []  # of FOLLOW: when each came, and it
         self.asked: list = []  # every FOLLOW taken
         self.timeout, self.ending, self.starved_at = 0.25, False, 0.0  # s without a target until FOLLOW ends
+        self.ends_in = self.ends_at = 0.0  # s from the END until the joints are at rest
         self.reset("POWER")
         clock.boards.append(self)
 
@@ -124,7 +126,10 @@ class FakeBoard:
     def write(self, data: bytes) -> int:
         if self.gone:
             raise OSError("device disconnected")
-        self.to_board.put(data, self.clock.now() + 1.0 / self.conf.rate_hz + self.delay)
+        now = self.clock.now()
+        if self.paced:
+            now = self.free_at = max(now, self.free_at) + 10 * len(data) / self.conf.baud
+        self.to_board.put(data, now + 1.0 / self.conf.rate_hz + self.delay)
         return len(data)
 
     def close(self) -> None:
@@ -172,6 +177,7 @@ class FakeBoard:
             if self.state == "FOLLOW":
                 self.targets.append((now, m))
                 self.target, self.starved_at = np.array(m.position, np.int64), now + self.timeout
+                self.ends_at = self.ends_at if self.ending else now + self.ends_in
                 self.ending = bool(m.flags & messages.TARGET_END)
         elif isinstance(m, (messages.Command, messages.Home, messages.Follow, messages.Float)):
             number = (m.command if isinstance(m, messages.Command) else 0 if isinstance(m, messages.Home)
@@ -236,9 +242,9 @@ class FakeBoard:
 
     def followed(self):
         return messages.Followed(
-            tick=self.tick, phase=messages.FOLLOW_PHASES["FOLLOWING"][0], delay=50_000, frame=20_000, ahead=-3000,
-            targets=len(self.targets), late=1, lost=2, refused=3, limits=bytes([5] + [0] * (self.joints - 1)),
-            behind=(0.25,) + (0.0,) * (self.joints - 1))
+            tick=self.tick, phase=messages.FOLLOW_PHASES["ENDING" if self.ending else "FOLLOWING"][0], delay=50_000,
+            frame=20_000, ahead=-3000, targets=len(self.targets), late=1, lost=2, refused=3,
+            limits=bytes([5] + [0] * (self.joints - 1)), behind=(0.25,) + (0.0,) * (self.joints - 1))
 
     def _flag(self, **flags: bool) -> None:
         for name, on in flags.items():
@@ -251,10 +257,10 @@ class FakeBoard:
             self.fail("HOST_LOST")
             return
         if self.state == "FOLLOW":
-            if self.ending:
+            if self.ending and now >= self.ends_at:
                 self.state = "HOLD"
                 self._flag(ENDED=True)
-            elif now > self.starved_at:
+            elif not self.ending and now > self.starved_at:
                 self.state = "HOLD"
                 self._flag(UNDERRUN=True)
             return

@@ -146,7 +146,7 @@ def test_degrees_are_taken_for_what_they_are(tmp_path):
     ("elbow=30", "is outside the joint's limits -2.6 .. 2.6; angles are in rad: 30 degrees are 0.5236"),
     ("elbow=3", "is outside the joint's limits -2.6 .. 2.6"), ("elbow=30deg", "a number in rad or m"),
     ("elbow", "must be JOINT=POSITION"), ("elbo=0.5", "no such joint; did you mean 'elbow'?"),
-    ("elbow=nan", "is outside the joint's limits"),
+    ("elbow=nan", "of elbow must be finite"),
 ])
 def test_degrees_given_to_home_are_told_in_radians(here, fake, at, said):
     shown = here("home", ARM, "--port", "/dev/ttyFAKE", "--at", at)

@@ -1,5 +1,6 @@
 """`femtorque stream` as a user runs it; where it is about Ctrl-C and terminals, with a process and a socket."""
 
+import io
 import json
 import os
 import pty
@@ -22,6 +23,7 @@ from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.units import from_wire, to_wire
 from femtorque.host.link import link
 from femtorque.host.link.configuration import Configuration
+from femtorque.host.live import lines
 from femtorque.host.record import log as logs
 from tests.conftest import HANG
 from tests.support.fake_board import FakeBoard, ManualClock
@@ -382,13 +384,13 @@ def test_the_python_api_moves_a_board(fake, mechanism):
     assert fake.state == "DISARMED"
 
 
-def test_a_failure_inside_disarms_too(fake, mechanism):
-    with pytest.raises(ZeroDivisionError):
-        with Board.connect(PORT, str(MECHANISM)) as board:
-            board.home()
-            board.arm()
-            raise ZeroDivisionError
-    assert fake.state == "DISARMED"
+def test_a_verb_that_fails_unexpectedly_leaves_the_arm_held_and_says_where_its_trace_is(fake, here, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    monkeypatch.setattr(lines, "relay", lambda *_, **__: 1 / 0)
+    shown = here("follow", MECHANISM, "--port", PORT, "--home", "--from", "stdin")
+    assert shown.returncode == 1 and fake.state == "HOLD"
+    assert re.search(r"unexpected ZeroDivisionError.*the traceback is in /\S+; \S+: the arm is held", shown.stderr)
+    assert shown.stderr.count("\n") == 1
 
 
 def test_without_a_mechanism_a_board_can_only_be_looked_at(fake):

@@ -177,13 +177,13 @@ void ft_report_followed(ft_msg_followed *m, const ft_follow *f, uint32_t tick)
 
     m->tick = tick;
     m->phase = f->phase;
-    m->delay = t->in_force;
+    m->delay = begun ? t->in_force : 0u;
     m->frame = begun ? f->reference.spacing : 0u;
     m->ahead = begun ? (int32_t)(t->last - ft_follow_playing(f)) : 0;
-    m->targets = t->taken;
-    m->late = t->late;
-    m->lost = t->lost;
-    m->refused = t->refused;
+    m->targets = f->fresh ? 0u : t->taken;
+    m->late = f->fresh ? 0u : t->late;
+    m->lost = f->fresh ? 0u : t->lost;
+    m->refused = f->fresh ? 0u : t->refused;
     for (j = 0; j < FT_JOINTS; j++)
         m->behind[j] = (float)f->behind[j];
 }

@@ -62,8 +62,17 @@ class Border:
             name = key.removesuffix(POSITION)
             if name not in self.names:
                 raise BadInput("action", key, None, "no such joint", ", ".join(self.names))
-            k, number = self.names.index(name), float(value)
-            if not math.isfinite(number):
-                raise BadInput("action", key, number, "must be finite")
+            k, number = self.names.index(name), _number(key, value)
             found[k] = (number - self.shift[k]) / self.scale[k]
         return np.clip(found, self.lower, self.upper)
+
+
+def _number(key: str, value: Any) -> float:
+    """Raises BadInput for what is no finite number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:  # the last of a tensor of several numbers
+        raise BadInput("action", key, None, f"must be a number ({error})") from None
+    if not math.isfinite(number):
+        raise BadInput("action", key, number, "must be finite")
+    return number

@@ -20,10 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from femtorque import BadInput, Mechanism, Refused
+from femtorque.codegen.common.files import read_text
+from femtorque.codegen.common.output import write_text
 from femtorque.codegen.mechanism.edit import set_joint
 
 TURN = 4096  # counts
 WHOLE = (0, TURN - 1)  # the range that LeRobot writes for a joint whose ends it did not look for
+OFFSET = 2047  # counts: as a mechanism file takes it
 UNLIKE = math.radians(15.0)  # that a measured range may be wider than the file's, or narrower without a word
 KEYS = ("id", "drive_mode", "homing_offset", "range_min", "range_max")
 
@@ -41,8 +44,8 @@ def read(path: Path, mechanism: Mechanism) -> list[Change]:
     """Changes that a calibration file makes, joint by joint. Raises BadInput for a file that is none, or of an arm
     whose joints or numbers are others."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
+        told = json.loads(read_text(path, suffix=".json"))
+    except (ValueError, RecursionError) as error:
         raise BadInput(path, "file", None, f"cannot be read as JSON: {error}") from None
     joints = {joint.name: joint for joint in mechanism.streamed}
     if not isinstance(told, dict) or not told:
@@ -69,6 +72,9 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
     if servo and entry["drive_mode"] and joint.drive.type.family == "dynamixel":
         raise BadInput(path, f"{joint.name}.drive_mode", 1, "is stored in the servo: the board would not arm it",
                        "write 0 into its register 10, and calibrate again with LeRobot")
+    if servo and abs(entry["homing_offset"]) > OFFSET:
+        raise BadInput(path, f"{joint.name}.homing_offset", entry["homing_offset"],
+                       f"must be within {-OFFSET} .. {OFFSET}")
     least, most = entry["range_min"], entry["range_max"]
     lower, upper = joint.limits.lower, joint.limits.upper
     bounded = math.isfinite(upper - lower)
@@ -105,14 +111,13 @@ def bring(mechanism: Path, calibration: Path) -> list[str]:
 
     Raises BadInput; the file is as before then.
     """
-    before = mechanism.read_text(encoding="utf-8") if mechanism.is_file() else ""
-    changes = read(calibration, Mechanism.load(mechanism))
+    changes, before = read(calibration, Mechanism.load(mechanism)), read_text(mechanism)
     try:
         for change in changes:
             set_joint(mechanism, change.joint, change.tables)
         Mechanism.load(mechanism)
     except BaseException:
-        mechanism.write_text(before, encoding="utf-8")
+        write_text(mechanism, before)
         raise
     return [change.line for change in changes]
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.emit.messages import render
 from femtorque.codegen.wire import codec, messages
 from femtorque.codegen.wire.codec import BadFrame, Codec, FrameReader, text
@@ -176,7 +177,7 @@ def test_a_message_of_another_number_of_joints_is_refused():
 
 
 def test_wrong_array_length_is_an_error_not_a_frame():
-    with pytest.raises(ValueError, match="HOME.position has 2 values where 3 are due"):
+    with pytest.raises(BadInput, match="HOME: position: has 2 values where 3 are due"):
         Codec(3).encode(messages.Home(1, (1, 2)), tag=0)
 
 

@@ -1,4 +1,5 @@
-"""The TCP port of a virtual board: a web page, which may have requests sent to any port, cannot speak to the board."""
+"""The TCP port of a virtual board: a web page, which may have requests sent to any port, cannot speak to the board, and
+nor can any other program that does not begin with a frame."""
 
 import socket
 
@@ -6,7 +7,7 @@ import pytest
 
 from femtorque.codegen.wire.codec import Codec
 from femtorque.codegen.wire.messages import Hello
-from femtorque.hil.board.tcp_port import HOST, METHODS, TcpPort
+from femtorque.hil.board.tcp_port import HOST, TcpPort
 from tests.conftest import HANG
 
 FRAME = b"\0" + Codec(3).encode(Hello(), 0)
@@ -38,12 +39,17 @@ def heard(port, host, pieces):
     return come
 
 
+FLIPPED = FRAME[:4] + bytes([FRAME[4] ^ 1]) + FRAME[5:]
+STRANGERS = [b"POST ", b"post ", b"PROPFIND ", b"\r\nPOST ", b"PRI * ", b"\x16\x03\x01\x02\x00\x01\x00", b"\0POST ",
+             FLIPPED, b"\1\0", b"a" * 2000]  # HTTP/2 and a TLS hello among them, and a frame that was spoilt
+
+
 @pytest.mark.parametrize("cut", [1, 3, None])
-@pytest.mark.parametrize("method", METHODS)
-def test_a_request_of_a_web_page_is_hung_up_before_any_of_it_is_heard(line, method, cut):
+@pytest.mark.parametrize("first", STRANGERS, ids=range(len(STRANGERS)))
+def test_a_client_that_does_not_begin_with_a_frame_is_hung_up_before_any_of_it_is_heard(line, first, cut):
     port, host = line
     body = b"/ HTTP/1.1\r\nContent-Type: text/plain\r\n\r\n" + FRAME
-    come = heard(port, host, [method[:cut], method[cut:] + body] if cut else [method + body])
+    come = heard(port, host, [first[:cut], first[cut:] + body] if cut else [first + body])
     assert come[-1] is None and not any(come[:-1])
     try:
         assert host.recv(1) == b""
@@ -57,7 +63,8 @@ def test_a_host_in_this_process_is_no_web_page(line):
     assert port.receive() == b"GET "
 
 
-@pytest.mark.parametrize("first", [b"P", b"OP", b"O\r", b"\0", b"GET\0", b"C"])
-def test_every_byte_of_a_host_comes_through(line, first):
+@pytest.mark.parametrize("cut", [1, 5, len(FRAME) - 1, len(FRAME)])
+@pytest.mark.parametrize("first", [b"", b"\0\0"])
+def test_every_byte_of_a_host_comes_through(line, first, cut):
     port, host = line
-    assert b"".join(heard(port, host, [first, b"\r" + FRAME, b"GET / "])) == first + b"\r" + FRAME + b"GET / "
+    assert b"".join(heard(port, host, [first + FRAME[:cut], FRAME[cut:] + b"GET / "])) == first + FRAME + b"GET / "

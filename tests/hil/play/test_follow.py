@@ -8,13 +8,37 @@ import pytest
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Follow, Target
+from femtorque.codegen.wire.names import names
 from femtorque.codegen.wire.units import to_wire
 from femtorque.hil.plant.choose import plant_of
+from femtorque.host.board import Board
 from tests.firmware import following
 from tests.firmware.app import App
 from tests.support import rig
 
 FRAME = 20_000  # us
+
+
+@pytest.mark.parametrize("flood", ["chunks", "single"])
+def test_stop_is_obeyed_within_moments_of_the_boards_time_while_more_is_sent_than_the_line_carries(flood):
+    """Chunks of 50 targets, 50 a second, as a policy plans; and 4000 single ones a second, as a simple script sends."""
+    mechanism = rig.three_link()
+    start = np.array([joint.start for joint in mechanism.streamed])
+    with rig.connected(mechanism, armed=True) as (board, session), Board(session, mechanism).follow() as f:
+        ahead = 0.02 * np.arange(50)
+        for k in range(100):
+            if flood == "chunks":
+                f.chunk(ahead, start + 0.2 * np.sin(0.02 * k + ahead)[:, None])
+            else:
+                for _ in range(80):
+                    f.send(start + 0.2 * np.sin(0.02 * k))
+            f.wait(0.02)
+        told, asked = f.status, board.seconds
+        assert told.left_out > 0 and told.phase == "FOLLOWING" and abs(f.sent - told.targets - told.refused) < 100
+        session.command("STOP")
+        assert board.seconds - asked < 0.05, "it is heard"
+        session.wait(lambda: session.in_state("HOLD"), 1.0, "does not hold")
+        assert board.seconds - asked < 0.4 and "STOPPED" in names(messages.FLAGS, session.status.flags)
 
 
 def targets(mechanism):

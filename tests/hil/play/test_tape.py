@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -87,13 +89,25 @@ def test_a_recording_that_was_broken_off_is_replayed_as_far_as_it_goes(recorded,
     ("", "is no tape"), ("hello\n", "is no tape"), (f"{tape.HEAD} {'0' * 63} 0\n", "is no tape"),
     (f"{tape.HEAD} {'0' * 64} 0\n1.0 zz\n", "line 2 = '1.0 zz': must be a time"),
     (f"{tape.HEAD} {'0' * 64} 0\n1.0 00\n0.5 00\n", "line 3 = '0.5 00': must be a time"),
-    (f"{tape.HEAD} {'0' * 64} 0\nnan 00\n", "line 2"), (f"{tape.HEAD} {'0' * 64} 0\nend\n", "line 2"),
+    (f"{tape.HEAD} {'0' * 64} 0\nnan 00\n", "line 2"),
+    (f"{tape.HEAD} {'0' * 64} 0\n1e9 00\n", "line 2 .* within 86400 s"),
+    (f"{tape.HEAD} {'0' * 64} 0\nend 1e9 {'0' * 64}\n", "line 2"), (f"{tape.HEAD} {'0' * 64} 0\nend\n", "line 2"),
 ])
 def test_what_is_no_recording_is_refused_with_its_line(tmp_path, text, rule):
     (tmp_path / "a.tape").write_text(text)
     with pytest.raises(BadInput, match=rule) as refused:
         tape.read(tmp_path / "a.tape")
     assert "\n" not in str(refused.value)
+
+
+def test_a_recording_is_a_file_of_bounded_size(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe.tape")
+    with pytest.raises(BadInput, match="is a pipe or a device"):
+        tape.read(tmp_path / "pipe.tape")
+    (tmp_path / "a.tape").write_text("0" * 1000)
+    monkeypatch.setattr(tape, "LARGEST", 999)
+    with pytest.raises(BadInput, match="is too large"):
+        tape.read(tmp_path / "a.tape")
 
 
 def test_a_recording_of_another_arm_is_refused_and_none_is_overwritten(recorded, tmp_path):

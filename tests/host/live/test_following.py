@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from contextlib import ExitStack
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from femtorque import Board, Mechanism
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.units import from_wire
+from femtorque.host.live.following import Following
 from tests.support.rig import ROOT
 
 Q = np.array([0.1, -0.2, 0.3])
@@ -77,7 +80,13 @@ def test_a_chunk_lies_ahead_under_one_stamp_and_the_next_has_another_number(fake
     (lambda f: f.send([0.0, np.nan, 0.0]), "of elbow must be finite"),
     (lambda f: f.send([0.0, 0.0]), r"must be \(3,\)"),
     (lambda f: f.send(Q, v=[0.0, np.inf, 0.0]), "of elbow must be finite"),
-    (lambda f: f.send(Q, t=np.nan), "must be a number"),
+    (lambda f: f.send([0.0, "x", 0.0]), "are no numbers"), (lambda f: f.send([Q]), r"must be \(3,\)"),
+    (lambda f: f.send({"elbow": [0.1, 0.2]}), "must be"), (lambda f: f.send({"elbow": 10**400}), "no numbers that fit"),
+    (lambda f: f.send([0, 10**400, 0]), "no numbers that fit"), (lambda f: f.chunk([10**400], [Q]), "no numbers"),
+    (lambda f: f.send(Q, v=[0.0, 1e39, 0.0]), "of elbow must be at most 3.40282e[+]38 in size"),
+    (lambda f: f.chunk([0.1], [Q], [[0.0, 0.0, 1e300]]), "of wrist must be at most"),
+    (lambda f: f.send(Q, t=np.nan), "must be a number"), (lambda f: f.send(Q, t=1e308), "must be a number"),
+    (lambda f: f.send(Q, t=[1.0]), "must be a number"),
     (lambda f: f.chunk([0.1, 0.1], [Q, Q]), "must increase"), (lambda f: f.chunk([-0.1], [Q]), "must increase"),
     (lambda f: f.chunk([0.0, 0.1], [Q]), r"must be \(2, 3\)"), (lambda f: f.chunk([], []), "must be 1 to 50 times"),
     (lambda f: f.chunk(np.arange(51.0), np.tile(Q, (51, 1))), "must be 1 to 50 times"),
@@ -122,12 +131,62 @@ def test_a_fault_ends_it_with_its_name(fake, board) -> None:
         f.send(Q)
 
 
-def test_what_is_raised_inside_stops_the_arm_and_is_what_is_raised(fake, board) -> None:
-    with pytest.raises(KeyError), board.follow() as f:
+def unexpected(fake, board, kind: type[BaseException], state: str = "FOLLOW") -> str:
+    """Raise an error inside of a board that follows, floats or holds. Returns what the error says of the arm."""
+    with pytest.raises(kind) as raised, board, ExitStack() as inside:
+        board.arm()
+        if state == "FOLLOW":
+            f = inside.enter_context(board.follow())
+            f.send(Q)
+            f.wait(0.02)
+        elif state == "FLOAT":
+            board.float(until=lambda: fake.state == "FLOAT" and 1 / 0)
+        raise kind("policy")
+    return " ".join(getattr(raised.value, "__notes__", []))
+
+
+@pytest.mark.parametrize("state, kind", [("FOLLOW", KeyError), ("FOLLOW", Refused), ("HOLD", KeyError),
+                                         ("FLOAT", ZeroDivisionError)])
+def test_an_arm_is_held_after_an_error_inside_which_says_so(fake, board, state, kind) -> None:
+    assert "any: the arm is held; the board does as [safety] says once" in unexpected(fake, board, kind, state)
+    assert fake.state == "HOLD" and not any(m.flags & messages.TARGET_END for _, m in fake.targets)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_ctrl_c_and_a_scripts_own_end_let_go_of_the_arm(fake, board, kind) -> None:
+    assert unexpected(fake, board, kind) == "" and fake.state == "DISARMED"
+
+
+def test_an_arm_is_held_although_what_listens_to_it_fails_at_every_report(fake, board) -> None:
+    def full(_) -> None:
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full") as raised, board, board.follow() as f:
         f.send(Q)
-        f.wait(0.02)
-        raise KeyError("policy")
-    assert board.state == "HOLD" and not any(m.flags & messages.TARGET_END for _, m in fake.targets)
+        board.session.listeners.append(full)
+        f.wait(0.1)
+    assert fake.state == "HOLD" and "the arm is held" in raised.value.__notes__[0]
+
+
+def test_a_board_that_is_gone_is_not_said_to_hold_its_arm(fake, board) -> None:
+    with pytest.raises(Refused, match="link broke") as raised, board:
+        board.arm()
+        fake.gone = True
+        board.clear()
+    assert raised.value.__notes__[0].startswith("any: the board does as [safety] says without a host (any: the link")
+    fake.gone = False
+
+
+def test_a_listener_that_fails_beside_the_script_is_an_error_of_the_script(fake, board, monkeypatch) -> None:
+    """In the thread that keeps a real board's line alive."""
+    with board.follow() as f:
+        f._done.clear()
+        monkeypatch.setattr(f.session, "pump", lambda: 1 / 0)
+        f._keep()
+        monkeypatch.undo()
+        with pytest.raises(ZeroDivisionError):
+            f.send(Q)
+        f._failed.clear()
 
 
 def test_without_any_target_it_ends_by_a_stop(fake, board) -> None:
@@ -144,6 +203,70 @@ def test_the_status_says_how_it_is_followed(fake, board) -> None:
     assert (told.phase, told.delay, told.frame, told.ahead) == ("FOLLOWING", *map(pytest.approx, (0.05, 0.02, -0.003)))
     assert (told.targets, told.late, told.lost, told.refused) == (1, 1, 2, 3)
     assert told.limits == {"shoulder": ("POSITION", "ACCELERATION")} and told.behind.tolist() == [0.25, 0.0, 0.0]
+
+
+def test_a_target_beyond_what_is_counted_is_the_farthest_on_its_own_side(fake, board) -> None:
+    with board.follow() as f:
+        for far in (1e9, 1e11, 1e300):
+            f.send([far, -far, 0.3])
+            f.wait(0.02)
+            assert fake.targets[-1][1].position[:2] == (2**47, -(2**47))
+        f.send({"shoulder": -1e300})
+        f.wait(0.02)
+        assert fake.targets[-1][1].position[:2] == (-(2**47), -(2**47))
+
+
+def endless(fake) -> Mechanism:
+    """The arm whose shoulder turns without end, as the fake board carries it."""
+    mechanism = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
+    free = [replace(j, type="continuous", limits=replace(j.limits, lower=-np.inf, upper=np.inf)) if not k else j
+            for k, j in enumerate(mechanism.joints)]
+    return replace(mechanism, joints=tuple(free))
+
+
+def test_a_joint_without_limits_is_asked_for_no_more_than_is_counted(fake, board) -> None:
+    board.arm()
+    with Following(board.session, endless(fake), None, None) as f:
+        with pytest.raises(BadInput, match="q = 1000000000.0: of shoulder must be at most 205887 in size"):
+            f.send([1e9, 0.0, 0.0])
+        f.send([2e5, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("flood", ["chunks", "single"])
+def test_stop_overtakes_a_flood_of_targets_and_the_newest_of_them_have_gone(fake, board, flood) -> None:
+    """More than the line carries, for 4 s: 50 chunks of 50 a second, and 4000 single ones."""
+    fake.paced = True
+    with pytest.raises(KeyError), board.follow() as f:
+        assert 1700 < f.carries < 1800
+        clock, n = f.session.clock, 0
+        begin = clock.now()
+        while clock.now() < begin + 4.0:
+            t = clock.now()
+            if flood == "chunks":
+                f.chunk(0.02 * np.arange(50), np.outer(t + 0.02 * np.arange(50), Q))
+                n += 50
+            for k in range(80 if flood == "single" else 0):
+                f.send((t + k * 2.5e-4) * Q, t=t + k * 2.5e-4)
+                n += 1
+            f.wait(0.02)
+        late = [now - 1e-6 * m.stamp for now, m in fake.targets]
+        assert max(late) < 0.05 and f.session.link.backlog < 0.025
+        assert 0.5 * 4.0 * f.carries < f.sent <= 1.01 * 4.0 * f.carries and f.status.left_out >= n - f.sent - 50
+        asked, sent = clock.now(), f.sent
+        raise KeyError("stop")
+    assert fake.state == "HOLD" and clock.now() - asked < 0.1 and f.sent == sent
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.1])
+def test_the_end_is_sent_once_unless_it_is_lost(fake, board, lost) -> None:
+    fake.ends_in = 0.5
+    with board.follow() as f:
+        f.send(Q)
+        f.wait(0.02)
+        fake.to_board.drop, until = float(lost > 0.0), f.session.clock.now() + lost
+        f.session.listeners.append(
+            lambda _: setattr(fake.to_board, "drop", float(f.session.clock.now() < until)))
+    assert sum(m.flags & messages.TARGET_END for _, m in fake.targets) == 1
 
 
 def test_threads_may_send_while_another_one_waits(fake, board) -> None:
@@ -163,7 +286,8 @@ def test_threads_may_send_while_another_one_waits(fake, board) -> None:
         for thread in threads:
             thread.join(30.0)
         f.wait(0.05)
-        assert not failed and len(fake.targets) == 200 and fake.reader.bad == 0
+        assert not failed and fake.reader.bad == 0
+        assert len(fake.targets) == f.sent and f.sent + f.status.left_out == 200
 
 
 def test_a_watch_yields_every_status_in_a_loop_and_in_asyncio(fake, board) -> None:

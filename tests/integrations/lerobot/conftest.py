@@ -18,7 +18,8 @@ from tests.integrations.lerobot import stand_in
 def plugin(tmp_path_factory):
     """The package `lerobot_robot_femtorque`."""
     os.environ["HF_LEROBOT_HOME"] = str(tmp_path_factory.mktemp("lerobot"))
-    if os.environ.get("FEMTORQUE_LEROBOT") != "installed" and find_spec("lerobot") is None:
+    if os.environ.get("FEMTORQUE_LEROBOT") != "installed" and "lerobot" not in sys.modules \
+            and find_spec("lerobot") is None:
         stand_in.install()
     sys.path.insert(0, str(ROOT / "integrations" / "lerobot"))
     return importlib.import_module("lerobot_robot_femtorque")

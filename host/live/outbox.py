@@ -1,0 +1,58 @@
+"""Targets that wait until the line takes them, so that STOP, END and DISARM never queue behind them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from femtorque.codegen.wire.codec import OVERHEAD, payload_size, stuffed_size
+from femtorque.codegen.wire.messages import MESSAGES, Status, Target
+from femtorque.codegen.wire.names import state_name
+from femtorque.host.link.link import Link
+
+BACKLOG = 0.02  # s of targets on the line at most: a burst may come at once, and a command is late by no more
+
+
+class Outbox:
+    """As a session's sender it sends in every round, as far as the line is free. sent: targets since FOLLOW began;
+    left_out: those that later ones replaced before the line was free for them."""
+
+    def __init__(self, link: Link, joints: int) -> None:
+        self._link, self._waiting = link, deque[Target]()
+        self._size = stuffed_size(OVERHEAD + payload_size(next(m for m in MESSAGES if m.name == Target.NAME), joints))
+        self.sent = self.left_out = 0
+
+    @property
+    def carries(self) -> float:
+        """Targets a second that the line has room for."""
+        return 1.0 / self._link.seconds(self._size)
+
+    def put(self, targets: Sequence[Target]) -> None:
+        """Take a target, or a chunk, in the place of all that it replaces."""
+        kept = [one for one in self._waiting if not _replaces(targets[0], one)]
+        self.left_out += len(self._waiting) - len(kept)
+        self._waiting = deque([*kept, *targets])
+        self.send()
+
+    def end(self, target: Target) -> None:
+        """Send the last target now; what waits is forgotten."""
+        self._waiting.clear()
+        self._link.send(target)
+        self.sent += 1
+
+    def send(self) -> None:
+        """Send while the line is free."""
+        while self._waiting and self._link.backlog < BACKLOG:
+            self._link.send(self._waiting.popleft())
+            self.sent += 1
+
+    def take(self, status: Status) -> None:
+        """Forget what waits once the board follows no more."""
+        if state_name(status) != "FOLLOW":
+            self._waiting.clear()
+
+
+def _replaces(new: Target, old: Target) -> bool:
+    """A single target replaces one before it; a chunk, or a target beside a chunk, all that are due no sooner."""
+    later = (old.stamp + old.ahead - new.stamp - new.ahead) & 0xFFFFFFFF
+    return new.chunk == old.chunk == 0 or later < 0x80000000

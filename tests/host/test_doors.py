@@ -1,0 +1,194 @@
+"""Doors of a host: whatever comes in by one of them is a target or is counted and reported, and the arm goes on."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import math
+import socket
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+
+import numpy as np
+import pytest
+
+from femtorque import BadInput, Board, Mechanism, Refused
+from femtorque.hil.play import tape
+from femtorque.host.live.hand import Hand, by_hand
+from femtorque.host.live.jog import TipJog
+from femtorque.host.live.lines import Pipe, Port, relay
+from tests.conftest import HANG
+from tests.integrations.lerobot.conftest import plugin  # noqa: F401
+from tests.support.rig import ROOT
+
+ARM = ROOT / "mechanisms" / "three_link.toml"
+NAMES = ("shoulder", "elbow", "wrist")
+NUMBERS = (0.1, -0.2, 0, 1e9, 1e39, -1e300, math.nan, math.inf, -math.inf, 2**63, 10**400, -0.0)
+ODD = (None, True, "x", "", "0.1", [], {}, [[0.1]], "\ud800", "9" * 5000, {"elbow": 1})
+MANY = 300
+
+
+def odd(rng: np.random.Generator) -> object:
+    """A number or something else, seldom a good one."""
+    kinds = NUMBERS if rng.random() < 0.7 else ODD
+    return kinds[rng.integers(len(kinds))]
+
+
+def row(rng: np.random.Generator) -> object:
+    """Numbers of the joints, by place or by name, most of them good."""
+    if rng.random() < 0.1:
+        return odd(rng)
+    values = [odd(rng) if rng.random() < 0.08 else 0.1 * float(rng.normal()) for _ in range(3 - (rng.random() < 0.1))]
+    return dict(zip(NAMES, values, strict=False)) if rng.random() < 0.2 else values
+
+
+def spoilt(rng: np.random.Generator, text: str) -> str:
+    """A text, now and then with characters flipped, doubled or cut off, or nested deeply."""
+    if rng.random() < 0.7 or not text:
+        return text
+    k = int(rng.integers(len(text)))
+    return [text[:k], text[:k] + chr(rng.integers(1, 200)) + text[k + 1:], text[:k] + text, text[:k] + "[" * 100_000,
+            text.replace("0.", "\x1b")][rng.integers(5)]  # the last one: what would steer a terminal
+
+
+def lines(rng: np.random.Generator) -> Iterator[str]:
+    """Lines and datagrams: targets, chunks, bare numbers."""
+    for _ in range(MANY):
+        kind = rng.integers(4)
+        table = {"q": row(rng)} | {key: make(rng) for key, make in (("v", row), ("t", odd)) if rng.random() < 0.2}
+        if kind == 0:
+            table = {"times": [odd(rng) if rng.random() < 0.2 else 0.1 * k for k in range(3)],
+                     "Q": [row(rng) for _ in range(3)]} | ({"V": [row(rng)] * 3} if rng.random() < 0.3 else {})
+        elif kind == 1:
+            table[str(odd(rng))] = 1
+        bare = " ".join(str(x) for x in np.atleast_1d(np.array(row(rng), object)))
+        yield spoilt(rng, bare if kind == 2 else json.dumps(table)).replace("\n", " ")
+
+
+@pytest.fixture
+def following(fake):
+    with Board.connect("any", Mechanism.load(ARM)) as board:
+        board.home([0.0, 0.0, 0.0])
+        with board.follow() as f:
+            yield f
+
+
+def by_stdin(f, rng) -> tuple[int, int]:
+    given = "\n".join(lines(rng)).encode("utf-8", "surrogatepass") + b"\n\xff\xfe\n"
+    done = relay(f, Pipe(io.TextIOWrapper(io.BytesIO(given), "utf-8")), lambda: False)
+    return done.targets, done.bad
+
+
+def by_datagrams(f, rng) -> tuple[int, int]:
+    port, waiting, end = Port(0), [*lines(rng)], time.monotonic() + HANG
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        def over() -> bool:
+            if not waiting:
+                return True
+            sender.sendto((waiting.pop(0) or "x").encode("utf-8", "surrogatepass")[:60_000], ("127.0.0.1", port.number))
+            while not port._waiting and time.monotonic() < end:
+                time.sleep(1e-4)
+            return False
+
+        done = relay(f, port, over)
+    port.close()
+    return done.targets, done.bad
+
+
+def by_page(f, rng) -> tuple[int, int]:
+    hand = Hand(Mechanism.load(ARM), ("hand", [0.2, 0.0, 0.0]), key=False, clock=f.session.clock.now)
+    answers = []
+
+    def over() -> bool:
+        what = {"joints": dict(zip(NAMES, np.atleast_1d(np.array(row(rng), object)), strict=False))} \
+            if rng.random() < 0.5 else {"tip": row(rng)}
+        table = {"page": odd(rng) if rng.random() < 0.1 else "one", "t": f.session.clock.now()} | what
+        if rng.random() < 0.2:
+            table[str(rng.choice(["t", "held", "joints", "x"]))] = odd(rng)
+        answers.append(hand.ask(hand.token, spoilt(rng, json.dumps(table))))
+        return len(answers) >= MANY
+
+    by_hand(f, hand, TipJog(Mechanism.load(ARM), np.zeros(3), "hand", [0.2, 0.0, 0.0]), 0.05, over)
+    assert all("\n" not in line for _, line in answers)
+    good = [status for status, _ in answers].count(HTTPStatus.NO_CONTENT)
+    return good, len(answers) - good
+
+
+LIVE: dict[str, Callable] = {"stdin": by_stdin, "datagrams": by_datagrams, "page": by_page}
+
+
+@pytest.mark.parametrize("door", LIVE)
+def test_an_arm_that_follows_goes_on_whatever_comes_in(fake, following, door) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        good, bad = LIVE[door](following, np.random.default_rng(7))
+        following.send([0.1, 0.2, 0.3])
+    assert fake.state == "FOLLOW" and good > MANY // 20 and bad > MANY // 10 and good + bad >= MANY
+    for _, target in fake.targets:
+        assert max(map(abs, target.position)) <= 2**47 and np.all(np.isfinite(target.rate))
+
+
+def calls(board: Board, rng) -> Callable[[], object]:
+    """One call of the Python API, of a board or of one that follows."""
+    joint, (a, b) = NAMES[rng.integers(3)], (NUMBERS[k] for k in rng.integers(len(NUMBERS), size=2))
+    return [lambda: board.home(row(rng)), lambda: board.jog(joint, a, b, lambda: True),
+            lambda: board.overlay(joint, a, b), lambda: board.follow(a, b),
+            lambda: board.float(a, lambda: True), lambda: board.session.home(row(rng))][rng.integers(6)]
+
+
+def test_a_script_is_told_in_one_line_what_a_board_cannot_be_asked_for(fake) -> None:
+    rng, refused = np.random.default_rng(11), 0
+    with warnings.catch_warnings(), Board.connect("any", Mechanism.load(ARM)) as board:
+        warnings.simplefilter("error")
+        for _ in range(MANY):
+            try:
+                calls(board, rng)()
+            except (BadInput, Refused) as error:
+                refused += 1
+                assert "\n" not in str(error)
+        low, high = (np.array([getattr(j.limits, end) for j in board.mechanism.streamed]) for end in ("lower", "upper"))
+        assert np.all((board.positions >= low) & (board.positions <= high))
+    assert refused > MANY // 2
+
+
+def action(rng) -> dict:
+    names = (*NAMES, "gripper")[:rng.integers(5)]
+    return {f"{name}.pos": odd(rng) if rng.random() < 0.3 else 10.0 * rng.normal() for name in names}
+
+
+def calibration(rng) -> str:
+    whole = {"id": 1, "drive_mode": 0, "homing_offset": 3, "range_min": 100, "range_max": 3000}
+    table = {name: dict(whole) for name in NAMES}
+    entry = table[NAMES[rng.integers(3)]]
+    for _ in range(rng.integers(4)):
+        entry[str(rng.choice([*entry, "x"]))] = odd(rng)
+    return spoilt(rng, json.dumps(table if rng.random() < 0.9 else odd(rng)))
+
+
+def recording(rng) -> str:
+    at = [f"{odd(rng) if rng.random() < 0.1 else 0.1 * k} {'00ff' * int(rng.integers(1, 4))}" for k in range(5)]
+    return spoilt(rng, "\n".join([f"{tape.HEAD} {'0' * 64} 0", *at, f"end 1.0 {'0' * 64}", ""]))
+
+
+def test_files_and_actions_are_read_or_refused_in_one_line(plugin, tmp_path) -> None:  # noqa: F811
+    border = importlib.import_module("lerobot_robot_femtorque.border").Border.of(Mechanism.load(ARM), "gripper")
+    calibrated, file = importlib.import_module("lerobot_robot_femtorque.calibration"), tmp_path / "file"
+    doors = {"action": lambda rng: border.taken(action(rng)), "calibration": calibration, "tape": recording}
+    readers = {"calibration": lambda: calibrated.read(file, Mechanism.load(ARM)), "tape": lambda: tape.read(file)}
+    for name, make in doors.items():
+        rng, found = np.random.default_rng(13), []
+        for _ in range(MANY):
+            try:
+                made = make(rng)
+                if name in readers:
+                    file.write_text(made, encoding="utf-8", errors="replace")
+                    made = readers[name]()
+                found.append(made)
+            except BadInput as error:
+                assert "\n" not in str(error)
+        assert MANY // 10 < len(found) < MANY, name
+        for one in found if name == "tape" else ():
+            assert one.end <= tape.LONGEST
