@@ -307,7 +307,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
 
 
 def _noted(error: BaseException) -> tuple[str, int]:
-    """The same, with how an arm was left."""
+    """One line and the exit status, with how an arm was left in the line."""
     line, status = _explain(error)
     return "; ".join([line, *getattr(error, "__notes__", ())]), status
 

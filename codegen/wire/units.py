@@ -32,7 +32,7 @@ def farthest(joints: Sequence[Joint]) -> NDArray[np.float64]:
 
 
 def numbers(given: object, where: str, key: str) -> NDArray[np.float64]:
-    """What somebody gave, as an array of numbers. Raises BadInput if it holds anything else."""
+    """An array of the numbers that somebody gave. Raises BadInput if it holds anything else."""
     try:
         return np.asarray(given, float)
     except (TypeError, ValueError, OverflowError) as error:

@@ -153,7 +153,7 @@ class Following:
 
     @property
     def carries(self) -> float:
-        """Targets a second that the line has room for. Of more, the newest are sent."""
+        """Targets a second that the line has room for. If more are sent, the newest go."""
         return self._outbox.carries
 
     # ---- targets
