@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +32,7 @@ from femtorque.host.stream import preflight
 from femtorque.host.stream.preflight import Preflight
 from femtorque.host.stream.stream import Interrupts, Outcome, Progress, check_start, stream
 
+SPEEDS = (0.001, 100.0)  # times as fast as a motion says
 APPROACH = 0.1  # of the limits of rate, on the way to where a motion starts
 
 
@@ -116,7 +116,7 @@ class Board:
         self.session.pump()
         self.session.faulted()
         if positions is not None:
-            requests.declare(self.session, self._known(), positions)
+            self.session.home(requests.pose(self._known(), positions, "home"))
         elif rezero or not flag(self.session.status, "HOMED"):
             requests.home(self.session, self._known())
         else:
@@ -208,8 +208,8 @@ class Board:
     def approach(self, position: ArrayLike, *, interrupts: Interrupts | None = None,
                  hold_after_stop: float = 0.0) -> bool:
         """Go slowly to a position (J,), rad or m, arming first if need be; True if the arm is there, False if somebody
-        stopped it. Raises Refused as `stream` does."""
-        there = np.tile(np.asarray(position, float), (2, 1))
+        stopped it. Raises BadInput for a position outside the limits, and Refused as `stream` does."""
+        there = np.tile(requests.pose(self._known(), position, "approach"), (2, 1))
         names = [joint.name for joint in self._known().streamed]
         ways = self._approach(from_rows(names, [0.0, 1.0], there))
         return all(self.stream(way, interrupts=interrupts, hold_after_stop=hold_after_stop).ended == "done"
@@ -282,8 +282,8 @@ class Board:
         mechanism = self._known()
         if not isinstance(trajectory, Trajectory):
             trajectory = Trajectory.load(trajectory, mechanism)
-        if not 0.0 < speed < math.inf:
-            raise BadInput("stream", "speed", speed, "must be more than 0")
+        if not SPEEDS[0] <= speed <= SPEEDS[1]:
+            raise BadInput("stream", "speed", speed, f"must be {SPEEDS[0]:g} to {SPEEDS[1]:g}")
         if speed != 1.0:
             trajectory = trajectory.faster(speed)
         return trajectory, preflight.examine(trajectory, mechanism, loop)

@@ -228,7 +228,7 @@ def _report(session: Session, status: FollowStatus | None, carries: float, error
     said = "" if status is None else (f"; {status.late} late, {status.lost} lost, {status.refused} refused, delay "
                                       f"{1e3 * status.delay:.0f} ms")
     if status is not None and status.left_out:
-        said += f"; {status.left_out} left out for newer ones: the line carries {carries:.0f} targets a second"
+        said += f"; {status.left_out} left out for newer ones (the line carries {carries:.0f} a second)"
     for name, found in errors.items():
         data |= {f"{name}_rms": dict(zip(joints, found.rms.tolist(), strict=True)),
                  f"{name}_max": dict(zip(joints, found.largest.tolist(), strict=True))}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.nearest import hint
@@ -20,6 +20,8 @@ from femtorque.codegen.wire.messages import Float, Gains, Jog, Seek
 from femtorque.codegen.wire.names import flag
 from femtorque.codegen.wire.units import per_joint
 from femtorque.host.link.session import PERIOD, Session
+
+Array = NDArray[np.float64]
 
 ASK = 0.02  # s between two JOG or PROBE messages: five may be lost before the board stops by itself
 RELEASE = 2.0  # s in which a jog comes to rest
@@ -62,17 +64,16 @@ def check_zeros(session: Session, mechanism: Mechanism, declared: Collection[str
         )
 
 
-def declare(session: Session, mechanism: Mechanism, positions: ArrayLike) -> None:
-    """The joints stand at these positions, (J,) rad or m. Raises BadInput for one outside the joint's limits, where no
-    board arms."""
-    told = per_joint(positions, mechanism.streamed, "home", "position", alone=True)
+def pose(mechanism: Mechanism, positions: ArrayLike, where: str) -> Array:
+    """A pose (J,), rad or m. Raises BadInput for a position outside the joint's limits."""
+    told = per_joint(positions, mechanism.streamed, where, "position", alone=True)
     for joint, value in zip(mechanism.streamed, told.tolist(), strict=True):
         limits = joint.limits
         if not limits.lower <= value <= limits.upper:
-            raise BadInput("home", joint.name, value,
+            raise BadInput(where, joint.name, value,
                            f"is outside the joint's limits {limits.lower:g} .. {limits.upper:g}",
                            "" if joint.type == "prismatic" else in_radians(value, limits.lower, limits.upper))
-    session.home(told)
+    return told
 
 
 def home(session: Session, mechanism: Mechanism, declared: Mapping[str, float] | None = None,
@@ -90,7 +91,7 @@ def home(session: Session, mechanism: Mechanism, declared: Mapping[str, float] |
         if joint.encoder is not None and joint.encoder.zero == "absolute" and joint.name not in declared:
             raise BadInput("command line", "--at", None, f"joint {joint.name!r} is homed by an absolute reading",
                            f"read its scale: --at {joint.name}=ANGLE")
-    declare(session, mechanism, [declared.get(j.name, j.start) for j in mechanism.streamed])
+    session.home(pose(mechanism, [declared.get(j.name, j.start) for j in mechanism.streamed], "home"))
     for joint in mechanism.streamed:
         on_joint(joint.name, "told" if joint.name in declared else joint.encoder.zero if joint.encoder else "start")
     waiting = [j for j in sought(mechanism) if j.name not in declared]

@@ -25,6 +25,7 @@ from tests.integrations.lerobot.conftest import plugin  # noqa: F401
 from tests.support.rig import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
+MOTION = ROOT / "mechanisms" / "three_link.csv"
 NAMES = ("shoulder", "elbow", "wrist")
 NUMBERS = (0.1, -0.2, 0, 1e9, 1e39, -1e300, math.nan, math.inf, -math.inf, 2**63, 10**400, -0.0)
 ODD = (None, True, "x", "", "0.1", [], {}, [[0.1]], "\ud800", "9" * 5000, {"elbow": 1})
@@ -136,7 +137,8 @@ def calls(board: Board, rng) -> Callable[[], object]:
     joint, (a, b) = NAMES[rng.integers(3)], (NUMBERS[k] for k in rng.integers(len(NUMBERS), size=2))
     return [lambda: board.home(row(rng)), lambda: board.jog(joint, a, b, lambda: True),
             lambda: board.overlay(joint, a, b), lambda: board.follow(a, b),
-            lambda: board.float(a, lambda: True), lambda: board.session.home(row(rng))][rng.integers(6)]
+            lambda: board.float(a, lambda: True), lambda: board.session.home(row(rng)),
+            lambda: board.approach(row(rng)), lambda: board.stream(MOTION, speed=a)][rng.integers(8)]
 
 
 def test_a_script_is_told_in_one_line_what_a_board_cannot_be_asked_for(fake) -> None:
