@@ -8,6 +8,8 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
+from femtorque.codegen.common.errors import BadInput
+from femtorque.codegen.common.files import read_text
 from femtorque.codegen.common.firmware import FIRMWARE, ROOT
 
 
@@ -63,9 +65,9 @@ def joints(incomplete: str) -> list[str]:
     typed = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""  # of bash; of other shells
     file = next((word for word in typed.split() if word.endswith(".toml")), "")
     try:
-        raw = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+        raw = tomllib.loads(read_text(Path(file)))
         return _beginning(incomplete, [str(joint["name"]) for joint in raw["joint"] if joint.get("type") != "fixed"])
-    except (KeyError, TypeError, OSError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError, BadInput):
         return []
 
 

@@ -92,7 +92,7 @@ class Port:
 
     def _read(self) -> None:
         while not self.ended:
-            with suppress(TimeoutError, ConnectionError):
+            with suppress(OSError):
                 self._waiting.append(self._socket.recv(LONGEST))
         self._socket.close()
 
