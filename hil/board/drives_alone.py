@@ -67,7 +67,8 @@ class DrivesAlone:
 
     def _plug(self, name: str, wire: Wire | OneWire) -> None:
         """Put both ports on a wire."""
-        ports = self.ports[name] = TcpPort(self._port + len(self.ports) if self._port else 0), TerminalPort()
+        number = self._port + len(self.ports) if self._port else 0
+        ports = self.ports[name] = TcpPort(number, framed=False), TerminalPort()
         self._gateways += [(port, self._gateway(self._by_name[name], wire, port.send)) for port in ports]
 
     @staticmethod

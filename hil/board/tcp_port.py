@@ -1,7 +1,8 @@
 """The host's end of a virtual board's link: a TCP port, or a cable to a host in this process. One host at a time.
 
 Any web page may have a browser send a request to this port, and may choose the bytes after its header. The chip
-therefore gets no byte before the first ones were a frame whose check sum holds; other clients are hung up on.
+therefore gets no byte before the first ones were a frame whose check sum holds; other clients are hung up on. A port of
+drives alone, which move no arm and hear the programs' own protocols, takes every byte.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ LONGEST = 1024  # bytes; the longest frame of eight joints has 384
 
 
 class TcpPort:
-    """port: on which it listens. url: for pyserial."""
+    """port: on which it listens. url: for pyserial. framed: only clients that begin with a frame are heard."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, framed: bool = True) -> None:
+        self._framed = framed
         self._server = socket.create_server((HOST, port))
         self._server.setblocking(False)
         self._host: socket.socket | Cable | None = None
@@ -83,7 +85,7 @@ class TcpPort:
             return False
         host.setblocking(False)
         host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._host, self._first = host, b""
+        self._host, self._first = host, b"" if self._framed else None
         return True
 
     def _hang_up(self) -> None:
