@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.errors import BadInput, Refused, Stopped
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
@@ -269,10 +269,11 @@ class Board:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, *_: object) -> None:
-        if isinstance(error, Exception) and (left := self.session.leave()):
+        failed = isinstance(error, Exception) and not isinstance(error, Stopped)
+        if error is not None and failed and (left := self.session.leave()):
             error.add_note(f"{self.session.link.port}: {left}")
         try:
-            self.close(hold=isinstance(error, Exception))
+            self.close(hold=failed)
         except Refused:
             if kind is None:  # a failure inside says more than that of the farewell
                 raise

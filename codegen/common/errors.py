@@ -21,3 +21,7 @@ class BadInput(Exception):
 
 class Refused(Exception):
     """The input is understood and the answer is no: a check failed, a fault stopped the run."""
+
+
+class Stopped(Refused):
+    """Somebody stopped it, by Ctrl-C: nothing is wrong."""

@@ -387,8 +387,8 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
 
 
 def _fixed(board: Board, interrupts: Interrupts, what: str) -> None:
-    """Have a payload fixed on while the arm holds itself. Raises Refused if somebody presses Ctrl-C instead."""
-    from femtorque.codegen.common.errors import Refused
+    """Have a payload fixed on while the arm holds itself. Raises Stopped if somebody presses Ctrl-C instead."""
+    from femtorque.codegen.common.errors import Stopped
     from femtorque.host.link.session import PERIOD
 
     print(f"The arm holds itself, under power: fix {what}, so that it stays; press Enter to go on, Ctrl-C to leave",
@@ -397,7 +397,7 @@ def _fixed(board: Board, interrupts: Interrupts, what: str) -> None:
     interrupts.read_lines(sys.stdin.fileno())
     while not interrupts.went_on():
         if interrupts.count:
-            raise Refused("nothing was fixed on, and nothing identified")
+            raise Stopped("nothing was fixed on, and nothing identified")
         board.session.pump()
         board.session.clock.sleep(PERIOD)
 

@@ -23,7 +23,7 @@ from scipy.interpolate import CubicHermiteSpline
 from scipy.ndimage import maximum_filter1d
 from scipy.signal import savgol_filter
 
-from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common.errors import Refused, Stopped
 from femtorque.codegen.control.constants import current_range
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
@@ -92,13 +92,13 @@ def play(board: Board, motion: Trajectory, stops: Stops, speed: float = 1.0) -> 
     """Play a motion from where it starts. Raises Refused as `Board.stream` does, and if somebody stopped it."""
     outcome = board.stream(motion, speed=speed, interrupts=stops.interrupts, hold_after_stop=stops.hold)
     if outcome.ended != "done":
-        raise Refused(f"{board.session.link.port}: the motion was {outcome.ended}: nothing was identified")
+        raise Stopped(f"{board.session.link.port}: the motion was {outcome.ended}: nothing was identified")
 
 
 def approach(board: Board, position: Array, stops: Stops) -> None:
     """Go slowly to a position (J,). Raises Refused as `play` does."""
     if not board.approach(position, interrupts=stops.interrupts, hold_after_stop=stops.hold):
-        raise Refused(f"{board.session.link.port}: the arm was stopped on its way: nothing was identified")
+        raise Stopped(f"{board.session.link.port}: the arm was stopped on its way: nothing was identified")
 
 
 def record(board: Board, mechanism: Mechanism, motion: Trajectory, stops: Stops, wanted: Sequence[int] | None = None

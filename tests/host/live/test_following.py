@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from femtorque import Board, Mechanism
-from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.common.errors import BadInput, Refused, Stopped
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.live.following import Following
@@ -152,7 +152,7 @@ def test_an_arm_is_held_after_an_error_inside_which_says_so(fake, board, state, 
     assert fake.state == "HOLD" and not any(m.flags & messages.TARGET_END for _, m in fake.targets)
 
 
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, Stopped])
 def test_ctrl_c_and_a_scripts_own_end_let_go_of_the_arm(fake, board, kind) -> None:
     assert unexpected(fake, board, kind) == "" and fake.state == "DISARMED"
 
