@@ -126,7 +126,7 @@ class Arm:
                 self._begin(trajectory)
         except Invalid as error:
             self._say(f"joint_trajectory: {error}")
-        except Refused as error:
+        except (BadInput, Refused) as error:
             self._say(str(error))
 
     def _commanded(self, command: Any) -> None:
@@ -136,7 +136,7 @@ class Arm:
             return
         try:
             self._live(command.name, command.position)
-        except (Invalid, Refused) as error:
+        except (BadInput, Invalid, Refused) as error:
             self._say(f"{COMMANDS}: {error}")
 
     def _live(self, names: Any, positions: Any) -> None:
@@ -185,7 +185,7 @@ class Arm:
             try:
                 self._following.chunk(ahead[keep], np.array([q for q, _ in rows])[keep],
                                       np.array([v for _, v in rows])[keep], t=now)
-            except Refused as error:
+            except (BadInput, Refused) as error:
                 self._failed(str(error))
                 return
         self._sent = int(frames[-1]) + 1

@@ -115,11 +115,12 @@ class Node:
         self._endpoint(keys.SERVICE, name, kind, keys.quality(False))
 
     def handle(self) -> None:
-        """Handle messages that have come since the last call. Those that cannot be read are counted."""
+        """Handle messages that have come since the last call. Those that cannot be read are counted, and none ends the
+        node, whatever it makes fail: the arm moves on, or rests."""
         for _ in range(self._events.qsize()):
             try:
                 self._events.get_nowait()()
-            except ValueError:
+            except Exception:
                 self.refused += 1
 
     def _put(self, event: Callable[[], None]) -> None:

@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -20,6 +21,10 @@ from femtorque.hil.play import tape
 from femtorque.host.live.hand import Hand, by_hand
 from femtorque.host.live.jog import TipJog
 from femtorque.host.live.lines import Pipe, Port, relay
+from femtorque.host.ros import interfaces
+from femtorque.host.ros import node as ros
+from femtorque.host.ros.arm import Arm
+from femtorque.host.ros.interfaces import message
 from tests.conftest import HANG
 from tests.integrations.lerobot.conftest import plugin  # noqa: F401
 from tests.support.rig import ROOT
@@ -130,6 +135,86 @@ def test_an_arm_that_follows_goes_on_whatever_comes_in(fake, following, door) ->
     assert fake.state == "FOLLOW" and good > MANY // 20 and bad > MANY // 10 and good + bad >= MANY
     for _, target in fake.targets:
         assert max(map(abs, target.position)) <= 2**47 and np.all(np.isfinite(target.rate))
+
+
+class Ether(MagicMock):
+    """A zenoh session: topics and services take bytes."""
+
+    def __init__(self, *known: object, **keys: object) -> None:
+        super().__init__(*known, **keys)
+        self.doors: dict[str, Callable[[object], None]] = {}
+
+    def declare_subscriber(self, key: str, heard: Callable[[object], None]) -> None:
+        self.doors[key] = heard
+
+    def declare_queryable(self, key: str, asked: Callable[[object], None], complete: bool) -> None:
+        self.doors[key] = asked
+
+
+def sent(data: bytes) -> MagicMock:
+    """A sample or a query of zenoh."""
+    found = MagicMock()
+    found.payload.to_bytes.return_value, found.attachment.to_bytes.return_value = data, bytes(33)
+    return found
+
+
+def trajectory(rng) -> object:
+    """A JointTrajectory, seldom a good one."""
+    def numbers(wide: bool) -> np.ndarray:
+        row = 0.1 * rng.normal(size=3 if rng.random() < 0.95 else 2)
+        if wide and rng.random() < 0.3:
+            row[0] = rng.choice([1e9, 1e39, -1e300, math.nan, math.inf])
+        return row
+
+    points, steps = [], rng.integers(-1, 20_000_000, size=3)
+    for k, at in enumerate(np.cumsum(np.abs(steps)) if rng.random() < 0.9 else steps):
+        due = message("builtin_interfaces/msg/Duration", sec=int(at) // 10**9, nanosec=int(at) % 10**9)
+        last = np.zeros(3) if k == 2 else None
+        points.append(message("trajectory_msgs/msg/JointTrajectoryPoint", positions=numbers(rng.random() < 0.2),
+                              velocities=numbers(True) if last is None else last,
+                              accelerations=numbers(True) if last is None else last, time_from_start=due))
+    return message("trajectory_msgs/msg/JointTrajectory", joint_names=list(rng.permutation(NAMES)),
+                   points=points[int(rng.integers(3)):])
+
+
+def spoilt_bytes(rng, data: bytes) -> bytes:
+    """CDR, now and then with a byte changed, or cut off."""
+    if rng.random() < 0.7:
+        return data
+    k = int(rng.integers(len(data)))
+    return data[:k] if rng.random() < 0.5 else data[:k] + bytes([int(rng.integers(256))]) + data[k + 1:]
+
+
+def told(rng) -> dict[str, tuple[str, object]]:
+    """By topic or service: a kind of message, and one."""
+    goal = message(interfaces.GOAL, trajectory=trajectory(rng))
+    uuid = message("unique_identifier_msgs/msg/UUID", uuid=rng.integers(0, 256, 16).astype(np.uint8))
+    action = "arm_controller/follow_joint_trajectory/_action/"
+    kinds = {"send_goal": message(f"{interfaces.SEND_GOAL}_Request", goal_id=uuid, goal=goal),
+             "get_result": message(f"{interfaces.GET_RESULT}_Request", goal_id=uuid),
+             "cancel_goal": message(f"{interfaces.CANCEL}_Request")}
+    names = {"send_goal": interfaces.SEND_GOAL, "get_result": interfaces.GET_RESULT, "cancel_goal": interfaces.CANCEL}
+    return {action + name: (f"{names[name]}_Request", what) for name, what in kinds.items()} | {
+        "arm_controller/joint_trajectory": ("trajectory_msgs/msg/JointTrajectory", trajectory(rng))}
+
+
+def test_a_node_goes_on_whatever_is_published_or_asked(fake, monkeypatch) -> None:
+    ether, rng, said = Ether(), np.random.default_rng(17), []
+    monkeypatch.setattr(ros.zenoh, "open", lambda _: ether)
+    monkeypatch.setattr(ros, "declare_advanced_publisher", MagicMock())
+    with Board.connect("any", Mechanism.load(ARM)) as board, ros.Node("femtorque") as node:
+        board.home([0.0, 0.0, 0.0])
+        board.arm()
+        arm = Arm(board, node, "arm_controller", said.append)
+        for _ in range(MANY):
+            for name, (kind, what) in told(rng).items():
+                key = next(key for key in ether.doors if key.split("/", 1)[1].startswith(name + "/"))
+                if rng.random() < 0.5:
+                    ether.doors[key](sent(spoilt_bytes(rng, interfaces.packed(kind, what))))
+            arm.step()
+            board.session.clock.sleep(0.005)
+        assert fake.state in ("HOLD", "FOLLOW") and node.refused > MANY // 10 and len(said) > MANY // 20
+        assert len(fake.targets) > MANY // 20
 
 
 def calls(board: Board, rng) -> Callable[[], object]:
