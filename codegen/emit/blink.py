@@ -11,12 +11,13 @@ PATTERNS = {
     "DISARMED": "#...............",
     "ESTOP": "#.#.............",
     "FAULT": "#.#.#...........",
+    "HELD": "##..............",
     "HOLD": _ON, "TRACK": _FAST, "FOLLOW": _FAST,
     "HOMING": _SLOW, "FLOAT": _SLOW, "JOG": _SLOW, "PROBE": _SLOW, "CLOSING": _SLOW,
 }
 WORDS = {
     "#...............": "one flash every 2 s", "#.#.............": "two flashes every 2 s",
-    "#.#.#...........": "three flashes every 2 s", _ON: "on", _FAST: "blinks 4 times per second",
+    "#.#.#...........": "three flashes every 2 s", "##..............": "one long flash every 2 s", _ON: "on", _FAST: "blinks 4 times per second",
     _SLOW: "blinks once per second", _DARK: "off",
 }
 

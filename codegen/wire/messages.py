@@ -413,7 +413,8 @@ KNOT_MODE = 4  # where the mode's number stands in the flags
 MODES = 16  # that fit
 
 COMMANDS = {
-    "ARM": (1, "DISARMED -> HOLD: outputs on, hold the position measured now"),
+    "ARM": (1, "DISARMED -> HOLD: outputs on, hold the position measured now. HELD -> HOLD: take over, outputs stay "
+            "on"),
     "DISARM": (2, "any state -> DISARMED: outputs off at once"),
     "START": (3, "HOLD -> TRACK: play the buffered knots from the one marked START"),
     "STOP": (4, "TRACK -> HOLD: slow down along the path and stop on it; what is buffered stays. JOG, FLOAT, FOLLOW -> "
@@ -439,6 +440,7 @@ STATES = {
     "CLOSING": (11, "outputs on, holding until the brakes have closed; then DISARMED"),
     "LEAVING": (12, "outputs off for good: a tenth of a second later the chip resets into the boot loader in its ROM"),
     "FOLLOW": (13, "outputs on, going where TARGETs say"),
+    "HELD": (14, "outputs on, holding an arm whose host is gone (HOST_LOST): ARM takes it over, DISARM lets it go"),
 }
 
 # name: (number, what it means, what to do)

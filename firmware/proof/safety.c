@@ -29,14 +29,20 @@ static const ft_safety_input in = { &s, &sensors, &found_, &c.seen, &c.motion,
 /* ---- the chip --------------------------------------------------------- */
 
 static bool commanded; /* outputs, by the tick */
+static bool dropped;   /* they were off, if for a moment */
 static struct {
     bool enabled, supply, ready, loader, zero, constants, code;
     uint32_t current, joint, cause;
     uint32_t silent, ailing, wrong; /* joints whose drives are so */
 } chip;
 
-void ft_chip_outputs(bool enabled) { commanded = enabled; }
-void ft_chip_safe(void) { commanded = false; }
+void ft_chip_outputs(bool enabled)
+{
+    commanded = enabled;
+    dropped = dropped || !enabled;
+}
+
+void ft_chip_safe(void) { ft_chip_outputs(false); }
 void ft_chip_brake(bool open) { (void)open; }
 void ft_chip_remember(uint32_t word) { (void)word; }
 bool ft_chip_outputs_enabled(void) { return commanded && chip.enabled; }
@@ -254,7 +260,18 @@ static bool driving(uint32_t state)
 {
     return state == HOLD || state == TRACK || state == HOMING || state == FLOAT
            || state == JOG || state == PROBE || state == CLOSING
-           || state == FOLLOW;
+           || state == FOLLOW || state == HELD;
+}
+
+/* Return whether a fault is there only where one can be; that a host is gone,
+ * and nothing of its, where the arm is held for the next one. */
+static bool latched_well(void)
+{
+    if (s.state == HELD)
+        return s.fault == FT_FAULT_HOST_LOST && s.coming != FT_FAULT_HOST_LOST
+               && c.motion.phase == FT_MOTION_IDLE;
+    return s.fault == FT_FAULT_NONE || s.state == FAULT || s.state == ESTOP
+           || s.state == LEAVING;
 }
 
 /* Return whether the state is one that can be. */
@@ -271,7 +288,7 @@ static bool well(void)
            && s.source == (held ? FT_SOURCE_PATH
                            : lies ? FT_SOURCE_FOLLOW : source_of[s.state])
            && s.fault < CODES && s.coming < CODES
-           && (s.state != FAULT || s.fault != FT_FAULT_NONE)
+           && (s.state != FAULT || s.fault != FT_FAULT_NONE) && latched_well()
            && (s.state == CLOSING) == (s.closing != 0u && s.state != FAULT)
            && (FT_BRAKE || (s.closing == 0u && s.opening == 0u))
            && (s.state != PROBE || rests(&c.lab)) && !s.gentle && returns()
@@ -282,7 +299,7 @@ static bool well(void)
 static bool homed_if_led(void)
 {
     bool led = s.state == HOLD || s.state == TRACK || s.state == FLOAT
-               || s.state == JOG || s.state == FOLLOW;
+               || s.state == JOG || s.state == FOLLOW || s.state == HELD;
 
     return !led || ft_safety_unhomed(&s) == FT_NO_JOINT;
 }
@@ -360,8 +377,8 @@ void prove_safety_requests(void)
     END;
 }
 
-/* The outputs are on in HOLD, TRACK, HOMING, FLOAT, JOG, PROBE, CLOSING, FOLLOW
- * and in a FAULT that brakes or holds, in no other state, from the start on and
+/* The outputs are on in HOLD, TRACK, HOMING, FLOAT, JOG, PROBE, CLOSING, FOLLOW,
+ * HELD and in a FAULT that brakes or holds, in no other state, from the start on and
  * after every tick, or in one that lies down: whatever the chip measures, the
  * tick finds and the host asks for. The source of torque is the one that the table gives the state, and
  * an arm that is held or led has all its zeros.
@@ -375,6 +392,52 @@ void prove_safety_states(void)
     ft_safety_tick(&s, &c, &in, any_event());
     CLAIM(well());
     CLAIM(homed_if_led());
+    END;
+}
+
+/* An arm that is held for the next host (HELD) is taken over by ARM, and that
+ * lets it go for no moment: the outputs stay on, the fault HOST_LOST is
+ * forgotten, and there is no motion of the last host's to go on with. No other
+ * request but DISARM changes anything of it, and none makes it move.
+ * Run: unwind=53 mechanisms=three_link,drives */
+void prove_safety_takes_over(void)
+{
+    uint32_t asked = nondet_u32(), event;
+
+    any_state();
+    GIVEN(s.state == HELD && asked <= FT_EVENT_FOLLOW + 1u);
+    s.request.posted = true;
+    dropped = false;
+    for (event = 0; event <= FT_EVENT_FOLLOW + 1u; event++)
+        if (asked == event) {
+            s.request.event = (uint8_t)event;
+            take_request(&s, &c, &in);
+        }
+    CLAIM(dropped == (asked == FT_COMMAND_DISARM));
+    CLAIM(s.state == (asked == FT_COMMAND_ARM      ? HOLD
+                      : asked == FT_COMMAND_DISARM ? DISARMED : HELD));
+    CLAIM((s.refusal == FT_REFUSAL_NONE)
+          == (asked == FT_COMMAND_ARM || asked == FT_COMMAND_DISARM));
+    CLAIM(s.state != HOLD || (s.fault == FT_FAULT_NONE && commanded
+                              && c.motion.phase == FT_MOTION_IDLE));
+    END;
+}
+
+/* An arm that is held for the next host is let go, or moves by any other law,
+ * only for another fault than HOST_LOST, which is the one that is reported
+ * then, or with the e-stop.
+ * Assumes: the motion returns what safety_states says.
+ * Run: unwind=27 mechanisms=three_link,drives */
+void prove_safety_held(void)
+{
+    any_state();
+    GIVEN(s.state == HELD);
+    dropped = false;
+    ft_safety_tick(&s, &c, &in, any_event());
+    CLAIM(s.state == HELD
+          ? !dropped && s.fault == FT_FAULT_HOST_LOST
+          : s.state == ESTOP
+            || (s.state == FAULT && s.fault != FT_FAULT_HOST_LOST));
     END;
 }
 

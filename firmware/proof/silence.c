@@ -5,7 +5,7 @@
  * pace_stops and jog_slows: when the host is not heard any more the arm comes
  * to rest. A motion and a jog are slowed down in the tick in which the host has
  * been silent for more than FT_HOST_TIMEOUT ticks; an arm at rest goes to FAULT
- * after FT_HOST_LOST ticks. Each theorem is one step of that. */
+ * or HELD after FT_HOST_LOST ticks. Each theorem is one step of that. */
 #include "safety.c"
 
 /* How long the host has been silent is counted tick by tick up to one more than
@@ -40,14 +40,17 @@ void prove_silence_stops(void)
 }
 
 /* After FT_HOST_LOST ticks of silence and one more an arm that rests is in
- * FAULT, which coasts, brakes or holds as the mechanism's file says.
- * Run: unwind=27 mechanisms=three_link,braked */
+ * FAULT, which coasts, brakes or lies down as the mechanism's file says, or where
+ * that holds it, and no brakes do, in HELD.
+ * Run: unwind=27 mechanisms=three_link,braked,led */
 void prove_silence_ends(void)
 {
     any_state();
     GIVEN(s.silent > FT_HOST_LOST);
     GIVEN(s.state == HOLD && ft_motion_settled(&c.motion));
     ft_safety_tick(&s, &c, &in, FT_MOTION_NOTHING);
-    CLAIM(s.state == FAULT || s.state == ESTOP);
+    CLAIM(s.state == FAULT || s.state == ESTOP
+          || (s.state == HELD && !FT_BRAKE
+              && ft_reaction[FT_FAULT_HOST_LOST] == FT_REACTION_HOLD));
     END;
 }

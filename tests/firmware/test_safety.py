@@ -23,61 +23,63 @@ from tests.support.boards import driven
 STATES = {name: row[0] for name, row in messages.STATES.items()}
 COMMANDS = {name: row[0] for name, row in messages.COMMANDS.items()}
 EVENTS = {"HOME": 9, "FLOAT": 10, "JOG": 11, "SEEK": 12, "PROBE": 13, "GAINS": 14,
-          "FOLLOW": 15, "PASSED": 16, "PAUSED": 17, "ENDED": 18, "SILENT": 19, "FAULT": 20, "ESTOP": 21}
+          "FOLLOW": 15, "PASSED": 16, "PAUSED": 17, "ENDED": 18, "SILENT": 19, "LEFT": 20, "FAULT": 21, "ESTOP": 22}
 WRONG, LATCHED, PRESSED = "WRONG_STATE", "FAULT_LATCHED", "ESTOP_ACTIVE"
-DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "CLOSING", "FOLLOW")  # states in which the outputs are on
+DRIVEN = ("HOLD", "TRACK", "HOMING", "FLOAT", "JOG", "PROBE", "CLOSING", "FOLLOW", "HELD")  # with outputs on
 
 # Effect of a request in each state: the state it leads to, or the refusal. Conditions are met.
 COMMAND_TABLE = {
     #           BOOT    CHECK    DISARMED    HOLD        TRACK       FAULT       ESTOP       HOMING      FLOAT       JOG
-    #         PROBE       CLOSING     LEAVING     FOLLOW
+    #         PROBE       CLOSING     LEAVING     FOLLOW     HELD
     "ARM":     (WRONG,  WRONG,   "HOLD",     WRONG,      WRONG,      LATCHED,    PRESSED,    "HOLD",     WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG, "HOLD"),
     "DISARM":  ("BOOT", "CHECK", "DISARMED", "DISARMED", "DISARMED", "FAULT",    "ESTOP",    "DISARMED", "DISARMED",
-                "DISARMED", "DISARMED", "DISARMED", "LEAVING",     "DISARMED"),
+                "DISARMED", "DISARMED", "DISARMED", "LEAVING",     "DISARMED", "DISARMED"),
     "START":   (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG, WRONG),
     "STOP":    (WRONG,  WRONG,   WRONG,      "HOLD",     "TRACK",    LATCHED,    PRESSED,    "DISARMED", "HOLD",
-                "JOG",      "DISARMED", WRONG,      WRONG,     "FOLLOW"),
+                "JOG",      "DISARMED", WRONG,      WRONG,     "FOLLOW", WRONG),
     "RESUME":  (WRONG,  WRONG,   WRONG,      "TRACK",    WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG, WRONG),
     "FLUSH":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG, WRONG),
     "CLEAR":   (WRONG,  WRONG,   WRONG,      WRONG,      WRONG,      "DISARMED", "DISARMED", WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG, WRONG),
     "LOADER":  (WRONG,  WRONG,   "LEAVING",  WRONG,      WRONG,      "LEAVING",  "LEAVING",  WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG, WRONG),
     "HOME":    (WRONG,  WRONG,   "DISARMED", WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG, WRONG),
     "FLOAT":   (WRONG,  WRONG,   WRONG,      "FLOAT",    WRONG,      LATCHED,    PRESSED,    WRONG,      "FLOAT",
-                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG, WRONG),
     "JOG":     (WRONG,  WRONG,   WRONG,      "JOG",      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                "JOG",      WRONG,      WRONG,      WRONG,     WRONG),
+                "JOG",      WRONG,      WRONG,      WRONG,     WRONG, WRONG),
     "SEEK":    (WRONG,  WRONG,   "HOMING",   WRONG,      WRONG,      LATCHED,    PRESSED,    "HOMING",   WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG, WRONG),
     "PROBE":   (WRONG,  WRONG,   "PROBE",    WRONG,      WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                WRONG,      "PROBE",    WRONG,      WRONG,     WRONG),
+                WRONG,      "PROBE",    WRONG,      WRONG,     WRONG, WRONG),
     "GAINS":   (WRONG,  WRONG,   "DISARMED", "HOLD",     WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG, WRONG),
     "FOLLOW":  (WRONG,  WRONG,   WRONG,      "FOLLOW",   WRONG,      LATCHED,    PRESSED,    WRONG,      WRONG,
-                WRONG,      WRONG,      WRONG,      WRONG,     WRONG),
+                WRONG,      WRONG,      WRONG,      WRONG,     WRONG, WRONG),
 }
 # Effect of the board's own events: the state they lead to.
 EVENT_TABLE = {
     #           BOOT     CHECK       DISARMED    HOLD     TRACK    FAULT    ESTOP    HOMING      FLOAT    JOG      PROBE
-    #       CLOSING     LEAVING     FOLLOW
+    #       CLOSING     LEAVING     FOLLOW     HELD
     "PASSED":  ("CHECK", "DISARMED", "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",
-                "PROBE",    "DISARMED", "LEAVING",  "FOLLOW"),
+                "PROBE",    "DISARMED", "LEAVING",  "FOLLOW", "HELD"),
     "PAUSED":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "HOLD",
-                "DISARMED", "CLOSING",  "LEAVING",  "HOLD"),
+                "DISARMED", "CLOSING",  "LEAVING",  "HOLD", "HELD"),
     "ENDED":   ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "HOLD",  "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",
-                "PROBE",    "CLOSING",  "LEAVING",  "HOLD"),
+                "PROBE",    "CLOSING",  "LEAVING",  "HOLD", "HELD"),
     "SILENT":  ("BOOT",  "CHECK",    "DISARMED", "HOLD",  "TRACK", "FAULT", "ESTOP", "DISARMED", "HOLD",  "JOG",
-                "DISARMED", "CLOSING",  "LEAVING",  "FOLLOW"),
+                "DISARMED", "CLOSING",  "LEAVING",  "FOLLOW", "HELD"),
+    "LEFT":    ("BOOT",  "CHECK",    "DISARMED", "HELD",  "TRACK", "FAULT", "ESTOP", "HOMING",   "FLOAT", "JOG",
+                "PROBE",    "CLOSING",  "LEAVING",  "FOLLOW", "HELD"),
     "FAULT":   ("FAULT", "FAULT",    "FAULT",    "FAULT", "FAULT", "FAULT", "ESTOP", "FAULT",    "FAULT", "FAULT",
-                "FAULT",    "FAULT",    "LEAVING",  "FAULT"),
+                "FAULT",    "FAULT",    "LEAVING",  "FAULT", "FAULT"),
     "ESTOP":   ("ESTOP", "ESTOP",    "ESTOP",    "ESTOP", "ESTOP", "ESTOP", "ESTOP", "ESTOP",    "ESTOP", "ESTOP",
-                "ESTOP",    "ESTOP",    "LEAVING",  "ESTOP"),
+                "ESTOP",    "ESTOP",    "LEAVING",  "ESTOP", "ESTOP"),
 }
 
 
@@ -181,7 +183,8 @@ def leaving(app):
 
 def in_state(state, event=None, drive="voltage"):
     """An app in a state, all conditions of the event met."""
-    app = App(driven(in_lab(brake=Brake(0.2, 0.3) if state == "CLOSING" else None), drive))
+    how = {"CLOSING": {"brake": Brake(0.2, 0.3)}, "HELD": {"host": "hold"}}.get(state, {})
+    app = App(driven(in_lab(**how), drive))
     if state in ("BOOT", "CHECK"):
         app.lib.fake_state(STATES[state])
     elif state == "DISARMED":
@@ -194,9 +197,15 @@ def in_state(state, event=None, drive="voltage"):
     else:
         {"TRACK": tracking, "FAULT": faulted, "ESTOP": stopped, "HOMING": homing, "FLOAT": floating, "JOG": jogging,
          "PROBE": probing, "CLOSING": closing, "LEAVING": leaving,
-         "FOLLOW": following}[state](app)
+         "FOLLOW": following, "HELD": left}[state](app)
     assert app.state == state or state in ("BOOT", "CHECK")
     return app
+
+
+def left(app):
+    """Held in the middle of a motion whose host is gone."""
+    tracking(app, knots=150, end=False)
+    app.run(1100, alive=False)
 
 
 def closing(app):
@@ -629,7 +638,8 @@ def test_that_each_fault_is_reacted_to_as_the_file_says(fault, name, reaction):
         app.stream(three_link_knots(), most=100)
     CAUSES[fault](app)
     app.run(3, follow=False)
-    assert (app.state, app.fault[0]) == ("FAULT", fault)
+    waits = fault == "HOST_LOST" and reaction == "hold"
+    assert (app.state, app.fault[0]) == ("HELD" if waits else "FAULT", fault)
     torque = np.abs(app.run(20, follow=False)["torque"])
     assert app.chip.outputs == (reaction != "coast")
     assert ("OUTPUTS" in app.flags) == (reaction != "coast")
@@ -642,7 +652,7 @@ def test_that_each_fault_is_reacted_to_as_the_file_says(fault, name, reaction):
         app.run(1, follow=False)
     assert not any(app.chip.duty)  # from the tick on in which the outputs went off
     assert not app.run(5, follow=False)["torque"].any()
-    assert (app.state, app.chip.outputs) == ("FAULT", 0)
+    assert (app.state, app.chip.outputs) == ("DISARMED" if waits else "FAULT", 0)
 
 
 def test_that_a_held_arm_lets_go_when_worse_comes():
@@ -653,7 +663,8 @@ def test_that_a_held_arm_lets_go_when_worse_comes():
     app.chip.bus_voltage = 33.0
     app.run(2)
     assert np.abs(app.run(5)["torque"]).max() == 0.0
-    assert (app.fault[0], app.chip.outputs) == ("HOST_LOST", 1)  # the first is kept, the motors brake
+    assert (app.state, app.fault[0], app.chip.outputs) == ("FAULT", "OVER_VOLTAGE", 1)  # the motors brake
+    assert app.command("ARM") == "FAULT_LATCHED"
     app.chip.bus_voltage = 24.0
     assert np.abs(app.run(5)["torque"]).max() == 0.0  # and go on braking
     app.chip.counts[2] += 1000
@@ -661,6 +672,43 @@ def test_that_a_held_arm_lets_go_when_worse_comes():
     app.chip.estop = 1
     app.run(2)
     assert (app.state, app.chip.outputs) == ("ESTOP", 0)
+
+
+def test_that_the_next_host_takes_over_an_arm_that_is_held_without_letting_it_go():
+    app = in_state("HELD")
+    assert app.fault[0] == "HOST_LOST" and app.chip.remembered == messages.FAULTS["HOST_LOST"][0]
+    safe, before = app.chip.safe, app.run(1)
+    for message in (Target(0, 0, 0, 0, [0] * 3, [0.0] * 3), knot(0, messages.KNOT_START)):  # of the host that is gone
+        app.send(message, seq=app.see().ack)
+    app.send(Command(app._next(), COMMANDS["ARM"]), tag=app.tag ^ 1)  # of another mechanism's host
+    app.run(20)
+    assert (app.state, app.status.buffered, app.fault[0]) == ("HELD", 0, "HOST_LOST")
+    app.chip.not_ready, app.chip.temperature = 1, 80.0
+    record = app.run(100)  # a host that looks
+    assert app.command("ARM") == "NONE" and (app.state, app.fault) == ("HOLD", ("NONE", 255))
+    assert app.chip.remembered == 0 and app.chip.safe == safe and app.flags == {"HOMED", "OUTPUTS"}
+    record = np.concatenate([before, record, app.run(100)])
+    assert np.all(record["target"] == record["target"][0]) and np.all(np.abs(record["torque"]).max(axis=1) > 0.5)
+    assert app.command("RESUME") == app.command("START") == "NOTHING_BUFFERED"
+    app.run(1100, alive=False)
+    assert app.state == "HELD"
+
+
+def test_that_an_arm_whose_host_was_lost_in_motion_is_held_for_the_next_one_once_it_is_at_rest():
+    app = App(in_lab(host="hold"), patches=soon_lost())
+    tracking(app)
+    app.run(160, alive=False)
+    assert app.lib.fake_state_now() == STATES["TRACK"]
+    app.run(500, alive=False)
+    assert app.lib.fake_state_now() == STATES["HELD"]
+
+
+def test_that_brakes_hold_an_arm_whose_host_is_gone():
+    app = in_hold(in_lab(host="hold", brake=Brake(0.05, 0.1)))
+    app.run(1050, alive=False)
+    assert (app.state, app.command("ARM"), app.chip.outputs) == ("FAULT", "FAULT_LATCHED", 1)
+    app.run(100)
+    assert app.chip.outputs == app.chip.brake == 0
 
 
 # Faults of what makes the outputs, all of which let the joints coast here: braking rests on it, too.

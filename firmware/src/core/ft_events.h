@@ -18,6 +18,7 @@ enum {
     FT_EVENT_PAUSED, /* at rest on the path */
     FT_EVENT_ENDED,  /* at rest at the end of the path */
     FT_EVENT_SILENT, /* no good frame from the host for too long */
+    FT_EVENT_LEFT,   /* none for so long that it is gone, and the arm is held */
     FT_EVENT_FAULT,
     FT_EVENT_ESTOP,
 #if FT_FEEL
@@ -26,7 +27,7 @@ enum {
     FT_EVENTS
 };
 
-#define FT_STATES (FT_STATE_FOLLOW + 1)
+#define FT_STATES (FT_STATE_HELD + 1)
 
 /* Source of a tick's torques. */
 enum {

@@ -371,6 +371,14 @@ static void flush(ft_safety *s, ft_control *c)
     ft_motion_forget(&c->motion);
 }
 
+/* Go on holding the joints, for the next host: nothing of the last one's is
+ * left. */
+static void keep(ft_safety *s, ft_control *c)
+{
+    flush(s, c);
+    s->coming = FT_FAULT_NONE;
+}
+
 static void host_silent(ft_safety *s, ft_control *c)
 {
     s->reason = FT_FLAG_HOST_SILENT;
@@ -437,15 +445,22 @@ static void run_out(ft_safety *s, ft_control *c)
                     ? s->reason : (uint8_t)FT_FLAG_UNDERRUN;
 }
 
-/* Forget the fault; the next start is a fresh one. */
-static void clear(ft_safety *s, ft_control *c)
+/* Forget the fault. An arm that is held goes on being held. */
+static void take_over(ft_safety *s, ft_control *c)
 {
-    outputs_off(s, c);
+    (void)c;
     s->fault = FT_FAULT_NONE;
     s->fault_joint = FT_NO_JOINT;
     s->alarms.set.of[FT_ALARM_MISSED] = 0;
     s->alarms.set.of[FT_ALARM_KNOT] = 0;
     ft_chip_remember(0);
+}
+
+/* Forget the fault; the next start is a fresh one. */
+static void clear(ft_safety *s, ft_control *c)
+{
+    outputs_off(s, c);
+    take_over(s, c);
 }
 
 /* ---- the table -------------------------------------------------------- */
@@ -469,6 +484,7 @@ typedef struct {
 #define CLOSING FT_STATE_CLOSING
 #define LEAVING FT_STATE_LEAVING
 #define FOLLOW FT_STATE_FOLLOW
+#define HELD FT_STATE_HELD
 
 static const cell table[FT_STATES][FT_EVENTS] = {
     [BOOT] = {
@@ -505,6 +521,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_JOG] = { jog, JOG },
         [FT_EVENT_GAINS] = { overlay, HOLD },
         [FT_EVENT_FOLLOW] = { follow, FOLLOW },
+        [FT_EVENT_LEFT] = { keep, HELD },
         TOUCH(nothing, HOLD)
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
@@ -597,6 +614,12 @@ static const cell table[FT_STATES][FT_EVENTS] = {
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
+    [HELD] = {
+        [FT_COMMAND_ARM] = { take_over, HOLD },
+        [FT_COMMAND_DISARM] = { clear, DISARMED },
+        [FT_EVENT_FAULT] = { react, FAULT },
+        [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
+    },
 };
 
 /* Why a command is not possible in a state: here, or WRONG_STATE. */
@@ -610,6 +633,7 @@ static const uint8_t source_of[FT_STATES] = {
     [HOLD] = FT_SOURCE_PATH,  [TRACK] = FT_SOURCE_PATH, [JOG] = FT_SOURCE_JOG,
     [HOMING] = FT_SOURCE_LAB, [FLOAT] = FT_SOURCE_LAB,  [PROBE] = FT_SOURCE_LAB,
     [CLOSING] = FT_SOURCE_PATH, [FOLLOW] = FT_SOURCE_FOLLOW,
+    [HELD] = FT_SOURCE_PATH,
 };
 
 /* ---- events ----------------------------------------------------------- */
@@ -618,7 +642,8 @@ static const uint8_t source_of[FT_STATES] = {
 bool ft_safety_takes_knots(const ft_safety *s)
 {
     return (ft_safety_armed(s) || s->state == DISARMED)
-           && s->state != FAULT && s->coming == FT_FAULT_NONE
+           && s->state != FAULT && s->state != HELD
+           && s->coming == FT_FAULT_NONE
            && s->alarms.set.of[FT_ALARM_KNOT] == 0u;
 }
 
@@ -673,12 +698,15 @@ static void refuse(ft_safety *s, uint8_t refusal, uint32_t joint)
     s->refusal_joint = (uint8_t)joint;
 }
 
-/* Return whether all that a command asks for is so; refuse it if not. */
+/* Return whether all that a command asks for is so; refuse it if not. An arm
+ * that is held already is taken over as it is. */
 static bool permitted(ft_safety *s, const ft_safety_input *in, uint32_t event)
 {
     const ft_condition *row =
         event == FT_COMMAND_ARM ? ft_conditions_of_arm : ft_conditions;
 
+    if (s->state == HELD)
+        return true;
     while (row->event < event)
         row++;
     for (; row->event == event; row++) {
@@ -722,16 +750,29 @@ static void take_request(ft_safety *s, ft_control *c,
 
 /* ---- faults ----------------------------------------------------------- */
 
-/* Take a fault: the first one is kept, and outlives a reset. */
+/* Return whether an arm that a fault finds is held for the next host. Brakes
+ * hold it better. */
+static bool stays_held(const ft_safety *s, uint32_t code)
+{
+    return !FT_BRAKE && s->state == HOLD && code == FT_FAULT_HOST_LOST
+           && ft_reaction[code] == FT_REACTION_HOLD;
+}
+
+/* Take a fault: the first one is kept, and outlives a reset. That a host is
+ * gone is no fault of an arm that is held. */
 static void fault(ft_safety *s, ft_control *c, uint32_t code,
                   uint32_t joint)
 {
-    if (s->fault == FT_FAULT_NONE) {
+    if (s->fault == FT_FAULT_NONE || s->state == HELD) {
         s->fault = (uint8_t)code;
         s->fault_joint = (uint8_t)joint;
         ft_chip_remember(code);
         if (s->latched[code] < UINT8_MAX)
             s->latched[code]++;
+    }
+    if (stays_held(s, code)) {
+        ft_safety_event(s, c, FT_EVENT_LEFT);
+        return;
     }
     s->asked = ft_reaction[code];
     ft_safety_event(s, c, FT_EVENT_FAULT);
@@ -777,9 +818,12 @@ static void take_coming(ft_safety *s, ft_control *c)
         gentle_fault(s, c, s->coming, s->coming_joint);
 }
 
-/* Return whether what is done about a fault is under way: joints lie down. */
-static bool lies_for(const ft_safety *s, uint32_t code)
+/* Return whether what is done about a fault is under way: joints are held for
+ * the next host, or lie down. */
+static bool dealt_with(const ft_safety *s, uint32_t code)
 {
+    if (s->state == HELD)
+        return code == FT_FAULT_HOST_LOST;
     return FT_PARK && s->state == FT_STATE_FAULT
            && s->reaction == FT_REACTION_PARK
            && ft_reaction[code] == FT_REACTION_PARK;
@@ -798,7 +842,7 @@ static void look_for_faults(ft_safety *s, ft_control *c, uint32_t kinds,
         if ((f->where & kinds) == 0u)
             continue;
         joint = f->check(in);
-        if (joint == FT_GOOD || lies_for(s, f->fault))
+        if (joint == FT_GOOD || dealt_with(s, f->fault))
             continue;
         if (f->reaction == FT_STOP)
             fault_at_rest(s, c, f->fault, joint);
