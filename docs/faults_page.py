@@ -125,24 +125,24 @@ power); after {HOST_LOST} times that ({lost:g} s) it is the fault HOST_LOST.
 
 ## An arm whose host is gone
 
-With the reaction `hold`, and without brakes that hold it, an arm whose host is lost is in the state HELD: the joints are
-held as in HOLD, and the fault HOST_LOST is reported, counted and remembered. The next host takes the arm over by ARM: the
-state is HOLD then, the fault is over, and the outputs are off for no moment. Nothing else is looked at before, as nothing
-changes for the motors: what ARM asks for elsewhere is watched in HELD as in HOLD. DISARM lets the arm go. Every other
-command is refused (WRONG_STATE), CLEAR too: it would let go.
+With the reaction `hold`, and without brakes that hold it, an arm whose host is lost is in the state HELD: the joints
+are held as in HOLD, and the fault HOST_LOST is reported, counted and remembered. The next host takes the arm over by
+ARM: the state is HOLD then, the fault is over, and the outputs are off for no moment. Nothing else is looked at before,
+as nothing changes for the motors: the causes for which ARM is refused elsewhere are watched in HELD as in HOLD. DISARM
+lets the arm go. Every other command is refused (WRONG_STATE), and so is CLEAR, which would let go.
 
-- A host of another mechanism or version can do nothing: its frames carry another tag, and `femtorque` compares the whole
-  digest first. One that only looks (`monitor`) changes nothing, and so does one that connects and does not arm.
-- Nothing that the last host sent is played: what was buffered is forgotten, its knots and targets are not taken, and
-  after ARM the arm stands until there is a START, FOLLOW, JOG or FLOAT. Gains that it overlaid and the mode are as they
-  were, and STATUS says so.
+- A host of another mechanism or version can do nothing: its frames carry another tag, and `femtorque` compares the
+  whole digest first. A host that only looks (`monitor`), or does not arm, changes nothing.
+- Nothing that the last host sent is played. The board has forgotten its knots and takes no new ones, nor targets; after
+  ARM the arm stands until there is a START, FOLLOW, JOG or FLOAT. Gains that the last host overlaid and the mode are as
+  they were, and STATUS shows both.
 - From ARM on the board listens for the new host as it did for the last one.
-- Any other fault is treated as in HOLD, takes the place of HOST_LOST, and is cleared as everywhere: after CLEAR the arm is
-  without power.
+- Any other fault has the effect that it has in HOLD, takes the place of HOST_LOST, and is cleared as everywhere: after
+  CLEAR the arm is without power.
 
-With brakes the arm is in FAULT, and hangs on these through CLEAR and ARM. An arm with a pose to lie in goes there; it is
-taken over by CLEAR and ARM once it lies (PARKING before), and has no way to fall. One that coasts or brakes has been let
-go already.
+With brakes the arm is in FAULT, and its brakes hold it through CLEAR and ARM. An arm with a pose to lie in goes there;
+on its way CLEAR and ARM are refused, and once it lies they lift it from there. An arm that coasts or brakes has been
+let go already.
 """
 
 

@@ -16,7 +16,6 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
 from femtorque.codegen.reference.wrench import Wrench
 from femtorque.codegen.wire.names import flag, state_name
-from femtorque.codegen.wire.units import from_wire
 from femtorque.host.link import requests
 from femtorque.host.link.clock import Clock
 from femtorque.host.link.configuration import Configuration
@@ -159,7 +158,10 @@ class Board:
         return Watch(self.session)
 
     def arm(self) -> None:
-        """Outputs on, hold the pose measured now. Raises Refused with the board's reason."""
+        """Outputs on, hold the pose measured now; an arm that its last host left (HELD) is taken over as it is held.
+
+        Raises Refused with the board's reason.
+        """
         self._ready()
         if not self.session.in_state("HOLD"):
             self.session.arm()
@@ -255,7 +257,7 @@ class Board:
         """Disarm if the outputs are on (unless this was only to look), close the port, pack what was logged.
 
         hold: leave the outputs on. The board holds its joints then, and after ten times `host_timeout_s` without a host
-        it does as the file's [safety] says of HOST_LOST: it holds an arm that would fall.
+        it does as the file's [safety] says of HOST_LOST: an arm that would fall is held for the next host.
         """
         try:
             if not (hold or self.session.listen_only) and self.session.in_state(*DRIVEN):
@@ -293,7 +295,7 @@ class Board:
         """A slow way from where the arm is to where the motion starts; none if it is there."""
         session, mechanism = self.session, self._known()
         session.pump()
-        here = from_wire(session.status.target, mechanism.streamed) if session.in_state("HOLD") else session.positions()
+        here = session.held() if session.in_state("HOLD", "HELD") else session.positions()
         turning = np.array([joint.type == "continuous" for joint in mechanism.streamed])
         here = np.where(turning, here + 2 * np.pi * np.round((motion.positions[0] - here) / (2 * np.pi)), here)
         if np.max(np.abs(here - motion.positions[0])) <= SAME:

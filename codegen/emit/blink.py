@@ -17,7 +17,8 @@ PATTERNS = {
 }
 WORDS = {
     "#...............": "one flash every 2 s", "#.#.............": "two flashes every 2 s",
-    "#.#.#...........": "three flashes every 2 s", "##..............": "one long flash every 2 s", _ON: "on", _FAST: "blinks 4 times per second",
+    "#.#.#...........": "three flashes every 2 s", "##..............": "one long flash every 2 s",
+    _ON: "on", _FAST: "blinks 4 times per second",
     _SLOW: "blinks once per second", _DARK: "off",
 }
 

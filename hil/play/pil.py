@@ -197,7 +197,7 @@ def make_ready(device: Device, configuration: Configuration, wall: Clock | None 
     """See that this is the image, and disarmed, whatever the last run has left. Raises Refused."""
     session = Session(Link(device, clock=wall, baud=configuration.baud), configuration)
     session.connect()
-    if session.in_state("HOLD", "TRACK"):
+    if session.in_state("HOLD", "TRACK", "HELD"):
         session.disarm()
     if session.in_state("FAULT", "ESTOP"):
         session.clear()

@@ -406,7 +406,7 @@ def checks(scenario: Scenario, results: Mapping[str, Result], short: bool = Fals
 def _holds(result: Result) -> bool:
     """True if [safety] kept the arm held during every fault."""
     told = dict(reactions(result.mechanism))
-    return result.state == "FAULT" and all(told[fault] == "hold" for fault in result.faults)
+    return result.state in ("FAULT", "HELD") and all(told[fault] == "hold" for fault in result.faults)
 
 
 @dataclass(frozen=True)

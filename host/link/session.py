@@ -331,7 +331,8 @@ class Session:
         self.link.send(replace(message, token=self._next_token()))
 
     def arm(self) -> None:
-        """DISARMED -> HOLD: outputs on, and brakes open. Servos on a wire may still have to come up and be
+        """DISARMED -> HOLD: outputs on, and brakes open. HELD -> HOLD: take
+        over. Servos on a wire may still have to come up and be
         set up: for so long it asks again."""
         self._until_up(self.configuration.supply_s, lambda: self.command("ARM"))
         self._reach("ARM", "HOLD")

@@ -200,7 +200,7 @@ class Arm:
         """Look after the active goal: feedback, tolerances, its end."""
         goal, motion, now = self.goals.active, self._motion, self._clock.now()
         session = self.board.session
-        if session.in_state("FAULT", "ESTOP", "DISARMED") and (goal or self._following):
+        if session.in_state("FAULT", "ESTOP", "DISARMED", "HELD") and (goal or self._following):
             self._failed(f"the motion ended: {session.describe()}")
             return
         if goal is None or motion is None:

@@ -148,7 +148,7 @@ class Interrupts:
 def _here(session: Session) -> NDArray[np.int64]:
     """(J,) where a motion would begin now: where the joints are held, or lie while disarmed. Wire units."""
     status = session.status
-    return np.array(status.target if session.in_state("HOLD") else status.position, np.int64)
+    return np.array(status.target if session.in_state("HOLD", "HELD") else status.position, np.int64)
 
 
 def in_its_turn(session: Session, motion: Knots) -> Knots:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from femtorque import Board, Mechanism
 
-LEFT = "HOST_LOST"  # the fault in which a board holds an arm that its host has left
+LEFT = "HOST_LOST"  # fault of a board that its host has left
 
 
 def connect(port: str, mechanism: Mechanism) -> Board:
-    """Connect; a board that was left by its host before is cleared, any other fault stays for its owner.
+    """Connect. An arm that its last host has left stays held (HELD) until it is armed; one that has been let go since
+    then is cleared. Any other fault stays for its owner.
 
     Raises BadInput and Refused as Board.connect does.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +15,12 @@ from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.emit import board_header
 from femtorque.codegen.mechanism.description import Brake, Mechanism, Safety
+from femtorque.codegen.motion.trajectory import from_rows
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.codegen.wire.messages import FAULTS, STATES, Jog, Probe
 from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.play.connect import session_with
+from femtorque.host.board import Board
 from femtorque.host.lab.bringup import bring_up
 from femtorque.host.link.session import Session
 from tests.support import rig
@@ -56,7 +59,32 @@ def test_a_loaded_arm_falls_when_the_cable_is_pulled_only_where_its_file_says_so
         board.incoming.cut = True
         board.run(2.0)
         assert (float(np.max(np.abs(board.plant.q - before))) > FALLEN) == falls
-        assert look(board, session) == (STATES["FAULT"][0], FAULTS["HOST_LOST"][0])
+        assert look(board, session) == (STATES["FAULT" if falls else "HELD"][0], FAULTS["HOST_LOST"][0])
+
+
+def test_the_next_host_takes_over_an_arm_that_is_held_and_never_lets_go_of_it():
+    arm = upright(Safety())
+    names, ends = [j.name for j in arm.streamed], rig.start() + np.array([[0.0] * 3, [0.3] * 3])
+    with holding(arm, "upright-hold") as (board, first):
+        Board(first, arm).stream(from_rows(names, [0.0, 1.0], ends))
+        driven, run = [bool(board.driven())], board.run
+
+        def looked(seconds: float) -> None:
+            run(seconds)
+            driven.append(bool(board.driven()))
+
+        board.run = looked  # type: ignore[method-assign]
+        for _ in range(15):
+            board.run(0.1)  # nobody says anything
+        with closing(session_with(board)) as second:
+            second.connect()
+            assert second.in_state("HELD")
+            with pytest.raises(Refused, match="refused CLEAR: .*its state is HELD, fault HOST_LOST"):
+                second.clear()
+            host = Board(second, arm)
+            assert host.stream(from_rows(names, [0.0, 1.0], ends[::-1])).ended == "done"
+            assert all(driven) and second.in_state("HOLD") and not second.status.fault
+        assert np.abs(board.plant.q - rig.start()).max() < 0.01
 
 
 def test_an_arm_that_is_held_without_a_host_lets_go_at_the_next_fault():

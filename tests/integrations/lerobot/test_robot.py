@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from femtorque import BadInput, Board, Mechanism, Refused
+from femtorque.codegen.mechanism.description import Safety
 from femtorque.hil.plant.rigid import Plant
 from tests.conftest import ROOT
 from tests.support import rig
@@ -20,10 +22,10 @@ START = {"shoulder.pos": math.degrees(-0.8), "elbow.pos": math.degrees(0.5), "wr
 
 @pytest.fixture
 def chip(monkeypatch):
-    """The flash image with its zeros, which scripts find at any port; its cable stays in when they leave."""
-    arm = Mechanism.load(ARM)
+    """The flash image with its zeros, which scripts find at any port; its cable stays in when they leave. It holds an arm
+    whose host is gone."""
+    arm = replace(Mechanism.load(ARM), name="three-link-held", safety=Safety(host="hold"))
     with rig.connected(arm) as (chip, session):
-        chip.brakes = True
         Board(session, arm).home()
         with monkeypatch.context() as patch:
             patch.setattr(Board, "connect", lambda port, mechanism: Board(session, mechanism))
@@ -168,24 +170,26 @@ def test_an_arm_that_its_script_has_left_is_held_and_the_next_script_takes_it_ov
     for _ in range(10):
         robot.send_action(START | {"elbow.pos": 20.0})
         wait(robot)
+    seen, run = [], chip.run
+    chip.run = lambda seconds: (run(seconds), seen.append(bool(chip.driven())))
     robot.disconnect()
     chip.run(3.0)
     status = board.status
-    assert (status.state, status.fault) == ("FAULT", "HOST_LOST")
+    assert (status.state, status.fault) == ("HELD", "HOST_LOST")
     held = status.positions
     np.testing.assert_allclose(np.degrees(held)[1], 20.0, atol=0.5)
     robot.connect()
     np.testing.assert_allclose(board.positions, held, atol=0.02)
     robot.send_action(START)
     wait(robot)
-    assert board.state == "FOLLOW"
+    assert board.state == "FOLLOW" and all(seen) and "OUTPUTS" in board.status.flags
 
 
 def test_an_arm_whose_script_is_killed_is_held(robot, chip, board):
     robot.send_action(START | {"elbow.pos": 20.0})
     chip.run(3.0)
     status = board.status
-    assert (status.state, status.fault) == ("FAULT", "HOST_LOST")
+    assert (status.state, status.fault) == ("HELD", "HOST_LOST")
     np.testing.assert_allclose(status.positions, status.targets, atol=5e-3)
     assert np.degrees(status.positions)[1] > 10.0
 
