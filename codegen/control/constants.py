@@ -20,6 +20,7 @@ from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.templating import template
 from femtorque.codegen.control import drives, feel, follow, heat, park, rub
 from femtorque.codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
+from femtorque.codegen.control.motors import Motor, current_range
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.control.table import (
     INT32,
@@ -230,15 +231,9 @@ def joint_constants(mechanism: Mechanism, joint: Joint, measured: bool = True) -
     slides, motor, limits = joint.type == "prismatic", joint.motor, joint.limits
     count = _count(joint)
     torque_constant = motor.K * motor.gear * motor.sign if motor else math.inf  # N m / A, at the joint
-    volts = bus * channels.usable_share(mechanism, joint)
-    stall = abs(torque_constant) * volts / motor.R if motor and bus else UNLIMITED_EFFORT
-    current = current_range(mechanism, joint)
-    if current:
-        stall = min(stall, abs(torque_constant) * current)
-    no_load = volts / abs(torque_constant) if motor and bus else UNLIMITED_SPEED[slides]
-    if joint.drive:
-        stall, no_load = joint.drive.at_joint.torque, joint.drive.at_joint.velocity
-    effort, speed = min(limits.effort, stall), min(limits.velocity, no_load)
+    current, there = current_range(mechanism, joint), Motor.of(mechanism, joint)
+    effort = there.effort if math.isfinite(there.effort) else UNLIMITED_EFFORT
+    speed = there.velocity if math.isfinite(there.velocity) else UNLIMITED_SPEED[slides]
     _, rate_gain = observer_gains(mechanism.control.observer_hz, 1.0 / hz)
     one_count = rate_gain * abs(count) * hz  # what the observer makes of a single count
     unit = position_unit(joint)
@@ -280,15 +275,6 @@ def lab_row(mechanism: Mechanism, joint: Joint) -> LabConstants:
     """Everything the lab modes need of one joint."""
     row = joint_constants(mechanism, joint)
     return lab_constants(mechanism, joint, row.speed, row.effort, _count(joint))
-
-
-def current_range(mechanism: Mechanism, joint: Joint) -> float:
-    """Amperes at a duty of 1, of a joint whose drive is 'current', else 0. Such a joint has a current loop below the
-    law, to which a duty is a share of that range; the law's voltage is then that share of the bus's."""
-    if mechanism.board is None or joint.motor is None or joint.motor.drive != "current":
-        return 0.0
-    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
-    return channels.current_range(board, joint) if board.channels else 0.0
 
 
 def start_tolerance(joint: Joint) -> float:
@@ -360,7 +346,7 @@ def follow_limits(mechanism: Mechanism) -> tuple[follow.Limits, ...]:
         raise Refused(f"{mechanism.name} cannot follow targets that are sent live: {why}")
     board = boards.load(mechanism.board.use, mechanism.source or mechanism.name) if mechanism.board else None
     rows = [joint_constants(mechanism, j, _measured(j, board)) for j in mechanism.streamed]
-    return follow.follow_limits(mechanism, tuple(row.speed for row in rows), tuple(row.effort for row in rows))
+    return follow.follow_limits(mechanism, tuple(row.speed for row in rows))
 
 
 def _coarse(position: float, unit: float, kind: str, whole: Callable[[float], int]) -> int:
@@ -377,7 +363,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
     control, joints = mechanism.control, mechanism.streamed
     rows = [joint_constants(mechanism, j, _measured(j, board)) for j in joints]
     lab = [lab_row(mechanism, j) for j in joints]
-    followed = follow.follow_rows(mechanism, [row.speed for row in rows], [row.effort for row in rows])
+    followed = follow.follow_rows(mechanism, [row.speed for row in rows])
     least, most = overlay(mechanism)
     timeout = max(1, round(control.host_timeout_s * control.rate_hz))
     position_gain, rate_gain = observer_gains(control.observer_hz, 1.0 / control.rate_hz)
@@ -387,7 +373,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
     feels = feel.feeling(mechanism, board, rows, brake.opens)
     returns = feels is not None and feels.back is not None
     limits = () if mechanism.safety.park is None and not returns else follow.follow_limits(
-        mechanism, tuple(row.speed for row in rows), tuple(row.effort for row in rows))
+        mechanism, tuple(row.speed for row in rows))
     parks = park.parking(mechanism, board, limits, (BUS_LOW * nominal, nominal))
     goes = parks.rows if parks else park.slow_rows(mechanism, limits, feel.RETURN_SPEED) if returns else []
     felt, rubs = feels.rows if feels else [], rub.rubbing(mechanism)

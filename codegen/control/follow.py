@@ -1,10 +1,11 @@
 """Limits of what FOLLOW does of itself, for ft_config: a row per joint, and times.
 
 Acceleration is the largest that every sampled pose allows: the torque of all joints accelerating together, on top of
-weight, friction, centrifugal and Coriolis torques, is no more than a joint's effort. Velocities are the joints' limits,
-or less, so that centrifugal and Coriolis torques take no more than TURNING of the effort that weight and friction
-leave. In closed loops, and with followers of a joint, these torques are left out: near singular poses no velocity would
-be left. The jerk builds the acceleration up in BUILD_UP.
+weight, all friction, centrifugal and Coriolis torques, is no more than a joint's motor has at its limit of velocity.
+Velocities are the joints' limits, or less, so that centrifugal and Coriolis torques, viscous friction and what a motor
+loses as it turns take no more than TURNING of the effort that weight and dry friction leave; and no more than
+OF_NO_LOAD of a motor's velocity without load. In closed loops, and with followers of a joint, centrifugal and Coriolis
+torques are left out: near singular poses no velocity would be left. The jerk builds the acceleration up in BUILD_UP.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.common.memo import remembered
 from femtorque.codegen.control.gains import sample_poses, three_digits
+from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.control.table import INT64, REAL, member
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.model.driven_friction import DrivenFriction
 from femtorque.codegen.model.loop_assembly import Assembly, assemble
 from femtorque.codegen.model.modes import has_modes, in_mode
 from femtorque.codegen.reference.rigid import newton_euler
@@ -32,6 +35,7 @@ RISE = 0.05  # s to full velocity at least, where the motor could do it faster
 BUILD_UP = 0.05  # s to full acceleration where the file limits no jerk
 SPARE = 0.05  # of its effort is left to a joint to accelerate with where its weight takes more
 TURNING = 0.5  # of the effort beyond weight and friction: what velocities may take; the rest is to accelerate with
+OF_NO_LOAD = 0.8  # of the velocity without load: a motor of a lower supply gets there too
 GIVES_WAY = 0.98  # of its speed: what a joint keeps in a step of the search
 LOOP_POSES = 8  # of closed loops, whose torques are found one by one
 MANY = 40  # driven joints: more than fit the memory of a board, and all triples of them would take minutes
@@ -87,9 +91,9 @@ def unfollowed(mechanism: Mechanism) -> str:
     return ""
 
 
-def follow_rows(mechanism: Mechanism, speeds: Sequence[float], efforts: Sequence[float]) -> list[FollowConstants]:
-    """The rows of all streamed joints. speeds, efforts: the most that each may have."""
-    limits = follow_limits(mechanism, tuple(speeds), tuple(efforts))
+def follow_rows(mechanism: Mechanism, speeds: Sequence[float]) -> list[FollowConstants]:
+    """The rows of all streamed joints. speeds: the most that each may have."""
+    limits = follow_limits(mechanism, tuple(speeds))
     dt = 1.0 / mechanism.control.rate_hz
     return [follow_row(joint, limit, dt) for joint, limit in zip(mechanism.streamed, limits, strict=True)]
 
@@ -121,16 +125,16 @@ def _range(joint: Joint) -> tuple[int, int]:
 
 
 @remembered
-def follow_limits(mechanism: Mechanism, speeds: tuple[float, ...], efforts: tuple[float, ...]) -> tuple[Limits, ...]:
+def follow_limits(mechanism: Mechanism, speeds: tuple[float, ...]) -> tuple[Limits, ...]:
     """Velocity, acceleration and jerk of each streamed joint, all that every pose of every mode allows."""
-    joints = mechanism.streamed
-    top, effort = np.array(speeds), np.array(efforts)
+    joints, motors = mechanism.streamed, Motors.of(mechanism)
+    top = np.minimum(speeds, OF_NO_LOAD * motors.no_load)
     base = np.minimum([j.limits.acceleration for j in joints], top / RISE)
     if not mechanism.flexible and len(joints) <= MANY:
         asked = [_asked(mechanism, mode) for mode in
                  ([m.name for m in mechanism.modes] if has_modes(mechanism) else [""])]
-        top = _speeds(asked, top, effort)
-        base = _accelerations(asked, base, top, effort)
+        top = _speeds(asked, top)
+        base = _accelerations(asked, base, top)
     return tuple(
         Limits(three_digits(v) if v < speed else speed, three_digits(a), three_digits(min(j.limits.jerk, a / BUILD_UP)))
         for j, speed, v, a in zip(joints, speeds, top.tolist(), base.tolist(), strict=True))
@@ -138,36 +142,46 @@ def follow_limits(mechanism: Mechanism, speeds: tuple[float, ...], efforts: tupl
 
 @dataclass(frozen=True)
 class _Asked:
-    """Torques asked of each streamed joint in one mode, N m or N: rest (P, J), the most that weight and friction ask;
-    turning (P, J, J, J), that the product of two joints' velocities of 1 adds at most, each pair once; moves (P, J, J),
-    that an acceleration of 1 of each joint adds."""
+    """Torques asked of each streamed joint in one mode, N m or N, with the friction that rises with them: rest (P, J),
+    the most that weight and dry friction ask; viscous (J,), that a velocity of 1 asks; turning (P, J, J, J), that the
+    product of two joints' velocities of 1 adds at most, each pair once; moves (P, J, J), that an acceleration of 1 of
+    each joint adds. motors: what there is."""
 
+    motors: Motors
     rest: Array
+    viscous: Array
     turning: Array
     moves: Array
 
+    @property
+    def least(self) -> Array:
+        """Effort (J,) that is taken to be there whatever weight asks for."""
+        return SPARE * self.motors.effort
+
     def shares(self, speeds: Array) -> Array:
-        """Torque (P, J, J) that velocities ask of a joint at most, parted by the joints that have them."""
+        """Torque (P, J, J) that velocities ask of a joint, or take from its motor, at most, parted by the joints that
+        have them."""
         pairs = self.turning * speeds[:, None] * speeds
-        return 0.5 * np.asarray(pairs.sum(axis=-1) + pairs.sum(axis=-2))
+        own = self.viscous * speeds + self.motors.lost(speeds)
+        return 0.5 * np.asarray(pairs.sum(axis=-1) + pairs.sum(axis=-2)) + np.diag(own)
 
-    def left(self, efforts: Array) -> Array:
+    def left(self) -> Array:
         """Effort (P, J) that weight and friction leave."""
-        return np.maximum(efforts - self.rest, SPARE * efforts)
+        return np.maximum(self.motors.effort - self.rest, self.least)
 
-    def room(self, efforts: Array, speeds: Array) -> Array:
+    def room(self, speeds: Array) -> Array:
         """Effort (P, J) that is left to accelerate with."""
-        return np.maximum(self.left(efforts) - self.shares(speeds).sum(axis=-1), SPARE * efforts)
+        return np.maximum(self.left() - self.shares(speeds).sum(axis=-1), self.least)
 
 
-def _speeds(asked: Sequence[_Asked], speeds: Array, efforts: Array) -> Array:
+def _speeds(asked: Sequence[_Asked], speeds: Array) -> Array:
     """Speeds (J,), no more than these, at which velocities take no more than TURNING of what weight leaves.
 
     The joint that has the largest part of the largest excess gives way, step by step.
     """
     found = speeds.copy()
     for one in asked:
-        room = TURNING * one.left(efforts)
+        room = TURNING * one.left()
         while True:
             shares = one.shares(found)
             excess = shares.sum(axis=-1) / room
@@ -178,16 +192,16 @@ def _speeds(asked: Sequence[_Asked], speeds: Array, efforts: Array) -> Array:
     return found
 
 
-def _accelerations(asked: Sequence[_Asked], base: Array, speeds: Array, efforts: Array) -> Array:
+def _accelerations(asked: Sequence[_Asked], base: Array, speeds: Array) -> Array:
     """Accelerations (J,) of at most `base`: each first what its joint can alone, then all what they can together."""
     alone = base.copy()
     for one in asked:
-        own = np.abs(np.diagonal(one.moves, axis1=-2, axis2=-1))
+        own = np.diagonal(one.moves, axis1=-2, axis2=-1)
         with np.errstate(divide="ignore"):
-            alone = np.minimum(alone, np.min(np.where(own > 0.0, one.room(efforts, speeds) / own, np.inf), axis=0))
+            alone = np.minimum(alone, np.min(np.where(own > 0.0, one.room(speeds) / own, np.inf), axis=0))
     share = 1.0
     for one in asked:
-        room, together = one.room(efforts, speeds), np.sum(np.abs(one.moves) * alone, axis=-1)
+        room, together = one.room(speeds), np.sum(one.moves * alone, axis=-1)
         share = min(share, float(np.min(room[together > 0.0] / together[together > 0.0], initial=1.0)))
     return alone * share
 
@@ -200,27 +214,28 @@ def _asked(mechanism: Mechanism, mode: str) -> _Asked:
     weight = _torques(model, assembly, poses, still)
     places = {body.joint.name: i for i, body in enumerate(model.bodies)}
     streamed = [places.get(joint.name) for joint in mechanism.streamed]
-    rotors = np.array([body.joint.rotor for body in model.bodies])
+    rotors, friction = np.array([body.joint.rotor for body in model.bodies]), DrivenFriction.of(mechanism.streamed)
     rest, moves = np.zeros((len(poses), len(streamed))), np.zeros((len(poses), len(streamed), len(streamed)))
     for k, moved in enumerate(streamed):
         if moved is None:
             continue
-        rubs, heavy = mechanism.streamed[k].friction, np.abs(weight[:, moved])
-        rest[:, k] = heavy + (rubs.coulomb + rubs.stribeck) + rubs.load * heavy
+        rest[:, k] = np.abs(weight[:, moved])
         if moved not in assembly.independent:
             continue
         unit = np.zeros((len(poses), len(assembly.independent)))
         unit[:, assembly.independent.index(moved)] = 1.0
         qdd = assembly.accelerations(poses, still, unit)
-        added = _torques(model, assembly, poses, qdd) - weight + rotors * qdd
+        added = _torques(model, assembly, poses, qdd) - weight
         for j, other in enumerate(streamed):
             if other is not None:
-                moves[:, j, k] = added[:, other]
+                of_links = np.abs(added[:, other]) * (1.0 + friction.load[j])
+                moves[:, j, k] = of_links + rotors[other] * np.abs(qdd[:, other])
     turning = np.zeros((*rest.shape, len(streamed), len(streamed)))
     if not assembly.dependent:
         own = [(k, place) for k, place in enumerate(streamed) if place is not None]
         _turn(turning, model, poses, weight, own)
-    return _Asked(rest, turning, moves)
+    return _Asked(Motors.of(mechanism), rest + friction.at_rest(rest), friction.viscous,
+                  turning * (1.0 + friction.load[:, None, None]), moves)
 
 
 def _turn(turning: Array, model: Model, poses: Array, weight: Array, moving: Sequence[tuple[int, int]]) -> None:

@@ -21,6 +21,7 @@ from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.control import constants, feel, heat, park
 from femtorque.codegen.control.drives import placed
 from femtorque.codegen.control.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
+from femtorque.codegen.control.motors import Motor
 from femtorque.codegen.control.observer import observer_gains
 from femtorque.codegen.control.weight import falls, overweight, resolved, weights
 from femtorque.codegen.drive.catalogue import family_of
@@ -388,7 +389,7 @@ def _newmark(mechanism: Mechanism, warnings: list[str]) -> float | None:
 def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
     """Motors, encoders, friction, one joint at a time."""
     for joint in mechanism.moving:
-        key, motor, voltage = f"joint.{joint.name}", joint.motor, mechanism.board and mechanism.board.bus_voltage
+        key, motor = f"joint.{joint.name}", joint.motor
         sprung = joint.type != "prismatic" and not joint.elastic and (joint.stiffness or joint.c_mot)
         if sprung and max(-joint.limits.lower, joint.limits.upper) > math.pi:
             warnings.append(f"{key} has a spring and no limits within half a turn of zero: the chip knows no whole "
@@ -410,15 +411,13 @@ def _drives(mechanism: Mechanism, warnings: list[str]) -> None:
         if not _ELECTRICAL[0] <= motor.L / motor.R <= _ELECTRICAL[1]:
             warnings.append(f"{key}.motor: L/R = {motor.L / motor.R:.2g} s, where motors have {_ELECTRICAL[0]:g} to "
                             f"{_ELECTRICAL[1]:g}: is L in henry and R in ohm?")
-        if voltage:
-            idle = voltage / (abs(motor.gear) * motor.K)
-            if math.isfinite(joint.limits.velocity) and joint.limits.velocity > idle:
-                warnings.append(f"{key}.limits.velocity = {joint.limits.velocity:g}: the motor runs at most V / "
-                                f"(gear K) = {idle:.4g} without load")
-            if math.isinf(joint.limits.effort):
-                stall = voltage * abs(motor.gear) * motor.K / motor.R
-                warnings.append(f"{key}.limits.effort is not given: torque is limited by the motor alone, "
-                                f"{stall:.4g} at stall")
+        there = Motor.of(mechanism, joint)
+        if there.no_load < joint.limits.velocity < math.inf:
+            warnings.append(f"{key}.limits.velocity = {joint.limits.velocity:g}: the motor runs at most "
+                            f"{there.no_load:.4g} without load")
+        if there.effort < joint.limits.effort == math.inf:
+            warnings.append(f"{key}.limits.effort is not given: torque is limited by the motor alone, "
+                            f"{there.effort:.4g} at stall")
         if joint.encoder is None and joint.drive is None:
             warnings.append(f"{key} has a motor but no encoder: it cannot be controlled")
         elif joint.gains.ku == 0.0:
@@ -694,7 +693,7 @@ def _joint_data(mechanism: Mechanism, j: Joint) -> dict[str, Any]:
         plain["motor"] = {"R": j.motor.R, "L": j.motor.L, "K": j.motor.K, "gear": j.motor.gear,
                           "inertia": j.motor.inertia, "channel": j.motor.channel, "sign": j.motor.sign}
         if mechanism.board is not None:
-            plain["motor"]["stall_effort"] = abs(j.motor.gear) * j.motor.K * mechanism.board.bus_voltage / j.motor.R
+            plain["motor"]["stall_effort"] = Motor.of(mechanism, j).stall
     if j.encoder is not None:
         plain["encoder"] = {"counts": j.encoder.counts, "at": j.encoder.at, "zero": j.encoder.zero}
     return plain

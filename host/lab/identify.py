@@ -36,7 +36,7 @@ from scipy.stats import t as student
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.board.channels import file_of
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.control.constants import current_range
+from femtorque.codegen.control.motors import Motors, current_range
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.driven_friction import DrivenFriction
@@ -46,6 +46,7 @@ from femtorque.codegen.reference.rigid import newton_euler
 from femtorque.host.board import Board
 from femtorque.host.link.capture import COLUMNS, Column, Recorder
 from femtorque.host.link.requests import joint_number
+from femtorque.host.plan import effort
 
 Array = NDArray[np.float64]
 
@@ -56,7 +57,7 @@ MOVING = 0.85  # of a bump's time that the joint must move
 SPEEDS = (0.2, 0.5, 1.0)  # of the fastest constant one
 RAMP_S, LONGEST_S = 0.2, 0.9  # of a take
 REACH = 0.6  # rad or m either way, where limits leave the room
-EFFORT = 0.5  # of limits.effort that an acceleration may ask for
+EFFORT = 0.5  # of what the motor has that an acceleration may ask for
 LEVEL = 0.95  # of the confidence intervals
 ON_BUS = 1  # ticks by which positions on a bus are older than those of encoders
 AHEAD = 1.5  # ticks by which the target in a drive's frame is later than that of the board's own law (ft_bus.c)
@@ -255,16 +256,15 @@ def _waves(model: Model, number: int, pose: Array, low: float, high: float, hz: 
                                                                                           number) < EFFORT:
             return motion
         wide *= 0.85
-    raise Refused(f"{joint.name} is carried with more than {EFFORT:.0%} of limits.effort where it stands; "
+    raise Refused(f"{joint.name} is carried with more than {EFFORT:.0%} of its effort where it stands; "
                   "take it to a pose where gravity asks for less")
 
 
 def _asked(model: Model, motion: Trajectory, number: int) -> float:
-    """Share of the joint's effort that a motion asks for at most."""
-    joint = model.mechanism.moving[number]
-    torque = newton_euler(model, motion.positions, motion.velocities,
-                          motion.accelerations)[:, number] + joint.rotor * motion.accelerations[:, number]
-    return float(np.abs(torque).max() / joint.limits.effort)
+    """Share that a motion asks for at most of what the joint's motor has."""
+    torque = effort.wanted(model.mechanism, motion.times, motion)
+    there = Motors.of(model.mechanism).torque(motion.velocities, torque)[:, number]
+    return float(np.max(np.abs(torque[:, number]) / np.maximum(there, np.finfo(float).tiny)))
 
 
 def _record(board: Board, motion: Trajectory, number: int, watched: Sequence[int]) -> Take:

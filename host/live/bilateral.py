@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.control.constants import follow_limits
+from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.wire.messages import STATUS_HZ
 from femtorque.host.link.feeling import Feeling, feeling
@@ -97,6 +98,7 @@ class Coupling:
             if len(led) > 1:
                 raise Refused(f"{leader.name}: {joint.name} leads {' and '.join(led)}: where arms feel each other, a "
                               "joint leads one joint")
+        strong = Motors.of(leader).effort.tolist()
         top = [[limits.velocity for limits in follow_limits(arm)] for arm in (leader, follower)]
         rows = []
         for joint, fast, i, s, o in zip(follower.streamed, top[1], leading.joints, leading.scale, leading.offset,
@@ -108,7 +110,7 @@ class Coupling:
             ends = sorted(((joint.limits.lower - o) / s, (joint.limits.upper - o) / s))
             rows.append([own.gains.ku + s**2 * joint.gains.ku, own.gains.kv + s**2 * joint.gains.kv,
                          max(own.limits.lower, ends[0]), min(own.limits.upper, ends[1]),
-                         min(top[0][i], fast / abs(s)), own.limits.effort])
+                         min(top[0][i], fast / abs(s)), strong[i]])
         return Coupling(leading, *np.array(rows).T)
 
     def drag(self, delay: float) -> Array:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.verify.torque import motor_torque
@@ -33,23 +34,6 @@ def of_space(space: Space, q: Array, qd: Array, qdd: Array) -> Array:
     """Efforts (N, J) of the motion (N, n) of all joints in one mode."""
     tau = space.torque(q, qd, qdd)
     return tau + motor_torque(space.whole, space.streamed(qd), space.streamed(qdd), tau) * space.driven
-
-
-def available(mechanism: Mechanism, qd: Array, tau: Array) -> Array:
-    """The largest torque magnitude (..., J) each joint has at its rate, in the direction of tau.
-
-    limits.effort and, where the file has the motor and the bus voltage, the motor's torque-speed line
-    |tau| <= (V / |K N| - qd sgn(tau)) (K N)^2 / R, the steady state of its voltage equation.
-    """
-    limit = np.broadcast_to([joint.limits.effort for joint in mechanism.streamed], np.shape(tau)).copy()
-    if mechanism.board is None:
-        return limit
-    for j, joint in enumerate(mechanism.streamed):
-        if joint.motor is not None:
-            constant = abs(joint.motor.K * joint.motor.gear)
-            spare = mechanism.board.bus_voltage - constant * qd[..., j] * np.sign(tau[..., j])
-            limit[..., j] = np.minimum(limit[..., j], np.maximum(spare, 0.0) * constant / joint.motor.R)
-    return limit
 
 
 @dataclass(frozen=True)
@@ -79,7 +63,7 @@ def heaviest(mechanism: Mechanism, trajectory: Trajectory) -> Load | None:
     period = 1.0 / (SAMPLES * mechanism.control.knot_hz)
     t = np.arange(int(np.ceil(trajectory.duration / period)) + 1, dtype=float) * period
     tau, (_, qd, _) = wanted(mechanism, t, trajectory), trajectory.at(t)
-    there = available(mechanism, qd, tau)
+    there = Motors.of(mechanism).torque(qd, tau)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(np.isfinite(there), np.abs(tau) / there, 0.0)
     i, j = np.unravel_index(int(np.argmax(np.nan_to_num(share, posinf=1e300))), share.shape)

@@ -9,6 +9,7 @@ import numpy as np
 
 from femtorque.codegen.common import colours
 from femtorque.codegen.common.output import drawn_by, replacing
+from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.verify.figures import blank, check_format
 from femtorque.host.plan import effort
@@ -25,7 +26,7 @@ def draw(path: Path, mechanism: Mechanism, plan: Plan) -> None:
     t = np.linspace(0.0, motion.duration, 1200)
     q, qd, _ = motion.at(t)
     tau = effort.wanted(mechanism, t, motion)
-    there = effort.available(mechanism, qd, tau)
+    there = Motors.of(mechanism).torque(qd, tau)
     fastest = np.array([joint.limits.velocity for joint in mechanism.streamed])
     figure = blank(13.0 if plan.tip is not None else 9.0, 8.0)
     figure.suptitle(f"{mechanism.name}: {motion.duration:.3f} s" + (f", {len(plan.arrivals)} "

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import Joint, Limits, Mechanism
 from femtorque.codegen.model.driven_friction import DrivenFriction
 from femtorque.codegen.motion.trajectory import Trajectory, check_limits, from_rows
@@ -536,7 +537,7 @@ def _too_heavy(space: Space, moves: Moves, reserve: float, to: str) -> tuple[flo
     whole, joints, (q, qd, _) = space.whole, space.whole.streamed, moves
     tau = effort.of_space(space, *moves)
     velocities = space.streamed(qd)
-    there = effort.available(whole, velocities, tau) * (1.0 - reserve)
+    there = Motors.of(whole).torque(velocities, tau) * (1.0 - reserve)
     over = np.abs(tau) - there
     i, j = np.unravel_index(int(np.argmax(np.where(np.isfinite(over), over, -np.inf))), over.shape)
     if not over[i, j] > 1e-9:
@@ -544,7 +545,7 @@ def _too_heavy(space: Space, moves: Moves, reserve: float, to: str) -> tuple[flo
     still = np.zeros_like(q)
     weight = effort.of_space(space, q, still, still)
     held = weight + DrivenFriction.of(joints).at_rest(weight) * np.sign(velocities) * space.driven
-    most = effort.available(whole, np.zeros_like(velocities), held) * (1.0 - reserve)
+    most = Motors.of(whole).torque(np.zeros_like(velocities), held) * (1.0 - reserve)
     for a, b in np.argwhere(np.abs(held) > most)[:1]:
         joint = joints[b]
         raise Refused(
@@ -572,7 +573,7 @@ def shares(mechanism: Mechanism, trajectory: Trajectory) -> dict[str, dict[str, 
     t = np.arange(int(np.ceil(trajectory.duration / period - 1e-6)) + 1, dtype=float) * period
     _, qd, qdd = trajectory.at(t)
     tau = np.full_like(qd, np.nan) if mechanism.flexible else effort.wanted(mechanism, t, trajectory)
-    there = tau if mechanism.flexible else effort.available(mechanism, qd, tau)
+    there = tau if mechanism.flexible else Motors.of(mechanism).torque(qd, tau)
     found: dict[str, dict[str, float | None]] = {}
     for j, joint in enumerate(mechanism.streamed):
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from femtorque.codegen.common import colours, output
 from femtorque.codegen.common.output import claim, write_text
 from femtorque.codegen.common.templating import template
+from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.host.plan import effort
 from femtorque.host.plan.flexible_plan import FlexiblePlan
@@ -57,7 +58,7 @@ def shares(mechanism: Mechanism, found: Plan | FlexiblePlan, t: Array, qd: Array
         there, what = np.broadcast_to([limits[name] for name in names], tau.shape), "limits.effort"
     else:
         tau = effort.wanted(mechanism, t, found.trajectory)
-        there, what = effort.available(mechanism, qd, tau), "what motor and limits.effort leave at that rate"
+        there, what = Motors.of(mechanism).torque(qd, tau), "what motor and limits.effort leave at that rate"
     return np.where(np.isfinite(there), tau / np.where(there > 0.0, there, np.nan), np.nan), what
 
 

@@ -22,6 +22,7 @@ from scipy.linalg import qr
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import Joint
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows
 from femtorque.host.lab.whole.regressor import Moves, Unknowns
@@ -224,7 +225,7 @@ def _information(unknowns: Unknowns, columns: NDArray[np.int64], series: _Motion
         moves = space.motion(space.start, *series.at(np.linspace(0.0, series.seconds, SAMPLES)))
     except Refused:
         return -np.inf
-    limits = np.array([joint.limits.effort for joint in space.whole.streamed])
+    limits = Motors.of(space.whole).effort
     noise = QUIET * np.where(np.isfinite(limits), limits, 1.0)
     Y = (unknowns.matrix(moves)[:, :, columns] / noise[:, None]).reshape(-1, len(columns))
     sign, value = np.linalg.slogdet(Y.T @ Y + 1e-12 * np.eye(len(columns)))

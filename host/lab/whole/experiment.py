@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import BASE, Mechanism, Payload
 from femtorque.host.board import Board
 from femtorque.host.lab.whole.excitation import Excitation, base_columns, excite, ranges, sweep
@@ -209,7 +210,7 @@ def payload(mechanism: Mechanism, name: str, link: str | None, given: Ranges, we
     motion = excite(unknowns, within, columns)
     moves = unknowns.space.motion(unknowns.space.start, *(unknowns.space.unstreamed(x) for x in motion.trajectory.at(
         np.linspace(0.0, motion.trajectory.duration, 200))))
-    efforts = np.array([j.limits.effort for j in mechanism.streamed])
+    efforts = Motors.of(mechanism).effort
     felt = np.linalg.norm((unknowns.matrix(moves) * unknowns.prior).sum(axis=2) / efforts[None], axis=0)
     most = tuple(sorted(int(j) for j in np.argsort(-felt)[:COLUMNS]))
     return Programme(unknowns, columns, base, (motion,), (), None if weighed else most)

@@ -24,7 +24,7 @@ from scipy.ndimage import maximum_filter1d
 from scipy.signal import savgol_filter
 
 from femtorque.codegen.common.errors import Refused, Stopped
-from femtorque.codegen.control.constants import current_range
+from femtorque.codegen.control.motors import current_range
 from femtorque.codegen.mechanism.description import Joint, Mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.wire.messages import STATUS_HZ, Status

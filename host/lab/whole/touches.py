@@ -27,6 +27,7 @@ from scipy.optimize import linprog
 from scipy.signal import lfilter, savgol_filter
 
 from femtorque.codegen.control.feel import SLOW_HZ, hidden
+from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import COULOMB_VELOCITY, Contact, Mechanism
 from femtorque.codegen.wire.messages import Felt, Status
 from femtorque.codegen.wire.units import from_wire
@@ -96,13 +97,15 @@ def propose(unknowns: Unknowns, values: Array, seen: Watched) -> tuple[Touch, ..
     moves = np.abs([rates, np.gradient(rates, step, axis=0)])
     was = np.array([np.subtract(report.external, report.mean) for report in seen.felt])
     found = []
-    for j, (joint, becomes) in enumerate(zip(mechanism.streamed, unknowns.mechanism(values).streamed, strict=True)):
+    found_arm = unknowns.mechanism(values)
+    efforts = Motors.of(found_arm).effort.tolist()
+    for j, (joint, becomes) in enumerate(zip(mechanism.streamed, found_arm.streamed, strict=True)):
         before = np.abs(was[known, j])
         after = np.abs(was[known, j] + np.interp(when[known], t, change[:, j]))
-        dry = hidden(becomes, becomes.limits.effort)
+        dry = hidden(becomes, efforts[j])
         steady = np.interp(when[known], t, _steady(moves[0, :, j], step)) == 1.0
         error = np.where(steady, after, np.maximum(after - dry, 0.0))
-        wanted = dry + MARGIN * np.maximum(error, LEAST * becomes.limits.effort)
+        wanted = dry + MARGIN * np.maximum(error, LEAST * efforts[j])
         contact = threshold(when[known], wanted, t, moves[:, :, j])
         found.append(Touch(joint.name, float(before.max()), float(after.max()), contact))
     return tuple(found)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from femtorque.codegen.control.constants import current_range
+from femtorque.codegen.control.motors import current_range
 from femtorque.codegen.mechanism.description import Joint, Mechanism, Payload
 from femtorque.host.lab.whole.recording import WINDOW, Recording, equations
 from femtorque.host.lab.whole.regressor import Unknowns, phi_of

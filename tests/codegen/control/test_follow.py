@@ -1,40 +1,120 @@
-"""Limits of FOLLOW against torques that are computed in another way: random poses, signs and accelerations."""
+"""Limits of FOLLOW against torques of Pinocchio: random poses, velocities and signs, and what the motors have there."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.control.constants import follow_limits
 from femtorque.codegen.control.follow import MANY, unfollowed
-from femtorque.codegen.control.gains import sample_poses
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.mechanism.description import Friction, Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.bodies import Model
-from femtorque.codegen.reference.rigid import newton_euler
+from femtorque.codegen.verify.new_file import Choice, write
+from tests.codegen.mechanism.test_urdf import robot
 from tests.conftest import ROOT
-from tests.support.oracle import planar_chain
+from tests.support.boards import driven, three_link
+from tests.support.oracle import pinocchio_of, planar_chain
 
 SLACK = 1.02  # three digits of each limit, and steps of 2 %
+NO_LOAD = 0.801  # of a motor's velocity without load
+SAMPLES = 3000
+RUBS = Friction(viscous=0.02, coulomb=0.05, stribeck=0.1, stribeck_velocity=0.5, load=0.15)
 
 
-@pytest.mark.parametrize("name", ["three_link", "six_axis", "openarm_like", "so101_sts"])
-def test_no_motion_within_the_limits_asks_more_of_a_joint_than_its_effort(name):
-    mechanism = load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
-    model, limits = Model.of(mechanism), follow_limits(mechanism)
-    rng, poses = np.random.default_rng(3), sample_poses(model)
-    top, most = np.array([x.velocity for x in limits]), np.array([x.acceleration for x in limits])
-    rotors = np.array([body.joint.rotor for body in model.bodies])
-    effort = np.array([joint.limits.effort for joint in mechanism.streamed])
-    friction = np.array([joint.friction.coulomb for joint in mechanism.streamed])
-    worst = np.zeros(len(top))
-    for _ in range(300):
-        v, a = (rng.choice([-1.0, 1.0], poses.shape) * x for x in (top, most))
-        asked = np.abs(newton_euler(model, poses, v, a) + rotors * a) + friction
-        worst = np.maximum(worst, asked.max(axis=0) / effort)
-    print(f"{name}: largest share of each effort {np.round(worst, 2)}")
+def example(name):
+    return load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
+
+
+def rubbing():
+    """three_link whose joints rub in every way, the wrist a tenth as much."""
+    arm = example("three_link")
+    small = replace(RUBS, **{key: 0.1 * getattr(RUBS, key) for key in ("viscous", "coulomb", "stribeck")})
+    return replace(arm, joints=tuple(replace(j, friction=small if j.name == "wrist" else RUBS) for j in arm.joints))
+
+
+def fast():
+    """three_link whose limits of velocity are what its motors run without load, behind gears of twenty times
+    as many turns: 3.4, 6 and 20 rad/s."""
+    arm = example("three_link")
+    return replace(arm, joints=tuple(replace(
+        j, motor=replace(j.motor, gear=20.0 * j.motor.gear),
+        limits=replace(j.limits, effort=3.0 * j.limits.effort, velocity=100.0)) for j in arm.joints))
+
+
+def made_up(tmp_path, name):
+    """A file as `femtorque init --from URDF --board f405rg-6` writes it."""
+    return load_mechanism(write("arm", tmp_path / "arm.toml", robot(name), Choice(board="f405rg-6")))
+
+
+def currents(tmp_path):
+    """three_link on current loops, whose motors would draw four times their current at stall, 60 A at the shoulder."""
+    arm = driven(three_link("nucleo-g474re-6", tmp_path), "current")
+    return replace(arm, joints=tuple(replace(j, motor=replace(j.motor, R=0.25 * j.motor.R),
+                                             limits=replace(j.limits, effort=np.inf)) for j in arm.joints))
+
+
+CURRENT = 0.7 * 1.65 / 0.066  # A: 0.7 of half of 3.3 V over the 66 mV/A of nucleo-g474re-6's sensors
+ARMS = {
+    "three_link": lambda tmp: example("three_link"), "six_axis": lambda tmp: example("six_axis"),
+    "rubbing": lambda tmp: rubbing(), "fast": lambda tmp: fast(),
+    "so101.urdf": lambda tmp: made_up(tmp, "so101.urdf"), "ur5_robot.urdf": lambda tmp: made_up(tmp, "ur5_robot.urdf"),
+    "currents": currents,
+    "odrive_arm": lambda tmp: example("odrive_arm"), "openarm_like": lambda tmp: example("openarm_like"),
+    "so101_sts": lambda tmp: example("so101_sts"), "aloha_like": lambda tmp: example("aloha_like")}
+
+
+def there(mechanism: Mechanism, v, sign):
+    """Torque (J,) that each joint has at velocities v in the direction of the sign, worked out from the file alone."""
+    most = []
+    for joint, qd, way in zip(mechanism.streamed, v, sign, strict=True):
+        found, motor = joint.limits.effort, joint.motor
+        if joint.drive is not None:
+            found = min(found, DRIVES[joint.drive.type.name].torque * joint.drive.gear)
+        if motor is not None:
+            constant = abs(motor.K * motor.gear)
+            volts = mechanism.board.bus_voltage * (joint.drive.servo.limit if joint.drive is not None else 1.0)
+            found = min(found, (volts - constant * qd * way) * constant / motor.R, constant * volts / motor.R)
+            found = min(found, constant * CURRENT) if motor.drive == "current" else found
+        most.append(max(found, 0.0))
+    return np.array(most)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_no_motion_within_the_limits_asks_more_of_a_joint_than_its_motor_has(name, tmp_path):
+    """Every sign of every acceleration at random poses, at the velocities' limits and below."""
+    mechanism = ARMS[name](tmp_path)
+    limits, joints, rng = follow_limits(mechanism), mechanism.streamed, np.random.default_rng(3)
+    oracle = pinocchio_of(mechanism)
+    data, order = oracle.createData(), [oracle.joints[oracle.getJointId(j.name)].idx_v for j in joints]
+    top, most, rotors = (np.array(x) for x in ([x.velocity for x in limits], [x.acceleration for x in limits],
+                                               [j.rotor for j in joints]))
+    D, coulomb, stribeck, slow, load = np.array([
+        [f.viscous, f.coulomb, f.stribeck, f.stribeck_velocity or 1.0, f.load] for f in (j.friction for j in joints)]).T
+    low, high = np.array([[max(j.limits.lower, -np.pi), min(j.limits.upper, np.pi)] for j in joints]).T
+    worst = np.zeros(len(joints))
+    for k in range(SAMPLES):
+        q, v = np.zeros(oracle.nq), np.zeros(oracle.nv)
+        moving = rng.choice([-1.0, 1.0], len(joints)) * top * (1.0 if k % 2 else rng.uniform(size=len(joints)))
+        q[order], v[order] = rng.uniform(low, high), moving
+        held = pin.rnea(oracle, data, q, v, np.zeros(oracle.nv))[order]
+        upper = pin.crba(oracle, data, q)
+        M = np.abs(np.triu(upper) + np.triu(upper, 1).T)[np.ix_(order, order)]
+        for sign in (-1.0, 1.0):
+            link = sign * held + M @ most
+            dry = coulomb + stribeck / (1.0 + (moving / slow) ** 2) + load * np.abs(link)
+            asked = link + rotors * most + sign * (D * moving + np.sign(moving) * dry)
+            worst = np.maximum(worst, asked / there(mechanism, moving, np.full(len(joints), sign)))
+    print(f"{name}: largest share of what each motor has {np.round(worst, 2)}")
     assert worst.max() < SLACK
     assert worst.max() > 0.5  # and the limits are no smaller than they must be
+    for joint, fastest in zip(joints, top, strict=True):
+        if joint.motor is not None:
+            assert fastest <= NO_LOAD * mechanism.board.bus_voltage / abs(joint.motor.K * joint.motor.gear)
 
 
 def test_an_arm_of_more_joints_than_a_board_has_memory_for_is_told_that_it_cannot_follow():

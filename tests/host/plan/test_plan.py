@@ -9,7 +9,9 @@ import pinocchio as pin
 import pytest
 
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.mechanism.description import Limits
+from femtorque.codegen.control.motors import Motors
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.mechanism.description import Drive, Limits
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.motion.trajectory import Trajectory, check_streamable
@@ -203,17 +205,23 @@ line = true
         assert np.max(np.abs(qdd)) > 0.5 * acceleration
 
 
-def test_a_motor_that_turns_has_less_torque_to_drive_with_and_more_to_brake(arm):
+def test_a_motor_that_turns_has_less_torque_to_drive_with_and_no_less_to_brake(arm):
     """By hand, 24 V, K = 0.05 V s, gear 50, 2 ohm: 2.5 V s at the joint. At 4 rad/s 10 V are its own: (24 - 10) 2.5 / 2
-    = 17.5 N m drive it, (24 + 10) 2.5 / 2 = 42.5 N m brake it; at rest 30 N m, at 9.6 rad/s and above none."""
+    = 17.5 N m drive it; at rest 30 N m, at 9.6 rad/s and above none. It would brake with (24 + 10) 2.5 / 2 = 42.5 N m,
+    and the board asks for no more than at rest. A drive of 54 N m (damiao-8009) behind a gear of 1 has 40 at any
+    velocity, and 54 where the file says nothing."""
     for gear in (50.0, -50.0):
         joints = tuple(replace(j, limits=replace(j.limits, effort=40.0),
                                motor=replace(j.motor, K=0.05, gear=gear, R=2.0)) for j in arm.joints)
         motors = replace(arm, joints=joints, board=replace(arm.board, bus_voltage=24.0))
-        cases = [(0.0, 1.0, 30.0), (4.0, 1.0, 17.5), (-4.0, -1.0, 17.5), (-2.0, 1.0, 36.25), (2.0, -1.0, 36.25),
-                 (-4.0, 1.0, 40.0), (9.6, 1.0, 0.0), (12.0, 1.0, 0.0)]
+        cases = [(0.0, 1.0, 30.0), (4.0, 1.0, 17.5), (-4.0, -1.0, 17.5), (-2.0, 1.0, 30.0), (2.0, -1.0, 30.0),
+                 (9.6, 1.0, 0.0), (12.0, 1.0, 0.0)]
         for rate, tau, there in cases:
-            np.testing.assert_allclose(effort.available(motors, np.full(3, rate), np.full(3, tau)), there, atol=1e-12)
+            np.testing.assert_allclose(Motors.of(motors).torque(np.full(3, rate), np.full(3, tau)), there, atol=1e-12)
+    drive = Drive(DRIVES["damiao-8009"], "can", 1)
+    for most, there in ((40.0, 40.0), (np.inf, 54.0)):
+        joints = tuple(replace(j, motor=None, drive=drive, limits=replace(j.limits, effort=most)) for j in arm.joints)
+        np.testing.assert_array_equal(Motors.of(replace(arm, joints=joints)).torque(np.full(3, 4.0), np.ones(3)), there)
 
 
 def test_on_a_line_the_tip_goes_straight(arm, tmp_path):

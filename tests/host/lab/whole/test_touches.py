@@ -68,6 +68,17 @@ def arm():
     return replace(rig.three_link(), feel=Feel())
 
 
+def test_of_a_joint_whose_file_limits_no_effort_the_motor_is_taken(arm):
+    """Stall at 24 V by hand: 24 x 0.35 / 1.6, 24 x 0.2 / 2.4, 24 x 0.06 / 3 = 5.25, 2, 0.48 N m."""
+    def thresholds(*efforts):
+        file = replace(arm, joints=tuple(replace(j, limits=replace(j.limits, effort=effort))
+                                         for j, effort in zip(arm.joints, efforts, strict=True)))
+        unknowns = Unknowns.of(file)
+        return [x.contact for x in propose(unknowns, unknowns.prior, reports(file, file))]
+
+    assert thresholds(np.inf, np.inf, np.inf) == thresholds(5.25, 2.0, 0.48)
+
+
 def test_what_the_board_would_feel_with_the_numbers_found_is_foretold(arm):
     """With the true ones that is next to nothing, but where a joint turns: STATUS comes every 10 ms, within which a
     filter of 8 ms goes 0.71 of its way."""

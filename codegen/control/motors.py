@@ -1,0 +1,95 @@
+"""What the motors of a mechanism have: torques at the joints, at rest and in motion. Plans, the check before streaming,
+the limits of FOLLOW and the limits that the board keeps have their numbers from here.
+
+    |tau| <= min(effort, stall - fall qd sgn(tau))
+
+effort is the least of limits.effort, the torque at rest, the range of a current loop and a drive's torque. The line is
+the steady state of the motor's voltage equation: stall = K N V / R and fall = (K N)^2 / R, with the share of the supply
+that the bridge, the current loop or the servo lets through for V. A drive whose inside nobody knows has no line.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import astuple, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.board import channels
+from femtorque.codegen.board import reader as boards
+from femtorque.codegen.common.elementary import square
+from femtorque.codegen.common.memo import remembered
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Motor:
+    """One joint's. effort, stall: N m or N, infinite where nothing limits them. fall: N m s/rad, of its line; 0 without
+    one. no_load: rad/s or m/s, at which it has no torque left; infinite where nobody knows. velocity: the most that
+    file and motor allow."""
+
+    effort: float = math.inf
+    stall: float = math.inf
+    fall: float = 0.0
+    no_load: float = math.inf
+    velocity: float = math.inf
+
+    @staticmethod
+    def of(mechanism: Mechanism, joint: Joint) -> Motor:
+        """What turns a joint of a mechanism."""
+        limits, drive, effort, stall, fall, no_load = joint.limits, joint.drive, math.inf, math.inf, 0.0, math.inf
+        if joint.motor is not None and mechanism.board is not None:
+            if joint.motor.drive == "current":
+                channels.served(mechanism, boards.load(mechanism.board.use, mechanism.source or mechanism.name))
+            constant = abs(joint.motor.K * joint.motor.gear)  # N m / A at the joint
+            volts = mechanism.board.bus_voltage * channels.usable_share(mechanism, joint)
+            stall, fall, no_load = constant * volts / joint.motor.R, square(constant) / joint.motor.R, volts / constant
+            effort = constant * (current_range(mechanism, joint) or math.inf)
+        fastest = no_load
+        if drive is not None:
+            effort, fastest = min(effort, drive.at_joint.torque), drive.at_joint.velocity
+            no_load = min(no_load, fastest) if drive.servo is not None else no_load
+        return Motor(min(limits.effort, effort, stall), stall, fall, no_load, min(limits.velocity, fastest))
+
+
+def current_range(mechanism: Mechanism, joint: Joint) -> float:
+    """Amperes at a duty of 1, of a joint whose drive is 'current', else 0. Such a joint has a current loop below the
+    law, to which a duty is a share of that range; the law's voltage is then that share of the bus's."""
+    if mechanism.board is None or joint.motor is None or joint.motor.drive != "current":
+        return 0.0
+    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
+    return channels.current_range(board, joint) if board.channels else 0.0
+
+
+@dataclass(frozen=True)
+class Motors:
+    """Those of all streamed joints: the numbers of Motor, (J,) each."""
+
+    effort: Array
+    stall: Array
+    fall: Array
+    no_load: Array
+    velocity: Array
+
+    @staticmethod
+    def of(mechanism: Mechanism) -> Motors:
+        """What turns each streamed joint."""
+        return _motors(mechanism)
+
+    def torque(self, qd: Array, tau: Array) -> Array:
+        """Largest torque (..., J), N m or N, of the joints at velocities qd (..., J), in the direction of tau."""
+        return np.clip(self.stall - self.fall * qd * np.sign(tau), 0.0, self.effort)
+
+    def lost(self, speeds: Array) -> Array:
+        """Torque (..., J) of the effort that is not there to drive with at these speeds."""
+        with np.errstate(invalid="ignore"):
+            return np.where(self.fall > 0.0, self.effort - self.torque(speeds, self.effort), 0.0)
+
+
+@remembered
+def _motors(mechanism: Mechanism) -> Motors:
+    rows = [astuple(Motor.of(mechanism, joint)) for joint in mechanism.streamed]
+    return Motors(*np.array(rows, float).reshape(-1, 5).T)
