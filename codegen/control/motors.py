@@ -1,4 +1,4 @@
-"""What the motors of a mechanism have: torques at the joints, at rest and in motion. Plans, the check before streaming,
+"""Torques that the motors of a mechanism have at its joints, at rest and in motion. Plans, the check before streaming,
 the limits of FOLLOW and the limits that the board keeps have their numbers from here.
 
     |tau| <= min(effort, stall - fall qd sgn(tau))
@@ -39,7 +39,7 @@ class Motor:
 
     @staticmethod
     def of(mechanism: Mechanism, joint: Joint) -> Motor:
-        """What turns a joint of a mechanism."""
+        """Motor or drive of one joint, with the supply that it gets."""
         limits, drive, effort, stall, fall, no_load = joint.limits, joint.drive, math.inf, math.inf, 0.0, math.inf
         if joint.motor is not None and mechanism.board is not None:
             if joint.motor.drive == "current":
@@ -76,7 +76,7 @@ class Motors:
 
     @staticmethod
     def of(mechanism: Mechanism) -> Motors:
-        """What turns each streamed joint."""
+        """Motors and drives of a mechanism."""
         return _motors(mechanism)
 
     def torque(self, qd: Array, tau: Array) -> Array:
