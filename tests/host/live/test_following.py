@@ -6,6 +6,7 @@ import asyncio
 import threading
 from contextlib import ExitStack
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ import pytest
 from femtorque import Board, Mechanism
 from femtorque.codegen.common.errors import BadInput, Refused, Stopped
 from femtorque.codegen.wire import messages
+from femtorque.codegen.wire.messages import Target
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.live.following import Following
+from femtorque.host.live.outbox import Outbox
 from tests.support.rig import ROOT
 
 Q = np.array([0.1, -0.2, 0.3])
@@ -255,6 +258,24 @@ def test_stop_overtakes_a_flood_of_targets_and_the_newest_of_them_have_gone(fake
         asked, sent = clock.now(), f.sent
         raise KeyError("stop")
     assert fake.state == "HOLD" and clock.now() - asked < 0.1 and f.sent == sent
+
+
+@pytest.mark.parametrize("begin", [0, 2**32 - 100_000])
+def test_a_target_that_waits_makes_way_for_one_that_is_due_no_later(begin) -> None:
+    """begin: the sender's clock, us, which wraps."""
+    gone: list[tuple[int, int]] = []
+    link = SimpleNamespace(backlog=1.0, send=lambda m: gone.append((m.chunk, (m.stamp + m.ahead - begin) % 2**32)))
+    box = Outbox(link, 1)
+
+    def put(chunk: int, *due: int) -> int:
+        box.put([Target(0, chunk, (begin + due[0]) % 2**32, at - due[0], [0], [0.0]) for at in due])
+        return box.left_out
+
+    assert put(0, 10_000) == 0 and put(1, 20_000, 120_000, 220_000) == 0 and put(2, 70_000, 170_000) == 2
+    assert put(0, 80_000) == 4 and put(0, 90_000) == 5  # the single one before, and of chunk 2 the later one
+    link.backlog = 0.0
+    box.send()
+    assert gone == [(1, 20_000), (2, 70_000), (0, 90_000)] and box.sent == 3
 
 
 @pytest.mark.parametrize("lost", [0.0, 0.1])
