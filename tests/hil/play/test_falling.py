@@ -62,11 +62,14 @@ def test_a_loaded_arm_falls_when_the_cable_is_pulled_only_where_its_file_says_so
         assert look(board, session) == (STATES["FAULT" if falls else "HELD"][0], FAULTS["HOST_LOST"][0])
 
 
-def test_the_next_host_takes_over_an_arm_that_is_held_and_never_lets_go_of_it():
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_next_host_takes_over_an_arm_that_is_held_and_never_lets_go_of_it(fails):
+    """Also one whose last host has left it by an error that nobody expected, while it followed targets."""
     arm = upright(Safety())
     names, ends = [j.name for j in arm.streamed], rig.start() + np.array([[0.0] * 3, [0.3] * 3])
     with holding(arm, "upright-hold") as (board, first):
-        Board(first, arm).stream(from_rows(names, [0.0, 1.0], ends))
+        host = Board(first, arm)
+        host.stream(from_rows(names, [0.0, 1.0], ends))
         driven, run = [bool(board.driven())], board.run
 
         def looked(seconds: float) -> None:
@@ -74,6 +77,11 @@ def test_the_next_host_takes_over_an_arm_that_is_held_and_never_lets_go_of_it():
             driven.append(bool(board.driven()))
 
         board.run = looked  # type: ignore[method-assign]
+        if fails:
+            with pytest.raises(ZeroDivisionError), host, host.follow() as f:
+                f.send(ends[1])
+                f.wait(0.1)
+                raise ZeroDivisionError
         for _ in range(15):
             board.run(0.1)  # nobody says anything
         with closing(session_with(board)) as second:
