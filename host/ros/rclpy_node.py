@@ -7,7 +7,8 @@ which it is made, as on zenoh; their types are in rclpy's `Impl` of it. It never
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from femtorque.codegen.common.errors import BadInput, Refused
@@ -77,10 +78,8 @@ class RclpyNode:
         """take is called with every message by `handle`."""
         def heard(data: bytes) -> None:
             self._handled += 1
-            try:
+            with self._counted():
                 take(unpacked(kind, data))
-            except ValueError:
-                self.refused += 1
 
         self._node.create_subscription(own(kind), topic, heard, 10, raw=True)
 
@@ -89,13 +88,25 @@ class RclpyNode:
         service = own(kind)
         future = importlib.import_module("rclpy.task").Future
 
-        async def asked(request: Any, _: Any) -> Any:
+        async def asked(request: Any, blank: Any) -> Any:
             self._handled += 1
             later = future(executor=self._executor)
-            answer(unpacked(f"{kind}_Request", self._serial.serialize_message(request)), later.set_result)
+            before = self.refused
+            with self._counted():
+                answer(unpacked(f"{kind}_Request", self._serial.serialize_message(request)), later.set_result)
+            if self.refused > before:
+                return blank
             return self._serial.deserialize_message(packed(f"{kind}_Response", await later), service.Response)
 
         self._node.create_service(service, name, asked)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count a message that cannot be read, or makes anything fail: none ends the node."""
+        try:
+            yield
+        except Exception:
+            self.refused += 1
 
     def handle(self) -> None:
         """Let rclpy call for what has come since the last time."""

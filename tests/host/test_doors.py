@@ -25,7 +25,9 @@ from femtorque.host.ros import interfaces
 from femtorque.host.ros import node as ros
 from femtorque.host.ros.arm import Arm
 from femtorque.host.ros.interfaces import message
+from femtorque.host.ros.rclpy_node import RclpyNode
 from tests.conftest import HANG
+from tests.host.ros.test_rclpy_node import graph  # noqa: F401
 from tests.integrations.lerobot.conftest import plugin  # noqa: F401
 from tests.support.rig import ROOT
 
@@ -198,19 +200,43 @@ def told(rng) -> dict[str, tuple[str, object]]:
         "arm_controller/joint_trajectory": ("trajectory_msgs/msg/JointTrajectory", trajectory(rng))}
 
 
-def test_a_node_goes_on_whatever_is_published_or_asked(fake, monkeypatch) -> None:
-    ether, rng, said = Ether(), np.random.default_rng(17), []
+@pytest.fixture
+def over_zenoh(monkeypatch):
+    """A node, and how it is sent to: a name without its slash, a kind, bytes."""
+    ether = Ether()
     monkeypatch.setattr(ros.zenoh, "open", lambda _: ether)
     monkeypatch.setattr(ros, "declare_advanced_publisher", MagicMock())
-    with Board.connect("any", Mechanism.load(ARM)) as board, ros.Node("femtorque") as node:
+
+    def send(name: str, kind: str, data: bytes) -> None:
+        ether.doors[next(key for key in ether.doors if key.split("/", 1)[1].startswith(name + "/"))](sent(data))
+
+    return ros.Node("femtorque"), send
+
+
+@pytest.fixture
+def over_rclpy(graph):  # noqa: F811
+    def send(name: str, kind: str, data: bytes) -> None:
+        if name in {topic[1:] for topic in graph.taken}:
+            graph.waiting.append(lambda: graph.taken[f"/{name}"](data))
+        else:
+            service, asked = graph.services[f"/{name}"]
+            graph.waiting.append(lambda: graph.running.append((asked(service.Request(data), service.Response()), [])))
+
+    return RclpyNode("femtorque"), send
+
+
+@pytest.mark.parametrize("door", ["over_zenoh", "over_rclpy"])
+def test_a_node_goes_on_whatever_is_published_or_asked(fake, request, door) -> None:
+    rng, said = np.random.default_rng(17), []
+    made, send = request.getfixturevalue(door)
+    with Board.connect("any", Mechanism.load(ARM)) as board, made as node:
         board.home([0.0, 0.0, 0.0])
         board.arm()
         arm = Arm(board, node, "arm_controller", said.append)
         for _ in range(MANY):
             for name, (kind, what) in told(rng).items():
-                key = next(key for key in ether.doors if key.split("/", 1)[1].startswith(name + "/"))
                 if rng.random() < 0.5:
-                    ether.doors[key](sent(spoilt_bytes(rng, interfaces.packed(kind, what))))
+                    send(name, kind, spoilt_bytes(rng, interfaces.packed(kind, what)))
             arm.step()
             board.session.clock.sleep(0.005)
         assert fake.state in ("HOLD", "FOLLOW") and node.refused > MANY // 10 and len(said) > MANY // 20
