@@ -21,7 +21,7 @@ from femtorque.hil.play import tape
 from femtorque.host.live.hand import Hand, by_hand
 from femtorque.host.live.jog import TipJog
 from femtorque.host.live.lines import Pipe, Port, relay
-from femtorque.host.ros import interfaces
+from femtorque.host.ros import interfaces, keys
 from femtorque.host.ros import node as ros
 from femtorque.host.ros.arm import Arm
 from femtorque.host.ros.interfaces import message
@@ -156,7 +156,8 @@ class Ether(MagicMock):
 def sent(data: bytes) -> MagicMock:
     """A sample or a query of zenoh."""
     found = MagicMock()
-    found.payload.to_bytes.return_value, found.attachment.to_bytes.return_value = data, bytes(33)
+    found.payload.to_bytes.return_value = data
+    found.attachment.to_bytes.return_value = keys.attachment(1, 0, bytes(16))
     return found
 
 
