@@ -69,8 +69,16 @@ torque that this motion needs. Each joint stays between where it was and its pla
 brakes close, where there are some, and the outputs go off. Half as long again as the longest way takes, and 0.5 s, is
 the most that all of it may take: then the motors are let go wherever the joints are.
 
-Nobody looks at what stands in the way, and the arm moves without being asked to: keep the way free of people and
-things. Choose a pose that the arm stays in without motors; `check` says what gravity loads there. E-stop and DISARM end
+The arm moves without being asked to, and nobody looks at what stands in the way: keep it free of people and things.
+With [`[feel]`](lab.md#feeling-a-touch) and a reaction but "none" an arm that is touched on its way waits. With "stop"
+it is held where it was touched; with "float" and "return" a hand moves it aside. Letting go would drop the arm onto
+the one who touches it, and holding still presses no harder. When it has been at rest for a second and nothing was
+felt, it goes on. For want of a host alone (HOST_LOST, KNOT) it waits for as long as the touch lasts, since nothing
+else is wrong. Heat and a low supply do not wait: the time to lie down goes on, and at its end the motors are let go,
+touched or not. So it is, too, if they come later. An arm that misjudges its weight by more than half of a joint's
+`contact` feels that as a touch when it stands: identify it first.
+
+Choose a pose that the arm stays in without motors; `check` says what gravity loads there. E-stop and DISARM end
 it at once, and so does, as its class says, every fault of encoders, drives, drivers, currents
 or the arm's motion: an arm that cannot feel or drive a joint moves no further. CLEAR is refused on the way (PARKING).
 

@@ -371,7 +371,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
     warm = heat.heats(mechanism, board)
     brake = _brake(mechanism, board)
     feels = feel.feeling(mechanism, board, rows, brake.opens)
-    returns = feels is not None and feels.back is not None
+    returns = feels is not None and feels.tries > 0
     limits = () if mechanism.safety.park is None and not returns else follow.follow_limits(
         mechanism, tuple(row.speed for row in rows))
     parks = park.parking(mechanism, board, limits, (BUS_LOW * nominal, nominal))

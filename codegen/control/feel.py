@@ -31,7 +31,7 @@ SETTLES_S = 0.5  # s from power on: weight is taken over, friction gives way
 DRIVE_DELAY = 3  # ticks from a command's forming to the interval that its answer shows the end of
 SHARE_OF_DRIVE = 0.15  # the same of a drive, whose positions come in coarser steps: more noise
 SHARE, OF_DRY, OF_NOISE = 0.02, 2.0, 6.0  # of effort, dry friction, noise: a threshold that the file does not give
-RETURN_S = 1.0  # s at rest without a touch until an arm that has given way goes back
+QUIET_S = 1.0  # s at rest without a touch until an arm that has given way goes back, or on to lie down
 RETURN_TRIES = 5  # ways back without getting there, after which it stays where it is
 RETURN_SPEED = Park.speed  # of FOLLOW's limits, where the file says no other for lying down
 LATE = 1  # ticks that a voltage acts before its effect is measured
@@ -76,24 +76,17 @@ class FeelConstants:
 
 
 @dataclass(frozen=True)
-class Back:
-    """Constants of going back by itself. ticks: at rest without a touch. tries: ways back, at most."""
-
-    ticks: int
-    tries: int
-
-
-@dataclass(frozen=True)
 class Feeling:
-    """Constants of feeling. gain, slow: of r and of its mean, per tick. reaction: as in REACTIONS. back: of the arm
-    that returns."""
+    """Constants of feeling. gain, slow: of r and of its mean, per tick. reaction: as in REACTIONS. quiet: ticks
+    at rest without a touch. tries: ways back of an arm that returns, at most."""
 
     rows: list[FeelConstants]
     gain: float
     slow: float
     settles: int
     reaction: int
-    back: Back | None = None
+    quiet: int
+    tries: int
 
 
 def feeling(mechanism: Mechanism, board: Board | None, rows: Sequence[Electrical], opens: int) -> Feeling | None:
@@ -114,7 +107,7 @@ def feeling(mechanism: Mechanism, board: Board | None, rows: Sequence[Electrical
               for joint, row, noise in zip(mechanism.streamed, rows, noises(mechanism, rows), strict=True)],
         gain=1.0 - exp(-2.0 * math.pi * feel.bandwidth_hz / hz), slow=1.0 - exp(-2.0 * math.pi * SLOW_HZ / hz),
         settles=opens + round(SETTLES_S * hz), reaction=REACTIONS[feel.reaction],
-        back=Back(round(RETURN_S * hz), RETURN_TRIES) if feel.reaction == "return" else None)
+        quiet=round(QUIET_S * hz), tries=RETURN_TRIES if feel.reaction == "return" else 0)
 
 
 def unfelt(mechanism: Mechanism) -> str:

@@ -653,7 +653,7 @@ def _touches(mechanism: Mechanism, warnings: list[str]) -> list[str]:
                             f"encoders' steps are felt as while the arm moves, {noise:.3g} {unit}: touches will be "
                             f"reported that there are not; make it larger, or feel.bandwidth_hz lower")
     back = [] if mechanism.feel.reaction != "return" else [
-        f"a touch makes the arm give way; it goes back after {feel.RETURN_S:g} s without one, each joint within its "
+        f"a touch makes the arm give way; it goes back after {feel.QUIET_S:g} s without one, each joint within its "
         "limits; what else stands there nobody looks at"]
     return [f"at rest a touch is felt from: {', '.join(said)}", *back]
 

@@ -394,7 +394,7 @@ FOLLOW_PHASES = {
 # Bits of FELT.touched: AWAY, BACK and STAYS of an arm that gives way and returns, BLIND of closed loops.
 FELT_TOUCHED = {
     "TOUCH": (1, "a touch lasts"),
-    "AWAY": (2, "the arm has given way, and goes back once it rests and nothing is felt"),
+    "AWAY": (2, "the arm has given way, and goes back, or on to lie down, once it rests and nothing is felt"),
     "BACK": (4, "it is on its way back, in the state FOLLOW"),
     "STAYS": (8, "it was touched too often on its way back, and stays in FLOAT"),
     "BLIND": (16, "loops do not close where joints are measured to be, or did not half a second ago: nothing is felt"),

@@ -154,11 +154,11 @@ void prove_feel_returns(void)
                                                   : FT_FELT_STAYS));
         CLAIM(f.tries == (was.way == 0u ? 0u : was.tries));
     } else {
-        GIVEN(was.quiet < FT_RETURN_TICKS);
+        GIVEN(was.quiet < FT_FEEL_QUIET);
         back = ft_feel_quiet(&f, &seen);
         CLAIM(!back || (was.way == FT_FELT_AWAY && !was.touched
                         && ft_size(seen.u[j]) <= ft_joint[j].rest
-                        && was.quiet == FT_RETURN_TICKS - 1u));
+                        && was.quiet == FT_FEEL_QUIET - 1u));
         CLAIM(was.way != FT_FELT_AWAY || f.quiet == 0u
               || f.quiet == was.quiet + 1u);
     }

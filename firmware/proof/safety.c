@@ -203,20 +203,31 @@ void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
 #define LEFT 1u
 #endif
 
-#if FT_RETURN
+#if FT_YIELDS
 
 static bool quiet; /* as ft_feel_quiet says in this tick */
+
+/* Not while a touch lasts: feel_returns. */
+bool ft_feel_quiet(ft_feel *f, const ft_observer *seen)
+{
+    (void)seen;
+    quiet = f->way == FT_FELT_AWAY && !f->touched && nondet_bool();
+    return quiet;
+}
+
+/* Return whether an arm that lies down waits just where it may. */
+static bool waits(void)
+{
+    return s.state == FAULT && s.reaction == FT_REACTION_PARK
+           && c.feel.way == FT_FELT_AWAY && c.follow.stop;
+}
+
+#endif
+#if FT_RETURN
 
 void ft_feel_give_way(ft_feel *f)
 {
     f->way = nondet_bool() ? FT_FELT_AWAY : FT_FELT_STAYS;
-}
-
-bool ft_feel_quiet(ft_feel *f, const ft_observer *seen)
-{
-    (void)seen;
-    quiet = f->way == FT_FELT_AWAY && nondet_bool();
-    return quiet;
 }
 
 void ft_follow_keep(ft_follow *f, const int64_t place[FT_JOINTS])
@@ -237,11 +248,13 @@ static bool returns(void)
 {
     const uint8_t way = c.feel.way;
 
-    return way == 0u || (s.state == FOLLOW && way == FT_FELT_BACK)
+    return way == 0u || waits() || (s.state == FOLLOW && way == FT_FELT_BACK)
            || (s.state == FLOAT
                && (way == FT_FELT_AWAY || way == FT_FELT_STAYS));
 }
 
+#elif FT_YIELDS
+#define returns() (c.feel.way == 0u || waits())
 #else
 #define returns() true
 #endif
@@ -524,21 +537,51 @@ void prove_safety_faults(void)
 
 /* An arm that is on its way to lie down is nearer to being let go after every
  * tick, whatever happens: the motors are off, brake, or hold until the brakes
- * have closed, or less time than before is left. A fault that would lay it down
- * too stops it no more than it begins it again.
+ * have closed, or less time than before is left; or it waits because of a touch,
+ * and heat or a low supply was found in no tick before. A fault that would lay it
+ * down too stops it no more than it begins it again.
  * Assumes: the motion returns what safety_states says.
  * Run: unwind=27 mechanisms=parked */
 void prove_safety_lies(void)
 {
     uint32_t left;
+    bool hasty;
 
     any_state();
     GIVEN(s.reaction == FT_REACTION_PARK);
     GIVEN(ft_reaction[s.coming] != FT_REACTION_PARK);
     left = s.parking;
+    hasty = s.hasty;
     ft_safety_tick(&s, &c, &in, any_event());
     CLAIM(s.reaction != FT_REACTION_PARK
-          || (s.parking < left && ft_reaction[s.coming] != FT_REACTION_PARK));
+          || ((s.parking < left
+               || (s.parking == left && !hasty && c.feel.way != 0u))
+              && ft_reaction[s.coming] != FT_REACTION_PARK));
+    END;
+}
+
+#endif
+
+#if FT_WAITS
+
+/* An arm that lies down and is touched does not go on in the tick in which that
+ * is felt, nor in any tick while that lasts: it is stopped where it was measured
+ * to be, or its motors are let go, brake, or hold until the brakes have closed.
+ * It goes on only in a tick in which it has been at rest, with no touch, for as
+ * long as feel_returns says.
+ * Assumes: the motion returns what safety_states says.
+ * Run: unwind=27 mechanisms=parked,returning */
+void prove_safety_gives_way(void)
+{
+    bool waited;
+
+    any_state();
+    GIVEN(s.reaction == FT_REACTION_PARK);
+    waited = c.feel.way != 0u;
+    quiet = false;
+    ft_safety_tick(&s, &c, &in, any_event());
+    CLAIM(s.reaction != FT_REACTION_PARK || !c.feel.touched || c.follow.stop);
+    CLAIM(s.reaction != FT_REACTION_PARK || !waited || c.follow.stop || quiet);
     END;
 }
 
@@ -550,8 +593,7 @@ void prove_safety_lies(void)
  * then; on its way a touch makes it give way again. If it holds before it is
  * back, for any reason, no path can be resumed: none begins where the arm is
  * not.
- * Assumes: the motion returns what safety_states says, but no PASSED in FLOAT:
- * ft_lab.c returns none there.
+ * Assumes: the motion returns what safety_states says.
  * Run: unwind=27 mechanisms=returning */
 void prove_safety_returns(void)
 {
@@ -562,7 +604,6 @@ void prove_safety_returns(void)
     state = s.state;
     quiet = false;
     event = any_event();
-    GIVEN(state != FLOAT || event == FT_MOTION_NOTHING);
     ft_safety_tick(&s, &c, &in, event);
     CLAIM(state != FLOAT || s.state != FOLLOW || quiet);
     CLAIM(state != FOLLOW || s.state != FLOAT || c.feel.touch);

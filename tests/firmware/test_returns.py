@@ -9,7 +9,7 @@ import pytest
 
 from femtorque.codegen.control import constants
 from femtorque.codegen.control.constants import follow_limits
-from femtorque.codegen.control.feel import RETURN_S, RETURN_SPEED, RETURN_TRIES
+from femtorque.codegen.control.feel import QUIET_S, RETURN_SPEED, RETURN_TRIES
 from femtorque.codegen.control.park import wayless
 from femtorque.codegen.mechanism.description import Contact, Feel, Park, Safety
 from femtorque.codegen.mechanism.reader import load_mechanism
@@ -22,7 +22,7 @@ from tests.firmware.test_safety import in_lab, jogging, tracking
 from tests.firmware.test_touches import AT, BY, COUNTS, LIMITS, TOUCH, TOUCHED, push
 
 MECHANISMS = HERE.parents[1] / "mechanisms"
-WAITS = round(RETURN_S * 1000.0)  # ticks
+WAITS = round(QUIET_S * 1000.0)  # ticks
 PERIOD = 20  # ticks from one FELT to the next
 START = (0.4, 0.3, 0.2)
 

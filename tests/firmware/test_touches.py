@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from femtorque.codegen.control.constants import follow_limits
+from femtorque.codegen.control.park import parking
 from femtorque.codegen.mechanism.description import Contact, Feel
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.wire.messages import FAULTS, FELT_TOUCHED, FLAGS, STATES, Felt, Float
 from tests.firmware.app import HERE, App, changed, three_link
-from tests.firmware.following import Sent, follow, play, target
-from tests.firmware.test_park import lying
+from tests.firmware.following import TURN, Sent, follow, play, target
+from tests.firmware.test_park import PLACES, STRIKES, lie_down, lying
 from tests.firmware.test_safety import EVENTS, following, in_lab, jogging, tracking
 
 MECHANISMS = HERE.parents[1] / "mechanisms"
@@ -56,15 +58,15 @@ def now(app):
             App.name(FAULTS, app.status.fault))
 
 
-def push(app, ticks=60):
+def push(app, ticks=60, alive=True, by=BY):
     """Move a joint off its target by BY, as a hand does that is stronger than the motor, and hold it there. Its motor
     pushes against that."""
     records = []
-    way = np.round(0.5 * BY * (1.0 - np.cos(np.linspace(0.0, np.pi, WHILE + 1))) / (2.0 * np.pi) * COUNTS)
+    way = np.round(0.5 * by * (1.0 - np.cos(np.linspace(0.0, np.pi, WHILE + 1))) / (2.0 * np.pi) * COUNTS)
     for counts in np.diff(way):
         app.chip.counts[AT] += int(counts)
-        records.append(app.run(1, follow=False))
-    return np.concatenate([*records, app.run(ticks, follow=False)])
+        records.append(app.run(1, follow=False, alive=alive))
+    return np.concatenate([*records, app.run(ticks, follow=False, alive=alive)])
 
 
 def test_reports_say_what_is_felt():
@@ -191,6 +193,73 @@ def test_a_touch_on_the_way_to_a_fault_changes_nothing_of_it():
     assert reports[-1].touches >= 1
     app.run(100, follow=False)
     assert now(app)[0::2] == ("FAULT", "OVER_TEMPERATURE")
+
+
+def held_fast(app, ticks, alive=True):
+    """Hold every joint fast where it is. The largest torques (J,) that the motors give against that, N m."""
+    record = app.run(ticks, follow=False, alive=alive)
+    return np.abs(record["torque"] - record["torque_ff"]).max(axis=0)
+
+
+@pytest.mark.parametrize("reaction", ["stop", "float", "return"])
+@pytest.mark.parametrize("cause", STRIKES)
+def test_an_arm_that_lies_down_waits_while_it_is_touched_and_goes_on_when_it_is_free(reaction, cause):
+    """Held fast, it tries again each time when nothing has been felt for a second, and never presses harder than by
+    what its motors' pushes rise while the filter comes to feel them: four thresholds, where it gave twenty."""
+    alive = cause != "HOST_LOST"
+    app, reports = feeling(reaction, lying())
+    STRIKES[cause](app)
+    app.run(200, alive=alive)
+    assert app.lib.fake_state_now() == STATES["FAULT"][0] and app.chip.outputs
+    assert np.all(held_fast(app, 3000, alive) < 4.0 * np.array(TOUCH)) and app.chip.outputs
+    assert 2 <= reports[-1].touches <= 4
+    _, end = lie_down(app, alive)
+    assert np.allclose(end, PLACES, atol=1e-6) and app.fault[0] == cause
+
+
+def leaning(reaction="stop"):
+    """An arm on its way to lie down for want of a host, of which a hand that is stronger bends a joint aside, and lets
+    go no more."""
+    app, reports = feeling(reaction, lying())
+    app.run(1300, alive=False)
+    push(app, 1, alive=False)
+    assert reports[-1].touched
+    return app, reports
+
+
+def test_for_want_of_a_host_an_arm_that_lies_down_waits_for_as_long_as_it_is_touched():
+    app, reports = leaning()
+    record = app.run(20_000, alive=False, follow=False)
+    assert app.chip.outputs and np.all(record["target"] == record["target"][0]) and reports[-1].touches == 1
+    assert {"TOUCH", "AWAY"} == {n for n, (bit, _) in FELT_TOUCHED.items() if reports[-1].touched & bit}
+    push(app, 1, alive=False, by=-BY)
+    assert np.allclose(lie_down(app, alive=False)[1], PLACES, atol=1e-6)
+
+
+@pytest.mark.parametrize("cause", ["OVER_TEMPERATURE", "LOW_SUPPLY"])
+def test_heat_and_a_low_supply_let_it_wait_no_longer_than_lying_down_may_take(cause):
+    """They come while it waits for want of a host."""
+    app, _ = leaning()
+    STRIKES[cause](app)
+    app.run(parking(app.mechanism, None, follow_limits(app.mechanism), (0.0, 100.0)).ticks, alive=False, follow=False)
+    assert not app.chip.outputs and app.fault[0] == "HOST_LOST"
+
+
+@pytest.mark.parametrize("reaction, gives", [("stop", False), ("float", True), ("return", True)])
+def test_a_hand_moves_an_arm_that_lies_down_aside_where_its_file_lets_it_give_way(reaction, gives):
+    app, _ = leaning(reaction)
+    record = app.run(1, alive=False, follow=False)
+    off = np.abs(record["target"] - record["position"])[0, AT] * TURN
+    assert (off < 0.25 * BY) == gives and (off > 0.9 * BY) != gives
+
+
+def test_a_hand_that_is_there_already_keeps_an_arm_from_lying_down():
+    app, _ = feeling("stop", lying())
+    push(app, 1)
+    app.chip.temperature = 99.0
+    record = app.run(500, follow=False)
+    assert app.lib.fake_state_now() == STATES["FAULT"][0] and app.chip.outputs
+    assert np.all(np.abs(record["target_rate"]) < 0.01)
 
 
 def test_that_the_last_joint_s_torque_is_told_too():

@@ -86,7 +86,7 @@ static ft_real threshold(ft_feel *f, uint32_t j, const ft_motion *m)
  * of an arm that has given way. */
 static ft_real middle(const ft_feel *f, uint32_t j, ft_real r)
 {
-#if FT_RETURN
+#if FT_YIELDS
     if (f->way != 0u)
         return FT_C(0.0);
 #endif
@@ -147,6 +147,9 @@ void ft_feel_give_way(ft_feel *f)
     f->quiet = 0;
 }
 
+#endif
+#if FT_YIELDS
+
 /* Count a tick for which an arm has given way. Return whether it has been at
  * rest for long enough, and nothing was felt. */
 bool ft_feel_quiet(ft_feel *f, const ft_observer *seen)
@@ -159,7 +162,7 @@ bool ft_feel_quiet(ft_feel *f, const ft_observer *seen)
     for (j = 0; j < FT_JOINTS; j++)
         if (!(ft_size(seen->u[j]) <= ft_joint[j].rest))
             f->quiet = 0;
-    return f->quiet >= FT_RETURN_TICKS;
+    return f->quiet >= FT_FEEL_QUIET;
 }
 
 #endif

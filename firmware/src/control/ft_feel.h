@@ -14,8 +14,8 @@
  * joints. If they do not close, nothing is felt, and it begins anew.
  *
  * An arm that has given way makes the torque that its model asks for, so that
- * at rest r is none: until it is back, a touch is an r that leaves 0. A hand
- * that presses for long is a touch for as long. */
+ * at rest r is none: until it is back, or goes on to lie down, a touch is an r
+ * that leaves 0. A hand that presses for long is a touch for as long. */
 #ifndef FT_FEEL_H
 #define FT_FEEL_H
 
@@ -35,6 +35,14 @@
 #else
 #define FT_RETURN 0
 #endif
+
+#if FT_PARK && FT_FEEL && FT_FEEL_REACTION >= FT_FEEL_STOPS
+#define FT_WAITS 1 /* one that lies down waits while it is touched */
+#else
+#define FT_WAITS 0
+#endif
+
+#define FT_YIELDS (FT_RETURN || FT_WAITS)
 
 #if FT_FEEL
 
@@ -59,7 +67,7 @@ typedef struct {
     uint8_t joint;                  /* that felt the last touch */
     uint16_t touches;               /* so far; wraps */
     uint32_t touch_tick;            /* of the last one */
-#if FT_RETURN
+#if FT_YIELDS
     uint8_t way;                    /* FT_FELT_: what comes of a touch, or 0 */
     uint8_t tries;                  /* ways back since the first one */
     uint32_t quiet;                 /* ticks at rest without a touch */
@@ -91,6 +99,8 @@ static inline ft_real ft_feel_external(const ft_feel *f, uint32_t j)
 void ft_feel_rest(ft_feel *f);
 #if FT_RETURN
 void ft_feel_give_way(ft_feel *f);
+#endif
+#if FT_YIELDS
 bool ft_feel_quiet(ft_feel *f, const ft_observer *seen);
 #endif
 

@@ -23,6 +23,7 @@ enum {
     FT_EVENT_ESTOP,
 #if FT_FEEL
     FT_EVENT_TOUCH,  /* something acts on the arm from outside */
+    FT_EVENT_FREE,   /* and nothing any more */
 #endif
     FT_EVENTS
 };

@@ -129,14 +129,30 @@ static void where_held(const ft_control *c, int64_t q[FT_JOINTS])
 
 #if FT_PARK
 
+/* Return whether a fault is about the host alone. */
+static bool of_host(uint32_t code)
+{
+    return code == FT_FAULT_HOST_LOST || code == FT_FAULT_KNOT;
+}
+
 /* Let the joints go, from where they are held, to where they lie. */
-static void park(ft_safety *s, ft_control *c)
+static void lie_down(ft_control *c)
 {
     int64_t q[FT_JOINTS];
 
     where_held(c, q);
     ft_follow_park(&c->follow, q);
+#if FT_WAITS
+    c->feel.way = 0;
+#endif
+}
+
+/* Begin to lie down. */
+static void park(ft_safety *s, ft_control *c)
+{
+    lie_down(c);
     s->parking = FT_PARK_TICKS;
+    s->hasty = !of_host(s->fault);
 }
 
 /* Let the motors go, as the joints lie, or had the time to: where brakes can
@@ -152,6 +168,28 @@ static void lie(ft_safety *s, ft_control *c)
     s->reaction = FT_REACTION_HOLD;
     stay(s, c);
     close_brakes(s);
+}
+
+#endif
+#if FT_WAITS
+
+/* Wait where a touch on the way has moved the joints to. */
+static void await_way(ft_safety *s, ft_control *c)
+{
+    if (s->reaction != FT_REACTION_PARK)
+        return;
+    hold_here(s, c);
+    lie_down(c);
+    ft_follow_stop(&c->follow);
+    c->feel.way = FT_FELT_AWAY;
+    c->feel.quiet = 0;
+}
+
+/* Go on from there. */
+static void go_on(ft_safety *s, ft_control *c)
+{
+    if (s->reaction == FT_REACTION_PARK)
+        lie_down(c);
 }
 
 #endif
@@ -268,7 +306,7 @@ static void go_back(ft_safety *s, ft_control *c)
 #endif
 
 #if FT_RETURN
-#define BACK [FT_EVENT_PASSED] = { go_back, FOLLOW },
+#define BACK [FT_EVENT_FREE] = { go_back, FOLLOW },
 #else
 #define BACK
 #endif
@@ -544,6 +582,10 @@ static const cell table[FT_STATES][FT_EVENTS] = {
 #if FT_PARK
         [FT_EVENT_ENDED] = { lie, FAULT },
 #endif
+#if FT_WAITS
+        [FT_EVENT_TOUCH] = { await_way, FAULT },
+        [FT_EVENT_FREE] = { go_on, FAULT },
+#endif
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
     },
@@ -685,8 +727,9 @@ void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event)
         s->source = FT_SOURCE_PATH;
     if (FT_PARK && to->next == FAULT && s->reaction == FT_REACTION_PARK)
         s->source = FT_SOURCE_FOLLOW;
-#if FT_RETURN
-    if (s->state != FLOAT && s->state != FOLLOW)
+#if FT_YIELDS
+    if (s->state != FLOAT && s->state != FOLLOW
+        && s->reaction != FT_REACTION_PARK)
         c->feel.way = 0;
 #endif
 }
@@ -829,6 +872,17 @@ static bool dealt_with(const ft_safety *s, uint32_t code)
            && ft_reaction[code] == FT_REACTION_PARK;
 }
 
+/* Note that an arm which lies down has no time to wait, whatever it began
+ * for. */
+static void hurry(ft_safety *s, uint32_t code)
+{
+#if FT_PARK
+    s->hasty = s->hasty || !of_host(code);
+#endif
+    (void)s;
+    (void)code;
+}
+
 /* Look for faults, in the order of the table: the first is latched, a later
  * one may ask for more to be done. Once the outputs are off, or brake, only
  * those that count then go on doing so. */
@@ -842,8 +896,12 @@ static void look_for_faults(ft_safety *s, ft_control *c, uint32_t kinds,
         if ((f->where & kinds) == 0u)
             continue;
         joint = f->check(in);
-        if (joint == FT_GOOD || dealt_with(s, f->fault))
+        if (joint == FT_GOOD)
             continue;
+        if (dealt_with(s, f->fault)) {
+            hurry(s, f->fault);
+            continue;
+        }
         if (f->reaction == FT_STOP)
             fault_at_rest(s, c, f->fault, joint);
         else
@@ -872,12 +930,29 @@ static void await_brakes(ft_safety *s, ft_control *c)
         ft_safety_event(s, c, FT_EVENT_PASSED);
 }
 
+#if FT_PARK
+
+/* Return whether an arm that lies down has time while it is touched. */
+static bool has_time(const ft_safety *s, const ft_control *c)
+{
+#if FT_WAITS
+    return !s->hasty && c->feel.way != 0u;
+#else
+    (void)s;
+    (void)c;
+    return false;
+#endif
+}
+
+#endif
+
 /* Let the time pass in which the joints are to lie, and that for which the
  * supply has been low. */
 static void await_rest(ft_safety *s, ft_control *c, const ft_sensors *sensors)
 {
 #if FT_PARK
-    if (s->reaction == FT_REACTION_PARK && --s->parking == 0u)
+    if (s->reaction == FT_REACTION_PARK && !has_time(s, c)
+        && --s->parking == 0u)
         ft_safety_event(s, c, FT_EVENT_ENDED);
 #endif
 #if FT_PARK_SUPPLY
@@ -890,6 +965,22 @@ static void await_rest(ft_safety *s, ft_control *c, const ft_sensors *sensors)
     (void)c;
     (void)sensors;
 }
+
+#if FT_FEEL
+
+/* Return whether a touch is to be reacted to: a new one, or on the way to lie
+ * down one that lasts, which holds the arm, or moves it for as long. */
+static bool felt(const ft_safety *s, const ft_feel *f)
+{
+#if FT_WAITS
+    if (s->reaction == FT_REACTION_PARK)
+        return f->touched
+               && (FT_FEEL_REACTION != FT_FEEL_STOPS || f->way == 0u);
+#endif
+    return f->touch && s->coming == FT_FAULT_NONE;
+}
+
+#endif
 
 /* ---- start and tick --------------------------------------------------- */
 
@@ -917,12 +1008,12 @@ void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
         ft_safety_event(s, c, motion_event);
     take_coming(s, c);
 #if FT_FEEL
-    if (c->feel.touch && s->coming == FT_FAULT_NONE)
+    if (felt(s, &c->feel))
         ft_safety_event(s, c, FT_EVENT_TOUCH);
 #endif
-#if FT_RETURN
+#if FT_YIELDS
     if (ft_feel_quiet(&c->feel, &c->seen))
-        ft_safety_event(s, c, FT_EVENT_PASSED);
+        ft_safety_event(s, c, FT_EVENT_FREE);
 #endif
     if (FT_BRAKE)
         await_brakes(s, c);

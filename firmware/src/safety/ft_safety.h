@@ -66,6 +66,7 @@ typedef struct {
     uint32_t opening, closing;  /* ticks until they are open, closed */
 #if FT_PARK
     uint32_t parking;           /* ticks until the joints are let go at last */
+    bool hasty;                 /* more than its host is missing: no waiting */
 #endif
 #if FT_PARK_SUPPLY
     uint32_t sags;              /* ticks for which the supply has been low */

@@ -223,7 +223,7 @@ void ft_report_felt(ft_msg_felt *m, const ft_feel *f, uint32_t tick)
 
     m->tick = tick;
     m->touched = f->touched ? FT_FELT_TOUCH : 0u;
-#if FT_RETURN
+#if FT_YIELDS
     m->touched |= f->way;
 #endif
 #if FT_STEP_CLOSED

@@ -21,8 +21,8 @@ MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
 
 def mechanism(name: str) -> Mechanism:
     """One of mechanisms/; `braked`: three links with all that they may have besides; `parked`: with
-    a pose to lie in; `feeling`: that gives way to a touch; `returning`: and goes back; `led`: of drives, that stops at
-    one; `looped`: of closed loops; `warm`: with motors that are;
+    a pose to lie in, and it feels; `feeling`: that gives way to a touch; `returning`: and goes back, or lies down;
+    `led`: of drives, that stops at one; `looped`: of closed loops; `warm`: with motors that are;
     `rubbing`: with friction that falls with the velocity and rises with the load;
     `summing`: with a law that sums up errors; `drives`: an arm of three
     families of drives; `can:KIND`: with drives on such buses; `can:long`: with frames of 64 bytes;
@@ -52,10 +52,14 @@ def _braked() -> Mechanism:
 
 
 def _parked() -> Mechanism:
-    """A pose to lie in, for heat and a low supply too, and holding brakes."""
-    it = load_mechanism(MECHANISMS / "three_link.toml")
+    """A pose to lie in, for heat and a low supply too, holding brakes, and it stops at a touch."""
+    it = _lying(load_mechanism(MECHANISMS / "three_link.toml"))
+    return replace(it, safety=replace(it.safety, brake=Brake(0.2, 0.3)), feel=Feel("stop"))
+
+
+def _lying(it: Mechanism) -> Mechanism:
     pose = {joint.name: 0.25 for joint in it.streamed}
-    return replace(it, safety=replace(it.safety, brake=Brake(0.2, 0.3), park=Park(pose, heat=True, supply_v=20.0)))
+    return replace(it, safety=replace(it.safety, park=Park(pose, heat=True, supply_v=20.0)))
 
 
 def _feeling() -> Mechanism:
@@ -65,8 +69,8 @@ def _feeling() -> Mechanism:
 
 
 def _returning() -> Mechanism:
-    """It feels, gives way to a touch, and goes back."""
-    return replace(_feeling(), feel=Feel("return"))
+    """It feels, gives way to a touch, and goes back; with a pose to lie in."""
+    return replace(_lying(_feeling()), feel=Feel("return"))
 
 
 def _led() -> Mechanism:

@@ -38,9 +38,11 @@ SEEDED = (
     Seeded("safety_returns", "ft_safety.c", "    if (c->feel.way != 0u)\n        ft_motion_forget(&c->motion);", "",
            mechanism="returning"),
     Seeded("safety_returns", "ft_safety.c", "    if (ft_feel_quiet(&c->feel, &c->seen))\n", "", mechanism="returning"),
-    Seeded("safety_states", "ft_safety.c", "    if (s->state != FLOAT && s->state != FOLLOW)\n"
-           "        c->feel.way = 0;\n", "", mechanism="returning"),
+    Seeded("safety_states", "ft_safety.c", "    if (s->state != FLOAT && s->state != FOLLOW\n"
+           "        && s->reaction != FT_REACTION_PARK)\n        c->feel.way = 0;\n", "", mechanism="returning"),
     Seeded("safety_takes_over", "ft_safety.c", "{ take_over, HOLD }", "{ clear, HOLD }"),
+    Seeded("safety_gives_way", "ft_safety.c", "    ft_follow_stop(&c->follow);\n    c->feel.way", "    c->feel.way",
+           mechanism="parked"),
     Seeded("safety_held", "ft_safety.c", "return code == FT_FAULT_HOST_LOST;", "return false;"),
     Seeded("safety_requests", "ft_conditions.c", "{ FT_COMMAND_ARM, FT_REFUSAL_NOT_HOMED, homed },", ""),
     Seeded("safety_requests", "ft_conditions.c", "    { FT_EVENT_JOG, FT_REFUSAL_OUT_OF_BOUNDS, jog_allowed },\n", ""),

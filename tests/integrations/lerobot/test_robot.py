@@ -22,8 +22,8 @@ START = {"shoulder.pos": math.degrees(-0.8), "elbow.pos": math.degrees(0.5), "wr
 
 @pytest.fixture
 def chip(monkeypatch):
-    """The flash image with its zeros, which scripts find at any port; its cable stays in when they leave. It holds an arm
-    whose host is gone."""
+    """The flash image with its zeros, which scripts find at any port; its cable stays in when they leave. It holds an
+    arm whose host is gone."""
     arm = replace(Mechanism.load(ARM), name="three-link-held", safety=Safety(host="hold"))
     with rig.connected(arm) as (chip, session):
         Board(session, arm).home()
