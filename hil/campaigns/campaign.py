@@ -117,6 +117,11 @@ def loaded_of(source: Mechanism) -> Mechanism:
                    safety=replace(source.safety, brake=brake))
 
 
+def held_of(source: Mechanism) -> Mechanism:
+    """The arm, whose motors hold it when its host is gone."""
+    return replace(source, name=f"{source.name}-held", safety=replace(source.safety, host="hold"))
+
+
 def rated_of(source: Mechanism) -> Mechanism:
     """The arm lying, with such brakes, its first motor rated for half of the torque that a hand asks of it."""
     first, *others = source.joints
@@ -295,8 +300,8 @@ def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
     joints = len(mechanism.streamed)
     return [*_encoders(joints), *_clock(), *_crystals(mechanism), *_sags(), *_halts(mechanism), *_overrun_stack(),
             *_line(), *_host(), *_resets(), *_estops(), *_drivers(), *_gate_drivers(mechanism), *_loaded(mechanism),
-            *_parked(mechanism), *_overloads(mechanism), *_supply(mechanism), *_overruns(), *_flips(mechanism, elf),
-            *_code_flips(elf), *_numbers(joints)]
+            *_parked(mechanism), *_held(mechanism), *_overloads(mechanism), *_supply(mechanism), *_overruns(),
+            *_flips(mechanism, elf), *_code_flips(elf), *_numbers(joints)]
 
 
 def _board(mechanism: Mechanism) -> Board:
@@ -463,7 +468,7 @@ def too_hot(scene: Scene) -> None:
 
 
 def on_the_way(what: Callable[[Scene], None]) -> Callable[[Scene], None]:
-    """Do something to an arm that is on its way to where it lies, as its host is gone."""
+    """Do something to an arm that is held, or on its way to where it lies, as its host is gone."""
     def both(scene: Scene) -> None:
         host_gone(scene)
         scene.run(ON_THE_WAY)
@@ -578,6 +583,27 @@ def _parked(mechanism: Mechanism) -> Iterator[Injection]:
     for name, what in (("encoder jump", jump), ("driver fault", fails)):
         yield Injection(f"parked arm, {name}", "on its way", "HOLD", on_the_way(what), ("FAULT",), ("HOST_LOST",), 0.01)
     yield Injection("parked arm, e-stop", "on its way", "HOLD", on_the_way(lambda scene: scene.board.estop(True)),
+                    ("ESTOP",), (), 0.005)
+
+
+def _held(mechanism: Mechanism) -> Iterator[Injection]:
+    """An arm that is held when its host is gone: the next one takes it over, and other faults end as in HOLD."""
+    if mechanism.safety.host != "hold":
+        return
+
+    def arms(scene: Scene) -> None:
+        scene.board.incoming.cut, scene.asking = False, None
+        scene.session.command("ARM")
+
+    def jump(scene: Scene) -> None:
+        scene.board.encoder_faults[1].offset += 2000
+
+    for state in HELD:
+        yield Injection("held arm, host gone", f"in {state}", state, host_gone, ("HELD",), ("HOST_LOST",), 1.45)
+        yield Injection("held arm, taken over", f"in {state}", state, on_the_way(arms), ("HOLD",), (), 0.05)
+    yield Injection("held arm, encoder jump", "without a host", "HOLD", on_the_way(jump), ("FAULT",), ("ENCODER",),
+                    0.01)
+    yield Injection("held arm, e-stop", "without a host", "HOLD", on_the_way(lambda scene: scene.board.estop(True)),
                     ("ESTOP",), (), 0.005)
 
 

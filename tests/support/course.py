@@ -118,8 +118,8 @@ class Course:
         self.session.start()
         self.clock.sleep(1.4)
         self.session.link.receive()  # not to take what has piled up for silence
-        self.until("FAULT")
-        self.session.clear()
+        self.until("HELD")
+        self.session.disarm()
 
     PARTS = (refuses_to_start, stops_and_goes_on, outlasts_a_host_that_stalls, runs_out_of_knots,
              is_disarmed_in_motion, is_sent_a_bad_knot, loses_its_host)

@@ -526,6 +526,23 @@ class Forced(Tour):
         assert self.look("ft.safety.reaction") == BRAKE and "HOST_LOST" not in self.witness.faults
         self.ends_in("FAULT", "ENCODER")
 
+    def next_host_takes_over(self) -> None:
+        """Of a board that holds an arm without a host; then a fault comes."""
+        host_lost = messages.FAULTS["HOST_LOST"][0]
+        for fault in (False, True):
+            self.ready()
+            self.put({f"ft_reaction[{host_lost}]": HOLD})
+            with self.each_tick({"ft.safety.silent": 60000}):
+                self.ends_in("HELD", "HOST_LOST", seconds=2.0)
+                self.clock.sleep(0.01)
+            if fault:
+                self.board.encoder_faults[0].offset += 2000
+                self.ends_in("FAULT", "ENCODER")
+                self.cleared()
+            else:
+                assert not self.take("CLEAR") and self.take("ARM") and self.session.in_state("HOLD")
+                assert self.take("DISARM")
+
     def arms_without_a_clock(self) -> None:
         """Its outputs stay off."""
         self.session.connect()
@@ -552,8 +569,8 @@ LIVES: dict[str, Callable[[Forced], None]] = {part.__name__: part for part in (
     Forced.motor_is_too_warm, Forced.faults_have_come_often, Forced.brakes_are_closing_when_it_is_disarmed,
     Forced.joint_turns_without_end, Forced.command_comes_with_a_fault, Forced.column_is_none,
     Forced.knot_is_not_bad_after_all,
-    Forced.host_goes_while_motors_brake, Forced.arms_without_a_clock, Forced.table_has_nothing,
-    Forced.outputs_are_not_wanted,
+    Forced.host_goes_while_motors_brake, Forced.next_host_takes_over, Forced.arms_without_a_clock,
+    Forced.table_has_nothing, Forced.outputs_are_not_wanted,
     Forced.is_driven_where_it_is_not, Forced.pace_has_nothing_left_to_lose)} | {
     f"torque leads joint {joint} farther out": partial(Forced.torque_leads_farther_out, joint=joint)
     for joint in range(3)} | {

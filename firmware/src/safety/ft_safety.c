@@ -797,7 +797,7 @@ static void take_request(ft_safety *s, ft_control *c,
  * hold it better. */
 static bool stays_held(const ft_safety *s, uint32_t code)
 {
-    return !FT_BRAKE && s->state == HOLD && code == FT_FAULT_HOST_LOST
+    return !FT_BRAKE && code == FT_FAULT_HOST_LOST && s->state == HOLD
            && ft_reaction[code] == FT_REACTION_HOLD;
 }
 
@@ -821,13 +821,16 @@ static void fault(ft_safety *s, ft_control *c, uint32_t code,
     ft_safety_event(s, c, FT_EVENT_FAULT);
 }
 
-/* Take a fault that leaves sensors, drivers and law good, at rest. */
+/* Take a fault that leaves sensors, drivers and law good, at rest: of interest
+ * to brakes alone. */
 static void gentle_fault(ft_safety *s, ft_control *c, uint32_t code,
                          uint32_t joint)
 {
-    s->gentle = true;
+    if (FT_BRAKE)
+        s->gentle = true;
     fault(s, c, code, joint);
-    s->gentle = false;
+    if (FT_BRAKE)
+        s->gentle = false;
 }
 
 /* Return whether the targets are at rest, those under way too. */
@@ -865,8 +868,8 @@ static void take_coming(ft_safety *s, ft_control *c)
  * the next host, or lie down. */
 static bool dealt_with(const ft_safety *s, uint32_t code)
 {
-    if (s->state == HELD)
-        return code == FT_FAULT_HOST_LOST;
+    if (!FT_BRAKE && code == FT_FAULT_HOST_LOST && s->state == HELD)
+        return true;
     return FT_PARK && s->state == FT_STATE_FAULT
            && s->reaction == FT_REACTION_PARK
            && ft_reaction[code] == FT_REACTION_PARK;

@@ -43,7 +43,7 @@ SEEDED = (
     Seeded("safety_takes_over", "ft_safety.c", "{ take_over, HOLD }", "{ clear, HOLD }"),
     Seeded("safety_gives_way", "ft_safety.c", "    ft_follow_stop(&c->follow);\n    c->feel.way", "    c->feel.way",
            mechanism="parked"),
-    Seeded("safety_held", "ft_safety.c", "return code == FT_FAULT_HOST_LOST;", "return false;"),
+    Seeded("safety_held", "ft_safety.c", "code == FT_FAULT_HOST_LOST && s->state == HELD", "false"),
     Seeded("safety_requests", "ft_conditions.c", "{ FT_COMMAND_ARM, FT_REFUSAL_NOT_HOMED, homed },", ""),
     Seeded("safety_requests", "ft_conditions.c", "    { FT_EVENT_JOG, FT_REFUSAL_OUT_OF_BOUNDS, jog_allowed },\n", ""),
     Seeded("safety_requests", "ft_conditions.c", "{ FT_COMMAND_CLEAR, FT_REFUSAL_ESTOP_ACTIVE, estop_released },", ""),

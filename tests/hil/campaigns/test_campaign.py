@@ -78,22 +78,24 @@ def test_that_what_goes_wrong_with_currents_ends_where_it_must_before_much_flows
     assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
 
 
-@pytest.mark.parametrize("name", ("f405rg-4", "nucleo-g474re-6"))
-def test_that_an_arm_with_a_pose_to_lie_in_is_let_go_there(name, tmp_path):
-    """A lost host, heat, a low supply, and what lets go at once; the bench has all, from every state."""
+@pytest.mark.parametrize(("which", "name"), [("parked", "f405rg-4"), ("parked", "nucleo-g474re-6"),
+                                            ("held", "f405rg-4")])
+def test_that_an_arm_with_a_pose_to_lie_in_is_let_go_there_and_one_that_is_held_taken_over(which, name, tmp_path):
+    """A lost host, heat, a low supply, the next host, and what lets go at once; the bench has all, from every state."""
     def some(every):
-        own = [i for i in every if i.kind.startswith("parked arm")]
+        own = [i for i in every if i.kind.startswith(ONLY[which])]
         return [next(i for i in own if i.kind == kind) for kind in dict.fromkeys(i.kind for i in own)] + [own[-3]]
 
-    outcomes = campaign.run(campaign.parked_of(boards.three_link(name, tmp_path)),
-                            ROOT / "build" / f"campaign-parked-{name}", some)
+    outcomes = campaign.run(OF_ARMS[which](boards.three_link(name, tmp_path)),
+                            ROOT / "build" / f"campaign-{which}-{name}", some)
     print(campaign.table(outcomes))
-    assert len(outcomes) >= 6
+    assert len(outcomes) >= 5
     assert [(o.injection.name, o.state, o.fault, o.why) for o in outcomes if not o.good] == []
 
 
-OF_ARMS = {"loaded": campaign.loaded_of, "rated": campaign.rated_of, "parked": campaign.parked_of}  # for these alone:
-ONLY = {"loaded": "loaded arm", "rated": "overload", "parked": "parked arm"}
+OF_ARMS = {"loaded": campaign.loaded_of, "rated": campaign.rated_of, "parked": campaign.parked_of,
+           "held": campaign.held_of}  # for these alone:
+ONLY = {"loaded": "loaded arm", "rated": "overload", "parked": "parked arm", "held": "held arm"}
 
 
 def parts(name, folder):
