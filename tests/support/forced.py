@@ -527,7 +527,7 @@ class Forced(Tour):
         self.ends_in("FAULT", "ENCODER")
 
     def next_host_takes_over(self) -> None:
-        """Of a board that holds an arm without a host; then a fault comes."""
+        """A board holds an arm without a host; the next one takes over, or a fault comes."""
         host_lost = messages.FAULTS["HOST_LOST"][0]
         for fault in (False, True):
             self.ready()
