@@ -15,7 +15,8 @@ import pytest
 from femtorque.codegen.board import channels
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.control.constants import current_range, joint_constants, render
+from femtorque.codegen.control.constants import joint_constants, render
+from femtorque.codegen.control.motors import current_range
 from femtorque.codegen.emit import board_header
 from femtorque.codegen.mechanism.description import Brake
 from femtorque.codegen.mechanism.reader import load_mechanism

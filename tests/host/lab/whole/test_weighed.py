@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.common.firmware import MECHANISMS
-from femtorque.codegen.control.constants import current_range
+from femtorque.codegen.control.motors import current_range
 from femtorque.codegen.mechanism.description import Payload
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
