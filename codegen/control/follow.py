@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 
 RISE = 0.05  # s to full velocity at least, where the motor could do it faster
 BUILD_UP = 0.05  # s to full acceleration where the file limits no jerk
-SPARE = 0.05  # of its effort is left to a joint to accelerate with where its weight takes more
+SPARE = 0.02  # of its effort is left to a joint to accelerate with where its weight takes more
 TURNING = 0.5  # of the effort beyond weight and friction: what velocities may take; the rest is to accelerate with
 OF_NO_LOAD = 0.8  # of the velocity without load: a motor of a lower supply gets there too
 GIVES_WAY = 0.98  # of its speed: what a joint keeps in a step of the search
@@ -153,11 +153,6 @@ class _Asked:
     turning: Array
     moves: Array
 
-    @property
-    def least(self) -> Array:
-        """Effort (J,) that is taken to be there whatever weight asks for."""
-        return SPARE * self.motors.effort
-
     def shares(self, speeds: Array) -> Array:
         """Torque (P, J, J) that velocities ask of a joint, or take from its motor, at most, parted by the joints that
         have them."""
@@ -167,11 +162,11 @@ class _Asked:
 
     def left(self) -> Array:
         """Effort (P, J) that weight and friction leave."""
-        return np.maximum(self.motors.effort - self.rest, self.least)
+        return np.maximum(self.motors.effort - self.rest, SPARE * self.motors.effort)
 
     def room(self, speeds: Array) -> Array:
-        """Effort (P, J) that is left to accelerate with."""
-        return np.maximum(self.left() - self.shares(speeds).sum(axis=-1), self.least)
+        """Effort (P, J) that is left to accelerate with, at speeds of which _speeds has made sure that some is."""
+        return self.left() - self.shares(speeds).sum(axis=-1)
 
 
 def _speeds(asked: Sequence[_Asked], speeds: Array) -> Array:

@@ -11,6 +11,7 @@ import re
 import struct
 from functools import cache
 
+import numpy as np
 import pytest
 
 from femtorque.codegen.board import reader as boards
@@ -26,7 +27,9 @@ gravity = [0.0, 0.0, 0.0]
 control = { rate_hz = 500, knot_hz = 100, observer_hz = 40, host_timeout_s = 0.2 }
 board = { use = "f405rg-4", bus_voltage = 12.0 }
 safety = { stuck_s = 0.5, float_speed = 0.5, jog_speed = 0.2, probe_effort = 0.4, gain_overlay = [0.3, 2.5], \
-electrical = "brake", motion = "hold", brake = { release_s = 0.0501, engage_s = 0.1 } }
+electrical = "brake", motion = "hold", brake = { release_s = 0.0501, engage_s = 0.1 }, \
+park = { pose = { rail = -0.2 }, speed = 0.2 } }
+feel = { reaction = "return", bandwidth_hz = 20.0 }
 
 [[link]]
 name = "carriage"
@@ -42,7 +45,7 @@ child = "carriage"
 axis = [1.0, 0.0, 0.0]
 start = 0.1
 limits = { lower = -0.25, upper = 0.4, velocity = 0.5 }
-friction = { viscous = 3.0, coulomb = 4.0 }
+friction = { viscous = 3.0, coulomb = 4.0, stribeck = 2.0, stribeck_velocity = 0.05, load = 0.1 }
 motor = { R = 2.0, L = 1e-3, K = 0.05, gear = 80.0, inertia = 2e-6, sign = -1, channel = 1, continuous = 1.5, \
 thermal_s = 20.0 }
 encoder = { counts = 1000, at = "motor", sign = -1, zero = "stop" }
@@ -64,8 +67,12 @@ def _texts(mechanism):
 
 @pytest.fixture(scope="module")
 def slider(tmp_path_factory):
-    path = tmp_path_factory.mktemp("slider") / "slider.toml"
-    path.write_text(SLIDER)
+    return _written(tmp_path_factory.mktemp("slider"), SLIDER)
+
+
+def _written(folder, text: str) -> tuple[str, str]:
+    path = folder / "slider.toml"
+    path.write_text(text)
     return _texts(load_mechanism(path))
 
 
@@ -193,6 +200,55 @@ def test_the_modes_of_the_lab_of_a_joint_that_slides_to_its_stop(slider):
         "probe_counts": math.ceil(0.02 / count)})
 
 
+def test_how_fast_a_joint_follows_and_lies_down_and_for_how_long(slider):
+    """Its motor has 0.05 x 80 = 4 N/A: 4 x 12 / 2 = 24 N at rest, and loses 4^2 / 2 = 8 N for each m/s. At the file's
+    0.5 m/s, less than 0.8 of 12 / 4 = 3 m/s, friction and motor take 3 x 0.5 + 8 x 0.5 = 5.5 N, less than half of the
+    24 - 4 - 2 = 18 N that dry friction leaves. 18 - 5.5 = 12.5 N accelerate 2 kg, of whose force the gear adds a tenth,
+    and a rotor of 2e-6 x 80^2 = 0.0128 kg: 12.5 / 2.2128 = 5.649 m/s^2, in 50 ms 112.98 m/s^3; three digits of them."""
+    follows, lies = (_rows(slider, table)[0] for table in ("ft_follow_joint", "ft_park_joint"))
+    for row, share in ((follows, 1.0), (lies, 0.2)):
+        assert (row["velocity"], row["acceleration"], row["jerk"]) == pytest.approx(
+            (share * 0.5, share * 5.64, share * 112.0), rel=1e-4)
+        assert (row["lower"], row["upper"]) == (round((-0.25 + 1e-5) * 2**28), round((0.4 - 1e-5) * 2**28))
+    # 0.65 m at 0.1 m/s, to 1.128 m/s^2, to 22.4 m/s^3; 1.5 times that and 0.5 s
+    longest = 0.65 / 0.1 + 0.1 / 1.128 + 1.128 / 22.4
+    assert _defined(slider, "FT_PARK_TICKS") == [math.ceil((1.5 * longest + 0.5) * 500.0)]
+    assert f"INT64_C({round(-0.2 * 2**28)})" in slider[1].split("ft_park_pose[")[1]
+
+
+def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
+    """0.02 of 24 N, twice a dry friction of 4 + 2 + 0.1 x 24 = 8.4 N, and six times the noise of a position that is
+    off by some part of a count at each tick: by 10^5 ticks of it, seen by the observer, 2.0128 kg and the filter."""
+    count, dt, hz = 2.0 * math.pi / 80000.0, 1.0 / 500.0, 500.0
+    pole, low = math.exp(-2.0 * math.pi * 40.0 * dt), 1.0 - math.exp(-2.0 * math.pi * 20.0 * dt)
+    off = np.random.default_rng(1).uniform(-0.5, 0.5, 100_000) * count
+    predicted = velocity = felt = 0.0
+    heard = []
+    for y in off:
+        error, before = y - predicted, velocity
+        velocity += (1.0 - pole) ** 2 * error * hz
+        predicted = y - error + (1.0 - pole**2) * error + dt * velocity
+        force = 2.0 * (velocity - before) * hz + 4.0**2 / 2.0 * 0.5 * (velocity + before)
+        felt += low * (force - felt)
+        heard.append(felt)
+    row = _rows(slider, "ft_feel_joint")[0]
+    noise = row.pop("torque") - 0.02 * 24.0 - 2.0 * 8.4
+    assert noise == pytest.approx(6.0 * np.std(heard), rel=0.03)
+    # R/L dt = 2 / 1e-3 / 500 = 4 of its lag go in a tick; back-EMF of 4 V s/m over half a V for each N
+    held = {"per_volt": -2.0, "damping": 4.0**2 / 2.0 * 500.0, "kept": math.exp(-4.0),
+            "part": (1.0 - math.exp(-4.0)) / 4.0, "velocity": 0.0, "acceleration": 0.0, "delay": 2}
+    _same(row, held)
+    told = SLIDER.replace("gains = {", "contact = { torque = 7.0, velocity = 3.0, acceleration = 0.5 }\ngains = {")
+    # of u + u' = v dt, and of u - u' = a dt^2 / 2
+    _same(_rows(_written(tmp_path, told), "ft_feel_joint")[0],
+          held | {"torque": 7.0, "velocity": 3.0 * 500.0, "acceleration": 0.5 * 2.0 * 500.0**2})
+    opens = math.ceil(0.0501 * 500.0) + 1 + 2  # the brakes, as below
+    assert _defined(slider, "FT_FEEL_SETTLES", "FT_RETURN_TICKS", "FT_RETURN_TRIES", "FT_FEEL_REACTION") == [
+        opens + 250, 500, 5, 3]
+    assert _defined(slider, "FT_FEEL_GAIN", "FT_FEEL_SLOW") == pytest.approx(
+        [low, 1.0 - math.exp(-2.0 * math.pi * 0.3 / 500.0)], rel=1e-6)
+
+
 def test_numbers_of_the_whole_mechanism(slider):
     three = _given("three_link")
     names = ("FT_LEAD", "FT_RING", "FT_RAMP", "FT_HOST_TIMEOUT", "FT_HOST_LOST", "FT_FOLLOWING_TICKS", "FT_FINE",
@@ -232,7 +288,8 @@ def test_what_is_done_about_faults(slider):
     done = dict(re.findall(r"\[FT_FAULT_(\w+)\] = FT_REACTION_(\w+)", slider[1]))
     assert {done[name] for name in ("FOLLOWING", "POSITION", "OVERSPEED", "MODE")} == {"HOLD"}
     assert {done[name] for name in ("UNDER_VOLTAGE", "OVER_VOLTAGE", "OVER_TEMPERATURE", "DRIVER")} == {"BRAKE"}
-    assert {done[name] for name in ("NONE", "HARD_FAULT", "NOT_FINITE", "ENCODER", "KNOT", "CLOCK")} == {"COAST"}
+    assert {done[name] for name in ("NONE", "HARD_FAULT", "NOT_FINITE", "ENCODER", "CLOCK")} == {"COAST"}
+    assert {done[name] for name in ("HOST_LOST", "KNOT")} == {"PARK"}
     assert set(re.findall(r"FT_REACTION_(\w+),", _given("three_link")[1])) == {"COAST"}
 
 
@@ -268,6 +325,8 @@ def test_a_servo_on_a_wire():
         assert [r["number"] for r in own if r["writes"]] == [55, 33, 7]
     assert _defined(_given("so101_sts"), "FT_BUS_DRIVES", "FT_BUSES", "FT_WIRES", "FT_WIRE_MOST") == [6, 1, 1, 6]
     assert _rows(_given("so101_sts"), "ft_joint")[0]["count"] == pytest.approx(2.0 * math.pi / 4096, rel=1e-7)
+    # 0.8 of its 4.71 rad/s without load, three digits
+    assert _rows(_given("so101_sts"), "ft_follow_joint")[0]["velocity"] == pytest.approx(3.76, rel=1e-4)
     assert _defined(_given("damiao_arm"), "FT_SILENT_TICKS") == [5] == _defined(_given("so101_sts"), "FT_SILENT_TICKS")
 
 

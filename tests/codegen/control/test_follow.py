@@ -12,7 +12,7 @@ from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.control.constants import follow_limits
 from femtorque.codegen.control.follow import MANY, unfollowed
 from femtorque.codegen.drive.catalogue import DRIVES
-from femtorque.codegen.mechanism.description import Friction, Mechanism
+from femtorque.codegen.mechanism.description import Friction, Limits, Link, Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.verify.new_file import Choice, write
 from tests.codegen.mechanism.test_urdf import robot
@@ -115,6 +115,40 @@ def test_no_motion_within_the_limits_asks_more_of_a_joint_than_its_motor_has(nam
     for joint, fastest in zip(joints, top, strict=True):
         if joint.motor is not None:
             assert fastest <= NO_LOAD * mechanism.board.bus_voltage / abs(joint.motor.K * joint.motor.gear)
+
+
+def elbow(efforts, velocity, **joints):
+    """Two massless rods of 1 m in a plane that lies, the elbow at a right angle for good, 1 kg at the end: M is
+    [[2, 1], [1, 1]] kg m^2, and h = 1 kg m^2 of -h (2 v1 v2 + v2^2) and h v1^2, to within a thousandth."""
+    arm = planar_chain(2, length=1.0, mass=0.0, gravity=np.zeros(3))
+    tip = Link("link2", 1.0, np.array([1.0, 0.0, 0.0]), np.zeros((3, 3)))
+    ranges = ((-1.0, 1.0), (np.pi / 2.0 - 1e-4, np.pi / 2.0))
+    return replace(arm, links=(arm.links[0], tip), joints=tuple(
+        replace(j, start=upper, limits=Limits(lower, upper, velocity, effort), **joints)
+        for j, (lower, upper), effort in zip(arm.joints, ranges, efforts, strict=True)))
+
+
+@pytest.mark.parametrize("arm, velocities, accelerations", [
+    # 2 v1 v2 + v2^2 = 3 and v1^2 = 1 are half of 6 and 2 N m. Alone: 3/2 and 1/1; together 2 x 1.5 + 1 = 4 of 3,
+    # 1.5 + 1 = 2.5 of 1: two fifths of both
+    (elbow((6.0, 2.0), 1.0), (1.0, 1.0), (0.6, 0.4)),
+    # the shoulder gives way by a step of 2 %, v1 = 0.99: 2 - 0.98 = 1.02 N m are left to the elbow, 20 - 3.02 to the
+    # shoulder: alone 16.98 / 2 and 1.02, together 8.49 + 1.02 of 1.02
+    (elbow((20.0, 2.0), 1.0102), (0.99, 1.0102), (0.911, 0.109)),
+    # friction of 0.1 v + 0.2 + 0.1 and a quarter of the links' torque: 3.5 - 0.3 - 0.1 - 1.25 = 1.85 N m at the elbow,
+    # 8.3 - 0.3 - 0.1 - 3.75 = 4.15 at the shoulder. Alone 4.15 / 2.5 = 1.66 and 1.85 / 1.25 = 1.48; together
+    # 1.25 (2 x 1.66 + 1.48) = 6 of 4.15, 1.25 x 3.14 = 3.925 of 1.85: 0.4713 of both
+    (elbow((8.3, 3.5), 1.0, friction=Friction(0.1, 0.2, 0.1, 0.5, 0.25)), (1.0, 1.0), (0.782, 0.697)),
+    # of 10 N m 9.95 are friction, and 2 % are taken to be there: 0.2 - 0.0675 and 0.2 - 0.0225 N m. Alone 0.06625 and
+    # 0.1775; together 2 x 0.06625 + 0.1775 = 0.31 of 0.1325: 0.4274 of both
+    (elbow((10.0, 10.0), 0.15, friction=Friction(coulomb=9.95)), (0.15, 0.15), (0.0283, 0.0759)),
+    # full velocity in 50 ms
+    (elbow((1e3, 1e3), 1.0), (1.0, 1.0), (20.0, 20.0))])
+def test_velocities_and_accelerations_of_one_arm_by_hand(arm, velocities, accelerations):
+    found = follow_limits(arm)
+    assert [x.velocity for x in found] == pytest.approx(velocities, rel=2e-3)
+    assert [x.acceleration for x in found] == pytest.approx(accelerations, rel=5e-3)
+    assert [x.jerk for x in found] == pytest.approx(np.array(accelerations) / 0.05, rel=1e-2)
 
 
 def test_an_arm_of_more_joints_than_a_board_has_memory_for_is_told_that_it_cannot_follow():

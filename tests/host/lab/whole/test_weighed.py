@@ -85,6 +85,17 @@ def test_intervals_hold_the_truth_under_noise():
     assert np.mean(np.array(off) > 1.0) <= 0.1
 
 
+def test_an_interval_is_the_same_share_of_a_torque_whatever_the_file_takes_the_torque_for():
+    """The same recordings, and files whose motors have half, one and four times the resistance: 1/R of the torque."""
+    sizes = (0.5, 1.0, 4.0)
+    files = [replace(ARM, joints=tuple(replace(j, motor=j.motor and replace(j.motor, R=r * j.motor.R))
+                                       for j in ARM.joints)) for r in sizes]
+    found = [weighed(file_constants(), given=file) for file in files]
+    for one, r in zip(found, sizes, strict=True):
+        assert one.scale == pytest.approx(r * found[1].scale, rel=0.02)
+        assert one.half / one.scale == pytest.approx(found[1].half / found[1].scale, rel=0.1)
+
+
 def test_joints_that_a_weight_hardly_loads_are_named_and_keep_their_numbers():
     """On the column it loads the waist alone, by an inertia that is not known either."""
     weight = replace(WEIGHT, link="column")
