@@ -85,8 +85,8 @@ def test_intervals_hold_the_truth_under_noise():
     assert np.mean(np.array(off) > 1.0) <= 0.1
 
 
-def test_an_interval_is_the_same_share_of_a_torque_whatever_the_file_takes_the_torque_for():
-    """The same recordings, and files whose motors have half, one and four times the resistance: 1/R of the torque."""
+def test_an_interval_is_the_same_share_of_a_torque_for_each_torque_of_the_file():
+    """Same recordings; the files' motors have 0.5, 1 and 4 times the resistance, so 2, 1 and 0.25 times the torque."""
     sizes = (0.5, 1.0, 4.0)
     files = [replace(ARM, joints=tuple(replace(j, motor=j.motor and replace(j.motor, R=r * j.motor.R))
                                        for j in ARM.joints)) for r in sizes]
