@@ -42,7 +42,10 @@ static uint32_t tick(sample *s, const sample *to)
                             (ft_real)to->a };
     const ft_room room = { (ft_real)(lower + INSIDE - s->p),
                            (ft_real)(upper - INSIDE - s->p) };
-    const uint32_t why = ft_governor_tick(&now, &row, room, &aim);
+    const ft_way way = ft_outlook_anywhere();
+    bool wary = false;
+    const uint32_t why =
+        ft_governor_tick(&now, &row, room, &aim, &way, &wary);
 
     s->p += (double)now.p;
     s->v = (double)now.v;

@@ -57,6 +57,7 @@ static bool begun(ft_follow *f)
         return f->running;
     if (f->targets.known || ++f->waited > ALONE) {
         f->playing = f->targets.direct ? f->now : f->now - f->targets.lag;
+        ft_outlook_begin(&f->outlook, &f->reference);
         f->running = true;
     }
     return f->running;
@@ -101,6 +102,7 @@ static void go_on(ft_follow *f)
         play(f);
         (void)ft_reference_reach(r, f->playing);
     }
+    ft_outlook_tick(&f->outlook, r, f->targets.direct);
 }
 
 /* ---- going somewhere by itself ------------------------------------------ */
@@ -219,6 +221,13 @@ static ft_room room_of(const ft_follow *f, uint32_t j)
     return room;
 }
 
+/* Return what is known of a joint's way. */
+static ft_way way_of(const ft_follow *f, uint32_t j, const ft_moving *aim)
+{
+    return f->running ? ft_outlook_way(&f->outlook, j, f->q[j], aim->p)
+                      : ft_outlook_anywhere();
+}
+
 /* Move one joint on by a tick. Return whether it is where it should be, and
  * at rest. */
 static bool move(ft_follow *f, ft_motion *m, uint32_t j, const ft_moving *aim)
@@ -228,10 +237,13 @@ static bool move(ft_follow *f, ft_motion *m, uint32_t j, const ft_moving *aim)
     const ft_real before = s->a;
     uint32_t why = 0;
 
-    if (f->stop)
+    if (f->stop) {
         ft_ramp_brake(s, c);
-    else
-        why = ft_governor_tick(s, c, room_of(f, j), aim);
+    } else {
+        const ft_way way = way_of(f, j, aim);
+
+        why = ft_governor_tick(s, c, room_of(f, j), aim, &way, &f->wary[j]);
+    }
     f->behind[j] = f->stop ? FT_C(0.0) : s->p - aim->p;
     if (why != 0u)
         f->limits[j] |= (uint8_t)why;
@@ -314,6 +326,7 @@ void ft_follow_begin(ft_follow *f, const int64_t held[FT_JOINTS],
         f->joint[j] = still;
         f->behind[j] = FT_C(0.0);
         f->limits[j] = 0;
+        f->wary[j] = false;
     }
     f->pace = f->rest = FT_C(0.0);
     f->turned = f->idle = f->waited = 0;

@@ -11,6 +11,7 @@
 #include "ft_feel.h"      /* FT_RETURN */
 #include "ft_governor.h"  /* ft_governor_tick */
 #include "ft_motion.h"    /* ft_motion */
+#include "ft_outlook.h"   /* ft_outlook */
 #include "ft_reference.h" /* ft_reference */
 #include "ft_targets.h"   /* ft_targets */
 
@@ -37,6 +38,7 @@ typedef struct {
     volatile uint8_t limits[FT_JOINTS]; /* that acted, until they are taken */
     ft_moving joint[FT_JOINTS];  /* p: its last displacement */
     int64_t q[FT_JOINTS];        /* wire */
+    bool wary[FT_JOINTS];        /* of a reference that broke limits */
     ft_real behind[FT_JOINTS];   /* rad or m, from the reference */
 #if FT_GOES
     bool parks;                  /* goes to a place, wherever targets are */
@@ -44,6 +46,7 @@ typedef struct {
 #endif
     ft_targets targets;
     ft_reference reference;
+    ft_outlook outlook;
 } ft_follow;
 
 /* of the tick */

@@ -58,24 +58,71 @@ static uint32_t complaint(const ft_follow_config *c, const ft_room *room,
     return bits;
 }
 
+/* Return the places that a reference is trusted to lead to: those known, and
+ * those where the motion goes on, unless the reference has broken a limit and
+ * would not yet come to rest among places that are sure. */
+static const ft_room *trusted(const ft_way *way, const ft_follow_config *c,
+                              const ft_moving *aim, bool *wary)
+{
+    if (way->broken) {
+        *wary = true;
+    } else if (*wary) {
+        const ft_room its = ft_ramp_braking(aim, c);
+
+        *wary = !(its.below >= way->sure.below
+                  && its.above <= way->sure.above);
+    }
+    return *wary ? &way->known : &way->ahead;
+}
+
+/* Leave of a room what lies between places or the joint's way of braking. */
+static ft_room among(const ft_room *room, const ft_room *places,
+                     const ft_moving *now, const ft_follow_config *c)
+{
+    const ft_moving here = { FT_C(0.0), now->v, now->a };
+    const ft_room braking = ft_ramp_braking(&here, c);
+    const ft_room r = {
+        ft_larger(room->below, ft_smaller(places->below, braking.below)),
+        ft_smaller(room->above, ft_larger(places->above, braking.above)),
+    };
+
+    return r;
+}
+
+/* Return the limit that keeps a joint from a sample. Where the sample alone
+ * would lead beyond the places that are known, it is the acceleration: with
+ * more of it the joint could stop in time. */
+static uint32_t limit(const ft_moving *now, const ft_follow_config *c,
+                      const ft_room *room, const ft_moving *aim)
+{
+    const uint32_t why = ft_ramp_forbids(now, c, room, aim);
+
+    return why != 0u ? why : FT_FOLLOW_LIMIT_ACCELERATION;
+}
+
 /* Go on by a tick towards the reference's next sample. */
 uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
-                          ft_room room, const ft_moving *aim)
+                          ft_room room, const ft_moving *aim,
+                          const ft_way *way, bool *wary)
 {
-    uint32_t why, guard;
+    const ft_room *places = trusted(way, c, aim, wary);
     ft_moving next;
+    ft_room narrow;
+    uint32_t why, guard;
 
     /* a joint that rests by a rounding beyond its limits may stay, or return */
     room.below = ft_smaller(room.below, FT_C(0.0));
     room.above = ft_larger(room.above, FT_C(0.0));
-    why = ft_ramp_forbids(now, c, &room, aim);
-    if (why == 0u) {
+    narrow = among(&room, places, now, c);
+    if (ft_ramp_forbids(now, c, &narrow, aim) == 0u) {
         *now = *aim;
         return 0;
     }
-    next = ft_chase(now, c, &room, aim);
-    guard = ft_ramp_forbids(now, c, &room, &next);
-    *now = guard == 0u ? next : guarded(now, c, &room, &next);
+    why = limit(now, c, &room, aim);
+    next = ft_chase(now, c, &narrow, aim);
+    guard = ft_ramp_forbids(now, c, &narrow, &next);
+    *now = guard == 0u ? next : guarded(now, c, &narrow, &next);
     return why | complaint(c, &room, aim)
-           | (guard & (uint32_t)~FT_FOLLOW_LIMIT_JERK);
+           | (guard & (uint32_t)~(FT_FOLLOW_LIMIT_JERK
+                                  | FT_FOLLOW_LIMIT_POSITION));
 }

@@ -170,6 +170,24 @@ static FT_INLINE bool near(const ft_moving *now, const ft_follow_config *c,
            && ft_size(to->p - p) <= c->near_p;
 }
 
+/* Give all places that a joint passes which moves like this and brakes. */
+ft_room ft_ramp_braking(const ft_moving *m, const ft_follow_config *c)
+{
+    const ft_bounds b = bounds_of(c);
+    const ft_real then = ft_ramp_coasting(m->v, m->a, c->per_jerk);
+    ft_real end, turn = m->p;
+    ft_room room;
+    ft_ramp stop;
+
+    ft_ramp_form(&stop, m->v, m->a, FT_C(0.0), &b);
+    end = m->p + stop.way;
+    if (m->v * then < FT_C(0.0))
+        turn = turning_point(m, c);
+    room.below = ft_smaller(end, ft_smaller(turn, m->p));
+    room.above = ft_larger(end, ft_larger(turn, m->p));
+    return room;
+}
+
 /* Return the limit that forbids to go to a sample; 0 if none. */
 uint32_t ft_ramp_forbids(const ft_moving *now, const ft_follow_config *c,
                          const ft_room *room, const ft_moving *to)

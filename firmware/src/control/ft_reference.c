@@ -5,7 +5,7 @@
 
 #include <string.h> /* memmove, memcpy */
 
-#define LAST (FT_SUPPORT - 1u)
+#define LAST (FT_KEPT - 1u)
 #define AT_MOST 4u /* pieces that a tick may pass */
 
 /* ---- the piece that is played ------------------------------------------ */
@@ -82,13 +82,13 @@ static void form_piece(ft_reference *r)
     weigh(&w, r->times);
     for (j = 0; j < FT_JOINTS; j++) {
         const ft_real unit = ft_follow_joint[j].unit;
-        const int64_t base = r->q[1][j];
+        const int64_t base = r->q[LAST - 2u][j];
 
         r->joint[j].base = base;
         form(&r->joint[j], &w,
-             ft_reference_displacement(base, r->q[0][j], unit),
-             ft_reference_displacement(base, r->q[2][j], unit),
-             ft_reference_displacement(base, r->q[3][j], unit));
+             ft_reference_displacement(base, r->q[LAST - 3u][j], unit),
+             ft_reference_displacement(base, r->q[LAST - 1u][j], unit),
+             ft_reference_displacement(base, r->q[LAST][j], unit));
     }
 }
 
@@ -123,7 +123,7 @@ void ft_reference_begin(ft_reference *r, const int64_t q[FT_JOINTS],
 {
     uint32_t i;
 
-    for (i = 0; i < FT_SUPPORT; i++)
+    for (i = 0; i < FT_KEPT; i++)
         memcpy(r->q[i], q, sizeof r->q[i]);
     for (i = 0; i < FT_SUPPORT + 2u; i++)
         r->times[i] = at - (FT_SUPPORT + 1u - i) * r->spacing;

@@ -20,6 +20,7 @@
 
 #define FT_KNOTS 64u   /* of the ring, a power of two */
 #define FT_SUPPORT 4u  /* knots that a piece of the curve is made of */
+#define FT_KEPT (FT_SUPPORT + 2u) /* and two before them */
 
 typedef struct {
     uint32_t at, next;    /* its time, and that of the one after it */
@@ -39,7 +40,7 @@ typedef struct {
     volatile uint32_t due;       /* time of the next one */
     uint32_t times[FT_SUPPORT + 2u]; /* of the knots about the piece: it lies
                                       * between the third and the fourth */
-    int64_t q[FT_SUPPORT][FT_JOINTS];
+    int64_t q[FT_KEPT][FT_JOINTS];
     uint32_t same;               /* knots that repeated the last one, up to
                                   * FT_SUPPORT: then it stands */
     bool ended;                  /* the last one taken was the END */

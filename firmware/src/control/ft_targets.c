@@ -161,21 +161,45 @@ static ft_real shortfall(const ft_targets *t)
            + (FT_C(1.0) - FT_C(1.0) / (n * n)) / FT_C(24.0);
 }
 
+/* Return the smaller of two numbers of the same sign, else 0. */
+static ft_real common(ft_real x, ft_real y)
+{
+    if (!(x * y > FT_C(0.0)))
+        return FT_C(0.0);
+    return ft_size(x) < ft_size(y) ? x : y;
+}
+
+/* Return a change of velocity as far as those before it bear it out: of their
+ * sign, or on the line that they lie on. A jump has none before it. */
+static ft_real borne_out(const ft_targets *t, uint32_t j, ft_real change)
+{
+    const ft_real c1 = t->change[0][j], c2 = t->change[1][j];
+    const ft_real like = FT_C(2.0) * common(c1, FT_C(1.5) * c2);
+    const ft_real line = c1 + FT_C(1.5) * common(c1 - c2, c2 - t->change[2][j]);
+    const ft_real low = ft_smaller(ft_smaller(like, line), FT_C(0.0));
+    const ft_real high = ft_larger(ft_larger(like, line), FT_C(0.0));
+
+    return ft_smaller(ft_larger(change, low), high);
+}
+
 /* Return what a joint's knot is, from the mean of its targets: where the
- * spline has it, `off` s later, on the line that the last ones lie on. */
+ * spline has it, `off` s later, on the line that the last ones lie on. No
+ * jump is sharpened by it. */
 static int64_t refined(ft_targets *t, uint32_t j, int64_t mean, ft_real per,
                        ft_real off, ft_real short_by)
 {
     const ft_follow_config *c = &ft_follow_joint[j];
     const ft_real way = ft_reference_displacement(t->mean[j], mean, c->unit);
     const ft_real v = way * per, change = v - t->velocity[j];
-    const ft_real on = (change - t->change[j]) * (FT_C(1.0) / FT_C(3.0));
-    const ft_real more =
-        (v + FT_C(0.5) * change) * off - short_by * (change + on);
+    const ft_real on = (change - t->change[0][j]) * (FT_C(1.0) / FT_C(3.0));
+    const ft_real bends = borne_out(t, j, change + on);
+    const ft_real more = (v + FT_C(0.5) * change) * off - short_by * bends;
     const ft_real most = FT_C(0.1) + ft_size(way);
 
     t->velocity[j] = v;
-    t->change[j] = change;
+    t->change[2][j] = t->change[1][j];
+    t->change[1][j] = t->change[0][j];
+    t->change[0][j] = change;
     t->mean[j] = mean;
     if (!(ft_size(more) <= most))
         return mean;

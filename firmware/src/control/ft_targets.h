@@ -57,7 +57,8 @@ typedef struct {
     int64_t mean[FT_JOINTS];  /* where they are in the mean, */
     int64_t knot[FT_JOINTS];  /* and what the knot is */
     ft_real velocity[FT_JOINTS]; /* between the last two means, */
-    ft_real change[FT_JOINTS];   /* and what it changed by before them */
+    ft_real change[3][FT_JOINTS]; /* and what it changed by before them, the
+                                   * last change first */
     uint32_t clipped;         /* joints with a target beyond their limits */
 
     /* counted */
