@@ -174,8 +174,10 @@ static ft_real common(ft_real x, ft_real y)
 static ft_real borne_out(const ft_targets *t, uint32_t j, ft_real change)
 {
     const ft_real c1 = t->change[0][j], c2 = t->change[1][j];
-    const ft_real like = FT_C(2.0) * common(c1, FT_C(1.5) * c2);
-    const ft_real line = c1 + FT_C(1.5) * common(c1 - c2, c2 - t->change[2][j]);
+    const ft_real like = common(c1, FT_C(1.5) * c2);
+    const ft_real slope = common(c1 - c2, c2 - t->change[2][j]);
+    const ft_real line =
+        slope == FT_C(0.0) ? slope : c1 + FT_C(1.5) * slope;
     const ft_real low = ft_smaller(ft_smaller(like, line), FT_C(0.0));
     const ft_real high = ft_larger(ft_larger(like, line), FT_C(0.0));
 
@@ -192,8 +194,11 @@ static int64_t refined(ft_targets *t, uint32_t j, int64_t mean, ft_real per,
     const ft_real way = ft_reference_displacement(t->mean[j], mean, c->unit);
     const ft_real v = way * per, change = v - t->velocity[j];
     const ft_real on = (change - t->change[0][j]) * (FT_C(1.0) / FT_C(3.0));
+    const ft_real before = t->velocity[j], v2 = before - t->change[0][j];
     const ft_real bends = borne_out(t, j, change + on);
-    const ft_real more = (v + FT_C(0.5) * change) * off - short_by * bends;
+    const ft_real goes = common(v + FT_C(0.5) * change,
+                                FT_C(2.0) * common(before, v2));
+    const ft_real more = goes * off - short_by * bends;
     const ft_real most = FT_C(0.1) + ft_size(way);
 
     t->velocity[j] = v;
