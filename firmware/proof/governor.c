@@ -1,8 +1,8 @@
 /* The governor, control/ft_governor.c: whatever the reference says.
  *
- * What may be, ft_ramp.c, allows or forbids a sample here as it likes; a tick
- * of braking ends in any sample, and catching up, ft_chase.c, in any, a number
- * or not. So the theorem is one of structure: the limits are kept by what is
+ * What may be, ft_ramp.c, allows or forbids a sample here as it likes, and
+ * brakes by any way; a tick of braking ends in any sample, and catching up,
+ * ft_chase.c, in any, a number or not. So the theorem is one of structure: the limits are kept by what is
  * allowed (ramp_numbers) and by braking, and by nothing else. Braking keeps them
  * from what is allowed on, in real numbers: codegen/THEORY.md, section 11, says
  * why. In float32 that is tried, not proved. */
@@ -20,6 +20,9 @@ static ft_moving allowed;  /* the last sample that was */
 static ft_moving braking;  /* the sample of a tick of braking */
 static bool any_allowed, brakes;
 static uint32_t looks;     /* how often samples were looked at */
+static ft_way way;         /* what is known of the reference */
+static bool wary;          /* it has broken a limit */
+static ft_room own;        /* the joint's way of braking */
 
 /* Return whether two samples are the same, bit by bit. */
 static bool same(const ft_moving *x, const ft_moving *y)
@@ -37,7 +40,30 @@ ft_moving ft_chase(const ft_moving *now, const ft_follow_config *c,
     return nondet_moving();
 }
 
-/* Allow or forbid, but never what is no number: see ramp_numbers. */
+/* Brake by any way that begins where the joint is: see ramp_numbers. */
+ft_room ft_ramp_braking(const ft_moving *m, const ft_follow_config *c)
+{
+    ft_room room = nondet_room();
+
+    (void)c;
+    GIVEN(!(m->p == m->p) || (room.below <= m->p && room.above >= m->p));
+    if (m->p == FT_C(0.0) && m->v == before.v && m->a == before.a)
+        own = room;
+    return room;
+}
+
+/* Return whether a room ends among the places that may be trusted, or on the
+ * joint's way of braking. */
+static bool among_these(const ft_room *room)
+{
+    const ft_room *places = wary ? &way.known : &way.ahead;
+
+    return room->below >= ft_smaller(places->below, own.below)
+           && room->above <= ft_larger(places->above, own.above);
+}
+
+/* Allow or forbid, but never what is no number: see ramp_numbers. A sample
+ * that is allowed in a wider room is not one that may be gone to. */
 uint32_t ft_ramp_forbids(const ft_moving *now, const ft_follow_config *c,
                          const ft_room *room, const ft_moving *to)
 {
@@ -49,8 +75,10 @@ uint32_t ft_ramp_forbids(const ft_moving *now, const ft_follow_config *c,
     looks++;
     if (!number || nondet_bool())
         return FT_FOLLOW_LIMIT_JERK;
-    allowed = *to;
-    any_allowed = true;
+    if (among_these(room)) {
+        allowed = *to;
+        any_allowed = true;
+    }
     return 0;
 }
 
@@ -64,12 +92,15 @@ void ft_ramp_brake(ft_moving *now, const ft_follow_config *c)
     *now = braking;
 }
 
-/* Whatever the reference says, numbers or not, whatever the limits and the room
- * are, and whatever catching up computes: the sample that a tick ends in is one
- * that ft_ramp_forbids() allowed in this tick, or that of a tick of braking;
- * and it is a number. No more than six samples are looked at.
+/* Whatever the reference says and is known of it, numbers or not, whatever the
+ * limits and the room are, and whatever catching up computes: the sample that a
+ * tick ends in is one that ft_ramp_forbids() allowed in this tick, in a room
+ * that ends among the places known ahead or on the joint's own way of braking,
+ * or that of a tick of braking; and it is a number. Where the reference breaks
+ * a limit, the places are those of its knots alone. No more than seven samples
+ * are looked at.
  * Assumes: a tick of braking ends in numbers, as it does from limits that are
- * some.
+ * some; places known are numbers, the lowest first.
  * Run: unwind=6 mechanisms=three_link */
 void prove_governor_allowed(void)
 {
@@ -77,13 +108,18 @@ void prove_governor_allowed(void)
     const ft_moving aim = nondet_moving();
     ft_moving now = nondet_moving();
 
+    ANYTHING(way);
+    wary = nondet_bool();
     GIVEN(same(&now, &now));
+    GIVEN(way.known.below <= way.known.above);
+    GIVEN(way.ahead.below <= way.ahead.above);
     before = now;
     any_allowed = brakes = false;
     looks = 0;
-    (void)ft_governor_tick(&now, &c, nondet_room(), &aim);
+    (void)ft_governor_tick(&now, &c, nondet_room(), &aim, &way, &wary);
     CLAIM((any_allowed && same(&now, &allowed))
           || (brakes && same(&now, &braking)));
-    CLAIM(looks <= 2u + STEPS);
+    CLAIM(wary || !way.broken);
+    CLAIM(looks <= 3u + STEPS);
     END;
 }

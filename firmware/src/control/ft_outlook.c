@@ -12,7 +12,7 @@
 #define ON FT_C(4.0)          /* steps for which a motion goes on */
 #define TURN FT_C(0.125)      /* of a step's change */
 #define LITTLE FT_C(0.02)     /* of a jerk's way: rounding, and more */
-#define TOO_MUCH FT_C(2.0)    /* of the jerk: noise makes as much */
+#define TOO_MUCH FT_C(2.25)   /* of the jerk: noise makes as much */
 #define MOST FT_C(1e9)        /* no step gains so much */
 
 /* ---- rooms -------------------------------------------------------------- */
