@@ -145,6 +145,7 @@ lets the arm go. Every other command is refused (WRONG_STATE), and so is CLEAR, 
   ARM the arm stands until there is a START, FOLLOW, JOG or FLOAT. Gains that the last host overlaid and the mode are as
   they were, and STATUS shows both.
 - From ARM on the board listens for the new host as it did for the last one.
+- From the command line `femtorque float` and Ctrl-C let a held arm go while somebody supports it.
 - Any other fault has the effect that it has in HOLD, takes the place of HOST_LOST, and is cleared as everywhere: after
   CLEAR the arm is without power.
 

@@ -11,7 +11,7 @@ import pytest
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.control.constants import joint_constants
 from femtorque.codegen.control.feel import RETURN_TRIES, noises
-from femtorque.codegen.mechanism.description import Feel, Friction
+from femtorque.codegen.mechanism.description import Contact, Feel, Friction, Park, Safety
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import knots
 from femtorque.codegen.step.scheme import model_of
@@ -202,6 +202,29 @@ def test_a_spring_that_presses_for_long_is_not_pressed_back_for_longer_than_the_
         assert max(worst) < 3.0 and arm.reports[-1].touches >= RETURN_TRIES + 1
         arm.wait(3.0)
         assert state_name(arm.session.status) == "FLOAT"
+
+
+def test_an_arm_that_lies_down_for_want_of_its_host_waits_at_a_spring_until_that_is_gone():
+    """With `reaction = "none"` it presses with all its effort, and is let go there."""
+    arm = load_mechanism(ROOT / "mechanisms" / "three_link.toml")
+    joints = tuple(replace(joint, contact=Contact(torque), encoder=replace(joint.encoder, counts=65536))
+                   for joint, torque in zip(arm.joints, (1.0, 0.6, 0.2), strict=True))
+    pose, wall, forces = (0.5, 0.3, -0.4), arm.joints[0].start + 0.2, [0.0]
+    park = Park({joint.name: at for joint, at in zip(joints, pose, strict=True)}, speed=0.25)
+    lying = replace(arm, name="lying-stop", joints=joints, feel=Feel("stop", 20.0), safety=Safety(park=park))
+
+    def spring(plant):
+        forces.append(300.0 * max(0.0, float(plant.q[0]) - wall))
+        return np.array([-forces[-1], 0.0, 0.0])
+
+    with feeling(lying) as felt:
+        board = felt.board
+        board.plant.hand, board.incoming.cut = spring, True
+        board.run(9.0)
+        assert not board.outputs_safe() and 1.0 < max(forces) < 3.0 < lying.joints[0].limits.effort
+        board.plant.hand = None
+        board.run(6.0)
+        assert board.outputs_safe() and np.allclose(board.plant.q, pose, atol=0.01)
 
 
 def test_a_push_on_the_way_back_makes_it_give_way_again():
