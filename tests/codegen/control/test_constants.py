@@ -243,7 +243,7 @@ def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
     _same(_rows(_written(tmp_path, told), "ft_feel_joint")[0],
           held | {"torque": 7.0, "velocity": 3.0 * 500.0, "acceleration": 0.5 * 2.0 * 500.0**2})
     opens = math.ceil(0.0501 * 500.0) + 1 + 2  # the brakes, as below
-    assert _defined(slider, "FT_FEEL_SETTLES", "FT_RETURN_TICKS", "FT_RETURN_TRIES", "FT_FEEL_REACTION") == [
+    assert _defined(slider, "FT_FEEL_SETTLES", "FT_FEEL_QUIET", "FT_RETURN_TRIES", "FT_FEEL_REACTION") == [
         opens + 250, 500, 5, 3]
     assert _defined(slider, "FT_FEEL_GAIN", "FT_FEEL_SLOW") == pytest.approx(
         [low, 1.0 - math.exp(-2.0 * math.pi * 0.3 / 500.0)], rel=1e-6)
