@@ -32,6 +32,8 @@ def ros(
                                             help="name before its topic and its action")] = "arm_controller",
     node: Annotated[str, typer.Option("--node", metavar="NAME", help="name of the node, before its services"
                                       )] = "femtorque",
+    gripper: Annotated[str, typer.Option("--gripper", metavar="JOINT", help="joint with a controller of its own, if the"
+                                         " arm has it")] = "gripper",
     over: Annotated[Literal["rclpy", "zenoh"] | None, typer.Option(
         "--over", show_default="rclpy where it can be imported", help="ROS 2's own rclpy, or zenoh alone")] = None,
     router: Annotated[str, typer.Option("--router", metavar="ENDPOINT", help="zenoh: where rmw_zenohd listens"
@@ -58,7 +60,7 @@ def ros(
     if write is not None:
         from femtorque.host.ros import files
 
-        made_of = files.texts(load_mechanism(mech), controller, node)
+        made_of = files.texts(load_mechanism(mech), controller, node, gripper)
         files.write(write, made_of, force)
         return Answer({"files": [str(write / name) for name in made_of]}, "\n".join(str(write / n) for n in made_of))
     if port is None:
@@ -73,9 +75,11 @@ def ros(
     said = partial(print, file=sys.stderr, flush=True)
     with (Board.connect(port, load_mechanism(mech)) as board, Interrupts().on_ctrl_c() as interrupts,
           _node(over, node, _domain(domain), router) as made):
-        arm = Arm(board, made, controller, said)
-        said(f"node {node} over {over} at {board.session.link.port}: /{controller}/follow_joint_trajectory, "
-             f"/{controller}/joint_trajectory; services /{node}/home, arm, disarm, clear")
+        arm = Arm(board, made, controller, said, gripper)
+        moved = ", ".join(f"/{one.name}/{what}" for one in arm.controllers
+                          for what in ("follow_joint_trajectory", "joint_trajectory"))
+        said(f"node {node} over {over} at {board.session.link.port}: {moved}; "
+             f"services /{node}/home, arm, disarm, clear")
         rounds = 0
         try:
             while not interrupts.count:

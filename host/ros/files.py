@@ -21,9 +21,18 @@ KIND = marked("of `femtorque ros`", MADE.encode())
 COMMANDS = "joint_commands"  # topic of the node, behind its name
 
 
-def texts(mechanism: Mechanism, controller: str, node: str) -> dict[str, str]:
+def split(mechanism: Mechanism, controller: str, gripper: str) -> list[tuple[str, list[int], bool]]:
+    """Controllers: name, columns of their joints, and whether one is the gripper's, named after its joint."""
+    names = [joint.name for joint in mechanism.streamed]
+    if gripper not in names or len(names) == 1:
+        return [(controller, list(range(len(names))), False)]
+    k = names.index(gripper)
+    return [(controller, [j for j in range(len(names)) if j != k], False), (f"{gripper}_controller", [k], True)]
+
+
+def texts(mechanism: Mechanism, controller: str, node: str, gripper: str) -> dict[str, str]:
     """Names and contents of all of them. Raises Refused for an arm that cannot follow live targets."""
-    return {"moveit_controllers.yaml": _yaml(_controllers(mechanism, controller)),
+    return {"moveit_controllers.yaml": _yaml(_controllers(mechanism, controller, gripper)),
             "joint_limits.yaml": _yaml(_limits(mechanism)),
             "ros2_control.xml": _control(mechanism, node)}
 
@@ -41,12 +50,15 @@ def _yaml(table: dict[str, Any]) -> str:
     return f"# {MADE}\n" + yaml.safe_dump(table, sort_keys=False)
 
 
-def _controllers(mechanism: Mechanism, controller: str) -> dict[str, Any]:
+def _controllers(mechanism: Mechanism, controller: str, gripper: str) -> dict[str, Any]:
+    known = split(mechanism, controller, gripper)
     return {"moveit_controller_manager": "moveit_simple_controller_manager/MoveItSimpleControllerManager",
             "moveit_simple_controller_manager": {
-                "controller_names": [controller],
-                controller: {"type": "FollowJointTrajectory", "action_ns": "follow_joint_trajectory", "default": True,
-                             "joints": [joint.name for joint in mechanism.streamed]}}}
+                "controller_names": [name for name, _, _ in known],
+                **{name: {"type": "GripperCommand" if grips else "FollowJointTrajectory",
+                          "action_ns": "gripper_cmd" if grips else "follow_joint_trajectory", "default": True,
+                          "joints": [mechanism.streamed[k].name for k in columns]}
+                   for name, columns, grips in known}}}
 
 
 def _limits(mechanism: Mechanism) -> dict[str, Any]:

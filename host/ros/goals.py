@@ -1,4 +1,4 @@
-"""Goals of the action FollowJointTrajectory: their states, tolerances, results, feedback."""
+"""Goals of an action: their states, results, feedback; and the tolerances of FollowJointTrajectory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from femtorque.host.ros import interfaces
 from femtorque.host.ros.interfaces import message
-from femtorque.host.ros.motion import INVALID_JOINTS, Invalid, seconds
+from femtorque.host.ros.motion import INVALID_GOAL, INVALID_JOINTS, Invalid, seconds
 
 if TYPE_CHECKING:
     from femtorque.host.ros.node import Node
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-EXECUTING, CANCELING, SUCCEEDED, CANCELED, ABORTED = 2, 3, 4, 5, 6  # action_msgs/msg/GoalStatus
+EXECUTING, SUCCEEDED, CANCELED, ABORTED = 2, 4, 5, 6  # action_msgs/msg/GoalStatus
 PATH_TOLERANCE, GOAL_TOLERANCE = -4, -5
 REJECTED, UNKNOWN, TERMINATED = 1, 2, 3  # action_msgs/srv/CancelGoal
-KEPT = 100  # goals whose results can still be asked for
-ACTION = "/follow_joint_trajectory/_action/"
+KEPT = 100  # goals that have ended whose results can still be asked for
+ERASED = -1.0  # of a tolerance: none, whatever the default is (control_msgs/msg/JointTolerance)
 
 
 @dataclass
 class Goal:
-    """path, place (J,): rad or m that a joint may be off on the way and at the end; infinite: no matter. grace: s after
-    the end in which it must be at its place."""
+    """path, place (2, K): what a joint's position, rad or m, and velocity may be off on the way and at the end;
+    infinite: no matter. grace: s after the end in which it must be at its place. result: None until it has ended."""
 
     uuid: bytes
     accepted: Any
@@ -38,8 +38,7 @@ class Goal:
     place: Array
     grace: float
     status: int = EXECUTING
-    code: int = 0
-    line: str = ""
+    result: Any = None
     waiting: list[Callable[[Any], None]] = field(default_factory=list)
 
 
@@ -50,83 +49,89 @@ def stamp(ns: int | None = None) -> Any:
 
 
 def tolerances(rows: list[Any], names: list[str]) -> Array:
-    """(J,) rad or m: 0 means the default, none; negative: none. Raises Invalid for a joint that is not there."""
-    found = np.full(len(names), np.inf)
+    """(2, K) of position, rad or m, and of velocity: 0 means the default, none; ERASED: none. Raises Invalid for a
+    joint that is not there, or another negative number."""
+    found = np.full((2, len(names)), np.inf)
     for row in rows:
         if row.name not in names:
             raise Invalid(INVALID_JOINTS, f"a tolerance names {row.name}; the joints are {', '.join(names)}")
-        if row.position > 0.0:
-            found[names.index(row.name)] = row.position
+        for k, value in enumerate((row.position, row.velocity)):
+            if not value >= 0.0 and value != ERASED:
+                raise Invalid(INVALID_GOAL, f"a tolerance of {row.name} is {value:g}: it must be above 0, 0 or -1")
+            if value > 0.0:
+                found[k, names.index(row.name)] = value
     return found
 
 
-class Goals:
-    """The action server. begin: starts a goal's trajectory, raises Invalid; stop: ends the motion."""
+def time_tolerance(given: Any, default: float) -> float:
+    """s that a goal may be late: 0 means the default; ERASED: without end. Raises Invalid for another negative one."""
+    value = seconds(given)
+    if value < 0.0 and value != ERASED:
+        raise Invalid(INVALID_GOAL, f"goal_time_tolerance is {value:g} s: it must be above 0, 0 or -1")
+    return value or default if value >= 0.0 else np.inf
 
-    def __init__(self, node: Node | RclpyNode, controller: str, names: list[str], begin: Callable[[Any, Goal], None],
-                 stop: Callable[[], None], grace: float) -> None:
-        self._names, self._begin, self._stop, self._grace = names, begin, stop, grace
+
+class Goals:
+    """The server of one action. begin: starts a goal, raises Invalid; stop: ends the motion; outcome: fields of a
+    result from its code and line."""
+
+    def __init__(self, node: Node | RclpyNode, name: str, kind: str, blank: Callable[[bytes, Any], Goal],
+                 begin: Callable[[Any, Goal], None], stop: Callable[[], None],
+                 outcome: Callable[[int, str], dict[str, Any]]) -> None:
+        self._kind, self._blank, self._begin, self._stop, self._outcome = kind, blank, begin, stop, outcome
         self._goals: dict[bytes, Goal] = {}
         self.active: Goal | None = None
-        action = f"/{controller}{ACTION}"
-        node.serve(action + "send_goal", interfaces.SEND_GOAL, self._asked)
-        node.serve(action + "get_result", interfaces.GET_RESULT, self._result)
-        node.serve(action + "cancel_goal", interfaces.CANCEL, self._cancel)
-        self._feedback = node.publisher(action + "feedback", interfaces.FEEDBACK_MESSAGE)
-        self._statuses = node.publisher(action + "status", interfaces.STATUSES, latched=True)
+        node.serve(f"{name}/_action/send_goal", f"{kind}_SendGoal", self._asked)
+        node.serve(f"{name}/_action/get_result", f"{kind}_GetResult", self._result)
+        node.serve(f"{name}/_action/cancel_goal", interfaces.CANCEL, self._cancel)
+        self._feedback = node.publisher(f"{name}/_action/feedback", f"{kind}_FeedbackMessage")
+        self._statuses = node.publisher(f"{name}/_action/status", interfaces.STATUSES, latched=True)
 
     def end(self, status: int, code: int, line: str) -> None:
         """End the active goal."""
         goal, self.active = self.active, None
-        if goal is None:
-            return
-        goal.status, goal.code, goal.line = status, code, line
+        if goal is not None:
+            self._close(goal, status, code, line)
+
+    def _close(self, goal: Goal, status: int, code: int, line: str) -> None:
+        goal.status, goal.result = status, message(f"{self._kind}_Result", **self._outcome(code, line))
         for reply in goal.waiting:
             reply(self._answer(goal))
         goal.waiting.clear()
         self._publish()
 
-    def feedback(self, desired: tuple[Array, Array], actual: tuple[Array, Array], error: Array, t: float) -> None:
-        """desired, actual: positions and velocities (J,); error (J,): desired minus actual; t: s since it began."""
+    def feedback(self, **fields: Any) -> None:
+        """Tell the active goal's client how it goes."""
         assert self.active is not None
-        at = message("builtin_interfaces/msg/Duration", sec=int(t), nanosec=int(1e9 * (t % 1.0)))
-        point = {name: message("trajectory_msgs/msg/JointTrajectoryPoint", positions=q, velocities=v,
-                               time_from_start=at)
-                 for name, (q, v) in {"desired": desired, "actual": actual,
-                                      "error": (error, desired[1] - actual[1])}.items()}
-        header = message("std_msgs/msg/Header", stamp=stamp())
-        told = message(interfaces.FEEDBACK, header=header, joint_names=self._names, **point)
-        self._feedback.publish(message(interfaces.FEEDBACK_MESSAGE, goal_id=_uuid(self.active.uuid), feedback=told))
+        told = message(f"{self._kind}_Feedback", **fields)
+        self._feedback.publish(message(f"{self._kind}_FeedbackMessage", goal_id=_uuid(self.active.uuid), feedback=told))
 
     def _asked(self, request: Any, reply: Callable[[Any], None]) -> None:
         """A goal: every one is taken, and aborted with its reason where it cannot be executed."""
         uuid, accepted = bytes(request.goal_id.uuid), stamp()
-        if uuid in self._goals:
-            reply(message(f"{interfaces.SEND_GOAL}_Response", accepted=False, stamp=accepted))
+        new = uuid not in self._goals
+        reply(message(f"{self._kind}_SendGoal_Response", accepted=new, stamp=accepted))
+        if not new:
             return
-        reply(message(f"{interfaces.SEND_GOAL}_Response", accepted=True, stamp=accepted))
-        none = np.full(len(self._names), np.inf)
-        goal = self._goals[uuid] = Goal(uuid, accepted, none, none, self._grace)
-        while len(self._goals) > KEPT:
-            del self._goals[next(iter(self._goals))]
+        goal = self._goals[uuid] = self._blank(uuid, accepted)
+        for old in [one.uuid for one in self._goals.values() if one.result is not None][:-KEPT]:
+            del self._goals[old]
         try:
-            goal.path = tolerances(request.goal.path_tolerance, self._names)
-            goal.place = tolerances(request.goal.goal_tolerance, self._names)
-            goal.grace = seconds(request.goal.goal_time_tolerance) or self._grace
-            self._begin(request.goal.trajectory, goal)
+            self._begin(request.goal, goal)
         except Invalid as error:
-            before, self.active = self.active, goal
-            self.end(ABORTED, error.code, str(error))
-            self.active = before
-            return
-        self.active = goal
-        self._publish()
+            self._close(goal, ABORTED, error.code, str(error))
+        except Exception as error:
+            self._close(goal, ABORTED, INVALID_GOAL, f"it cannot be read: {error!r}")
+            raise
+        else:
+            self.active = goal
+            self._publish()
 
     def _result(self, request: Any, reply: Callable[[Any], None]) -> None:
         goal = self._goals.get(bytes(request.goal_id.uuid))
         if goal is None:
-            reply(message(f"{interfaces.GET_RESULT}_Response"))
-        elif goal.status in (EXECUTING, CANCELING):
+            reply(message(f"{self._kind}_GetResult_Response"))
+        elif goal.result is None:
             goal.waiting.append(reply)
         else:
             reply(self._answer(goal))
@@ -147,8 +152,7 @@ class Goals:
             self.end(CANCELED, 0, "cancelled: each joint braked, and is held")
 
     def _answer(self, goal: Goal) -> Any:
-        result = message(interfaces.RESULT, error_code=goal.code, error_string=goal.line)
-        return message(f"{interfaces.GET_RESULT}_Response", status=goal.status, result=result)
+        return message(f"{self._kind}_GetResult_Response", status=goal.status, result=goal.result)
 
     def _publish(self) -> None:
         rows = [message("action_msgs/msg/GoalStatus", goal_info=_info(goal), status=goal.status)

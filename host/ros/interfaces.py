@@ -1,8 +1,8 @@
 """Messages, services and actions that the node speaks: definitions, CDR, type hashes.
 
-Common ones are rosbags'; those of control_msgs and the services are written here as their packages of ROS 2 Jazzy have
-them. The hash of a type is RIHS01 of REP 2016: SHA-256 of a description of its fields. tests/host/ros hold it against
-the hashes that rosidl generated.
+Common ones are rosbags'; those of control_msgs and the services are written here as their packages have them. The hash
+of a type is RIHS01 of REP 2016: SHA-256 of a description of its fields. tests/host/ros hold it against the hashes that
+rosidl generated.
 """
 
 from __future__ import annotations
@@ -15,56 +15,59 @@ from rosbags.interfaces import Nodetype
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
-GOAL, FEEDBACK = "control_msgs/action/FollowJointTrajectory_Goal", "control_msgs/action/FollowJointTrajectory_Feedback"
-RESULT = "control_msgs/action/FollowJointTrajectory_Result"
+FOLLOW, GRIP = "control_msgs/action/FollowJointTrajectory", "control_msgs/action/GripperCommand"
+GOAL, SEND_GOAL, GET_RESULT, FEEDBACK_MESSAGE = (
+    f"{FOLLOW}_{part}" for part in ("Goal", "SendGoal", "GetResult", "FeedbackMessage"))
 TRIGGER, CANCEL = "std_srvs/srv/Trigger", "action_msgs/srv/CancelGoal"
-SEND_GOAL = "control_msgs/action/FollowJointTrajectory_SendGoal"
-GET_RESULT = "control_msgs/action/FollowJointTrajectory_GetResult"
-FEEDBACK_MESSAGE = "control_msgs/action/FollowJointTrajectory_FeedbackMessage"
 STATUSES = "action_msgs/msg/GoalStatusArray"
+
+OLDER = " before 6.3"  # behind a kind: as control_msgs before 6.3.0 has it
 
 _MESSAGES = {
     "control_msgs/msg/JointTolerance": "string name\nfloat64 position\nfloat64 velocity\nfloat64 acceleration\n",
     "control_msgs/msg/JointComponentTolerance": (
         "string joint_name\nuint16 component\nfloat64 position\nfloat64 velocity\nfloat64 acceleration\n"),
-    GOAL: (
+    "control_msgs/msg/GripperCommand": "float64 position\nfloat64 max_effort\n",
+}
+_SERVICES = {
+    TRIGGER: ("", "bool success\nstring message\n"),
+    CANCEL: ("action_msgs/GoalInfo goal_info\n", "int8 return_code\naction_msgs/GoalInfo[] goals_canceling\n"),
+}
+_GRIPPED = "float64 position\nfloat64 effort\nbool stalled\nbool reached_goal\n"
+_ACTIONS = {  # goal, result, feedback
+    FOLLOW: (
         "trajectory_msgs/JointTrajectory trajectory\n"
         "trajectory_msgs/MultiDOFJointTrajectory multi_dof_trajectory\n"
         "control_msgs/JointTolerance[] path_tolerance\n"
         "control_msgs/JointComponentTolerance[] component_path_tolerance\n"
         "control_msgs/JointTolerance[] goal_tolerance\n"
         "control_msgs/JointComponentTolerance[] component_goal_tolerance\n"
-        "builtin_interfaces/Duration goal_time_tolerance\n"),
-    RESULT: "int32 error_code\nstring error_string\n",
-    FEEDBACK: (
+        "builtin_interfaces/Duration goal_time_tolerance\n",
+        "int32 error_code\nstring error_string\n",
         "std_msgs/Header header\nstring[] joint_names\n"
         "trajectory_msgs/JointTrajectoryPoint desired\ntrajectory_msgs/JointTrajectoryPoint actual\n"
-        "trajectory_msgs/JointTrajectoryPoint error\nstring[] multi_dof_joint_names\n"
+        "trajectory_msgs/JointTrajectoryPoint error\nint32 index\nstring[] multi_dof_joint_names\n"
         "trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_desired\n"
         "trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_actual\n"
-        "trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_error\n"),
-    FEEDBACK_MESSAGE: f"unique_identifier_msgs/UUID goal_id\n{FEEDBACK} feedback\n",
+        "trajectory_msgs/MultiDOFJointTrajectoryPoint multi_dof_error\nint32 multi_dof_index\n"),
+    GRIP: ("control_msgs/GripperCommand command\n", _GRIPPED, _GRIPPED),
 }
-_SERVICES = {
-    TRIGGER: ("", "bool success\nstring message\n"),
-    CANCEL: ("action_msgs/GoalInfo goal_info\n", "int8 return_code\naction_msgs/GoalInfo[] goals_canceling\n"),
-    SEND_GOAL: (f"unique_identifier_msgs/UUID goal_id\n{GOAL} goal\n",
-                "bool accepted\nbuiltin_interfaces/Time stamp\n"),
-    GET_RESULT: ("unique_identifier_msgs/UUID goal_id\n", f"int8 status\n{RESULT} result\n"),
-}
+_ADDED = "int32 index\n", "int32 multi_dof_index\n"  # in 6.3.0
 
 
 @cache
-def store() -> Typestore:
-    """All of them, with request, response and event of services as messages of their own."""
+def store(older: bool = False) -> Typestore:
+    """All of them, with request, response and event of services as messages of their own. older: of control_msgs before
+    6.3.0."""
     made = get_typestore(Stores.ROS2_JAZZY)
     # rosbags has an array of char here; ROS 2 has uint8, and every service's hash is made of it
     event = "service_msgs/msg/ServiceEventInfo"
     made.fielddefs[event] = _types("uint8 event_type\nbuiltin_interfaces/Time stamp\nuint8[16] client_gid\n"
                                    "int64 sequence_number\n", event)[event]
-    for name, text in _MESSAGES.items():
+    for name, text in (_MESSAGES | {f"{action}_{part}": text for action in _ACTIONS
+                                    for part, text in _parts(action, older).items()}).items():
         made.register(_types(text, name))
-    for name, (request, response) in _SERVICES.items():
+    for name, (request, response) in _services().items():
         made.register(_types(request, f"{name}_Request"))
         made.register(_types(response, f"{name}_Response"))
         made.register(_types(f"{event} info\n{name}_Request[<=1] request\n{name}_Response[<=1] response\n",
@@ -72,6 +75,32 @@ def store() -> Typestore:
         made.register(_types(f"{name}_Request request_message\n{name}_Response response_message\n"
                              f"{name}_Event event_message\n", name))
     return made
+
+
+def _parts(action: str, older: bool) -> dict[str, str]:
+    """Messages of an action by what follows its name."""
+    goal, result, feedback = _ACTIONS[action]
+    for line in _ADDED if older else ():
+        feedback = feedback.replace(line, "")
+    return {"Goal": goal, "Result": result, "Feedback": feedback,
+            "FeedbackMessage": f"unique_identifier_msgs/UUID goal_id\n{action}_Feedback feedback\n"}
+
+
+@cache
+def _services() -> dict[str, tuple[str, str]]:
+    """Requests and responses: services of their own, and those of actions."""
+    made = dict(_SERVICES)
+    for action in _ACTIONS:
+        made[f"{action}_SendGoal"] = (f"unique_identifier_msgs/UUID goal_id\n{action}_Goal goal\n",
+                                      "bool accepted\nbuiltin_interfaces/Time stamp\n")
+        made[f"{action}_GetResult"] = ("unique_identifier_msgs/UUID goal_id\n",
+                                       f"int8 status\n{action}_Result result\n")
+    return made
+
+
+def kinds(name: str) -> list[str]:
+    """All kinds of a message that a topic is offered in: each side of 6.3.0 sees its own."""
+    return [name, name + OLDER] if name == FEEDBACK_MESSAGE else [name]
 
 
 def _types(text: str, name: str) -> dict[str, Any]:
@@ -84,19 +113,16 @@ def _types(text: str, name: str) -> dict[str, Any]:
     return {plain(key): plain(value) for key, value in get_types_from_msg(text, name).items()}
 
 
-def is_service(name: str) -> bool:
-    return name in _SERVICES
-
-
 @cache
 def type_hash(name: str) -> str:
     """RIHS01_ and 64 digits, of a message or of a whole service."""
-    return str(store().hash_rihs01(name))
+    plain, older, _ = name.partition(OLDER)
+    return str(store(bool(older)).hash_rihs01(plain))
 
 
 def dds_name(name: str) -> str:
     """sensor_msgs/msg/JointState as keys have it."""
-    package, kind, last = name.split("/")
+    package, kind, last = name.removesuffix(OLDER).split("/")
     return f"{package}::{kind}::dds_::{last}_"
 
 
@@ -123,7 +149,8 @@ def _blank(desc: Any) -> Any:
 
 def packed(name: str, value: Any) -> bytes:
     """CDR, with its header."""
-    return bytes(store().serialize_cdr(value, name))
+    plain, older, _ = name.partition(OLDER)
+    return bytes(store(bool(older)).serialize_cdr(value, plain))
 
 
 def unpacked(name: str, data: bytes) -> Any:

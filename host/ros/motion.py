@@ -1,8 +1,9 @@
 """A JointTrajectory as a motion: positions alone, with velocities, or with accelerations too.
 
 Between points it is a cubic through positions and velocities, or a quintic through accelerations too, as ROS 2's
-joint_trajectory_controller has it. Positions alone get the velocities of a spline through neighbours (Catmull and Rom),
-zero at both ends.
+joint_trajectory_controller has it. Points without velocities get those of a spline through neighbours (Catmull and
+Rom), zero at both ends. Conventions are that controller's (ros2_controllers, validate_trajectory_msg, fill_partial_goal
+and wraparound_joint): joints may be left out, and continuous ones turn the shorter way.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ Array = NDArray[np.float64]
 INVALID_GOAL, INVALID_JOINTS, OLD_STAMP = -1, -2, -3  # control_msgs/action/FollowJointTrajectory
 POINTS, LONGEST = 100_000, 3600.0  # of a trajectory, s
 SLACK = 1e-6  # rad or m that a point may be beyond a limit: rounding
+REST = 2.0**-23  # rad/s or m/s that count as rest at the end, as joint_trajectory_controller has it
+TURN = 2.0 * np.pi
 
 
 class Invalid(Exception):
@@ -33,12 +36,24 @@ class Invalid(Exception):
 
 @dataclass(frozen=True)
 class Motion:
-    """times (N,) s from the beginning, the first 0; positions, velocities (N, J); accelerations (N, J) or None."""
+    """times (N,) s from the beginning, the first 0, or earlier if it begins later; positions, velocities (N, J);
+    accelerations (N, J) or None. added: points that its sender did not give."""
 
     times: Array
     positions: Array
     velocities: Array
     accelerations: Array | None
+    added: int = 0
+
+    @staticmethod
+    def still(place: Array) -> Motion:
+        """At one place (J,) from the beginning."""
+        return Motion(np.zeros(1), place[None], np.zeros((1, len(place))), None)
+
+    def next_point(self, t: float) -> int:
+        """Number, in the message, of the point that comes next."""
+        k = int(np.searchsorted(self.times, t, side="right")) - self.added
+        return min(max(k, 0), len(self.times) - 1 - self.added)
 
     @property
     def duration(self) -> float:
@@ -78,59 +93,92 @@ def seconds(stamp: Any) -> float:
     return float(stamp.sec) + 1e-9 * float(stamp.nanosec)
 
 
-def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array]) -> Motion:
-    """A motion from a trajectory_msgs/JointTrajectory, which names all joints, in any order.
+def read(message: Any, joints: Sequence[Joint], here: tuple[Array, Array], wait: float = 0.0) -> Motion:
+    """A motion from a trajectory_msgs/JointTrajectory, which names joints in any order; others stay.
 
-    here: positions and velocities (J,) now, from which it starts if its first point is later. Raises Invalid.
+    here: positions and velocities (J,) now, from which it starts if its first point is later. wait: s until it begins.
+    Raises Invalid.
     """
     names = [joint.name for joint in joints]
     given = list(message.joint_names)
-    if sorted(given) != sorted(names):
+    if not given or not set(given) <= set(names) or len(set(given)) < len(given):
         raise Invalid(INVALID_JOINTS, f"the joints are {', '.join(names)}, not {', '.join(given) or 'none'}")
     if not 1 <= len(message.points) <= POINTS:
         raise Invalid(INVALID_GOAL, f"{len(message.points)} points: there must be 1 to {POINTS}")
-    order = [given.index(name) for name in names]
+    columns = [names.index(name) for name in given]
+    q = np.tile(here[0], (len(message.points), 1))
+    q[:, columns] = _rows(message.points, "positions", len(given), False)
+    v, a = np.zeros((2, *q.shape))
+    v[:, columns], a[:, columns] = (_rows(message.points, field, len(given), True)
+                                    for field in ("velocities", "accelerations"))
+    if any(len(point.effort) for point in message.points):
+        raise Invalid(INVALID_GOAL, "effort cannot be asked for: the board computes it")
+    if np.any(np.abs(v[-1]) > REST):
+        raise Invalid(INVALID_GOAL, f"the last point, {len(q) - 1}, must be at rest")
+    _turn(q, joints, here[0])
+    _within(q, joints)
     times = np.array([seconds(point.time_from_start) for point in message.points])
-    if not (times[0] >= 0.0 and np.all(np.diff(times) > 0.0) and times[-1] <= LONGEST):
-        raise Invalid(INVALID_GOAL, f"time_from_start must increase from 0 s or later, to {LONGEST:g} s at most")
-    q = _rows(message, "positions", order)
-    if q is None:
-        raise Invalid(INVALID_GOAL, "every point must have a position for each joint")
-    v, a = _rows(message, "velocities", order), _rows(message, "accelerations", order)
-    for j, joint in enumerate(joints):
-        low, high = joint.limits.lower - SLACK, joint.limits.upper + SLACK
-        if not np.all((q[:, j] >= low) & (q[:, j] <= high)):
-            k = int(np.flatnonzero(~((q[:, j] >= low) & (q[:, j] <= high)))[0])
-            raise Invalid(INVALID_GOAL, f"point {k}: {joint.name} at {q[k, j]:.6g} is beyond its range, "
-                                        f"{joint.limits.lower:g} to {joint.limits.upper:g}")
-    if times[0] > 0.0:
-        times, q = np.append(0.0, times), np.vstack([here[0], q])
-        v = None if v is None else np.vstack([here[1], v])
-        a = None if a is None else np.vstack([np.zeros(len(names)), a])
-    if v is None:
-        v, a = _spline(times, q, here[1] if len(times) > len(message.points) else np.zeros(len(names))), None
-    if np.any(v[-1] != 0.0):
-        raise Invalid(INVALID_GOAL, "the last point must be at rest")
-    return Motion(times, q, v, a)
+    keep = _kept(times, q)
+    times, q, v, a = times[keep], q[keep], v[keep], a[keep]
+    if added := int(times[0] > -wait):
+        times, q, v = np.append(-wait, times), np.vstack([here[0], q]), np.vstack([here[1], v])
+        a = np.vstack([np.zeros(len(names)), a])
+    whole = not (np.any(np.isnan(v)) or np.any(np.isnan(a)))
+    return Motion(times, q, np.where(np.isnan(v), _spline(times, q), v), a if whole else None, added)
 
 
-def _rows(message: Any, field: str, order: list[int]) -> Array | None:
-    """(N, J) of a field, in the order of the joints; None where no point has it. Raises Invalid."""
-    rows = [np.asarray(getattr(point, field), float) for point in message.points]
-    if all(len(row) == 0 for row in rows):
-        return None
-    if any(len(row) != len(order) for row in rows):
-        raise Invalid(INVALID_GOAL, f"{field}: either every point has one for each joint, or none has any")
-    found = np.array(rows)[:, order]
-    if not np.all(np.isfinite(found)):
-        raise Invalid(INVALID_GOAL, f"{field} must be finite")
+def _kept(times: Array, q: Array) -> list[int]:
+    """Numbers of the points, less those that the next one says again. Raises Invalid where time does not go on."""
+    if not 0.0 <= times[0]:
+        raise Invalid(INVALID_GOAL, f"point 0: time_from_start is {times[0]:g} s, below 0")
+    if not times[-1] <= LONGEST:
+        raise Invalid(INVALID_GOAL, f"time_from_start is {times[-1]:g} s in the end, more than {LONGEST:g} s")
+    again = (np.diff(times) == 0.0) & np.all(np.diff(q, axis=0) == 0.0, axis=1)
+    for k in np.flatnonzero(~(np.diff(times) > 0.0) & ~again)[:1].tolist():
+        raise Invalid(INVALID_GOAL, f"point {k + 1}: time_from_start must increase; it is {times[k + 1]:g} s after "
+                                    f"{times[k]:g} s")
+    return [*np.flatnonzero(~again).tolist(), len(q) - 1]
+
+
+def _rows(points: Sequence[Any], field: str, width: int, may_lack: bool) -> Array:
+    """(N, width) of a field; NaN where a point lacks it. Raises Invalid."""
+    found = np.full((len(points), width), np.nan)
+    for k, point in enumerate(points):
+        row = np.asarray(getattr(point, field), float)
+        if len(row) != width and (len(row) or not may_lack):
+            raise Invalid(INVALID_GOAL, f"point {k} has {len(row)} {field} for {width} joints")
+        if not np.all(np.isfinite(row)):
+            raise Invalid(INVALID_GOAL, f"point {k}: {field} must be finite")
+        if len(row):
+            found[k] = row
     return found
 
 
-def _spline(times: Array, q: Array, first: Array) -> Array:
-    """Velocities (N, J) of a smooth curve through positions; first: at its beginning."""
+def _turn(q: Array, joints: Sequence[Joint], here: Array) -> None:
+    """Add to continuous joints the turns by which their first point is nearest to where they are; half a turn goes
+    the way that the numbers say."""
+    for j, joint in enumerate(joints):
+        if joint.type == "continuous":
+            way = q[0, j] - here[j]
+            short = way - TURN * np.round(way / TURN)
+            if abs(abs(short) - np.pi) < 1e-9:
+                short = np.copysign(short, way)
+            q[:, j] += short - way
+
+
+def _within(q: Array, joints: Sequence[Joint]) -> None:
+    """Raises Invalid for a point (N, J) beyond a joint's range."""
+    for j, joint in enumerate(joints):
+        beyond = (q[:, j] < joint.limits.lower - SLACK) | (q[:, j] > joint.limits.upper + SLACK)
+        if np.any(beyond):
+            k = int(np.flatnonzero(beyond)[0])
+            raise Invalid(INVALID_GOAL, f"point {k}: {joint.name} at {q[k, j]:.6g} is beyond its range, "
+                                        f"{joint.limits.lower:g} to {joint.limits.upper:g}")
+
+
+def _spline(times: Array, q: Array) -> Array:
+    """Velocities (N, J) of a smooth curve through positions, at rest at both ends."""
     v = np.zeros_like(q)
-    v[0] = first
     if len(times) > 2:
         v[1:-1] = (q[2:] - q[:-2]) / (times[2:] - times[:-2])[:, None]
     return v

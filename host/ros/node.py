@@ -17,36 +17,37 @@ from zenoh.ext import CacheConfig, declare_advanced_publisher
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.host.ros import keys
-from femtorque.host.ros.interfaces import packed, unpacked
+from femtorque.host.ros.interfaces import kinds, packed, unpacked
 
 ROUTER = "tcp/localhost:7447"  # where `ros2 run rmw_zenoh_cpp rmw_zenohd` listens
 WAITING = 1000  # messages that wait to be handled; more are dropped, and counted
 
 
 class Publisher:
-    """A topic of one kind. latched: subscribers that come later get the last message too."""
+    """A topic, in each of its kinds. latched: subscribers that come later get the last message too."""
 
     def __init__(self, node: Node, topic: str, kind: str, latched: bool) -> None:
-        self._kind, self._sequence, self._gid = kind, 0, uuid.uuid4().bytes
-        key = keys.key(node.domain, topic, kind)
-        if latched:
-            self._publisher: Any = declare_advanced_publisher(
-                node.session, key, cache=CacheConfig(max_samples=1), publisher_detection=True)
-        else:
-            self._publisher = node.session.declare_publisher(key)
+        self._sequence, self._gid = 0, uuid.uuid4().bytes
+        self._publishers: dict[str, Any] = {}
+        for one in kinds(kind):
+            key = keys.key(node.domain, topic, one)
+            self._publishers[one] = declare_advanced_publisher(
+                node.session, key, cache=CacheConfig(max_samples=1), publisher_detection=True) \
+                if latched else node.session.declare_publisher(key)
 
     def publish(self, message: Any) -> None:
         self._sequence += 1
-        self._publisher.put(packed(self._kind, message),
-                            attachment=keys.attachment(self._sequence, time.time_ns(), self._gid))
+        for kind, publisher in self._publishers.items():
+            publisher.put(packed(kind, message), attachment=keys.attachment(self._sequence, time.time_ns(), self._gid))
 
 
 class Node:
     """Open with a router's address (zenoh's, such as tcp/localhost:7447) as a context. It also goes on without a router
-    and joins one that comes later. refused: messages that could not be read, or came when too many waited."""
+    and joins one that comes later. refused: messages that could not be read, or came when too many waited; why: what
+    was wrong with the last."""
 
     def __init__(self, name: str, domain: int = 0, router: str = ROUTER) -> None:
-        self.name, self.domain, self.refused = name, domain, 0
+        self.name, self.domain, self.refused, self.why = name, domain, 0, ""
         self._router = router
         self._events: queue.Queue[Callable[[], None]] = queue.Queue(WAITING)
         self._kept: list[Any] = []
@@ -79,7 +80,8 @@ class Node:
     def publisher(self, topic: str, kind: str, latched: bool = False) -> Publisher:
         made = Publisher(self, topic, kind, latched)
         self._kept.append(made)
-        self._endpoint(keys.PUBLISHER, topic, kind, keys.quality(latched, 1 if latched else 10))
+        for one in kinds(kind):
+            self._endpoint(keys.PUBLISHER, topic, one, keys.quality(latched, 1 if latched else 10))
         return made
 
     def subscribe(self, topic: str, kind: str, take: Callable[[Any], None]) -> None:
@@ -120,8 +122,8 @@ class Node:
         for _ in range(self._events.qsize()):
             try:
                 self._events.get_nowait()()
-            except Exception:
-                self.refused += 1
+            except Exception as error:
+                self.refused, self.why = self.refused + 1, repr(error)
 
     def _put(self, event: Callable[[], None]) -> None:
         try:

@@ -1,18 +1,20 @@
 """A node on ROS 2's own rclpy, with any of its middlewares: Fast DDS, Cyclone, zenoh.
 
-Messages cross the border as CDR, so that the rest knows one kind of them alone. An action is the services and topics of
-which it is made, as on zenoh; their types are in rclpy's `Impl` of it. It never met a running ROS 2.
+Messages that come are read as rclpy's objects, whose fields have the names of ours; those that go are made in its own
+classes, with the fields that this release of ROS 2 has. An action is the services and topics of which it is made, as on
+zenoh. All callbacks are reentrant: a service that waits, such as the one for a goal's result, keeps nobody off.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.host.ros.interfaces import is_service, packed, unpacked
 
 ROUNDS = 50  # callbacks of one `handle`, at most
 
@@ -25,27 +27,41 @@ def own(kind: str) -> Any:
     except ImportError:
         raise BadInput("command line", "--over", "rclpy", f"needs {package}, which this ROS 2 has not",
                        f"apt install ros-$ROS_DISTRO-{package.replace('_', '-')}") from None
-    if group != "action":
-        return getattr(module, name)
-    action, _, part = name.partition("_")
-    return getattr(getattr(module, action).Impl, f"{part}Service" if is_service(kind) else part)
+    outer = getattr(module, name.partition("_")[0])
+    return getattr(sys.modules[outer.__module__], name)  # its parts, such as Trigger_Response, are beside it
+
+
+def theirs(value: Any) -> Any:
+    """A message, or a field of one, as rclpy has it."""
+    if isinstance(value, list):
+        return [theirs(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if (kind := getattr(value, "__msgtype__", None)) is None:
+        return value
+    made = own(kind)()
+    for field, base in made.get_fields_and_field_types().items():
+        told = theirs(getattr(value, field))
+        setattr(made, field, bytes([told]) if base == "octet" else told)
+    return made
 
 
 class Publisher:
     """A topic of one kind."""
 
-    def __init__(self, publisher: Any, kind: str) -> None:
-        self._publisher, self._kind = publisher, kind
+    def __init__(self, publisher: Any) -> None:
+        self._publisher = publisher
 
     def publish(self, message: Any) -> None:
-        self._publisher.publish(packed(self._kind, message))  # bytes go out as they are
+        self._publisher.publish(theirs(message))
 
 
 class RclpyNode:
-    """As host.ros.node.Node, a context. domain: ROS_DOMAIN_ID. refused: messages that could not be read."""
+    """As host.ros.node.Node, a context. domain: ROS_DOMAIN_ID. refused: messages that could not be read; why: what
+    was wrong with the last."""
 
     def __init__(self, name: str, domain: int = 0) -> None:
-        self.name, self.domain, self.refused = name, domain, 0
+        self.name, self.domain, self.refused, self.why = name, domain, 0, ""
         self._handled = 0
 
     def __enter__(self) -> RclpyNode:
@@ -54,13 +70,13 @@ class RclpyNode:
         except ImportError:
             raise Refused("rclpy cannot be imported: source ROS 2's setup.bash, and install femtorque into the Python "
                           "that it is for") from None
-        self._serial = importlib.import_module("rclpy.serialization")
         self._qos = importlib.import_module("rclpy.qos")
         self._context = rclpy.Context()
         self._context.init(domain_id=self.domain)
         self._node = rclpy.create_node(self.name, context=self._context)
         self._executor = importlib.import_module("rclpy.executors").SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
+        self._group = importlib.import_module("rclpy.callback_groups").ReentrantCallbackGroup()
         return self
 
     def __exit__(self, *how: object) -> None:
@@ -72,41 +88,37 @@ class RclpyNode:
         durability = self._qos.DurabilityPolicy
         quality = self._qos.QoSProfile(
             depth=1 if latched else 10, durability=durability.TRANSIENT_LOCAL if latched else durability.VOLATILE)
-        return Publisher(self._node.create_publisher(own(kind), topic, quality), kind)
+        return Publisher(self._node.create_publisher(own(kind), topic, quality))
 
     def subscribe(self, topic: str, kind: str, take: Callable[[Any], None]) -> None:
         """take is called with every message by `handle`."""
-        def heard(data: bytes) -> None:
+        def heard(message: Any) -> None:
             self._handled += 1
-            with self._counted():
-                take(unpacked(kind, data))
+            self._counted(lambda: take(message))
 
-        self._node.create_subscription(own(kind), topic, heard, 10, raw=True)
+        self._node.create_subscription(own(kind), topic, heard, 10, callback_group=self._group)
 
     def serve(self, name: str, kind: str, answer: Callable[[Any, Callable[[Any], None]], None]) -> None:
         """answer is called by `handle` with each request and a function that takes the response, now or later."""
-        service = own(kind)
         future = importlib.import_module("rclpy.task").Future
 
-        async def asked(request: Any, blank: Any) -> Any:
+        async def asked(request: Any, response: Any) -> Any:
             self._handled += 1
             later = future(executor=self._executor)
-            before = self.refused
-            with self._counted():
-                answer(unpacked(f"{kind}_Request", self._serial.serialize_message(request)), later.set_result)
-            if self.refused > before:
-                return blank
-            return self._serial.deserialize_message(packed(f"{kind}_Response", await later), service.Response)
+            if not self._counted(lambda: answer(request, later.set_result)) and not later.done():
+                return response  # blank: nobody waits for ever
+            return theirs(await later)
 
-        self._node.create_service(service, name, asked)
+        self._node.create_service(own(kind), name, asked, callback_group=self._group)
 
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        """Count a message that cannot be read, or makes anything fail: none ends the node."""
+    def _counted(self, do: Callable[[], None]) -> bool:
+        """Do it. Returns False where it failed: that is counted, and ends nothing."""
         try:
-            yield
-        except Exception:
-            self.refused += 1
+            do()
+        except Exception as error:
+            self.refused, self.why = self.refused + 1, repr(error)
+            return False
+        return True
 
     def handle(self) -> None:
         """Let rclpy call for what has come since the last time."""

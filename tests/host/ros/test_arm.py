@@ -24,7 +24,7 @@ START = np.array([-0.8, 0.5, 0.4])
 class Ether:
     """In the place of a node on zenoh: messages as bytes, kept by topic."""
 
-    name, refused = "femtorque", 0
+    name, refused, why = "femtorque", 0, ""
 
     def __init__(self) -> None:
         self.published, self.taken, self.services, self.latched = {}, {}, {}, set()
@@ -222,12 +222,42 @@ def test_a_new_goal_takes_over_from_the_old_one_without_a_jump(ros):
 
 @pytest.mark.parametrize("told, code, words", [
     (trajectory([1.0], [[9.0, 0.0, 0.0]]), -1, "beyond its range"),
-    (trajectory([1.0], [[0.0, 0.0]], names=NAMES[:2]), -2, "the joints are"),
+    (trajectory([1.0], [[0.0, 0.0]], names=["elbow", "hand"]), -2, "the joints are"),
 ])
 def test_a_goal_that_cannot_be_is_aborted_with_its_reason(ros, told, code, words):
     _, result = ros.send(told)
     assert (result[0].status, result[0].result.error_code) == (ABORTED, code)
     assert words in result[0].result.error_string and ros.session.in_state("HOLD")
+
+
+def test_a_goal_that_runs_is_not_forgotten_whatever_is_asked_for(ros):
+    number, result = ros.send(way([0.4, 0.0, 0.0]))
+    for _ in range(120):
+        last, _ = ros.send(trajectory([1.0], [[0.0]], names=["hand"]))
+    (again,) = ros.ether.ask(ACTION + "get_result", goal_id=last)
+    assert again.status == ABORTED and result == [] and len(ros.arm.controllers[0]._follows._goals) == 102
+    (response,) = ros.ether.ask(ACTION + "cancel_goal", goal_info=message("action_msgs/msg/GoalInfo", goal_id=number))
+    assert response.return_code == 0 and result[0].status == CANCELED
+
+
+def test_a_tolerance_of_velocity_is_kept_and_a_negative_one_refused_but_for_none(ros):
+    slow = message("control_msgs/msg/JointTolerance", name="shoulder", velocity=1e-9)
+    _, result = ros.send(way([0.4, 0.0, 0.0]), path_tolerance=[slow])
+    ros.run(0.2)
+    assert result[0].result.error_code == -4 and "off its path in velocity" in result[0].result.error_string
+    _, result = ros.send(way([0.0, 0.0, 0.0]), path_tolerance=tolerance(elbow=-0.5))
+    assert result[0].result.error_code == -1 and "a tolerance of elbow is -0.5" in result[0].result.error_string
+    none = message("builtin_interfaces/msg/Duration", sec=-1)
+    _, result = ros.send(way([0.0, 0.0, 0.0]), goal_tolerance=tolerance(elbow=-1.0), goal_time_tolerance=none)
+    ros.run(1.4)
+    assert result[0].status == SUCCEEDED
+
+
+def test_a_home_that_would_shift_zeros_is_refused_by_what_ros_has(ros):
+    _, result = ros.send(way([0.2, 0.0, 0.0]))
+    ros.run(1.3)
+    (response,) = ros.ether.ask("/femtorque/home")
+    assert not response.success and "/femtorque/arm arms" in response.message and "--" not in response.message
 
 
 def test_an_old_trajectory_is_refused(ros):

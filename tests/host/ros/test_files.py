@@ -55,4 +55,4 @@ def test_without_a_port_there_is_nothing_to_be_a_node_of(here):
 
 def test_an_arm_that_cannot_follow_has_no_such_files():
     with pytest.raises(Refused, match="flexible"):
-        files.texts(Mechanism.load(ROOT / "mechanisms" / "flexible_arm.toml"), "a", "b")
+        files.texts(Mechanism.load(ROOT / "mechanisms" / "flexible_arm.toml"), "a", "b", "")

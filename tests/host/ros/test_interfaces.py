@@ -17,8 +17,15 @@ PUBLISHED = {  # as `ros2 topic info -v` and `ros2 action info` of Jazzy, and .j
     # rosidl_generator_c's follow_joint_trajectory__struct.h, as somebody committed it
     interfaces.SEND_GOAL: "b13789dddc325a7a962825c45e28c77d37237ec129dd0c34dc5994562938c57f",
     interfaces.GET_RESULT: "e3ceb38e3e1867c8dc0f46014df26e90eb93422f27e9e97f936e07f94be4bc8b",
-    interfaces.FEEDBACK_MESSAGE: "80398fcb9674a79081a9906e2ccf0c804dd7cb15e22e362e606ee87186beab71",
+    interfaces.FEEDBACK_MESSAGE + interfaces.OLDER: "80398fcb9674a79081a9906e2ccf0c804dd7cb15e22e362e606ee87186beab71",
+    # rosidl of ROS 2 Kilted, from control_msgs 6.9.0
+    interfaces.FEEDBACK_MESSAGE: "95618cc73912d99b9acaa17d2da5e832cb0bfdeede7534fa8ec600feca2a6c4b",
+    f"{interfaces.GRIP}_SendGoal": "6bf8cc4ce80cd499e7dd3258c03c50c3fa6672b469ff8355339ef1df77fcd212",
+    f"{interfaces.GRIP}_GetResult": "7e60a7606063d4a2728d21badac099e68b734a196ac3ab42d1d4c668eb0bb3cd",
+    f"{interfaces.GRIP}_FeedbackMessage": "392ff03fcd872f9dc2405cbeb2897fcf011ad9998458b6aa85c603b8a49e431d",
 }
+
+
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_hashes_are_those_that_are_published(name):
     assert type_hash(name) == f"RIHS01_{PUBLISHED[name]}"
@@ -36,8 +43,9 @@ OF_BAG = "32c1d140259c71e5c355115942bcb31df98b4330e4d906b1b75ccb1c9b3ce6c8"  # o
 def test_a_service_that_ros_2_recorded_is_read_and_written_byte_for_byte(monkeypatch):
     name = "example_interfaces/srv/AddTwoInts"
     monkeypatch.setattr(interfaces, "_SERVICES", {name: ("int64 a\nint64 b\n", "int64 sum\n")})
+    monkeypatch.setattr(interfaces, "_services", interfaces._services.__wrapped__)
     made = interfaces.store.__wrapped__()
-    monkeypatch.setattr(interfaces, "store", lambda: made)
+    monkeypatch.setattr(interfaces, "store", lambda *_: made)
     assert made.hash_rihs01(f"{name}_Event") == f"RIHS01_{OF_BAG}"
     request, response = (unpacked(f"{name}_Event", bytes.fromhex(text)) for text in BAG.values())
     ((asked,), (answer,)) = request.request, response.response
@@ -48,7 +56,7 @@ def test_a_service_that_ros_2_recorded_is_read_and_written_byte_for_byte(monkeyp
         assert packed(f"{name}_Event", seen).hex().ljust(len(text), "0") == text, "but for what pads its end"
 
 
-@pytest.mark.parametrize("name", [*interfaces._MESSAGES, *(f"{service}_{part}" for service in interfaces._SERVICES
+@pytest.mark.parametrize("name", [*interfaces._MESSAGES, *(f"{service}_{part}" for service in interfaces._services()
                                                           for part in ("Request", "Response"))])
 def test_a_blank_message_comes_back_from_its_bytes(name):
     data = packed(name, message(name))

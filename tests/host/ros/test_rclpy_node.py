@@ -1,20 +1,21 @@
-"""The node on rclpy, against a stand-in of rclpy's names: there is no ROS 2 here. It shows which of rclpy's functions
-are called with what, not that a real one answers as this one does."""
+"""The node on rclpy, against a stand-in of rclpy's names: messages are objects with rclpy's fields, and never bytes; a
+callback of the default group keeps others off while it waits. A real rclpy is in tests/bench/test_ros.py."""
 
 from __future__ import annotations
 
 import sys
 import uuid
 from collections import deque
+from functools import cache
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
 from femtorque import BadInput, Board, Mechanism, Refused
-from femtorque.host.ros import interfaces
+from femtorque.host.ros import interfaces, rclpy_node
 from femtorque.host.ros.arm import Arm
-from femtorque.host.ros.interfaces import message, packed, unpacked
+from femtorque.host.ros.interfaces import message
 from femtorque.host.ros.rclpy_node import RclpyNode, own
 from tests.conftest import ROOT
 from tests.host.ros.test_arm import ACTION, START, way
@@ -25,13 +26,16 @@ class Future:
     """A response that is made later."""
 
     def __init__(self, executor) -> None:
-        self.done, self.value = False, None
+        self.value = None
 
     def set_result(self, value) -> None:
-        self.done, self.value = True, value
+        self.value = value
+
+    def done(self) -> bool:
+        return self.value is not None
 
     def __await__(self):
-        while not self.done:
+        while not self.done():
             yield
         return self.value
 
@@ -41,104 +45,142 @@ class Graph:
 
     def __init__(self) -> None:
         self.published, self.quality, self.taken, self.services = {}, {}, {}, {}
-        self.waiting, self.running, self.answers = deque(), [], []
+        self.waiting, self.running = deque(), []
 
     def create_publisher(self, kind, topic, quality):
         self.quality[topic] = quality
         self.published[topic] = []
         return SimpleNamespace(publish=self.published[topic].append)
 
-    def create_subscription(self, kind, topic, heard, depth, raw):
-        assert raw
+    def create_subscription(self, kind, topic, heard, depth, callback_group=None):
+        assert callback_group == "reentrant"
         self.taken[topic] = heard
 
-    def create_service(self, kind, name, asked):
-        self.services[name] = (kind, asked)
+    def create_service(self, kind, name, asked, callback_group=None):
+        self.services[name] = (kind, asked, callback_group)
 
     def spin_once(self, timeout_sec):
         """One callback; and those that wait for a response are looked at again, as rclpy does."""
-        if self.waiting:
+        if self.waiting and all(group == "reentrant" for _, _, group in self.running):
             self.waiting.popleft()()
         for one in self.running[:]:
             try:
                 one[0].send(None)
             except StopIteration as ended:
                 self.running.remove(one)
-                one[1].append(ended.value.data)
+                one[1].append(ended.value)
 
-    def ask(self, name, kind, **request):
+    def ask(self, name, **request):
         """A request of another node. Returns the list of its response."""
-        service, asked = self.services[name]
+        kind, asked, group = self.services[name]
         told = []
-        made = service.Request(packed(f"{kind}_Request", message(f"{kind}_Request", **request)))
-        self.waiting.append(lambda: self.running.append((asked(made, service.Response()), told)))
+        made = class_of(f"{kind}_Request")()
+        for field, value in request.items():
+            setattr(made, field, value)
+        self.waiting.append(lambda: self.running.append((asked(made, class_of(f"{kind}_Response")()), told, group)))
         return told
 
 
-class Bytes:
-    """A message of rclpy: no more than its bytes."""
+@cache
+def class_of(kind, without=()):
+    """A class as rosidl makes them: fields that are named, and no others; arrays are lists."""
+    fields = {name: "octet" if how[1] == ("byte", 0) else "other" for name, how in interfaces.store().fielddefs[kind][1]
+              if name not in without}
 
-    def __init__(self, data=b"") -> None:
-        self.data = data
+    def blank(value):
+        if kind := getattr(value, "__msgtype__", None):
+            return class_of(kind, without)()
+        return value.tolist() if isinstance(value, np.ndarray) else value
+
+    def start(self):
+        for name in fields:
+            setattr(self, name, blank(getattr(message(kind), name)))
+
+    return type(kind, (), {"__slots__": tuple(fields), "__init__": start,
+                           "get_fields_and_field_types": classmethod(lambda cls: fields)})
 
 
 @pytest.fixture
-def graph(monkeypatch):
+def graph(monkeypatch, request):
     made = Graph()
-    kinds = SimpleNamespace(Request=Bytes, Response=Bytes)
     context = SimpleNamespace(init=lambda domain_id: None, shutdown=lambda: None)
     made.add_node = made.shutdown = made.destroy_node = lambda *_: None
-    action = SimpleNamespace(Impl=SimpleNamespace(SendGoalService=kinds, GetResultService=kinds, FeedbackMessage=Bytes))
     modules = {
         "rclpy": {"Context": lambda: context, "create_node": lambda name, context: made},
         "rclpy.executors": {"SingleThreadedExecutor": lambda context: made}, "rclpy.task": {"Future": Future},
-        "rclpy.serialization": {"serialize_message": lambda m: m.data, "deserialize_message": lambda d, kind: kind(d)},
+        "rclpy.callback_groups": {"ReentrantCallbackGroup": lambda: "reentrant"},
         "rclpy.qos": {"QoSProfile": SimpleNamespace,
-                      "DurabilityPolicy": SimpleNamespace(TRANSIENT_LOCAL=1, VOLATILE=2)},
-        "sensor_msgs.msg": {"JointState": Bytes}, "std_msgs.msg": {"String": Bytes},
-        "diagnostic_msgs.msg": {"DiagnosticArray": Bytes}, "trajectory_msgs.msg": {"JointTrajectory": Bytes},
-        "action_msgs.msg": {"GoalStatusArray": Bytes}, "action_msgs.srv": {"CancelGoal": kinds},
-        "std_srvs.srv": {"Trigger": kinds}, "control_msgs.action": {"FollowJointTrajectory": action}}
+                      "DurabilityPolicy": SimpleNamespace(TRANSIENT_LOCAL=1, VOLATILE=2)}}
     for name, parts in modules.items():
-        module = ModuleType(name)
-        vars(module).update(parts)
-        monkeypatch.setitem(sys.modules, name, module)
-        monkeypatch.setitem(sys.modules, name.split(".")[0], sys.modules.get(name.split(".")[0], ModuleType(name)))
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+        vars(sys.modules[name]).update(parts)
+    without = () if getattr(request, "param", "") != "jazzy" else ("index", "multi_dof_index")
+    monkeypatch.setattr(rclpy_node, "own", lambda kind: kind if kind in interfaces._services()
+                        else class_of(kind, without))
     return made
 
 
-def test_a_goal_is_followed_to_its_end(graph):
+@pytest.fixture
+def arm(graph):
     mechanism = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
     with rig.connected(mechanism) as (chip, session), RclpyNode("femtorque") as node:
         chip.brakes = True
-        arm = Arm(Board(session, mechanism), node, "arm_controller", print)
+        made = Arm(Board(session, mechanism), node, "arm_controller", print)
+        made.node = node
 
         def until(told, seconds=5.0):
             end = session.clock.now() + seconds
             while not told and session.clock.now() < end:
-                arm.step()
+                made.step()
                 session.clock.sleep(0.002)
             return told[0]
 
+        made.until = until
         for name in ("home", "arm"):
-            data = until(graph.ask(f"/femtorque/{name}", interfaces.TRIGGER))
-            assert unpacked(f"{interfaces.TRIGGER}_Response", data).success
-        number = message("unique_identifier_msgs/msg/UUID", uuid=np.frombuffer(uuid.uuid4().bytes, np.uint8))
-        until(graph.ask(ACTION + "send_goal", interfaces.SEND_GOAL, goal_id=number,
-                        goal=message(interfaces.GOAL, trajectory=way([0.1, 0.0, -0.1]))))
-        done = unpacked(f"{interfaces.GET_RESULT}_Response",
-                        until(graph.ask(ACTION + "get_result", interfaces.GET_RESULT, goal_id=number)))
-        graph.taken["/arm_controller/joint_trajectory"](b"no trajectory")
-        arm.close()
+            assert until(graph.ask(f"/femtorque/{name}")).success
+        yield made
+        made.close()
+
+
+def goal(graph, arm, *rows):
+    """A goal that is taken. Returns its number and the list of its result."""
+    number = message("unique_identifier_msgs/msg/UUID", uuid=np.frombuffer(uuid.uuid4().bytes, np.uint8))
+    assert arm.until(graph.ask(ACTION + "send_goal", goal_id=number,
+                               goal=message(interfaces.GOAL, trajectory=way(*rows)))).accepted
+    return number, graph.ask(ACTION + "get_result", goal_id=number)
+
+
+@pytest.mark.parametrize("graph", ["jazzy", "kilted"], indirect=True)
+def test_a_goal_is_followed_to_its_end_with_the_feedback_of_each_release(graph, arm):
+    done = arm.until(goal(graph, arm, [0.1, 0.0, -0.1])[1])
     assert (done.status, done.result.error_code) == (4, 0), done.result.error_string
-    last = unpacked("sensor_msgs/msg/JointState", graph.published["/joint_states"][-1])
+    last = graph.published["/joint_states"][-1]
     np.testing.assert_allclose(last.position, START + [0.1, 0.0, -0.1], atol=5e-3)
-    assert graph.published[ACTION + "feedback"] and node.refused == 1
+    assert graph.published[ACTION + "feedback"] and graph.published["/diagnostics"][-1].status[0].level == b"\0"
     assert (graph.quality["/robot_description"].depth, graph.quality["/robot_description"].durability) == (1, 1)
     assert (graph.quality["/joint_states"].depth, graph.quality["/joint_states"].durability) == (10, 2)
 
 
-def test_what_this_ros_2_has_not_is_named(graph, monkeypatch):
+def test_cancel_another_goal_and_disarm_are_heard_while_a_result_is_waited_for(graph, arm):
+    _, first = goal(graph, arm, [0.4, 0.0, 0.0])
+    arm.step()
+    number, second = goal(graph, arm, [0.2, 0.0, 0.0])
+    assert arm.until(first, 0.1).status == 5
+    told = graph.ask(ACTION + "cancel_goal", goal_info=message("action_msgs/msg/GoalInfo", goal_id=number))
+    assert arm.until(told, 0.1).return_code == 0 and arm.until(second, 0.1).status == 5
+    _, third = goal(graph, arm, [0.4, 0.0, 0.0])
+    assert arm.until(graph.ask("/femtorque/disarm"), 0.1).success and arm.until(third, 0.1).status == 6
+
+
+def test_what_cannot_be_read_is_counted_and_answered_and_ends_nothing(graph, arm):
+    _, result = goal(graph, arm, [0.1, 0.0, 0.0])
+    graph.taken["/arm_controller/joint_trajectory"]("no trajectory")
+    told = arm.until(graph.ask(ACTION + "send_goal", goal_id="no number"), 0.1)
+    assert not told.accepted and arm.node.refused == 2 and "no attribute 'uuid'" in arm.node.why
+    assert arm.until(result).status == 4
+
+
+def test_what_this_ros_2_has_not_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "control_msgs.action", None)
     with pytest.raises(BadInput, match="needs control_msgs.*apt install ros-.ROS_DISTRO-control-msgs"):
         own(interfaces.SEND_GOAL)

@@ -1,0 +1,228 @@
+"""One controller of ROS 2: some joints of the arm, the topic and the actions that move them, and their motion."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import Joint
+from femtorque.host.ros import interfaces
+from femtorque.host.ros.goals import (
+    ABORTED,
+    CANCELED,
+    GOAL_TOLERANCE,
+    PATH_TOLERANCE,
+    SUCCEEDED,
+    Goal,
+    Goals,
+    stamp,
+    time_tolerance,
+    tolerances,
+)
+from femtorque.host.ros.interfaces import message
+from femtorque.host.ros.motion import INVALID_GOAL, OLD_STAMP, Invalid, Motion, read, seconds
+
+if TYPE_CHECKING:
+    from femtorque.host.ros.node import Node
+    from femtorque.host.ros.rclpy_node import RclpyNode
+
+Array = NDArray[np.float64]
+
+LIVE = 0.1  # s: a message of one point due no later is a live target, as MoveIt Servo sends them
+FEEDBACK = 0.05  # s between two
+GRACE = 2.0  # s after its end in which a goal without a time tolerance must be reached
+SETTLED = 0.1  # s after the last target: the joints are at rest
+GRIPPED, STALL, STALLED = 0.01, 1e-3, 1.0  # rad or m, rad/s or m/s, s: the defaults of ros2_control's gripper
+TRAJECTORY, POINT = "trajectory_msgs/msg/JointTrajectory", "trajectory_msgs/msg/JointTrajectoryPoint"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the board says of a controller's joints now, (K,): positions, velocities, torques; off, slow: targets less
+    positions, rad or m, and their velocities less those of the joints."""
+
+    positions: Array
+    velocities: Array
+    torques: Array
+    off: Array
+    slow: Array
+
+    def of(self, columns: list[int]) -> Seen:
+        """The same of some joints."""
+        return Seen(*(one[columns] for one in (self.positions, self.velocities, self.torques, self.off, self.slow)))
+
+
+class Mover(Protocol):
+    """The arm that plays the motions of all its controllers."""
+
+    def ready(self) -> None:
+        """Raises Invalid where the arm is not held."""
+
+    def here(self, controller: Controller) -> tuple[Array, Array]:
+        """Positions and velocities (K,) that a controller's joints are asked for now."""
+
+    def play(self, controller: Controller, motion: Motion, began: float) -> None:
+        """Let a controller's joints follow another motion. Raises Invalid."""
+
+    def stop(self) -> None:
+        """Each joint brakes at once and is held."""
+
+    def now(self) -> float:
+        """s."""
+
+
+class Controller:
+    """columns: of its joints in those of the arm. grips: it has the action gripper_cmd too. say: takes lines for the
+    user."""
+
+    def __init__(self, arm: Mover, node: Node | RclpyNode, name: str, joints: Sequence[Joint], columns: list[int],
+                 grips: bool, say: Callable[[str], None]) -> None:
+        self._arm, self.name, self.joints, self.columns, self._say = arm, name, joints, columns, say
+        self.names = [joint.name for joint in joints]
+        self.motion: Motion | None = None
+        self.began = 0.0  # s of the arm's clock
+        self._fed = self._moved = -math.inf
+        self._gripped: dict[str, Any] = {}
+        node.subscribe(f"/{name}/joint_trajectory", TRAJECTORY, self._heard)
+        self._follows = Goals(node, f"/{name}/follow_joint_trajectory", interfaces.FOLLOW, self._goal, self._follow,
+                              arm.stop, lambda code, line: {"error_code": code, "error_string": line})
+        self._grips = Goals(node, f"/{name}/gripper_cmd", interfaces.GRIP, self._goal, self._grip, arm.stop,
+                            lambda code, _: self._gripped | {"reached_goal": code == 0,
+                                                             "stalled": code == GOAL_TOLERANCE}) if grips else None
+
+    # ---- motions
+    def moving(self, now: float) -> bool:
+        """True until its motion is over."""
+        return self.motion is not None and now < self.began + self.motion.duration
+
+    def asked(self, t: float) -> tuple[Array, Array] | None:
+        """Positions and velocities (K,) of its motion at a time of the arm's clock; None if it has none."""
+        return None if self.motion is None else self.motion.at(t - self.began)
+
+    def live(self, names: Any, positions: Any) -> None:
+        """Positions that are due at once. Raises Invalid."""
+        self._arm.ready()
+        alone = message(TRAJECTORY, joint_names=list(names),
+                        points=[message(POINT, positions=np.asarray(positions, float))])
+        place = read(alone, self.joints, self._arm.here(self)).positions[-1]
+        self.end(CANCELED, INVALID_GOAL, "a live target came")
+        self._arm.play(self, Motion.still(place), self._arm.now())
+
+    def end(self, status: int, code: int, line: str) -> None:
+        """End its active goal."""
+        for goals in self._actions():
+            goals.end(status, code, line)
+
+    def _actions(self) -> list[Goals]:
+        return [goals for goals in (self._follows, self._grips) if goals is not None]
+
+    @property
+    def active(self) -> bool:
+        """True while one of its goals is."""
+        return any(goals.active is not None for goals in self._actions())
+
+    def _begin(self, trajectory: Any) -> None:
+        """Begin a motion, which replaces its last one. Raises Invalid."""
+        self._arm.ready()
+        wait = at - time.time() if (at := seconds(trajectory.header.stamp)) else 0.0
+        motion = read(trajectory, self.joints, self._arm.here(self), max(wait, 0.0))
+        if wait + motion.duration < 0.0:
+            raise Invalid(OLD_STAMP, "the trajectory ended before it came")
+        self.end(CANCELED, INVALID_GOAL, "another trajectory came")
+        self._arm.play(self, motion, self._arm.now() + wait)
+
+    def _heard(self, trajectory: Any) -> None:
+        """A trajectory of the topic. One that cannot be executed is reported, and nothing moves."""
+        try:
+            if len(trajectory.points) == 1 and seconds(trajectory.points[0].time_from_start) <= LIVE:
+                self.live(trajectory.joint_names, trajectory.points[0].positions)
+            else:
+                self._begin(trajectory)
+        except Invalid as error:
+            self._say(f"/{self.name}/joint_trajectory: {error}")
+        except (BadInput, Refused) as error:
+            self._say(str(error))
+
+    # ---- goals
+    def _goal(self, uuid: bytes, accepted: Any) -> Goal:
+        none = np.full((2, len(self.names)), np.inf)
+        return Goal(uuid, accepted, none, none, GRACE)
+
+    def _follow(self, asked: Any, goal: Goal) -> None:
+        goal.path = tolerances(asked.path_tolerance, self.names)
+        goal.place = tolerances(asked.goal_tolerance, self.names)
+        goal.grace = time_tolerance(asked.goal_time_tolerance, GRACE)
+        self._begin(asked.trajectory)
+
+    def _grip(self, asked: Any, goal: Goal) -> None:
+        self._moved = self._arm.now()
+        self.live(self.names, [asked.command.position])
+
+    def watch(self, now: float, seen: Seen) -> str:
+        """Look after its active goal: feedback, tolerances, its end. Returns why the arm must stop, or nothing."""
+        if not self.active:
+            return ""
+        if self.motion is None:
+            self.end(ABORTED, INVALID_GOAL, "the arm was stopped")
+            return ""
+        if self._follows.active is not None:
+            return self._watch_follow(self._follows.active, self.motion, now - self.began, seen)
+        self._watch_grip(now, self.motion, seen)
+        return ""
+
+    def _watch_follow(self, goal: Goal, motion: Motion, t: float, seen: Seen) -> str:
+        if t >= 0.0 and t - self._fed >= FEEDBACK or t < self._fed:
+            self._fed = t
+            self._feed(motion, t, seen)
+        if t < motion.duration + SETTLED:
+            line = _beyond(self.names, (seen.off, seen.slow), goal.path, "path")
+            if line:
+                self.end(ABORTED, PATH_TOLERANCE, line)
+            return line
+        line = _beyond(self.names, (motion.positions[-1] - seen.positions, seen.velocities), goal.place, "goal")
+        if not line:
+            self.end(SUCCEEDED, 0, "")
+        elif t > motion.duration + goal.grace:
+            line += f", {goal.grace:g} s after its end"
+            self.end(ABORTED, GOAL_TOLERANCE, line)
+            return line
+        return ""
+
+    def _feed(self, motion: Motion, t: float, seen: Seen) -> None:
+        at = message("builtin_interfaces/msg/Duration", sec=int(t), nanosec=int(1e9 * (t % 1.0)))
+        rows = {"desired": motion.at(t), "actual": (seen.positions, seen.velocities), "error": (seen.off, seen.slow)}
+        points = {name: message(POINT, positions=q, velocities=v, time_from_start=at) for name, (q, v) in rows.items()}
+        self._follows.feedback(header=message("std_msgs/msg/Header", stamp=stamp()), joint_names=self.names,
+                               index=motion.next_point(t), **points)
+
+    def _watch_grip(self, now: float, motion: Motion, seen: Seen) -> None:
+        assert self._grips is not None
+        off = float(abs(motion.positions[-1] - seen.positions)[0])
+        self._gripped = {"position": float(seen.positions[0]), "effort": float(seen.torques[0])}
+        if abs(seen.velocities[0]) > STALL:
+            self._moved = now
+        if now - self._fed >= FEEDBACK or now < self._fed:
+            self._fed = now
+            self._grips.feedback(**self._gripped, reached_goal=off < GRIPPED)
+        if off < GRIPPED:
+            self.end(SUCCEEDED, 0, "")
+        elif now - self._moved > STALLED:
+            self.end(ABORTED, GOAL_TOLERANCE, "it stalled")
+
+
+def _beyond(names: list[str], off: tuple[Array, Array], most: Array, what: str) -> str:
+    """The joint that is farthest beyond its tolerance, in words; nothing where none is. off: position, velocity (K,);
+    most: (2, K)."""
+    share = np.abs(off) / most
+    if not np.any(share > 1.0):
+        return ""
+    row, k = np.unravel_index(int(np.argmax(share)), share.shape)
+    how = "" if row == 0 else " in velocity"
+    return f"{names[k]} is {abs(off[row][k]):.4g} off its {what}{how}, more than {most[row, k]:.4g}"
