@@ -45,7 +45,7 @@ TRAJECTORY, POINT = "trajectory_msgs/msg/JointTrajectory", "trajectory_msgs/msg/
 
 @dataclass(frozen=True)
 class Seen:
-    """What the board says of a controller's joints now, (K,): positions, velocities, torques; off, slow: targets less
+    """The board's word on joints, (K,) of them: positions, velocities, torques; off, slow: targets less
     positions, rad or m, and their velocities less those of the joints."""
 
     positions: Array
@@ -55,7 +55,7 @@ class Seen:
     slow: Array
 
     def of(self, columns: list[int]) -> Seen:
-        """The same of some joints."""
+        """Its word on some of them."""
         return Seen(*(one[columns] for one in (self.positions, self.velocities, self.torques, self.off, self.slow)))
 
 

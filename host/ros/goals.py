@@ -101,7 +101,7 @@ class Goals:
         self._publish()
 
     def feedback(self, **fields: Any) -> None:
-        """Tell the active goal's client how it goes."""
+        """Publish feedback of the active goal."""
         assert self.active is not None
         told = message(f"{self._kind}_Feedback", **fields)
         self._feedback.publish(message(f"{self._kind}_FeedbackMessage", goal_id=_uuid(self.active.uuid), feedback=told))
