@@ -12,6 +12,7 @@ from femtorque.codegen.board.description import Board
 from femtorque.codegen.board.fieldbus import line_divider
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.nearest import hint
+from femtorque.codegen.control.follow import OF_NO_LOAD
 from femtorque.codegen.drive.budget import Wire, load
 from femtorque.codegen.drive.catalogue import DRIVES, family_of
 from femtorque.codegen.drive.family import DriveType
@@ -20,7 +21,6 @@ from femtorque.codegen.mechanism.description import Gains
 
 RATES = ((1000, 250), (800, 200), (500, 100), (400, 100), (250, 50), (200, 50), (100, 50))  # Hz: control, knots
 SOFT = 0.2  # of the stiffest gains, of a servo: with more its encoder's steps and the play of its gear make it hum
-RUNNING = 0.8  # of the fastest, which has no torque to speak of
 BITRATE = 1_000_000
 CAN_VOLTS = 24.0
 
@@ -72,7 +72,7 @@ class Bussed:
 
 def _limits(kind: DriveType, joint: dict[str, Any]) -> str:
     asked = joint.get("limits", {})
-    most = {"velocity": RUNNING * kind.velocity, "effort": kind.torque}
+    most = {"velocity": OF_NO_LOAD * kind.velocity, "effort": kind.torque}
     less = [f"{key} = {_down(value)}" for key, value in most.items() if value < asked.get(key, math.inf)]
     return f"limits = {{ {', '.join(less)} }}   # the {_what(kind)} gives no more" if less else ""
 

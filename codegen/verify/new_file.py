@@ -15,6 +15,7 @@ from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.common.output import write_text
+from femtorque.codegen.control.follow import OF_NO_LOAD
 from femtorque.codegen.control.gains import stiffest_gains
 from femtorque.codegen.mechanism.description import BASE, Gains
 from femtorque.codegen.mechanism.motors import Sold, named
@@ -30,7 +31,6 @@ from femtorque.codegen.verify.plausible import doubts
 COMPUTE = "compute"  # the board without motors
 VOLTS = 24.0
 STALL, NO_LOAD = 1.5, 1.3  # of a made-up motor, over the joint's limits of effort and velocity
-RUNNING = 0.8  # of the speed without load, of a motor that is sold: at more it has no torque to speak of
 RUN_UP = 0.05  # s in which its rotor alone reaches the joint's velocity at the joint's effort
 GEAR = {False: 100.0, True: 2000.0}  # motor turns per joint turn; rad per metre where the joint slides
 ELECTRICAL = 1e-3  # s: L / R
@@ -380,7 +380,7 @@ def _bought(joint: dict[str, Any], sold: Sold) -> Drive:
              f"{sold.inertia or 0.0:.3g}")
     if sold.continuous is not None:
         motor += f", continuous = {sold.continuous:.3g}, thermal_s = {sold.thermal_s:g}"
-    carried, fastest = min(sold.stall(sold.volts), sold.torque), RUNNING * sold.no_load(sold.volts)
+    carried, fastest = min(sold.stall(sold.volts), sold.torque), OF_NO_LOAD * sold.no_load(sold.volts)
     asked = joint.get("limits", {})
     limits = {"velocity": min(asked.get("velocity", math.inf), fastest),
               "effort": min(asked.get("effort", math.inf), carried)}

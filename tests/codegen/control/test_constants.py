@@ -216,24 +216,27 @@ def test_how_fast_a_joint_follows_and_lies_down_and_for_how_long(slider):
     assert f"INT64_C({round(-0.2 * 2**28)})" in slider[1].split("ft_park_pose[")[1]
 
 
-def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
-    """0.02 of 24 N, twice a dry friction of 4 + 2 + 0.1 x 24 = 8.4 N, and six times the noise of a position that is
-    off by some part of a count at each tick: by 10^5 ticks of it, seen by the observer, 2.0128 kg and the filter."""
-    count, dt, hz = 2.0 * math.pi / 80000.0, 1.0 / 500.0, 500.0
-    pole, low = math.exp(-2.0 * math.pi * 40.0 * dt), 1.0 - math.exp(-2.0 * math.pi * 20.0 * dt)
-    off = np.random.default_rng(1).uniform(-0.5, 0.5, 100_000) * count
+def _felt(hz: float, observed: float, count: float, inertia: float, losses: float) -> float:
+    """N m or N, standard deviation, felt by 10^5 ticks of a position that is off by some part of a count: seen by the
+    observer and a filter of 20 Hz. inertia kg m^2 or kg, losses N m s/rad or N s/m."""
+    pole, low = math.exp(-2.0 * math.pi * observed / hz), 1.0 - math.exp(-2.0 * math.pi * 20.0 / hz)
     predicted = velocity = felt = 0.0
     heard = []
-    for y in off:
+    for y in (np.random.default_rng(1).uniform(-0.5, 0.5, 100_000) * count).tolist():
         error, before = y - predicted, velocity
         velocity += (1.0 - pole) ** 2 * error * hz
-        predicted = y - error + (1.0 - pole**2) * error + dt * velocity
-        force = 2.0 * (velocity - before) * hz + 4.0**2 / 2.0 * 0.5 * (velocity + before)
-        felt += low * (force - felt)
+        predicted = y - error + (1.0 - pole**2) * error + velocity / hz
+        felt += low * (inertia * (velocity - before) * hz + losses * 0.5 * (velocity + before) - felt)
         heard.append(felt)
+    return float(np.std(heard))
+
+
+def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
+    """0.02 of 24 N, twice a dry friction of 4 + 2 + 0.1 x 24 = 8.4 N, and six times the noise of 2.0128 kg and of a
+    motor that loses 8 N for each m/s."""
     row = _rows(slider, "ft_feel_joint")[0]
     noise = row.pop("torque") - 0.02 * 24.0 - 2.0 * 8.4
-    assert noise == pytest.approx(6.0 * np.std(heard), rel=0.03)
+    assert noise == pytest.approx(6.0 * _felt(500.0, 40.0, 2.0 * math.pi / 80000.0, 2.0128, 8.0), rel=0.03)
     # R/L dt = 2 / 1e-3 / 500 = 4 of its lag go in a tick; back-EMF of 4 V s/m over half a V for each N
     held = {"per_volt": -2.0, "damping": 4.0**2 / 2.0 * 500.0, "kept": math.exp(-4.0),
             "part": (1.0 - math.exp(-4.0)) / 4.0, "velocity": 0.0, "acceleration": 0.0, "delay": 2}
@@ -246,7 +249,20 @@ def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
     assert _defined(slider, "FT_FEEL_SETTLES", "FT_FEEL_QUIET", "FT_RETURN_TRIES", "FT_FEEL_REACTION") == [
         opens + 250, 500, 5, 3]
     assert _defined(slider, "FT_FEEL_GAIN", "FT_FEEL_SLOW") == pytest.approx(
-        [low, 1.0 - math.exp(-2.0 * math.pi * 0.3 / 500.0)], rel=1e-6)
+        [1.0 - math.exp(-2.0 * math.pi * 20.0 / 500.0), 1.0 - math.exp(-2.0 * math.pi * 0.3 / 500.0)], rel=1e-6)
+
+
+def test_what_a_drive_feels_as_a_touch(tmp_path):
+    """damiao_arm's wrist alone: 0.15 of 7 N m, and six times the noise of 0.05 + 0.01 kg m^2, of which the drive says
+    places in 65535 steps over 25 rad. What it makes it was asked for three ticks before."""
+    head, tail = ((ROOT / "mechanisms" / "damiao_arm.toml").read_text().split(mark)[part]
+                  for mark, part in (("[[link]]", 0), ('name = "wrist"', 1)))
+    link = 'mass = 1.0\ncom = [0.0, 0.0, 0.0]\ninertia = [0.05, 0.05, 0.05, 0.0, 0.0, 0.0]\n'
+    text = (f'{head.replace("gravity", "feel = {}" + chr(10) + "gravity", 1)}[[link]]\nname = "hand"\n{link}[[joint]]\n'
+            f'name = "wrist"{tail.replace(chr(34) + "fore" + chr(34), chr(34) + "base" + chr(34))}')
+    row = _rows(_written(tmp_path, text), "ft_feel_joint")[0]
+    assert row["torque"] == pytest.approx(0.15 * 7.0 + 6.0 * _felt(1000.0, 80.0, 25.0 / 65535.0, 0.06, 0.0), rel=0.005)
+    assert (row["per_volt"], row["damping"], row["delay"]) == (0.0, 0.0, 3)
 
 
 def test_numbers_of_the_whole_mechanism(slider):
