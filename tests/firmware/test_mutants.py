@@ -59,6 +59,8 @@ EQUIVALENT: dict[str, dict[str, str]] = {
                                                          "have closed",
         "lie: stay(s, c): left out": "they stay there already",
         "react: how == FT_REACTION_PARK: always": "no other reaction reads it, and FOLLOW begins anew",
+        "stays_held: s->state == HOLD: always": "a host is lost at rest in no other state",
+        "stays_held: code == FT_FAULT_HOST_LOST: always": "a bad knot is found in the next tick again",
         "dealt_with: s->reaction == FT_REACTION_PARK: always": "to lie down takes nothing away from any other reaction",
         "dealt_with: s->state == FT_STATE_FAULT: always": "the reaction is PARK nowhere else",
         "await_rest: s->sags <= FT_PARK_SAGS: always": "it wraps after 49 days of a low supply",

@@ -14,8 +14,9 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.wire.messages import FAULTS, FELT_TOUCHED, FLAGS, STATES, Felt, Float
 from tests.firmware.app import HERE, App, changed, three_link
 from tests.firmware.following import TURN, Sent, follow, play, target
+from tests.firmware.streaming import three_link_knots
 from tests.firmware.test_park import PLACES, STRIKES, lie_down, lying
-from tests.firmware.test_safety import EVENTS, following, in_lab, jogging, tracking
+from tests.firmware.test_safety import EVENTS, JUMP, following, in_lab, jogging, run_away, tracking
 
 MECHANISMS = HERE.parents[1] / "mechanisms"
 COUNTS = 2**20  # counts: fine ones, of which nothing is felt
@@ -217,20 +218,37 @@ def test_an_arm_that_lies_down_waits_while_it_is_touched_and_goes_on_when_it_is_
     assert np.allclose(end, PLACES, atol=1e-6) and app.fault[0] == cause
 
 
-def leaning(reaction="stop"):
+def bad_knot(app):
+    app.stream(three_link_knots(), most=100, end=False)
+    app.send(JUMP, seq=100)
+    app.run(300)
+
+
+def leaning(reaction="stop", strike=lambda app: app.run(1300, alive=False), before=None):
     """An arm on its way to lie down for want of a host, of which a hand that is stronger bends a joint aside, and lets
-    go no more."""
-    app, reports = feeling(reaction, lying())
-    app.run(1300, alive=False)
+    go no more. before: the application, if it is not a new one."""
+    app, reports = before or feeling(reaction, lying())
+    strike(app)
     push(app, 1, alive=False)
     assert reports[-1].touched
     return app, reports
 
 
-def test_for_want_of_a_host_an_arm_that_lies_down_waits_for_as_long_as_it_is_touched():
-    app, reports = leaning()
+@pytest.mark.parametrize("strike", [lambda app: app.run(1300, alive=False), bad_knot], ids=["HOST_LOST", "KNOT"])
+def test_for_want_of_a_host_an_arm_that_lies_down_waits_for_as_long_as_it_is_touched(strike):
+    """Though an arm that was too hot before did not."""
+    app, reports = feeling("stop", lying())
+    app.chip.temperature = 99.0
+    app.run(300)
+    app.chip.temperature = 25.0
+    app.run(1)
+    assert app.command("DISARM") == app.command("CLEAR") == app.command("ARM") == "NONE"
+    app.run(900)
+    touches = reports[-1].touches
+    leaning(strike=strike, before=(app, reports))
     record = app.run(20_000, alive=False, follow=False)
-    assert app.chip.outputs and np.all(record["target"] == record["target"][0]) and reports[-1].touches == 1
+    assert app.chip.outputs and np.all(record["target"] == record["target"][0])
+    assert reports[-1].touches == touches + 1
     assert {"TOUCH", "AWAY"} == {n for n, (bit, _) in FELT_TOUCHED.items() if reports[-1].touched & bit}
     push(app, 1, alive=False, by=-BY)
     assert np.allclose(lie_down(app, alive=False)[1], PLACES, atol=1e-6)
@@ -243,6 +261,15 @@ def test_heat_and_a_low_supply_let_it_wait_no_longer_than_lying_down_may_take(ca
     STRIKES[cause](app)
     app.run(parking(app.mechanism, None, follow_limits(app.mechanism), (0.0, 100.0)).ticks, alive=False, follow=False)
     assert not app.chip.outputs and app.fault[0] == "HOST_LOST"
+
+
+def test_an_arm_that_a_fault_holds_does_not_begin_to_lie_down_at_a_touch():
+    mechanism = lying()
+    app, _ = feeling("stop", replace(mechanism, safety=replace(mechanism.safety, motion="hold")))
+    run_away(app, COUNTS // 1000)
+    assert app.lib.fake_state_now() == STATES["FAULT"][0] and app.chip.outputs
+    app.lib.fake_event(TOUCHED)
+    assert not app.run(500, follow=False)["target_rate"].any() and app.chip.outputs
 
 
 @pytest.mark.parametrize("reaction, gives", [("stop", False), ("float", True), ("return", True)])

@@ -136,10 +136,11 @@ static bool of_host(uint32_t code)
 }
 
 /* Let the joints go, from where they are held, to where they lie. */
-static void lie_down(ft_control *c)
+static void lie_down(ft_safety *s, ft_control *c)
 {
     int64_t q[FT_JOINTS];
 
+    (void)s;
     where_held(c, q);
     ft_follow_park(&c->follow, q);
 #if FT_WAITS
@@ -150,7 +151,7 @@ static void lie_down(ft_control *c)
 /* Begin to lie down. */
 static void park(ft_safety *s, ft_control *c)
 {
-    lie_down(c);
+    lie_down(s, c);
     s->parking = FT_PARK_TICKS;
     s->hasty = !of_host(s->fault);
 }
@@ -179,17 +180,9 @@ static void await_way(ft_safety *s, ft_control *c)
     if (s->reaction != FT_REACTION_PARK)
         return;
     hold_here(s, c);
-    lie_down(c);
+    lie_down(s, c);
     ft_follow_stop(&c->follow);
     c->feel.way = FT_FELT_AWAY;
-    c->feel.quiet = 0;
-}
-
-/* Go on from there. */
-static void go_on(ft_safety *s, ft_control *c)
-{
-    if (s->reaction == FT_REACTION_PARK)
-        lie_down(c);
 }
 
 #endif
@@ -584,7 +577,7 @@ static const cell table[FT_STATES][FT_EVENTS] = {
 #endif
 #if FT_WAITS
         [FT_EVENT_TOUCH] = { await_way, FAULT },
-        [FT_EVENT_FREE] = { go_on, FAULT },
+        [FT_EVENT_FREE] = { lie_down, FAULT },
 #endif
         [FT_EVENT_FAULT] = { react, FAULT },
         [FT_EVENT_ESTOP] = { outputs_off, ESTOP },
