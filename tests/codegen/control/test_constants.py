@@ -343,7 +343,10 @@ def test_a_servo_on_a_wire():
     assert _rows(_given("so101_sts"), "ft_joint")[0]["count"] == pytest.approx(2.0 * math.pi / 4096, rel=1e-7)
     # 0.8 of its 4.71 rad/s without load, three digits
     assert _rows(_given("so101_sts"), "ft_follow_joint")[0]["velocity"] == pytest.approx(3.76, rel=1e-4)
-    assert _defined(_given("damiao_arm"), "FT_SILENT_TICKS") == [5] == _defined(_given("so101_sts"), "FT_SILENT_TICKS")
+    # 5 ticks or 5 ms, 10 ticks or 20 ms: at 400 and 1000 Hz; five of ODrive's heartbeats, one each 10 ms
+    for name, watchdog in (("so101_sts", 25), ("damiao_arm", 20)):
+        assert _defined(_given(name), "FT_SILENT_TICKS", "FT_WATCHDOG_MS") == [5, watchdog]
+    assert _defined(_given("odrive_arm"), "FT_BEAT_TICKS") == [50]
 
 
 def test_a_servo_that_takes_a_current():
