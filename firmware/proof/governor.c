@@ -116,10 +116,11 @@ void prove_governor_allowed(void)
     before = now;
     any_allowed = brakes = false;
     looks = 0;
+    own.below = own.above = FT_C(0.0);
     (void)ft_governor_tick(&now, &c, nondet_room(), &aim, &way, &wary);
     CLAIM((any_allowed && same(&now, &allowed))
           || (brakes && same(&now, &braking)));
     CLAIM(wary || !way.broken);
-    CLAIM(looks <= 3u + STEPS);
+    CLAIM(looks <= 4u + STEPS);
     END;
 }

@@ -6,7 +6,7 @@
 #include "ft_number.h"   /* ft_size, FT_INLINE */
 
 #define HALF FT_C(0.5)
-#define STEPS 4 /* of the search for a mixture */
+#define STEPS 3 /* of the search for a mixture */
 
 /* ---- the tick ---------------------------------------------------------- */
 
@@ -75,29 +75,38 @@ static const ft_room *trusted(const ft_way *way, const ft_follow_config *c,
     return *wary ? &way->known : &way->ahead;
 }
 
-/* Leave of a room what lies between places or the joint's way of braking. */
-static ft_room among(const ft_room *room, const ft_room *places,
-                     const ft_moving *now, const ft_follow_config *c)
+/* Leave of a room what lies between places or a way of the joint. */
+static FT_INLINE ft_room among(const ft_room *room, const ft_room *places,
+                               const ft_room *way)
 {
-    const ft_moving here = { FT_C(0.0), now->v, now->a };
-    const ft_room braking = ft_ramp_braking(&here, c);
     const ft_room r = {
-        ft_larger(room->below, ft_smaller(places->below, braking.below)),
-        ft_smaller(room->above, ft_larger(places->above, braking.above)),
+        ft_larger(room->below, ft_smaller(places->below, way->below)),
+        ft_smaller(room->above, ft_larger(places->above, way->above)),
     };
 
     return r;
 }
 
-/* Return the limit that keeps a joint from a sample. Where the sample alone
- * would lead beyond the places that are known, it is the acceleration: with
- * more of it the joint could stop in time. */
-static uint32_t limit(const ft_moving *now, const ft_follow_config *c,
-                      const ft_room *room, const ft_moving *aim)
+/* Leave of a room what lies between places or on the joint's way of braking. */
+static ft_room or_braking(const ft_room *room, const ft_room *places,
+                          const ft_moving *now, const ft_follow_config *c)
 {
-    const uint32_t why = ft_ramp_forbids(now, c, room, aim);
+    const ft_moving here = { FT_C(0.0), now->v, now->a };
+    const ft_room braking = ft_ramp_braking(&here, c);
 
-    return why != 0u ? why : FT_FOLLOW_LIMIT_ACCELERATION;
+    return among(room, places, &braking);
+}
+
+/* Return the limit that keeps a joint from a sample which is forbidden among
+ * the places that are known. Where these alone forbid it, it is the
+ * acceleration: with more of it the joint could stop in time. */
+static uint32_t limit(const ft_moving *now, const ft_follow_config *c,
+                      const ft_room *room, const ft_moving *aim, uint32_t why)
+{
+    if (why != FT_FOLLOW_LIMIT_POSITION
+        || ft_ramp_forbids(now, c, room, aim) != 0u)
+        return why;
+    return FT_FOLLOW_LIMIT_ACCELERATION;
 }
 
 /* Go on by a tick towards the reference's next sample. */
@@ -105,6 +114,7 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
                           ft_room room, const ft_moving *aim,
                           const ft_way *way, bool *wary)
 {
+    static const ft_room here = { FT_C(0.0), FT_C(0.0) };
     const ft_room *places = trusted(way, c, aim, wary);
     ft_moving next;
     ft_room narrow;
@@ -113,12 +123,18 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
     /* a joint that rests by a rounding beyond its limits may stay, or return */
     room.below = ft_smaller(room.below, FT_C(0.0));
     room.above = ft_larger(room.above, FT_C(0.0));
-    narrow = among(&room, places, now, c);
-    if (ft_ramp_forbids(now, c, &narrow, aim) == 0u) {
+    narrow = among(&room, places, &here);
+    why = ft_ramp_forbids(now, c, &narrow, aim);
+    if (why != 0u) { /* seldom: its way of braking is not needed else */
+        narrow = or_braking(&room, places, now, c);
+        if (why == FT_FOLLOW_LIMIT_POSITION)
+            why = ft_ramp_forbids(now, c, &narrow, aim);
+    }
+    if (why == 0u) {
         *now = *aim;
         return 0;
     }
-    why = limit(now, c, &room, aim);
+    why = limit(now, c, &room, aim, why);
     next = ft_chase(now, c, &narrow, aim);
     guard = ft_ramp_forbids(now, c, &narrow, &next);
     *now = guard == 0u ? next : guarded(now, c, &narrow, &next);
