@@ -2,10 +2,11 @@
  *
  * What may be, ft_ramp.c, allows or forbids a sample here as it likes, and
  * brakes by any way; a tick of braking ends in any sample, and catching up,
- * ft_chase.c, in any, a number or not. So the theorem is one of structure: the limits are kept by what is
- * allowed (ramp_numbers) and by braking, and by nothing else. Braking keeps them
- * from what is allowed on, in real numbers: codegen/THEORY.md, section 11, says
- * why. In float32 that is tried, not proved. */
+ * ft_chase.c, in any, a number or not. So the theorem is one of structure: the
+ * limits are kept by what is allowed (ramp_numbers) and by braking, and by
+ * nothing else. Braking keeps them from what is allowed on, in real numbers:
+ * codegen/THEORY.md, section 11, says why. In float32 that is tried, not
+ * proved. */
 #include "proof.h"
 
 #include "ft_config.c"
@@ -96,9 +97,9 @@ void ft_ramp_brake(ft_moving *now, const ft_follow_config *c)
  * limits and the room are, and whatever catching up computes: the sample that a
  * tick ends in is one that ft_ramp_forbids() allowed in this tick, in a room
  * that ends among the places known ahead or on the joint's own way of braking,
- * or that of a tick of braking; and it is a number. Where the reference breaks
- * a limit, the places are those of its knots alone. No more than seven samples
- * are looked at.
+ * or that of a tick of braking; and it is a number. Once the reference breaks a
+ * limit, the places are those of its knots alone. No more than four samples are
+ * looked at.
  * Assumes: a tick of braking ends in numbers, as it does from limits that are
  * some; places known are numbers, the lowest first.
  * Run: unwind=6 mechanisms=three_link */
@@ -121,6 +122,6 @@ void prove_governor_allowed(void)
     CLAIM((any_allowed && same(&now, &allowed))
           || (brakes && same(&now, &braking)));
     CLAIM(wary || !way.broken);
-    CLAIM(looks <= 4u + STEPS);
+    CLAIM(looks <= 2u + STEPS);
     END;
 }

@@ -121,7 +121,8 @@ def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int]
         return [], True
     if name in ("tbb", "tbh"):
         return _table(image, i, _entries(i, found), 1 if name == "tbb" else 2), False
-    returns = (name.startswith("bx") and "lr" in i.op_str) or "pc" in i.op_str and name.startswith(("pop", "ldm"))
+    returns = ((name.startswith("bx") and "lr" in i.op_str) or "pc" in i.op_str and name.startswith(("pop", "ldm"))
+               or name == "ldr" and i.op_str.startswith("pc, [sp]"))
     if i.id == codes.ARM_INS_B:
         if conditional:
             found.branches.append(i)

@@ -53,7 +53,7 @@ def stream(hz: int, way: Callable[[float], Sequence[float]], seconds: float, jit
 
 
 def chunks(hz: int, way: Callable[[float], Sequence[float]], seconds: float) -> list[Sent]:
-    """The same, 0.25 s ahead in a row, as often."""
+    """Targets along way(t), sent 0.25 s ahead, all of a chunk in a row."""
     return [Sent(0.25 * i, 0.25 * i + 0.003 + 2e-4 * k, [float(q) for q in way(0.25 * i + k / hz)], ahead=k / hz,
                  chunk=i % 250 + 1) for i in range(round(4 * seconds)) for k in range(round(0.5 * hz))]
 

@@ -7,7 +7,7 @@
 
 #define DT FT_RAMP_DT
 #define HALF FT_C(0.5)
-#define STEPS 4 /* of the search for a peak */
+#define STEPS 3 /* of the search for a peak */
 
 /* A joint seen from the reference, mirrored so that it has to go up, or was
  * to. */

@@ -6,7 +6,7 @@
 #include "ft_number.h"   /* ft_size, FT_INLINE */
 
 #define HALF FT_C(0.5)
-#define STEPS 3 /* of the search for a mixture */
+#define STEPS 2 /* of the search for a mixture */
 
 /* ---- the tick ---------------------------------------------------------- */
 
@@ -75,38 +75,18 @@ static const ft_room *trusted(const ft_way *way, const ft_follow_config *c,
     return *wary ? &way->known : &way->ahead;
 }
 
-/* Leave of a room what lies between places or a way of the joint. */
-static FT_INLINE ft_room among(const ft_room *room, const ft_room *places,
-                               const ft_room *way)
-{
-    const ft_room r = {
-        ft_larger(room->below, ft_smaller(places->below, way->below)),
-        ft_smaller(room->above, ft_larger(places->above, way->above)),
-    };
-
-    return r;
-}
-
 /* Leave of a room what lies between places or on the joint's way of braking. */
-static ft_room or_braking(const ft_room *room, const ft_room *places,
-                          const ft_moving *now, const ft_follow_config *c)
+static ft_room among(const ft_room *room, const ft_room *places,
+                     const ft_moving *now, const ft_follow_config *c)
 {
     const ft_moving here = { FT_C(0.0), now->v, now->a };
     const ft_room braking = ft_ramp_braking(&here, c);
+    const ft_room r = {
+        ft_larger(room->below, ft_smaller(places->below, braking.below)),
+        ft_smaller(room->above, ft_larger(places->above, braking.above)),
+    };
 
-    return among(room, places, &braking);
-}
-
-/* Return the limit that keeps a joint from a sample which is forbidden among
- * the places that are known. Where these alone forbid it, it is the
- * acceleration: with more of it the joint could stop in time. */
-static uint32_t limit(const ft_moving *now, const ft_follow_config *c,
-                      const ft_room *room, const ft_moving *aim, uint32_t why)
-{
-    if (why != FT_FOLLOW_LIMIT_POSITION
-        || ft_ramp_forbids(now, c, room, aim) != 0u)
-        return why;
-    return FT_FOLLOW_LIMIT_ACCELERATION;
+    return r;
 }
 
 /* Go on by a tick towards the reference's next sample. */
@@ -114,7 +94,6 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
                           ft_room room, const ft_moving *aim,
                           const ft_way *way, bool *wary)
 {
-    static const ft_room here = { FT_C(0.0), FT_C(0.0) };
     const ft_room *places = trusted(way, c, aim, wary);
     ft_moving next;
     ft_room narrow;
@@ -123,18 +102,14 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
     /* a joint that rests by a rounding beyond its limits may stay, or return */
     room.below = ft_smaller(room.below, FT_C(0.0));
     room.above = ft_larger(room.above, FT_C(0.0));
-    narrow = among(&room, places, &here);
+    narrow = among(&room, places, now, c);
     why = ft_ramp_forbids(now, c, &narrow, aim);
-    if (why != 0u) { /* seldom: its way of braking is not needed else */
-        narrow = or_braking(&room, places, now, c);
-        if (why == FT_FOLLOW_LIMIT_POSITION)
-            why = ft_ramp_forbids(now, c, &narrow, aim);
-    }
     if (why == 0u) {
         *now = *aim;
         return 0;
     }
-    why = limit(now, c, &room, aim, why);
+    if (why == FT_FOLLOW_LIMIT_POSITION) /* else the joint could stop there */
+        why = FT_FOLLOW_LIMIT_ACCELERATION;
     next = ft_chase(now, c, &narrow, aim);
     guard = ft_ramp_forbids(now, c, &narrow, &next);
     *now = guard == 0u ? next : guarded(now, c, &narrow, &next);

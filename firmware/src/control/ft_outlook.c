@@ -4,7 +4,7 @@
 #include "ft_config.h" /* ft_follow_joint */
 #include "ft_number.h" /* ft_clamp, ft_size */
 
-#define AT_ONCE 2u            /* joints that a tick looks at */
+#define AT_ONCE 1u            /* joints that a tick looks at */
 #define WAITING 2u            /* knots beyond the piece that count */
 #define PLACES (FT_KEPT + WAITING)
 #define STEPS 5u              /* that bear a motion out */

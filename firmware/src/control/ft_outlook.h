@@ -1,6 +1,6 @@
-/* What is known of the reference's way ahead of a joint: the places to come,
- * how far the motion goes on beyond them if the last steps bear that out, and
- * whether a joint could follow it at all.
+/* The reference's way ahead of a joint, as far as it is known: the places to
+ * come, how far the motion goes on beyond them if the last steps bear that
+ * out, and whether a joint could follow it at all.
  *
  * The reference stays between its knots, so the knots that have come bound it.
  * A motion that goes on is not bounded by them: its next knot is to come. One
@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of one joint. */
+/* The way of one joint. */
 typedef struct {
     ft_room known; /* all places to come */
     ft_room sure;  /* without the newest, which may be a single wrong one */

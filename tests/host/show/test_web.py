@@ -457,7 +457,7 @@ def test_a_page_that_is_asleep_is_let_go():
 
 def test_the_server_ends_with_the_program_that_started_it(mechanism):
     """However that ends: with its input, by which it reads the samples."""
-    served = {"document": "", "about": {}, "wishes": [], "port": 0, "history": 6000}
+    served = {"document": "", "path": "/", "about": {}, "wishes": [], "port": 0, "history": 6000}
     with subprocess.Popen([sys.executable, "-I", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:
         process.stdin.write(json.dumps(served) + "\n")
