@@ -254,7 +254,7 @@ def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
 
 def test_what_a_drive_feels_as_a_touch(tmp_path):
     """damiao_arm's wrist alone: 0.15 of 7 N m, and six times the noise of 0.05 + 0.01 kg m^2, of which the drive says
-    places in 65535 steps over 25 rad. What it makes it was asked for three ticks before."""
+    places in 65535 steps over 25 rad. The torque of a tick was asked for three ticks before."""
     head, tail = ((ROOT / "mechanisms" / "damiao_arm.toml").read_text().split(mark)[part]
                   for mark, part in (("[[link]]", 0), ('name = "wrist"', 1)))
     link = 'mass = 1.0\ncom = [0.0, 0.0, 0.0]\ninertia = [0.05, 0.05, 0.05, 0.0, 0.0, 0.0]\n'
