@@ -400,6 +400,12 @@ clock gives exactly, with 8 quanta a bit at least; `check` refuses the others an
 for the delay of its transceiver where a quantum is of one or two clocks; bits of longer ones are sampled later than the
 slowest transceiver for CAN FD needs (255 ns, ISO 11898-2:2016). None of these bits has been on a real bus.
 
+In CAN FD each node changes the rate at its own sample point, so the board takes that of the family. Damiao's own is not
+published: openarm_can sets 75 % in both phases and works, and the board samples no later. moteus' firmware has 67.1 % and
+70.6 %, and hears nobody that is far from it: """ + _of_moteus() + """
+A board that sampled at 75 % would read none of its frames. `check` refuses a bus with drives of both families. A PC's
+adapter needs the drives' sample points too (`dsample-point` and `sample-point` of `ip link`).
+
 """
     chips = [load(name).chip for name in ("f405rg-4", "nucleo-g474re-6")]
     cans = {chip.part: next(iter(chip.cans.values())) for chip in chips}
@@ -408,17 +414,27 @@ slowest transceiver for CAN FD needs (255 ns, ISO 11898-2:2016). None of these b
                          for rate in (1_000_000, *DATA_BITRATES)]) + servos()
 
 
+def _of_moteus() -> str:
+    """Bits of a G4 for a moteus."""
+    can, samples = next(iter(load("nucleo-g474re-6").chip.cans.values())), FAMILIES["moteus"].samples
+    assert samples is not None
+    made = [bits(can, rate, fast, at) for rate, fast, at in zip((1_000_000, 5_000_000), (False, True), samples,
+                                                                strict=True)]
+    return " and ".join(f"{m.quanta} quanta sampled at {m.sample_point:.1%}" for m in made if m) + " on a G4."
+
+
 def _listed(names: list[str]) -> str:
     """a, b and c."""
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _made(can: Can, rate: int) -> str:
-    """Clocks and quanta of a bit: at 1 Mbit/s of classic CAN, above it of the data phase."""
+    """Clocks and quanta of a bit for Damiao's drives: at 1 Mbit/s of arbitration, above it of the data phase."""
     fast = rate > 1_000_000
     if fast and can.data is None:
         return "no: classic CAN alone"
-    made = bits(can, rate, data=fast)
+    samples = FAMILIES["damiao"].samples if can.data else None
+    made = bits(can, rate, fast, samples and samples[fast])
     if made is None:
         return f"no: {can.clock_hz / rate:g} clocks a bit"
     most = can.data.compensated if fast and can.data else None

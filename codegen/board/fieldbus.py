@@ -120,28 +120,41 @@ def _wired(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, J
                        hint(bus.name, list(board.can), "buses") if board.can else "choose another board")
     pins = board.can[bus.name]
     controller = board.chip.cans[pins.controller]
-    nominal = _bits(mechanism, f"{key}.bitrate", controller, bus.bitrate, data=False)
+    latest = _samples(file, key, own) if bus.data_bitrate is not None else None
+    nominal = _bits(mechanism, f"{key}.bitrate", controller, bus.bitrate, False, latest and latest[0])
     data = None
     if bus.data_bitrate is not None:
         if controller.data is None:
             raise BadInput(file, f"{key}.kind", bus.kind, f"{board.chip.part} of board {board.name!r} speaks classic "
                            "CAN alone", 'kind = "can"')
-        data = _bits(mechanism, f"{key}.data_bitrate", controller, bus.data_bitrate, data=True)
+        data = _bits(mechanism, f"{key}.data_bitrate", controller, bus.data_bitrate, True, latest and latest[1])
     return Wired(bus, pins, controller, nominal, data, own)
 
 
-def bits(controller: Can, bitrate: int, data: bool = False) -> BitTiming | None:
-    """The best that a controller makes of a rate, of its data phase or not; None where it makes none."""
+def _samples(file: str, key: str, own: tuple[tuple[int, Joint, Drive], ...]) -> tuple[float, float] | None:
+    """Sample points of CAN FD that the drives of a bus ask for. Each node changes the rate at its own: BadInput where
+    two families ask for different ones."""
+    asked = {family_of(drive.type).title: family_of(drive.type).samples for _, _, drive in own}
+    if len(set(asked.values())) > 1:
+        raise BadInput(file, key, " and ".join(asked), "they sample the bits of CAN FD at different points, at which "
+                       "each changes the rate: they do not hear each other", "give each family a bus of its own")
+    return next(iter(asked.values()), None)
+
+
+def bits(controller: Can, bitrate: int, data: bool = False, latest: float | None = None) -> BitTiming | None:
+    """The best that a controller makes of a rate, of its data phase or not, sampled no later than `latest`, or where
+    CiA has it; None where it makes none."""
     most = controller.data if data else controller.nominal
     found = [] if most is None else timings(controller.clock_hz, bitrate, most.prescaler, most.before, most.behind,
-                                            most.jump, most.compensated)
+                                            most.jump, most.compensated, latest)
     return found[0] if found else None
 
 
-def _bits(mechanism: Mechanism, key: str, controller: Can, bitrate: int, data: bool) -> BitTiming:
-    found = bits(controller, bitrate, data)
+def _bits(mechanism: Mechanism, key: str, controller: Can, bitrate: int, data: bool,
+          latest: float | None) -> BitTiming:
+    found = bits(controller, bitrate, data, latest)
     if found is None:
-        near = [rate for rate in (DATA_BITRATES if data else BITRATES) if bits(controller, rate, data)]
+        near = [rate for rate in (DATA_BITRATES if data else BITRATES) if bits(controller, rate, data, latest)]
         raise BadInput(mechanism.source or mechanism.name, key, bitrate,
                        f"cannot be made exactly of {controller.clock_hz // 10**6} MHz",
                        f"nearest: {min(near, key=lambda rate: abs(rate - bitrate))}")

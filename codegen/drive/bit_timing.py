@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 # 1/s: usual rates; of CAN FD's data phase those that register 35 of Damiao's drives has (openarm_can's CLI)
@@ -37,22 +38,24 @@ def sample_point(bitrate: int) -> float:
 
 
 def timings(clock_hz: int, bitrate: int, prescaler: int, before: int, behind: int, jump: int,
-            compensated: int | None = None) -> list[BitTiming]:
+            compensated: int | None = None, latest: float | None = None) -> list[BitTiming]:
     """All that make exactly this rate within these limits, the best first: nearest to the usual sample point, then of
     the finest quanta. Both ends of a bus count on the same rate, so none is made nearly.
 
     compensated: of a data phase, the largest prescaler with which the controller makes up for the delay of its own
-    bits; such bits come first, and those of a larger one must be sampled after that delay.
+    bits; such bits come first, and those of a larger one must be sampled after that delay. latest: the sample point
+    that is asked for, instead of CiA's; none is later.
     """
-    found = []
+    found, wanted = [], sample_point(bitrate) if latest is None else latest
     for divider in range(1, prescaler + 1):
         quanta, left = divmod(clock_hz, divider * bitrate)
         if left or not LEAST_QUANTA <= quanta <= 1 + before + behind:
             continue
-        tail = min(max(round((1.0 - sample_point(bitrate)) * quanta), 1), behind)
+        exact = (1.0 - wanted) * quanta
+        tail = max(min(round(exact), behind) if latest is None else math.ceil(exact - 1e-9), 1)
         ahead = quanta - 1 - tail
         late = compensated is not None and divider > compensated
-        if 1 <= ahead <= before and not (late and ahead * divider < LOOP_DELAY * clock_hz):
+        if 1 <= ahead <= before and tail <= behind and not (late and ahead * divider < LOOP_DELAY * clock_hz):
             found.append((late, BitTiming(divider, ahead, tail, min(jump, tail))))
     return [t for _, t in sorted(found, key=lambda f: (
-        f[0], round(abs(f[1].sample_point - sample_point(bitrate)), 3), f[1].prescaler))]
+        f[0], round(abs(f[1].sample_point - wanted), 3), f[1].prescaler))]

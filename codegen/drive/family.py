@@ -284,8 +284,10 @@ class Family:
     torque_known: the same of its torque. settings: in the order in which they are asked. untold: words for one that
     answers, and reports none of these. alone: what it does when the board is silent, where that is not the board's to
     set; cut: the same where [safety.cutoff] cuts its supply. master: its register for the id of what it sends, in
-    words. hooks: functions of its C beside the usual: wake, release, look. parts: sources in C that it shares. notes: a
-    row of docs/drives.md (asked for its ranges, reports that it is on, its errors, left alone).
+    words. samples: sample points of CAN FD that its drives ask for, shares of a bit of arbitration and of the data
+    phase; no later ones are known to be heard. hooks: functions of its C beside the usual: wake, release, look. parts:
+    sources in C that it shares. notes: a row of docs/drives.md (asked for its ranges, reports that it is on, its
+    errors, left alone).
     """
 
     name: str
@@ -318,6 +320,7 @@ class Family:
     cut: str = ""
     master: str = "master id"
     firmware: Firmware | None = None
+    samples: tuple[float, float] | None = None
     hooks: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     notes: tuple[str, str, str, str] = ("", "", "", "")

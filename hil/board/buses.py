@@ -14,6 +14,7 @@ from femtorque.codegen.mechanism.description import Bus, Drive, Mechanism
 from femtorque.hil.board.bridges import Served, pin_of
 from femtorque.hil.board.bus_steps import BusSteps
 from femtorque.hil.bus.half_duplex import OneWire
+from femtorque.hil.bus.node import BitTiming
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.clock.events import EventClock
@@ -197,6 +198,12 @@ class Buses:
             turns = self.signs[j] * self.gears[j]
             torques[j] = turns * drive.step(h, now, float(turns * q[j] + self.zeros[j]), float(turns * v[j]))
         return torques
+
+
+def adapter_bits(mechanism: Mechanism, bus: Bus) -> tuple[BitTiming, BitTiming | None]:
+    """Bits of a host's adapter on a bus, set as its drives ask for."""
+    own = next(j.drive for j in mechanism.streamed if j.drive is not None and j.drive.bus == bus.name)
+    return catalogue.adapter_bits(own.type.name, bus.bitrate, bus.data_bitrate)
 
 
 def made(drive: Drive, bus: Bus, wire: Wire) -> VirtualDrive:

@@ -15,7 +15,7 @@ import numpy as np
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Bus, Mechanism
-from femtorque.hil.board.buses import Buses
+from femtorque.hil.board.buses import Buses, adapter_bits
 from femtorque.hil.board.tcp_port import TcpPort
 from femtorque.hil.board.terminal_port import TerminalPort
 from femtorque.hil.bus.adapter import Adapter
@@ -23,7 +23,6 @@ from femtorque.hil.bus.gateway import Gateway
 from femtorque.hil.bus.half_duplex import OneWire, Tap
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.events import OwnClock
-from femtorque.hil.drives.drive import timing
 from femtorque.hil.plant.choose import Driven
 
 PACE = 1e-3  # s, between two looks at the ports
@@ -39,7 +38,7 @@ class DrivesAlone:
             raise BadInput(file, "bus", None, "no joint has a drive on a bus")
         if mechanism.board is None:
             raise BadInput(file, "board", None, "tells the drives' supply, and is missing")
-        self.clock, self._plant = OwnClock(), plant
+        self._mechanism, self.clock, self._plant = mechanism, OwnClock(), plant
         self._by_name = {bus.name: bus for bus in mechanism.buses}
         self.ports: dict[str, tuple[TcpPort, TerminalPort]] = {}
         self._gateways: list[tuple[TcpPort | TerminalPort, Gateway | Tap]] = []
@@ -71,12 +70,10 @@ class DrivesAlone:
         ports = self.ports[name] = TcpPort(number, framed=False), TerminalPort()
         self._gateways += [(port, self._gateway(self._by_name[name], wire, port.send)) for port in ports]
 
-    @staticmethod
-    def _gateway(bus: Bus, wire: Wire | OneWire, send: Callable[[bytes], None]) -> Gateway | Tap:
+    def _gateway(self, bus: Bus, wire: Wire | OneWire, send: Callable[[bytes], None]) -> Gateway | Tap:
         if isinstance(wire, OneWire):
             return Tap(wire, send)
-        fast = timing(bus.data_bitrate) if bus.data_bitrate else None
-        return Gateway(Adapter(wire, timing(bus.bitrate), fast), send)
+        return Gateway(Adapter(wire, *adapter_bits(self._mechanism, bus)), send)
 
     def _catch_up(self) -> None:
         """Move the joints on to now."""

@@ -36,6 +36,21 @@ int32_t timings_agree(const bit_timing *a, const bit_timing *b)
            (timing_tolerance(a) + timing_tolerance(b)) * fmax(one, other);
 }
 
+/* Return true if a node samples the bits within which the rate changes while
+ * they last: each node changes it at its own sample point of BRS and of the CRC
+ * delimiter (ISO 11898-1:2015, 11.3.1). One that samples late takes the next
+ * bit, which is dominant, for BRS. One that samples early resynchronises. */
+int32_t switches_agree(const node *n, const node *sender)
+{
+    double own = timing_sample(&n->timing), fast = timing_sample(&n->fast);
+    double brs = timing_sample(&sender->timing) + timing_bit(&sender->fast) -
+                 timing_sample(&sender->fast);
+    double delimiter = timing_sample(&sender->fast) +
+                       timing_bit(&sender->timing) -
+                       timing_sample(&sender->timing);
+    return own < brs && fast < delimiter;
+}
+
 int32_t node_passive(const node *n)
 {
     return n->transmit > PASSIVE || n->receive > PASSIVE;
@@ -63,7 +78,8 @@ int32_t node_follows(const node *n, const can_frame *f, const node *sender)
     if (!n->fd)
         return 0;
     return !f->fast ||
-           (sender->fd && timings_agree(&n->fast, &sender->fast));
+           (sender->fd && timings_agree(&n->fast, &sender->fast) &&
+            switches_agree(n, sender));
 }
 
 void node_sent(node *n)

@@ -19,12 +19,12 @@ from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.reference.rigid import newton_euler
-from femtorque.hil.board.buses import made
+from femtorque.hil.board.buses import adapter_bits, made
 from femtorque.hil.bus.adapter import Adapter
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.events import OwnClock
-from femtorque.hil.drives.drive import Drive, timing
+from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.families.damiao.drive import BROADCAST, ENABLE, ENABLED, STATE
 from femtorque.hil.drives.fields import Ranges, decode, encode
 from femtorque.hil.drives.motor import Command
@@ -58,8 +58,7 @@ class Desk:
         self.mechanism, self.plant = mechanism, plant or wired(plant_of(mechanism))
         self.clock = OwnClock()
         self.wire = Wire(self.clock)
-        bits = timing(bus.bitrate), timing(bus.data_bitrate) if bus.data_bitrate else None
-        self.adapter = Adapter(self.wire, *bits)
+        self.adapter = Adapter(self.wire, *adapter_bits(mechanism, bus))
         self.drives: list[Drive] = []
         self.signs = np.array([joint.drive.sign for joint in mechanism.streamed if joint.drive], float)
         for joint, sign, angle in zip(mechanism.streamed, self.signs, self.plant.q, strict=True):

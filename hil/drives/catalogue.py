@@ -11,11 +11,13 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.drive.catalogue import WIRES
 from femtorque.codegen.mechanism.description import ServoSetting
 from femtorque.hil.bus.half_duplex import Framing
+from femtorque.hil.bus.node import BitTiming
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.events import EventClock
 from femtorque.hil.drives import families
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.fields import Ranges
+from femtorque.hil.drives.maker import Maker
 from femtorque.hil.drives.servo import Servo
 from femtorque.hil.drives.virtual import Plug, ServoPlug, Virtual, VirtualServos
 
@@ -23,6 +25,10 @@ Kind = TypeVar("Kind", Virtual, VirtualServos)
 
 FAMILIES: dict[str, Virtual | VirtualServos] = {
     found.name.replace("_", "-"): import_module(f"{families.__name__}.{found.name}").FAMILY
+    for found in pkgutil.iter_modules(families.__path__) if found.ispkg}
+
+MAKERS: dict[str, Maker] = {
+    found.name.replace("_", "-"): import_module(f"{families.__name__}.{found.name}.maker").MAKER
     for found in pkgutil.iter_modules(families.__path__) if found.ispkg}
 
 
@@ -45,6 +51,13 @@ def make(name: str, wire: Wire, number: int, reply: int | None, own: Ranges, bit
          data_bitrate: float | None) -> Drive:
     """A drive on a wire. reply: identifier of its answers, if they have one of their own. own: its set ranges."""
     return _parts(name, Virtual)[0].make(Plug(wire, number, reply, own, bitrate, data_bitrate))
+
+
+def adapter_bits(name: str, bitrate: float, data_bitrate: float | None) -> tuple[BitTiming, BitTiming | None]:
+    """Bits of a host's adapter, set as a drive asks for."""
+    family, _ = _parts(name, Virtual)
+    maker = next(MAKERS[title] for title, found in FAMILIES.items() if found is family)
+    return maker.timing(bitrate), maker.data_timing(data_bitrate) if data_bitrate else None
 
 
 def framing(kind: str) -> Framing:

@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#define TURNAROUND 20e-6 /* s from the end of a frame to its answer: an interrupt
-                          * and a packing; chosen */
 #define RECOVERY 128     /* sequences of recessive bits after which it returns
                           * to the bus by itself; chosen */
 #define HOTTEST 100.0    /* deg C of the winding; the makers' limits can be set
@@ -110,7 +108,7 @@ static void reply_later(drive *d)
     a->frame = d->reply;
     a->task.act = reply;
     a->task.of = a;
-    task_after(d->wire->parts, &a->task, TURNAROUND + d->late);
+    task_after(d->wire->parts, &a->task, d->answers_in + d->late);
 }
 
 /* Have Python obey a frame: all frames of a family without C, rare ones of the

@@ -28,7 +28,8 @@ typedef struct {
  * hot; calm: its torque has come below calm_below. */
 enum { HANDLE, LEFT_ALONE, HOT, CALM };
 
-/* As hil/drives/drive.py describes it; commanded: NaN without a command.
+/* As hil/drives/drive.py describes it; answers_in: s from the end of a frame to
+ * its answer; commanded: NaN without a command.
  * calm_below: N m, 0: never. catch_up: with `of`, brings the motor to now.
  * obey: obeys `heard`; returns true if there is an answer, with the state
  * before, at `reply`. stepped: hears of each step's torque, if there is one. A
@@ -37,7 +38,7 @@ typedef struct drive {
     node node;
     wire *wire;
     motor *motor;
-    double late, boot, listens_from, commanded, timeout, calm_below;
+    double answers_in, late, boot, listens_from, commanded, timeout, calm_below;
     uint32_t id;
     ranges ranges;
     int32_t cut, powered, supplied, queued, filters;

@@ -7,35 +7,29 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import astuple, replace
-from functools import cache
 from typing import Any
 
 from femtorque.hil.bus.frame import Frame, give, taken
-from femtorque.hil.bus.node import BitTiming, Counters, OnWire
+from femtorque.hil.bus.node import Counters, OnWire
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.caught_up import CaughtUp
 from femtorque.hil.drives.fields import Ranges
+from femtorque.hil.drives.maker import Maker
 from femtorque.hil.drives.motor import Motor
 
 WORD = 0xFFFFFFFF
 
 
-@cache
-def timing(bitrate: float, sample: float = 0.75) -> BitTiming:
-    """Bits of 20 quanta; openarm_can sets 0.75 for Damiao's drives."""
-    before = round(20 * sample)
-    return BitTiming(1.0 / (20 * bitrate), before, 20 - before, min(20 - before, 4))
-
-
 class Drive(CaughtUp, OnWire, ABC):
     """ranges: of its fields. late: s by which answers are late. cut: its cable to the bus is off, its supply is not.
-    supplied: its own branch of the supply is whole. boot: s from power-up until it is on the bus; no maker publishes
-    it, and 0 is the hardest to notice. least_supply: V below which it is off; Damiao's register UV_Value is above.
+    supplied: its own branch of the supply is whole. maker: numbers of its family; boot: s from power-up until it is on
+    the bus, by them. least_supply: V below which it is off; Damiao's register UV_Value is above.
     on_change: called when its branch is cut or made whole. kind: of its struct in C, `own`, and of the function
     that obeys frames there. state: the part of `own` that all drives have."""
 
     kind = "drive"
+    maker: Maker
     least_supply = 10.0
     late, boot = Member(float), Member(float)
     cut, powered = Member(bool), Member(bool)
@@ -50,15 +44,16 @@ class Drive(CaughtUp, OnWire, ABC):
         self._caught_up_in(self.state, ffi, self._parts)
         self.state.motor, self.state.tell = motor.state, self._tells
         self.state.powered = self.state.supplied = True
+        self.boot, self.state.answers_in = self.maker.boot.number, self.maker.answers.number
         self.commanded, self.state.timeout = None, math.inf
         self.on_change: Callable[[], None] = lambda: None
         self._lib.drive_begin(self.state, wire.state)
         self.state.obey = getattr(self._lib, f"{self.kind}_obey")
         self.node = ffi.addressof(self.state.node)
         self.counters = Counters(self.node)
-        self.node.timing = timing(bitrate).state[0]
+        self.node.timing = self.maker.timing(bitrate).state[0]
         if data_bitrate:
-            self.node.fd, self.node.fast = True, timing(data_bitrate).state[0]
+            self.node.fd, self.node.fast = True, self.maker.data_timing(data_bitrate).state[0]
         self.id, self.ranges = number, ranges
         wire.attach(self)
 

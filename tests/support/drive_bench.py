@@ -25,6 +25,7 @@ class DriveBench:
         self.wire = Wire(self.clock)
         self.host = Other(self.wire)
         self.drive = make(self.wire)
+        self.host.timing, self.host.fast = self.drive.timing, self.drive.fast or self.host.fast
         self.inertia, self.load = inertia, load
         self.q = self.v = 0.0
         self.at = 0.0

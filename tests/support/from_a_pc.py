@@ -15,14 +15,13 @@ from odrive_can.utils import get_dbc
 
 from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.hil.board.buses import Buses
+from femtorque.hil.board.buses import Buses, adapter_bits
 from femtorque.hil.bus.adapter import Adapter
 from femtorque.hil.bus.frame import SIZES, Frame
 from femtorque.hil.bus.half_duplex import OneWire
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.campaigns.host_loop import Jitter, Ran
 from femtorque.hil.clock.events import OwnClock
-from femtorque.hil.drives.drive import timing
 from femtorque.hil.drives.families.odrive_can.drive import ODrive
 from femtorque.hil.plant.choose import plant_of
 
@@ -41,7 +40,7 @@ class FromAPc:
 
     def __init__(self, mechanism: Mechanism) -> None:
         assert mechanism.board is not None
-        (self.bus,), self.joints = mechanism.buses, mechanism.streamed
+        self.mechanism, (self.bus,), self.joints = mechanism, mechanism.buses, mechanism.streamed
         volts = mechanism.board.bus_voltage
         self.clock, self.plant = OwnClock(), plant_of(mechanism)
         self.buses = Buses(lambda: self.clock, mechanism, [(joint, None) for joint in self.joints], self.plant,
@@ -61,8 +60,7 @@ class FromAPc:
     def _plug(self, name: str, wire: Wire | OneWire) -> None:
         self.line = wire
         if isinstance(wire, Wire):
-            fast = timing(self.bus.data_bitrate) if self.bus.data_bitrate else None
-            self.adapter = Adapter(wire, timing(self.bus.bitrate), fast)
+            self.adapter = Adapter(wire, *adapter_bits(self.mechanism, self.bus))
 
     def catch_up(self) -> None:
         if self.clock.seconds - self._at > 1e-9:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from femtorque.codegen.board.chip import Can
-from femtorque.codegen.board.fieldbus import bits
+from femtorque.codegen.board.fieldbus import bits, wired
 from femtorque.codegen.board.reader import load
+from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.drive.bit_timing import DATA_BITRATES, BitTiming, timings
+from femtorque.codegen.drive.catalogue import DRIVES, FAMILIES
+from tests.support.bus_arm import described
 
 SLOWEST_LOOP = 255e-9  # s, ISO 11898-2:2016: of a transceiver for CAN FD
 
@@ -53,6 +58,23 @@ def test_usual_rates_are_made_near_the_sample_point_of_cia(board, rate):
     made = bits(can, rate)
     assert made.prescaler * made.quanta * rate == can.clock_hz and 8 <= made.quanta
     assert made.sample_point == pytest.approx(0.75 if rate == 1_000_000 else 0.875, abs=0.02)
+
+
+@pytest.mark.parametrize(("family", "nominal", "data"), [
+    ("moteus", BitTiming(1, 113, 56, 56), BitTiming(1, 23, 10, 10)),  # 57 of 85, 12 of 17
+    ("damiao", BitTiming(1, 126, 43, 43), BitTiming(1, 24, 9, 9))])  # no later than 0.75
+def test_bits_of_can_fd_are_sampled_where_the_family_asks_for_it(family, nominal, data):
+    g4, (first, second) = controller("nucleo-g474re-6"), FAMILIES[family].samples
+    assert bits(g4, 1_000_000, False, first) == nominal and bits(g4, 5_000_000, True, second) == data
+
+
+def test_families_that_sample_at_different_points_share_no_bus_of_can_fd():
+    mechanism = described("moteus")
+    mixed = replace(mechanism, joints=tuple(
+        replace(joint, drive=replace(joint.drive, type=DRIVES["damiao-4310"], reply=0x13)) if joint.name == "wrist"
+        else joint for joint in mechanism.joints))
+    with pytest.raises(BadInput, match="(?s)moteus and Damiao.*a bus of its own"):
+        wired(mixed, load(mixed.board.use))
 
 
 def test_a_controller_of_classic_can_makes_no_data_phase():

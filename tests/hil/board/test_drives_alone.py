@@ -21,10 +21,10 @@ from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.gateway import LONGEST, Gateway, frame_of, line_of
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.events import OwnClock
-from femtorque.hil.drives.drive import timing
 from femtorque.hil.plant.choose import plant_of
 from tests.support import rig
 from tests.support.bus_arm import ARM, file_of
+from tests.support.can_bench import MEGABIT
 
 # A program with damiao-motor on python-can's bus for serial adapters: registers, then a spring to a position.
 CLIENT = """
@@ -122,8 +122,8 @@ def plugged() -> tuple[Gateway, Adapter, OwnClock, list[bytes]]:
     """A gateway on a wire with a node that acknowledges, and the lines that the gateway sends."""
     clock, said = OwnClock(), []
     wire = Wire(clock)
-    Adapter(wire, timing(1e6))
-    adapter = Adapter(wire, timing(1e6))
+    Adapter(wire, MEGABIT)
+    adapter = Adapter(wire, MEGABIT)
     return Gateway(adapter, said.append), adapter, clock, said
 
 

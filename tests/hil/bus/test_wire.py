@@ -20,10 +20,11 @@ class Talker(Node):
 
     timing, fast = MEGABIT, None
 
-    def __init__(self, wire: Wire, fd: bool = False, timing: BitTiming = MEGABIT) -> None:
+    def __init__(self, wire: Wire, fd: bool = False, timing: BitTiming = MEGABIT,
+                 fast: BitTiming = FIVE_MEGABITS) -> None:
         super().__init__()
         self.wire, self.timing = wire, timing
-        self.fast = FIVE_MEGABITS if fd else None
+        self.fast = fast if fd else None
         self.queue: list[Frame] = []
         self.got: list[tuple[float, Frame]] = []
         self.done: list[float] = []
@@ -154,6 +155,30 @@ def test_a_node_that_knows_no_fd_destroys_fd_frames(clock, wire):
     a.send(Frame(5, bytes(16), fd=True, fast=True))
     clock.run(0.2e-3)
     assert not b.got and a.events and old.counters.receive > 0
+
+
+MOTEUS = BitTiming(1 / 85e6, 57, 28, 16), BitTiming(1 / 85e6, 12, 5, 5)  # fw/fdcan.cc, MakeTime of 85 MHz
+LATE = BitTiming(1 / 170e6, 128, 42, 42), BitTiming(1 / 170e6, 26, 8, 8)  # 75.3 and 76.5 % of 170 MHz
+EARLY = BitTiming(1 / 170e6, 114, 56, 56), BitTiming(1 / 170e6, 24, 10, 10)
+
+
+@pytest.mark.parametrize("sender, hearer, come", [
+    (MOTEUS, LATE, 0),  # BRS of a moteus lasts 670.6 + 58.8 ns, and is sampled at 752.9
+    (LATE, MOTEUS, 300), (MOTEUS, EARLY, 300), (EARLY, MOTEUS, 300),
+    ((MEGABIT, FIVE_MEGABITS), LATE, 300)])
+def test_a_node_hears_a_change_of_rate_if_it_samples_brs_while_that_lasts(clock, wire, sender, hearer, come):
+    """Oracle: a bit-level receiver by ISO 11898-1 in another hand, with phases by chance and 100 ppm: of 300 frames."""
+    a, b = Talker(wire, True, *sender), Talker(wire, True, *hearer)
+    a.send(*(Frame(5, bytes(16), fd=True, fast=True) for _ in range(300)))
+    clock.run(0.1)
+    assert len(b.got) == come and bool(b.counters.receive) == (not come)
+
+
+def test_a_frame_without_a_change_of_rate_is_heard_at_any_sample_point(clock, wire):
+    a, b = Talker(wire, True, *MOTEUS), Talker(wire, True, *LATE)
+    a.send(Frame(5, bytes(16), fd=True))
+    clock.run(1e-3)
+    assert len(b.got) == 1
 
 
 def test_noise_disturbs_its_share_and_every_frame_comes_in_the_end(clock, wire):

@@ -6,6 +6,7 @@ import pytest
 from can.util import dlc2len, len2dlc
 
 from femtorque.hil.bus.frame import Frame, image
+from femtorque.hil.bus.node import BitTiming
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32g4.fdcan import Block, Fdcan, FirstFdcan, MessageRam
 from tests.support.can_bench import Bench
@@ -37,6 +38,7 @@ class Chip(Bench):
             self.bus.attach(part)
             part.reset()
         self.cans[0].plug(self.wire)
+        self.other.timing, self.other.fast = BitTiming(1 / 170e6, 114, 56, 56), BitTiming(1 / 170e6, 24, 10, 10)
 
     @property
     def lines(self) -> dict[str, bool]:

@@ -18,10 +18,10 @@ from femtorque.hil.bus.adapter import Adapter
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.chip.nvic import SYSTICK
 from femtorque.hil.cost.measure import short_motion
-from femtorque.hil.drives.drive import timing
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.play.run import Result, play
 from tests.support.boards import IMAGES
+from tests.support.can_bench import MEGABIT
 
 
 def mixed() -> Mechanism:
@@ -81,7 +81,7 @@ def test_what_comes_over_a_bus_does_not_keep_duties_from_their_update():
         core, wire = board.chip.core, board.wiring.buses.wires["can2"]
         done, hz = core.on_exception, board.board.chip.sysclk_hz
         period = hz // m.control.rate_hz
-        foreign = Adapter(wire, timing(1e6))
+        foreign = Adapter(wire, MEGABIT)
 
         def ended(number, handled):
             done(number, handled)

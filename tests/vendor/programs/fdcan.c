@@ -199,6 +199,40 @@ static void alone(void)
     EXPECT("one error made good", counts.TxErrorCnt, 127);
 }
 
+static void sample(FDCAN_HandleTypeDef *h, uint32_t before, uint32_t behind,
+                   uint32_t data_before, uint32_t data_behind)
+{
+    h->Init.NominalTimeSeg1 = before;
+    h->Init.NominalTimeSeg2 = behind;
+    h->Init.DataTimeSeg1 = data_before;
+    h->Init.DataTimeSeg2 = data_behind;
+    EXPECT("timed again", HAL_FDCAN_Init(h), HAL_OK);
+}
+
+static uint32_t heard(FDCAN_HandleTypeDef *h)
+{
+    return HAL_FDCAN_GetRxFifoFillLevel(h, FDCAN_RX_FIFO0) +
+           HAL_FDCAN_GetRxFifoFillLevel(h, FDCAN_RX_FIFO1);
+}
+
+/* Each changes the rate at its own sample point: 1 at 67.1 and 70.6 %, as a
+ * moteus, 2 at 75.3 and 76.5 %. */
+static void apart(void)
+{
+    (void)HAL_FDCAN_Stop(&one);
+    (void)HAL_FDCAN_Stop(&two);
+    sample(&one, 113, 56, 23, 10);
+    sample(&two, 127, 42, 25, 8);
+    start();
+    (void)put(&two, 0x123, FDCAN_STANDARD_ID, FDCAN_DLC_BYTES_8, true);
+    wait_us(400);
+    EXPECT("67 % hears 75 %", heard(&one), 1);
+    (void)put(&one, 0x456, FDCAN_STANDARD_ID, FDCAN_DLC_BYTES_8, true);
+    wait_us(3000);
+    EXPECT("75 % does not hear 67 %", heard(&two), 0);
+    EXPECT("it is sent again and again", FDCAN1->TXBRP != 0, 1);
+}
+
 void judge(void)
 {
     for (uint32_t i = 0; i < 64; i++)
@@ -208,4 +242,5 @@ void judge(void)
     frames();
     order();
     alone();
+    apart();
 }

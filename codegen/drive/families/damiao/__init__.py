@@ -34,6 +34,7 @@ FAMILY = Family(
         _type("g6215", 45.0, 10.0),
         _type("g6220", 45.0, 10.0),
     ),
+    samples=(0.75, 0.75),  # as openarm_can sets both; the drives' own are not published
     ids=(0, 0x7FF),
     places=Places(top=0xFFFF),
     settings=(  # the answer to the last goes to the host

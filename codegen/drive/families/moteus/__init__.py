@@ -44,6 +44,7 @@ FAMILY = Family(
                 words=lambda d: d.firmware, shows=lambda n: f"{n >> 16}.{n >> 8 & 255}.{n & 255}"),
     ),
     errors=FAULTS,
+    samples=(57 / 85, 12 / 17),  # fw/fdcan.cc, MakeTime of 85 MHz: 57 of 85 quanta, 12 of 17
     frame_bytes=32,
     answer_bytes=16,
     answer_id=answer_id,
@@ -53,5 +54,6 @@ FAMILY = Family(
     torque_known=True,
     firmware=Firmware(r"\d+\.\d+\.\d+", "0.1.0", _word,
                       lambda n: f"{n >> 16}.{n >> 8 & 255}.{n & 255}" if n else "", most=255),
-    notes=("needs none; its gains: no", "yes", "yes", "brakes, or as servo.timeout_mode says: set by the board"),
+    notes=("needs none; its gains: no", "yes", "yes", "brakes with its share of kd, or as servo.timeout_mode says; with pd = \"board\" that share is 0: goes limp; set by the "
+           "board"),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.parts import Member
+from femtorque.hil.drives.families.cubemars.maker import MAKER
 from femtorque.hil.drives.families.mini_cheetah.drive import MiniCheetah
 from femtorque.hil.drives.fields import Ranges
 
@@ -19,10 +20,11 @@ class CubeMars(MiniCheetah):
     """A drive that answers with its own identifier unless it has another, with temperature and error at the end, and
     without a timeout. Its loop is assumed to be the mini-cheetah's."""
 
+    maker = MAKER
     error = Member(int, "own")
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges, master: int | None = None) -> None:
-        super().__init__(wire, number, ranges, master=number if master is None else master, ticks=0)
+        super().__init__(wire, number, ranges, master=number if master is None else master)
         self.own.warm = True
 
     def fail(self, code: int) -> None:

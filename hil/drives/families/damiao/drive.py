@@ -14,6 +14,7 @@ from femtorque.hil.bus.frame import Frame, taken
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.drive import WORD, Drive
+from femtorque.hil.drives.families.damiao.maker import MAKER
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Motor, Traits
 
@@ -38,7 +39,7 @@ TRAITS = Traits(rate=20e3, bandwidth=1000.0, window=1e-3)
 class Damiao(Drive):
     """feedback: MST_ID. timeout_units: register TIMEOUT; 0, off, as delivered."""
 
-    kind = "damiao"
+    kind, maker = "damiao", MAKER
     status = Member(int, "own")
 
     def __init__(self, wire: Wire, number: int, feedback: int, ranges: Ranges, gear: float = 10.0,
@@ -46,10 +47,10 @@ class Damiao(Drive):
         super().__init__(wire, number, Motor(ranges.torque, TRAITS), ranges, bitrate, data_bitrate)
         self.registers = self.own.registers
         for register, value in {
-            0: 15.0, 2: 100.0, 3: 0.98, 4: 2.0, 5: -2.0, 7: feedback, 8: number, 9: timeout_units, 10: MIT, 14: 5017,
-            16: 14, 20: gear, 21: ranges.position, 22: ranges.velocity, 23: ranges.torque, 24: TRAITS.bandwidth,
-            29: 32.0, 30: 1.0, 31: 4.0, 32: 10.0, 33: 100.0, 35: RATE_CODES[int(data_bitrate or bitrate)],
-            60: 24.0}.items():
+            0: 15.0, 2: 100.0, 3: 0.98, 4: 2.0, 5: -2.0, 7: feedback, 8: number, 9: timeout_units,
+            10: MAKER.mode.number, 14: 5017, 16: 14, 20: gear, 21: ranges.position, 22: ranges.velocity,
+            23: ranges.torque, 24: TRAITS.bandwidth, 29: 32.0, 30: 1.0, 31: 4.0, 32: 10.0, 33: 100.0,
+            35: RATE_CODES[int(data_bitrate or bitrate)], 60: 24.0}.items():
             self.registers[register] = value
         self._stored = list(self.registers)
 

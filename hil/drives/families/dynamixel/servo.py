@@ -5,8 +5,8 @@ in C (dxl_packets.c), and its motor (dxl_motor.c), with the numbers of this modu
 
 Not published, and chosen: it reads its encoder and its goals once a millisecond; its current follows with half a
 millisecond, and not at all until then; an expired watchdog takes the current or the duty away; a duty of zero shorts
-the motor; it is overloaded after 2 s with 0.9 of its stall current; it is away for 0.1 s after a reboot; 0.5 J/(g K)
-and 7.5 K/W for its winding's heat; switched on in position mode it stays where it is. Reg write, bulk read and indirect
+the motor; it is overloaded after 2 s with 0.9 of its stall current; 0.5 J/(g K) and 7.5 K/W for its winding's
+heat; switched on in position mode it stays where it is. Reg write, bulk read and indirect
 addresses are not modelled: they are instruction and access errors. Nor are profiles, and position mode (3) is of those
 models alone that come with its P gain and no other.
 
@@ -27,6 +27,7 @@ import cffi
 
 from femtorque.hil.clock.events import EventClock
 from femtorque.hil.clock.parts import Member
+from femtorque.hil.drives.families.dynamixel.maker import MAKER
 from femtorque.hil.drives.servo import ServoInC, built
 
 PING, READ, WRITE, REBOOT, STATUS, SYNC_READ, SYNC_WRITE, FAST_SYNC_READ = 1, 2, 3, 8, 0x55, 0x82, 0x83, 0x8A
@@ -45,10 +46,10 @@ BY_CURRENT, BY_POSITION, BY_DUTY = 0, 3, 16  # modes
 TURN, FULL, RPM = 4096, 885, 0.229  # counts; of a duty; a step of velocity
 PER_COUNT = 1.0 / 128.0  # steps of duty, of a P gain of 1
 EXPIRED, LONGEST_WATCH, UNIT = 255, 127, 0.02  # of the watchdog: its value, the largest otherwise, and s of a step
-TURNAROUND, GAP = 20e-6, 3e-6  # s beside its return delay; between parts of one answer
+TURNAROUND, GAP = MAKER.answers.number, 3e-6  # s beside its return delay; between parts of one answer
 LAG, ELECTRICAL = 0.5e-3, 1e-3  # s: of its current, and L/R of its motor
 OVERLOADED, PATIENCE = 0.9, 2.0  # of the stall current; s
-BOOT = 0.1  # s
+BOOT = MAKER.boot.number  # s
 AMBIENT, PER_WATT, PER_GRAM = 25.0, 7.5, 0.5  # deg C, K/W, J/(g K)
 SMOOTH = 5e-3  # s of its velocity
 
@@ -110,9 +111,9 @@ class Dynamixel(ServoInC):
         for name in ("step", "ampere", "grams", "most", "p_gain"):
             setattr(self.state, name, getattr(model, name))
         self.store((MODEL, model.number, 2), (FIRMWARE, 47, 1), (ID, number, 1), (BAUD, self.state.rate, 1),
-                   (DELAY, 250, 1), (MODE, 3, 1), (12, 255, 1), (13, 2, 1), (HOTTEST, model.hottest, 1),
-                   (HIGHEST, model.highest, 2), (LOWEST, model.lowest, 2), (PWM_LIMIT, FULL, 2),
-                   (CURRENT_LIMIT, model.most, 2), (SHUTDOWN, model.shutdown, 1))
+                   (DELAY, 250, 1), (MODE, int(MAKER.mode.number), 1), (12, 255, 1), (13, 2, 1),
+                   (HOTTEST, model.hottest, 1), (HIGHEST, model.highest, 2), (LOWEST, model.lowest, 2), (PWM_LIMIT,
+                   FULL, 2), (CURRENT_LIMIT, model.most, 2), (SHUTDOWN, model.shutdown, 1))
         self.power_up(centre)
 
     @property

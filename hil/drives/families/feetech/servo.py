@@ -23,13 +23,14 @@ import cffi
 
 from femtorque.hil.clock.events import EventClock
 from femtorque.hil.clock.parts import Member
+from femtorque.hil.drives.families.feetech.maker import MAKER
 from femtorque.hil.drives.servo import ServoInC, built
 
 HEADER, BEFORE_IDS = 4, 7  # bytes before what the length counts; before ids, behind a register and a size
 SYNC_READ, SYNC_WRITE = 0x82, 0x83
 AROUND = 6  # bytes of an answer beside the registers
 TURN = 4096
-TURNAROUND = 20e-6  # s in addition to its return delay; chosen
+TURNAROUND = MAKER.answers.number  # s in addition to its return delay
 MODEL, ID, BAUD, DELAY, LEAST, MOST, HOTTEST, HIGHEST, LOWEST, TORQUE = 3, 5, 6, 7, 9, 11, 13, 14, 15, 16
 SWITCH, START, CURRENT, FACTOR, OFFSET, MODE, PROTECTIVE, PATIENCE, OVERLOAD, LONGEST = (
     19, 24, 28, 30, 31, 33, 34, 35, 36, 38)
@@ -64,8 +65,9 @@ class Sts3215(ServoInC):
         self.temperature = AMBIENT
         self.store((0, 3, 1), (1, 10, 1), (MODEL, 777, 2), (ID, number, 1), (DELAY, 250, 1), (8, 1, 1), (MOST, 4095, 2),
                    (HOTTEST, 70, 1), (HIGHEST, round(volts * 12), 1), (LOWEST, 40, 1), (TORQUE, 1000, 2),
-                   (SWITCH, 44, 1), (START, 16, 2), (CURRENT, 500, 2), (FACTOR, 1, 1), (PROTECTIVE, 20, 1),
-                   (PATIENCE, 200, 1), (OVERLOAD, 80, 1), (LONGEST, 200, 1))
+                   (SWITCH, 44, 1), (START, 16, 2), (CURRENT, 500, 2), (FACTOR, 1, 1),
+                   (MODE, int(MAKER.mode.number), 1), (PROTECTIVE, 20, 1), (PATIENCE, 200, 1), (OVERLOAD, 80, 1),
+                   (LONGEST, 200, 1))
         self.power_up(centre)
 
     @property

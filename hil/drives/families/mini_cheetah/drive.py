@@ -18,6 +18,7 @@ from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.drive import WORD, Drive
+from femtorque.hil.drives.families.mini_cheetah.maker import MAKER
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Command, Motor, Traits
 
@@ -32,18 +33,19 @@ DAMPING = AMPERE * (2.0 / 3.0) * AMPERE / RESISTANCE
 
 
 class MiniCheetah(Drive):
-    """master: identifier of the replies. ticks: CAN_TIMEOUT, 0: none. size: of a reply, bytes; 6 in the firmware of
-    2021, whose can.c has DLC = 6. early: firmware of February 2021, with constant voltages after the timeout."""
+    """master: identifier of the replies. ticks: CAN_TIMEOUT, 0: none, None: as it comes. size: of a reply, bytes; 6 in
+    the firmware of 2021, whose can.c has DLC = 6. early: firmware of February 2021, with constant voltages after the
+    timeout."""
 
-    kind = "mini_cheetah"
+    kind, maker = "mini_cheetah", MAKER
     timeout = Member(float)
     early = Member(bool, "own")
 
-    def __init__(self, wire: Wire, number: int, ranges: Ranges, master: int = 0, ticks: int = 1000,
+    def __init__(self, wire: Wire, number: int, ranges: Ranges, master: int = 0, ticks: int | None = None,
                  traits: Traits = TRAITS, size: int = 8, early: bool = False) -> None:
         super().__init__(wire, number, Motor(ranges.torque, traits), ranges)
         self.own.master, self.own.size, self.early = master, size, early
-        self.timeout = ticks * TICK if ticks else math.inf
+        self.timeout = self.maker.limit.number if ticks is None else ticks * TICK or math.inf
 
     def left_alone(self) -> None:
         if self.early and self.motor.active:

@@ -20,6 +20,7 @@ from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.drive import Drive
+from femtorque.hil.drives.families.moteus.maker import MAKER
 from femtorque.hil.drives.families.moteus.stream import Stream
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Command, Motor, Traits
@@ -35,7 +36,8 @@ OUTSIDE = 39
 # A target moves on with its velocity in each period: bldc_servo_position.h, UpdateCommand.
 TRAITS = Traits(rate=30e3, bandwidth=200.0, window=2.0 / (TURN * 400.0), moves_on=True)
 CALIBRATION = 256 / 30e3  # s: kCalibrateCount periods of the control loop
-DEFAULT_TIMEOUT, TIMEOUT_TORQUE = 0.1, 5.0  # s, N m: servo.default_timeout_s, servo.timeout_max_torque_Nm
+DEFAULT_TIMEOUT = MAKER.limit.number
+TIMEOUT_TORQUE = 5.0  # N m: servo.timeout_max_torque_Nm
 VOLTS = 24.0
 MODEL, FIRMWARE, MAP = 0x0D0412, 0x010100, 5
 SERIAL = (0x004A0031, 0x5052500B, 0x20383443)  # invented
@@ -69,14 +71,14 @@ _COMES_WITH = {
 class Moteus(Drive):
     """home: state of its reference, 2 as with an encoder at its output. version: of its registers."""
 
-    kind = "moteus"
+    kind, maker = "moteus", MAKER
     mode, fault = Member(int, "own"), Member(int, "own")
     home, version = Member(int, "own"), Member(int, "own")
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges, bitrate: float = 1e6,
                  data_bitrate: float | None = 5e6) -> None:
         super().__init__(wire, number, Motor(ranges.torque, TRAITS), ranges, bitrate, data_bitrate)
-        self._lib.moteus_reset(self.own)
+        self._reset()
         self.home, self.version, self._ready = 2, MAP, 0.0
         for register, value in {
             **dict.fromkeys((0x000, 0x00B, 0x00C, 0x00F, 0x102, *_STEPS), 0.0), 0x00D: VOLTS, 0x100: MODEL,
@@ -173,4 +175,8 @@ class Moteus(Drive):
 
     def power_up(self, angle: float) -> None:
         super().power_up(angle)
+        self._reset()
+
+    def _reset(self) -> None:
         self._lib.moteus_reset(self.own)
+        self.mode = int(MAKER.mode.number)

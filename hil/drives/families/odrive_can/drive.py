@@ -24,6 +24,7 @@ from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.drive import WORD, Drive
+from femtorque.hil.drives.families.odrive_can.maker import MAKER
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import AMBIENT, Motor, Traits
 
@@ -35,6 +36,7 @@ TORQUE_CONTROL, POSITION_CONTROL, PASSTHROUGH = 1, 3, 1
 FAULTS = {"motor driver": 0x20, "over voltage": 0x100, "under voltage": 0x200, "current limit": 0x1000,
           "motor over temperature": 0x2000, "inverter hot": 0x4000, "velocity limit": 0x8000, "spinout": 0x4000000}
 WATCHDOG, ESTOPPED = 0x1000000, 0x2000000
+AS_IT_COMES = int(MAKER.mode.number)
 BEAT = 0.01  # s, axis0.config.can.heartbeat_msg_rate_ms = 10; it comes with 100
 WATCHDOG_S = 0.02  # axis0.config.watchdog_timeout, with enable_watchdog
 VOLTS = 24.0
@@ -51,7 +53,7 @@ class ODrive(Drive):
     vel_limit takes torque away in torque mode. protocol, firmware: of CANSimple, and in the answer to Get_Version.
     pos_gain, vel_gain, integrator: of position mode, whose velocity nothing limits here."""
 
-    kind = "odrive_can"
+    kind, maker = "odrive_can", MAKER
     timeout = Member(float)
     beat, pos_gain, vel_gain = Member(float, "own"), Member(float, "own"), Member(float, "own")
     errors, control, input = Member(int, "own"), Member(int, "own"), Member(int, "own")
@@ -62,7 +64,7 @@ class ODrive(Drive):
         super().__init__(wire, number, Motor(ranges.torque, TRAITS), ranges, bitrate)
         self.beat, self.timeout, self._limited = beat, watchdog or math.inf, False
         self.protocol, self.firmware = PROTOCOL, FIRMWARE
-        self.errors, self.control, self.input = 0, POSITION_CONTROL, PASSTHROUGH
+        self.errors, self.control, self.input = 0, AS_IT_COMES, PASSTHROUGH
         self.vel_limit, self.pos_gain, self.vel_gain, self.integrator = VEL_LIMIT, POS_GAIN, VEL_GAIN, INTEGRATOR
         self._regulate()
         self._lib.odrive_can_begin(self.own)
@@ -167,7 +169,7 @@ class ODrive(Drive):
         """It counts from here, as it comes."""
         super().power_up(angle)
         self.motor.set_zero()
-        self.errors, self.control, self.input = 0, POSITION_CONTROL, PASSTHROUGH
+        self.errors, self.control, self.input = 0, AS_IT_COMES, PASSTHROUGH
         self.own.position = self.own.velocity = self.own.torque = 0.0
         self._regulate()
         self._lib.odrive_can_begin(self.own)

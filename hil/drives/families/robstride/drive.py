@@ -15,6 +15,7 @@ from femtorque.hil.bus.frame import Frame, taken
 from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.parts import Member
 from femtorque.hil.drives.drive import Drive
+from femtorque.hil.drives.families.robstride.maker import MAKER
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.motor import Motor, Traits
 
@@ -35,15 +36,15 @@ class RobStride(Drive):
     """A drive that answers the host of bits 8 to 15 of the last frame other than an operation command, which has the
     torque in these bits."""
 
-    kind = "robstride"
+    kind, maker = "robstride", MAKER
     host, faults = Member(int, "own"), Member(int, "own")
 
     def __init__(self, wire: Wire, number: int, ranges: Ranges) -> None:
         super().__init__(wire, number, Motor(ranges.torque, TRAITS, lower_turn=0.0), ranges)
         self.parameters: dict[int, float] = {
-            RUN_MODE: 0, 0x7006: 0.0, 0x700A: 0.0, LIMIT_TORQUE: ranges.torque, 0x7010: 0.0, 0x7011: 0.0, 0x7014: 0.0,
-            0x7016: 0.0, 0x7017: 0.0, 0x7018: 0.0, 0x701C: 48.0, 0x701E: 0.0, 0x701F: 0.0, 0x7020: 0.0,
-            0x7021: 0.0, TIMEOUT: 0, ZERO_STA: 0}
+            RUN_MODE: MAKER.mode.number, 0x7006: 0.0, 0x700A: 0.0, LIMIT_TORQUE: ranges.torque, 0x7010: 0.0,
+            0x7011: 0.0, 0x7014: 0.0, 0x7016: 0.0, 0x7017: 0.0, 0x7018: 0.0, 0x701C: 48.0, 0x701E: 0.0, 0x701F: 0.0,
+            0x7020: 0.0, 0x7021: 0.0, TIMEOUT: 0, ZERO_STA: 0}
         self._saved = dict(self.parameters)
         self.host = HOST
 

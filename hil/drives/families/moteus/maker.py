@@ -1,0 +1,12 @@
+"""Numbers of a moteus from its maker's code, papers and users."""
+
+from femtorque.hil.drives.maker import Maker, Said
+
+MAKER = Maker(
+    boot=Said(0.0, "not published; 0 is the hardest to notice"),
+    answers=Said(20e-6, "chosen: an interrupt and a packing"),
+    limit=Said(0.1, "mjbots/moteus, fw/bldc_servo_structs.h: default_timeout_s"),
+    mode=Said(0, "docs/protocol/registers.md: 0x000, stopped"),
+    # docs/integration/can-fd.md asks for 0.666
+    sample=Said(57 / 85, "fw/fdcan.cc, MakeTime of 85 MHz: 1 + 56 + 28 quanta"),
+    fast=Said(12 / 17, "fw/fdcan.cc, MakeTime of 85 MHz: 1 + 11 + 5 quanta"))
