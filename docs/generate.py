@@ -401,10 +401,10 @@ for the delay of its transceiver where a quantum is of one or two clocks; bits o
 slowest transceiver for CAN FD needs (255 ns, ISO 11898-2:2016). None of these bits has been on a real bus.
 
 In CAN FD each node changes the rate at its own sample point, so the board takes that of the family. Damiao's own is not
-published: openarm_can sets 75 % in both phases and works, and the board samples no later. moteus' firmware has 67.1 % and
-70.6 %, and hears nobody that is far from it: """ + _of_moteus() + """
-A board that sampled at 75 % would read none of its frames. `check` refuses a bus with drives of both families. A PC's
-adapter needs the drives' sample points too (`dsample-point` and `sample-point` of `ip link`).
+published: openarm_can sets 75 % in both phases and works, and the board samples no later. A moteus
+has 67.1 % and 70.6 % (its fw/fdcan.cc), and so has the board: """ + _of_moteus() + """
+A board that sampled at 75 % would read none of a moteus' frames. `check` refuses a bus with drives of both families. A
+PC's adapter needs the drives' sample points too (`sample-point` and `dsample-point` of `ip link`).
 
 """
     chips = [load(name).chip for name in ("f405rg-4", "nucleo-g474re-6")]

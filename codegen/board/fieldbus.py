@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 from femtorque.codegen.board.chip import Can, Usart
 from femtorque.codegen.board.description import Board, CanPins, HalfDuplex
@@ -131,7 +132,7 @@ def _wired(mechanism: Mechanism, board: Board, bus: Bus, own: tuple[tuple[int, J
     return Wired(bus, pins, controller, nominal, data, own)
 
 
-def _samples(file: str, key: str, own: tuple[tuple[int, Joint, Drive], ...]) -> tuple[float, float] | None:
+def _samples(file: Path | str, key: str, own: tuple[tuple[int, Joint, Drive], ...]) -> tuple[float, float] | None:
     """Sample points of CAN FD that the drives of a bus ask for. Each node changes the rate at its own: BadInput where
     two families ask for different ones."""
     asked = {family_of(drive.type).title: family_of(drive.type).samples for _, _, drive in own}

@@ -193,11 +193,13 @@ class Setting:
 
 @dataclass(frozen=True)
 class Configured:
-    """A number of a drive's configuration that follows from the mechanism file. right: of a drive; words: what is."""
+    """A number of a drive's configuration that follows from the mechanism file. right: of a drive; words: what is.
+    newer: older firmware has no such number, and needs none."""
 
     name: str
     right: Callable[[Fitted, float], bool]
     words: Callable[[Fitted], str]
+    newer: bool = False
 
 
 @dataclass(frozen=True)

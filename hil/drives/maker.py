@@ -1,4 +1,4 @@
-"""What a family's maker publishes, its maker's code does, or its users have found: a virtual drive's numbers."""
+"""Numbers of a virtual drive, as published by its maker, done by its maker's code, or found by its users."""
 
 from __future__ import annotations
 

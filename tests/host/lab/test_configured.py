@@ -73,7 +73,8 @@ def test_drives_that_are_configured_as_the_file_says_pass_and_are_held_by_marks(
     ("servo.pid_position.max_desired_rate", "3", "must be 0"),
     ("servo.inertia_feedforward", "0.1", "must be 0"), ("servo.voltage_mode_control", "1", "must be 0"),
     ("servo.fixed_voltage_mode", "1", "must be 0"), ("servo.max_position_slip", "0.1", "must be nan"),
-    ("servo.max_velocity_slip", "0.1", "must be nan"), ("servo.max_velocity", "0.5", "must be at least"),
+    ("servo.max_velocity_slip", "0.1", "must be nan"), ("servo.fault_position_error", "0.2", "must be nan"),
+    ("servo.fault_velocity_error", "0.2", "must be nan"), ("servo.max_velocity", "0.5", "must be at least"),
     ("servo.max_velocity", "fast", "must be at least"), ("servo.timeout_mode", "10", "must be 0, 12 or 15"),
     ("servopos.position_min", "-0.01", "must be nan, or at most"),
     ("servopos.position_max", "0.01", "must be nan, or at least"),
@@ -93,6 +94,10 @@ def test_a_setting_of_the_owner_s_own_that_changes_afterwards_is_refused_by_its_
     (found,) = problems(holding, changed).items()
     assert found[0] == "elbow" and "is not what it was when the file took it" in found[1][0]
     assert found[1][0].split(" ")[1] in (name, name.rpartition(".")[0])
+
+
+def test_older_firmware_without_bounds_of_its_errors_is_right(arm, told, tmp_path):
+    assert not problems(arm, printed(told, tmp_path, servo__fault_position_error="-", servo__fault_velocity_error="-"))
 
 
 def test_limits_of_position_are_right_where_the_joint_does_not_come(arm, told, tmp_path):

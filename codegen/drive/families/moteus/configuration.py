@@ -27,6 +27,12 @@ def _none(name: str) -> Configured:
     return Configured(name, lambda d, x: math.isnan(x), lambda d: "nan: it would change the target")
 
 
+def _off(name: str) -> Configured:
+    """A bound of its own, with which it stops by itself; nan as it comes."""
+    return Configured(name, lambda d, x: math.isnan(x), lambda d: "nan: the board bounds the error",
+                      newer=True)
+
+
 def _end(name: str, side: int) -> Configured:
     """An end of its own range of position, behind which there is none of the joint."""
     def turns(d: Fitted) -> float | None:
@@ -58,6 +64,8 @@ CONFIGURATION = Configuration(
         _is("servo.fixed_voltage_mode", 0.0, "else it is a stepper"),
         _none("servo.max_position_slip"),
         _none("servo.max_velocity_slip"),
+        _off("servo.fault_position_error"),
+        _off("servo.fault_velocity_error"),
         Configured("servo.max_velocity", lambda d, x: x >= d.speed / math.tau,
                    lambda d: f"at least {d.speed / math.tau:.4g}, as fast as its joint goes"),
         Configured("servo.timeout_mode", lambda d, x: x in (LETS_GO, DAMPS, SHORTS),

@@ -53,7 +53,8 @@ def answer_id(id: int) -> int:
 def command(drive: DriveType, id: int, target: Target, fd: bool = True, watchdog: float = 0.02) -> Frame:
     """Position, velocity and torque clamped into the drive's ranges; shares of its own kp and kd; its largest torque;
     s for which it holds. From the position the drive's target moves on with the velocity. Limits of its own planning
-    are switched off. Without kp it is led to no position."""
+    are switched off. Without kp it is led to no position. The share of kd may be above that of kp: docs/protocol/
+    registers.md limits it to kp's, and the firmware does not (fw/bldc_servo_control.h, line 1130 of db1a762)."""
     at = _count(target.position * TURN / math.tau, drive.position * TURN / math.tau) if target.kp > 0.0 else NOWHERE
     whole = struct.pack("<BBBBBiBBhhBBBBBBBBBB", 0x01, 0x00, POSITION, 0x09, 0x20, at,
                         0x06, 0x21, _count(target.velocity / math.tau / SPEED, 32767.0),

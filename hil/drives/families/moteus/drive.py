@@ -64,6 +64,7 @@ _COMES_WITH = {
     "servo.pid_position.max_desired_rate": 0.0, "servo.pid_position.sign": -1.0, "servo.inertia_feedforward": 0.0,
     "servo.default_velocity_limit": math.nan, "servo.default_accel_limit": 50.0, "servo.voltage_mode_control": 0.0,
     "servo.fixed_voltage_mode": 0.0, "servo.max_position_slip": math.nan, "servo.max_velocity_slip": math.nan,
+    "servo.fault_position_error": math.nan, "servo.fault_velocity_error": math.nan,
     "servo.default_timeout_s": DEFAULT_TIMEOUT, "servo.timeout_max_torque_Nm": TIMEOUT_TORQUE,
     "servo.timeout_mode": float(ZERO_VELOCITY), "servo.max_current_A": 100.0, "servo.max_velocity": 500.0}
 
