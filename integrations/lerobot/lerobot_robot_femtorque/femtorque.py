@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,11 @@ class Femtorque(Attached, Robot):
     def action_features(self) -> dict[str, type]:
         """`.pos` of every joint."""
         return self._border.keys()
+
+    @property
+    def bus(self) -> SimpleNamespace:
+        """Names of the joints, as `motors`: lerobot-find-joint-limits looks for them here."""
+        return SimpleNamespace(motors=tuple(self._border.names))
 
     @check_if_already_connected
     def connect(self, calibrate: bool = True) -> None:

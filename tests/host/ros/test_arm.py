@@ -18,6 +18,7 @@ from tests.host.ros.test_motion import NAMES, trajectory
 from tests.support import rig
 
 ACTION = "/arm_controller/follow_joint_trajectory/_action/"
+GRIP = "/wrist_controller/gripper_cmd/_action/"
 START = np.array([-0.8, 0.5, 0.4])
 
 
@@ -62,10 +63,10 @@ class Ether:
 class Ros:
     """An arm with its ether."""
 
-    def __init__(self, chip, session, arm) -> None:
+    def __init__(self, chip, session, arm, gripper) -> None:
         self.chip, self.session, self.lines = chip, session, []
         self.ether = Ether()
-        self.arm = Arm(Board(session, arm), self.ether, "arm_controller", self.lines.append)
+        self.arm = Arm(Board(session, arm), self.ether, "arm_controller", self.lines.append, gripper)
 
     def run(self, seconds, each=lambda: None):
         """Rounds of the node, which let the chip's time pass."""
@@ -77,23 +78,30 @@ class Ros:
 
     def send(self, told, **more):
         """A goal. Returns its number and the list of its result."""
+        return self.ask(ACTION, message(interfaces.GOAL, trajectory=told, **more))
+
+    def ask(self, action, goal):
         number = message("unique_identifier_msgs/msg/UUID", uuid=np.frombuffer(uuid.uuid4().bytes, np.uint8))
-        goal = message(interfaces.GOAL, trajectory=told, **more)
-        (response,) = self.ether.ask(ACTION + "send_goal", goal_id=number, goal=goal)
+        (response,) = self.ether.ask(action + "send_goal", goal_id=number, goal=goal)
         assert response.accepted
-        return number, self.ether.ask(ACTION + "get_result", goal_id=number)
+        return number, self.ether.ask(action + "get_result", goal_id=number)
+
+    def grip(self, position):
+        """A goal of the gripper's own action."""
+        command = message("control_msgs/msg/GripperCommand", position=position, max_effort=1.0)
+        return self.ask(GRIP, message(f"{interfaces.GRIP}_Goal", command=command))
 
     @property
     def positions(self):
         return self.session.positions()
 
 
-@pytest.fixture
-def ros():
+@pytest.fixture(params=[""])
+def ros(request):
     arm = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
     with rig.connected(arm) as (chip, session):
         chip.brakes = True
-        made = Ros(chip, session, arm)
+        made = Ros(chip, session, arm, request.param)
         for name in ("home", "arm"):
             (response,) = made.ether.ask(f"/femtorque/{name}")
             assert response.success, response.message
@@ -332,3 +340,41 @@ def test_a_chunk_of_the_topic_replaces_the_one_before(ros):
     ros.run(1.9)
     np.testing.assert_allclose(ros.positions, there + [0.0, 0.15, 0.0], atol=2e-3)
     assert ros.lines == []
+
+
+gripping = pytest.mark.parametrize("ros", ["wrist"], indirect=True)
+
+
+@gripping
+def test_arm_and_gripper_move_at_the_same_time_each_by_its_controller(ros):
+    _, arm = ros.send(trajectory([1.0, 2.0], [START[:2], START[:2] + [0.3, -0.2]], names=NAMES[:2]))
+    ros.run(0.7)
+    _, gripper = ros.grip(START[2] + 0.3)
+    ros.run(0.8)
+    (done,) = gripper
+    assert (done.status, done.result.reached_goal, done.result.stalled) == (SUCCEEDED, True, False) and arm == []
+    assert ros.ether.published[GRIP + "feedback"][0].feedback.position == pytest.approx(START[2], abs=0.02)
+    ros.run(0.9)
+    assert arm[0].status == SUCCEEDED
+    np.testing.assert_allclose(ros.positions, START + [0.3, -0.2, 0.3], atol=2e-3)
+    _, refused = ros.send(trajectory([1.0], [START]))
+    assert refused[0].result.error_code == -2, "the gripper is another controller's"
+    _, second = ros.ask("/wrist_controller/follow_joint_trajectory/_action/", message(
+        interfaces.GOAL, trajectory=trajectory([0.5], [[START[2]]], names=NAMES[2:])))
+    ros.run(0.8)
+    assert second[0].status == SUCCEEDED
+    np.testing.assert_allclose(ros.positions, START + [0.3, -0.2, 0.0], atol=2e-3)
+
+
+@gripping
+def test_a_gripper_that_stalls_is_said_to_and_one_that_is_told_elsewhere_is_cancelled(ros):
+    _, first = ros.grip(START[2] + 0.8)
+    ros.run(0.1)
+    ros.chip.plant.hand = lambda plant: np.array([0.0, 0.0, -30.0 * (plant.q[2] - START[2] - 0.1)
+                                                  if plant.q[2] > START[2] + 0.1 else 0.0])
+    _, second = ros.grip(START[2] + 0.15)
+    assert (first[0].status, first[0].result.reached_goal) == (CANCELED, False)
+    ros.run(2.0)
+    (done,) = second
+    assert (done.status, done.result.stalled, done.result.reached_goal) == (ABORTED, True, False)
+    assert done.result.position < START[2] + 0.14 and ros.session.in_state("HOLD", "FOLLOW")

@@ -55,6 +55,7 @@ def test_features_are_known_before_it_is_connected_and_have_the_joints_names(plu
     robot = plugin.Femtorque(config)
     assert not robot.is_connected and robot.name == "femtorque"
     assert robot.action_features == robot.observation_features == dict.fromkeys(START, float)
+    assert [f"{name}.pos" for name in robot.bus.motors] == list(robot.action_features)
     config.use_velocity_and_torque = True
     more = plugin.Femtorque(config).observation_features
     assert list(more)[3:] == [key.replace("pos", what) for what in ("vel", "torque") for key in START]
