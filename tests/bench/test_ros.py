@@ -1,8 +1,10 @@
 """The tour of docs/ros2.md typed, beside a virtual board in real time, and another process that asks by zenoh: services
-by the package zenoh-ros2-sdk in the place of `ros2 service call`, the action by its keys."""
+by the package zenoh-ros2-sdk in the place of `ros2 service call`, the action by its keys. And the node on a real rclpy,
+that of ROS 2 Kilted, with an action client of rclpy's own (tests/bench/ros)."""
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -16,9 +18,11 @@ import numpy as np
 import pytest
 from zenoh_ros2_sdk import ROS2ServiceClient
 
+from femtorque import Board
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.host.ros import interfaces, keys
 from femtorque.host.ros.interfaces import message, packed, type_hash, unpacked
+from tests.bench.ros import environment
 from tests.conftest import HANG, ROOT
 from tests.host.ros.router import routed
 from tests.host.ros.test_motion import NAMES, trajectory
@@ -33,10 +37,10 @@ ACTION = "/arm_controller/follow_joint_trajectory/_action/"
 
 
 @contextmanager
-def running(*arguments):
+def running(*arguments, python=sys.executable, env=None):
     """A verb in a process of its own. Yields its first line, and the process."""
-    process = subprocess.Popen([sys.executable, "-m", "femtorque", *arguments], cwd=ROOT, stderr=subprocess.PIPE,
-                               text=True)
+    process = subprocess.Popen([python, "-m", "femtorque", *arguments], cwd=ROOT, stderr=subprocess.PIPE, text=True,
+                               env=env)
     try:
         line = process.stderr.readline()
         assert line, "it ended"
@@ -138,9 +142,70 @@ def test_a_node_that_is_killed_leaves_the_arm_held(client):
     client.process.kill()
     client.process.wait()
     time.sleep(3.0)
-    from femtorque import Board
+    held(looked(client.url))
 
-    with Board.connect(client.url, ROOT / ARM, look=True) as board:
-        status = board.status
+
+def held(status):
+    """An arm without a host that gravity does not load stays where it is."""
     assert (status.state, status.fault) == ("FAULT", "HOST_LOST")
     np.testing.assert_allclose(status.positions, status.targets, atol=0.01)
+
+
+@pytest.fixture(scope="module")
+def rclpy():
+    """Answers that a client on a real rclpy met, with the last STATUS after its death, and after the node's."""
+    place = environment.made()
+    if place is None:
+        pytest.skip("ROS 2's wheels are for Python 3.12, and there is none")
+    env, python = environment.variables(place, 41), place / "bin" / "python"
+    with (running(*SERVE, "--port", "0") as (url, _),
+          running(*NODE[:-1], url, "--over", "rclpy", "--gripper", "wrist", python=python, env=env) as (line, process)):
+        assert "/wrist_controller/follow_joint_trajectory" in line
+        def ran(*pose):
+            done = subprocess.run([python, ROOT / "tests" / "bench" / "ros" / "client.py", *map(str, pose)], env=env,
+                                  capture_output=True, text=True, timeout=HANG)
+            assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+            return json.loads(done.stdout)
+
+        told = ran(*start())
+        told["client died"] = ran()
+        process.kill()
+        process.wait()
+        time.sleep(3.0)
+        told["node died"] = looked(url)
+    print({name: value for name, value in told.items() if name != "described"})
+    return told
+
+
+def looked(url):
+    with Board.connect(url, ROOT / ARM, look=True) as board:
+        return board.status
+
+
+def test_goals_of_every_kind_are_answered_on_a_real_rclpy(rclpy):
+    assert rclpy["not armed"][:2] == [6, -1] and "/femtorque/arm arms it" in rclpy["not armed"][2]
+    assert rclpy["home"][0] and rclpy["arm"][0] and rclpy["discovery"] < 10.0
+    assert [rclpy[name] for name in ("goal", "many", "part", "second")] == [[4, 0, ""]] * 4
+    assert rclpy["not mine"][:2] == [6, -2] and rclpy["beyond"][:2] == [6, -1]
+    assert rclpy["tolerance"][:2] == [6, -4] and "shoulder is 0." in rclpy["tolerance"][2]
+    assert rclpy["gripped"][:2] == [4, True] and rclpy["gripped"][2] == pytest.approx(start()[2] + 0.2, abs=0.01)
+    assert rclpy["by topic"] == pytest.approx([*(start()[:2] + [0.3, -0.2]), start()[2] + 0.2], abs=0.02)
+
+
+def test_cancel_preemption_and_disarm_are_heard_at_once_on_a_real_rclpy(rclpy):
+    assert rclpy["cancel"][0] == 0 and rclpy["cancel"][1] < 0.5 and rclpy["cancel"][2] == 5
+    assert rclpy["preempted"][:2] == [5, -1] and rclpy["preempted"][3] < 1.0
+    assert rclpy["disarm"][0] and rclpy["disarm"][2] < 0.5 and rclpy["disarm"][3:5] == [6, -1]
+
+
+def test_feedback_states_and_diagnostics_come_on_a_real_rclpy(rclpy):
+    assert len(rclpy["feedback"]) > 20 and {0, 1} == {index for index, _ in rclpy["feedback"]}
+    assert max(error for _, error in rclpy["feedback"]) < 0.02
+    assert rclpy["states a second"] > 50 and "<robot" in rclpy["described"] and "0" in rclpy["diagnosed"]
+
+
+def test_a_goal_outlives_its_client_and_the_arm_its_node_on_a_real_rclpy(rclpy):
+    positions, state = rclpy["client died"]
+    np.testing.assert_allclose(positions[:2], start()[:2], atol=0.01)
+    assert state in ("HOLD", "FOLLOW")
+    held(rclpy["node died"])
