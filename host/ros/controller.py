@@ -181,11 +181,11 @@ class Controller:
         if t >= 0.0 and t - self._fed >= FEEDBACK or t < self._fed:
             self._fed = t
             self._feed(motion, t, seen)
-        if t < motion.duration + SETTLED:
-            line = _beyond(self.names, (seen.off, seen.slow), goal.path, "path")
-            if line:
-                self.end(ABORTED, PATH_TOLERANCE, line)
+        if line := _beyond(self.names, (seen.off, seen.slow), goal.path, "path"):
+            self.end(ABORTED, PATH_TOLERANCE, line)
             return line
+        if t < motion.duration + SETTLED:
+            return ""
         line = _beyond(self.names, (motion.positions[-1] - seen.positions, seen.velocities), goal.place, "goal")
         if not line:
             self.end(SUCCEEDED, 0, "")
