@@ -191,6 +191,11 @@ def set_by_owner(mechanism: Mechanism) -> list[str]:
     return said
 
 
+def endless(mechanism: Mechanism) -> list[str]:
+    """Return the joints whose drives may go on for ever when the board is silent: nothing that it sets limits them."""
+    return [joint.name for _, joint, drive in drives(mechanism) if family_of(drive.type).alone]
+
+
 def uncut(mechanism: Mechanism) -> list[str]:
     """A warning of servos without a time limit whose supply nobody cuts but the e-stop loop."""
     servos = [joint.name for _, joint, drive in drives(mechanism)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from femtorque.codegen.board import fieldbus
 from femtorque.codegen.board.channels import (
     CURRENT_LOOP,
     CURRENT_TRIP,
@@ -129,7 +130,7 @@ class Currents:
 class Pwm:
     """Output timers. drives: one a joint. tick_preload: one update per tick, by hardware. ahead: cycles from a tick to
     its update. stop_by_software: not every timer has a break input. freezes: bits of timers that stop with the
-    processor; all_freeze: no other one drives."""
+    processor; halt_stops: no other one drives, and each drive stops by itself."""
 
     hz: int
     timers: list[PwmTimer]
@@ -141,7 +142,7 @@ class Pwm:
     duty_max: str
     dead_time: int
     freezes: str
-    all_freeze: int
+    halt_stops: int
 
 
 def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, Channel | None]]) -> Pwm:
@@ -197,7 +198,7 @@ def output_timers(mechanism: Mechanism, board: Board, joints: list[tuple[Joint, 
         dead_time=_dead_time(board),
         freezes=" | ".join(f"DBGMCU_APB2FZ_DBG_{t.name}_STOP" for t in found.values() if t.protection != "FT_PLAIN")
         or "0u",
-        all_freeze=int(all(t.protection != "FT_PLAIN" for t in found.values())),
+        halt_stops=int(all(t.protection != "FT_PLAIN" for t in found.values()) and not fieldbus.endless(mechanism)),
     )
 
 

@@ -59,17 +59,25 @@ static void ft_peripherals_start(void)
     (void)RCC->APB2ENR; /* erratum: two cycles until they listen */
 }
 
+/* Stop the watchdog with the processor only where nothing else goes on then,
+ * no timer and no drive: else its reset ends a debugger's halt. */
+static void ft_watchdog_in_halt(void)
+{
+    if (FT_HALT_STOPS)
+        DBGMCU_WATCHDOG |= DBGMCU_WATCHDOG_STOP;
+    else
+        DBGMCU_WATCHDOG &= ~DBGMCU_WATCHDOG_STOP;
+}
+
 /* A debugger that comes while the processor sleeps finds it; one that halts it
- * stops the PWM timers too, which drops their outputs, and then the watchdog.
- * If timers drive on, the watchdog goes on too: its reset ends that. */
+ * stops the PWM timers too, which drops their outputs. */
 static void ft_debug_start(void)
 {
     if (FT_TOLERANT)
         return;
     DBGMCU->CR |= DBGMCU_CR_DBG_SLEEP;
     DBGMCU->APB2FZ |= FT_FREEZES;
-    if (FT_ALL_FREEZE)
-        DBGMCU_WATCHDOG |= DBGMCU_WATCHDOG_STOP;
+    ft_watchdog_in_halt();
 }
 
 /* Let SysTick count, with interrupts from the PWM's update. Its second period is a whole one;
@@ -236,7 +244,10 @@ void ft_watchdog_start(void)
     IWDG->KR = IWDG_KR_FEED;
 }
 
+/* A debugger that connects to a running chip sets that it stops. */
 void ft_chip_feed_watchdog(void)
 {
+    if (!FT_HALT_STOPS && !FT_TOLERANT)
+        ft_watchdog_in_halt();
     IWDG->KR = IWDG_KR_FEED;
 }

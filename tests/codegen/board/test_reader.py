@@ -23,6 +23,7 @@ from femtorque.hil.cost.measure import short_motion
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.run import play
 from tests.support.boards import three_link as on_board
+from tests.support.bus_arm import described
 
 ROOT = Path(__file__).resolve().parents[3]
 FILE = (ROOT / "firmware" / "boards" / "f405rg-4.toml").read_text(encoding="utf-8")
@@ -390,6 +391,22 @@ def test_watchdog_outlasts_the_tick_on_the_fastest_part_and_bites_on_the_slowest
 
 
 # ---------------------------------------------------------------- joints
+
+
+@pytest.mark.parametrize(("arm", "name", "stops"), [
+    ("three_link", "f405rg-4", 1), ("three_link", "nucleo-g474re-6", 1), ("three_link", "f405rg-6", 0),
+    ("damiao_arm", "f405rg-4", 1), ("damiao_arm", "nucleo-g474-can", 1), ("damiao_arm", "robomaster-c", 1),
+    ("so101_sts", "f405rg-4", 0), ("so101_sts", "f405rg-6", 0), ("so101_sts", "nucleo-g474re-6", 0),
+    ("cubemars", "nucleo-g474-can", 0), ("cubemars", "robomaster-c", 0), ("cubemars", "f405rg-4", 0),
+    ("mini-cheetah", "nucleo-g474-can", 0), ("odrive_arm", "f405rg-4", 0), ("odrive_arm", "robomaster-c", 0)])
+def test_the_watchdog_stops_in_a_debuggers_halt_only_where_nothing_goes_on_in_it(arm, name, stops):
+    """The verdicts are those of makers' documents: neither Feetech's servos nor CubeMars' drives have a time limit,
+    an ODrive's and a mini-cheetah's may be off; a Damiao's is set by the board."""
+    file = ROOT / "mechanisms" / f"{arm}.toml"
+    mechanism = load_mechanism(file) if file.exists() else described(arm)
+    mechanism = replace(mechanism, board=replace(mechanism.board, use=name))
+    header = defines(board_header.render(mechanism, boards.load(name))["ft_board.h"])
+    assert number(header["FT_HALT_STOPS"]) == stops
 
 
 def test_joints_take_timers_and_pins_of_their_motor_channel(three_link):

@@ -16,6 +16,7 @@ from femtorque.codegen.drive.sources import application
 from femtorque.codegen.motion.trajectory import Trajectory, knots
 from femtorque.codegen.toolchain.host_compiler import build as build_c
 from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.chip.stm32.probe import Probe
 from femtorque.hil.chip.stm32.serial import FE
 from femtorque.hil.drives.families.feetech import servo as sts
 from femtorque.hil.drives.families.feetech.servo import Sts3215
@@ -218,11 +219,21 @@ def test_that_servos_of_a_board_that_dies_are_let_go_by_its_next_start():
         assert not any(servo.driving for servo in servos(on))
 
 
-@pytest.mark.parametrize("strike", [lambda on: on.chip.halt(), lambda on: on.chip.supply(0.0),
-                                    lambda on: on.reset("pin")], ids=["hangs", "no supply", "reset"])
-def test_that_servos_of_a_board_that_dies_lose_their_supply(strike):
+def debugged(on: VirtualBoard) -> None:
+    """A debugger connects, as OpenOCD does, and halts the processor."""
+    probe = Probe(on.chip)
+    probe.attach()
+    on.run(0.004)
+    probe.halt()
+
+
+@pytest.mark.parametrize(("strike", "name"), [
+    (lambda on: on.chip.halt(), "f405rg-6"), (debugged, "f405rg-6"), (debugged, "f405rg-4"),
+    (lambda on: on.chip.supply(0.0), "f405rg-6"), (lambda on: on.reset("pin"), "f405rg-6")],
+    ids=["hangs", "debugger", "debugger, where PWM stops", "no supply", "reset"])
+def test_that_servos_of_a_board_that_dies_lose_their_supply(strike, name):
     """A board that hangs, by its watchdog; a chip in reset or without power, as the relay opens."""
-    with board() as on:
+    with board(name) as on:
         armed(on)
         assert all(servo.driving for servo in servos(on))
         strike(on)

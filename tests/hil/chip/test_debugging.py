@@ -50,14 +50,17 @@ def test_a_processor_that_is_halted_drives_no_motor(tmp_path, name):
     assert board["ticks"] - before == pytest.approx(10, abs=1)
 
 
-def test_timers_without_a_break_go_on_while_the_processor_is_halted(tmp_path):
-    """The board file says it: never halt this board with power on."""
+def test_timers_without_a_break_go_on_in_a_halt_until_the_watchdog_ends_it(tmp_path):
+    """The board file says it: never halt this board with power on. The probe stops the watchdog as it connects."""
     board = running(tmp_path, "f405rg-6")
     probe = Probe(board.chip)
     probe.attach()
+    board.run(0.002)
     probe.halt()
-    board.run(0.1)
+    board.run(0.05)
     assert board.outputs[0] == 0.5
+    board.run(0.1)
+    assert board.outputs == (0.0, 0.0, 0.0) and "watchdog" in board.chip.resets
     told = (ROOT / "firmware" / "boards" / "f405rg-6.toml").read_text(encoding="utf-8")
     assert "never halt the processor while the motors have power" in told
 
