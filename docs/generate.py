@@ -511,10 +511,10 @@ So it does at once where a joint is not where its servo says, or does not go as 
 `FOLLOWING`, `POSITION`, `OVERSPEED`, with the reaction `coast`): another servo may have answered. Servos without supply
 lose their duty and come up switched off; ARM is refused (`DRIVE_SILENT`) until they have, and the host waits for that.
 So every case of the campaign ends without a voltage at any servo's motor, also those in which none of them hears the
-board, but for one (`make bench`): a debugger that halts the processor, and most halt the watchdog with it, leaves the
-output as it is. A processor that hangs without one is reset by its watchdog, nominally after 0.1 s. Without the table
-`check` warns, and `hil` says of what goes on: "outputs are NOT safe: joint shoulder_pan keeps its last duty until the
-supply is cut".
+board (`make bench`). A processor that hangs, or that a debugger halts, is reset by its watchdog, nominally after 0.1 s,
+and the output falls: the firmware takes back in each tick what a debugger sets to stop the watchdog as it connects.
+Only one that sets it within a tick of the halt, or in it, leaves the supply on. Without the table `check` warns, and
+`hil` says of what goes on: "outputs are NOT safe: joint shoulder_pan keeps its last duty until the supply is cut".
 
 ```
  12 V --- fuse --- e-stop loop --- relay contact (normally open) ---+--- servos' red wire

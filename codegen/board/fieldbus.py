@@ -198,8 +198,8 @@ def endless(mechanism: Mechanism) -> list[str]:
 
 def uncut(mechanism: Mechanism) -> list[str]:
     """A warning of servos without a time limit whose supply nobody cuts but the e-stop loop."""
-    servos = [joint.name for _, joint, drive in drives(mechanism)
-              if drive.servo is not None and family_of(drive.type).alone]
+    going = endless(mechanism)
+    servos = [joint.name for _, joint, drive in drives(mechanism) if drive.servo is not None and joint.name in going]
     return [UNCUT.format(joints=", ".join(servos))] if servos and mechanism.safety.cutoff is None else []
 
 

@@ -295,9 +295,14 @@ def _sense(mechanism: Mechanism, board: Board) -> Sense | None:
         celsius_step=thermistor.STEP)
 
 
+def watchdog_s(rate_hz: int) -> float:
+    """Time after which the watchdog resets a chip that does not feed it, s at LSI's nominal rate."""
+    return max(WATCHDOG_S, WATCHDOG_TICKS / rate_hz)
+
+
 def _watchdog(board: Board, rate_hz: int) -> tuple[int, int]:
     """(prescaler code, reload) of the independent watchdog: 4 << code LSI cycles per count, 12 bits."""
-    cycles = max(WATCHDOG_S, WATCHDOG_TICKS / rate_hz) * board.chip.lsi_hz
+    cycles = watchdog_s(rate_hz) * board.chip.lsi_hz
     code = next(c for c in range(7) if cycles / (4 << c) <= 4096)
     return code, round(cycles / (4 << code)) - 1
 

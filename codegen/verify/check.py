@@ -582,16 +582,19 @@ def _homing(model: Model, warnings: list[str]) -> None:
 
 
 def _halt(mechanism: Mechanism) -> list[str]:
-    """In words, what a debugger does that halts the processor: a line where the board's outputs stay on."""
-    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name) if mechanism.board else None
-    if board is not None and mechanism.safety.cutoff is not None:
-        return [f"a debugger that halts the processor of {board.name} leaves the servos' supply on, and the servos at "
-                f"their last duty: never halt it while they have power"]
-    if board is None or not board.running_on or not any(j.motor and not j.drive for j in mechanism.streamed):
+    """Return a line on what a debugger does that halts the board's processor: what goes on, and until when."""
+    if mechanism.board is None or not any(j.motor or j.drive for j in mechanism.streamed):
         return []
-    return [f"board {board.name} cannot stop its outputs when a debugger halts the processor: {board.running_on[0]} to "
-            f"{board.running_on[-1]} go on at their last duty, and so do the motors; never halt it while they have "
-            f"power"]
+    board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
+    timers = board.running_on if any(j.motor and not j.drive for j in mechanism.streamed) else []
+    drives, own = fieldbus.endless(mechanism), fieldbus.drives(mechanism)
+    going = [*([f"the motors of {timers[0]} to {timers[-1]} at their last duty"] if timers else []),
+             *([f"{', '.join(drives)} at the last command, as no time limit of theirs is sure"] if drives else [])]
+    who = f"a debugger that halts the processor of board {board.name}"
+    if not going:
+        return [f"{who} stops its outputs" + ("; its drives stop by their own time limits" if own else "")]
+    return [f"{who} leaves {' and '.join(going)}, until the watchdog resets it, some "
+            f"{board_header.watchdog_s(mechanism.control.rate_hz):g} s later; never halt it while they have power"]
 
 
 def _weak(mechanism: Mechanism, warnings: list[str]) -> set[str]:

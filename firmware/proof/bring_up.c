@@ -13,6 +13,9 @@
 
 static uint32_t key;
 
+/* Whether the watchdog stops with the processor, where that is asked for. */
+#define STOPS_IN_HALT ((DBGMCU_WATCHDOG & DBGMCU_WATCHDOG_STOP) != 0u)
+
 #include "ft_board.h"
 #include "ft_chip.h"
 #include "ft_parts.h"
@@ -134,7 +137,7 @@ void ft_chip_outputs(bool enabled)
 /* Whatever registers hold and whichever part does not come up: the start ends,
  * reports each part that has not, and leaves the watchdog running, which is
  * started, unlocked, set and fed, in this order, with values that its registers
- * can hold.
+ * can hold. It stops with the processor where nothing else goes on then.
  * Run: unwind=2 contracts registers mechanisms=f405rg-4:voltage,f405rg-6:voltage,nucleo-g474re-6:voltage,damiao_arm,so101_sts */
 void prove_start_tells(void)
 {
@@ -153,6 +156,7 @@ void prove_start_tells(void)
     CLAIM(IWDG->keys[1] == IWDG_KR_UNLOCK);
     CLAIM(IWDG->keys[2] == IWDG_KR_FEED);
     CLAIM(IWDG->PR <= 6u && IWDG->RLR <= 0xFFFu);
+    CLAIM(STOPS_IN_HALT == FT_HALT_STOPS);
     CLAIM(ft_chip_reset_cause() <= FT_RESET_OTHER);
     CLAIM(ft_kept.crash_check == 0u && ft_kept.word == 0u);
     END;
@@ -160,7 +164,8 @@ void prove_start_tells(void)
 
 /* A tick takes over, computes, and hands its duties over, in this order; one
  * that was too late is reported as missed. Nothing is written to the watchdog
- * but the key that feeds it.
+ * but the key that feeds it; where something goes on in a debugger's halt, the
+ * watchdog goes on too, whatever the debugger has set.
  * Run: unwind=2 contracts registers mechanisms=f405rg-4:voltage,f405rg-6:voltage */
 void prove_tick_order(void)
 {
@@ -170,6 +175,7 @@ void prove_tick_order(void)
         ft_chip_run();
         ft_chip_feed_watchdog();
         CLAIM(key == 1u && IWDG->keys[0] == IWDG_KR_FEED);
+        CLAIM(FT_HALT_STOPS || !STOPS_IN_HALT);
     } else {
 #if !FT_TICK_PRELOAD
         ft_boundary_interrupt();

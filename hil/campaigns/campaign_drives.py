@@ -52,6 +52,7 @@ from femtorque.hil.plant.choose import stepped_of
 
 LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives carry the arm
 FIRST = 0  # the drive that suffers
+CONNECTED = 3e-3  # s from a debugger's connection to its halt: OpenOCD needs more for its own words to the probe
 NO_TORQUE = 1e-3  # of a drive's largest torque
 NEAR = 0.06  # rad from where it should be, of an arm that goes on in spite of all
 ARMED = 2.0  # s after power-on, at most
@@ -328,9 +329,10 @@ def board_reset(cause: str) -> Callable[[Scene], None]:
 
 
 def board_halted(scene: Scene) -> None:
+    """A debugger connects, which stops the watchdog in its halts, and halts the processor a tick or more later."""
     debugger = swd.Probe(scene.board.chip)
     debugger.attach()
-    debugger.halt()
+    later(scene, CONNECTED, debugger.halt)
 
 
 def injections(name: str) -> Iterator[Injection]:

@@ -37,6 +37,7 @@ from femtorque.codegen.verify.check_tables import renderable
 from femtorque.codegen.verify.new_file import text
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support import oracle
+from tests.support.bus_arm import described
 from tests.support.oracle import random_tree
 
 MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"
@@ -61,20 +62,35 @@ def rendered(report: Report) -> str:
     return console.export_text()
 
 
-def test_that_outputs_which_a_debuggers_halt_leaves_on_are_told_in_plain_words(arm: Mechanism) -> None:
-    assert arm.board is not None
-    report = examine(replace(arm, board=replace(arm.board, use="f405rg-6")))
-    line = ("board f405rg-6 cannot stop its outputs when a debugger halts the processor: TIM10 to TIM14 go on at their "
-            "last duty, and so do the motors; never halt it while they have power")
+HALT = "a debugger that halts the processor of board {board} {does}"
+LEAVES = "leaves {going}, until the watchdog resets it, some 0.1 s later; never halt it while they have power"
+LAST = "{joints} at the last command, as no time limit of theirs is sure"
+
+
+@pytest.mark.parametrize(("name", "board", "does"), [
+    ("three_link", "f405rg-4", "stops its outputs"),
+    ("three_link", "f405rg-6", LEAVES.format(going="the motors of TIM10 to TIM14 at their last duty")),
+    ("damiao_arm", "nucleo-g474-can", "stops its outputs; its drives stop by their own time limits"),
+    ("cubemars", "robomaster-c", LEAVES.format(going=LAST.format(joints="shoulder, elbow, wrist"))),
+    ("odrive_arm", "f405rg-4", LEAVES.format(going=LAST.format(joints="base_turn, shoulder, elbow"))),
+    ("so101_sts", "f405rg-6", LEAVES.format(going=LAST.format(
+        joints="shoulder_pan, shoulder_lift, elbow_flex, wrist_flex, wrist_roll, gripper")))])
+def test_that_it_says_of_each_board_and_drive_what_goes_on_in_a_debuggers_halt(
+        name: str, board: str, does: str) -> None:
+    """Feetech's servos, CubeMars' drives and, as they come, ODrives have no time limit, say their makers."""
+    file = MECHANISMS / f"{name}.toml"
+    mechanism = load_mechanism(file) if file.exists() else described(name)
+    assert mechanism.board is not None
+    report = examine(replace(mechanism, board=replace(mechanism.board, use=board)))
+    line = HALT.format(board=board, does=does)
     assert report.halt == (line,) and report.data()["halt"] == [line]
-    assert line in rendered(report).replace("\n", " ")
-    passive = replace(arm, board=replace(arm.board, use="compute"),
-                      joints=tuple(replace(j, motor=None, encoder=None) for j in arm.joints))
-    assert examine(arm).halt == examine(passive).halt == ()
-    servos = load_mechanism(MECHANISMS / "so101_sts.toml")
-    assert "leaves the servos' supply on" in examine(servos).halt[0]
-    uncut = replace(servos, safety=replace(servos.safety, cutoff=None))
-    assert examine(uncut).halt == ()  # nothing hangs on that board's timers
+    assert line in " ".join(rendered(report).split())
+
+
+def test_that_a_board_which_drives_nothing_has_nothing_that_goes_on_in_a_halt(arm: Mechanism) -> None:
+    assert arm.board is not None
+    assert examine(replace(arm, board=replace(arm.board, use="compute"), joints=tuple(
+        replace(j, motor=None, encoder=None) for j in arm.joints))).halt == ()
 
 
 UNPLACED = {"odrive_arm": ("base_turn", "shoulder", "elbow")}  # joints whose drives keep no zero without power
