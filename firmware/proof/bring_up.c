@@ -13,7 +13,7 @@
 
 static uint32_t key;
 
-/* Whether the watchdog stops with the processor, where that is asked for. */
+/* True if the watchdog stops with the processor. */
 #define STOPS_IN_HALT ((DBGMCU_WATCHDOG & DBGMCU_WATCHDOG_STOP) != 0u)
 
 #include "ft_board.h"
