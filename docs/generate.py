@@ -822,14 +822,14 @@ silicon is in [first-power-up.md](first-power-up.md).
 
 
 FASTEST = (  # mechanism, board, drive, kHz that `build` finds, rounded down: tests/hil/cost/test_measure.py
-    ("three_link", "f405rg-4", "voltage", 9.0),
-    ("three_link", "f405rg-6", "voltage", 9.0),
-    ("three_link", "nucleo-g474re-6", "voltage", 7.5),
-    ("six_axis", "f405rg-6", "voltage", 5.2),
-    ("six_axis", "nucleo-g474re-6", "voltage", 4.2),
-    ("three_link", "f405rg-4", "current", 5.0),
-    ("three_link", "nucleo-g474re-6", "current", 4.0),
-    ("three_link", "odrive-v3.6", "current", 8.0),
+    ("three_link", "f405rg-4", "voltage", 7.7),
+    ("three_link", "f405rg-6", "voltage", 7.6),
+    ("three_link", "nucleo-g474re-6", "voltage", 6.5),
+    ("six_axis", "f405rg-6", "voltage", 4.6),
+    ("six_axis", "nucleo-g474re-6", "voltage", 3.7),
+    ("three_link", "f405rg-4", "current", 3.9),
+    ("three_link", "nucleo-g474re-6", "current", 3.0),
+    ("three_link", "odrive-v3.6", "current", 5.8),
 )
 
 LIGHT = """
