@@ -490,7 +490,9 @@ current and for load as Feetech's memory table has it. Their gears have a degree
 STS3215, between the rotor and the output, on which the encoder is: `hil/plant/backlash.py`.
 
 The wire is one pin of the board (`[half_duplex]` of [boards](boards.md)), open drain, with a pull-up of 1 to 2 kOhm to
-3.3 V; servos and board need a common ground. A servo has no time limit without commands. When the board dies, its
+3.3 V; the chip itself does not pull. No level of the wire was found published: measure it on the servos alone. Where it
+is above 3.3 V, only a pin that bears 5 V may be on it ([boards](boards.md)), while the chip has power. Servos and board
+need a common ground. A servo has no time limit without commands. When the board dies, its
 watchdog resets it, and the first packets after that take the duties away; when the wire is cut or flooded, each servo
 keeps its last duty until its supply is cut or its own overload protection lets go. The loop of the e-stop must cut
 their supply, and the board should be able to.
@@ -604,9 +606,11 @@ board damps, by the velocity that the servo tells. Faults: `DRIVE_SILENT`; `DRIV
 (voltage, over temperature, encoder, electrical shock, overload), until that was read `hardware error`, and for a
 motor that is not on any more; they end with a reboot of the servo, which the board asks for while it is disarmed.
 
-**The wire is not only a matter of bytes.** X-T servos have one wire of 5 V, X-R ones RS-485, XL330 one of 3.3 V. The
-board's pin is open drain, with a pull-up: at 2 Mbit/s a bit takes 0.5 us, and 1 kOhm with 100 pF of cable and servos
-need 0.1 us of it for each rising edge, more with more cable: expect to need a driver.
+**The wire is not only a matter of bytes.** X-T servos and XL430 have one wire of 5 V, X-R ones RS-485, XL330 one of
+3.3 V that bears 5 V, beside XL430 for example. A wire of 5 V needs a buffer that shifts levels between it and the
+board's pin: `check` and `bringup` name those servos. The pin is open drain, with a pull-up outside, as the chip itself
+does not pull: at 2 Mbit/s a bit takes 0.5 us, and 1 kOhm with 100 pF of cable and servos need 0.1 us of it for each
+rising edge, more with more cable: expect to need a driver for 3.3 V, too.
 
 A board file names one as `transceiver` of its wire, with the pins of its receiver and of its driver's enable, as
 `nucleo-g474-can` does for RS-485; a buffer for the wire of X-T servos is switched alike (ROBOTIS' circuits have a
@@ -928,7 +932,8 @@ the arm.
 
 def _wiring(board: Board) -> str:
     """Describe where every signal leaves the board."""
-    levels = {pin: bears(board, channel.encoder) for channel in board.channels for pin in channel.encoder.pins}
+    levels = {pin: bears(board, channel.encoder.pins, channel.encoder.pull)
+              for channel in board.channels for pin in channel.encoder.pins}
     rows = []
     for use in uses(board):
         if not use.is_pin or use.key.startswith(("low.", "gate_driver.")):
@@ -936,6 +941,8 @@ def _wiring(board: Board) -> str:
         what = use.label if use.channel is None else f"channel {use.channel}: {use.label}"
         way = "out" if use.mode.startswith("output") or use.moves else "both ways" if use.mode == "open_drain" else (
             "out" if use.signal.endswith(("_TX", "_DE")) else "in")
+        if use.mode == "open_drain":
+            levels[use.resource] = bears(board, [use.resource], use.pull)
         place = (board.headers.get(use.resource, ""),) if board.headers else ()
         rows.append((what, f"`{use.resource}`", *place, way, levels.get(use.resource, "3.3 V")))
     return "\n" + table(("signal", "pin", *(("on the board",) if board.headers else ()), "", "highest level"), rows)

@@ -91,7 +91,7 @@ class Transceiver(Table):
 
 class HalfDuplex(Table):
     """A wire that both sides talk on. pin: the USART's transmitter; without a transceiver its receiver too, open drain,
-    on a wire that is pulled up."""
+    on a wire that a resistor outside pulls up, to 3.3 V or, where the pin bears it, 5 V."""
 
     usart: Annotated[str, Field(pattern=r"^US?ART\d$")]
     pin: PinName

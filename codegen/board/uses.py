@@ -88,12 +88,14 @@ def _buses(board: Board) -> Iterator[Use]:
 
 
 def _half_duplex(board: Board) -> Iterator[Use]:
-    """Uses of the servos' wires: an idle wire is high."""
+    """Uses of the servos' wires. An idle wire is high, by a resistor outside: it may be at 5 V, where ST allows no pull
+    inside."""
     for name, wire in board.half_duplex.items():
         key, clocks = f"half_duplex.{name}", (board.chip.usarts[wire.usart].enable,)
         yield Use(f"{key}.usart", wire.usart, clocks=clocks)
         if wire.transceiver is None:
-            yield Use(f"{key}.pin", wire.pin, f"{wire.usart} both ways", "open_drain", "up", f"{wire.usart}_TX", clocks)
+            yield Use(f"{key}.pin", wire.pin, f"{wire.usart} both ways", "open_drain", "float", f"{wire.usart}_TX",
+                      clocks)
         else:
             yield from _transceiver(key, wire, wire.transceiver, clocks)
         for side in ("tx", "rx"):

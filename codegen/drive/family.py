@@ -21,7 +21,8 @@ class Servo:
 
     model: as its register has it. volts: nominal. R ohm, K N m/A and rotor kg m^2 (inertia) at the motor; gear: its
     turns per turn of the output. viscous N m s/rad, coulomb N m: friction at the output, as it was measured. ampere: A
-    of a step of the current that it takes, and steps that it takes at most; 0: it takes a duty.
+    of a step of the current that it takes, and steps that it takes at most; 0: it takes a duty. logic: V of its wire;
+    0: not published.
     """
 
     model: int
@@ -34,6 +35,7 @@ class Servo:
     coulomb: float
     ampere: float = 0.0
     steps: int = 0
+    logic: float = 0.0
 
 
 @dataclass(frozen=True)

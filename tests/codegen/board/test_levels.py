@@ -1,13 +1,16 @@
-"""Which encoder inputs bear 5 V, by the pin tables of ST's data sheets."""
+"""Which encoder inputs and wires of servos bear 5 V, by the pin tables of ST's data sheets."""
 
 from dataclasses import replace
 
 import pytest
 
 from femtorque.codegen.board import chip
+from femtorque.codegen.board import levels as levels_module
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.board.levels import bears, levels
 from femtorque.codegen.board.uses import uses
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.mechanism.reader import load_mechanism
 from tests.support.rig import three_link
 
 # I/O structures as public copies of the pin table of DS12288 have them: UFQFPN48, and two rows of the LQFP100
@@ -28,7 +31,7 @@ def test_the_pins_of_the_g474_bear_what_their_structure_says():
 def test_the_first_four_channels_of_the_nucleo_can_bear_5_v_and_the_last_two_cannot():
     board = boards.load("nucleo-g474re-6")
     floating = [replace_pull(c.encoder) for c in board.channels]
-    assert [bears(board, encoder) for encoder in floating] == 4 * ["5 V"] + 2 * ["3.3 V"]
+    assert [bears(board, encoder.pins, encoder.pull) for encoder in floating] == 4 * ["5 V"] + 2 * ["3.3 V"]
 
 
 def replace_pull(encoder):
@@ -38,8 +41,8 @@ def replace_pull(encoder):
 @pytest.mark.parametrize("name", ["f405rg-4", "f405rg-6"])
 def test_every_encoder_input_of_the_f405_bears_5_v_once_its_pull_is_off(name):
     board = boards.load(name)
-    assert {bears(board, c.encoder) for c in board.channels} == {'3.3 V; 5 V with pull = "float"'}
-    assert {bears(board, replace_pull(c.encoder)) for c in board.channels} == {"5 V"}
+    assert {bears(board, c.encoder.pins, c.encoder.pull) for c in board.channels} == {'3.3 V; 5 V with pull = "float"'}
+    assert {bears(board, c.encoder.pins, "float") for c in board.channels} == {"5 V"}
 
 
 def on(name, *channels):
@@ -61,3 +64,33 @@ def test_an_encoder_that_drives_both_ways_needs_no_pull_and_is_given_none(tmp_pa
     pulls = {use.key: use.pull for use in uses(boards.read(path)) if ".encoder." in use.key and use.is_pin}
     assert {pulls[f"channel.0.encoder.{side}"] for side in ("a", "b", "index")} == {"float"}
     assert [pulls[f"channel.1.encoder.{side}"] for side in ("a", "b", "index")] == ["up", "up", "down"]
+
+
+@pytest.mark.parametrize("name", ["f405rg-4", "f405rg-6", "nucleo-g474re-6"])
+def test_a_servo_wire_has_no_pull_inside_the_chip_and_a_pin_that_bears_5_v(name):
+    board = boards.load(name)
+    (wire,) = [use for use in uses(board) if use.mode == "open_drain"]
+    assert wire.pull == "float" and bears(board, [wire.resource], wire.pull) == "5 V"
+
+
+def servos(name, board):
+    arm = load_mechanism(MECHANISMS / f"{name}.toml")
+    return levels(replace(arm, board=replace(arm.board, use=board)))
+
+
+def test_servos_of_5_v_ask_for_a_level_shifting_buffer_between_the_pin_and_their_wire():
+    (line,) = servos("aloha_like", "f405rg-6")
+    assert line.startswith("dynamixel-xm540-w270, dynamixel-xm430-w350 on the wire 'servos' take and give 5 V: put a ")
+    assert "level-shifting buffer between PB10 and the wire" in line
+    assert servos("aloha_like", "nucleo-g474-can") == []  # by a transceiver
+
+
+def test_a_wire_of_servos_at_a_pin_of_3_6_v_is_named(monkeypatch):
+    monkeypatch.setattr(levels_module, "load", lambda *_: on_pin(boards.load("nucleo-g474re-6"), "PB10"))
+    (line,) = servos("so101_sts", "nucleo-g474re-6")
+    assert line.startswith("never 5 V at the wire 'servos': PB10 of the STM32G474 bears 3.6 V")
+
+
+def on_pin(board, pin):
+    return replace(board, half_duplex={name: wire.model_copy(update={"pin": pin})
+                                       for name, wire in board.half_duplex.items()})

@@ -52,7 +52,8 @@ def _servo(name: str, model: int, volts: float, stall: float, ampere: float, rpm
     constant, R, velocity = stall / ampere, volts / ampere, rpm * math.tau / 60.0
     coulomb = DRY * stall
     viscous = max((constant * (volts - constant * velocity) / R - coulomb) / velocity, 0.0)
-    servo = Servo(model, volts, R, constant / gear, rotor, gear, viscous, coulomb, step, steps)
+    logic = 3.3 if name.startswith("xl330") else 5.0  # XL330: "3.3V Logic, 5V Compatible"; else 5 V
+    servo = Servo(model, volts, R, constant / gear, rotor, gear, viscous, coulomb, step, steps, logic)
     torque = min(stall, constant * step * steps) if step else stall
     return DriveType(f"dynamixel-{name}", "dynamixel", math.pi, velocity, torque, 0.0, DAMPING, note=note, servo=servo)
 
