@@ -558,8 +558,10 @@ def dynamixels() -> str:
 
 ROBOTIS' Dynamixel X speak protocol 2.0 on one wire, as ALOHA's arms have them. Those that measure their motor's
 current take one: the board closes the loop, and gives each the current that makes the law's torque, in current mode
-(register 11: 0). Those without a sensor (XL430, XC430) get duties in PWM mode (16), as Feetech's do. XC330 are left
-out: their current is that of the supply, not of the motor (e-manual), and says nothing of the torque.
+(register 11: 0). Those without a sensor (XL430, XC430) get duties in PWM mode (16), as Feetech's do. XL330 and XC330
+are refused by name. Their current is that of the supply, not of the motor. And in current mode their bus watchdog does
+not stop them: it latches, and the motor goes on; ROBOTIS has reproduced that with all its servos of that size
+(forum.robotis.com, thread 4814). Whether a later firmware mends it was not found.
 
 ```toml
 [[bus]]
@@ -606,11 +608,10 @@ board damps, by the velocity that the servo tells. Faults: `DRIVE_SILENT`; `DRIV
 (voltage, over temperature, encoder, electrical shock, overload), until that was read `hardware error`, and for a
 motor that is not on any more; they end with a reboot of the servo, which the board asks for while it is disarmed.
 
-**The wire is not only a matter of bytes.** X-T servos and XL430 have one wire of 5 V, X-R ones RS-485, XL330 one of
-3.3 V that bears 5 V, beside XL430 for example. A wire of 5 V needs a buffer that shifts levels between it and the
+**The wire is not only a matter of bytes.** X-T servos and XL430 have one wire of 5 V, X-R ones RS-485. A wire of 5 V needs a buffer that shifts levels between it and the
 board's pin: `check` and `bringup` name those servos. The pin is open drain, with a pull-up outside, as the chip itself
 does not pull: at 2 Mbit/s a bit takes 0.5 us, and 1 kOhm with 100 pF of cable and servos need 0.1 us of it for each
-rising edge, more with more cable: expect to need a driver for 3.3 V, too.
+rising edge, more with more cable: expect to need a driver.
 
 A board file names one as `transceiver` of its wire, with the pins of its receiver and of its driver's enable, as
 `nucleo-g474-can` does for RS-485; a buffer for the wire of X-T servos is switched alike (ROBOTIS' circuits have a

@@ -196,6 +196,17 @@ def endless(mechanism: Mechanism) -> list[str]:
     return [joint.name for _, joint, drive in drives(mechanism) if family_of(drive.type).alone]
 
 
+def off_supply(mechanism: Mechanism) -> list[str]:
+    """A warning of each type of servo whose nominal voltage the supply misses by more than a tenth."""
+    volts, said = mechanism.board.bus_voltage if mechanism.board else 0.0, list[str]()
+    for kind in dict.fromkeys(drive.type for _, _, drive in drives(mechanism) if mechanism.board and drive.type.servo):
+        assert kind.servo is not None
+        if abs(volts - kind.servo.volts) > 0.1 * kind.servo.volts:
+            said.append(f"board.bus_voltage = {volts:g}: {kind.name} is made for {kind.servo.volts:g} V, for which its "
+                        "velocity and torque are given")
+    return said
+
+
 def uncut(mechanism: Mechanism) -> list[str]:
     """A warning of servos without a time limit whose supply nobody cuts but the e-stop loop."""
     going = endless(mechanism)

@@ -22,7 +22,8 @@ class Servo:
     model: as its register has it. volts: nominal. R ohm, K N m/A and rotor kg m^2 (inertia) at the motor; gear: its
     turns per turn of the output. viscous N m s/rad, coulomb N m: friction at the output, as it was measured. ampere: A
     of a step of the current that it takes, and steps that it takes at most; 0: it takes a duty. logic: V of its wire;
-    0: not published.
+    0: not published. supply: V, from and to, as its maker has it; a third below and above `volts` where no range of its
+    maker was found.
     """
 
     model: int
@@ -36,6 +37,11 @@ class Servo:
     ampere: float = 0.0
     steps: int = 0
     logic: float = 0.0
+    range_v: tuple[float, float] | None = None
+
+    @property
+    def supply(self) -> tuple[float, float]:
+        return self.range_v or (self.volts * 2.0 / 3.0, self.volts * 4.0 / 3.0)
 
 
 @dataclass(frozen=True)
@@ -286,7 +292,8 @@ class Family:
     the bus. configuration: its owner's, its kp and kd in it, which nobody can ask for on the bus. tells: states say
     whether the drive is enabled. velocity_known: whether its range of velocity is known, being asked for or being none.
     torque_known: the same of its torque. settings: in the order in which they are asked. untold: words for one that
-    answers, and reports none of these. alone: what it does when the board is silent, where that is not the board's to
+    answers, and reports none of these. left_out: beginnings of names of types that are refused, and why. alone: what
+    it does when the board is silent, where that is not the board's to
     set; cut: the same where [safety.cutoff] cuts its supply. master: its register for the id of what it sends, in
     words. samples: sample points of CAN FD that its drives ask for, shares of a bit of arbitration and of the data
     phase; no later ones are known to be heard. hooks: functions of its C beside the usual: wake, release, look. parts:
@@ -321,6 +328,7 @@ class Family:
     velocity_known: bool = False
     torque_known: bool = False
     alone: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
     cut: str = ""
     master: str = "master id"
     firmware: Firmware | None = None

@@ -11,7 +11,7 @@ import numpy as np
 
 from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.drive.can import CLASSIC
-from femtorque.codegen.drive.catalogue import DRIVES, WIRES, family_of
+from femtorque.codegen.drive.catalogue import DRIVES, WIRES, family_of, left_out
 from femtorque.codegen.drive.family import DriveType
 from femtorque.codegen.mechanism.description import Bus, Drive, Joint, Limits, Motor, ServoSetting
 from femtorque.codegen.mechanism.motors import ELECTRICAL
@@ -64,7 +64,9 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     if t.type not in ("revolute", "continuous") or not t.actuated:
         fail(key, None, "turns an actuated revolute joint")
     if table.type not in DRIVES:
-        fail(f"{key}.type", table.type, "no such drive", hint(table.type, list(DRIVES), "drives"))
+        why = left_out(table.type)
+        fail(f"{key}.type", table.type, why or "no such drive", "another servo" if why else
+             hint(table.type, list(DRIVES), "drives"))
     bus = next((b for b in buses if b.name == table.bus), None)
     if bus is None:
         fail(f"{key}.bus", table.bus, "no such bus", hint(table.bus, [b.name for b in buses], "buses")
@@ -103,6 +105,15 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     zero = ServoSetting.zero if table.zero is None else round(table.zero)
     return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, table.gear, pd, table.inertia,
                  servo=ServoSetting(zero, **setting), firmware=table.firmware or "")
+
+
+def check_supply(joints: Sequence[Joint], volts: float, fail: Fail) -> None:
+    """Refuse a supply that a servo does not bear, or does not run on."""
+    for joint in joints:
+        servo = joint.drive.type.servo if joint.drive else None
+        if joint.drive and servo and not servo.supply[0] <= volts <= servo.supply[1]:
+            fail("board.bus_voltage", volts, f"is the supply of joint {joint.name!r}, and {joint.drive.type.name} "
+                 f"takes {servo.supply[0]:.3g} to {servo.supply[1]:.3g} V", f"{servo.volts:g}, or another servo")
 
 
 def servo_motor(joint: str, drive: Drive, own: Motor | None, fail: Fail) -> Motor:

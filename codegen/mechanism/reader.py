@@ -128,6 +128,8 @@ class _Reader:
         self.buses = buses.read_buses(table.bus, self.fail)
         joints = tuple(self._joint(t, channels.get(t.name, 0)) for t in order)
         buses.check_shared(joints, self.fail)
+        if table.board is not None:
+            buses.check_supply(joints, table.board.bus_voltage, self.fail)
         joints, lock = mimic.resolved(joints, self._lock(joints), self.fail, self.warn)
         payloads = tuple(self._payload(t) for t in table.payload)
         loops = tuple(self._loop(t) for t in table.loop)

@@ -169,7 +169,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     joint_springs(models[0][1])  # refuses a C_mot whose hinge has no stiffness to scale
     _drives(mechanism, warnings)
     _rotors(mechanism, warnings)
-    warnings += fieldbus.uncut(mechanism)
+    warnings += fieldbus.uncut(mechanism) + fieldbus.off_supply(mechanism)
     stability: Stability | None = None
     stiffest: dict[str, Gains] = {}
     rule: dict[str, Gains] = {}

@@ -14,8 +14,10 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.control.constants import joint_constants
 from femtorque.codegen.control.drives import drive_rows, setting_rows
+from femtorque.codegen.drive.catalogue import DRIVES
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.verify.check import examine
+from femtorque.hil.drives.families.dynamixel.servo import MODELS
 
 SO101 = MECHANISMS / "so101_sts.toml"
 PAN = 'drive = { type = "feetech-sts3215-12v", bus = "servos", id = 1 }'
@@ -39,6 +41,35 @@ def test_a_servos_motor_is_the_catalogues_or_the_files_own(tmp_path):
     assert lift.motor.K * lift.motor.gear == pytest.approx(1.444) and lift.motor.R == pytest.approx(2.0296)
     assert lift.rotor == pytest.approx(0.03246)  # by the motor's inertia and gear, not twice
     assert lift.drive.pd == "board" and lift.drive.servo.zero == 2048
+
+
+VOLTS = "bus_voltage = 12.0"
+
+
+def test_a_supply_that_a_servo_does_not_bear_is_refused(tmp_path):
+    assert DRIVES["feetech-sts3215-7v4"].servo.supply == pytest.approx((4.93, 9.87), abs=0.01)
+    with pytest.raises(BadInput, match=r"board.bus_voltage = 48.0: is the supply of joint 'shoulder_pan', and "
+                                       r"feetech-sts3215-12v takes 4 to 14 V; 12, or another servo"):
+        changed(tmp_path, (VOLTS, "bus_voltage = 48.0"))
+
+
+@pytest.mark.parametrize("volts, warned", [(13.1, False), (11.0, False), (13.3, True)])
+def test_a_supply_a_tenth_off_the_servos_is_warned_of(tmp_path, volts, warned):
+    arm = changed(tmp_path, (VOLTS, f"bus_voltage = {volts}"))
+    assert any("feetech-sts3215-12v is made for 12 V" in w for w in examine(arm).warnings) == warned
+
+
+@pytest.mark.parametrize("model", ["xl330-m288", "xl330-m077", "xc330-t288"])
+def test_a_servo_that_goes_on_when_its_watchdog_has_expired_is_refused(tmp_path, model):
+    with pytest.raises(BadInput, match=r"keeps its last current when the board dies: .*; another servo"):
+        changed(tmp_path, *[("feetech-sts3215-12v", f"dynamixel-{model}")] * 6)
+
+
+@pytest.mark.parametrize("name", [name for name in DRIVES if name.startswith("dynamixel")])
+def test_a_dynamixels_supply_is_that_of_its_own_registers(name):
+    """The virtual servo has these from the e-manual's control tables."""
+    model = MODELS[name.removeprefix("dynamixel-")]
+    assert DRIVES[name].servo.supply == (0.1 * model.lowest, 0.1 * model.highest)
 
 
 @pytest.mark.parametrize("own", [False, True])

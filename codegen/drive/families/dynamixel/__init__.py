@@ -1,5 +1,9 @@
 """Dynamixel X servos on one half-duplex wire: in current mode, and in PWM mode those without a current sensor.
 
+XL330 and XC330 are left out. Their bus watchdog latches and does not stop the motor in current mode: ROBOTIS has
+reproduced it with all its servos of that size (forum.robotis.com, thread 4814, XC330, firmware 51). Their current is
+that of the supply, not of the motor (Rhoban/bam #14).
+
 Stall torque and current, speed without load, gear, model number, current limit and its step: ROBOTIS' e-manual, at
 the voltage named. Torque per ampere at the output is stall torque by stall current; R is voltage by stall current.
 """
@@ -39,21 +43,24 @@ PROTECTED = 0x34  # overload, electrical shock and heat switch the motor off
 WATCHDOG_S = 0.02  # a step of it
 ROTOR_430 = 0.045 / 353.5**2  # kg m^2: google-deepmind/mujoco_menagerie robotis_op3/op3.xml, XM430-W350 at its output
 ROTOR_540 = 0.14 / 272.5**2  # the same, aloha/aloha.xml, XM540-W270 of the forearm
-ROTOR_330 = 1.99e-3 / 288.4**2  # Rhoban/bam params/xl330/m1.json
+SUPPLY, LESS = (9.5, 16.0), (6.0, 14.0)  # V: registers 34 and 32 as they come, e-manual
 DRY = 0.03  # of the stall torque: Coulomb friction; bam's XL330 has 0.035
 SHARED = "rotor: an XM430's; dry friction: an estimate"
 MEASURED = "dry friction: an estimate; viscous friction: from the speed without load"
 
 
+OF_330 = ("keeps its last current when the board dies: its bus watchdog latches and does not stop it (ROBOTIS' forum, "
+          "thread 4814); and its current is the supply's, not the motor's")
+
+
 def _servo(name: str, model: int, volts: float, stall: float, ampere: float, rpm: float, gear: float, rotor: float,
-           note: str, step: float = 0.0, steps: int = 0) -> DriveType:
+           note: str, step: float = 0.0, steps: int = 0, supply: tuple[float, float] | None = None) -> DriveType:
     """stall N m and ampere A at volts, rpm without load; step: A of a step of current, steps: at most. Its friction is
     the dry share, and what leaves the speed without load."""
     constant, R, velocity = stall / ampere, volts / ampere, rpm * math.tau / 60.0
     coulomb = DRY * stall
     viscous = max((constant * (volts - constant * velocity) / R - coulomb) / velocity, 0.0)
-    logic = 3.3 if name.startswith("xl330") else 5.0  # XL330: "3.3V Logic, 5V Compatible"; else 5 V
-    servo = Servo(model, volts, R, constant / gear, rotor, gear, viscous, coulomb, step, steps, logic)
+    servo = Servo(model, volts, R, constant / gear, rotor, gear, viscous, coulomb, step, steps, 5.0, supply)
     torque = min(stall, constant * step * steps) if step else stall
     return DriveType(f"dynamixel-{name}", "dynamixel", math.pi, velocity, torque, 0.0, DAMPING, note=note, servo=servo)
 
@@ -80,17 +87,16 @@ FAMILY = Family(
     name="dynamixel",
     title="Dynamixel",
     types=(
-        _servo("xm430-w350", 1020, 12.0, 4.1, 2.3, 46.0, 353.5, ROTOR_430, MEASURED, 2.69e-3, 1193),
-        _servo("xm430-w210", 1030, 12.0, 3.0, 2.3, 77.0, 212.6, ROTOR_430, MEASURED, 2.69e-3, 1193),
-        _servo("xm540-w270", 1120, 12.0, 10.6, 4.4, 30.0, 272.5, ROTOR_540, MEASURED, 2.69e-3, 2047),
-        _servo("xm540-w150", 1130, 12.0, 7.3, 4.4, 53.0, 152.3, ROTOR_540, MEASURED, 2.69e-3, 2047),
-        _servo("xh430-w350", 1000, 12.0, 3.4, 1.3, 30.0, 353.5, ROTOR_430, SHARED, 2.69e-3, 648),
-        _servo("xl330-m288", 1200, 5.0, 0.52, 1.47, 103.0, 288.4, ROTOR_330, MEASURED, 1e-3, 1750),
-        _servo("xl330-m077", 1190, 5.0, 0.215, 1.47, 383.0, 77.5, ROTOR_330, MEASURED, 1e-3, 1750),
-        _servo("xl430-w250", 1060, 11.1, 1.4, 1.3, 57.0, 258.5, ROTOR_430, SHARED),
-        _servo("xc430-w150", 1070, 12.0, 1.6, 1.4, 106.0, 159.59, ROTOR_430, SHARED),
-        _servo("xc430-w240", 1080, 12.0, 1.9, 1.4, 70.0, 245.22, ROTOR_430, SHARED),
+        _servo("xm430-w350", 1020, 12.0, 4.1, 2.3, 46.0, 353.5, ROTOR_430, MEASURED, 2.69e-3, 1193, SUPPLY),
+        _servo("xm430-w210", 1030, 12.0, 3.0, 2.3, 77.0, 212.6, ROTOR_430, MEASURED, 2.69e-3, 1193, SUPPLY),
+        _servo("xm540-w270", 1120, 12.0, 10.6, 4.4, 30.0, 272.5, ROTOR_540, MEASURED, 2.69e-3, 2047, SUPPLY),
+        _servo("xm540-w150", 1130, 12.0, 7.3, 4.4, 53.0, 152.3, ROTOR_540, MEASURED, 2.69e-3, 2047, SUPPLY),
+        _servo("xh430-w350", 1000, 12.0, 3.4, 1.3, 30.0, 353.5, ROTOR_430, SHARED, 2.69e-3, 648, SUPPLY),
+        _servo("xl430-w250", 1060, 11.1, 1.4, 1.3, 57.0, 258.5, ROTOR_430, SHARED, supply=LESS),
+        _servo("xc430-w150", 1070, 12.0, 1.6, 1.4, 106.0, 159.59, ROTOR_430, SHARED, supply=LESS),
+        _servo("xc430-w240", 1080, 12.0, 1.9, 1.4, 70.0, 245.22, ROTOR_430, SHARED, supply=LESS),
     ),
+    left_out={"dynamixel-xl330": OF_330, "dynamixel-xc330": OF_330},
     ids=(1, 252),
     places=Places(turn=TURN, wraps=True),
     wire=HalfDuplex("dynamixel", BITRATES, packets, wire_out, "ft_dxl", PLAY),

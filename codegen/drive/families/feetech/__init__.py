@@ -40,10 +40,10 @@ PLAY = math.radians(1.0)  # rad at the output, from one side to the other: of an
 
 
 def _sts3215(name: str, volts: float, gear: float, kt: float, R: float, armature: float, friction: tuple[float, float],
-             rpm: float, stall: float) -> DriveType:
+             rpm: float, stall: float, supply: tuple[float, float] | None = None) -> DriveType:
     """kt N m/A, R, armature kg m^2 and friction (N m s/rad, N m) at the output, as Rhoban/bam identified it (model m1);
     rpm, stall kg cm: of the data sheet."""
-    servo = Servo(STS3215, volts, R, kt / gear, armature / square(gear), gear, *friction)
+    servo = Servo(STS3215, volts, R, kt / gear, armature / square(gear), gear, *friction, range_v=supply)
     return DriveType(f"feetech-sts3215-{name}", "feetech", math.pi, rpm * math.tau / 60.0, stall * KGF_CM, 0.0, 0.0,
                      note="at stall the identified motor gives "
                      f"{kt * volts / R:.1f} N m, the data sheet {stall * KGF_CM:.1f}", servo=servo)
@@ -54,7 +54,8 @@ FAMILY = Family(
     title="Feetech",
     types=(
         _sts3215("7v4", 7.4, 345.0, 1.2116, 2.6762, 0.028403, (0.059085, 0.052393), 52.0, 19.5),
-        _sts3215("12v", 12.0, 345.0, 1.4440, 2.0296, 0.032460, (0.030474, 0.19587), 45.0, 30.0),
+        _sts3215("12v", 12.0, 345.0, 1.4440, 2.0296, 0.032460, (0.030474, 0.19587), 45.0, 30.0,
+                 (4.0, 14.0)),  # V: its data sheet, in TheRobotStudio/SO-ARM100 issue 134
     ),
     ids=(1, 253),
     places=Places(turn=TURN, wraps=True),
