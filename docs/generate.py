@@ -608,10 +608,10 @@ board damps, by the velocity that the servo tells. Faults: `DRIVE_SILENT`; `DRIV
 (voltage, over temperature, encoder, electrical shock, overload), until that was read `hardware error`, and for a
 motor that is not on any more; they end with a reboot of the servo, which the board asks for while it is disarmed.
 
-**The wire is not only a matter of bytes.** X-T servos and XL430 have one wire of 5 V, X-R ones RS-485. A wire of 5 V needs a buffer that shifts levels between it and the
-board's pin: `check` and `bringup` name those servos. The pin is open drain, with a pull-up outside, as the chip itself
-does not pull: at 2 Mbit/s a bit takes 0.5 us, and 1 kOhm with 100 pF of cable and servos need 0.1 us of it for each
-rising edge, more with more cable: expect to need a driver.
+**The wire is not only a matter of bytes.** X-T servos and XL430 have one wire of 5 V, X-R ones RS-485. A wire of 5 V
+needs a buffer that shifts levels between it and the board's pin: `check` and `bringup` name those servos. The pin is
+open drain, with a pull-up outside, as the chip itself does not pull: at 2 Mbit/s a bit takes 0.5 us, and 1 kOhm with
+100 pF of cable and servos need 0.1 us of it for each rising edge, more with more cable: expect to need a driver.
 
 A board file names one as `transceiver` of its wire, with the pins of its receiver and of its driver's enable, as
 `nucleo-g474-can` does for RS-485; a buffer for the wire of X-T servos is switched alike (ROBOTIS' circuits have a

@@ -41,7 +41,7 @@ class Maker:
 
 
 def _timing(bitrate: float, sample: Said | None) -> BitTiming:
-    """Bits of 340 quanta: moteus' 57 of 85 and 12 of 17, and quarters, are whole numbers of them."""
+    """Bits of 340 quanta: shares of 85 and of 17, and quarters, are whole numbers of them."""
     assert sample is not None, "no sample point"
     before = round(340 * sample.number)
     return BitTiming(1.0 / (340 * bitrate), before, 340 - before, min(340 - before, 68))
