@@ -32,8 +32,9 @@ class SupplyRelay:
         now, (port, pin) = self._chip.seconds, self._pin
         commanded = port.driven(pin)
         if commanded != self._commanded:
-            self._was = self._at(now)
-            self._commanded, self._since = commanded, now
+            begin = now if self._chip.powered else self._chip.unpowered_at  # nobody may have asked since
+            self._was = self._at(begin)
+            self._commanded, self._since = commanded, begin
         return self._at(now)
 
     @property

@@ -77,7 +77,7 @@ class Stm32(ABC):
         self.core = CortexM4(self.REGIONS, FLASH_START, self.bus, image + b"\xff" * erased)
         self.core.load(self.UNIQUE, unique(number))
         self.core.load(SYSTEM_START, ROM)
-        self.powered = True
+        self.powered, self.unpowered_at = True, 0.0  # s: when it was last without
         self.parts, events = self.core.parts, self.core.events
         self.rcc = self._clocks(hse_hz)
         self.parts.state.hz = self.rcc.hclk
@@ -144,7 +144,7 @@ class Stm32(ABC):
         """Set the voltage of the supply. Below the power-down threshold the chip is in reset."""
         self.detector.set(volts)
         if volts < POWER_DOWN and self.powered:
-            self.powered = False
+            self.powered, self.unpowered_at = False, self.seconds
             self._reset("power")
         elif volts > POWER_ON and not self.powered:
             self.powered = True

@@ -207,7 +207,7 @@ REASONS: dict[str, str] = {
                              "braking, which tests hold",
     "src/control/ft_pace.c": "pace_stops goes through every value of it",
     **dict.fromkeys(("src/control/ft_follow.c", "src/control/ft_chase.c", "src/control/ft_reference.c",
-                     "src/control/ft_reference.h"),
+                     "src/control/ft_reference.h", "src/control/ft_outlook.c"),
                     "tests hold where it leads; governor_allowed is proved of what becomes a target, whatever it "
                     "computes"),
     "src/control/ft_targets.c": "tests hold what it takes in, and what becomes of it",
