@@ -1,4 +1,4 @@
-"""The link: frames over a serial device, socket://host:port or unix:PATH, without ever waiting.
+"""The link: frames over a serial device or socket://host:port, without ever waiting.
 
 pyserial opens the port (a device on every operating system, a TCP socket for a virtual board). Reads return what is
 there; writes are paced to what the wire can carry, so that a command never queues behind a second of knots.
@@ -22,7 +22,6 @@ from femtorque.codegen.wire.messages import Payload
 from femtorque.host.link.clock import Clock, WallClock
 
 BAUD = 1_000_000
-UNIX = "unix:"  # before the path of a Unix socket
 BITS_PER_BYTE = 10  # start, eight, stop
 WRITE_TIMEOUT = 1.0  # s; a port that takes no bytes for that long is broken
 
@@ -113,41 +112,9 @@ class Link:
         return f"{self.port}: the link broke ({error}); check cable and power, then start again"
 
 
-class UnixSocket:
-    """A Unix socket at which a virtual board listens: a file, which only its owner may open."""
-
-    def __init__(self, path: str) -> None:
-        self._socket = socket.socket(socket.AF_UNIX)
-        try:
-            self._socket.connect(path)
-        except OSError:
-            self._socket.close()
-            raise
-
-    def read(self, size: int) -> bytes:
-        self._socket.settimeout(0.0)
-        try:
-            data = self._socket.recv(size)
-        except BlockingIOError:
-            return b""
-        if not data:
-            raise OSError("the other end is closed")
-        return data
-
-    def write(self, data: bytes) -> int:
-        self._socket.settimeout(WRITE_TIMEOUT)
-        self._socket.sendall(data)
-        return len(data)
-
-    def close(self) -> None:
-        self._socket.close()
-
-
 def open_port(port: str, baud: int) -> Device:
-    """A Unix socket, or the port as pyserial has it, reading and never waiting. Raises BadInput."""
+    """The port as pyserial has it, reading and never waiting. Raises BadInput."""
     try:
-        if port.startswith(UNIX):
-            return UnixSocket(port.removeprefix(UNIX))
         if port.startswith("socket:") and not (urlsplit(port).hostname and urlsplit(port).port):
             raise ValueError("host or port is missing")
         return serial.serial_for_url(port, baudrate=baud, timeout=0, write_timeout=WRITE_TIMEOUT, exclusive=True)
@@ -198,8 +165,8 @@ def _reason(error: BaseException) -> str:
 
 
 def _ports_hint(port: str) -> str:
-    if port.startswith(("socket:", UNIX)):
-        return "socket://host:port or unix:PATH, and a virtual board there: `femtorque hil serve MECH`"
+    if port.startswith("socket:"):
+        return "socket://host:port, and a virtual board there: `femtorque hil serve MECH`"
 
     found = [p.device for p in list_ports.comports()]
     if not found:
