@@ -94,8 +94,8 @@ def _change(path: Path, joint: Any, entry: Mapping[str, int]) -> Change:
                            f"than the mechanism file's, {lower:.3f} to {upper:.3f} rad",
                            f"the counts crossed {TURN - 1}/0: calibrate again, the joint in its middle at the start")
         if bounded and wider < -UNLIKE:
-            line += (f", {math.degrees(wider):+.0f} deg to the file's before: if not both ends were reached when it was "
-                     "calibrated, its zero is wrong")
+            line += (f", {math.degrees(wider):+.0f} deg to the file's before: if not both ends were reached when it "
+                     "was calibrated, its zero is wrong")
     if servo:
         sign = -1 if entry["drive_mode"] else 1
         zero = round(0.5 * (least + most) - sign * middle * TURN / math.tau)
