@@ -19,6 +19,7 @@ from femtorque.codegen.toolchain.build_result import BuildResult
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.chip.registers import Bus, Peripheral
 from femtorque.hil.chip.scs import Dwt
+from femtorque.hil.chip.stm32.debug import DebugUnit
 from femtorque.hil.cost.measure import short_motion
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.play.connect import session_with
@@ -61,7 +62,7 @@ def record(name: str, drive: str, fault: str | None, answers: bool) -> tuple[str
 
     def read(self: Peripheral, offset: int, size: int) -> int:
         nonlocal asked
-        asked += 1
+        asked += not isinstance(self, DebugUnit)  # read once a tick where a halt must not stop the watchdog
         return ask(self, offset, size)
 
     with pytest.MonkeyPatch.context() as patch, VirtualBoard(built.elf, mechanism, plant_of(mechanism)) as board:
@@ -116,7 +117,8 @@ def test_a_board_under_power_asks_no_model(monkeypatch, name, drive):
         board.run(0.03)
         for way in (Peripheral.read, Peripheral.write):
             def ask(self: Peripheral, offset: int, *rest: int, way: Any = way) -> Any:
-                asked.append(self._where(offset))
+                if not isinstance(self, DebugUnit):
+                    asked.append(self._where(offset))
                 return way(self, offset, *rest)
 
             monkeypatch.setattr(Peripheral, way.__name__, ask)
