@@ -18,7 +18,7 @@ from femtorque.codegen.board.description import Board
 from femtorque.codegen.board.fieldbus import families, used_buses, wire_most, wires
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.templating import template
-from femtorque.codegen.control import drives, feel, follow, heat, park, rub
+from femtorque.codegen.control import age, drives, feel, follow, heat, park, rub
 from femtorque.codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from femtorque.codegen.control.motors import Motor, current_range
 from femtorque.codegen.control.observer import observer_gains
@@ -97,7 +97,7 @@ STRUCTS: dict[type, str] = {
     JointConstants: "ft_joint_config", LabConstants: "ft_lab_config", heat.Heat: "ft_heat_config",
     drives.DriveConstants: "ft_drive_config", drives.SettingConstants: "ft_setting_config",
     follow.FollowConstants: "ft_follow_config", feel.FeelConstants: "ft_feel_config",
-    rub.RubConstants: "ft_rub_config"}
+    rub.RubConstants: "ft_rub_config", age.AgeConstants: "ft_age_config"}
 
 
 @dataclass(frozen=True)
@@ -191,6 +191,8 @@ class Context:
     feel_slow: str
     rub_rows: list[list[str]]
     rub_crc: tuple[str, str]
+    age_rows: list[list[str]]
+    age_crc: tuple[str, str]
     start_pose: list[int]
     reactions: list[tuple[str, str]]
     overlay: int
@@ -376,7 +378,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         mechanism, tuple(row.speed for row in rows))
     parks = park.parking(mechanism, board, limits, (BUS_LOW * nominal, nominal))
     goes = parks.rows if parks else park.slow_rows(mechanism, limits, feel.RETURN_SPEED) if returns else []
-    felt, rubs = feels.rows if feels else [], rub.rubbing(mechanism)
+    felt, rubs, old = feels.rows if feels else [], rub.rubbing(mechanism), age.aging(mechanism)
     return Context(
         lead=board.lead if board else 0,
         duty_max=board.outputs.duty_max if board and board.outputs else 1.0,
@@ -417,6 +419,8 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         feel_slow=real(feels.slow) if feels else "",
         rub_rows=[c_row(row) for row in rubs],
         rub_crc=(crc(rubs), crc(rubs, double=True)),
+        age_rows=[c_row(row) for row in old],
+        age_crc=(crc(old), crc(old, double=True)),
         start_pose=[int(x) for x in to_wire([j.start for j in joints], joints)],
         reactions=reactions(mechanism),
         overlay=int((least, most) != (64, 64)),

@@ -59,7 +59,8 @@ def load(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> Load:
     if wire.kind in WIRES:
         return servo_load(wire, [drive for _, drive in drives])
     chance = random.Random(0)
-    pairs = [[_pair(wire, id, drive, chance) for _ in range(TRIALS)] for id, drive in drives]
+    pairs = [[sum(can.bits(f).seconds(wire.bitrate, wire.data_bitrate) for f in _pair(wire, id, drive, chance) if f)
+              for _ in range(TRIALS)] for id, drive in drives]
     worst = sum(_most(wire, id, drive) for id, drive in drives)
     least = min(_least(wire, drive) for _, drive in drives)
     return Load(sum(sum(p) / TRIALS for p in pairs), sum(max(p) for p in pairs), worst, (least, worst - least),
@@ -124,14 +125,49 @@ def asked_after(wire: Wire, drives: Sequence[DriveType]) -> float:
         can.INTERMISSION / wire.bitrate)
 
 
+def measured_after(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> list[float]:
+    """s from a round's begin until each drive measures where it is, as a rule: as the question, or the command that is
+    one, ends. Of frames that wait the lowest identifier goes first; an answer is not ready for the very next one."""
+    if wire.kind in WIRES:
+        half_duplex = WIRES[wire.kind].wire
+        assert half_duplex is not None
+        packets = half_duplex.packets([drive for _, drive in drives])
+        return [_seconds(packets.duties + packets.question, wire.bitrate)] * len(drives)
+    commands, answers, polls = zip(*(_pair(wire, id, drive, random.Random(0)) for id, drive in drives), strict=True)
+    sent = [(f, k) for k, f in enumerate(commands)] + [(f, k) for k, f in enumerate(polls) if f is not None]
+    after, now = [0.0] * len(drives), 0.0
+    ready: list[tuple[float, can.Frame]] = []
+    while sent:
+        waiting = [f for at, f in ready if at <= now]
+        frame, k = sent[0]
+        first = min(waiting, key=_precedence, default=frame)
+        answers_first = bool(waiting) and _precedence(first) < _precedence(frame)
+        taken = first if answers_first else frame
+        now += can.bits(taken).seconds(wire.bitrate, wire.data_bitrate)
+        if answers_first:
+            ready = [pair for pair in ready if pair[1] is not taken]
+            continue
+        sent.pop(0)
+        if polls[k] is None or frame is polls[k]:
+            after[k] = now - can.INTERMISSION / wire.bitrate
+            ready.append((now + can.INTERMISSION / wire.bitrate, answers[k]))
+    return after
+
+
+def _precedence(frame: can.Frame) -> int:
+    """The lowest goes first."""
+    return frame.id if frame.extended else frame.id << 18
+
+
 def _command(wire: Wire, id: int, drive: DriveType, target: Target) -> can.Frame:
     command = family_of(drive).command
     assert command is not None  # those on a half-duplex wire have packets
     return command(drive, id, target, wire.kind == "can-fd")
 
 
-def _pair(wire: Wire, id: int, drive: DriveType, chance: random.Random) -> float:
-    """A command and its answer, of random contents."""
+def _pair(wire: Wire, id: int, drive: DriveType, chance: random.Random
+          ) -> tuple[can.Frame, can.Frame, can.Frame | None]:
+    """A command and an answer, of random contents, and the question of those that are asked."""
     own = family_of(drive)
     sent = _command(wire, id, drive, Target(
         position=chance.uniform(-drive.position, drive.position),
@@ -143,5 +179,4 @@ def _pair(wire: Wire, id: int, drive: DriveType, chance: random.Random) -> float
     else:
         from_id = chance.getrandbits(29) if own.extended else id | 0x10
         back = can.Frame(from_id, chance.randbytes(own.answer_bytes), own.extended, sent.fd)
-    asked = [] if own.poll is None else [own.poll(id)]
-    return sum(can.bits(f).seconds(wire.bitrate, wire.data_bitrate) for f in (*asked, sent, back))
+    return sent, back, None if own.poll is None else own.poll(id)

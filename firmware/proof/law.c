@@ -35,7 +35,7 @@ static void anything(void)
  * Assumes: a bus voltage that is no fault: every other one is UNDER_VOLTAGE or
  * OVER_VOLTAGE in the same tick, and no duty is given (safety_faults,
  * app_outputs).
- * Run: unwind=8 floats mechanisms=three_link,braked,six_axis,summing,five_bar,flexible_arm,rubbing */
+ * Run: unwind=8 floats mechanisms=three_link,braked,six_axis,summing,five_bar,flexible_arm,rubbing,odrive_arm */
 void prove_law_torque(void)
 {
     const ft_real bus = nondet_float();
@@ -56,7 +56,7 @@ void prove_law_torque(void)
 /* A torque that is asked for and is no number is no torque, and is noted: the
  * fault NOT_FINITE, in the same tick.
  * Assumes: likewise.
- * Run: unwind=6 floats mechanisms=three_link,summing,five_bar,flexible_arm,rubbing */
+ * Run: unwind=6 floats mechanisms=three_link,summing,five_bar,flexible_arm,rubbing,odrive_arm */
 void prove_law_wild(void)
 {
     const ft_real bus = nondet_float();
@@ -74,6 +74,30 @@ void prove_law_wild(void)
     CLAIM(found.any && found.wild <= j);
     END;
 }
+
+#ifdef FT_AGED
+
+/* Of a target at rest the age of a position changes nothing, wherever the joint
+ * is: a joint that is held is held as by an encoder of the board's own.
+ * Run: unwind=6 floats mechanisms=odrive_arm */
+void prove_law_age(void)
+{
+    const ft_law_input in = { before, after, tau, &target, &seen, counts,
+                              nondet_u32(), FT_C(1.0) };
+    const uint32_t j = nondet_u32();
+    const ft_turn away = (ft_turn)nondet_u32();
+    errors e;
+
+    anything();
+    GIVEN(j < FT_JOINTS && target.u[j] == FT_C(0.0));
+    GIVEN(after[j] == before[j] && ft_size(after[j]) < BOUNDLESS);
+    GIVEN(ft_size(seen.u[j]) < BOUNDLESS);
+    e = behind(j, away, &in);
+    CLAIM(e.place == (ft_real)away && e.u == -seen.u[j]);
+    END;
+}
+
+#endif
 
 /* Gains that the host overlays are those of the file times at most what the
  * file allows, and stay so; what it says of itself is what is in force.

@@ -6,10 +6,12 @@ from functools import cache
 import numpy as np
 import pytest
 
+from femtorque.codegen.control import age
 from femtorque.codegen.control import constants as control_source
+from femtorque.codegen.control.age import AgeConstants
 from femtorque.codegen.mechanism.description import COULOMB_VELOCITY
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.units import TURN_UNIT
+from femtorque.codegen.wire.units import TURN_UNIT, position_unit
 from tests.firmware.app import App, changed, in_hold, three_link
 from tests.firmware.app import replace as swap
 from tests.firmware.numpy_application import Law, Observer
@@ -122,7 +124,8 @@ def motion_log():
     return compare(three_link())
 
 
-def compare(mechanism, bus=24.0, kick=3, ticks=400):
+def compare(mechanism, bus=24.0, kick=3, ticks=400, old=0.0):
+    """old: ticks by which positions are old, (3,)."""
     app = App(mechanism)
     app.chip.bus_voltage = bus
     app.ready()
@@ -144,8 +147,9 @@ def compare(mechanism, bus=24.0, kick=3, ticks=400):
     u = log["target_rate"].astype(float) * DT / 2.0
     rows = []
     for k in range(ticks - lead):
-        error = rad(log["target"][k] - log["position"][k])
-        rate_error = (log["target_rate"][k] - log["rate"][k]).astype(float)
+        error = rad(log["target"][k] - log["position"][k]) - old * DT * log["target_rate"][k]
+        gone = old * (u[k + lead] - u[k + lead - 1]) * 2.0 / DT
+        rate_error = (log["target_rate"][k] - log["rate"][k]).astype(float) - gone
         rows.append(law.tick(u[k + lead], log["torque_ff"][k].astype(float), error, rate_error, bus))
     torque, duty = (np.array(x) for x in zip(*rows, strict=True))
     return app, log[: ticks - lead], torque, duty
@@ -161,6 +165,18 @@ def test_that_torque_and_duty_are_those_of_the_plain_law():
     quiet = changed(friction={"viscous": 0.0, "coulomb": 0.0}, motor={"inertia": 0.0})
     without = compare(quiet)[2]
     assert np.max(np.abs(without - torque)) > 1e-2
+
+
+def test_that_old_positions_are_compared_with_the_target_of_their_time(monkeypatch):
+    """Also summed up so: the integral has no error of a joint that is where it should be."""
+    old, mechanism = np.array([0.7, 0.0, -0.7]), replace(changed(gains={"ki": 20.0}), name="aged")
+    unit = position_unit(mechanism.streamed[0])
+    monkeypatch.setattr(age, "aging", lambda _: [AgeConstants(2.0 * n / unit, n) for n in old])
+    app, log, torque, duty = compare(mechanism, old=old)
+    assert np.max(np.abs(log["torque"] - torque)) < 1e-4 and np.max(np.abs(log["duty"] - duty)) < 1e-4
+    assert app.state == "TRACK"
+    without = compare(mechanism)[2]
+    assert np.all((np.max(np.abs(without - torque), axis=0) > 1e-3) == (old != 0.0))
 
 
 def test_that_friction_that_falls_with_velocity_and_rises_with_load_is_fed_forward():

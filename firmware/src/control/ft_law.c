@@ -197,21 +197,38 @@ static inline bool lost(const ft_joint_config *c, ft_turn away)
     return ft_position_size(away) > c->following;
 }
 
+/* Errors of one joint: position steps, and rad or m of u. */
+typedef struct {
+    ft_real place, u;
+} errors;
+
+/* Return a joint's errors, from the target of the time at which the joint was
+ * measured. */
+static inline errors behind(uint32_t j, ft_turn away, const ft_law_input *in)
+{
+    const ft_real u = in->target->u[j];
+    errors e = { (ft_real)away, u - in->seen->u[j] };
+
+#ifdef FT_AGED
+    e.place -= ft_age_joint[j].steps * u;
+    e.u -= ft_age_joint[j].ticks * (in->after[j] - in->before[j]);
+#endif
+    return e;
+}
+
 /* Return the torque of the error alone (second line of the law). */
 static inline ft_real of_error(ft_law *l, uint32_t j, const ft_law_input *in,
                                ft_findings *found)
 {
     const ft_joint_config *c = &ft_joint[j];
-    const ft_target *target = in->target;
-    const ft_observer *seen = in->seen;
-    ft_turn away = ft_position_difference(target->q[j], seen->q[j]);
+    ft_turn away = ft_position_difference(in->target->q[j], in->seen->q[j]);
+    const errors e = behind(j, away, in);
     const ft_gains g = gains(l, j);
-    ft_real torque = g.ku * (ft_real)away
-                     + g.kv * (target->u[j] - seen->u[j]);
+    ft_real torque = g.ku * e.place + g.kv * e.u;
 
     if (FT_RARELY(lost(c, away)))
         stray(l, j, in->tick, found);
-    return FT_INTEGRAL ? torque + integrate(l, j, (ft_real)away) : torque;
+    return FT_INTEGRAL ? torque + integrate(l, j, e.place) : torque;
 }
 
 /* ---- limits ----------------------------------------------------------- */

@@ -7,7 +7,8 @@
  * The first line belongs to the middle of the interval the duty is held over,
  * and is formed from the half increments u on both sides of it as tau_ID is:
  * qd_d = (u + u')/dt, J qdd_d = 2 J (u - u')/dt^2. The second line belongs to
- * the tick boundary at which positions are measured. The dry
+ * the tick boundary at which positions are measured; of positions that come
+ * over a bus, q_d is less by what the target has gone since: qd_d age. The dry
  * friction f_c grows by f_s / (1 + (qd_d/v_s)^2) + mu |tau_ID| where the file
  * has that.
  *

@@ -30,6 +30,9 @@ static const struct {
 #ifdef FT_RUBS
     { ft_rub_joint, sizeof ft_rub_joint, &ft_rub_crc },
 #endif
+#ifdef FT_AGED
+    { ft_age_joint, sizeof ft_age_joint, &ft_age_crc },
+#endif
     { ft_heat, sizeof ft_heat, &ft_heat_crc },
 #if FT_BUS_DRIVES > 0
     { ft_drive, sizeof ft_drive, &ft_drive_crc },

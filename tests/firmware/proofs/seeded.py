@@ -56,6 +56,7 @@ SEEDED = (
     Seeded("safety_faults", "ft_conditions.c", "kinds |= FT_POWERED;", "kinds |= 0u;", mechanism="braked"),
     Seeded("law_torque", "ft_law.c", "return cut(l, j, torque, c->effort, in->counts, in->tick, found);",
            "return torque;"),
+    Seeded("law_age", "ft_law.c", "ft_age_joint[j].steps * u;", "ft_age_joint[j].steps;", mechanism="odrive_arm"),
     Seeded("friction_bounded", "ft_law.c", "FT_C(1.0) / (FT_C(1.0) + fast * fast)", "FT_C(1.0) / (FT_C(1.0) - fast)",
            mechanism="rubbing"),
     Seeded("friction_bounded", "ft_law.c", "r->slope * ft_clamp(both, ft_joint[j].coulomb_width)", "r->slope * both",

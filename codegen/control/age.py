@@ -1,0 +1,43 @@
+"""Constants of positions that come over a bus (firmware/src/control/ft_law.c): a row per joint, where the board closes
+the loop of any with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from femtorque.codegen.control.table import REAL, STEPS_PER, member
+from femtorque.codegen.drive.budget import Wire, measured_after
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.wire.units import position_unit
+
+
+@dataclass(frozen=True)
+class AgeConstants:
+    """One joint's row of ft_age_joint. u is a half increment in a tick."""
+
+    steps: float = member(STEPS_PER, "position steps per rad of u, gone since it was measured: 2 age/dt")
+    ticks: float = member(REAL, "since then: age/dt")
+
+
+def ages(mechanism: Mechanism) -> dict[str, float]:
+    """{joint: s by which its position is old when the law has it}, of drives on buses: their own ticks end with all
+    that the wire brought."""
+    found = {}
+    for bus in mechanism.buses:
+        own = [(j.name, j.drive) for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name]
+        after = [] if not own else measured_after(Wire(bus.kind, bus.bitrate, bus.data_bitrate), [(d.id, d.type) for _, d in own])
+        found |= {name: 1.0 / mechanism.control.rate_hz - s for (name, _), s in zip(own, after, strict=True)}
+    return found
+
+
+def aging(mechanism: Mechanism) -> list[AgeConstants]:
+    """A row for each streamed joint; none where drives close all loops over buses."""
+    if not any(map(_closed_here, mechanism.streamed)):
+        return []
+    old = ages(mechanism)
+    ticks = [old[j.name] * mechanism.control.rate_hz if _closed_here(j) else 0.0 for j in mechanism.streamed]
+    return [AgeConstants(2.0 * n / position_unit(j), n) for n, j in zip(ticks, mechanism.streamed, strict=True)]
+
+
+def _closed_here(joint: Joint) -> bool:
+    return joint.drive is not None and joint.drive.pd == "board"
