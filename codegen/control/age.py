@@ -22,10 +22,11 @@ class AgeConstants:
 def ages(mechanism: Mechanism) -> dict[str, float]:
     """{joint: s by which its position is old when the law has it}, of drives on buses: their own ticks end with all
     that the wire brought."""
-    found = {}
+    found: dict[str, float] = {}
     for bus in mechanism.buses:
         own = [(j.name, j.drive) for j in mechanism.moving if j.drive is not None and j.drive.bus == bus.name]
-        after = [] if not own else measured_after(Wire(bus.kind, bus.bitrate, bus.data_bitrate), [(d.id, d.type) for _, d in own])
+        wire = Wire(bus.kind, bus.bitrate, bus.data_bitrate)
+        after = measured_after(wire, [(d.id, d.type) for _, d in own]) if own else []
         found |= {name: 1.0 / mechanism.control.rate_hz - s for (name, _), s in zip(own, after, strict=True)}
     return found
 

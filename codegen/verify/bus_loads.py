@@ -40,8 +40,8 @@ def ages(mechanism: Mechanism) -> list[str]:
         after = asked_after(Wire(bus.kind, bus.bitrate, bus.data_bitrate), own)
         if after:
             age = 1e3 * (1.0 / mechanism.control.rate_hz - after)
-            said.append(f"bus {bus.name!r}: positions are at most {age:.2f} ms old when the law has them, which compares "
-                        "each with the target of its own time")
+            said.append(f"bus {bus.name!r}: positions are at most {age:.2f} ms old when the law has them, which "
+                        "compares each with the target of its own time")
     return said
 
 

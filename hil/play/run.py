@@ -277,7 +277,8 @@ def _result(board: PlayedBoard, witness: Witness, configuration: Configuration, 
     target = board.target_positions(record)
     error = wrapped(target - record.q, mechanism)[moving]
     unit = np.array([position_unit(joint) for joint, _ in board.joints])
-    seen = wrapped(target - record.position * unit, mechanism)[moving]
+    gone = np.multiply(record.target_rate, configuration.ages or 0.0)
+    seen = wrapped(target - gone - record.position * unit, mechanism)[moving]
     none = np.full(len(mechanism.streamed), np.nan)
     any_motion = len(error) > 0
     return Result(

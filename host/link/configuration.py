@@ -35,6 +35,7 @@ class Configuration:
     pil: bool = False  # the image whose plant is at the host
     brake_s: float = 0.0  # until the brakes are open, from arming on
     modes: tuple[str, ...] = ()  # names of those it can be switched between
+    ages: tuple[float, ...] = ()  # s per joint, by which a measured position is old as a rule; empty: none is known
     supply_s: float = 0.0  # until servos on a wire have their supply, if the board switches it, and are set up
 
     @cached_property
@@ -53,6 +54,7 @@ class Configuration:
         """The configuration that an image built from this mechanism must have. step: its emitted step, where it is at
         hand already. Raises BadInput without a board."""
         from femtorque.codegen.board import reader as boards  # noqa: PLC0415 (0.3 s, and a port alone asks for none of it)
+        from femtorque.codegen.control.age import ages  # noqa: PLC0415
         from femtorque.codegen.control.constants import start_tolerance  # noqa: PLC0415
         from femtorque.codegen.emit import sources  # noqa: PLC0415
         from femtorque.codegen.emit.digest import on_board  # noqa: PLC0415
@@ -61,7 +63,7 @@ class Configuration:
         if mechanism.board is None:
             raise BadInput(source, "board", None, "is missing, and without one there is no image to talk to",
                            'add [board] with use = "f405rg-4"')
-        board = boards.load(mechanism.board.use, mechanism.source or mechanism.name)
+        board, old = boards.load(mechanism.board.use, mechanism.source or mechanism.name), ages(mechanism)
         return Configuration(
             mechanism.name, on_board(board, pil), sources.identity(mechanism, board, feedforward, step, pil),
             mechanism.streamed,
@@ -69,6 +71,7 @@ class Configuration:
             tuple(start_tolerance(joint) for joint in mechanism.streamed), pil,
             mechanism.safety.brake.release_s if mechanism.safety.brake else 0.0,
             tuple(mode.name for mode in mechanism.modes),
+            tuple(old.get(joint.name, 0.0) for joint in mechanism.streamed),
             (mechanism.safety.cutoff.off_s if mechanism.safety.cutoff else 0.0) + SERVOS_UP * bool(wires(mechanism)),
         )
 

@@ -454,8 +454,9 @@ class Session:
         return beyond(a, b) * self.configuration.units
 
     def tracking_error(self) -> NDArray[np.float64]:
-        """(J,) desired - measured at the last STATUS, rad or m."""
-        return self.difference(self.status.target, self.status.position)
+        """(J,) desired - measured at the last STATUS, rad or m: desired at the time of the measurement."""
+        gone = np.multiply(self.status.target_rate, self.configuration.ages or 0.0)
+        return self.difference(self.status.target, self.status.position) - gone
 
     def in_state(self, *states: str) -> bool:
         return state_name(self.status) in states

@@ -121,8 +121,7 @@ class Log:
             "mechanism": configuration.name, "board": configuration.board, "digest": configuration.digest.hex(),
             "rate_hz": str(configuration.rate_hz), "knot_hz": str(configuration.knot_hz),
             "joints": json.dumps([[j.name, j.type] for j in self._joints]), "notes": json.dumps(notes or {}),
-            "facts": json.dumps([_facts(j, bool(configuration.source), configuration.rate_hz)
-                                 for j in self._joints]),
+            "facts": json.dumps([_facts(configuration, j) for j in range(len(self._joints))]),
             "budget": json.dumps(tick_budget(configuration)),
             "begun": _date(wall()),
         }
@@ -291,25 +290,25 @@ def _measured(path: Path) -> tuple[list[int], Array]:
     return [t for t, _ in found], np.array([q for _, q in found])
 
 
-FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb", "age", "play")
+FACTS = ("ku", "kv", "count", "effort", "velocity", "viscous", "coulomb", "age", "play", "old")
 BUS_AGE = 2.0  # maximum age of a bus position, ticks: requested one tick earlier
 
 
-def _facts(joint: Joint, described: bool, rate_hz: int) -> list[float | None]:
+def _facts(configuration: Configuration, j: int) -> list[float | None]:
     """Facts of a joint for a report, in the order of FACTS; None: not known. count: rad or m of one. age: maximum age
-    of a measured position, s. play: backlash of its servo's gear, rad at the joint. described: by a mechanism file;
-    gains of zero are then none."""
+    of a measured position, s. play: backlash of its servo's gear, rad at the joint. old: usual age, s."""
+    joint = configuration.joints[j]
     encoder, drive, count, age = joint.encoder, joint.drive, math.inf, 0.0
     if encoder is not None and joint.type != "prismatic":
         turns = abs(joint.motor.gear) if encoder.at == "motor" and joint.motor else 1.0
         count = 2.0 * math.pi / (encoder.counts * turns)
     if drive is not None:
-        count, age = abs(count_of(drive)), BUS_AGE / rate_hz
+        count, age = abs(count_of(drive)), BUS_AGE / configuration.rate_hz
     wire = family_of(drive.type).wire if drive is not None else None
     play = wire.play / drive.gear if drive is not None and wire is not None else 0.0
-    ku, kv = (joint.gains.ku, joint.gains.kv) if described else (math.nan, math.nan)
+    ku, kv = (joint.gains.ku, joint.gains.kv) if configuration.source else (math.nan, math.nan)
     values = (ku, kv, count, joint.limits.effort, joint.limits.velocity, joint.friction.viscous,
-              joint.friction.coulomb, age, play)
+              joint.friction.coulomb, age, play, configuration.ages[j] if configuration.ages else 0.0)
     return [float(x) if math.isfinite(x) else None for x in values]
 
 
@@ -364,7 +363,13 @@ class Run:
 
     @property
     def error(self) -> Array:
-        return self._short_way(self.target - self.position)
+        """(S, J) desired - measured, at the time of the measurement."""
+        return self._short_way(self.target - self.gone - self.position)
+
+    @property
+    def gone(self) -> Array:
+        """(S, J) by which the target has gone on since the position was measured."""
+        return np.asarray(np.nan_to_num(self.facts["old"]) * self.target_rate)
 
     @property
     def true_error(self) -> Array:

@@ -69,7 +69,9 @@ def build_bar(console: Console | None = None) -> Iterator[Callable[[int, int, st
 def tracking_table(title: str, joints: Sequence[Joint], rms: ArrayLike, worst: ArrayLike,
                    true: tuple[ArrayLike, ArrayLike] | None = None) -> RenderableType:
     """Tracking errors (J,) as measured, one row per joint. true: rms and worst of a simulated plant, beside them."""
-    table = Table(caption="error: desired - measured" + ("" if true is None else "; true: desired - true"),
+    over = ", over each STATUS in motion, as a report has it" if true is None else (
+        "; true: desired - true; over every tick in motion, of which a report has each STATUS")
+    table = Table(caption=f"error: desired - measured{over}",
                   caption_justify="left")
     heads = ("error rms", "error worst", *(("true rms", "true worst") if true else ()))
     for column in ("joint", *heads, "unit"):

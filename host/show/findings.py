@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 FULL = 0.98  # duty from which on a motor has all the voltage that there is
 OFTEN = 0.01  # of the motion that a motor is at its limit to be worth a word
 UNSEEN = 3.0  # counts between measured and true position from which on the encoder does not show it
+FINEST = {"rad": 2e-4, "m": 2e-5}  # less is no fault of an encoder or a loop, however fine its steps; chosen
 STUCK = 20.0  # counts that a target moves while the encoder shows none
 AFTER = 10  # samples after a motion that show how a tip swings
 ENOUGH = 64  # samples in motion that a spectrum or a fit takes
@@ -28,6 +29,7 @@ EXPLAINS = 0.25  # of the variance that something explains to be worth a word
 BETTER = 0.005  # of the variance, by which what is less plain must explain more
 MATTERS = 0.02  # of the largest torque: less of it is not worth a word
 SEES = 1.5  # counts: what is less is as fine as an encoder sees
+DOUBT = 0.25  # ticks by which the age of a bus position may be another than is known
 SMOOTH = 10  # samples
 AGAINST = 0.1  # of the feed-forward, that a feedback against it is worth a word
 MOTION = 0.99  # of the power of its accelerations is at frequencies that count as the motion's own
@@ -135,23 +137,33 @@ class Findings:
     def unit(self, j: int) -> str:
         return "m" if self.run.prismatic[j] else "rad"
 
+    def _visible(self, j: int, counts: float) -> float:
+        """rad or m: more than so many counts, and than FINEST."""
+        return max(counts * _scale(self.run, self.run.joints[j], 1e-3), FINEST[self.unit(j)])
+
     def effort_unit(self, j: int) -> str:
         return "N" if self.run.prismatic[j] else "N m"
 
     @cached_property
     def feedback(self) -> Array:
-        """(S, J) N m or N: Ku e + Kv e' where the log has the gains, else all that is not feed-forward."""
+        """(S, J) N m or N: Ku e + Kv e' where the log has the gains, else all that is not feed-forward. The rate of
+        positions that come over a bus is theirs from sample to sample: heartbeats that come as often as samples make
+        one that is observed wrong in each of them."""
         run = self.run
         ku, kv = np.nan_to_num(run.facts["ku"]), np.nan_to_num(run.facts["kv"])
-        pd = ku * run.error + kv * (run.target_rate - run.rate)
+        rates = np.where(run.facts["old"] > 0.0, self._over_time(run.error), run.target_rate - run.rate)
+        pd = ku * run.error + kv * rates
         on = ((run.scalars["flags"].astype(int) & messages.FLAGS["OUTPUTS"][0]) != 0)[:, None]
         return np.where(np.isfinite(run.facts["ku"]), pd * on, run.torque - run.torque_ff)
 
     @cached_property
     def acceleration(self) -> Array:
         """(S, J) of the target, rad/s^2 or m/s^2."""
-        return np.gradient(self.run.target_rate, self.t,
-                           axis=0) if len(self.t) > 2 else np.zeros_like(self.run.target_rate)
+        return self._over_time(self.run.target_rate)
+
+    def _over_time(self, values: Array) -> Array:
+        """Derivative (S, J) of values (S, J)."""
+        return np.gradient(values, self.t, axis=0) if len(self.t) > 2 else np.zeros_like(values)
 
     @cached_property
     def tracking(self) -> list[Tracking]:
@@ -193,8 +205,9 @@ class Findings:
         """The one cause that explains most of the feedback's torque, by least squares of each alone.
 
         Both sides are averaged over SMOOTH: what the steps of the encoder make of the gains is faster than that. The
-        gain of SEES counts would not be worth a word. Masses that are all wrong go with the feed-forward torque, which
-        other joints' accelerations are in too; own acceleration, where it explains as much, is the simpler cause.
+        gain of SEES counts would not be worth a word, nor that of a joint's way in DOUBT. Masses that are all wrong go
+        with the feed-forward torque, which other joints' accelerations are in too; own acceleration, where it explains
+        as much, is the simpler cause.
         """
         run, raw = self.run, self.feedback[rows, j]
         y = _averaged(raw)
@@ -206,7 +219,9 @@ class Findings:
             (CONSTANT, np.ones(len(raw)), effort),
             (MODEL, run.torque_ff[rows, j], ""),
         )
-        fine = SEES * float(run.facts["ku"][j] * np.nan_to_num(run.facts["count"][j], posinf=0.0))
+        late = DOUBT / run.rate_hz if run.facts["old"][j] > 0.0 else 0.0
+        doubt = late * float(np.sqrt(np.mean(run.target_rate[rows, j]**2)))
+        fine = float(run.facts["ku"][j] * (SEES * np.nan_to_num(run.facts["count"][j], posinf=0.0) + doubt))
         power, rms = float(np.mean(y**2)), float(np.sqrt(np.mean(self.feedback[self.moving, j]**2)))
         peak = float(np.max(np.abs(run.torque[self.moving, j]), initial=1e-12))
         best = Left(run.joints[j], rms, rms / peak, NOTHING, 0.0, effort, 0.0)
@@ -253,15 +268,30 @@ class Findings:
 
     @cached_property
     def lines(self) -> list[Line]:
-        """The strongest frequency of every joint that has a spectrum."""
+        """The strongest frequency of every joint that has a spectrum, above those of its motion and its loop."""
         found = []
         for j in self.joints:
             hz, amplitude = self.spectrum(j)
-            if len(hz) and np.median(amplitude) > 0.0:
-                i = SLOWEST + int(np.argmax(amplitude[SLOWEST:]))  # slower is the motion itself
+            first = SLOWEST
+            if len(hz):
+                first = max(SLOWEST, self._motions_own(), int(np.searchsorted(hz, self._bandwidth(j))))
+            if len(hz) > first and np.median(amplitude) > 0.0:
+                i = first + int(np.argmax(amplitude[first:]))
                 found.append(Line(self.run.joints[j], float(hz[i]), float(amplitude[i]),
                                   float(amplitude[i] / np.median(amplitude)), self.unit(j)))
         return found
+
+    def _bandwidth(self, j: int) -> float:
+        """Hz of a loop with these gains that is critically damped: kv = 2 ku / w. 0 where they are not known."""
+        ku, kv = self.run.facts["ku"][j], self.run.facts["kv"][j]
+        return float(ku / (np.pi * kv)) if kv > 0.0 and ku > 0.0 else 0.0
+
+    def _motions_own(self) -> int:
+        """The line of the spectrum up to which the longest motion accelerates, and its neighbours."""
+        begin, end = self._longest()
+        power = np.abs(np.fft.rfft(self.acceleration[begin:end].T * np.hanning(end - begin)))**2
+        asked = np.cumsum(np.sum(power, axis=0))
+        return int(np.searchsorted(asked, MOTION * asked[-1])) + BESIDE
 
     @cached_property
     def oscillating(self) -> dict[int, Line]:
@@ -270,7 +300,7 @@ class Findings:
         begin, end = self._longest()
         found: dict[int, Line] = {}
         for j, line in self._own_lines(begin, end):
-            if line.amplitude > SEES * _scale(self.run, line.joint, 1e-3):
+            if line.amplitude > self._visible(j, SEES):
                 found[j] = line
         return found
 
@@ -282,8 +312,7 @@ class Findings:
             return
         window, hz = np.hanning(count), np.fft.rfftfreq(count, float(np.median(np.diff(self.t[begin:end]))))
         # what a wrong model or zero makes of the motion is no faster than the motion, and small beside it
-        asked = np.sum(np.abs(np.fft.rfft(self.acceleration[begin:end].T * window))**2, axis=0)
-        slowest = max(SWINGS, int(np.searchsorted(np.cumsum(asked), MOTION * np.sum(asked))) + BESIDE)
+        slowest = max(SWINGS, self._motions_own())
         for j in self.joints:
             error = run.error[begin:end, j]
             if not (run.facts["ku"][j] > 0.0 or run.facts["kv"][j] > 0.0) or not np.all(np.isfinite(error)):
@@ -373,15 +402,7 @@ class Findings:
         said += self._of_oscillation() + self._of_truth() + self._of_play() + self._of_tips() + self._of_encoders()
         said += self._of_torque()
         said += self._of_saturation() + self._of_model()
-        strong = [line for line in self.lines if line.times > STANDS_OUT
-                  and not any(line.joint == own.joint for own in self.oscillating.values())]
-        if strong:
-            line = max(strong, key=lambda x: x.amplitude / _scale(run, x.joint))
-            said.append(f"The error of {line.joint} has a line at {line.hz:.1f} Hz of "
-                        f"{measure(line.amplitude, line.unit)}, "
-                        f"{line.times:.0f} times the median of its spectrum.")
-        elif not self.oscillating:
-            said.append("No frequency stands out in the errors.")
+        said += self._of_lines()
         said.append(self._of_tick())
         said.append(self._of_stream())
         limits = sorted({e.what.removeprefix("limit ").split(":")[0] for e in self.events
@@ -421,6 +442,18 @@ class Findings:
                 f"{so}: a slower motion does not mend that; see whether its gains fit what it moves (`femtorque check` "
                 "has the stiffest ku and kv, and looks for the rotor of its drive)."]
 
+    def _of_lines(self) -> list[str]:
+        """Sentence on a frequency that neither the motion nor its loop explains."""
+        swing = {line.joint for line in self.oscillating.values()}
+        strong = [line for line in self.lines if line.times > STANDS_OUT and line.joint not in swing
+                  and line.amplitude > self._visible(self.run.joints.index(line.joint), SEES)]
+        if not strong:
+            return [] if swing else ["No frequency stands out in the errors."]
+        line = max(strong, key=lambda x: x.amplitude / _scale(self.run, x.joint))
+        return [f"The error of {line.joint} has a line at {line.hz:.1f} Hz of {measure(line.amplitude, line.unit)}, "
+                f"{line.times:.0f} times the median of its spectrum. Its motion and its loop are slower: look for a "
+                "part that swings (frame, belt, gear), and see whether the line moves as the motion is played slower."]
+
     def _of_truth(self) -> list[str]:
         """Sentence on the true errors, where a simulated plant knows them."""
         if not self.true_tracking:
@@ -458,7 +491,7 @@ class Findings:
         off = np.nan_to_num(np.abs(run.error - run.true_error))
         went = np.nan_to_num(run.facts["age"]) * np.maximum(np.abs(run.rate), np.abs(run.target_rate))
         for j in self.joints:
-            rows = np.flatnonzero(self.moving & (off[:, j] - went[:, j] > UNSEEN * _scale(run, run.joints[j], 1e-3)))
+            rows = np.flatnonzero(self.moving & (off[:, j] - went[:, j] > self._visible(j, UNSEEN)))
             if len(rows):
                 found.append((j, float(self.t[rows[0]]), float(off[rows, j].max())))
         return found
@@ -473,7 +506,7 @@ class Findings:
             changes = np.flatnonzero(shown != shown[-1]) if len(shown) else np.zeros(0, int)
             since = begin + (int(changes[-1]) + 1 if len(changes) else 0)
             went = float(np.ptp(self.run.target[since:end, j])) if end > since else 0.0
-            if went > STUCK * _scale(self.run, self.run.joints[j], 1e-3):
+            if went > self._visible(j, STUCK):
                 found.append((j, float(self.t[since]), went))
         return found
 

@@ -389,7 +389,7 @@ class _Run:
         self.cycles_max = max(self.cycles_max, status.cycles_max)
         if not self.started or state_name(status) != "TRACK":
             return
-        self.errors.add(self.session.difference(status.target, status.position))
+        self.errors.add(self.session.tracking_error())
         self.limits.update(names(messages.LIMITS, status.limits))
         if not self.sender.done:
             self.least_buffered = min(self.least_buffered, status.buffered)

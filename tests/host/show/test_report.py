@@ -42,7 +42,7 @@ def a_run(t, torque_ff, feedback, error=None, ku=10.0, kv=0.5, states=None, age=
     zero |= {"flags": np.full(n, messages.FLAGS["OUTPUTS"][0] | messages.FLAGS["HOMED"][0]),
              "buffered": np.full(n, 100.0),
              "cycles_max": np.full(n, 4200.0), "ack": np.arange(n, dtype=float)} | scalars
-    facts = dict(zip(FACTS, np.array([[ku], [kv], [1e-3], [5.0], [5.0], [0.0], [0.0], [age], [play]]),
+    facts = dict(zip(FACTS, np.array([[ku], [kv], [1e-3], [5.0], [5.0], [0.0], [0.0], [age], [play], [0.0]]),
                      strict=True))
     return Run("made", "00" * 32, 1000, 250, ("arm",), (False,), {}, t, (target - error)[:, None], target[:, None],
                     (rate - rate_error)[:, None], rate[:, None], torque_ff[:, None], (torque_ff + feedback)[:, None],
