@@ -127,7 +127,7 @@ def asked_after(wire: Wire, drives: Sequence[DriveType]) -> float:
 
 def measured_after(wire: Wire, drives: Sequence[tuple[int, DriveType]]) -> list[float]:
     """s from a round's begin until each drive measures where it is, as a rule: as the question, or the command that is
-    one, ends. Of frames that wait the lowest identifier goes first; an answer is not ready for the very next one."""
+    one, ends. The lowest identifier of those that wait goes first; an answer is not ready for the very next one."""
     if wire.kind in WIRES:
         half_duplex = WIRES[wire.kind].wire
         assert half_duplex is not None

@@ -77,7 +77,7 @@ void prove_law_wild(void)
 
 #ifdef FT_AGED
 
-/* Of a target at rest the age of a position changes nothing, wherever the joint
+/* The age of a position changes nothing of a target at rest, wherever the joint
  * is: a joint that is held is held as by an encoder of the board's own.
  * Run: unwind=6 floats mechanisms=odrive_arm */
 void prove_law_age(void)
