@@ -219,12 +219,12 @@ their own there, of which 0.6 has none, and a heartbeat's last bytes mean someth
 (`DRIVE_SETTING`), and `monitor` and `bringup` say why: "it does not tell its version, as those with firmware 0.5".
 Each tick brings one its torque, and a remote frame that asks where it is; the answer is what it knows at that moment.
 Of three at 1 kHz the law has positions that are 0.71, 0.66 and 0.36 ms old, and less in the one tick of ten with
-heartbeats, as questions come later there; `check` bounds it. The law compares each with the target of its own time,
-by an age that the image has as a constant ([below](#a-position-has-an-age)). Whether it is in closed loop, and its errors, come unasked by heartbeats: the board knows
-of an error 10 ms late, gives no torque for as long after it has enabled a drive, and takes one for silent that has
-sent none for 50 ms. Where the heartbeats of all three drives of a bus meet in one tick, its last frames may go one
-tick later. While the outputs are off, frames that make it idle take turns with its mode (torque, passed through) and
-with a torque of none.
+heartbeats, as questions come later there; `check` bounds it. The law compares each with the target of its own time, by
+an age that the image has as a constant ([below](#a-position-has-an-age)). Whether it is in closed loop, and its errors,
+come unasked by heartbeats: the board knows of an error 10 ms late, gives no torque for as long after it has enabled a
+drive, and takes one for silent that has sent none for 50 ms. Where the heartbeats of all three drives of a bus meet in
+one tick, its last frames may go one tick later. While the outputs are off, frames that make it idle take turns with its
+mode (torque, passed through) and with a torque of none.
 
 An ODrive takes any motor: `torque` is that motor's, `gear` the stage behind it (`mechanisms/odrive_arm.toml` is an arm
 of three). Its owner sets, and nobody can ask for
@@ -338,8 +338,8 @@ True errors on the virtual board, mrad rms, without regard to the age and with i
 | `odrive_arm`, 0.70, 0.65 and 0.38 ms | 1.28, 0.92, 0.53 | 0.14, 0.05, 0.06 |
 | the same, age taken a quarter of a tick too short | | 0.51, 0.38, 0.37 |
 | the same, a quarter too long | | 0.39, 0.30, 0.27 |
-| `aloha_like`, six joints on Dynamixels, 0.74 ms | 2.12, 1.04, 0.98, 1.58, 0.68, 1.84 | 1.23, 0.53, 0.52, 0.97, 0.36, 1.05 |
-| `so101_sts`, whose gears have 17 mrad of backlash, 2.1 ms | 6.7, 3.4, 2.9, 2.4, 6.8, 6.5 | 5.9, 3.0, 2.5, 2.2, 6.9, 6.6 |
+| `aloha_like`, 0.74 ms | 2.1, 1.0, 1.0, 1.6, 0.7, 1.8 | 1.2, 0.5, 0.5, 1.0, 0.4, 1.1 |
+| `so101_sts`, with backlash, 2.1 ms | 6.7, 3.4, 2.9, 2.4, 6.8, 6.5 | 5.9, 3.0, 2.5, 2.2, 6.9, 6.6 |
 
 Arms whose drives close their loops need none of it: a drive knows where it is.
 
