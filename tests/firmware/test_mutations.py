@@ -56,7 +56,7 @@ def turns_red(test, *arguments):
     ("ft_size(both - c->coulomb_width)", "ft_size(both)"),
     ("c->back_emf * both", "c->back_emf * 0.0f * both"),
     ("c->inductance * rise", "c->inductance * 0.0f * rise"),
-    ("target->u[j] - seen->u[j]", "seen->u[j] - target->u[j]"),
+    ("u - in->seen->u[j]", "in->seen->u[j] - u"),
 ], ids=["tau_ID left out", "rotor inertia's sign", "viscous friction left out", "Coulomb friction left out",
         "Coulomb friction one-sided",
         "back-EMF left out", "L dI/dt left out", "sign of the rate error"])
