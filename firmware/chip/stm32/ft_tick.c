@@ -63,6 +63,8 @@ static void ft_peripherals_start(void)
  * no timer and no drive: else its reset ends a debugger's halt. */
 static void ft_watchdog_in_halt(void)
 {
+    if (FT_TOLERANT)
+        return;
     if (FT_HALT_STOPS)
         DBGMCU_WATCHDOG |= DBGMCU_WATCHDOG_STOP;
     else
@@ -247,7 +249,7 @@ void ft_watchdog_start(void)
 /* A debugger that connects to a running chip sets that it stops. */
 void ft_chip_feed_watchdog(void)
 {
-    if (!FT_HALT_STOPS && !FT_TOLERANT)
+    if (!FT_HALT_STOPS)
         ft_watchdog_in_halt();
     IWDG->KR = IWDG_KR_FEED;
 }

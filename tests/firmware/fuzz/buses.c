@@ -256,15 +256,18 @@ static void carry(void)
 {
     static ft_frame sent[SENT];
     static uint8_t bytes_sent[512];
-    uint32_t count = fake_bus_sent(0u, sent), size, at, k;
+    uint32_t bus, count, size, at, k;
     ft_frame beat;
 
-    for (k = 0; k < count; k++)
-        deliver(0u, &sent[k]);
+    for (bus = 0; bus < WIRE; bus++) {
+        count = fake_bus_sent(bus, sent);
+        for (k = 0; k < count; k++)
+            deliver(bus, &sent[k]);
+    }
     for (k = 0; k < FT_BUS_DRIVES; k++)
         if (ft_drive[k].bus != WIRE && speaks(&world.drive[k])
             && beats(k, &beat))
-            fake_bus_bring(0u, &beat);
+            fake_bus_bring(ft_drive[k].bus, &beat);
     size = fake_wire_sent(0u, bytes_sent);
     for (at = 0; at < size;)
         at += packet(bytes_sent + at, size - at);
@@ -370,7 +373,7 @@ static void forge(input *in)
     if (how >= 128u || !disguise(i, how, in, &f))
         bytes(in, f.data + (how & 1u), f.size < 8u ? f.size : 7u);
     for (n = how / 8u % 9u == 7u ? 40u : 1u; n > 0u; n--)
-        fake_bus_bring(0u, &f);
+        fake_bus_bring(ft_drive[i].bus % WIRE, &f);
 }
 
 /* Let the chip measure anything, and report anything of its buses. */
@@ -382,7 +385,7 @@ static void chip(input *in)
     switch (what % 5u) {
     case 0: fake.estop = (uint32_t)value & 1u; break;
     case 1: fake.bus_voltage = 12.0f + 0.1f * (float)value; break;
-    case 2: fake_bus_off(0u, (uint32_t)value & 1u); break;
+    case 2: fake_bus_off((uint8_t)value / 2u % WIRE, (uint32_t)value & 1u); break;
     case 3: world.shorted = ((uint32_t)value & 1u) != 0u; break;
     default: fake.temperature = (float)value; break;
     }

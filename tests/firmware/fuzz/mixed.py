@@ -1,4 +1,4 @@
-"""Two arms that have drives of many families: four on a bus of CAN, and two servos on a wire."""
+"""Two arms that have drives of many families: four on CAN, and two servos on a wire."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ CAN = (Drive(DRIVES["damiao-4340"], "can2", 1, reply=0x11, pd="drive", firmware=
 NEWER = (Drive(replace(DRIVES["moteus-r4"], position=12.5, kp=60.0, kd=3.0), "can1", 1, pd="drive", firmware="1.1.0"),
          Drive(replace(DRIVES["moteus-c1"], position=12.5, torque=400.0, kp=60.0, kd=3.0), "can1", 12, sign=-1,
                pd="drive"),
-         Drive(DRIVES["odrive-s1"], "can1", 13, pd="board", firmware="0.6.11"),
-         Drive(DRIVES["odrive-pro"], "can1", 14, sign=-1, pd="board"))
+         Drive(DRIVES["odrive-s1"], "can2", 13, pd="board", firmware="0.6.11"),
+         Drive(DRIVES["odrive-pro"], "can2", 14, sign=-1, pd="board"))
 
 
 def newer() -> Mechanism:
@@ -34,7 +34,7 @@ def newer() -> Mechanism:
     joints = [replace(j, drive=drive) for j, drive in zip(m.joints, NEWER, strict=False)]
     assert m.board is not None
     return replace(m, name="newer", board=replace(m.board, use="nucleo-g474re-6"), joints=(*joints, *m.joints[4:]),
-                   buses=(Bus("can1", kind="can-fd", data_bitrate=5_000_000), *m.buses[1:]))
+                   buses=(Bus("can1", kind="can-fd", data_bitrate=5_000_000), *m.buses))
 
 
 def arm(file: Path = SO101) -> Mechanism:
