@@ -33,7 +33,7 @@ def newer() -> Mechanism:
     m = arm(file)
     joints = [replace(j, drive=drive) for j, drive in zip(m.joints, NEWER, strict=False)]
     assert m.board is not None
-    return replace(m, name="newer", board=replace(m.board, use="nucleo-g474re-6"), joints=(*joints, *m.joints[4:]),
+    return replace(m, name="newer", board=replace(m.board, use="nucleo-g474-can"), joints=(*joints, *m.joints[4:]),
                    buses=(Bus("can1", kind="can-fd", data_bitrate=5_000_000), *m.buses))
 
 
