@@ -22,9 +22,8 @@ Uses = dict[str, set[str]]
 
 def modules() -> dict[str, Path]:
     """Every module of the houses by its dotted name."""
-    paths = (path for house in HOUSES for path in sorted((ROOT / house).rglob("*.py")))
-    return {"femtorque." + ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-            for path in paths}
+    return {".".join(path.relative_to(ROOT / house).with_suffix("").parts).removesuffix(".__init__"): path
+            for house in HOUSES for path in sorted((ROOT / house).rglob("*.py"))}
 
 
 def imported(tree: ast.AST, known: Iterable[str]) -> set[str]:
@@ -155,9 +154,7 @@ def svg() -> str:
 
 def summary(name: str) -> str:
     """The first sentence of a room's docstring."""
-    folder = ROOT / name.replace(".", "/")
-    path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    text = ast.get_docstring(ast.parse(modules()[f"femtorque.{name}"].read_text(encoding="utf-8"))) or ""
     return " ".join(text.split("\n\n")[0].split())
 
 

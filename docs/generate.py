@@ -1019,7 +1019,8 @@ def protocol() -> str:
     frame = (messages.__doc__ or "").split("\n\n", 1)[1].strip()
     text = GENERATED + f"""# The wire, protocol {messages.PROTOCOL}
 
-One table, [codegen/wire/messages.py](../codegen/wire/messages.py), makes the Python codec, the C on the chip and this
+One table, [codegen/wire/messages.py](../codegen/femtorque/codegen/wire/messages.py), makes the Python codec, the C
+on the chip and this
 page. A serial line of 8 data bits, no parity, one stop bit, at the baud rate of the board file.
 
 {frame}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = ["BadInput", "Board", "Mechanism", "Refused", "Trajectory", "plan_motion", "report", "virtual_board"]
+
+# In a checkout codegen, host and hil are packages in folders of their own; an installed femtorque holds them itself.
+__path__ += [str(place) for house in ("codegen", "host", "hil")
+             if (place := Path(__file__).resolve().parents[1] / house / "femtorque").is_dir()]
 
 _HOMES = {"BadInput": "femtorque.codegen.common.errors", "Refused": "femtorque.codegen.common.errors",
           "Mechanism": "femtorque.host.api", "Trajectory": "femtorque.codegen.motion.trajectory",

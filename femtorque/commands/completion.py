@@ -10,7 +10,7 @@ from pathlib import Path
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import read_text
-from femtorque.codegen.common.firmware import FIRMWARE, ROOT
+from femtorque.codegen.common.firmware import FIRMWARE, house
 
 
 def ports(incomplete: str) -> list[str]:
@@ -35,19 +35,19 @@ def drives(incomplete: str) -> list[str]:
 
 def scenarios(incomplete: str) -> list[str]:
     """Completions of `hil scenario`."""
-    return _beginning(incomplete, sorted(path.stem for path in (ROOT / "hil" / "scenarios").glob("*.toml")))
+    return _beginning(incomplete, sorted(path.stem for path in (house("hil") / "scenarios").glob("*.toml")))
 
 
 def faults(incomplete: str) -> list[str]:
     """Completions of --fault: the keys of the table, read from its source without an import."""
-    table = _assigned(ROOT / "hil" / "board" / "faults.py", "FAULTS")
+    table = _assigned(house("hil") / "board" / "faults.py", "FAULTS")
     names = [key.value for key in table.keys if isinstance(key, ast.Constant)] if isinstance(table, ast.Dict) else []
     return _beginning(incomplete, map(str, names))
 
 
 def named(incomplete: str) -> list[str]:
     """Names that `docs` explains: the keys of the tables, as their source has them."""
-    source = ROOT / "codegen" / "wire" / "messages.py"
+    source = house("codegen") / "wire" / "messages.py"
     tables = [_assigned(source, table) for table in ("FAULTS", "REFUSALS", "STATES", "LIMITS")]
     keys = [key for table in tables if isinstance(table, ast.Dict) for key in table.keys]
     return _beginning(incomplete.upper(), sorted({str(key.value) for key in keys if isinstance(key, ast.Constant)}))
@@ -55,7 +55,7 @@ def named(incomplete: str) -> list[str]:
 
 def figures(incomplete: str) -> list[str]:
     """Completions of `reproduce`: figures and papers, read from their source without an import."""
-    source = ROOT / "hil" / "papers" / "reproduce.py"
+    source = house("hil") / "papers" / "reproduce.py"
     names = dict.fromkeys(name for table in ("SUBJECTS", "PAPERS") for name in _firsts(_assigned(source, table)))
     return _beginning(incomplete, names)
 

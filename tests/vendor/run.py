@@ -29,7 +29,7 @@ from femtorque.hil.chip.stm32.chip import Stm32
 from femtorque.hil.chip.stm32f4.chip import Stm32F405
 from femtorque.hil.chip.stm32g4.chip import Stm32G474
 
-HIL = Path(__file__).resolve().parents[2] / "hil"
+HIL = Path(__file__).resolve().parents[2] / "hil" / "femtorque" / "hil"
 MODELS = ("chip", "bus", "clock")  # what the programs judge, folders of hil
 PROGRAMS = Path(__file__).parent / "programs"
 RESULTS = Path(__file__).parent / "results.json"

@@ -32,7 +32,7 @@ def copied(folder: Path) -> Path:
         shutil.copytree(ROOT / room, folder / room, symlinks=True,
                         ignore=shutil.ignore_patterns("__pycache__", ".pio"))
     (folder / "docs").mkdir()
-    for name in ("pyproject.toml", "README.md", "docs/package.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "docs/package.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
     return folder
 
@@ -46,10 +46,16 @@ def wheel(tmp_path_factory) -> Path:
     return next(out.glob("femtorque-*.whl"))
 
 
+def _held(path: Path) -> str:
+    """Name in the wheel of a file of the checkout: codegen/femtorque/codegen/x goes into femtorque/codegen."""
+    parts = path.parts[1:] if path.parts[1] == "femtorque" else path.parts
+    return "/".join(parts if parts[0] == "femtorque" else ("femtorque", *parts))
+
+
 def test_the_wheel_holds_every_file_that_is_read_at_run_time(wheel):
     held = set(zipfile.ZipFile(wheel).namelist())
     skip = {"THEORY.md", "__pycache__", ".pio", "proof", "campaigns"}
-    wanted = {("femtorque/" if room in FOLDERS else "") + path.relative_to(ROOT).as_posix() for room in ROOMS
+    wanted = {_held(path.relative_to(ROOT)) for room in ROOMS
               for path in (ROOT / room).rglob("*") if path.is_file() and not skip.intersection(path.parts)}
     assert wanted - held == set()
     assert not [name for name in held if "/proof/" in name or "/campaigns/" in name]

@@ -2,6 +2,7 @@
 
 import re
 
+from femtorque.codegen.common.firmware import house
 from femtorque.codegen.drive.catalogue import FAMILIES
 from femtorque.hil.drives import catalogue as virtual
 from tests.conftest import ROOT
@@ -10,14 +11,15 @@ NAMES = re.compile(r"damiao|robstride|cubemars|mini.?cheetah|moteus|feetech|\bst
                    r"dynamixel|\bft_dxl|cansimple|odrive.?can|odrive-(s1|pro|micro)", re.IGNORECASE)
 ROOMS = ("codegen", "host", "hil", "femtorque", "firmware")
 ENDINGS = (".py", ".c", ".h", ".j2", ".toml", ".ini")
-CHECKS = ("firmware/proof/", "hil/campaigns/")  # theorems about drives and campaigns with them, which no wheel brings
+CHECKS = ("firmware/proof/", "hil/femtorque/hil/campaigns/")  # no wheel brings these theorems and campaigns
 EXAMPLES = {  # of arms, and of what is shown with particular drives
-    "codegen/mechanism/schema.py",  # the name of one drive, as an example of a key
+    "codegen/femtorque/codegen/mechanism/schema.py",  # the name of one drive, as an example of a key
     "femtorque/command_line.py",  # drives in the examples of --help
     "firmware/boards/nucleo-g474-can.toml",
 }
 SOURCES = {  # a comment that says where a number is from
-    "codegen/drive/bit_timing.py", "hil/drives/drive.py", "hil/drives/fields.c",
+    "codegen/femtorque/codegen/drive/bit_timing.py", "hil/femtorque/hil/drives/drive.py",
+    "hil/femtorque/hil/drives/fields.c",
 }
 
 
@@ -27,8 +29,7 @@ def naming() -> set[str]:
              if path.name.endswith(ENDINGS) and "families" not in path.relative_to(ROOT).parts]
     names = {str(path.relative_to(ROOT)): path for path in paths}
     return {name for name, path in names.items()
-            if not name.startswith((*CHECKS, "femtorque/codegen/", "femtorque/hil/", "femtorque/host/"))
-            and NAMES.search(path.read_text(encoding="utf-8"))}
+            if not name.startswith(CHECKS) and NAMES.search(path.read_text(encoding="utf-8"))}
 
 
 def test_no_other_file_names_a_family_but_those_that_are_named_here():
@@ -41,7 +42,7 @@ def test_every_family_has_a_virtual_drive_of_its_own_name():
 
 def test_a_family_has_the_c_that_its_descriptor_says():
     for family in FAMILIES.values():
-        folder = ROOT / "codegen" / "drive" / "families" / family.c
+        folder = house("codegen") / "drive" / "families" / family.c
         text = (folder / f"ft_{family.c}.h").read_text(encoding="utf-8")
         calls = ["enable", "disable", "command", "hear", *(["ask", "write"] if family.settings else []), *family.hooks]
         assert all(f"ft_{family.c}_{call}(" in text for call in calls), family.name

@@ -60,7 +60,7 @@ def test_what_lies_in_one_plot_can_be_told_apart():
 
 
 def test_the_live_page_means_the_same_by_a_colour_as_reports():
-    page = (ROOT / "host" / "show" / "templates" / "monitor.html.j2").read_text()
+    page = (ROOT / "host" / "femtorque" / "host" / "show" / "templates" / "monitor.html.j2").read_text()
     names = dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", page.split("@media (prefers-color-scheme")[0]))
     for name, colour in (("desired", colours.DESIRED), ("measured", colours.MEASURED), ("error", colours.ERROR),
                          ("pd", colours.FEEDBACK), ("feedforward", colours.FEED_FORWARD),

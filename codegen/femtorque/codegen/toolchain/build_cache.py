@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from femtorque.codegen.common.cache import entry_of, kept, key_of, sources
-from femtorque.codegen.common.firmware import FIRMWARE, ROOT
+from femtorque.codegen.common.firmware import FIRMWARE, house
 from femtorque.codegen.emit.digest import compiler_identity
 from femtorque.codegen.mechanism.canonical import canonical
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.toolchain.build_result import FOLDERS, BuildResult, existing
 
-ROOMS = (ROOT / "codegen", FIRMWARE, ROOT / "hil", ROOT / "host")
+ROOMS = (house("codegen"), FIRMWARE, house("hil"), house("host"))
 PACKAGES = ("numpy", "scipy", "jinja2", "unicorn", "capstone", "platformio", "scons")
 LATER = ".platformio/appstate.json"  # PlatformIO writes there too
 

@@ -1,0 +1,36 @@
+"""The contract that rooms of femtorque are entered by their doors: import-linter's type `doors` of pyproject.toml.
+
+A room is a package femtorque.<house>.<room>, and its door is that package itself. A module is behind a door where it is
+imported by another room. Importing femtorque here also lets import-linter see codegen, host and hil, whose folders
+femtorque adds to its path.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from importlinter import Contract, ContractCheck, fields, output
+
+import femtorque  # noqa: F401
+
+
+def room(module: str) -> str:
+    """femtorque.codegen.model of femtorque.codegen.model.bodies."""
+    return ".".join(module.split(".")[:3])
+
+
+class Doors(Contract):
+    """At most so many modules are imported from outside their rooms. Fewer than that break it too: the number falls."""
+
+    behind = fields.StringField()
+
+    def check(self, graph: Any, verbose: bool) -> ContractCheck:
+        found = sorted(m for m in graph.modules if m != room(m)
+                       and any(room(by) != room(m) for by in graph.find_modules_that_directly_import(m)))
+        return ContractCheck(kept=len(found) == int(str(self.behind)), metadata={"found": found})
+
+    def render_broken_contract(self, check: ContractCheck) -> None:
+        found = check.metadata["found"]
+        output.print_error(f"{len(found)} modules are imported from outside their rooms; the contract says "
+                           f"{self.behind}:", bold=True)
+        output.print_error("\n".join(found), bold=False)

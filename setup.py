@@ -1,0 +1,11 @@
+"""Packages of femtorque by their folders. Firmware and mechanisms are data of it; pyproject.toml has the rest."""
+
+from setuptools import find_namespace_packages, setup
+
+PLACES = (".", "codegen", "host", "hil")
+TESTS_ALONE = ("femtorque.hil.campaigns",)
+DATA = {"femtorque.firmware": "firmware", "femtorque.mechanisms": "mechanisms"}
+found = {name: f"{place}/{name.replace('.', '/')}" for place in PLACES
+         for name in find_namespace_packages(place, include=["femtorque.*"], exclude=TESTS_ALONE)}
+
+setup(packages=["femtorque", *found, *DATA], package_dir=found | DATA)
