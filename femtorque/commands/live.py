@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict
 from pathlib import Path
+from socket import SOCK_DGRAM
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +15,7 @@ import typer
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.commands.answer import Answer
 from femtorque.commands.keys import keys
-from femtorque.commands.options import Force, Home, Json, LogTo, Mech, Port, Rezero, Web
+from femtorque.commands.options import Force, Home, Json, LogTo, Mech, Port, Rezero, Web, port_number
 
 if TYPE_CHECKING:
     from femtorque.host.link.session import Session
@@ -33,9 +34,10 @@ Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=0.0, show_
 def follow(
     mech: Mech,
     port: Port,
-    source: Annotated[str, typer.Option("--from", metavar="FILE|udp:PORT|stdin", show_default=False,
+    source: Annotated[str, typer.Option("--from", metavar="FILE|udp:PORT|unix:PATH|stdin", show_default=False,
                                         help="a motion whose positions are sent as targets; a UDP port of this "
-                                        "machine; or standard input: a target a line, see docs/live.md")],
+                                        "machine; a Unix socket of datagrams, which only this user's programs can "
+                                        "open; or standard input: a target a line, see docs/live.md")],
     hz: Annotated[float, typer.Option("--hz", metavar="HZ", min=1.0, max=500.0,
                                       help="targets a second, of a file")] = 50.0,
     delay: Delay = None,
@@ -56,6 +58,7 @@ def follow(
     from femtorque.codegen.motion.trajectory import Trajectory
     from femtorque.host.board import Board
     from femtorque.host.link.tracked import Tracked
+    from femtorque.host.link.unix_socket import Bound
     from femtorque.host.live import lines
     from femtorque.host.record.log import claim_log
     from femtorque.host.stream.stream import Interrupts
@@ -66,12 +69,15 @@ def follow(
     if source == "stdin":
         opened = lines.Pipe(sys.stdin)
     elif source.startswith("udp:"):
-        opened = lines.Port(_number(source))
+        opened = lines.Port(lines.udp(port_number(source[4:], "--from", 1)))
+    elif source.startswith("unix:"):
+        opened = lines.Port(Bound(source, SOCK_DGRAM, "--from"))
     else:
         motion = Trajectory.load(Path(source), mechanism)
     if log is not None:
         claim_log(log, force)
-    with Board.connect(port, mechanism) as board, Interrupts().on_ctrl_c() as interrupts:
+    with (opened if isinstance(opened, lines.Port) else nullcontext(), Board.connect(port, mechanism) as board,
+          Interrupts().on_ctrl_c() as interrupts):
         if home or rezero:
             board.home(rezero=rezero)
         end = board.session.clock.now() + seconds
@@ -236,13 +242,6 @@ def _report(session: Session, status: FollowStatus | None, carries: float, error
                            in enumerate(zip(joints, found.rms, found.largest, strict=True)))
         said += f"\n{WORDS[name]}, rms (most): {values}"
     return data, said
-
-
-def _number(source: str) -> int:
-    text = source.partition(":")[2]
-    if not (text.isdecimal() and 0 < int(text) < 65536):
-        raise BadInput("command line", "--from", source, "must be udp:PORT, a number of 1 to 65535")
-    return int(text)
 
 
 def _pairs(option: str, items: list[str] | None) -> dict[str, str]:

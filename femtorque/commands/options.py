@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from femtorque.codegen.common.errors import BadInput
 from femtorque.commands.completion import ports
 
 Mech = Annotated[Path, typer.Argument(metavar="MECH", help="mechanism file, TOML; or a URDF alone",
@@ -15,8 +16,8 @@ Traj = Annotated[Path, typer.Argument(metavar="TRAJ", show_default=False,
                                       help="trajectory: CSV, NPZ, JointTrajectory of ROS 2 as YAML, JSON, MCAP; or "
                                       "the log of a run, to be repeated")]
 _PORT = typer.Option("--port", "-p", metavar="PORT", show_default=False, envvar="FEMTORQUE_PORT", autocompletion=ports,
-                     help="serial device, socket://host:port, auto: the one whose board carries the mechanism, or "
-                     "auto:ID, by the chip that `ports` shows")
+                     help="serial device, socket://host:port, unix:PATH, auto: the one whose board carries the "
+                     "mechanism, or auto:ID, by the chip that `ports` shows")
 Port = Annotated[str, _PORT]
 MaybePort = Annotated[str | None, _PORT]
 Web = Annotated[int | None, typer.Option("--web", metavar="PORT", min=0, max=65535, show_default=False,
@@ -32,3 +33,10 @@ Rezero = Annotated[bool, typer.Option("--rezero", help="give them anew where the
 Force = Annotated[bool, typer.Option("--force", help="replace a file of the same kind that is there already; one of "
                                      "another kind never is")]
 Json = Annotated[bool, typer.Option("--json", help="print exactly one JSON object on standard output")]
+
+
+def port_number(text: str, option: str, least: int = 0) -> int:
+    """The number of a TCP or UDP port. Raises BadInput."""
+    if not (text.isdecimal() and least <= int(text) < 65536):
+        raise BadInput("command line", option, text, f"must be a port's number, {least} to 65535, or unix:PATH")
+    return int(text)

@@ -17,7 +17,7 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.extras import need
 from femtorque.commands import completion
 from femtorque.commands.answer import Answer, warn_of_open_loop
-from femtorque.commands.options import Force, Json, LogTo, Mech, Traj, Web
+from femtorque.commands.options import Force, Json, LogTo, Mech, Traj, Web, port_number
 
 if TYPE_CHECKING:
     from femtorque.codegen.mechanism.description import Mechanism
@@ -34,6 +34,9 @@ Resume = Annotated[int, typer.Option(metavar="N", min=0,
 Feedforward = Annotated[bool, typer.Option("--feedforward/--no-feedforward", help="or PD alone")]
 Tcp = Annotated[int, typer.Option("--port", "-p", metavar="PORT", min=0, max=65535,
                                   help="TCP port of this machine; 0: any that is free")]
+Served = Annotated[str, typer.Option("--port", "-p", metavar="PORT|unix:PATH",
+                                     help="TCP port of this machine, 0 for any that is free; or a Unix socket, which "
+                                     "only this user's programs can open")]
 RealBoard = Annotated[str, typer.Option("--port", "-p", metavar="PORT", show_default=False,
                                         autocompletion=completion.ports,
                                         help="of a real board with the image of `femtorque build --pil`: serial "
@@ -124,7 +127,7 @@ def _played(play: Callable[..., Result], mechanism: Mechanism, traj: Path, feedf
 
 def serve(
     mech: Mech,
-    port: Tcp = 5555,
+    port: Served = "5555",
     feedforward: Feedforward = True,
     pil: Annotated[bool, typer.Option("--pil", help="the image for `femtorque hil pil`, which brings the arm")] = False,
     tape: Annotated[Path | None, typer.Option("--tape", metavar="RUN.tape", show_default=False,
@@ -132,9 +135,10 @@ def serve(
                                               )] = None,
     json: Json = False,
 ) -> Answer:
-    """Run the virtual board at a TCP port, in real time, until Ctrl-C.
+    """Run the virtual board at a TCP port or a Unix socket, in real time, until Ctrl-C.
 
-    Every verb that takes --port finds it there as it would a real board: --port socket://localhost:PORT.
+    Every verb that takes --port finds it there as it would a real board: --port socket://localhost:PORT, or
+    --port unix:PATH.
     """
     need("unicorn")
     from femtorque.codegen.mechanism.reader import load_mechanism
@@ -142,15 +146,16 @@ def serve(
     from femtorque.hil.play.tape import Sliced, taped
     from femtorque.host.stream.stream import Interrupts
 
+    at = port if port.startswith("unix:") else port_number(port, "--port")
     mechanism = load_mechanism(mech)
     if not pil:
         _warn_of_rotors(mechanism)
     elif tape is not None:
         raise BadInput("command line", "--tape", str(tape), "goes without --pil", "there the arm is elsewhere")
     run = virtual.serve if tape is None else partial(
-        virtual.serve, kind=Sliced, around=partial(taped, path=tape, number=port, feedforward=feedforward))
+        virtual.serve, kind=Sliced, around=partial(taped, path=tape, feedforward=feedforward))
     with Interrupts().on_ctrl_c() as interrupts:
-        ticks = run(mechanism, port, partial(print, file=sys.stderr, flush=True), lambda: interrupts.count > 0,
+        ticks = run(mechanism, at, partial(print, file=sys.stderr, flush=True), lambda: interrupts.count > 0,
                     feedforward=feedforward, pil=pil)
     return Answer({"ticks": ticks}, f"{ticks} ticks")
 

@@ -20,7 +20,7 @@ from femtorque import BadInput, Board, Mechanism, Refused
 from femtorque.hil.play import tape
 from femtorque.host.live.hand import Hand, by_hand
 from femtorque.host.live.jog import TipJog
-from femtorque.host.live.lines import Pipe, Port, relay
+from femtorque.host.live.lines import Pipe, Port, relay, udp
 from femtorque.host.ros import interfaces, keys
 from femtorque.host.ros import node as ros
 from femtorque.host.ros.arm import Arm
@@ -91,18 +91,17 @@ def by_stdin(f, rng) -> tuple[int, int]:
 
 
 def by_datagrams(f, rng) -> tuple[int, int]:
-    port, waiting, end = Port(0), [*lines(rng)], time.monotonic() + HANG
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+    opened, waiting, end = udp(0), [*lines(rng)], time.monotonic() + HANG
+    with Port(opened) as port, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         def over() -> bool:
             if not waiting:
                 return True
-            sender.sendto((waiting.pop(0) or "x").encode("utf-8", "surrogatepass")[:60_000], ("127.0.0.1", port.number))
+            sender.sendto((waiting.pop(0) or "x").encode("utf-8", "surrogatepass")[:60_000], opened.getsockname())
             while not port._waiting and time.monotonic() < end:
                 time.sleep(1e-4)
             return False
 
         done = relay(f, port, over)
-    port.close()
     return done.targets, done.bad
 
 

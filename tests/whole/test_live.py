@@ -11,9 +11,7 @@ from itertools import groupby
 
 import pytest
 
-from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.wire import messages
-from femtorque.commands import live
 from tests.conftest import HANG, ROOT, until
 from tests.support.terminal import CTRL_C, PROMPT, Terminal, terminal
 
@@ -33,7 +31,7 @@ def folder(tmp_path):
 
 def served(board: Terminal, line: str) -> str:
     """A board that a line serves, at any port. Returns what hosts open."""
-    board.begin(f"{line.partition(' --port')[0]} --port 0{line.partition(' --port')[2][5:]}")
+    board.begin(re.sub(r" --port \S+", "", line) + " --port 0")
     board.until("socket://")
     return f"socket://{board.until(chr(10)).strip()}"
 
@@ -90,11 +88,13 @@ def test_the_tour_of_the_page_is_typed_beside_boards_that_are_served(folder) -> 
             one.keys(CTRL_C)
             one.until(PROMPT)
 
-        port = served(board, taped)
-        status, shown = host.type(follow_taped.replace("socket://localhost:5557", port))
+        board.begin(taped)
+        until(lambda: (folder / "arm").is_socket())
+        status, shown = host.type(follow_taped)
         assert status == 0, shown
         board.keys(CTRL_C)
         board.until(PROMPT)
+        assert not (folder / "arm").exists()
         status, shown = host.type(replay)
         assert status == 0 and "the board sent the same, bit for bit" in shown, shown
 
@@ -134,9 +134,9 @@ def test_a_follower_whose_leader_is_killed_is_held_and_then_loses_its_host(folde
 
 
 @pytest.mark.parametrize("source", ["udp:", "udp:0", "udp:99999", "udp:x"])
-def test_a_port_that_is_none_is_refused(source) -> None:
-    with pytest.raises(BadInput, match="must be udp:PORT"):
-        live._number(source)
+def test_a_port_that_is_none_is_refused(here, source) -> None:
+    shown = here("follow", "mechanisms/three_link.toml", "--port", "any", "--from", source)
+    assert shown.returncode == 2 and "must be a port's number, 1 to 65535, or unix:PATH" in shown.stderr
 
 
 def test_a_file_is_followed_and_its_answer_counts(here, fake, tmp_path) -> None:

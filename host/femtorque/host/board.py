@@ -54,8 +54,8 @@ class Board:
     def connect(
         port: str, mechanism: Mechanism | str | Path | None = None, clock: Clock | None = None, look: bool = False
     ) -> Board:
-        """Open a port (a device, socket://host:port for a virtual board, "auto": the one whose board carries this
-        mechanism, "auto:ID": of these the one whose chip's unique number begins so) and ask who is there.
+        """Open a port (a device, socket://host:port or unix:PATH for a virtual board, "auto": the one whose board
+        carries this mechanism, "auto:ID": of these the one whose chip's unique number begins so) and ask who is there.
 
         With a mechanism the board must carry exactly its configuration. look, or no mechanism: only listen, keep
         nothing alive, change nothing. Raises BadInput if the port or the mechanism cannot be used, Refused if the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -46,7 +47,7 @@ def test_a_cable_takes_the_place_of_the_host_before_and_frees_the_port_when_it_i
         sessions[1].connect()
         sessions[1].link.close()
         board.run(5e-3)
-        with socket.create_connection(("127.0.0.1", board.port)) as other:
+        with socket.create_connection(("127.0.0.1", urlsplit(board.url).port)) as other:
             other.setblocking(False)
             heard = b""
             for _ in range(1000):  # the operating system's time

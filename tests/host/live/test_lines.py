@@ -13,7 +13,8 @@ from femtorque import Board, Mechanism, Trajectory
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.units import from_wire
-from femtorque.host.live.lines import WAITING, Pipe, Port, relay, replay
+from femtorque.host.link.unix_socket import Bound
+from femtorque.host.live.lines import WAITING, Pipe, Port, relay, replay, udp
 from tests.support.rig import ROOT
 
 
@@ -115,20 +116,23 @@ def test_a_pipe_ends_with_its_stream() -> None:
     assert found == ["1\n", "2\n"]
 
 
-def test_a_port_takes_datagrams_of_this_machine_and_never_waits() -> None:
-    port = Port(0)
-    assert port.poll() == [] and not port.ended
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+@pytest.mark.parametrize("family", ["udp", "unix"])
+def test_a_port_takes_datagrams_of_this_machine_and_never_waits(family, tmp_path) -> None:
+    opened = udp(0) if family == "udp" else Bound(f"unix:{tmp_path}/targets", socket.SOCK_DGRAM, "--from")
+    with Port(opened) as port, socket.socket(opened.family, socket.SOCK_DGRAM) as sender:
+        sender.connect(opened.getsockname())
+        assert port.poll() == [] and not port.ended
         for text in ("0.1 0.2", "\xff"):
-            sender.sendto(text.encode("latin-1"), ("127.0.0.1", port.number))
+            sender.send(text.encode("latin-1"))
         found = []
         while len(found) < 2:
             found += port.poll()
         assert found[0] == "0.1 0.2"
         for k in range(3 * WAITING):  # while nobody polls
-            sender.sendto(str(k).encode(), ("127.0.0.1", port.number))
+            sender.send(str(k).encode())
         while str(3 * WAITING - 1) not in (found := port.poll()):
             assert len(found) <= WAITING
-    with pytest.raises(BadInput, match="cannot be opened"):
-        Port(port.number)
-    port.close()
+        if family == "udp":
+            with pytest.raises(BadInput, match="cannot be opened"):
+                udp(opened.getsockname()[1])
+    assert not any(tmp_path.iterdir())

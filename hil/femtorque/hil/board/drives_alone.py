@@ -16,7 +16,7 @@ import numpy as np
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Bus, Mechanism
 from femtorque.hil.board.buses import Buses, adapter_bits
-from femtorque.hil.board.tcp_port import TcpPort
+from femtorque.hil.board.served_port import ServedPort
 from femtorque.hil.board.terminal_port import TerminalPort
 from femtorque.hil.bus.adapter import Adapter
 from femtorque.hil.bus.gateway import Gateway
@@ -40,8 +40,8 @@ class DrivesAlone:
             raise BadInput(file, "board", None, "tells the drives' supply, and is missing")
         self._mechanism, self.clock, self._plant = mechanism, OwnClock(), plant
         self._by_name = {bus.name: bus for bus in mechanism.buses}
-        self.ports: dict[str, tuple[TcpPort, TerminalPort]] = {}
-        self._gateways: list[tuple[TcpPort | TerminalPort, Gateway | Tap]] = []
+        self.ports: dict[str, tuple[ServedPort, TerminalPort]] = {}
+        self._gateways: list[tuple[ServedPort | TerminalPort, Gateway | Tap]] = []
         self._port, supply = port, mechanism.board.bus_voltage
         self.buses = Buses(lambda: self.clock, mechanism, [(joint, None) for joint in mechanism.streamed], plant,
                            lambda: supply, self._plug)
@@ -67,7 +67,7 @@ class DrivesAlone:
     def _plug(self, name: str, wire: Wire | OneWire) -> None:
         """Put both ports on a wire."""
         number = self._port + len(self.ports) if self._port else 0
-        ports = self.ports[name] = TcpPort(number, framed=False), TerminalPort()
+        ports = self.ports[name] = ServedPort(number, framed=False), TerminalPort()
         self._gateways += [(port, self._gateway(self._by_name[name], wire, port.send)) for port in ports]
 
     def _gateway(self, bus: Bus, wire: Wire | OneWire, send: Callable[[bytes], None]) -> Gateway | Tap:

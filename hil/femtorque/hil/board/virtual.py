@@ -1,4 +1,4 @@
-"""The virtual board: the exact flash image on a modelled chip, driving a plant, talking over a cable or a TCP port.
+"""The virtual board: the exact flash image on a modelled chip, driving a plant, talking over a cable or a socket.
 
 Time is the chip's. The holder of the board grants it time (`run`, `advance`, or through `VirtualClock`), and nothing
 moves in between: outcomes do not depend on the machine's speed, nor, on a cable, on its network. Parts on the chip's
@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from femtorque.hil.board.disturbance import Disturbance
 from femtorque.hil.board.encoder_fault import EncoderFault
 from femtorque.hil.board.mode_follower import ModeFollower
 from femtorque.hil.board.played import PlayedBoard, VirtualClock
-from femtorque.hil.board.tcp_port import TcpPort
+from femtorque.hil.board.served_port import ServedPort
 from femtorque.hil.board.telemetry import Record, TickRecorder, targets, telemetry_type
 from femtorque.hil.board.wiring import Wiring
 from femtorque.hil.chip import family as chips
@@ -45,11 +46,16 @@ PATIENCE = 1.0  # s at most, once in each silence
 CYCLE = 1e-7  # s: longer than a clock cycle, the tolerance of a moment
 
 
-class VirtualBoard:
-    """One board with its plant. `plug_in`: for a host in this process. `port`: TCP port of the serial link. `url`: for
-    pyserial. number: of its chip, which distinguishes equal boards; None: the requested port."""
+def number_of(port: int | str) -> int:
+    """A number that distinguishes the board at this port."""
+    return crc32(port.encode()) if isinstance(port, str) else port
 
-    def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Driven, port: int = 0,
+
+class VirtualBoard:
+    """One board with its plant. `plug_in`: for a host in this process. port: where the serial link is served, a number
+    of TCP or unix:PATH. `url`: for hosts. number: of its chip, which distinguishes equal boards; None: by the port."""
+
+    def __init__(self, elf: str | Path, mechanism: Mechanism, plant: Driven, port: int | str = 0,
                  number: int | None = None) -> None:
         assert mechanism.board is not None
         self.mechanism, self.plant, self._world = mechanism, wired(plant), world_of(plant)
@@ -57,7 +63,8 @@ class VirtualBoard:
         model = chips.model(self.board.chip)
         flash = model.REGIONS[0]
         self.image = Image.load(elf, flash.start, flash.size)
-        self.chip = model(self.image.flash, self.board.hse_hz, port if number is None else number)
+        self.number = number_of(port) if number is None else number
+        self.chip = model(self.image.flash, self.board.hse_hz, self.number)
         self.dt = 1.0 / mechanism.control.rate_hz
         self.wiring = Wiring(self.board, self.chip, mechanism, self.plant)
         self.power, self.joints = self.wiring.power, self.wiring.joints
@@ -74,8 +81,8 @@ class VirtualBoard:
         self.chip.core.hear([])
         self._recorder = TickRecorder(self.chip.core, self.image, mechanism, self.coupler, self.tick_exception,
                                       self._look_at_mode)
-        self._line = TcpPort(port)
-        self.port, self.url = self._line.port, self._line.url
+        self._line = ServedPort(port)
+        self.url = self._line.url
         self.listeners: list[Callable[[bytes], None]] = []  # get every byte the chip sends, before any disturbance
         self._agenda = Agenda()
         self._heard, self._patience = 0.0, 0.0  # s: when a host was heard last; how long it is waited for

@@ -195,15 +195,15 @@ def run(mechanism: Mechanism, trajectory: Trajectory, *, feedforward: bool = Tru
                     source=trajectory.source, watch=watch, wait=wait)
 
 
-def serve(mechanism: Mechanism, port: int, announce: Callable[[str], None], until: Callable[[], bool], *,
+def serve(mechanism: Mechanism, port: int | str, announce: Callable[[str], None], until: Callable[[], bool], *,
           feedforward: bool = True, pil: bool = False, out: Path | None = None,
           kind: type[VirtualBoard] = VirtualBoard,
           around: Callable[[Any], AbstractContextManager[None]] = nullcontext) -> int:
-    """A virtual board in real time at a TCP port (0: any), for hosts to come and go. Returns the ticks it made.
+    """A virtual board in real time for hosts to come and go. Returns the ticks it made.
 
-    pil: with the pil image, for femtorque.hil.play.pil.run; nothing moves here then. announce: given the url once the
-    board is there. around: what lasts as long as the board. Raises BadInput if the port is taken, Refused as building
-    does.
+    port: of TCP (0: any), or unix:PATH. pil: with the pil image, for femtorque.hil.play.pil.run; nothing moves here
+    then. announce: given the url once the board is there. around: what lasts as long as the board. Raises
+    BadInput if the port is taken, Refused as building does.
     """
     built = platformio.build(mechanism, out or folder(mechanism, feedforward, pil), feedforward=feedforward, pil=pil)
     plant = Idle(len(mechanism.streamed)) if pil else plant_of(mechanism)

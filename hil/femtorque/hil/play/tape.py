@@ -89,15 +89,15 @@ class _Tap(Disturbance):
 
 
 @contextmanager
-def taped(board: Sliced, path: Path, number: int = 0, feedforward: bool = True) -> Iterator[None]:
-    """Record what hosts send to a board that has just been powered on. number: of its chip; feedforward: whether its
-    image has it. Raises BadInput if the file is there already, or cannot be written."""
+def taped(board: Sliced, path: Path, feedforward: bool = True) -> Iterator[None]:
+    """Record what hosts send to a board that has just been powered on. feedforward: whether its image has it. Raises
+    BadInput if the file is there already, or cannot be written."""
     try:
         file = path.open("x", encoding="ascii", buffering=1)
     except OSError as error:
         raise BadInput(path, "tape", None, f"cannot be written ({error.strerror})", "choose another name") from error
     with file:
-        file.write(f"{HEAD} {Configuration.of(board.mechanism, feedforward).digest.hex()} {number}\n")
+        file.write(f"{HEAD} {Configuration.of(board.mechanism, feedforward).digest.hex()} {board.number}\n")
         answers = sha256()
         board.incoming = _Tap(board, file)
         board.listeners.append(answers.update)

@@ -160,7 +160,7 @@ def _started(port: str, baud: int, link: str | None) -> Iterator[RomLoader]:
 
 def _opened(port: str, baud: int) -> Any:
     device: Any = open_port(port, baud)
-    if not port.startswith("socket://"):
+    if not port.startswith(("socket://", "unix:")):
         try:
             device.parity = serial.PARITY_EVEN
         except Exception as error:  # each system has its own; a pseudo-terminal, for one, knows no parity

@@ -1,7 +1,8 @@
-"""The link: frames over a serial device or socket://host:port, without ever waiting.
+"""The link: frames over a serial device, socket://host:port or unix:PATH, without ever waiting.
 
-pyserial opens the port (a device on every operating system, a TCP socket for a virtual board). Reads return what is
-there; writes are paced to what the wire can carry, so that a command never queues behind a second of knots.
+pyserial opens devices and TCP sockets, femtorque.host.link.unix_socket those of a virtual board that is this user's
+alone. Reads return the bytes that are there; writes are paced to the wire, so that a command never queues behind a
+second of knots.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from serial.tools import list_ports
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.wire.codec import Codec, Frame, FrameReader
 from femtorque.codegen.wire.messages import Payload
+from femtorque.host.link import unix_socket
 from femtorque.host.link.clock import Clock, WallClock
 
 BAUD = 1_000_000
 BITS_PER_BYTE = 10  # start, eight, stop
-WRITE_TIMEOUT = 1.0  # s; a port that takes no bytes for that long is broken
 
 
 class Device(Protocol):
@@ -115,9 +116,12 @@ class Link:
 def open_port(port: str, baud: int) -> Device:
     """The port as pyserial has it, reading and never waiting. Raises BadInput."""
     try:
+        if port.startswith(unix_socket.SCHEME):
+            return unix_socket.Connected(port)
         if port.startswith("socket:") and not (urlsplit(port).hostname and urlsplit(port).port):
             raise ValueError("host or port is missing")
-        return serial.serial_for_url(port, baudrate=baud, timeout=0, write_timeout=WRITE_TIMEOUT, exclusive=True)
+        return serial.serial_for_url(port, baudrate=baud, timeout=0,
+                                     write_timeout=unix_socket.WRITE_TIMEOUT, exclusive=True)
     except (OSError, ValueError, serial.SerialException) as error:
         raise BadInput(port, "port", None, f"cannot be opened ({_reason(error)})", _remedy(port, error)) from error
 
@@ -165,6 +169,8 @@ def _reason(error: BaseException) -> str:
 
 
 def _ports_hint(port: str) -> str:
+    if port.startswith(unix_socket.SCHEME):
+        return "a virtual board there: `femtorque hil serve MECH --port unix:PATH`"
     if port.startswith("socket:"):
         return "socket://host:port, and a virtual board there: `femtorque hil serve MECH`"
 

@@ -1,4 +1,4 @@
-"""Targets of other programs: lines of text from standard input or a UDP port, and motions that are sent as targets.
+"""Targets of other programs: lines of text from standard input or a socket, and motions that are sent as targets.
 
 A line is a JSON object, {"q": [0.1, 0.2, 0.3]} or {"q": {"elbow": 0.2}}, perhaps with "v" (velocities) and "t" (s, the
 sender's clock), or {"times": [0.0, 0.1], "Q": [[...], [...]]}, a chunk that lies ahead, perhaps with "V"; or numbers
@@ -73,34 +73,44 @@ class Pipe:
         return self._closed.is_set() and self._waiting.empty()
 
 
-class Port:
-    """Datagrams at a UDP port of this machine alone, a line each, taken by a thread of its own: the newest stay."""
+def udp(number: int) -> socket.socket:
+    """A UDP port of this machine alone."""
+    opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        opened.bind(("127.0.0.1", number))
+    except OSError as error:
+        opened.close()
+        raise BadInput("command line", "--from", f"udp:{number}", f"cannot be opened ({error.strerror})",
+                       "another port") from error
+    return opened
 
-    def __init__(self, number: int) -> None:
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+class Port:
+    """Datagrams at a socket, a line each, taken by a thread of its own: the newest stay."""
+
+    def __init__(self, opened: socket.socket) -> None:
+        self._socket = opened
         self._socket.settimeout(OPEN)
-        try:
-            self._socket.bind(("127.0.0.1", number))
-        except OSError as error:
-            self._socket.close()
-            raise BadInput("command line", "--from", f"udp:{number}", f"cannot be opened ({error.strerror})",
-                           "another port") from error
-        self.number = int(self._socket.getsockname()[1])
         self._waiting = deque[bytes](maxlen=WAITING)
         self.ended = False
-        threading.Thread(target=self._read, name="femtorque datagrams", daemon=True).start()
+        self._thread = threading.Thread(target=self._read, name="femtorque datagrams", daemon=True)
+        self._thread.start()
 
     def _read(self) -> None:
         while not self.ended:
             with suppress(OSError):
                 self._waiting.append(self._socket.recv(LONGEST))
-        self._socket.close()
 
     def poll(self) -> list[str]:
         return [self._waiting.popleft().decode("utf-8", "replace") for _ in range(len(self._waiting))]
 
-    def close(self) -> None:
+    def __enter__(self) -> Port:
+        return self
+
+    def __exit__(self, *how: object) -> None:
         self.ended = True
+        self._thread.join()
+        self._socket.close()
 
 
 @dataclass

@@ -1,4 +1,5 @@
-"""The host's end of a virtual board's link: a TCP port, or a cable to a host in this process. One host at a time.
+"""The host's end of a virtual board's link: a TCP port of this machine, a Unix socket of this user, or a cable to a
+host in this process. One host at a time.
 
 Any web page may have a browser send a request to this port, and may choose the bytes after its header. The chip
 therefore gets no byte before the first ones were a frame whose check sum holds; other clients are hung up on. A port of
@@ -11,22 +12,28 @@ import socket
 
 from femtorque.codegen.wire.codec import BadFrame, checked
 from femtorque.hil.board.cable import Cable
+from femtorque.host.link import unix_socket
 
 HOST = "127.0.0.1"
 LONGEST = 1024  # bytes; the longest frame of eight joints has 384
 
 
-class TcpPort:
-    """port: on which it listens. url: for pyserial. framed: only clients that begin with a frame are heard."""
+class ServedPort:
+    """port: a number of TCP, 0 for any; or unix:PATH. url: for hosts. framed: only clients that begin with a frame are
+    heard."""
 
-    def __init__(self, port: int = 0, framed: bool = True) -> None:
+    def __init__(self, port: int | str = 0, framed: bool = True) -> None:
         self._framed = framed
-        self._server = socket.create_server((HOST, port))
+        self._server: socket.socket
+        if isinstance(port, str):
+            self._server, self.url = unix_socket.Bound(port, socket.SOCK_STREAM, "--port"), port
+            self._server.listen()
+        else:
+            self._server = socket.create_server((HOST, port))
+            self.url = f"socket://{HOST}:{self._server.getsockname()[1]}"
         self._server.setblocking(False)
         self._host: socket.socket | Cable | None = None
         self._first: bytes | None = None  # first bytes, until a frame is among them; None afterwards
-        self.port: int = self._server.getsockname()[1]
-        self.url = f"socket://{HOST}:{self.port}"
 
     def plug_in(self) -> Cable:
         """A cable to a host in this process, in the place of any other host."""
@@ -84,7 +91,8 @@ class TcpPort:
         except BlockingIOError:
             return False
         host.setblocking(False)
-        host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if host.family == socket.AF_INET:
+            host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._host, self._first = host, b"" if self._framed else None
         return True
 

@@ -1,28 +1,34 @@
-"""The TCP port of a virtual board: a web page, which may have requests sent to any port, cannot speak to the board, and
-nor can any other program that does not begin with a frame."""
+"""The port of a virtual board: a web page, which may have requests sent to any port of TCP, cannot speak to it, and nor
+can any other program that does not begin with a frame."""
 
 import socket
+from urllib.parse import urlsplit
 
 import pytest
 
 from femtorque.codegen.wire.codec import Codec
 from femtorque.codegen.wire.messages import Hello
-from femtorque.hil.board.tcp_port import HOST, TcpPort
+from femtorque.hil.board.served_port import HOST, ServedPort
 from tests.conftest import HANG
 
 FRAME = b"\0" + Codec(3).encode(Hello(), 0)
 
 
-@pytest.fixture
-def line():
+@pytest.fixture(params=["tcp", "unix"])
+def line(request, tmp_path):
     """The port, and a host's socket to it."""
-    port = TcpPort()
-    with socket.create_connection((HOST, port.port), HANG) as host:
-        host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    at = 0 if request.param == "tcp" else f"unix:{tmp_path}/arm"
+    port = ServedPort(at)
+    with socket.socket(socket.AF_UNIX if at else socket.AF_INET) as host:
+        host.settimeout(HANG)
+        host.connect(str(tmp_path / "arm") if at else (HOST, urlsplit(port.url).port))
+        if not at:
+            host.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         while port.receive() is None:
             pass
         yield port, host
     port.close()
+    assert not any(tmp_path.iterdir())
 
 
 def heard(port, host, pieces):

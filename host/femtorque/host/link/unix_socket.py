@@ -1,0 +1,107 @@
+"""Unix sockets of this user alone: a file of mode 0600 at unix:PATH, which other users can neither open nor replace.
+
+A folder that others may write to is no place for it unless its sticky bit is set, as that of /tmp is.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from femtorque.codegen.common.errors import BadInput
+
+SCHEME = "unix:"
+MODE = 0o600
+WRITE_TIMEOUT = 1.0  # s; a port that takes no bytes for that long is broken
+
+
+def path_of(address: str) -> Path:
+    """The file of an address."""
+    return Path(address.removeprefix(SCHEME))
+
+
+class Bound(socket.socket):
+    """A socket that others of this user's programs find at unix:PATH. Its file goes when it is closed.
+
+    A file that a killed program has left is replaced. option: of the command line, for BadInput.
+    """
+
+    def __init__(self, address: str, kind: int, option: str) -> None:
+        super().__init__(socket.AF_UNIX, kind)
+        self._path, self._made = path_of(address), (0, 0)
+        try:
+            if _left_over(self._path, kind):
+                self._path.unlink()
+            self._bind()
+        except OSError as error:
+            self.close()
+            raise BadInput("command line", option, address, f"cannot be listened at ({error.strerror or error})",
+                           "a path of this user that is free and short") from error
+
+    def _bind(self) -> None:
+        before = os.umask(0o777 & ~MODE)  # the mode counts from the file's first moment
+        try:
+            self.bind(str(self._path))
+        finally:
+            os.umask(before)
+        made = self._path.stat()
+        self._made = made.st_dev, made.st_ino
+        if stat.S_IMODE(made.st_mode) & ~MODE:
+            raise OSError("others may open it: the folder sets modes of its own")
+
+    def close(self) -> None:
+        """Close it, and remove its file if that is still the one that was made."""
+        super().close()
+        with suppress(OSError):
+            there = self._path.lstat()
+            if (there.st_dev, there.st_ino) == self._made:
+                self._path.unlink()
+
+
+def _left_over(path: Path, kind: int) -> bool:
+    """True for a socket at which nobody listens."""
+    if not path.is_socket():
+        return False
+    with socket.socket(socket.AF_UNIX, kind) as asking:
+        asking.setblocking(False)
+        try:
+            asking.connect(str(path))
+        except OSError as error:
+            return isinstance(error, ConnectionRefusedError)
+    return False
+
+
+class Connected:
+    """The host's end of a served board, as pyserial's Serial. Raises OSError."""
+
+    def __init__(self, address: str) -> None:
+        self.name = address
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(WRITE_TIMEOUT)
+        try:
+            self._socket.connect(str(path_of(address)))
+        except OSError:
+            self._socket.close()
+            raise
+
+    def read(self, size: int) -> bytes:
+        """Bytes that have come."""
+        self._socket.settimeout(0.0)
+        try:
+            data = self._socket.recv(size)
+        except BlockingIOError:
+            return b""
+        if not data:
+            raise ConnectionResetError("the other end has closed it")
+        return data
+
+    def write(self, data: bytes) -> int:
+        self._socket.settimeout(WRITE_TIMEOUT)
+        self._socket.sendall(data)
+        return len(data)
+
+    def close(self) -> None:
+        self._socket.close()
