@@ -304,6 +304,7 @@ static bool well(void)
            && (s.state != FAULT || s.fault != FT_FAULT_NONE) && latched_well()
            && (s.state == CLOSING) == (s.closing != 0u && s.state != FAULT)
            && (FT_BRAKE || (s.closing == 0u && s.opening == 0u))
+           && (!FT_BRAKE || s.state != HELD)
            && (s.state != PROBE || rests(&c.lab)) && !s.gentle && returns()
            && c.lab.joint < FT_JOINTS;
 }
