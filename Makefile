@@ -7,7 +7,7 @@ RUN    := $(VENV)/bin/python
 # bytecode is made of what is imported, when it first is: of all that is installed it takes as long as installing it
 PIP    := $(RUN) -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
 
-.PHONY: all demo test prove vendor bench soak wheel lint site clean
+.PHONY: all demo test assure prove vendor bench soak wheel lint site clean
 all: test
 
 # what running takes, or that and what testing takes at once
@@ -30,19 +30,24 @@ demo: $(VENV)/.demo
 
 # three workers on two processors: one always waits for a board's clock or a compiler; none compiles Python that another
 # one or a program before it has compiled
-test: export PYTHONDONTWRITEBYTECODE =
+SUITE = PYTHONDONTWRITEBYTECODE= $(RUN) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+
+# every behaviour
 test: $(VENV)/.test
-	@echo "the tests take 13 to 20 minutes on two processors, 11 where what they compile is kept from before"
-	@$(RUN) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not bench and not soak"
+	@$(SUITE) -m "not assure and not bench and not soak"
+
+# all else that must hold before a merge: assurance/README.md
+assure: $(VENV)/.test
+	@$(SUITE) -m "assure and not bench and not soak"
 
 # theorems about the firmware's own sources; the prover is fetched when it is first needed
 prove: $(VENV)/.test
-	@$(RUN) -m tests.firmware.proofs.prove $(PROVE)
+	@$(RUN) -m assurance.proofs.prove $(PROVE)
 	@$(RUN) docs/proofs_page.py
 
 # ST's own drivers on the virtual chips: VENDOR=<folder with their sources>, which are not part of this tree
 vendor: $(VENV)/.test
-	@$(RUN) -m tests.vendor.run $(VENDOR)
+	@$(RUN) -m assurance.vendor.run $(VENDOR)
 	@$(RUN) docs/vendor_page.py
 
 bench: $(VENV)/.test

@@ -292,13 +292,13 @@ load: what real arms keep of this is not known. The whole tick takes 5477 instru
 Five moteus controllers in the first five joints of that arm, on one bus at 1 kHz, play the same motion (the bus is busy
 for 88 % of the time); the PC sends the frames of the `moteus` package. Root mean squares in motion, mrad: PD of the
 drives 3.6, 42.0, 21.1, 19.4, 1.5; the PC at 125 Hz 4.1, 3.4, 4.8, 9.5, 3.1; this firmware 0.04, 0.09, 0.19, 0.36,
-0.46 (`tests/hil/campaigns/test_five_moteus.py`).
+0.46 (`assurance/campaigns/test_five_moteus.py`).
 
 ### Beside set points of a PC
 
 Most arms of these three families get set points from a PC over a USB adapter, and each drive closes its own loop. The
 same virtual drives, wires and joints (`aloha_like` with its backlash), the same motions, root mean squares of the whole
-motion in mrad, true positions (`tests/hil/campaigns/test_from_a_pc.py`):
+motion in mrad, true positions (`assurance/campaigns/test_from_a_pc.py`):
 
 | arm | by | error | beside its own delay |
 | --- | --- | --- | --- |

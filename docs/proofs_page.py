@@ -8,23 +8,23 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.firmware.proofs import reached, results, sample  # noqa: E402
-from tests.firmware.proofs.harness import Theorem, harnesses, theorems, title  # noqa: E402
-from tests.firmware.proofs.prove import changed  # noqa: E402
-from tests.firmware.proofs.results import Reached, Row  # noqa: E402
-from tests.firmware.proofs.seeded import SEEDED  # noqa: E402
+from assurance.proofs import reached, results, sample  # noqa: E402
+from assurance.proofs.harness import Theorem, harnesses, theorems, title  # noqa: E402
+from assurance.proofs.prove import changed  # noqa: E402
+from assurance.proofs.results import Reached, Row  # noqa: E402
+from assurance.proofs.seeded import SEEDED  # noqa: E402
 
 PAGE = ROOT / "docs" / "proofs.md"
 
 EARLIER = "proofs of earlier sources alone may have gone through it: `make prove` tells"
 Old = set[tuple[str, str]]  # theorems and mechanisms whose sources have changed since, or that were never run
 
-HEAD = """<!-- made from firmware/proof by docs/proofs_page.py; change the harnesses, not this page -->
+HEAD = """<!-- made from assurance/proofs/theorems by docs/proofs_page.py; change the harnesses, not this page -->
 # What is proved
 
 `make prove` proves theorems about the C sources that boards run: not of runs that were tried, but of every value that
-what is called "any" may have. Each harness in `firmware/proof/` includes one module as it is and calls it; CBMC, a
-model checker, either shows that no values break a claim, or names values that do. It works on bits, with sizes,
+what is called "any" may have. Each harness in `assurance/proofs/theorems/` includes one module as it is and calls it;
+CBMC, a model checker, either shows that no values break a claim, or names values that do. It works on bits, with sizes,
 rounding and conversions of the chip. Where 2^32 values or fewer are all there are, a program goes through them;
 chains of real numbers that are too long for both are bounded by arithmetic of intervals, with the chip's rounding.
 Beside the claims of a theorem it looks for run-time errors on every way through the code: reads and writes out of
@@ -51,11 +51,11 @@ law gives a joint no more than its effort, and a bridge no more than the board a
 RUNS = """## Which ran when
 
 `make prove` runs what has changed since it was proved last, `make prove PROVE=--fresh` all. What came of it stands in
-`firmware/proof/results.txt`, a line for each theorem and mechanism: the outcome, how many claims, seconds of a
-processor, the day, and a digest of the sources that it is of. `make test` compares the digests with the sources that
-there are, and holds this page to say where they differ: such a result is marked as one of earlier sources, and claims
-nothing of the present ones until `make prove` has run again. All others are of the present sources, as somebody proved
-them on that day.
+`assurance/proofs/theorems/results.txt`, a line for each theorem and mechanism: the outcome, how many claims, seconds
+of a processor, the day, and a digest of the sources that it is of. `make assure` compares the digests with the
+sources that there are, and holds this page to say where they differ: such a result is marked as one of earlier
+sources, and claims nothing of the present ones until `make prove` has run again. All others are of the present
+sources, as somebody proved them on that day.
 
 `make test`, which is all that continuous integration runs, believes that table but for a part that it proves anew:
 theorems of {theorems:.0f} s of a processor together, those first whose sources have changed since they were proved. Of

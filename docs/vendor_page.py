@@ -10,21 +10,21 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from assurance.vendor.run import RESULTS, SOURCES, TABLE, clones, models  # noqa: E402
 from femtorque.hil.chip.stricter import STRICTER  # noqa: E402
-from tests.vendor.run import RESULTS, SOURCES, TABLE, clones, models  # noqa: E402
 
 PAGE = ROOT / "docs" / "vendor.md"
 
 HEAD = """\
 # ST's own drivers on the virtual chips
 
-Made by `python docs/vendor_page.py` from `tests/vendor/results.json` and `hil/chip/stricter.py`; do not edit.
+Made by `python docs/vendor_page.py` from `assurance/vendor/results.json` and `hil/chip/stricter.py`; do not edit.
 
 The virtual chips are written from reference manuals, and the firmware by the same hands. ST's drivers (HAL) are other
 people's code, true on millions of chips. `make vendor VENDOR=<folder>` compiles small programs against them
-(`tests/vendor/programs/`), with ST's start-up code, runs them as images, and compares what the drivers return and what
-the programs measure with what users of the HAL have on silicon. A difference ends it with status 1. The drivers are not
-part of this tree:
+(`assurance/vendor/programs/`), with ST's start-up code, runs them as images, and compares what the drivers return and
+what the programs measure with what users of the HAL have on silicon. A difference ends it with status 1. The drivers
+are not part of this tree:
 
 {clones}
 

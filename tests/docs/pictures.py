@@ -22,11 +22,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
+from assurance.bench import following, knowing
+from assurance.campaigns import seven_drives
 from femtorque.codegen.common import colours
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.hil.campaigns import seven_drives
 from femtorque.hil.papers import closed
 from femtorque.hil.play.run import run as play
 from femtorque.hil.play.run import wrapped
@@ -36,12 +37,11 @@ from femtorque.host.link.session import Session
 from femtorque.host.record.log import Truth
 from femtorque.host.scene.description import scene
 from femtorque.host.show.web import serving
-from tests.bench import following, knowing
 from tests.codegen.mechanism.test_urdf import robot
-from tests.conftest import ROOT
 from tests.hil.play import test_identify_whole
 from tests.support.browser import chromium
 from tests.support.differing import differing
+from tests.support.suite import ROOT
 
 HERE = ROOT / "docs"
 COMMAND = [sys.executable, str(ROOT / "femtorque")]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from femtorque.codegen.common.firmware import house
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 MAPS = runpy.run_path(str(ROOT / "docs" / "architecture.py"))

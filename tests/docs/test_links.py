@@ -6,7 +6,7 @@ import re
 import runpy
 import sys
 
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 
 def links():

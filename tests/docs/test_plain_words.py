@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.conftest import ROOT
 from tests.docs.plain_words import against
+from tests.support.suite import ROOT
 
 ENDINGS = (".py", ".c", ".h", ".c.j2", ".h.j2")
 ROOMS = ("femtorque/commands", "codegen", "host", "hil", "firmware", "tests", "docs", "examples",

@@ -143,11 +143,11 @@ class App:
 
     def __init__(self, mechanism: Mechanism | None = None, patches: Patch | None = None, feedforward: bool = True,
                  errors: int = 0, reset_cause: int = 0, remembered: int = 0, flipped: int | None = None,
-                 own: Iterable[str] = (), cdef: str = "") -> None:
+                 own: Iterable[Path] = (), cdef: str = "") -> None:
         self.mechanism = mechanism or three_link()
         self.joints = self.mechanism.streamed
         self.J = len(self.joints)
-        files = sources(self.mechanism, patches, feedforward) | {name: (HERE / name).read_text() for name in own}
+        files = sources(self.mechanism, patches, feedforward) | {path.name: path.read_text() for path in own}
         wires = any(bus.kind in WIRES for bus in self.mechanism.buses)
         self.ffi, self.lib = load(files, CDEF.format(J=self.J) + BUS_CDEF * bool(self.mechanism.buses)
                                   + WIRE_CDEF * wires + cdef)

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from assurance.registers import register_map
+from assurance.registers.register_map import Accesses, violations
 from femtorque.codegen.board import channels
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.errors import BadInput, Refused
@@ -30,8 +32,6 @@ from femtorque.hil.plant.rigid import Plant
 from femtorque.host.lab.identify import Take, _motor_torque
 from femtorque.host.link.link import Link
 from femtorque.host.link.session import fault_name
-from tests.firmware import register_map
-from tests.firmware.register_map import Accesses, violations
 from tests.firmware.test_chip import QUIET, START, Machine, mutate
 from tests.hil.board.test_boards import armed
 from tests.support.boards import FILE, IMAGES, driven, image, three_link

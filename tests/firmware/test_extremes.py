@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from assurance.proofs import mechanisms
 from femtorque.codegen.toolchain import host_compiler
 from tests.firmware.app import HERE, SANITIZE, Patch, executable, replace, sources
-from tests.firmware.proofs import mechanisms
 
 SILENT_NAN, SILENT_FAST, OUTSIDE, FAR, FARTHEST, BELOW, ABOVE = range(7)
 CASES = {SILENT_NAN: "velocity that is no number", SILENT_FAST: "velocity beyond any count",

@@ -19,10 +19,10 @@ from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Command, Hello, Home, Knot, Poll, Read
 from femtorque.codegen.wire.units import to_wire
 from femtorque.host.link.retransmit import Sender
-from tests.conftest import HANG
 from tests.firmware.app import HERE, SANITIZE, App, changed, executable, in_hold, load, sources, three_link
 from tests.firmware.app import replace as swap
 from tests.firmware.streaming import three_link_knots, three_link_trajectory
+from tests.support.suite import HANG
 
 CRC_CDEF = "uint32_t ft_crc32(const uint8_t *bytes, size_t size);"
 COBS_CDEF = """

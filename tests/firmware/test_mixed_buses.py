@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from femtorque.host.link import drives
-from tests.firmware.fuzz import mixed
+from tests.support import mixed
 from tests.support.drives import Bussed
 from tests.support.servos import Served
 

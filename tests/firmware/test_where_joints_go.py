@@ -14,9 +14,9 @@ from ruckig import InputParameter, Result, Ruckig, Trajectory
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.wire.units import position_unit
-from tests.conftest import ROOT
 from tests.firmware.app import App, changed
 from tests.firmware.following import Sent, follow, play
+from tests.support.suite import ROOT
 
 Array = NDArray[np.float64]
 V, A, J = 4.0, 20.0, 400.0

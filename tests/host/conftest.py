@@ -5,8 +5,8 @@ import pytest
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.host.link import link
 from femtorque.host.link.configuration import Configuration
-from tests.conftest import ROOT
 from tests.support.fake_board import FakeBoard, ManualClock
+from tests.support.suite import ROOT
 
 
 @pytest.fixture

@@ -26,10 +26,10 @@ from femtorque.host.ros import node as ros
 from femtorque.host.ros.arm import Arm
 from femtorque.host.ros.interfaces import message
 from femtorque.host.ros.rclpy_node import RclpyNode
-from tests.conftest import HANG
 from tests.host.ros.test_rclpy_node import graph  # noqa: F401
 from tests.integrations.lerobot.conftest import plugin  # noqa: F401
 from tests.support.rig import ROOT
+from tests.support.suite import HANG
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
 MOTION = ROOT / "mechanisms" / "three_link.csv"

@@ -19,7 +19,7 @@ from femtorque.codegen.model import flexible_link
 from femtorque.codegen.step import search
 
 ANEW = ("tests/codegen/emit/", "tests/codegen/reference/test_rigid.py", "tests/codegen/reference/test_newmark.py",
-        "tests/codegen/step/", "tests/codegen/toolchain/", "tests/bench/")
+        "tests/codegen/step/", "tests/codegen/toolchain/", "assurance/bench/")
 
 
 def once(render):

@@ -13,6 +13,7 @@ from moteus import Controller
 from numpy.typing import NDArray
 from odrive_can.utils import get_dbc
 
+from assurance.campaigns.host_loop import Jitter, Ran
 from femtorque.codegen.mechanism.description import Drive, Joint, Mechanism
 from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.hil.board.buses import Buses, adapter_bits
@@ -20,7 +21,6 @@ from femtorque.hil.bus.adapter import Adapter
 from femtorque.hil.bus.frame import SIZES, Frame
 from femtorque.hil.bus.half_duplex import OneWire
 from femtorque.hil.bus.wire import Wire
-from femtorque.hil.campaigns.host_loop import Jitter, Ran
 from femtorque.hil.clock.events import OwnClock
 from femtorque.hil.drives.families.odrive_can.drive import ODrive
 from femtorque.hil.plant.choose import plant_of

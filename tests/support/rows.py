@@ -14,9 +14,9 @@ from fnmatch import fnmatchcase
 import pytest
 
 HERE: dict[str, tuple[str, ...]] = {
-    "bench/test_step_instructions.py::test_other_schemes_take_no_more_instructions_than_they_did": (
+    "assurance/bench/test_step_instructions.py::test_other_schemes_take_no_more_instructions_than_they_did": (
         "*-planar-3", "newton-euler-panda-7", "nodal-ur5"),
-    "bench/test_step_instructions.py::test_step_takes_no_more_instructions_than_promised": (
+    "assurance/bench/test_step_instructions.py::test_step_takes_no_more_instructions_than_promised": (
         "planar-8", "ur5"),
     "codegen/emit/test_features.py::test_a_feature_gives_the_torque_that_its_oracle_does": (
         "branch", "prismatic", "payload, lock and spring"),
@@ -116,12 +116,13 @@ HERE: dict[str, tuple[str, ...]] = {
         "hold-False", "coast-True"),
     "hil/play/test_falling.py::"
     "test_an_arm_with_brakes_stays_where_it_is_through_disarming_a_lost_host_and_a_reset": ("f405rg-4",),
-    "hil/campaigns/test_campaign.py::test_that_a_loaded_arm_ends_on_its_brakes_on_every_board": ("nucleo-g474re-6",),
-    "hil/campaigns/test_campaign.py::"
+    "assurance/campaigns/test_campaign.py::test_that_a_loaded_arm_ends_on_its_brakes_on_every_board": (
+        "nucleo-g474re-6",),
+    "assurance/campaigns/test_campaign.py::"
     "test_that_what_goes_wrong_with_currents_ends_where_it_must_before_much_flows": ("f405rg-4-kinds0",),
-    "hil/campaigns/test_campaign.py::"
+    "assurance/campaigns/test_campaign.py::"
     "test_that_what_goes_wrong_with_the_chip_itself_ends_well_on_both_families": ("f405rg-4",),
-    "hil/campaigns/test_campaign_drives.py::test_that_a_sample_ends_where_it_must_with_no_torque": (
+    "assurance/campaigns/test_campaign_drives.py::test_that_a_sample_ends_where_it_must_with_no_torque": (
         "damiao", "damiao-fd"),
     "host/plan/test_closed_plan.py::test_a_closed_mechanism_passes_its_waypoints_of_joints_and_of_the_tip": (
         "five_bar", "palletizer"),

@@ -12,7 +12,7 @@ from femtorque import Mechanism, Refused, Trajectory, plan_motion, report, virtu
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.reference import pinocchio
 from femtorque.host.record.log import read
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
 

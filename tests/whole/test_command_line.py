@@ -11,8 +11,8 @@ import pytest
 
 from femtorque import command_line
 from femtorque.codegen.common.extras import installing
-from tests.conftest import HANG
 from tests.support import rig
+from tests.support.suite import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 MECHANISM, MOTION = "mechanisms/three_link.toml", "mechanisms/three_link.csv"

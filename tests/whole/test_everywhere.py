@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from femtorque import command_line
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 POSIX_ONLY = {"termios", "tty", "pty", "fcntl", "resource", "pwd", "grp", "posix", "readline", "curses"}
 POSIX_NAMES = {"fork", "SIGKILL", "SIGALRM", "SIGHUP", "setsid", "killpg", "geteuid", "getuid"}

@@ -9,7 +9,7 @@ import pytest
 
 from femtorque.codegen.common.extras import EXTRAS
 from tests.codegen.mechanism.test_urdf import robot
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 MODULES = {module for packages in EXTRAS.values() for module in packages}
 WITHOUT = f"""

@@ -19,8 +19,8 @@ from femtorque.host.link.configuration import Configuration
 from femtorque.host.record import export
 from femtorque.host.record.log import Log, read
 from femtorque.host.show import plot, report
-from tests.conftest import ROOT
 from tests.support.fake_board import FakeBoard, ManualClock
+from tests.support.suite import ROOT
 
 MECHANISM, MOTION = ROOT / "mechanisms" / "three_link.toml", ROOT / "mechanisms" / "three_link.csv"
 PORT = ("--port", "/dev/ttyUSB7")

@@ -20,13 +20,13 @@ import numpy as np
 import pytest
 
 import femtorque
+from assurance.campaigns.campaign_currents import SHORTED_CABLE
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.wire.messages import COMMANDS, FAULTS, STATES, Command
 from femtorque.hil.board import drv8301
 from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.campaigns.campaign_currents import SHORTED_CABLE
 from femtorque.hil.chip.stm32.chip import unique
 from femtorque.hil.chip.stm32.probe import Probe
 from femtorque.hil.drives.families.feetech import servo as sts
@@ -34,11 +34,11 @@ from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.connect import session_with
 from femtorque.host.link.session import Session
-from tests.conftest import ROOT
 from tests.host.flash.test_flash import OPENOCD, REGISTERS, tool
 from tests.support import bus_arm, rig, servos
 from tests.support.boards import FILE
 from tests.support.plugged import Hand, ctrl_c, plugged_in
+from tests.support.suite import ROOT
 
 PAGE = (ROOT / "docs" / "first-power-up.md").read_text(encoding="utf-8")
 STEPS = {int(number): text for number, text in

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 POINTS: dict[str, tuple[str, ...]] = {
     "what it is for and that no hardware has run it comes first": (

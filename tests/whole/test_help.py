@@ -84,7 +84,7 @@ def test_what_a_board_reports_is_looked_up_without_a_network(here):
 
 def test_a_mechanism_shows_itself_in_one_line():
     from femtorque import Mechanism
-    from tests.conftest import ROOT
+    from tests.support.suite import ROOT
 
     arm = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
     assert repr(arm) == "<Mechanism 'three-link': 3 links, 3 streamed joints, f405rg-4>"

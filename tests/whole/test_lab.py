@@ -29,10 +29,10 @@ from femtorque.host.lab.whole import consistent, experiment
 from femtorque.host.lab.whole.excitation import base_columns, excite, ranges
 from femtorque.host.lab.whole.regressor import Unknowns, phi_of
 from femtorque.host.lab.whole.touches import watching
-from tests.conftest import ROOT
 from tests.support import rig
 from tests.support.differing import differing
 from tests.support.plugged import Hand, ctrl_c, plugged_in
+from tests.support.suite import ROOT
 from tests.whole.test_readme import typed
 
 PAGE = (ROOT / "docs" / "lab.md").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from itertools import groupby
 import pytest
 
 from femtorque.codegen.wire import messages
-from tests.conftest import HANG, ROOT, until
+from tests.support.suite import HANG, ROOT, until
 from tests.support.terminal import CTRL_C, PROMPT, Terminal, terminal
 
 PAGE = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")

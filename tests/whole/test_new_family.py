@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import HANG, ROOT
+from tests.support.suite import HANG, ROOT
 
 BLOCK = re.compile(r"^```\w+\n(?:# |/\* )([\w/]+\.\w+)(?: \*/)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN = """

@@ -19,9 +19,9 @@ import femtorque
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.host.link.configuration import Configuration
 from tests.codegen.mechanism.test_urdf import robot
-from tests.conftest import HANG, ROOT
 from tests.host.flash.test_flash import OPENOCD, tool
 from tests.support.plugged import Hand, ctrl_c, plugged_in
+from tests.support.suite import HANG, ROOT
 from tests.whole.test_wheel import copied
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ from femtorque.hil.papers.reproduce import chosen
 from femtorque.host.link import link
 from femtorque.host.plan import effort
 from femtorque.host.stream import preflight
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 ARM = MECHANISMS / "three_link.toml"
 

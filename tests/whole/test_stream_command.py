@@ -25,8 +25,8 @@ from femtorque.host.link import link
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.live import lines
 from femtorque.host.record import log as logs
-from tests.conftest import HANG
 from tests.support.fake_board import FakeBoard, ManualClock
+from tests.support.suite import HANG
 from tests.support.tcp_board import TcpBoard
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ import pytest
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.host.record.log import read
 from tests.codegen.mechanism.test_urdf import robot
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 from tests.support.terminal import CTRL_C, PROMPT, terminal
 from tests.whole.test_readme import FETCH, TOUR, block
 

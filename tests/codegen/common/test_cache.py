@@ -13,7 +13,7 @@ import pytest
 
 from femtorque.codegen.common import cache
 from femtorque.codegen.common.errors import BadInput
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.tidy import printable, tidied
 from femtorque.codegen.emit import sources
 from femtorque.codegen.mechanism.reader import load_mechanism
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 RESIDUE = re.compile(r"\d\.\d*?(?:0{7,}[1-9]|9{8,}\d*)\d{0,2}(?!\d)")
 

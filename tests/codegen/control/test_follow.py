@@ -16,9 +16,9 @@ from femtorque.codegen.mechanism.description import Friction, Limits, Link, Mech
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.verify.new_file import Choice, write
 from tests.codegen.mechanism.test_urdf import robot
-from tests.conftest import ROOT
 from tests.support.boards import driven, three_link
 from tests.support.oracle import pinocchio_of, planar_chain
+from tests.support.suite import ROOT
 
 SLACK = 1.02  # three digits of each limit, and steps of 2 %
 NO_LOAD = 0.801  # of a motor's velocity without load

@@ -5,13 +5,13 @@ import re
 from femtorque.codegen.common.firmware import house
 from femtorque.codegen.drive.catalogue import FAMILIES
 from femtorque.hil.drives import catalogue as virtual
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 NAMES = re.compile(r"damiao|robstride|cubemars|mini.?cheetah|moteus|feetech|\bsts\b|sts3215|\bft_sts|\bsts_|"
                    r"dynamixel|\bft_dxl|cansimple|odrive.?can|odrive-(s1|pro|micro)", re.IGNORECASE)
 ROOMS = ("codegen", "host", "hil", "femtorque", "firmware")
 ENDINGS = (".py", ".c", ".h", ".j2", ".toml", ".ini")
-CHECKS = ("firmware/proof/", "hil/femtorque/hil/campaigns/")  # no wheel brings these theorems and campaigns
+CHECKS = ("assurance/proofs/theorems/", "assurance/campaigns/")  # no wheel brings these theorems and campaigns
 EXAMPLES = {  # of arms, and of what is shown with particular drives
     "codegen/femtorque/codegen/mechanism/schema.py",  # the name of one drive, as an example of a key
     "femtorque/command_line.py",  # drives in the examples of --help

@@ -23,8 +23,8 @@ from femtorque.codegen.reference import instant
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.platformio import _offline
 from femtorque.codegen.toolchain.step_library import CompiledStep
-from tests.conftest import HANG, ROOT
 from tests.support.oracle import peak
+from tests.support.suite import HANG, ROOT
 
 HERE = Path(__file__).parent / "used_as_library"
 MECHANISMS = ROOT / "mechanisms"

@@ -14,8 +14,8 @@ from femtorque.codegen.reference import instant
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, build, compiler, precision_flags
 from femtorque.codegen.toolchain.step_library import CompiledStep
-from tests.conftest import ROOT
 from tests.support.oracle import peak
+from tests.support.suite import ROOT
 
 QUINTIC = np.polynomial.Polynomial([0, 0, 0, 10, -15, 6])  # from rest to rest in 1 s; its jerk jumps at 0
 

@@ -15,10 +15,10 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.modes import in_mode
 from femtorque.codegen.reference import instant, pinocchio
 from femtorque.codegen.step.scheme import model_of
-from tests.conftest import ROOT
 from tests.support.closed import Closed
 from tests.support.instant import Compiled
 from tests.support.oracle import peak
+from tests.support.suite import ROOT
 
 MECHANISMS = {path.stem: load_mechanism(path) for path in sorted((ROOT / "mechanisms").glob("*.toml"))}
 OPEN = [name for name, m in MECHANISMS.items() if not (m.flexible or m.loops or m.modes)]

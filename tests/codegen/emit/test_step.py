@@ -165,7 +165,7 @@ def by_default(mechanism: Mechanism) -> Model:
 
 
 def test_single_precision_is_within_1e_4_of_peak_and_under_the_noise_floor(monkeypatch):
-    """By default, over chains of one to eight joints; tests/bench/test_noise.py takes 200."""
+    """By default, over chains of one to eight joints; assurance/bench/test_noise.py takes 200."""
     monkeypatch.setattr(search, "EFFORT", 0)
     rngs = [np.random.default_rng(seed) for seed in (*range(22), *LOUD)]
     models = [by_default(random_chain(rng, 1 + seed % 8))

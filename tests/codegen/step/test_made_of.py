@@ -16,7 +16,7 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.step.made_of import made_of, solids
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.step.search import plain_step, step_of
-from tests.bench.arms import arms
+from tests.support.arms import arms
 from tests.support.oracle import planar_chain, random_tree
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"

@@ -30,10 +30,10 @@ from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import wrench_library
 from femtorque.codegen.toolchain.host_compiler import Precision
 from femtorque.codegen.toolchain.step_library import CompiledStep
-from tests.bench.arms import arms
 from tests.codegen.model import test_loop_kinds
 from tests.codegen.step import test_flexible
 from tests.support import oracle
+from tests.support.arms import arms
 
 MECHANISMS = Path(__file__).parents[3] / "mechanisms"
 TABLE = Path(__file__).with_name("torques.json")

@@ -12,7 +12,7 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import build_cache
 from femtorque.codegen.toolchain.build_cache import Known
 from femtorque.codegen.toolchain.build_result import BuildResult, record
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 FILES = {"src/emitted/ft_step.c": b"int a;\n", "platformio.ini": b"[env]\n", ".platformio/appstate.json": b"{}"}
 

@@ -24,9 +24,9 @@ from femtorque.hil.cost.measure import short_motion
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.play.connect import session_with
 from femtorque.hil.play.run import play
-from tests.conftest import ROOT
 from tests.support.boards import IMAGES as BUILT
 from tests.support.boards import image
+from tests.support.suite import ROOT
 
 IMAGES = [("f405rg-4", "voltage"), ("f405rg-4", "current"), ("f405rg-6", "voltage"), ("nucleo-g474re-6", "voltage"),
           ("nucleo-g474re-6", "current"), ("odrive-v3.6", "voltage"), ("odrive-v3.6", "current")]

@@ -12,8 +12,8 @@ from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.connect import session_with
-from tests.conftest import ROOT
 from tests.support.boards import IMAGES, image
+from tests.support.suite import ROOT
 
 
 def armed(board: VirtualBoard, seconds: float = 0.02) -> None:

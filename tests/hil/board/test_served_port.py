@@ -9,7 +9,7 @@ import pytest
 from femtorque.codegen.wire.codec import Codec
 from femtorque.codegen.wire.messages import Hello
 from femtorque.hil.board.served_port import HOST, ServedPort
-from tests.conftest import HANG
+from tests.support.suite import HANG
 
 FRAME = b"\0" + Codec(3).encode(Hello(), 0)
 

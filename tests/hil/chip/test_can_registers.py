@@ -6,10 +6,10 @@ import random
 
 import pytest
 
+from assurance.registers import register_map
 from femtorque.hil.chip.stm32f4.bxcan import BxCan, Filters
 from femtorque.hil.chip.stm32g4.fdcan import Fdcan, FirstFdcan
 from femtorque.hil.clock.library import library
-from tests.firmware import register_map
 from tests.hil.chip import test_bxcan, test_fdcan
 
 IN_C = library()[1]

@@ -28,8 +28,8 @@ from femtorque.hil.chip.stm32.serial import FE
 from femtorque.hil.chip.stm32f4.adc import Adc
 from femtorque.hil.chip.stm32f4.chip import Stm32F405
 from femtorque.hil.chip.stm32g4.chip import Stm32G474
-from tests.conftest import ROOT
 from tests.support.can_bench import Other
+from tests.support.suite import ROOT
 
 RECORDED = Path(__file__).with_name("recorded.json")
 PROGRAMS = 24  # of each chip

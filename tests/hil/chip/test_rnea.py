@@ -10,8 +10,8 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.modes import has_modes
 from femtorque.codegen.step.scheme import model_of
 from femtorque.hil.chip.chip_library import ChipLibrary
-from tests.conftest import ROOT
 from tests.support.instant import Compiled, sources
+from tests.support.suite import ROOT
 
 ENTRY = """
 #include "ft_rnea.h"

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from assurance.campaigns import campaign
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio as build
 from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.campaigns import campaign
 from femtorque.hil.chip.elf import Image
 from femtorque.hil.chip.stm32.chip import FLASH_START
 from femtorque.hil.chip.timing import FLASH_MEMORIES
@@ -229,7 +229,7 @@ NEVER = {
     "if ((uintptr_t)t <= (uintptr_t)f) {": "a tick moves bytes one way alone",
     "while (size-- != 0)": "a tick moves bytes one way alone",
     "if (!ft_wanted || !ft_clock_good())":
-        "an interrupt would have to come within these few instructions; proved in firmware/proof/switches.c",
+        "an interrupt would have to come within these few instructions; proved in assurance/proofs/theorems/switches.c",
     "return x->pin != FT_NO_INDEX && ft_pin_high(x->port, x->pin);": COPY,
     "s->state = to->next == DISARMED && s->closing != 0u ? CLOSING : to->next;":
         "in the copy for faults, of which none leads to DISARMED",

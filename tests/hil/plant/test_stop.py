@@ -7,7 +7,7 @@ import pytest
 
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.plant.choose import plant_of, wired
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 
 @pytest.mark.parametrize(("name", "kind"), [("three_link", "auto"), ("three_link", "mujoco"), ("five_bar", "auto"),

@@ -40,8 +40,8 @@ from femtorque.host.link import link
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import Link, open_port
 from femtorque.host.link.session import Session
-from tests.conftest import PatientClock
 from tests.support import rig
+from tests.support.suite import PatientClock
 
 SECONDS = 0.15
 REACH = np.array([0.06, -0.05, 0.05])

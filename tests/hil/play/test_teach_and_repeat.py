@@ -14,7 +14,7 @@ from femtorque.codegen.motion.trajectory import Trajectory, check_limits, check_
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.api import virtual_board
 from femtorque.host.record import log as logs
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
 SHOWN = np.array([0.5, -0.4, 0.3])  # rad

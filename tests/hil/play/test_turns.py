@@ -12,7 +12,7 @@ from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.hil.play.run import Result, run
 from femtorque.host.plan import plan
 from femtorque.host.record import log as logs
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 START = np.array([4.0, -11.0, 3.5 * np.pi])  # rad: the first joint like a UR5's, the last one turns without end
 END = np.array([-5.0, 12.5, 9.5 * np.pi])  # three whole turns further

@@ -10,8 +10,8 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import from_rows
 from femtorque.host.record import log as logs
 from femtorque.host.show.findings import ZERO_FIRST, Findings
-from tests.conftest import ROOT
 from tests.support.plugged import plugged_in
+from tests.support.suite import ROOT
 
 MECHANISM = ROOT / "mechanisms" / "three_link.toml"
 COUNT = 2.0 * np.pi / 8192  # rad, of the arm's encoders

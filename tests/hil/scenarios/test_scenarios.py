@@ -15,8 +15,8 @@ from scipy.linalg import eigh
 from femtorque.codegen.common.errors import BadInput
 from femtorque.hil.play.run import Result
 from femtorque.hil.scenarios import scenario, sensitivity, servo_arm, wall_arm
-from tests.conftest import ROOT
 from tests.support import oracle
+from tests.support.suite import ROOT
 
 FOLDER = scenario.FOLDER
 

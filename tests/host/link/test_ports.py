@@ -16,9 +16,9 @@ from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import Link
 from femtorque.host.link.ports import find, survey
 from femtorque.host.link.serial_ports import candidates
-from tests.conftest import ROOT
 from tests.support.fake_board import ManualClock
 from tests.support.granted import GrantedClock
+from tests.support.suite import ROOT
 from tests.support.tcp_board import TcpBoard
 
 MECHANISM = ROOT / "mechanisms" / "three_link.toml"

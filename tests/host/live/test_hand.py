@@ -19,8 +19,8 @@ from femtorque.host.live.jog import TipJog
 from femtorque.host.scene.description import scene
 from femtorque.host.show.pages import BODY
 from femtorque.host.show.web import serving
-from tests.conftest import HANG
 from tests.support.rig import ROOT
+from tests.support.suite import HANG
 
 START = np.array([0.3, 0.6, 0.5])
 DT = 1.0 / 30.0

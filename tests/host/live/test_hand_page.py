@@ -13,9 +13,9 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.plan.task_space import forward_kinematics
-from tests.conftest import HANG, until
 from tests.support.browser import chromium
 from tests.support.rig import ROOT
+from tests.support.suite import HANG, until
 from tests.support.tcp_board import TcpBoard
 
 MECHANISM = ROOT / "mechanisms" / "three_link.toml"

@@ -24,8 +24,8 @@ from femtorque.host.plan.plan import Plan, plan, straight
 from femtorque.host.plan.space import Space
 from femtorque.host.plan.tip import Goal
 from femtorque.host.stream.preflight import examine
-from tests.conftest import ROOT
 from tests.support.closed import Closed
+from tests.support.suite import ROOT
 
 Array = np.ndarray
 

@@ -22,10 +22,10 @@ from femtorque.host.scene.description import scene
 from femtorque.host.show import plot
 from femtorque.host.show.findings import Findings
 from femtorque.host.stream.stream import stream
-from tests.conftest import ROOT
 from tests.host.stream.test_stream import a_motion, a_session
 from tests.support.damage import flipped
 from tests.support.fake_board import FakeBoard, ManualClock
+from tests.support.suite import ROOT
 
 
 @pytest.fixture(scope="module")

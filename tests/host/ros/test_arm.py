@@ -13,9 +13,9 @@ from femtorque.host.ros import interfaces
 from femtorque.host.ros.arm import Arm
 from femtorque.host.ros.goals import ABORTED, CANCELED, SUCCEEDED
 from femtorque.host.ros.interfaces import message, packed, unpacked
-from tests.conftest import ROOT
 from tests.host.ros.test_motion import NAMES, trajectory
 from tests.support import rig
+from tests.support.suite import ROOT
 
 ACTION = "/arm_controller/follow_joint_trajectory/_action/"
 GRIP = "/wrist_controller/gripper_cmd/_action/"

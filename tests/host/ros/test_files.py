@@ -10,9 +10,9 @@ import yaml
 
 from femtorque import Mechanism, Refused
 from femtorque.host.ros import files
-from tests.conftest import ROOT
 from tests.host.ros.test_arm import ros  # noqa: F401 (a fixture)
 from tests.host.ros.test_motion import NAMES
+from tests.support.suite import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
 

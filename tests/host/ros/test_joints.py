@@ -8,8 +8,8 @@ import numpy as np
 
 from femtorque import Mechanism
 from femtorque.host.ros.joints import Joints
-from tests.conftest import ROOT
 from tests.support.mimic import gripper_in
+from tests.support.suite import ROOT
 
 ARM, ROD, BASE = 0.2, 0.26, 0.1  # m, of mechanisms/five_bar.toml
 

@@ -17,8 +17,8 @@ from zenoh_ros2_sdk.utils import compute_type_hash_from_msg, ros2_to_dds_type
 from femtorque.host.ros import interfaces, keys
 from femtorque.host.ros.interfaces import message, type_hash
 from femtorque.host.ros.node import Node
-from tests.conftest import HANG
 from tests.host.ros.router import routed
+from tests.support.suite import HANG
 
 STATE = "sensor_msgs/msg/JointState"
 TEXT = "std_msgs/msg/String"

@@ -1,5 +1,5 @@
 """The node on rclpy, against a stand-in of rclpy's names: messages are objects with rclpy's fields, and never bytes; a
-callback of the default group keeps others off while it waits. A real rclpy is in tests/bench/test_ros.py."""
+callback of the default group keeps others off while it waits. A real rclpy is in assurance/bench/test_ros.py."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from femtorque.host.ros import interfaces, rclpy_node
 from femtorque.host.ros.arm import Arm
 from femtorque.host.ros.interfaces import message
 from femtorque.host.ros.rclpy_node import RclpyNode, own
-from tests.conftest import ROOT
 from tests.host.ros.test_arm import ACTION, START, way
 from tests.support import rig
+from tests.support.suite import ROOT
 
 
 class Future:

@@ -15,9 +15,9 @@ from femtorque.codegen.common import colours
 from femtorque.codegen.common.errors import BadInput
 from femtorque.host.record import log as logs
 from femtorque.host.show import compare, curves, report
-from tests.conftest import ROOT
 from tests.host.show.test_report import ACCELERATION, NOISE, RATE, T, a_run
 from tests.support.browser import chromium
+from tests.support.suite import ROOT
 
 # How colours are seen with each kind of cones missing: Machado, Oliveira and Fernandes (2009), severity 1, linear sRGB.
 SEEN = {

@@ -22,8 +22,8 @@ from femtorque.host.record.log import FACTS, SHAPE, Run, _bent, read
 from femtorque.host.show import report
 from femtorque.host.show.findings import CONSTANT, NOTHING, Findings
 from femtorque.host.show.scene.page import scripts
-from tests.conftest import ROOT
 from tests.support.browser import chromium
+from tests.support.suite import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
 

@@ -26,12 +26,12 @@ from femtorque.host.scene.surroundings import Contact, Moment
 from femtorque.host.show import plot, report
 from femtorque.host.show.display import tracking_table
 from femtorque.host.show.findings import ZERO_FIRST, Findings
-from tests.conftest import ROOT
 from tests.host.show.test_report import ACCELERATION, NOISE, RATE, T, a_run
 from tests.support import bus_arm
 from tests.support.boards import IMAGES
 from tests.support.dynamixels import aloha
 from tests.support.servos import so101
+from tests.support.suite import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
 SHIFT = 0.05  # rad

@@ -32,9 +32,9 @@ from femtorque.host.show.pages import CONNECTIONS, HEADER, PAGES, Pages
 from femtorque.host.show.scene.page import scripts
 from femtorque.host.show.udp import sending
 from femtorque.host.show.web import HISTORY, SERVER, Again, Feed, page, serving
-from tests.conftest import HANG, until
 from tests.host.show.test_monitor import looking, refresh
 from tests.support.browser import chromium
+from tests.support.suite import HANG, until
 from tests.support.tcp_board import TcpBoard
 from tests.whole.test_stream_command import MECHANISM, ROOT
 

@@ -9,9 +9,9 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.conftest import ROOT
 from tests.host.conftest import fake  # noqa: F401
 from tests.integrations.lerobot import stand_in
+from tests.support.suite import ROOT
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import math
 import pytest
 
 from femtorque import BadInput, Mechanism
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 SO101, ALOHA = (ROOT / "mechanisms" / f"{name}.toml" for name in ("so101_sts", "aloha_like"))
 NAMES = ("shoulder_pan", "shoulder_lift", "elbow_flex", "wrist_flex", "wrist_roll", "gripper")

@@ -8,7 +8,7 @@ import tomllib
 from zipfile import ZipFile
 
 import femtorque
-from tests.conftest import ROOT
+from tests.support.suite import ROOT
 
 PLACE = ROOT / "integrations" / "lerobot"
 

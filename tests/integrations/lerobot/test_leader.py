@@ -9,7 +9,7 @@ import pytest
 
 from femtorque import Refused
 from femtorque.codegen.wire import messages
-from tests.conftest import HANG, ROOT
+from tests.support.suite import HANG, ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
 

@@ -12,8 +12,8 @@ import pytest
 from femtorque import BadInput, Board, Mechanism, Refused
 from femtorque.codegen.mechanism.description import Safety
 from femtorque.hil.plant.rigid import Plant
-from tests.conftest import ROOT
 from tests.support import rig
+from tests.support.suite import ROOT
 
 ARM = ROOT / "mechanisms" / "three_link.toml"
 FRAME = 1.0 / 30.0  # s

@@ -53,7 +53,7 @@ def compiler_identity() -> str:
 @cache
 def firmware_files() -> tuple[Path, ...]:
     """The hand-written sources that take part in an image, sorted; tests, proofs and what is built do not."""
-    skip = {"test", "proof", ".pio", "__pycache__", "images"}
+    skip = {"test", ".pio", "__pycache__", "images"}
     files = (p for p in FIRMWARE.rglob("*") if p.is_file() and p.suffix in SOURCE_SUFFIXES)
     return tuple(sorted(p for p in files if not skip.intersection(p.relative_to(FIRMWARE).parts)))
 

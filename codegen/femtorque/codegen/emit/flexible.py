@@ -1,7 +1,7 @@
 """Emitted C of mechanisms with flexible links: ft_step.c of the tree, ft_flexible.c of the links' modes.
 
 The modes' constants are tables, and what a tick does with them is a loop over each plane of bending: some 50
-instructions per mode (tests/bench/test_flexible_instructions.py).
+instructions per mode (assurance/bench/test_flexible_instructions.py).
 """
 
 from __future__ import annotations

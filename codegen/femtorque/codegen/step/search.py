@@ -1,6 +1,6 @@
 """The step that costs least: which frames, base parameters and unit of length the graph's own count prefers.
 
-Gains of each idea, in executed instructions of a Cortex-M4F (tests/bench/test_step_instructions.py gives the
+Gains of each idea, in executed instructions of a Cortex-M4F (assurance/bench/test_step_instructions.py gives the
 total: planar-3 153, planar-8 355, UR5 309, PUMA560 374, Panda-7 670, of which some 50 are exact sines; figures below
 are without these):
 

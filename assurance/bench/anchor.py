@@ -1,0 +1,148 @@
+"""Fixed pieces of work, timed in between pieces of what is measured: how fast the machine happens to be.
+
+Processors are shared, with what runs beside and between the threads of a core, and what a piece of work takes changes
+by a factor of two from one minute to the next. So what is held is a ratio, to work of its own kind in the same run: of
+the virtual board to emulated instructions, of commands to scripts. All in processor time.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from statistics import fmean
+
+from unicorn import UC_ARCH_ARM, UC_MODE_MCLASS, UC_MODE_THUMB, Uc
+from unicorn import arm_const as arm
+
+from femtorque.hil.board.virtual import VirtualBoard
+from tests.support.suite import ROOT
+
+EMULATION = 0.0055  # s that one takes on the reference machine
+CODE, DATA, PAGE = 0x08000000, 0x20000000, 0x1000
+# ldr r3, [r1]; adds r3, r3, r0; eor.w r3, r3, r3, ror #7; str r3, [r1]; vldr s0, [r1, #4]; vmul.f32 s0, s0, s1;
+# vadd.f32 s0, s0, s2; vstr s0, [r1, #4]; subs r0, #1; bne back to the first; nop
+LOOP = bytes.fromhex("0b681b1883eaf3130b6091ed010a20ee200a30ee010a81ed010a0138f0d100bf")
+STARTS, ROUNDS, STEPS = 25, 500, 400  # of the emulation; of its loop each time; of Python each time
+OBJECTS = 8000  # that Python goes through: a board's and its host's, too, fill the processor's caches
+EVERY = 0.010  # s of work between two emulations
+
+
+@cache
+def _emulator() -> Uc:
+    uc = Uc(UC_ARCH_ARM, UC_MODE_THUMB | UC_MODE_MCLASS)
+    uc.ctl_set_cpu_model(arm.UC_CPU_ARM_CORTEX_M4)
+    uc.mem_map(CODE, PAGE)
+    uc.mem_map(DATA, PAGE)
+    uc.mem_write(CODE, LOOP)
+    for register, value in ((arm.UC_ARM_REG_S1, 0.75), (arm.UC_ARM_REG_S2, 0.5)):
+        uc.reg_write(register, struct.unpack("<I", struct.pack("<f", value))[0])
+    return uc
+
+
+@cache
+def _objects() -> list[tuple[int, bytes, list[int]]]:
+    """In no order of their places in memory."""
+    objects = [(i, i.to_bytes(4, "little"), [i]) for i in range(OBJECTS)]
+    Random(1).shuffle(objects)
+    return objects
+
+
+def emulation() -> float:
+    """s of emulated instructions, by Unicorn alone, started from Python time and again with some work in between."""
+    uc, objects, at = _emulator(), _objects(), 0
+    began = time.process_time()
+    for _ in range(STARTS):
+        uc.reg_write(arm.UC_ARM_REG_R0, ROUNDS)
+        uc.reg_write(arm.UC_ARM_REG_R1, DATA)
+        uc.emu_start(CODE | 1, CODE + len(LOOP) - 2)
+        total = 0
+        for _ in range(STEPS):
+            at = (at + 1) % OBJECTS
+            number, data, several = objects[at]
+            total += number + data[0] + several[0]
+    return time.process_time() - began
+
+
+class Pace:
+    """How fast a board runs from now on, wherever that is asked of it: with emulations in between.
+
+    work: s that its runs and what was done between them have taken so far. simulated: s that have passed on it.
+    """
+
+    def __init__(self, board: VirtualBoard) -> None:
+        emulation()  # translates it
+        self._board, self._run_until, self._start = board, board.run_until, board.seconds
+        self.work, self._since_last = 0.0, EVERY
+        self._emulations: list[float] = []
+        board.run_until = self._run  # type: ignore[method-assign]
+        self._began = time.process_time()
+
+    def _run(self, seconds: float) -> None:
+        self._run_until(seconds)
+        piece = time.process_time() - self._began
+        self.work += piece
+        self._since_last += piece
+        while self._since_last >= EVERY:
+            self._since_last -= EVERY
+            self._emulations.append(emulation())
+        self._began = time.process_time()
+
+    @property
+    def factor(self) -> float:
+        """Anchor in real time."""
+        return (self._board.seconds - self._start) / self.work
+
+    @property
+    def ratio(self) -> float:
+        """ms that pass on the board while an emulation is done."""
+        return 1e3 * self.factor * fmean(self._emulations)
+
+    @property
+    def at_reference(self) -> float:
+        """`factor` where an emulation takes what it does on the reference machine."""
+        return 1e-3 * self.ratio / EMULATION
+
+
+def spent(*command: object, **environment: str) -> float:
+    """s of a command, which keeps what it compiles of Python."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(list(map(str, command)), cwd=ROOT, check=True, capture_output=True,
+                   env=os.environ | {"PYTHONDONTWRITEBYTECODE": ""} | environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+@dataclass(frozen=True)
+class Script:
+    """A command's anchor: text for Python. reference: s that it takes on the reference machine."""
+
+    name: str
+    text: str
+    reference: float
+
+    def beside(self, command: Callable[[], float], runs: int) -> tuple[float, float]:
+        """Duration of runs of a command, s, in runs of the script, one before and one after each."""
+        own, took = [spent(sys.executable, "-c", self.text)], []
+        for _ in range(runs):
+            took.append(command())
+            own.append(spent(sys.executable, "-c", self.text))
+        return fmean(took), fmean(took) / fmean(own)
+
+
+START = Script("starts of a Python", "import numpy", 0.10)  # what each command imports
+WORK = Script("starts with some work", """
+import numpy as np
+matrix, vector, kept = np.eye(6), np.ones(6), {}
+for i in range(40000):
+    vector = matrix @ vector
+    vector = vector / np.sqrt(vector @ vector)
+    kept[i % 500] = (i, vector[0])
+""", 0.19)

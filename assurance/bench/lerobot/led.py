@@ -1,0 +1,61 @@
+"""A virtual board in real time whose arm is led by a hand: `python -m assurance.bench.lerobot.led MECH`.
+
+It prints its url. From the moment at which the board lets the arm float the hand moves every joint by springs along a
+sum of sines about its start pose, which begins at rest.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio
+from femtorque.codegen.wire.codec import Codec, FrameReader
+from femtorque.codegen.wire.messages import Status
+from femtorque.codegen.wire.names import state_name
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.plant.rigid import Plant
+from femtorque.hil.play.run import folder
+
+REACH, HZ, RAMP = 0.3, (0.2, 0.45), 2.0  # rad; of the sines; s until they are whole
+STIFF, DAMP = (20.0, 12.0, 4.0), (1.0, 0.5, 0.1)  # N m/rad, N m s/rad of the hand's springs
+
+
+def way(t: float, joints: int) -> np.ndarray:
+    """(J,) rad from the start pose, t s after the hand began."""
+    k = np.arange(1, joints + 1)
+    share = min(max(t, 0.0) / RAMP, 1.0) ** 2
+    return share * REACH / k * sum(np.sin(2.0 * np.pi * hz * t + j * k) - np.sin(j * k) for j, hz in enumerate(HZ))
+
+
+def main() -> None:
+    mechanism = load_mechanism(sys.argv[1])
+    start = np.array([joint.start for joint in mechanism.streamed])
+    plant = Plant(mechanism)
+    with VirtualBoard(platformio.build(mechanism, folder(mechanism, True)).elf, mechanism, plant) as board:
+        board.recording, board.brakes = False, True
+        states, since = [""], list[float]()
+        reader = FrameReader(Codec(len(start)))
+
+        def heard(data: bytes) -> None:
+            states[:] = [state_name(frame.message) for frame in reader.feed(data) if isinstance(frame.message, Status)
+                         ][-1:] or states
+
+        def hand(plant: Plant) -> np.ndarray:
+            if states[0] != "FLOAT":
+                since.clear()
+                return np.zeros(len(start))
+            since[:] = since or [plant.time]
+            wanted = start + way(plant.time - since[0], len(start))
+            return np.array(STIFF) * (wanted - plant.q) - np.array(DAMP) * plant.v
+
+        plant.hand = hand
+        board.listeners.append(heard)
+        print(board.url, flush=True)
+        board.serve()
+
+
+if __name__ == "__main__":
+    main()

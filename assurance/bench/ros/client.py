@@ -1,0 +1,133 @@
+"""A client of the node, on a real rclpy, as MoveIt's is: run by assurance/bench/test_ros.py in ROS 2's own Python.
+
+usage: client.py START..., the pose of three_link. Prints what it met as JSON, and ends while a goal of its own runs.
+Without a pose it prints where the joints are, and the board's state.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+import rclpy
+from action_msgs.msg import GoalStatusArray
+from builtin_interfaces.msg import Duration
+from control_msgs.action import FollowJointTrajectory, GripperCommand
+from control_msgs.msg import GripperCommand as Grip
+from control_msgs.msg import JointTolerance
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.action import ActionClient
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+START = [float(word) for word in sys.argv[1:]]
+ARM = ["shoulder", "elbow"]
+rclpy.init()
+node = rclpy.create_node("client")
+heard: dict[str, list] = {}
+for topic, kind, latched in (("/joint_states", JointState, False), ("/robot_description", String, True),
+                             ("/diagnostics", DiagnosticArray, False),
+                             ("/arm_controller/follow_joint_trajectory/_action/status", GoalStatusArray, True)):
+    durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+    node.create_subscription(kind, topic, heard.setdefault(topic, []).append,
+                             QoSProfile(depth=100, durability=durability))
+topic = node.create_publisher(JointTrajectory, "/arm_controller/joint_trajectory", 10)
+follow = ActionClient(node, FollowJointTrajectory, "/arm_controller/follow_joint_trajectory")
+grip = ActionClient(node, GripperCommand, "/wrist_controller/gripper_cmd")
+told: dict[str, object] = {}
+
+
+def wait(future):
+    rclpy.spin_until_future_complete(node, future, timeout_sec=20.0)
+    assert future.done()
+    return future.result()
+
+
+def idle(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        rclpy.spin_once(node, timeout_sec=0.02)
+
+
+def call(name):
+    client = node.create_client(Trigger, f"/femtorque/{name}")
+    assert client.wait_for_service(20.0)
+    began = time.monotonic()
+    response = wait(client.call_async(Trigger.Request()))
+    return [response.success, response.message, time.monotonic() - began]
+
+
+def trajectory(times, rows, names):
+    return JointTrajectory(joint_names=names, points=[JointTrajectoryPoint(
+        positions=[float(x) for x in row], time_from_start=Duration(sec=int(t), nanosec=round(1e9 * (t % 1.0))))
+        for t, row in zip(times, rows, strict=True)])
+
+
+def goal(times, rows, names=ARM, **more):
+    """A goal that is taken. Returns its handle, the future of its result, and its feedback."""
+    feedback: list = []
+    handle = wait(follow.send_goal_async(
+        FollowJointTrajectory.Goal(trajectory=trajectory(times, rows, names), **more),
+        feedback_callback=lambda message: feedback.append(message.feedback)))
+    assert handle.accepted
+    return handle, handle.get_result_async(), feedback
+
+
+def ended(future):
+    done = wait(future)
+    return [done.status, done.result.error_code, done.result.error_string]
+
+
+if not START:
+    idle(3.0)
+    (about,) = heard["/diagnostics"][-1].status
+    print(json.dumps([list(heard["/joint_states"][-1].position), about.message]), flush=True)
+    os._exit(0)
+there = [START[0] + 0.3, START[1] - 0.2]
+began = time.monotonic()
+assert follow.wait_for_server(20.0) and grip.wait_for_server(20.0)
+told["discovery"] = time.monotonic() - began
+told["not armed"] = ended(goal([1.0], [START[:2]])[1])
+told["home"], told["arm"] = call("home"), call("arm")
+_, result, feedback = goal([1.0, 2.0], [START[:2], there])
+told["goal"] = ended(result)
+told["feedback"] = [[one.index, max(map(abs, one.error.positions))] for one in feedback]
+told["many"] = ended(goal([0.04 * k for k in range(1, 51)], [there] * 50)[1])
+told["part"] = ended(goal([0.5], [[START[1]]], ["elbow"])[1])
+told["not mine"] = ended(goal([1.0], [[0.0]], ["hand"])[1])
+told["beyond"] = ended(goal([1.0], [[9.0, 0.0]])[1])
+told["tolerance"] = ended(goal([0.05], [[there[0] - 0.6, START[1]]],
+                               path_tolerance=[JointTolerance(name="shoulder", position=0.02)])[1])
+handle, result, _ = goal([3.0], [there])
+idle(1.0)
+began = time.monotonic()
+told["cancel"] = [wait(handle.cancel_goal_async()).return_code, time.monotonic() - began, *ended(result)]
+_, result, _ = goal([3.0], [START[:2]])
+idle(0.5)
+began = time.monotonic()
+_, second, _ = goal([1.5], [there])
+told["preempted"] = [*ended(result), time.monotonic() - began]
+gripped = wait(grip.send_goal_async(GripperCommand.Goal(command=Grip(position=START[2] + 0.2))))
+done = wait(gripped.get_result_async())
+told["gripped"] = [done.status, done.result.reached_goal, done.result.position]
+told["second"] = ended(second)
+heard["/joint_states"].clear()
+idle(1.0)
+told["states a second"] = len(heard["/joint_states"])
+_, result, _ = goal([3.0], [START[:2]])
+idle(0.5)
+told["disarm"] = [*call("disarm"), *ended(result)]
+told["again"] = call("arm")
+topic.publish(trajectory([0.5, 1.0], [START[:2], there], ARM))
+idle(1.6)
+told["by topic"] = [float(x) for x in heard["/joint_states"][-1].position]
+told["described"] = heard["/robot_description"][0].data[:200]
+told["diagnosed"] = [row.value for row in heard["/diagnostics"][-1].status[0].values]
+goal([2.0], [START[:2]])
+print(json.dumps(told), flush=True)
+os._exit(0)  # it dies; its goal is played to its end

@@ -1,0 +1,236 @@
+"""LeRobot itself with the plugin: its own scripts, headless and without cameras, as docs/lerobot.md types them, on
+virtual boards in real time. The leader's arm is led by a hand (assurance.bench.lerobot.led). A policy and a camera are
+the tests' own (assurance/bench/lerobot/wave).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+
+from assurance.bench.lerobot import environment, led
+from femtorque import Board
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.play import tape
+from femtorque.host.live.following import BoardStatus
+from femtorque.host.record import log as logs
+from tests.integrations.lerobot.test_calibration import SO101, entries
+from tests.support.suite import HANG, ROOT
+
+pytestmark = pytest.mark.bench
+
+PAGE = (ROOT / "docs" / "lerobot.md").read_text(encoding="utf-8")
+LINES = re.findall(r"^    ((?:femtorque|lerobot-).*)$", PAGE, re.MULTILINE)
+ARM = "mechanisms/three_link.toml"
+CAMERA = "--robot.cameras='{front: {type: stripes, width: 64, height: 48, fps: 30}}'"
+COUNT = "import av, sys; print(len({f.to_ndarray().tobytes() for f in av.open(sys.argv[1]).decode(video=0)}))"
+
+
+@pytest.fixture(scope="module", params=[environment.OLD, environment.NEW])
+def bin(request):
+    return environment.made(request.param)
+
+
+@pytest.fixture(scope="module")
+def folder(bin, tmp_path_factory):
+    """A folder to type in: a checkout without its files."""
+    place = tmp_path_factory.mktemp("lerobot")
+    (ROOT / "build").mkdir(exist_ok=True)
+    for name in ("mechanisms", "build"):
+        (place / name).symlink_to(ROOT / name)
+    return place
+
+
+@pytest.fixture(scope="module")
+def typed(bin, folder):
+    """Type a line as docs/lerobot.md has it, in LeRobot's environment. Returns its output."""
+    def run(line: str, **more) -> str:
+        done = subprocess.run(shlex.split(line), cwd=folder, env=environment.variables(bin, folder / "home"),
+                              capture_output=True, text=True, timeout=HANG, **more)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-6000:]
+        return done.stdout + done.stderr
+
+    return run
+
+
+@contextmanager
+def served(folder, *command: str) -> Iterator[str]:
+    """A virtual board in a process of its own. Yields its url."""
+    process = subprocess.Popen([sys.executable, "-m", *command], cwd=folder, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, env=environment.variables(
+                                   Path(sys.executable).parent, folder / "home") | {"PYTHONPATH": str(ROOT)})
+    try:
+        url = ""
+        while "socket://" not in url:
+            url = process.stdout.readline()
+            assert url, "it ended"
+        yield url.strip()
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+
+
+def here(line: str, follower: str, leader: str) -> str:
+    """A line of the page at the boards' ports."""
+    return line.replace("socket://localhost:5555", follower).replace("socket://localhost:5556", leader)
+
+
+def seconds(line: str, length: int) -> str:
+    """A line that records one episode of so many s."""
+    return line.replace("episode_time_s=10", f"episode_time_s={length}").replace("num_episodes=2", "num_episodes=1")
+
+
+@dataclass
+class Ran:
+    """Results of the tour's lines. actions, states (N, J) deg: of the first episode, as LeRobot stored them; replayed,
+    killed, later: STATUS after the replay, after another one was killed, and a second after that; log: all that the
+    follower's board said, from its tape; pictures: different ones of a recording with a camera."""
+
+    teleoperated: str
+    actions: np.ndarray
+    states: np.ndarray
+    replayed: BoardStatus
+    killed: BoardStatus
+    later: BoardStatus
+    log: Any
+    pictures: int
+
+
+def looked(url: str) -> BoardStatus:
+    with Board.connect(url, ROOT / ARM, look=True) as board:
+        return board.status
+
+
+@pytest.fixture(scope="module")
+def ran(typed, bin, folder) -> Ran:
+    with (served(folder, "femtorque", "hil", "serve", ARM, "--port", "0", "--tape", "run.tape") as follower,
+          served(folder, "assurance.bench.lerobot.led", ARM) as leader):
+        homes, (teleoperate, record, replay) = (
+            [here(one, follower, leader) for one in LINES if one.startswith(start)] for start in ("femtorque home",
+                                                                                                  "lerobot-"))
+        for line in homes:
+            subprocess.run([sys.executable, "-m", *line.split()], cwd=folder, check=True, timeout=HANG)
+        told = typed(teleoperate)
+        typed(record)
+        typed(f"{seconds(record, 3)} {CAMERA}".replace("wave", "seen").replace("video=false", "video=true"))
+        typed(replay)
+        time.sleep(0.5)
+        replayed = looked(follower)
+        killed(replay, bin, folder)
+        time.sleep(3.0)
+        left = looked(follower)
+        time.sleep(1.0)
+        later = looked(follower)
+    (film,) = (folder / "seen" / "videos").rglob("*.mp4")
+    pictures = int(typed(f"python -c '{COUNT}' {film}").split()[-1])
+    log = folder / "run.mcap"
+    tape.replay(load_mechanism(ROOT / ARM), tape.read(folder / "run.tape"), log=log)
+    (file,) = (folder / "wave" / "data").rglob("*.parquet")
+    table = parquet.read_table(file).to_pydict()
+    first = np.array(table["episode_index"]) == 0
+    actions, states = (np.array(table[name])[first] for name in ("action", "observation.state"))
+    return Ran(told, actions, states, replayed, left, later, logs.read(log), pictures)
+
+
+def killed(line: str, bin, folder) -> None:
+    """Kill a script 3 s after it began to move the arm."""
+    script = subprocess.Popen(shlex.split(line), cwd=folder, env=environment.variables(bin, folder / "home"),
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while "Replaying episode" not in (said := script.stderr.readline()):
+        assert said, "it ended"
+    time.sleep(3.0)
+    assert script.poll() is None, "still in motion"
+    script.kill()
+    script.communicate()
+
+
+def test_the_classes_keep_their_promises_with_lerobot_itself(bin, folder):
+    """The tests of tests/integrations/lerobot, without a stand-in."""
+    done = subprocess.run(["python", "-m", "pytest", "tests/integrations/lerobot", "-p", "no:cacheprovider"],
+                          cwd=ROOT, env=environment.variables(bin, folder / "home"), capture_output=True, text=True,
+                          timeout=HANG)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert re.search(r"(\d+) passed", done.stdout) and "skipped" not in done.stdout
+
+
+def test_lerobots_own_conversion_of_counts_has_the_degrees_of_the_mechanism_file(typed, folder):
+    """FeetechMotorsBus of LeRobot with a calibration file, and the mechanism file that the file was brought into."""
+    (folder / "so101.toml").write_text(SO101.read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "follower.json").write_text(json.dumps(entries()), encoding="utf-8")
+    lines = typed("python -m assurance.bench.lerobot.counts so101.toml follower.json").splitlines()
+    rows = [line.split() for line in lines if line.count(" ") == 3]
+    assert len(rows) == 18
+    for name, count, theirs, ours in rows:
+        assert float(ours) == pytest.approx(float(theirs), abs=0.15), (name, count)
+
+
+def test_a_recording_is_that_of_the_hand_and_the_follower_moves_as_far(ran):
+    """The delay is printed and no more: boards fall behind real time on a busy machine, each by itself."""
+    assert re.search(r"Teleop loop time: .*\(\d\d Hz\)", ran.teleoperated)
+    assert len(ran.actions) == len(ran.states) > 200
+    moved = np.ptp(ran.actions, axis=0)
+    assert np.all(moved > np.degrees(led.REACH) / np.arange(1, 4)), moved
+    a, s = ran.actions[60:], ran.states[60:]  # once the follower has come to the hand
+    late = [np.sqrt(np.mean((s[k:] - a[:len(a) - k]) ** 2, axis=0)) for k in range(45)]
+    best = int(np.argmin([np.sum(row / moved) for row in late]))
+    print(f"behind by {best} frames of 1/30 s, then rms {late[best].round(2)} of {moved.round(1)} deg")
+    np.testing.assert_allclose(np.ptp(ran.states, axis=0), moved, rtol=0.25)
+
+
+def test_what_the_board_makes_of_it_is_followed_closely(ran):
+    """In the chip's own time: what the joints are asked to do, and the simulated arm."""
+    moving = np.array(ran.log.state) == "FOLLOW"
+    error = (ran.log.target - ran.log.position)[moving]
+    rms = np.sqrt(np.mean(error**2, axis=0))
+    print(f"tracking error, rms: {(1e3 * rms).round(2)} mrad over {moving.sum()} STATUS")
+    assert np.all(rms < 5e-3) and np.ptp(ran.log.position[moving], axis=0).min() > 0.1
+
+
+def test_a_recording_is_replayed(ran):
+    assert ran.replayed.state in ("HOLD", "FAULT") and ran.replayed.fault in ("", "HOST_LOST")
+    np.testing.assert_allclose(np.degrees(ran.replayed.positions), ran.actions[-1], atol=0.3)
+
+
+def test_a_script_that_is_killed_leaves_the_arm_held(ran):
+    assert (ran.killed.state, ran.killed.fault) == ("FAULT", "HOST_LOST")
+    np.testing.assert_allclose(ran.killed.positions, ran.later.positions, atol=2e-3)
+    np.testing.assert_allclose(ran.killed.positions, ran.killed.targets, atol=1e-2)
+
+
+def test_a_cameras_pictures_are_recorded(ran):
+    assert ran.pictures > 30
+
+
+@pytest.mark.parametrize("bin", [environment.NEW], indirect=True)
+def test_a_policy_that_thinks_in_chunks_is_followed(folder, typed):
+    """lerobot-rollout with real-time chunking: predictions take 0.2 s, and each contradicts the one before."""
+    typed("python -m assurance.bench.lerobot.policy policy")
+    with served(folder, "femtorque", "hil", "serve", ARM, "--port", "0", "--tape", "roll.tape") as url:
+        home = next(one for one in LINES if one.startswith("femtorque home")).replace("socket://localhost:5555", url)
+        subprocess.run([sys.executable, "-m", *home.split()], cwd=folder, check=True, timeout=HANG)
+        typed(f"lerobot-rollout --strategy.type=base --policy.path=policy --inference.type=rtc --task=wave "
+              f"--duration=6 --fps=30 --interpolation_multiplier=2 --robot.type=femtorque --robot.mechanism={ARM} "
+              f"--robot.port={url} {CAMERA}")
+        time.sleep(0.5)
+        left = looked(url)
+    assert left.state in ("HOLD", "FAULT") and left.fault in ("", "HOST_LOST")
+    tape.replay(load_mechanism(ROOT / ARM), tape.read(folder / "roll.tape"), log=folder / "roll.mcap")
+    log = logs.read(folder / "roll.mcap")
+    moving = np.array(log.state) == "FOLLOW"
+    rms = np.sqrt(np.mean((log.target - log.position)[moving] ** 2, axis=0))
+    print(f"a policy's chunks: rms {(1e3 * rms).round(2)} mrad over {moving.sum()} STATUS")
+    assert np.all(rms < 1e-3) and np.degrees(np.ptp(log.position[moving], axis=0)).min() > 10.0

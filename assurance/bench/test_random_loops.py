@@ -1,0 +1,74 @@
+"""Closed mechanisms that nobody has looked at, from file to chip: checked, emitted, verified, loops closed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from assurance.bench.random_loops import KINDS, Kind, on_urdf, write
+from femtorque.codegen.common.errors import BadInput, Refused
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.model.loop_assembly import assemble
+from femtorque.codegen.motion.random import random_motion
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.verify.check import examine
+from femtorque.codegen.verify.verify import verify
+from femtorque.hil.chip import chip_step
+from tests.codegen.step.test_closed import closures
+from tests.support.closed import Closed
+
+pytestmark = pytest.mark.bench
+
+SEEDS = 40
+REGULAR = 0.3  # of the margin at the start: what is nearer to a singular pose is drawn again
+COLUMNS = ("mechanism", "joints", "driven", "moves", "rows", "float32", "emitted, rnea", "float64",
+           "closure, m", "bits",
+           "instructions")
+
+
+def drawn(kind: Kind, folder: Path) -> tuple[Mechanism, list[str]]:
+    """The first of its kind that stands in a regular pose, and why those before it were refused."""
+    refused: list[str] = []
+    for seed in range(SEEDS):
+        try:
+            mechanism = load_mechanism(write(kind, seed,
+                                             folder / f"{kind.name.replace(', ', '-').replace(' ', '-')}.toml"))
+            examine(mechanism)
+            assembly = assemble(model_of(mechanism))
+        except (BadInput, Refused) as error:
+            refused.append(str(error))
+            continue
+        if assembly.margin(assembly.start) > REGULAR:
+            return mechanism, refused
+    raise AssertionError(f"{kind.name}: none of {SEEDS} is regular: {refused}")
+
+
+def test_random_closed_mechanisms_are_verified_on_the_chip(tmp_path: Path) -> None:
+    table, reasons, worst = Table(*COLUMNS), [], 0.0
+    given = [(kind.name, *drawn(kind, tmp_path)) for kind in KINDS]
+    given += [(path.stem, load_mechanism(path), []) for path in on_urdf(tmp_path)]
+    for name, mechanism, refused in given:
+        model = model_of(mechanism)
+        assembly, oracle = assemble(model), Closed(mechanism)
+        assert oracle.mobility(assembly.start) == assembly.mobility
+        v = verify(mechanism, (), chip_step.run, motions=1)
+        motion = random_motion(mechanism, np.random.default_rng([0, 0]))
+        positions = motion.middles(round(motion.duration / model.dt), model.dt)
+        open_by = float(closures(model, positions).max())
+        assert v.instructions is not None
+        cells = (name, str(model.n), str(len(assembly.actuated)), str(assembly.mobility), str(len(assembly.kept)),
+                 *(f"{v.worst(key).of_peak:.1e}" for key in ("single", "discretisation", "double")), f"{open_by:.1e}",
+                 "same" if v.bit_identical else "DIFFER", str(v.instructions.max()))
+        table.add_row(*cells)
+        print(*cells, *refused, sep="  ", flush=True)
+        worst = max(worst, v.worst("single").of_peak)
+        reasons += [f"{name}: {reason}" for reason in v.reasons]
+        if not (v.worst("single").of_peak <= 1e-4 and open_by <= 1e-6):
+            reasons.append(f"{name}: {v.worst('single').of_peak:.1e} of peak, open by {open_by:.1e} m")
+    Console(width=150).print(table)
+    assert reasons == [] and len(table.rows) >= 20

@@ -1,0 +1,211 @@
+"""The tour of docs/ros2.md typed, beside a virtual board in real time, and another process that asks by zenoh: services
+by the package zenoh-ros2-sdk in the place of `ros2 service call`, the action by its keys. And the node on a real rclpy,
+that of ROS 2 Kilted, with an action client of rclpy's own (assurance/bench/ros)."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from zenoh_ros2_sdk import ROS2ServiceClient
+
+from assurance.bench.ros import environment
+from femtorque import Board
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.host.ros import interfaces, keys
+from femtorque.host.ros.interfaces import message, packed, type_hash, unpacked
+from tests.host.ros.router import routed
+from tests.host.ros.test_motion import NAMES, trajectory
+from tests.support.suite import HANG, ROOT
+
+pytestmark = pytest.mark.bench
+
+PAGE = (ROOT / "docs" / "ros2.md").read_text(encoding="utf-8")
+SERVE, NODE = (shlex.split(line)[1:] for line in re.findall(r"^    (femtorque (?:hil serve|ros mech).*)$", PAGE, re.M))
+CALLED = re.findall(r"^    ros2 service call /femtorque/(\w+) std_srvs/srv/Trigger$", PAGE, re.M)
+ARM = "mechanisms/three_link.toml"
+ACTION = "/arm_controller/follow_joint_trajectory/_action/"
+
+
+@contextmanager
+def running(*arguments, python=sys.executable, env=None):
+    """A verb in a process of its own. Yields its first line, and the process."""
+    process = subprocess.Popen([python, "-m", "femtorque", *arguments], cwd=ROOT, stderr=subprocess.PIPE, text=True,
+                               env=env)
+    try:
+        line = process.stderr.readline()
+        assert line, "it ended"
+        yield line.strip(), process
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+class Client:
+    """The other side of ROS 2."""
+
+    def __init__(self, session, port) -> None:
+        self.session, self.port, self.sequence = session, port, 0
+
+    def trigger(self, name):
+        client = ROS2ServiceClient(f"/femtorque/{name}", interfaces.TRIGGER, "# nothing\n",
+                                   "bool success\nstring message\n", router_port=self.port, timeout=10.0,
+                                   type_hash=type_hash(interfaces.TRIGGER))
+        response, end = None, time.monotonic() + HANG
+        while response is None and time.monotonic() < end:  # a query before the node is discovered finds nobody
+            response = client.call()
+        client.close()
+        return response
+
+    def ask(self, name, kind, **request):
+        self.sequence += 1
+        number = self.sequence
+        replies = self.session.get(keys.key(0, ACTION + name, kind), timeout=HANG,
+                                   payload=packed(f"{kind}_Request", message(f"{kind}_Request", **request)),
+                                   attachment=keys.attachment(number, time.time_ns(), uuid.uuid4().bytes))
+        (reply,) = list(replies)
+        assert keys.read_attachment(reply.ok.attachment.to_bytes())[0] == number
+        return unpacked(f"{kind}_Response", reply.ok.payload.to_bytes())
+
+    def goal(self, told, **more):
+        number = message("unique_identifier_msgs/msg/UUID", uuid=np.frombuffer(uuid.uuid4().bytes, np.uint8))
+        assert self.ask("send_goal", interfaces.SEND_GOAL, goal_id=number,
+                        goal=message(interfaces.GOAL, trajectory=told, **more)).accepted
+        return number
+
+    def result(self, number):
+        return self.ask("get_result", interfaces.GET_RESULT, goal_id=number)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (routed() as (port, session), running(*SERVE, "--port", "0") as (url, _),
+          running(*NODE[:-1], url, "--router", f"tcp/127.0.0.1:{port}") as (line, process)):
+        assert "/arm_controller/follow_joint_trajectory" in line
+        made = Client(session, port)
+        made.process, made.url = process, url
+        assert CALLED == ["home", "arm"]
+        for name in CALLED:
+            response = made.trigger(name)
+            assert response.success, response.message
+        yield made
+
+
+def start():
+    return np.array([joint.start for joint in load_mechanism(ROOT / ARM).streamed])
+
+
+def test_a_goal_of_another_process_is_followed_and_states_come(client):
+    heard = []
+    subscriber = client.session.declare_subscriber(keys.key(0, "/joint_states", "sensor_msgs/msg/JointState"),
+                                                   lambda sample: heard.append(sample.payload.to_bytes()))
+    number = client.goal(trajectory([1.0, 2.0], [start() + 0.1, start() + [0.3, -0.2, 0.2]]))
+    done = client.result(number)
+    subscriber.undeclare()
+    assert (done.status, done.result.error_code) == (4, 0), done.result.error_string
+    last = unpacked("sensor_msgs/msg/JointState", heard[-1])
+    assert last.name == NAMES and len(heard) > 20
+    np.testing.assert_allclose(last.position, start() + [0.3, -0.2, 0.2], atol=0.01)
+
+
+def test_a_goal_is_cancelled_half_way_by_another_process(client):
+    number, results = client.goal(trajectory([4.0], [start() - [0.0, 0.3, 0.0]])), []
+    waiting = threading.Thread(target=lambda: results.append(client.result(number)))
+    waiting.start()
+    time.sleep(1.5)
+    info = message("action_msgs/msg/GoalInfo", goal_id=number)
+    assert client.ask("cancel_goal", interfaces.CANCEL, goal_info=info).return_code == 0
+    waiting.join(HANG)
+    assert results[0].status == 5
+
+
+def test_a_tolerance_that_is_violated_on_purpose_is_named(client):
+    far = message("control_msgs/msg/JointTolerance", name="shoulder", position=0.02)
+    done = client.result(client.goal(trajectory([0.05], [start() + [0.6, 0.0, 0.0]]), path_tolerance=[far]))
+    assert (done.status, done.result.error_code) == (6, -4), done.result.error_string
+    assert "shoulder is 0." in done.result.error_string
+
+
+def test_a_node_that_is_killed_leaves_the_arm_held(client):
+    """The last test of this file: nobody answers any more."""
+    client.goal(trajectory([3.0], [start()]))
+    time.sleep(1.0)
+    client.process.kill()
+    client.process.wait()
+    time.sleep(3.0)
+    held(looked(client.url))
+
+
+def held(status):
+    """An arm without a host that gravity does not load stays where it is."""
+    assert (status.state, status.fault) == ("FAULT", "HOST_LOST")
+    np.testing.assert_allclose(status.positions, status.targets, atol=0.01)
+
+
+@pytest.fixture(scope="module")
+def rclpy():
+    """Answers that a client on a real rclpy met, with the last STATUS after its death, and after the node's."""
+    place = environment.made()
+    if place is None:
+        pytest.skip("ROS 2's wheels are for Python 3.12, and there is none")
+    env, python = environment.variables(place, 41), place / "bin" / "python"
+    with (running(*SERVE, "--port", "0") as (url, _),
+          running(*NODE[:-1], url, "--over", "rclpy", "--gripper", "wrist", python=python, env=env) as (line, process)):
+        assert "/wrist_controller/follow_joint_trajectory" in line
+        def ran(*pose):
+            done = subprocess.run([python, ROOT / "tests" / "bench" / "ros" / "client.py", *map(str, pose)], env=env,
+                                  capture_output=True, text=True, timeout=HANG)
+            assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+            return json.loads(done.stdout)
+
+        told = ran(*start())
+        told["client died"] = ran()
+        process.kill()
+        process.wait()
+        time.sleep(3.0)
+        told["node died"] = looked(url)
+    print({name: value for name, value in told.items() if name != "described"})
+    return told
+
+
+def looked(url):
+    with Board.connect(url, ROOT / ARM, look=True) as board:
+        return board.status
+
+
+def test_goals_of_every_kind_are_answered_on_a_real_rclpy(rclpy):
+    assert rclpy["not armed"][:2] == [6, -1] and "/femtorque/arm arms it" in rclpy["not armed"][2]
+    assert rclpy["home"][0] and rclpy["arm"][0] and rclpy["discovery"] < 10.0
+    assert [rclpy[name] for name in ("goal", "many", "part", "second")] == [[4, 0, ""]] * 4
+    assert rclpy["not mine"][:2] == [6, -2] and rclpy["beyond"][:2] == [6, -1]
+    assert rclpy["tolerance"][:2] == [6, -4] and "shoulder is 0." in rclpy["tolerance"][2]
+    assert rclpy["gripped"][:2] == [4, True] and rclpy["gripped"][2] == pytest.approx(start()[2] + 0.2, abs=0.01)
+    assert rclpy["by topic"] == pytest.approx([*(start()[:2] + [0.3, -0.2]), start()[2] + 0.2], abs=0.02)
+
+
+def test_cancel_preemption_and_disarm_are_heard_at_once_on_a_real_rclpy(rclpy):
+    assert rclpy["cancel"][0] == 0 and rclpy["cancel"][1] < 0.5 and rclpy["cancel"][2] == 5
+    assert rclpy["preempted"][:2] == [5, -1] and rclpy["preempted"][3] < 1.0
+    assert rclpy["disarm"][0] and rclpy["disarm"][2] < 0.5 and rclpy["disarm"][3:5] == [6, -1]
+
+
+def test_feedback_states_and_diagnostics_come_on_a_real_rclpy(rclpy):
+    assert len(rclpy["feedback"]) > 20 and {0, 1} == {index for index, _ in rclpy["feedback"]}
+    assert max(error for _, error in rclpy["feedback"]) < 0.02
+    assert rclpy["states a second"] > 50 and "<robot" in rclpy["described"] and "0" in rclpy["diagnosed"]
+
+
+def test_a_goal_outlives_its_client_and_the_arm_its_node_on_a_real_rclpy(rclpy):
+    positions, state = rclpy["client died"]
+    np.testing.assert_allclose(positions[:2], start()[:2], atol=0.01)
+    assert state in ("HOLD", "FOLLOW")
+    held(rclpy["node died"])

@@ -1,0 +1,100 @@
+"""Executed instructions of one feed-forward step on a Cortex-M4F, worst tick, on the five arms.
+
+The figures are what femtorque promises: at most these, with -O2 -ffp-contract=off, trigonometry included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from femtorque.codegen.emit import step
+from femtorque.codegen.model.bodies import Model
+from femtorque.codegen.reference import discrete
+from femtorque.codegen.step.noise_floor import noise_floor
+from femtorque.codegen.step.scheme import model_of
+from femtorque.codegen.toolchain.step_library import CompiledStep, Turns
+from femtorque.hil.chip.chip_library import ChipLibrary
+from tests.support.arms import arms
+from tests.support.oracle import planar_chain, quintic, torque_at
+from tests.support.sampling import middles, sampled_quintic
+
+LIMITS = {"planar-3": 153, "planar-8": 355, "ur5": 309, "puma560": 374, "panda-7": 670}
+LIMITS_OF = {
+    "newton-euler": {"planar-3": 161, "planar-8": 379, "ur5": 453, "puma560": 541, "panda-7": 906},
+    "nodal": {"planar-3": 319, "planar-8": 904, "ur5": 1234, "puma560": 1247, "panda-7": 1944},
+}
+TICKS = 48  # more than two rounds of the components that are made exact
+
+
+@dataclass(frozen=True)
+class Measured:
+    instructions: int  # worst tick
+    flash_bytes: int  # of ft_step
+    state_bytes: int
+    stack_bytes: int
+    torque: np.ndarray  # (TICKS, J) on the chip
+
+
+def measure(model: Model, positions: np.ndarray) -> Measured:
+    """Run the first ticks of a motion on the emulated chip."""
+    sources = step.render(model)
+    sources["ft_size.c"] = '#include "ft_step.h"\nuint32_t ft_size(void);\nuint32_t ft_size(void)\n' + (
+        "{\n    return (uint32_t)sizeof(ft_step_state);\n}\n"
+    )
+    chip = ChipLibrary(sources)
+    turns = Turns(model, "single")
+    samples = turns.samples(positions)
+    state, next_at, q_at = chip.put(4096), chip.put(samples[0]), chip.put(turns.of(positions[0]))
+    tau_at = chip.put(4 * model.n)
+    chip.call("ft_step_start", state, q_at)
+    torque, worst, stack = [], 0, 0
+    for k in range(TICKS):
+        chip.write(next_at, samples[k])
+        call = chip.call("ft_step", state, next_at, tau_at, measure_stack=k == 0)
+        worst, stack = max(worst, call.instructions), max(stack, call.stack_bytes)
+        torque.append(chip.read(tau_at, np.float32, model.n))
+    size = chip.call("ft_size").result
+    return Measured(worst, chip.size_of("ft_step"), size, stack, np.array(torque))
+
+
+def test_planar_chains_cost_little_more_a_link_when_they_are_long():
+    per_link = {}
+    for n in (4, 64):
+        model = model_of(planar_chain(n))
+        measured = measure(model, sampled_quintic(model, np.zeros(n), np.linspace(0.1, -0.1, n)))
+        per_link[n] = np.array([measured.instructions, measured.flash_bytes]) / n
+    assert np.all(per_link[64] <= 1.4 * per_link[4])
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("scheme", LIMITS_OF)
+def test_other_schemes_take_no_more_instructions_than_they_did(scheme, name):
+    mechanism = arms()[name]
+    control = replace(mechanism.control, scheme=scheme)
+    model = model_of(replace(mechanism, control=control))
+    positions = sampled_quintic(model, np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n))
+    measured = measure(model, positions)
+    assert measured.instructions <= LIMITS_OF[scheme][name]
+    plain = discrete.torque(model, positions)[:TICKS]
+    assert np.abs(measured.torque[1:] - plain[: TICKS - 1]).max() <= 1e-4 * np.abs(plain).max()
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_step_takes_no_more_instructions_than_promised(name):
+    model = model_of(arms()[name])
+    start, end = np.linspace(-0.4, 0.6, model.n), np.linspace(0.9, -0.5, model.n)
+    positions = sampled_quintic(model, start, end)
+    measured = measure(model, positions)
+    assert measured.instructions <= LIMITS[name]
+    # and it is the right torque that costs so little
+    truth = torque_at(model, quintic(start, end), middles(model, 1.0)[1:-1])
+    single = CompiledStep(model, "single")
+    error = np.abs(single.torque(positions) - truth)
+    assert error.max() <= 1e-4 * np.abs(truth).max()
+    assert np.all(error.max(axis=0) <= noise_floor(model, positions) + 1e-5 * np.abs(truth).max())
+    single.start(positions[0])
+    host = single.run(single.turns.samples(positions))
+    assert np.array_equal(measured.torque.view(np.uint32), host[:TICKS].view(np.uint32))

@@ -1,0 +1,158 @@
+"""How fast the virtual board runs, held against emulated instructions (anchor.py), and what its ticks execute.
+
+Writes build/bench-board.md and its part of build/bench.json.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assurance.bench import table
+from assurance.bench.anchor import Pace
+from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import knots
+from femtorque.codegen.toolchain import platformio
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.chip.registers import Bus
+from femtorque.hil.cost.measure import short_motion
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.play.connect import session_with
+from femtorque.hil.play.run import Result, play
+from femtorque.host.link.session import Session
+from femtorque.host.stream.stream import stream
+from tests.support.boards import driven, image
+from tests.support.suite import ROOT
+
+pytestmark = pytest.mark.bench
+
+# instructions of a tick of the short motion, while joints move and in all ticks, with those of ARM and START, which do
+# their own work beside. Six of three_link's and eight of six_axis' let bridges that slept wake up before they are
+# driven and before their fault line is believed.
+MOVING = {"three_link": 890, "six_axis": 1860}
+WORST = {"three_link": 905, "six_axis": 1860}
+LINK_TIME = 0.95  # at most, of what ticks take whose sources are compiled apart
+# of real time on the reference machine, at least: at rest under power, and while a host streams
+ARMED = {"three_link": 60.0, "six_axis": 22.0, "three_link, current": 6.0, "five_bar": 19.0, "delta": 4.0,
+         "flexible_arm": 16.0, "so101_sts": 6.0, "aloha_like": 4.5, "openarm_like": 3.0, "three_link, ODrive": 1.5}
+STREAMED = {"three_link": 16.0, "six_axis": 10.0, "three_link, current": 3.5, "five_bar": 10.0, "delta": 2.7,
+            "flexible_arm": 5.4, "so101_sts": 4.0, "aloha_like": 3.2, "openarm_like": 2.2, "three_link, ODrive": 1.4}
+WORK = 1.0  # s of processor time that is measured of each, at least
+
+
+def played(mechanism: Mechanism, elf: Path) -> tuple[Result, Pace]:
+    """The short motion, and how fast board, plant and host were, power-on included."""
+    with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
+        board.brakes = True
+        pace = Pace(board)
+        return play(board, mechanism, knots(short_motion(mechanism), mechanism), feedforward=True), pace
+
+
+def powered(board: VirtualBoard) -> Session:
+    """Its host's session, the arm homed where it starts and armed."""
+    board.brakes = True
+    session = session_with(board)
+    session.connect()
+    session.home([joint.start for joint in board.mechanism.streamed])
+    session.arm()
+    return session
+
+
+def armed(mechanism: Mechanism, elf: Path, in_c: bool = True) -> Pace:
+    """How fast board and plant are under power, nobody talking to it. in_c: C gives what models publish."""
+    with pytest.MonkeyPatch.context() as patch, VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
+        patch.setattr(Bus, "answers", in_c)
+        session = powered(board)
+        pace = Pace(board)
+        while pace.work < WORK:
+            board.run(0.02)
+        session.link.close()
+    return pace
+
+
+def streamed(mechanism: Mechanism, elf: Path) -> Pace:
+    """How fast board, plant and host are while the short motion is streamed to and fro."""
+    there = knots(short_motion(mechanism), mechanism)
+    back = replace(there, position=there.position[::-1], rate=-there.rate[::-1], acceleration=there.acceleration[::-1])
+    with VirtualBoard(elf, mechanism, plant_of(mechanism)) as board:
+        session = powered(board)
+        assert stream(session, there).ended == "done"  # all that is executed has been then
+        pace, motions = Pace(board), cycle((back, there))
+        while pace.work < WORK:
+            assert stream(session, next(motions)).ended == "done"
+        session.link.close()
+    return pace
+
+
+def on_their_boards() -> dict[str, Mechanism]:
+    arms = {name: load_mechanism(ROOT / "mechanisms" / f"{name}.toml")
+            for name in ("three_link", "six_axis", "five_bar", "delta", "flexible_arm", "so101_sts")}
+    six = arms["six_axis"]
+    assert six.board is not None
+    return arms | {"six_axis": replace(six, board=replace(six.board, use="f405rg-6")),
+                   "three_link, current": driven(arms["three_link"], "current")}
+
+
+def more_boards() -> dict[str, Mechanism]:
+    """Those whose speed alone is measured: seven drives on CAN FD, six Dynamixel X, and current loops with gate
+    drivers."""
+    return {"openarm_like": load_mechanism(ROOT / "mechanisms" / "openarm_like.toml"),
+            "aloha_like": load_mechanism(ROOT / "mechanisms" / "aloha_like.toml"),
+            "three_link, ODrive": image("odrive-v3.6", "current")[0]}
+
+
+def apart(mechanism: Mechanism, folder: Path, monkeypatch) -> Path:
+    """The ELF file without link-time optimisation: every source compiled by itself."""
+    monkeypatch.setenv("PLATFORMIO_BUILD_FLAGS", "-fno-lto")
+    platformio.run_pio(platformio.assemble(mechanism, folder), ["run", "-e", "firmware"])
+    monkeypatch.delenv("PLATFORMIO_BUILD_FLAGS")
+    return folder / ".pio" / "build" / "firmware" / "firmware.elf"
+
+
+def test_virtual_boards_are_faster_than_real_ones(tmp_path):
+    found: dict[str, Pace] = {}
+    for name, mechanism in (on_their_boards() | more_boards()).items():
+        elf = platformio.build(mechanism, tmp_path / name).elf
+        found[f"{name}, played"] = played(mechanism, elf)[1]
+        found[f"{name}, streamed"] = streamed(mechanism, elf)
+        found[f"{name}, armed"] = armed(mechanism, elf)
+        found[f"{name}, armed, Python"] = armed(mechanism, elf, in_c=False)
+    least = {f"{name}, {what}": least for what, leasts in (("armed", ARMED), ("streamed", STREAMED))
+             for name, least in leasts.items()}
+    rows = [[name, f"{pace.factor:.2f}", f"{pace.ratio:.1f} ms", f"{pace.at_reference:.2f}", least.get(name, "")]
+            for name, pace in found.items()]
+    table.keep("bench-board.md", table.show(
+        "How fast virtual boards are: times real time",
+        ("board", "here and now", "simulated in an emulation", "on the reference machine", "there, at least"), rows))
+    table.note("virtual_board", {name: {"factor": round(pace.factor, 2), "at_reference": round(pace.at_reference, 2),
+                                        "ms_simulated_in_an_emulation": round(pace.ratio, 2)}
+                                 for name, pace in found.items()})
+    speeds = {name: pace.at_reference for name, pace in found.items()}
+    assert all(speeds[name] >= bound for name, bound in least.items()), speeds
+    assert all(speeds[f"{name}, armed"] >= speeds[f"{name}, armed, Python"] for name in ARMED), speeds
+
+
+def test_ticks_execute_few_instructions(tmp_path, monkeypatch):
+    figures: dict[str, Any] = {}
+    rows: list[list[object]] = []
+    for name, mechanism in on_their_boards().items():
+        whole, _ = played(mechanism, platformio.build(mechanism, tmp_path / name / "whole").elf)
+        parts, _ = played(mechanism, apart(mechanism, tmp_path / name / "apart", monkeypatch))
+        for what, result in (("", whole), (", compiled apart", parts)):
+            figures[name + what] = int(result.record.instructions.max())
+            figures[f"{name}{what}, moving"] = result.instructions_tick
+            figures[f"{name}{what}, mean"] = round(result.instructions_tick_mean, 1)
+        rows += [[f"{name}, {what}", figures[name + key], figures[f"{name}, compiled apart{key}"], most.get(name, "")]
+                 for what, key, most in (("worst", "", WORST), ("worst that moves", ", moving", MOVING),
+                                         ("mean", ", mean", {}))]
+    table.keep("bench-ticks.md", table.show(
+        "Instructions of a tick", ("tick", "executes", "sources compiled apart", "at most"), rows))
+    table.note("tick", figures)
+    assert all(figures[name] <= most for name, most in WORST.items()), figures
+    assert all(figures[f"{name}, moving"] <= most for name, most in MOVING.items()), figures
+    assert all(figures[name] <= LINK_TIME * figures[f"{name}, compiled apart"] for name in WORST), figures

@@ -1,0 +1,694 @@
+"""Faults of drives on a bus: every fault on every family, at several moments, judged in the drives' own models.
+
+An outcome is unsafe where a drive gives torque that the table below does not let it give, whatever the firmware says;
+it is bad, too, where state and fault are others than docs/faults.md has. A family is one row of KINDS.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from assurance.campaigns.campaign import (
+    BEFORE,
+    LIES_NEAR,
+    MOVED,
+    ON_THE_WAY,
+    REACH,
+    STAY,
+    Scene,
+    host_gone,
+    on_the_way,
+    sags,
+    too_hot,
+)
+from femtorque.codegen.board.reader import load as load_board
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.drive.family import DriveType
+from femtorque.codegen.mechanism.description import Mechanism, Park
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board.buses import STEP
+from femtorque.hil.board.virtual import VirtualBoard
+from femtorque.hil.bus.frame import Frame
+from femtorque.hil.bus.intruder import Intruder
+from femtorque.hil.chip.stm32 import probe as swd
+from femtorque.hil.drives.drive import Drive
+from femtorque.hil.drives.families.cubemars.drive import AK_FAULTS
+from femtorque.hil.drives.families.damiao import drive as damiao
+from femtorque.hil.drives.families.damiao.drive import Damiao
+from femtorque.hil.drives.families.moteus import drive as moteus
+from femtorque.hil.drives.families.odrive_can import drive as odrive
+from femtorque.hil.drives.families.robstride import drive as robstride
+from femtorque.hil.drives.servo import Servo
+from femtorque.hil.plant.choose import stepped_of
+
+LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives carry the arm
+FIRST = 0  # the drive that suffers
+CONNECTED = 3e-3  # s from a debugger's connection to its halt: OpenOCD needs more for its own words to the probe
+NO_TORQUE = 1e-3  # of a drive's largest torque
+NEAR = 0.06  # rad from where it should be, of an arm that goes on in spite of all
+ARMED = 2.0  # s after power-on, at most
+AGAIN = 4e-4  # s after which what ails a drive for good is there again, whatever cleared it: within every tick
+INTRUDES = 2.3e-3  # s from one foreign frame to the next: within ten of them, one at each tenth of a tick
+BOOT = 0.4  # s, at most, until a board that was reset is heard again
+SECONDS = 1.6  # after which a motion that goes on has ended
+
+HOST_LOST = 1.0  # s from the last byte of a host until the outputs are off: ten times host_timeout_s
+RESTING = ("CHECK", "DISARMED")
+DRIVEN = ("ARM", *MOVED, "FLOAT")
+
+
+# ---- families
+
+
+@dataclass(frozen=True)
+class Kind:
+    """board: that drives the arm. types: of its drives, from the shoulder on. fd: on CAN FD. pd: who closes the loop.
+    codes: of its own faults. tells: true if it reports that it is enabled. shared: whether all answer with the same
+    identifier: two answers at once disturb each other until their drives leave the bus. timeout: s after which it stops
+    by itself without commands, at most; None: it never does, and what the board cannot reach goes on until its supply
+    is cut. own: gives a type the ranges that are its owner's to set. rests: true if it reports a fault while it is off.
+    forgets: true if it has lost a setting of the board's once it has been without power. beat: s between heartbeats,
+    which alone report its errors."""
+
+    types: tuple[str, str, str]
+    codes: dict[str, int]
+    board: str = "f405rg-4"
+    fd: bool = False
+    pd: str = "board"
+    tells: bool = True
+    shared: bool = False
+    timeout: float | None = 0.021
+    own: Callable[[DriveType], DriveType] = lambda drive: drive
+    rests: bool = True
+    forgets: bool = True
+    beat: float = 0.0
+
+
+KINDS = {
+    "damiao": Kind(("damiao-4340", "damiao-4340", "damiao-4310"), damiao.FAULTS),
+    "damiao-fd": Kind(("damiao-4340", "damiao-4340", "damiao-4310"), damiao.FAULTS, "nucleo-g474re-6", fd=True,
+                      pd="drive"),
+    "robstride": Kind(("robstride-02", "robstride-02", "robstride-00"), robstride.FAULTS, pd="drive"),
+    "cubemars": Kind(("cubemars-ak10-9", "cubemars-ak10-9", "cubemars-ak80-9"), AK_FAULTS, pd="drive", tells=False,
+                     timeout=None),
+    "mini-cheetah": Kind(("mini-cheetah",) * 3, {}, pd="drive", tells=False, shared=True,
+                         timeout=0.026),
+    "moteus": Kind(("moteus-r4", "moteus-r4", "moteus-c1"), moteus.FAULTS, "nucleo-g474re-6", fd=True, pd="drive",
+                   own=lambda drive: replace(drive, torque=20.0, kp=120.0, kd=6.0), rests=False, forgets=False),
+    "odrive-can": Kind(("odrive-pro", "odrive-pro", "odrive-s1"), odrive.FAULTS, forgets=False, beat=odrive.BEAT),
+}
+
+EFFORT = 0.9  # of what a drive gives, at most
+
+
+def arm_of(name: str) -> Mechanism:
+    """The arm of three drives, of that kind, held out level; dropped where its host is gone, to see it let go."""
+    kind, source = KINDS[name], load_mechanism(MECHANISMS / "damiao_arm.toml")
+    assert source.board is not None
+    joints = []
+    for joint, kind_of, start in zip(source.joints, kind.types, LEVEL, strict=True):
+        assert joint.drive is not None
+        own = kind.own(DRIVES[kind_of])
+        number = joint.drive.id
+        reply = {"damiao": joint.drive.reply, "cubemars": number, "mini-cheetah": 0}.get(own.family)
+        limits = replace(joint.limits, effort=min(joint.limits.effort, EFFORT * own.torque))
+        drive = replace(joint.drive, type=own, reply=reply, pd=kind.pd)
+        joints.append(replace(joint, drive=drive, start=start, limits=limits))
+    bus = replace(source.buses[0], kind="can-fd", data_bitrate=5_000_000) if kind.fd else source.buses[0]
+    return replace(source, name=f"campaign_{name}".replace("-", "_"), joints=tuple(joints), buses=(bus,),
+                   board=replace(source.board, use=kind.board), safety=replace(source.safety, host="coast"))
+
+
+LIES = (-0.8, 0.6, -0.5)  # rad
+LYING_S = 5.0  # s in which the arm lies from anywhere in its motion
+
+
+def parked_of(name: str) -> Mechanism:
+    """The arm of that kind, which goes to a pose before its drives are let go."""
+    arm = arm_of(name)
+    assert arm.board is not None
+    sense = load_board(arm.board.use).sense
+    park = Park({joint.name: at for joint, at in zip(arm.streamed, LIES, strict=True)},
+                heat=sense.temperature is not None,
+                supply_v=0.9 * arm.board.bus_voltage if sense.bus is not None else None)
+    return replace(arm, name=f"{arm.name}_parked", safety=replace(arm.safety, host="auto", park=park))
+
+
+# ---- what goes wrong
+
+
+@dataclass(frozen=True)
+class Injection:
+    """strike at a moment: CHECK, from power-on; DISARMED; ARM, while drives are being enabled; or a state of the board.
+
+    ends: "off", every drive without torque within `within` s; "refused", none ever with any, and ARM refused; "rides",
+    the arm goes on; "either", it goes on or is off. faults: latched, or refusals, one of them. state: the board's,
+    where it is not FAULT. dark: nothing is heard of the board any more. unreached: no drive is. lies: rad, where the
+    arm is to be when its drives are let go.
+    """
+
+    kind: str
+    name: str
+    moment: str
+    strike: Callable[[Scene], None]
+    ends: str
+    faults: tuple[str, ...] = ()
+    within: float = 0.03
+    state: str = "FAULT"
+    dark: bool = False
+    unreached: bool = False
+    lies: tuple[float, ...] = ()
+
+
+def _first(scene: Scene) -> Drive:
+    return scene.board.wiring.buses.drives[FIRST]
+
+
+def _all(scene: Scene) -> list[Drive | Servo]:
+    return list(scene.board.wiring.buses.all.values())
+
+
+def _cut(scene: Scene) -> None:
+    _first(scene).cut = True
+
+
+def later(scene: Scene, seconds: float, action: Callable[[], None]) -> None:
+    scene.board.at(scene.board.seconds + seconds, action)
+
+
+def _late(seconds: float) -> Callable[[Scene], None]:
+    def strike(scene: Scene) -> None:
+        _first(scene).late = seconds
+
+    return strike
+
+
+def _intruder(number: int | None, period: float) -> Callable[[Scene], None]:
+    """With that identifier, or as the first drive does."""
+    def strike(scene: Scene) -> None:
+        drive = _first(scene)
+        frame = drive.report(bytes(7)) if number is None else Frame(number, bytes(8))
+        Intruder(drive.wire, frame, period, drive.timing, drive.fast)
+
+    return strike
+
+
+def _fails(code: int, again: float | None = None) -> Callable[[Scene], None]:
+    """Once, or over and over."""
+    def strike(scene: Scene) -> None:
+        if _first(scene).powered:
+            _first(scene).fail(code)
+        if again:
+            later(scene, again, lambda: strike(scene))
+
+    return strike
+
+
+def _short(seconds: float, again: float | None = None, times: int = 1) -> Callable[[Scene], None]:
+    """The wires touch for so long; over and over, so many times."""
+    def strike(scene: Scene) -> None:
+        wire = _first(scene).wire
+
+        def touch(shorted: bool) -> None:
+            wire.shorted = shorted
+
+        for i in range(times):
+            later(scene, i * (again or 0.0), lambda: touch(True))
+            later(scene, i * (again or 0.0) + seconds, lambda: touch(False))
+
+    return strike
+
+
+def _held(seconds: float) -> Callable[[Scene], None]:
+    """Something keeps the bus dominant for so long."""
+    def strike(scene: Scene) -> None:
+        wire = _first(scene).wire
+        wire.hold()
+        later(scene, seconds, wire.release)
+
+    return strike
+
+
+def _ends_off(left: int) -> Callable[[Scene], None]:
+    """So many terminators are left."""
+    def strike(scene: Scene) -> None:
+        _first(scene).wire.terminators = left
+
+    return strike
+
+
+def _noisy(share: float) -> Callable[[Scene], None]:
+    def strike(scene: Scene) -> None:
+        _first(scene).wire.error_rate = share
+
+    return strike
+
+
+def _without_supply(seconds: float, boot: float = 0.0) -> Callable[[Scene], None]:
+    """The first drive's own branch. boot: s that it takes to be on the bus again."""
+    def strike(scene: Scene) -> None:
+        drive = _first(scene)
+        drive.supplied, drive.boot = False, boot
+        later(scene, seconds, lambda: setattr(drive, "supplied", True))
+
+    return strike
+
+
+def supply_dips(scene: Scene) -> None:
+    """Let the supply of all drives dip, and the board's measurement of it."""
+    before, scene.board.bus_voltage = scene.board.bus_voltage, 0.0
+    later(scene, 0.1, lambda: setattr(scene.board, "bus_voltage", before))
+
+
+def _rescale(share: float) -> Callable[[Scene], None]:
+    return lambda scene: _first(scene).rescale(share)
+
+
+def _narrow(scene: Scene) -> None:
+    """Another range of position."""
+    drive = _first(scene)
+    if isinstance(drive, Damiao):
+        drive.registers[21] *= 0.8
+    drive.ranges = replace(drive.ranges, position=0.8 * drive.ranges.position)
+
+
+def _other_mode(scene: Scene) -> None:
+    drive = _first(scene)
+    if isinstance(drive, Damiao):
+        drive.registers[10] = 2.0
+    elif isinstance(drive, robstride.RobStride):
+        drive.parameters[robstride.RUN_MODE] = 1
+
+
+def _homeless(scene: Scene) -> None:
+    """A position of the rotor alone."""
+    drive = _first(scene)
+    assert isinstance(drive, moteus.Moteus)
+    drive.home = 1
+
+
+def _softer(share: float) -> Callable[[Scene], None]:
+    """Other gains than the file has."""
+    def strike(scene: Scene) -> None:
+        drive = _first(scene)
+        assert isinstance(drive, moteus.Moteus)
+        for gain in ("kp", "kd"):
+            drive.stream.settings[f"servo.pid_position.{gain}"] *= share
+
+    return strike
+
+
+def _older(scene: Scene) -> None:
+    drive = _first(scene)
+    assert isinstance(drive, odrive.ODrive)
+    drive.firmware = (0, 5, 6)
+
+
+def _fading(scene: Scene) -> None:
+    """As it comes, vel_limit takes torque away in torque mode, too."""
+    drive = _first(scene)
+    assert isinstance(drive, odrive.ODrive)
+    drive.limited = True
+
+
+def board_dies(scene: Scene) -> None:
+    scene.board.chip.supply(0.0)
+
+
+def board_reset(cause: str) -> Callable[[Scene], None]:
+    return lambda scene: scene.board.reset(cause)
+
+
+def board_halted(scene: Scene) -> None:
+    """A debugger connects, which stops the watchdog in its halts, and halts the processor a tick or more later."""
+    debugger = swd.Probe(scene.board.chip)
+    debugger.attach()
+    later(scene, CONNECTED, debugger.halt)
+
+
+def injections(name: str) -> Iterator[Injection]:
+    """All of one kind of drives, in a fixed order."""
+    kind = KINDS[name]
+    last = kind.timeout if kind.timeout is not None else 0.03
+    own = last + 0.01  # s until drives that nobody reaches have stopped by themselves
+    told = 0.008 + kind.beat  # s until reachable drives have received a stop: found in a tick, sent with the next
+    hot = next((code for word, code in kind.codes.items() if "over temperature" in word), 0)
+    ailing = {"silent": ("DRIVE_SILENT",), "ails": ("DRIVE_FAULT",), "bus": ("BUS_OFF", "DRIVE_SILENT")}
+
+    def each(what: str, detail: str, strike: Callable[[Scene], None], faults: tuple[str, ...], within: float,
+             resting: Callable[[Scene], None] | None = None, moments: tuple[str, ...] = DRIVEN,
+             refusals: tuple[str, ...] = (), unreached: bool = False) -> Iterator[Injection]:
+        """While driven; and at rest, where it lasts, or `resting` makes it last."""
+        for moment in moments:
+            yield Injection(what, detail, moment, strike, "off", faults, within, unreached=unreached)
+        for moment in RESTING if refusals else ():
+            yield Injection(what, detail, moment, resting or strike, "refused", refusals)
+
+    yield from each("drive silent", "cable off", _cut, ailing["silent"], own, refusals=("DRIVE_SILENT",))
+    for late in (1.5e-3, 4e-3):
+        for moment in MOVED:
+            yield Injection("drive late", f"{1e3 * late:g} ms", moment, _late(late), "rides")
+    yield from each("bus babbles", "lowest identifier", _intruder(0, 0.0), ailing["silent"], own,
+                    refusals=("DRIVE_SILENT",), unreached=True)
+    # until such a frame is the last that a tick gets, only the drive's own is taken
+    yield from each("foreign frame", "in the drive's name", _intruder(None, INTRUDES),
+                    ("ENCODER", "DRIVE_FAULT", "DRIVE_SILENT"), 10.0 * INTRUDES + told)
+    for moment in RESTING:
+        yield Injection("foreign frame", "in the drive's name", moment, _intruder(None, INTRUDES), "refused",
+                        ("DRIVE_SETTING", "ENCODER", "NOT_HOMED", "MOVING"))
+    for word, code in kind.codes.items():
+        yield from each("drive's own fault", word, _fails(code), ailing["ails"], told,
+                        moments=("TRACK",) if code != hot else DRIVEN,
+                        resting=_fails(code, AGAIN), refusals=("DRIVE_FAULT",) if code == hot and kind.rests else ())
+    yield from each("bus off", "shorted for 50 ms", _short(0.05), ailing["bus"], own, unreached=True)
+    yield from each("bus off", "shorted for 1 s", _short(1.0), ailing["bus"], own,
+                    refusals=("DRIVE_SILENT",), unreached=True)
+    yield from each("bus off", "shorted 5 times, 20 ms each", _short(0.02, 0.15, 5), ailing["bus"], own,
+                    moments=MOVED, unreached=True)
+    yield from each("bus held dominant", "for 50 ms", _held(0.05), ailing["bus"], own, unreached=True)
+    for moment in MOVED:
+        yield Injection("terminator unplugged", "one", moment, _ends_off(1), "either", ailing["bus"], own,
+                        unreached=True)
+        yield Injection("frames disturbed", "1 %", moment, _noisy(0.01), "either" if kind.shared else "rides",
+                        ("DRIVE_SILENT",) if kind.shared else (), own, unreached=kind.shared)
+    yield from each("terminator unplugged", "both", _ends_off(0), ailing["bus"], own, refusals=("DRIVE_SILENT",),
+                    unreached=True)
+    anew = ("ENCODER",) if kind.beat else ()  # it counts from where it comes up, before its heartbeat says so
+    for seconds in (0.02, 0.3):
+        yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", _without_supply(seconds),
+                        (*ailing["silent"], *ailing["ails"], *anew), told + 6e-3)
+    if kind.tells:
+        yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), (*ailing["ails"], *anew), told,
+                        moments=DRIVEN[1:])
+        arming = "off" if kind.forgets else "either"  # it is enabled again before it reports the loss
+        yield Injection("drive's supply dips", "2 ms", "ARM", _without_supply(2e-3), arming,
+                        (*ailing["ails"], *anew), told + 6e-3)
+        for boot in (1e-3, 3e-3, 5e-3, 20e-3):
+            for moment, ends in (("ARM", arming), ("TRACK", "off")):
+                yield Injection("drive's supply dips", f"2 ms, boots in {1e3 * boot:g} ms", moment,
+                                _without_supply(2e-3, boot), ends, (*ailing["silent"], *ailing["ails"], *anew),
+                                told + 6e-3)
+    else:  # it comes back, lets go and does not report it: its joint stays behind
+        behind = ("FOLLOWING", "OVERSPEED", "POSITION", "ENCODER")
+        yield from each("drive's supply dips", "2 ms", _without_supply(2e-3), behind, 1.5, moments=MOVED)
+    yield from each("supply dips", "100 ms", supply_dips, ("UNDER_VOLTAGE", *ailing["silent"], *ailing["ails"]),
+                    told)
+    yield from each("host gone", "its line cut", host_gone, ("HOST_LOST",), HOST_LOST + told)
+    yield from _settings(name)
+    for moment in DRIVEN:
+        yield Injection("board dies", "no supply", moment, board_dies, "off", within=own, dark=True, unreached=True)
+        yield Injection("board dies", "halted", moment, board_halted, "off", within=own, dark=True, unreached=True)
+        for cause in ("pin", "brownout"):
+            yield Injection("board resets", cause, moment, board_reset(cause), "off", within=own, state="DISARMED",
+                            unreached=True)
+        yield Injection("e-stop", "opens", moment, lambda scene: scene.board.estop(True), "off", within=told,
+                        state="ESTOP")
+
+
+def _settings(name: str) -> Iterator[Injection]:
+    """Wrong ones, from power-on. Only Damiao's report their range of velocity: others show it when they move, and go on
+    before, damped otherwise."""
+    told = name.startswith("damiao")
+    if name == "moteus":  # plain numbers, of a version, from a place; its gains are not to be asked for over registers
+        for detail, strike in (("another meaning", _rescale(0.8)), ("of the rotor", _homeless)):
+            yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
+        yield Injection("wrong scale", "0.8 of its gains", "CHECK", _softer(0.8), "rides")
+        return
+    if name == "odrive-can":  # plain numbers, of a version; its limits nobody can ask for
+        for detail, strike in (("another protocol", _rescale(0.8)), ("old firmware", _older)):
+            yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
+        yield Injection("wrong scale", "torque ends near vel_limit", "TRACK", _fading, "off",
+                        ("FOLLOWING", "POSITION", "OVERSPEED"), 1.0)
+        return
+    yield Injection("wrong scale", "0.8 of the velocity", "CHECK", _rescale(0.8), "refused" if told else "rides",
+                    ("DRIVE_SETTING",) if told else ())
+    if told or name == "robstride":
+        yield Injection("wrong scale", "0.8 of the position", "CHECK", _narrow, "refused", ("DRIVE_SETTING",))
+        yield Injection("wrong mode", "of its own", "CHECK", _other_mode, "refused", ("DRIVE_SETTING",))
+
+
+def parked(name: str) -> Iterator[Injection]:
+    """All of `parked_of`, in a fixed order: its drives are let go where it lies, and nowhere else; but what takes a
+    drive away lets it go at once, though it is on its way."""
+    park, kind = parked_of(name).safety.park, KINDS[name]
+    assert park is not None
+
+    for moment in MOVED:
+        yield Injection("parked arm", "host gone", moment, host_gone, "off", ("HOST_LOST",), HOST_LOST + LYING_S,
+                        lies=LIES)
+        if park.supply_v is not None:
+            yield Injection("parked arm", "supply low", moment, sags, "off", ("LOW_SUPPLY",), LYING_S, lies=LIES)
+        if park.heat:
+            yield Injection("parked arm", "too hot", moment, too_hot, "off", ("OVER_TEMPERATURE",), LYING_S, lies=LIES)
+    own = (kind.timeout if kind.timeout is not None else 0.03) + 0.01
+    ways = [("cable off", _cut), ("bus held dominant", _held(0.05))]
+    ways += [("drive's own fault", _fails(next(iter(kind.codes.values()))))] if kind.codes else []
+    for detail, what in ways:
+        yield Injection("parked arm", f"on its way, {detail}", "HOLD", on_the_way(what), "off", ("HOST_LOST",),
+                        ON_THE_WAY + own + kind.beat, unreached=detail.startswith("bus"))
+    yield Injection("parked arm", "on its way, e-stop", "HOLD", on_the_way(lambda scene: scene.board.estop(True)),
+                    "off", within=ON_THE_WAY + own, state="ESTOP")
+
+
+# ---- judging
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """unsafe: what torque or motion there was that may not be, or nothing. bad: what else is wrong. seconds: until no
+    drive gave torque any more, from the strike on. fastest: share of a joint's largest speed. left: drives that nobody
+    reached and that have no limit of their own went on until the board reached them again, or their supply was cut."""
+
+    injection: Injection
+    state: str
+    fault: str
+    seconds: float
+    fastest: float
+    unsafe: str = ""
+    bad: str = ""
+    left: bool = False
+
+    @property
+    def good(self) -> bool:
+        return not self.unsafe and not self.bad
+
+
+class _Judge:
+    """Sees the torques that drives give, step by step of the plant. limited: none of them may without its own limit of
+    time."""
+
+    def __init__(self, board: VirtualBoard, limited: bool) -> None:
+        self._board, self._limited = board, limited
+        self.since = 0.0
+        self.last = 0.0  # s, when a drive gave torque last
+        self.where = np.array(board.plant.q)  # rad, when a drive gave torque last
+        self.endless = False  # a drive was commanded that would not have stopped by itself
+        self.fastest = 0.0
+        self._speeds = np.array([joint.limits.velocity for joint, _ in board.joints])
+        for drive in board.wiring.buses.drives.values():
+            self._watch(drive)
+        servos = list(board.wiring.buses.servos.values())
+        moved = stepped_of(board.plant)
+        if servos and moved is not None:
+            moved.watch(lambda: self._look_at(servos))
+
+    def _watch(self, drive: Drive) -> None:
+        def watched(torque: float, seconds: float, now: float, velocity: float) -> None:
+            if abs(torque) > NO_TORQUE * drive.ranges.torque and not self._braking(drive, torque, velocity):
+                self._note(now, seconds)
+                self.endless |= self._limited and drive.driving and math.isinf(drive.timeout)
+
+        drive.watch(watched)
+
+    @staticmethod
+    def _braking(drive: Drive, torque: float, velocity: float) -> bool:
+        """True if a drive that its own limit of time has ended takes energy out of its joint, but for its current's
+        lag."""
+        return drive.brakes_alone and torque * velocity < NO_TORQUE * drive.ranges.torque
+
+    def _look_at(self, servos: list[Servo]) -> None:
+        """A servo drives where it gives its motor a voltage; without one the motor brakes, or floats."""
+        driven = max(servo.driven for servo in servos)
+        if driven + STEP > self.last:
+            self._note(driven, STEP)
+
+    def _note(self, now: float, seconds: float) -> None:
+        """A drive drives, for so long."""
+        self.last = now + seconds
+        self.where = np.array(self._board.plant.q)
+        if now > self.since:
+            self.fastest = max(self.fastest, float(np.max(np.abs(self._board.plant.v) / self._speeds)))
+
+
+def play(injection: Injection, mechanism: Mechanism, elf: Path, unlimited: bool = False) -> Outcome:
+    """Do one injection and look. unlimited: drives that have no time limit of their own."""
+    scene = Scene(mechanism, elf)
+    scene.board.brakes = True  # until it is armed
+    judge = _Judge(scene.board, limited=not unlimited)
+    try:
+        if injection.moment in RESTING:
+            return _at_rest(scene, judge, injection)
+        if injection.moment == "ARM":
+            _begin_to_arm(scene, injection)
+        else:
+            scene.enter(injection.moment)
+            scene.run(BEFORE if injection.moment != "TRACK" else 0.3)
+        scene.board.brakes = False
+        judge.since = struck = scene.board.seconds
+        injection.strike(scene)
+        if injection.ends in ("rides", "either"):
+            return _riding(scene, judge, injection)
+        scene.run(injection.within + STAY)
+        scene.run(BOOT, lambda: injection.dark or scene.witness.state == injection.state)
+        seconds = max(judge.last - struck, 0.0)
+        if unlimited and not scene.board.wiring.buses.safe:
+            return _cut_off(scene, judge, injection)
+        if unlimited and injection.unreached and seconds > injection.within:  # the board has come back to them
+            return replace(_judged(scene, judge, injection, 0.0), seconds=seconds, left=True)
+        return _judged(scene, judge, injection, seconds)
+    finally:
+        scene.close()
+
+
+def _begin_to_arm(scene: Scene, injection: Injection) -> None:
+    """As far as to the moment at which drives are being enabled."""
+    scene.enter("DISARMED")
+    scene.run(BEFORE + scene.session.configuration.supply_s)
+    with suppress(Refused):
+        scene.session.post("ARM")
+    while not any(drive.driving for drive in _all(scene)):
+        scene.board.run(2e-4)
+        if scene.board.seconds > ARMED:
+            raise Refused(f"the board has not armed after {ARMED:g} s")
+
+
+def _at_rest(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
+    """From power-on, or at rest: the host tries to arm. It is refused; or taken, if drives answer just then, and ends
+    in the fault of that name."""
+    if injection.moment == "CHECK":
+        injection.strike(scene)
+    scene.session.connect()
+    scene.run(0.15 + scene.session.configuration.supply_s)
+    if injection.moment != "CHECK":
+        injection.strike(scene)
+        scene.run(0.15)
+    refusal = ""
+    try:
+        scene.enter("HOLD")
+    except Refused as error:
+        refusal = str(error)
+    if injection.ends == "rides":
+        judge.since = scene.board.seconds
+        return _riding(scene, judge, injection)
+    scene.run(STAY)
+    state, named = scene.witness.state, next((name for name in injection.faults if name in refusal), "")
+    unsafe = f"torque {judge.last:.3f} s after power-on" if judge.last else ""
+    bad = "" if named and state in ("DISARMED", "FAULT") else f"{state}: {refusal or 'armed'}"
+    return Outcome(injection, state, named, 0.0, judge.fastest, unsafe, bad)
+
+
+def _riding(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
+    """It goes on: a motion to its end, all else where it is, or nearly so. Or all is off."""
+    moves = injection.moment in ("TRACK", "FOLLOW")
+    wanted = np.array(LEVEL) + REACH if moves else np.array(scene.board.plant.q)
+    scene.run(SECONDS if moves else 0.4)
+    if injection.ends == "either" and scene.witness.last.fault:
+        scene.run(injection.within)
+        ended = scene.board.seconds
+        scene.run(STAY)
+        return _judged(scene, judge, injection, max(judge.last - ended, 0.0))
+    state = scene.witness.state
+    away = float(np.abs(scene.board.plant.q - wanted).max())
+    unsafe = f"{away:.3f} rad from where it should be" if away > NEAR else ""
+    unsafe = "a drive gave torque without its own limit of time" if judge.endless else unsafe
+    fine = state in MOVED and not scene.witness.last.fault
+    return Outcome(injection, state, "", 0.0, judge.fastest, unsafe, "" if fine else f"{state} {scene.witness.faults}")
+
+
+def _cut_off(scene: Scene, judge: _Judge, injection: Injection) -> Outcome:
+    """Drives that nobody reaches go on: as `check` says of them, the e-stop loop cuts their supply."""
+    reached = [drive for drive in _all(scene) if not drive.cut and not injection.unreached]
+    on = [drive for drive in reached if drive.driving]
+    for drive in _all(scene):
+        drive.supplied = False
+    struck = scene.board.seconds
+    scene.run(STAY)
+    outcome = _judged(scene, judge, injection, max(judge.last - struck, 0.0))
+    return replace(outcome, left=True, unsafe="a drive within reach is on" if on else outcome.unsafe)
+
+
+def _judged(scene: Scene, judge: _Judge, injection: Injection, seconds: float) -> Outcome:
+    state = scene.witness.state
+    fault = scene.witness.faults[-1] if scene.witness.faults and scene.witness.last.fault else ""
+    unsafe = bad = ""
+    if seconds > injection.within:
+        unsafe = f"torque for {1e3 * seconds:.1f} ms"
+    elif not scene.board.wiring.buses.safe:
+        unsafe = "a drive is still on"
+    elif judge.endless:
+        unsafe = "a drive gave torque without its own limit of time"
+    elif injection.lies and np.abs(judge.where - injection.lies).max() > LIES_NEAR:
+        unsafe = f"let go at {np.round(judge.where, 2)} rad"
+    elif judge.fastest > 1.0:
+        unsafe = f"a joint driven to {judge.fastest:.2f} of its largest speed"
+    if not injection.dark and state != injection.state:
+        bad = f"{state} instead of {injection.state}"
+    elif injection.faults and fault not in injection.faults:
+        bad = f"{fault or 'no fault'} instead of {' or '.join(injection.faults)}"
+    return Outcome(injection, state, fault, seconds, judge.fastest, unsafe, bad)
+
+
+# ---- the whole
+
+
+Pick = Callable[[list[Injection]], list[Injection]]
+
+
+def run(name: str, out: Path, pick: Pick = lambda all_: all_,
+        on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
+    """Build the image of a kind of drives and do what is picked of its injections."""
+    return done(arm_of(name), pick(list(injections(name))), KINDS[name].timeout is None, out, on_outcome)
+
+
+def run_parked(name: str, out: Path, pick: Pick = lambda all_: all_,
+               on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
+    """Do the injections of an arm that lies down, as `run` does those of one that does not."""
+    return done(parked_of(name), pick(list(parked(name))), KINDS[name].timeout is None, out, on_outcome)
+
+
+def done(mechanism: Mechanism, these: list[Injection], unlimited: bool, out: Path,
+         on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
+    """Build the image of an arm and do these to it. unlimited: its drives have no time limit of their own."""
+    elf = build.build(mechanism, out / mechanism.name).elf
+    outcomes = []
+    for injection in these:
+        outcomes.append(play(injection, mechanism, elf, unlimited))
+        on_outcome(outcomes[-1])
+    return outcomes
+
+
+def table(of_kind: dict[str, list[Outcome]]) -> str:
+    """A line per fault and kind of drives: how many, the slowest until no torque was left, where they ended."""
+    lines = [f"{'drives':13} {'what goes wrong':22} {'done':>5} {'unsafe':>7} {'bad':>4} {'left on':>8} {'slowest':>9}"
+             "  ends in"]
+    for name, outcomes in of_kind.items():
+        for kind in dict.fromkeys(o.injection.kind for o in outcomes):
+            own = [o for o in outcomes if o.injection.kind == kind]
+            lines.append(f"{name:13} {kind:22} {_counts(own)} {1e3 * max(o.seconds for o in own):6.1f} ms  "
+                         + ", ".join(sorted({f"{o.state} {o.fault}".strip() for o in own})))
+    every = [o for outcomes in of_kind.values() for o in outcomes]
+    return "\n".join([*lines, f"{'all':36} {_counts(every)}"])
+
+
+def _counts(outcomes: list[Outcome]) -> str:
+    unsafe, bad, left = (sum(bool(getattr(o, key)) for o in outcomes) for key in ("unsafe", "bad", "left"))
+    return f"{len(outcomes):5} {unsafe:7} {bad:4} {left:8}"

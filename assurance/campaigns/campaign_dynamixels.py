@@ -1,0 +1,68 @@
+"""Faults of Dynamixel X servos: what differs from the table of assurance.campaigns.campaign_wires.
+
+A servo is unsafe where it has a current to make when it may not. One that nobody reaches stops by its own watchdog:
+nobody cuts their supply here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from assurance.campaigns import campaign_drives as campaign
+from assurance.campaigns import campaign_wires as wires
+from assurance.campaigns.campaign import Scene
+from assurance.campaigns.campaign_drives import Injection, Outcome
+from assurance.campaigns.campaign_wires import AWAY, Kind, comes, first
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.mechanism.description import Bus, Friction, Gains, Mechanism
+from femtorque.hil.drives.families.dynamixel import servo as x
+from femtorque.hil.drives.families.dynamixel.servo import ERRORS, Dynamixel
+
+NAME = "dynamixel"
+TOLD = 0.008  # s: found in a tick, sent with the next, obeyed 1 ms later
+WATCHDOG = 2 * x.UNIT + 0.002  # s: as the board sets it, in ticks of 1 ms, and two periods of the servo's
+
+
+def arm() -> Mechanism:
+    """On three servos at 1 kHz."""
+    own = DRIVES["dynamixel-xm430-w350"]
+    assert own.servo is not None
+    made = wires.light_arm(own, 3.0, Gains(30.0, 1.5), Friction(own.servo.viscous, own.servo.coulomb))
+    assert made.board is not None
+    return replace(made, name="campaign_dynamixel", buses=(Bus("servos", "dynamixel", 2_000_000),),
+                   control=replace(made.control, rate_hz=1000, knot_hz=100),
+                   board=replace(made.board, use="nucleo-g474re-6", bus_voltage=12.0))
+
+
+def _another(scene: Scene) -> Dynamixel:
+    one, line = first(scene), scene.board.wiring.buses.lines["servos"]
+    other = Dynamixel(line.clock, one.id, one.model, one.bitrate, AWAY, lambda: 12.0)
+    other.registers[:], other.ready = one.registers, 0.0
+    return other
+
+
+KIND = Kind(
+    told=TOLD, silent=0.007 + TOLD,  # five ticks more, and the one in which its answer was missing first
+    alone=lambda within: max(within, WATCHDOG), dead=WATCHDOG, late=("20 us", 2e-5), chained=True,
+    errors=ERRORS, ails=lambda code: lambda scene: first(scene).fail(code), hot=95.0, rests=False, another=_another,
+    settings=(("wrong scale", "turned round", comes(x.DRIVE_MODE, 1)),
+              ("wrong scale", "another offset", comes(x.HOMING, 300, 4)),
+              ("wrong setting", "less current", comes(x.CURRENT_LIMIT, 500, 2)),
+              ("wrong setting", "a goal switches it on", comes(x.DRIVE_MODE, 8)),
+              ("wrong setting", "another model", comes(x.MODEL, 1030, 2)),
+              ("wrong setting", "it bears all", comes(x.SHUTDOWN, 0)),
+              ("wrong setting", "old firmware", comes(x.FIRMWARE, 44))),
+    lost=(("another number", comes(x.ID, 9)), ("another rate", comes(x.BAUD, 1))))
+
+
+def injections() -> Iterator[Injection]:
+    """All, in a fixed order."""
+    return wires.injections(KIND)
+
+
+def run(out: Path, pick: campaign.Pick = lambda all_: all_,
+        on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
+    """Build the arm's image and do what is picked."""
+    return campaign.done(arm(), pick(list(injections())), False, out, on_outcome)

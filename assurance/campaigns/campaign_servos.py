@@ -1,0 +1,79 @@
+"""Faults of Feetech's servos: what differs from the table of assurance.campaigns.campaign_wires.
+
+A servo is unsafe where it gives its motor a voltage when it may not; one that brakes its motor, or lets it float, is
+not. Servos have no time limit: one that nobody reaches keeps its duty until the board cuts the supply of all, as its
+watchdog's reset does where a debugger has halted the processor. A board without such an output leaves them on:
+`arm(cutoff=None)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from assurance.campaigns import campaign_drives as campaign
+from assurance.campaigns import campaign_wires as wires
+from assurance.campaigns.campaign import Scene
+from assurance.campaigns.campaign_drives import Injection, Outcome
+from assurance.campaigns.campaign_wires import AWAY, HALTED, Kind, Strike, comes, first
+from femtorque.codegen.drive.catalogue import DRIVES
+from femtorque.codegen.mechanism.description import Bus, Cutoff, Gains, Mechanism
+from femtorque.hil.board.supply_relay import RELEASE_S
+from femtorque.hil.drives.families.feetech import servo as sts
+from femtorque.hil.drives.families.feetech.servo import ERRORS, Sts3215
+
+NAME = "feetech"
+CUTOFF = Cutoff()
+CUT = CUTOFF.within_s + 4e-3 + RELEASE_S + 1e-3  # s: asked, in vain, in ticks of 2 ms; the relay; a step of the plant
+RESET = campaign.CONNECTED + 0.11 + RELEASE_S  # s of a halt: the watchdog, at LSI's nominal rate, and the relay
+TOLD = 0.012  # s: found in a tick, sent with the next, obeyed 2 ms later
+
+
+def arm(cutoff: Cutoff | None = CUTOFF) -> Mechanism:
+    """On three servos, whose supply the board switches."""
+    made = wires.light_arm(DRIVES["feetech-sts3215-12v"], 2.6, Gains(12.0, 0.6))
+    assert made.board is not None
+    return replace(made, name="campaign_feetech", buses=(Bus("servos", "sts"),),
+                   control=replace(made.control, rate_hz=500, knot_hz=100),
+                   board=replace(made.board, bus_voltage=12.0), safety=replace(made.safety, cutoff=cutoff))
+
+
+def _another(scene: Scene) -> Sts3215:
+    one, line = first(scene), scene.board.wiring.buses.lines["servos"]
+    other = Sts3215(line.clock, one.id, 12.0, AWAY, lambda: 12.0)
+    other.registers[:] = one.registers
+    return other
+
+
+def _ails(code: int) -> Strike:
+    """Report an error that only lessens the torque, or nothing."""
+    def strike(scene: Scene) -> None:
+        if code in (ERRORS["overload"], ERRORS["voltage"]):
+            first(scene).latched |= code
+        else:
+            first(scene).fail(code)
+
+    return strike
+
+
+KIND = Kind(
+    told=TOLD, silent=0.012 + TOLD, alone=lambda within: within + CUT, dead=TOLD, late=("0.1 ms", 1e-4), chained=False,
+    errors=ERRORS, ails=_ails, hot=90.0, rests=True, another=_another,
+    settings=(("wrong scale", "two steps a count", comes(sts.FACTOR, 2)),
+              ("wrong scale", "another offset", comes(sts.OFFSET, 300, 2)),
+              ("wrong setting", "less torque", comes(sts.TORQUE, 500, 2)),
+              ("wrong setting", "another model", comes(sts.MODEL, 2825, 2)),
+              ("wrong setting", "limits of its own", comes(sts.LEAST, 1800, 2))),
+    lost=(("another number", comes(sts.ID, 9)), ("another rate", comes(sts.BAUD, 1))))
+
+
+def injections() -> Iterator[Injection]:
+    """All, in a fixed order."""
+    return (replace(i, within=RESET) if i.name == HALTED else i for i in wires.injections(KIND))
+
+
+def run(out: Path, pick: campaign.Pick = lambda all_: all_,
+        on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
+    """Build the arm's image and do what is picked."""
+    return campaign.done(arm(), pick(list(injections())), False, out, on_outcome)

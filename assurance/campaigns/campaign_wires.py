@@ -1,0 +1,173 @@
+"""Faults of servos on one wire, judged as assurance.campaigns.campaign_drives judges drives on CAN: one table for
+all families, whose own differences a row of each has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Never
+
+from assurance.campaigns import campaign_drives as campaign
+from assurance.campaigns.campaign import MOVED, Scene, host_gone
+from assurance.campaigns.campaign_drives import DRIVEN, LEVEL, RESTING, Injection, later
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.drive.family import DriveType
+from femtorque.codegen.mechanism.buses import servo_motor
+from femtorque.codegen.mechanism.description import Drive, Friction, Gains, Joint, Mechanism, ServoSetting
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.hil.drives.servo import Servo
+
+LIGHT = 0.1  # of the mass of the drives' arm
+REACH, VELOCITY = 2.5, 4.0  # rad, rad/s: limits of a joint
+AWAY = 1.0  # rad, from the position that another servo reports
+HALTED = "halted"  # by a debugger
+
+Strike = Callable[[Scene], None]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """told: s until servos that are reached give nothing; silent: s until one that has left is missed, and they do.
+    alone: the latter of those that nobody reaches; dead: s until they give nothing where the board has died. late: s by
+    which an answer may be late, in words too; chained: one answer that is missing takes those of others along. errors:
+    by words. ails: brings one about. hot: deg C that are too much; rests: one that rests reports it. another: a servo
+    like the first one, somewhere else. settings: wrong ones: a kind, a name and how; lost: those with which a servo is
+    not heard."""
+
+    told: float
+    silent: float
+    alone: Callable[[float], float]
+    dead: float
+    late: tuple[str, float]
+    chained: bool
+    errors: Mapping[str, int]
+    ails: Callable[[int], Strike]
+    hot: float
+    rests: bool
+    another: Callable[[Scene], Any]
+    settings: tuple[tuple[str, str, Strike], ...]
+    lost: tuple[tuple[str, Strike], ...]
+
+
+def refused(key: str, value: object, rule: str, hint: str = "") -> Never:
+    """Fail: nothing that is made here is refused."""
+    raise AssertionError(key)
+
+
+def light_arm(own: DriveType, effort: float, gains: Gains, friction: Friction | None = None) -> Mechanism:
+    """The drives' arm, light, on three servos of a type. friction: None: that of the arm."""
+    source = load_mechanism(MECHANISMS / "damiao_arm.toml")
+
+    def on_servo(number: int, joint: Joint, start: float) -> Joint:
+        drive = Drive(own, "servos", number, pd="board", servo=ServoSetting())
+        limits = replace(joint.limits, lower=max(joint.limits.lower, -REACH), upper=min(joint.limits.upper, REACH),
+                         velocity=VELOCITY, effort=effort)
+        return replace(joint, drive=drive, start=start, limits=limits, gains=gains,
+                       friction=joint.friction if friction is None else friction,
+                       motor=servo_motor(joint.name, drive, None, refused))
+
+    joints = tuple(on_servo(*row) for row in zip((1, 2, 3), source.joints, LEVEL, strict=True))
+    links = tuple(replace(link, mass=LIGHT * link.mass, inertia=LIGHT * link.inertia) for link in source.links)
+    return replace(source, joints=joints, links=links, safety=replace(source.safety, host="coast"))
+
+
+# ---- what goes wrong
+
+
+def first(scene: Scene) -> Any:
+    """The first servo, of whatever family."""
+    return scene.board.wiring.buses.servos[campaign.FIRST]
+
+
+def wire(name: str, value: object, seconds: float | None = None) -> Strike:
+    """Something becomes so on the wire; for so long."""
+    return _becomes(lambda scene: scene.board.wiring.buses.lines["servos"], name, value, seconds)
+
+
+def servo(name: str, value: object, seconds: float | None = None) -> Strike:
+    """Something becomes so at the first servo; for so long."""
+    return _becomes(first, name, value, seconds)
+
+
+def _becomes(of: Callable[[Scene], Any], name: str, value: object, seconds: float | None) -> Strike:
+    def strike(scene: Scene) -> None:
+        one = of(scene)
+        before = getattr(one, name)
+        setattr(one, name, value)
+        if seconds is not None:
+            later(scene, seconds, lambda: setattr(one, name, before))
+
+    return strike
+
+
+def comes(register: int, value: int, size: int = 1) -> Strike:
+    """The first servo comes with another setting."""
+    def strike(scene: Scene) -> None:
+        one = first(scene)
+        one.stored[register:register + size] = value.to_bytes(size, "little")
+        if one.powered:
+            one.power_up(float(scene.board.wiring.buses.signs[0] * scene.board.plant.q[0]))
+
+    return strike
+
+
+def _other_servo(another: Callable[[Scene], Servo], alone: bool) -> Strike:
+    """Another one with its number is on the wire, elsewhere; alone: in its stead, and switched on as it is."""
+    def strike(scene: Scene) -> None:
+        first(scene).cut = alone
+        scene.board.wiring.buses.lines["servos"].servos += (another(scene),)
+
+    return strike
+
+
+def injections(kind: Kind) -> Iterator[Injection]:
+    """All, in a fixed order."""
+    silent, ails, either = ("DRIVE_SILENT",), ("DRIVE_FAULT",), ("DRIVE_SILENT", "DRIVE_FAULT")
+
+    def each(what: str, detail: str, strike: Strike, faults: tuple[str, ...], within: float = kind.silent,
+             moments: tuple[str, ...] = DRIVEN, refusals: tuple[str, ...] = (), unreached: bool = False,
+             ) -> Iterator[Injection]:
+        """While driven; and at rest, where it lasts. unreached: what the board says does not come to all of them."""
+        for moment in moments:
+            yield Injection(what, detail, moment, strike, "off", faults, kind.alone(within) if unreached else within,
+                            unreached=unreached)
+        for moment in RESTING if refusals else ():
+            yield Injection(what, detail, moment, strike, "refused", refusals)
+
+    yield from each("drive silent", "cable off", servo("cut", True), silent, refusals=silent, unreached=True)
+    words, seconds = kind.late
+    for moment in MOVED:
+        yield Injection("drive late", words, moment, servo("late", seconds), "rides")
+    yield from each("drive late", "1.5 ms", servo("late", 1.5e-3), silent, refusals=silent, unreached=kind.chained)
+    yield from each("bus babbles", "without a pause", wire("babbles", True), silent, refusals=silent, unreached=True)
+    yield from each("foreign frame", "two of one number", _other_servo(kind.another, alone=False), silent,
+                    refusals=silent)
+    yield from each("foreign frame", "another in its stead", _other_servo(kind.another, alone=True),
+                    ("ENCODER", "FOLLOWING", "POSITION", *either), unreached=kind.chained)
+    for word, code in kind.errors.items():
+        yield from each("drive's own fault", word, kind.ails(code), ails, kind.told)
+    yield from each("drive's own fault", "it is hot", servo("temperature", kind.hot), ails, kind.told,
+                    refusals=ails if kind.rests else ())
+    yield from each("wire shorted", "for 50 ms", wire("shorted", True, 0.05), silent, unreached=True)
+    yield from each("wire shorted", "for 3 s", wire("shorted", True, 3.0), silent, refusals=silent, unreached=True)
+    for moment in MOVED:
+        yield Injection("bytes disturbed", "1 % of packets", moment, wire("error_rate", 0.01), "rides")
+        yield Injection("bytes disturbed", "30 % of packets", moment, wire("error_rate", 0.3), "either", either,
+                        kind.alone(kind.silent), unreached=True)
+    for seconds in (2e-3, 0.02, 0.3):
+        yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", servo("supplied", False, seconds), either,
+                        moments=DRIVEN[1:])  # while it is being switched on it is one that is slow to be
+    yield from each("supply dips", "100 ms", campaign.supply_dips, ("UNDER_VOLTAGE", *either), kind.told)
+    yield from each("host gone", "its line cut", host_gone, ("HOST_LOST",), campaign.HOST_LOST + kind.told)
+    for what, name, strike in kind.settings:
+        yield Injection(what, name, "CHECK", strike, "refused", ("DRIVE_SETTING",))
+    for name, strike in kind.lost:
+        yield Injection("wrong setting", name, "CHECK", strike, "refused", silent)
+    for moment in DRIVEN:
+        for name, strike in (("no supply", campaign.board_dies), (HALTED, campaign.board_halted)):
+            yield Injection("board dies", name, moment, strike, "off", within=kind.dead, dark=True, unreached=True)
+        for cause in ("pin", "brownout"):
+            yield Injection("board resets", cause, moment, campaign.board_reset(cause), "off", within=kind.dead,
+                            state="DISARMED", unreached=True)
+        yield Injection("e-stop", "opens", moment, lambda scene: scene.board.estop(True), "off", within=kind.told,
+                        state="ESTOP")

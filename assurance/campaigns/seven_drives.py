@@ -1,0 +1,241 @@
+"""One motion of an arm of seven drives: by their own PD alone, by a computer's loop that adds gravity, and by this
+firmware, planned, and as targets that are sent live; beside the floor that the drives' own loops and the fields of
+their frames leave.
+
+PD alone is the exact image without feed-forward, at the same 1 kHz: positions and velocities as good as with it. All
+have the same gains, drives, wire and plant.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assurance.campaigns.host_loop import HZ, Desk, HostLoop, Ran
+from femtorque.codegen.common import colours
+from femtorque.codegen.common.firmware import MECHANISMS
+from femtorque.codegen.drive.fields import Range
+from femtorque.codegen.drive.mit import ranges
+from femtorque.codegen.mechanism.description import Joint, Mechanism
+from femtorque.codegen.mechanism.reader import load_mechanism
+from femtorque.codegen.motion.trajectory import Trajectory, from_rows, knots
+from femtorque.codegen.toolchain import platformio
+from femtorque.codegen.verify.figures import blank
+from femtorque.codegen.verify.torque import torque
+from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
+from femtorque.hil.drives.motor import Command
+from femtorque.hil.plant.choose import plant_of
+from femtorque.hil.play.connect import session_with
+from femtorque.hil.play.run import BUILD, Result, play, wrapped
+from femtorque.host.live.following import Following
+
+Array = NDArray[np.float64]
+
+PD, HOST, OURS = "PD of the drives, 1 kHz", f"PC at {HZ:g} Hz + gravity", "femtorque, 1 kHz"
+LIVE_HZ = 30.0
+LIVE = f"femtorque, followed at {LIVE_HZ:g} Hz"
+EXACT, FIELDS = "ideal board", "ideal board, in the drives' fields"
+WAYS = (PD, HOST, OURS)
+FLOORS = (EXACT, FIELDS)
+POSES = ((0.6, 0.9, -0.5, 1.9, 0.6, 0.4, -0.5), (-0.4, 1.2, 0.4, 0.5, -0.6, -0.4, 0.5))  # rad; the last reaches out
+TIMES = (1.2, 2.4, 3.2)  # s: to the first, to the second, and at rest there
+RESTED = 0.5  # s at rest until the mean there is taken
+STALL = (1.6, 0.4)  # s: when the host stalls, and for how long: the fault host-stall, in the middle
+BETTER = {PD: 1.0 / 10.0, HOST: 1.0 / 3.0}  # this firmware's rms error over that of others, at most
+
+
+def arm() -> Mechanism:
+    return load_mechanism(MECHANISMS / "openarm_like.toml")
+
+
+def motion_of(mechanism: Mechanism) -> Trajectory:
+    """From the start to the poses, one after the other, from rest to rest."""
+    start = [joint.start for joint in mechanism.streamed]
+    rest = np.zeros((len(TIMES) + 1, len(start)))
+    return from_rows([j.name for j in mechanism.streamed], [0.0, *TIMES], [start, *POSES, POSES[-1]], rest, rest)
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to play the motion. bus: share of the time in which the wire is busy. result: of an image."""
+
+    name: str
+    ran: Ran
+    result: Result | None = None
+
+    @property
+    def error(self) -> Array:
+        """(T, J) rad: target minus the plant's truth."""
+        return self.ran.target - self.ran.q
+
+    @property
+    def rms(self) -> Array:
+        """(J,) rad, while it moves."""
+        return np.sqrt(np.mean(self.error[self.ran.seconds < TIMES[-2]] ** 2, axis=0))
+
+    @property
+    def sag(self) -> Array:
+        """(J,) rad at rest, the mean."""
+        return -self.error[self.ran.seconds > TIMES[-2] + RESTED].mean(axis=0)
+
+    @property
+    def speed(self) -> Array:
+        """(J,) rad/s, the largest."""
+        return np.abs(np.diff(self.ran.q, axis=0)).max(axis=0) / 1e-3
+
+    def off(self, since: float) -> float:
+        """rad, how far the arm gets off the path, wherever on it it should be: of its worst joint, from then on."""
+        path = motion_of(arm()).at(np.arange(0.0, TIMES[-1], 1e-3))[0]
+        later = self.ran.q[self.ran.seconds > since]
+        return max(float(np.abs(path - q).max(axis=1).min()) for q in later)
+
+
+def on_board(mechanism: Mechanism, motion: Trajectory, feedforward: bool, fault: str | None = None) -> Way:
+    """By the exact image on the virtual board. fault: of femtorque.hil.board.faults, in the middle of the motion,
+    after which the host lets it go on."""
+    folder = BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward"))
+    image = platformio.build(mechanism, folder, feedforward=feedforward)
+    with VirtualBoard(image.elf, mechanism, plant_of(mechanism)) as board:
+        board.brakes = True
+        result = play(board, mechanism, knots(motion, mechanism), feedforward, fault, resume=1 if fault else 0)
+        busy = max((wire.busy_seconds for wire in board.wiring.buses.wires.values()), default=0.0) / board.seconds
+    record, began = result.record, result.moving.start
+    gap = wrapped(result.target_positions - record.q, mechanism)[began:]
+    seconds = record.seconds[began:] - record.seconds[began]
+    kept = seconds < motion.duration if fault is None else seconds >= 0.0
+    q = record.q[began:][kept]
+    return Way(OURS if feedforward else PD, Ran(seconds[kept], q + gap[kept], q, busy), result)
+
+
+def live(mechanism: Mechanism, motion: Trajectory) -> Way:
+    """By the exact image in FOLLOW: positions of the motion are sent LIVE_HZ times a second, and nothing else."""
+    image = platformio.build(mechanism, BUILD / mechanism.name)
+    with VirtualBoard(image.elf, mechanism, plant_of(mechanism)) as board:
+        board.brakes = True
+        session = session_with(board, clock=VirtualClock(board))
+        try:
+            session.connect()
+            session.home([joint.start for joint in mechanism.streamed])
+            session.arm()
+            with Following(session, mechanism, None, None) as following:
+                board.brakes, board.recording = False, True
+                for k in range(math.ceil(motion.duration * LIVE_HZ)):
+                    following.send(motion.at(k / LIVE_HZ)[0])
+                    following.wait(1.0 / LIVE_HZ)
+            record = board.record()
+            target = board.target_positions(record)
+        finally:
+            session.close()
+        wire, = board.wiring.buses.wires.values()
+        busy = wire.busy_seconds / board.seconds
+    seconds = record.seconds - record.seconds[0]
+    gap = wrapped(target - record.q, mechanism)
+    return Way(LIVE, Ran(seconds, record.q + gap, record.q, busy))
+
+
+def by_host(mechanism: Mechanism, motion: Trajectory, stall: tuple[float, float] = (np.inf, 0.0)) -> Way:
+    """By a PC's loop on the bus."""
+    return Way(HOST, HostLoop(Desk(mechanism), motion).run(stall))
+
+
+def ideally(mechanism: Mechanism, motion: Trajectory, coarse: bool) -> Way:
+    """By a board without delay that knows the arm exactly, at 1 kHz: what is left is what the drives do with it.
+    coarse: it sends them in the fields of their frames, torques with the residual of rounding."""
+    desk, dt = Desk(mechanism), 1.0 / mechanism.control.rate_hz
+    forward = torque(mechanism, motion, total=True).tau
+    places, carried = [], np.zeros(len(desk.drives))
+    t = np.arange(len(forward), dtype=float) * dt
+    q, v, _ = motion.at(t + 0.5 * dt)
+    for drive in desk.drives:
+        drive.motor.active = True
+    for k in range(len(t)):
+        places.append(np.array(desk.q, float))
+        for j, joint in enumerate(mechanism.streamed):
+            sign = desk.signs[j]
+            told = {"position": sign * q[k, j], "velocity": sign * v[k, j], "kp": joint.gains.ku, "kd": joint.gains.kv,
+                    "torque": sign * forward[k, j] + carried[j]}
+            if coarse:
+                told, carried[j] = _rounded(joint, told)
+            desk.drives[j].motor.command = Command(**told)
+        desk.run_until((k + 1) * dt)
+    return Way(FIELDS if coarse else EXACT, Ran(t, motion.at(t)[0], np.array(places), 0.0))
+
+
+def _rounded(joint: Joint, told: dict[str, float]) -> tuple[dict[str, float], float]:
+    """As it arrives, and what is left over of the torque."""
+    assert joint.drive is not None
+    scales: dict[str, Range] = ranges(joint.drive.type)
+    heard = {name: scales[name].decode(scales[name].encode(value)) for name, value in told.items()}
+    return heard, told["torque"] - heard["torque"]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """ways: by name, those of WAYS, LIVE and FLOORS. stalled: HOST and OURS with a host that does nothing for a
+    while."""
+
+    mechanism: Mechanism
+    ways: dict[str, Way]
+    stalled: dict[str, Way]
+
+
+def compare() -> Compared:
+    mechanism = arm()
+    motion = motion_of(mechanism)
+    ways = [on_board(mechanism, motion, False), by_host(mechanism, motion), on_board(mechanism, motion, True),
+            live(mechanism, motion), ideally(mechanism, motion, False), ideally(mechanism, motion, True)]
+    stalled = [by_host(mechanism, motion, STALL), on_board(mechanism, motion, True, "host-stall")]
+    return Compared(mechanism, {way.name: way for way in ways}, {way.name: way for way in stalled})
+
+
+# ---- the picture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = {PD: colours.FEEDBACK, HOST: colours.REST, OURS: colours.FEED_FORWARD}
+JOINT = 1  # that carries most
+
+
+def draw(compared: Compared, path: Path) -> None:
+    """Error of the joint that carries most, rms and sag of all joints, and what a host's stall does."""
+    figure = blank(13.0, 7.6)
+    (error, rms), (stall, sag) = figure.subplots(2, 2, width_ratios=(1.4, 1.0))
+    joints = [joint.name for joint in compared.mechanism.streamed]
+    for name in WAYS:
+        way = compared.ways[name]
+        error.plot(way.ran.seconds, 1e3 * way.error[:, JOINT], color=COLOURS[name], linewidth=1.2, label=name)
+    error.set(title=f"{joints[JOINT]}: target - true angle", ylabel="mrad", xlabel="t, s")
+    names = [*WAYS, FIELDS]
+    for axes, key, title in ((rms, "rms", "rms error in motion"), (sag, "sag", "sag at rest, absolute mean")):
+        for i, name in enumerate(names):
+            values = np.abs(getattr(compared.ways[name], key))
+            axes.bar(np.arange(len(joints)) + (i - 1.5) * 0.2, 1e3 * values, 0.2, label=name,
+                     color=COLOURS.get(name, "0.75"))
+        axes.set_yscale("log")
+        axes.set_xticks(range(len(joints)), joints)
+        axes.set(title=title, ylabel="mrad")
+    _stall(stall, compared, joints[JOINT])
+    for axes in (error, stall):
+        axes.legend(fontsize=8)
+    rms.set_ylim(top=10.0 * rms.get_ylim()[1])  # room for the legend
+    rms.legend(fontsize=8, ncols=2, loc="upper center")
+    for axes in (error, stall, rms, sag):
+        axes.grid(alpha=0.3)
+    figure.suptitle("Seven Damiao drives on CAN FD, an arm of OpenArm's size: the same motion, the same gains")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+
+
+def _stall(axes: Axes, compared: Compared, joint: str) -> None:
+    axes.axvspan(STALL[0], sum(STALL), color="0.9")
+    for name, way in compared.stalled.items():
+        if name == HOST:
+            axes.plot(way.ran.seconds, way.ran.target[:, JOINT], color=colours.DESIRED, linewidth=4.0, label="target")
+        axes.plot(way.ran.seconds, way.ran.q[:, JOINT], color=COLOURS[name], linewidth=1.2, label=name)
+    axes.set(title=f"{joint}: the host does nothing for {STALL[1]:g} s", xlabel="t, s", ylabel="angle, rad")

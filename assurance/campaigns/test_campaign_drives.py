@@ -1,0 +1,163 @@
+"""Faults of drives on a bus: a sample in every run, all injections in the bench."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from assurance.campaigns import campaign_drives as campaign
+from assurance.campaigns import campaign_dynamixels, campaign_servos
+from femtorque.codegen.drive.catalogue import CATALOGUE
+from femtorque.codegen.toolchain import platformio as build
+from tests.support.rig import ROOT
+
+PLACE = ROOT / "build" / "campaign-drives"
+SPOKEN = {"damiao", "robstride", "cubemars", "mini-cheetah", "moteus", "odrive-can"}  # families of the firmware on CAN
+SAMPLE = {
+    "damiao": [("drive's own fault", "MOS over temperature", "ARM"), ("foreign frame", "in the drive's name", "CHECK")],
+    "damiao-fd": [("bus babbles", "lowest identifier", "TRACK"), ("bus held dominant", "for 50 ms", "HOLD")],
+    "robstride": [("bus off", "shorted for 50 ms", "HOLD"), ("drive's supply dips", "2 ms, boots in 1 ms", "ARM"),
+                  ("wrong scale", "0.8 of the position", "CHECK")],
+    "cubemars": [("drive silent", "cable off", "FLOAT")],
+    "mini-cheetah": [("board dies", "no supply", "FOLLOW")],
+    "moteus": [("board dies", "no supply", "TRACK"), ("foreign frame", "in the drive's name", "HOLD"),
+               ("drive's own fault", "over temperature", "ARM"), ("wrong scale", "of the rotor", "CHECK")],
+    "odrive-can": [("board dies", "halted", "TRACK"), ("foreign frame", "in the drive's name", "ARM"),
+                   ("drive's own fault", "motor over temperature", "HOLD"), ("wrong scale", "old firmware", "CHECK")],
+}
+SAMPLE_OF_SERVOS = [("drive silent", "cable off", "TRACK"), ("bus babbles", "without a pause", "HOLD"),
+                    ("board dies", "halted", "TRACK"), ("board dies", "no supply", "FOLLOW"),
+                    ("drive's own fault", "overload", "HOLD"),
+                    ("wrong scale", "two steps a count", "CHECK"), ("foreign frame", "two of one number", "ARM")]
+
+SERVOS = {campaign_servos.NAME: campaign_servos, campaign_dynamixels.NAME: campaign_dynamixels}
+SAMPLE_OF_DYNAMIXELS = [("drive silent", "cable off", "TRACK"), ("board dies", "no supply", "HOLD"),
+                        ("drive's own fault", "overload", "ARM")]
+
+
+def wrong(outcomes):
+    return [(o.injection.kind, o.injection.name, o.injection.moment, o.state, o.fault, o.unsafe, o.bad)
+            for o in outcomes if not o.good]
+
+
+@pytest.mark.parametrize("name", list(campaign.KINDS))
+def test_that_a_sample_ends_where_it_must_with_no_torque(name):
+    """Only drives without a time limit of their own go on where no board reaches them, and no longer than their
+    supply."""
+    outcomes = campaign.run(name, PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE[name]])
+    print(campaign.table({name: outcomes}))
+    assert len(outcomes) == len(SAMPLE[name]) and wrong(outcomes) == []
+    assert [o.left for o in outcomes] == [campaign.KINDS[name].timeout is None] * len(outcomes)
+
+
+@pytest.mark.parametrize("name, what", [
+    ("damiao", ("supply low", "TRACK")), ("damiao-fd", ("on its way, bus held dominant", "HOLD")),
+    ("robstride", ("host gone", "TRACK")), ("cubemars", ("host gone", "HOLD")),
+    ("mini-cheetah", ("on its way, cable off", "HOLD")), ("moteus", ("host gone", "FOLLOW")),
+    ("odrive-can", ("on its way, drive's own fault", "HOLD")), ("damiao", ("too hot", "HOLD")),
+])
+def test_that_an_arm_on_drives_lies_down_before_they_are_let_go(name, what):
+    outcomes = campaign.run_parked(name, PLACE, lambda every: [i for i in every if (i.name, i.moment) == what])
+    assert len(outcomes) == 1 and wrong(outcomes) == []
+    assert on_the_way(outcomes)
+
+
+def on_the_way(outcomes):
+    """True if what strikes an arm on its way to lie down finds it there; of drives left on it is not measured."""
+    return all(o.left or o.seconds > campaign.ON_THE_WAY - 0.01
+               for o in outcomes if o.injection.name.startswith("on its way"))
+
+
+def test_that_drives_let_go_elsewhere_are_unsafe():
+    """A proof that the sample can fail: the arm is to lie where it does not."""
+    mechanism = campaign.parked_of("damiao")
+    gone = next(i for i in campaign.parked("damiao") if (i.name, i.moment) == ("host gone", "HOLD"))
+    elf = build.build(mechanism, PLACE / mechanism.name).elf
+    assert campaign.play(replace(gone, lies=(0.0, 0.0, 0.0)), mechanism, elf).unsafe.startswith("let go at")
+
+
+def test_that_a_sample_of_servos_ends_where_it_must():
+    """Also unreachable ones: the board cuts the supply of all servos, its watchdog where a debugger has halted it."""
+    outcomes = campaign_servos.run(
+        PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_SERVOS])
+    assert len(outcomes) == len(SAMPLE_OF_SERVOS) and wrong(outcomes) == []
+    assert not any(o.left for o in outcomes)
+
+
+def test_that_a_sample_of_servos_with_a_watchdog_ends_where_it_must():
+    """Unreachable ones too, whose supply nobody cuts."""
+    outcomes = campaign_dynamixels.run(
+        PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_DYNAMIXELS])
+    assert len(outcomes) == len(SAMPLE_OF_DYNAMIXELS) and wrong(outcomes) == []
+    assert not any(o.left for o in outcomes)
+
+
+@pytest.mark.parametrize("what", SAMPLE_OF_SERVOS[:3])
+def test_that_without_an_output_for_their_supply_servos_that_nobody_reaches_are_unsafe(what):
+    """A proof that the sample can fail."""
+    outcomes = campaign.done(campaign_servos.arm(cutoff=None), [
+        i for i in campaign_servos.injections() if (i.kind, i.name, i.moment) == what], False, PLACE / "uncut")
+    assert [bool(o.unsafe) for o in outcomes] == [True]
+
+
+def test_that_a_servo_that_goes_on_is_unsafe_whatever_the_board_says():
+    mechanism = campaign_servos.arm()
+    elf = build.build(mechanism, PLACE / mechanism.name).elf
+    nothing = campaign.Injection("nothing", "at all", "HOLD", lambda scene: None, "off", state="HOLD")
+    assert campaign.play(nothing, mechanism, elf).unsafe.startswith("torque for")
+    assert campaign.play(nothing, mechanism, elf, unlimited=True).unsafe == "a drive within reach is on"
+
+
+def test_that_torque_that_goes_on_is_unsafe_whatever_the_board_says():
+    """An injection without a fault, so that the drives go on."""
+    mechanism = campaign.arm_of("damiao")
+    elf = build.build(mechanism, PLACE / mechanism.name).elf
+    nothing = campaign.Injection("nothing", "at all", "HOLD", lambda scene: None, "off", state="HOLD")
+    assert campaign.play(nothing, mechanism, elf).unsafe.startswith("torque for")
+    early = replace(nothing, ends="refused", moment="CHECK")
+    assert campaign.play(early, mechanism, elf).unsafe.startswith("torque")
+
+
+def test_that_every_family_has_every_fault_and_no_two_injections_are_alike():
+    families = {drive.family for drive in CATALOGUE if drive.family in SPOKEN}
+    assert {campaign.DRIVES[kind.types[0]].family for kind in campaign.KINDS.values()} == families == SPOKEN
+    every = {name: list(campaign.injections(name)) for name in campaign.KINDS}
+    told = {i.kind for i in every["damiao"]}
+    assert len(told) >= 12
+    for name, own in every.items():
+        missing = told - {i.kind for i in own}
+        assert missing <= {"wrong mode", *(() if campaign.KINDS[name].codes else ("drive's own fault",))}, name
+        assert len({(i.kind, i.name, i.moment) for i in own}) == len(own) >= 75
+
+
+@pytest.mark.parametrize("of", [campaign_servos, campaign_dynamixels])
+def test_that_servos_have_every_fault_that_makes_sense_on_a_wire_and_no_two_are_alike(of):
+    every = list(of.injections())
+    assert {i.kind for i in every} >= {
+        "drive silent", "drive late", "bus babbles", "foreign frame", "drive's own fault", "wire shorted",
+        "bytes disturbed", "drive's supply dips", "supply dips", "wrong scale", "wrong setting", "board dies",
+        "board resets", "e-stop"}
+    assert len({(i.kind, i.name, i.moment) for i in every}) == len(every) >= 110
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("name", list(campaign.KINDS))
+def test_that_no_arm_on_drives_is_let_go_before_it_lies(name):
+    outcomes = campaign.run_parked(name, PLACE)
+    assert wrong(outcomes) == [] and len(outcomes) >= 8 and on_the_way(outcomes)
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("name", [*campaign.KINDS, *SERVOS])
+def test_that_nothing_that_goes_wrong_with_drives_is_unsafe(name):
+    def said(outcome):
+        """Report a bad outcome at once: the whole takes minutes."""
+        if not outcome.good:
+            print(wrong([outcome]), flush=True)
+
+    servos = SERVOS.get(name)
+    outcomes = servos.run(PLACE, on_outcome=said) if servos else campaign.run(name, PLACE, on_outcome=said)
+    print(f"\n{campaign.table({name: outcomes})}")
+    assert wrong(outcomes) == []
+    assert len(outcomes) >= (110 if servos else 75)

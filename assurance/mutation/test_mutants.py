@@ -1,0 +1,401 @@
+"""Whatever goes missing of the application's checks turns a test red, or stands below with the reason why it changes
+nothing.
+
+`mutants.py` says what is taken away, `mutation.py` runs the tests against it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from assurance.mutation.mutants import Mutator, Schemata
+from assurance.mutation.mutation import TESTS
+from assurance.proofs import sample
+from femtorque.codegen.drive.sources import application
+from femtorque.codegen.toolchain.host_compiler import compiler
+
+ROOT = Path(__file__).resolve().parents[2]
+# held to it; others may be given to mutation.py by hand
+FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c", "ft_observer.c",
+         "ft_watch.c", "ft_port.c",
+         "ft_app.c", "ft_capture.c", "ft_report.c", "ft_heat.c")
+# files of drives on buses, and of an arm that feels: the tests that are held to each
+ON_BUSES: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("ft_feel.c",): ("feel", "returns", "touches"),
+    ("ft_mit.c", "ft_mini_cheetah.c", "ft_cubemars.c", "ft_damiao.c", "ft_robstride.c", "ft_field.h"): (
+        "drive_frames",),
+    ("ft_sts.c", "ft_feetech.c"): ("servo_packets", "servo_frames"),
+    ("ft_travel.c",): ("travel",),
+    ("ft_bus.c", "ft_dialect.c"): ("bus", "bus_edges", "mixed_buses", "servos"),
+}
+ALL = (*FILES, *(file for files in ON_BUSES for file in files))
+
+# file: mutant: why the application does the same
+EQUIVALENT: dict[str, dict[str, str]] = {
+    "ft_safety.c": {
+        "hold_here: s->source != FT_SOURCE_OFF: always":
+            "without outputs this tick has let the motion stay there already",
+        "arm: ft_loops_first_mode(&c->step): left out": "the next step enters the mode of the motion, which is the "
+                                                        "first",
+        "probe: hold_here(s, c): left out": "a probe lets targets and step follow in every tick, and its law keeps "
+                                            "nothing",
+        "go_back: hold_here(s, c): left out": "FLOAT lets targets and step follow in every tick, and its law keeps "
+                                              "nothing",
+        "run_out: c->feel.way != 0u: always": "any other FOLLOW has begun without a path",
+        "table JOG: [FT_EVENT_SILENT] = { jog_no_more, JOG }: left out":
+            "the last request is no younger than the last frame: its time is up",
+        "ft_safety_event: to->next == FAULT: always": "no way out of FAULT leaves the reaction at HOLD",
+        "ft_safety_event: to->next == FAULT: always (2)": "nor at PARK",
+        "lie: s->reaction != FT_REACTION_PARK: never": "in FAULT nothing ends but lying down",
+        "lie: s->reaction = FT_REACTION_HOLD: left out": "what took the joints there holds them, too, until the brakes "
+                                                         "have closed",
+        "lie: stay(s, c): left out": "they stay there already",
+        "react: how == FT_REACTION_PARK: always": "no other reaction reads it, and FOLLOW begins anew",
+        "stays_held: s->state == HOLD: always": "a host is lost at rest in no other state",
+        "stays_held: code == FT_FAULT_HOST_LOST: always": "a bad knot is found in the next tick again",
+        "dealt_with: s->reaction == FT_REACTION_PARK: always": "to lie down takes nothing away from any other reaction",
+        "dealt_with: s->state == FT_STATE_FAULT: always": "the reaction is PARK nowhere else",
+        "await_rest: s->sags <= FT_PARK_SAGS: always": "it wraps after 49 days of a low supply",
+        "at_rest: s->state != FOLLOW: always": "targets that stand are at rest: their fault comes a tick sooner",
+        "table DISARMED: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "they are off already",
+        "table FAULT: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "refused while the outputs are on",
+        "table ESTOP: [FT_COMMAND_LOADER] = { outputs_off, LEAVING }: left out": "they are off already",
+        "command: event > FT_EVENT_FOLLOW: never": "the link posts no such number",
+        "at_rest: s->state != TRACK: always": "a motion is not settled from its first tick on",
+        "at_rest: s->state != JOG: always": "a jog that stands is at rest: its fault comes a tick sooner",
+        "listen_for_host: silent <= FT_HOST_LOST: always":
+            "armed, it is FAULT long before the count wraps; not armed, nobody asks",
+        "ft_safety_tick: kinds != 0u: always": "no rule is of none of the kinds",
+        "ft_safety_tick: motion_event != 0u: always": "no state knows event 0",
+    },
+    "ft_conditions.c": {
+        "signs: s->sags > FT_PARK_SAGS: always": "the rule looks itself",
+        "signs: s->sags > FT_PARK_SAGS: boundary": "likewise",
+        "supply_not_low: in->safety->sags > FT_PARK_SAGS: boundary": "it is looked at from a tick later on, but beside "
+                                                                     "another sign",
+        "standing: ft_size(in->seen->u[j]) <= ft_joint[j].rest: boundary":
+            "a filtered velocity that is the bound in every bit",
+        "resumable: !m->queue.flush: always": "what asks for a flush leaves no motion paused",
+        "knots_good: in->safety->alarms.set.of[FT_ALARM_KNOT] != 0u: always": "looked at only when it is so",
+        "knots_good: bad: always": "looked at only when it is so",
+        "ft_conditions_of_arm: { FT_COMMAND_ARM, FT_REFUSAL_ESTOP_ACTIVE, estop_released }: left out":
+            "the state is ESTOP before the request is looked at",
+        "alarms: (a->set.of[FT_ALARM_MISSED] | a->set.of[FT_ALARM_MEMORY]) != 0: always": "looks at what is not found",
+        "alarms: a->set.of[FT_ALARM_BOARD] != 0u: always": "looks at what is not found",
+        "alarms: a->set.of[FT_ALARM_KNOT] != 0u && s->coming == FT_FAULT_NONE: always":
+            "finds again what is to come already",
+        "alarms: a->set.of[FT_ALARM_KNOT] != 0u: always": "looks at what is not found",
+        "alarms: s->coming == FT_FAULT_NONE: always": "finds again what is to come already",
+        "alarms: a->set.any == 0u: never": "looks at what is not found",
+        "ft_suspects: kinds != 0u: always": "none of them counts, either way",
+        "signs: !ft_safety_powered(s): never": "ft_counting() takes away what does not count then",
+        "signs: in->found->any: always": "looks at what is not found",
+        "signs: host_gone(s) || low(in->sensors) || high(in->sensors) || !ft_chip_outputs_enabled(): always":
+            "looks at what is not found",
+    },
+    "ft_lab.c": {
+        "plan_homing: stand(in->motion): left out": "until the brakes are open the motion stands where it began",
+        "ft_lab_rest: lab->ticks = 0: left out": "each mode that counts sets it when it begins",
+        "ft_lab_rest: lab->search = FT_SOUGHT: left out": "only homing looks at it, and begins with a search",
+        "ft_lab_float: ft_lab_rest(lab): left out": "leading by hand looks at none of it, and a jog begins with the "
+                                                    "same",
+        "ft_lab_seek: lab->pressed.ticks = 0: left out": "a streak begins anew after a tick without",
+        "stop_reached: lab->pressed.ticks = 0: left out": "a streak begins anew after a tick without",
+        "room: velocity > FT_C(0.0): boundary": "asked of a rate that is not 0",
+        "allowed: left > distance: boundary": "a distance that is the bound in every bit",
+        "stand: ft_motion_settled(m): never": "a count beyond the bound stays beyond it for 49 days",
+        "plan_jog: lab->velocity != FT_C(0.0): never": "on the way to the other side it slows down as fast",
+        "come_back: lab->left <= FT_C(0.0): boundary": "a distance that is the bound in every bit",
+        "come_back: lab->search = FT_SOUGHT: left out": "what has come back has come back in the next tick too",
+        "plan_homing: lab->search == FT_RETRACTING: always": "what has come back has come back in the next tick too",
+        "floating: at > c->upper: boundary": "at the limit it is beyond by nothing",
+        "floating: at < c->lower: boundary": "at the limit it is beyond by nothing",
+        "floating: fast > FT_C(0.0): boundary": "too fast by nothing it is damped by nothing",
+        "most: state == FT_STATE_HOMING: always": "other modes begin with no search",
+        "ft_lab_law: ft_size(torque) < BOUNDLESS: boundary": "a torque of exactly 1e30",
+        "ft_lab_law: ft_size(volts) > in->bus_voltage: boundary": "a voltage that is the bound in every bit",
+    },
+    "ft_law.c": {
+        "cut: ft_size(x) < BOUNDLESS: boundary": "a torque of exactly 1e30",
+        "leads_back: at > c->upper: boundary": "asked of a joint beyond one of them",
+        "leads_back: torque > FT_C(0.0): boundary": "a torque of exactly 0",
+        "leads_back: torque < FT_C(0.0): boundary": "a torque of exactly 0",
+        "limit: ft_size(torque) <= c->effort: boundary": "a torque that is the bound in every bit",
+        "supply: ft_size(volts) <= most: boundary": "a voltage that is the bound in every bit",
+        "ft_law_tick: per_volt < BOUNDLESS: boundary": "a bus of exactly 1e-30 V",
+        "ft_law_tick: FT_RARELY(!(per_volt < BOUNDLESS)): never": "such a bus is under voltage, which no arm is held "
+                                                                  "under",
+        "ft_law_tick: ft_found(found, &found->wild, 0): left out": "such a bus is under voltage, which no arm is held "
+                                                                   "under",
+    },
+    "ft_feel.c": {
+        "ft_feel_tick: !close(f, tau): never": "feeling begins anew in the next tick: till it has settled nothing is "
+                                               "told, and nothing is a touch",
+        "displacement: ft_size(way) < FT_C(1.0) / FT_HALF_RANGE: always": "such a joint is found in the same tick: the "
+                                                                          "torque is no more felt",
+        "displacement: ft_size(way) < FT_C(1.0) / FT_HALF_RANGE: boundary": "a way that is the bound in every bit",
+        "take: ft_size(r) < BOUNDLESS: boundary": "a torque of exactly 1e30",
+        "take: most < BOUNDLESS: boundary": "a threshold of exactly 1e30",
+        "take: j < found->wild: boundary": "each joint is looked at once",
+        "note: off > HALF: boundary": "a torque that is the bound in every bit",
+        "note: off > FT_C(1.0): boundary": "a torque that is the bound in every bit",
+        "ft_feel_quiet: ft_size(seen->u[j]) <= ft_joint[j].rest: boundary": "a rate that is the bound in every bit",
+        "ft_feel_rest: !f->on: never": "it rests already",
+        "ft_feel_tick: off > worst: boundary": "joints that are as far off in every bit",
+    },
+    "ft_knots.c": {
+        "ft_knots_take: bad(alarms, j): never": "what it notes is noted; it returns false",
+        "size: x < FT_C(0.0): boundary": "-0 has the size of 0",
+        "inside: size(k->velocity[j]) <= most: boundary": "a rate that is the bound in every bit",
+        "inside: size(k->acceleration[j]) < FT_C(1e30): boundary": "an acceleration of exactly 1e30",
+        "smooth: size(ft_segment_velocity(p, FT_C(0.25) * T * (ft_real)i)) <= FT_C(1.05) * c->speed: boundary":
+            "a rate that is the bound in every bit",
+        "smooth: jump <= FT_C(0.1) * c->speed: boundary": "a jump that is the bound in every bit",
+        "smooth: ft_segment_span(p) <= c->span: boundary": "a span that is the bound in every bit",
+    },
+    "ft_observer.c": {
+        "doubt: ft_size(o->u[j]) <= ft_joint[j].overspeed: boundary": "a filtered rate that is the bound in every bit",
+    },
+    "ft_watch.c": {
+        "ft_watch_code: at < image.size: one round less": "it takes one byte off: the last piece has more",
+        "ft_watch_code: left < START_PIECE: boundary": "a last piece of full size is all that is left",
+        "look_at_code: left < CODE_PIECE: boundary": "a last piece of full size is all that is left",
+        "look_at_constants: left < PIECE: boundary": "a last piece of full size is all that is left",
+        "look_at_constants: left < PIECE: always": "a whole table in one round: a longer round finds the same",
+    },
+    "ft_port.c": {
+        "on_target: to->safety->state == FT_STATE_FOLLOW: always": "FOLLOW forgets with its first target what came "
+                                                                  "before",
+        "send: ft_msg_put_u16(frame + 1, 0): left out": "it is 0 there already",
+        "send_due: !rx.ident_due: always": "where there is no room for the one there is none for the other",
+        "post: ft_motion_prepare(&to->control->motion): left out": "the tick forms it itself, and takes longer",
+        "ft_port_idle: ft_motion_prepare(m): left out": "the tick forms it itself, and takes longer",
+        "ft_port_idle: ft_motion_prepare(m): left out (2)": "the tick forms it itself, and takes longer",
+        "take_frame: frame[0] != FT_MSG_SENSE: always": "a board that measures itself knows no such message",
+        "end_of_frame: !rx.too_long: always": "what is too long is not empty",
+        "end_of_frame: !rx.too_long: always (2)": "the buffer ends beyond any good frame: what has filled it is none",
+        "take_byte: rx.too_long = true: left out": "the buffer ends beyond any good frame: what has filled it is none",
+        "receive: n < sizeof chunk: never": "the rounds that are left bring nothing",
+    },
+    "ft_app.c": {
+        "plan: source != FT_SOURCE_OFF: always": "without a lab mode the plan of the lab follows the joints too",
+        "observe: found->any || tick == 0u: always": "nothing is found nothing once more",
+        "account: t->cycles > t->cycles_max: boundary": "what is as many is as many",
+        "ft_app_idle: ft_chip_wait(): left out": "the main loop goes round without sleeping",
+    },
+    "ft_capture.c": {
+        "ft_capture_start: ft_capture_on = false: left out (2)": "a tick in between takes a sample that counts no more",
+        "count: taken < FT_CAPTURE_SAMPLES: boundary": "it is as many either way",
+    },
+    "ft_heat.c": {
+        "follow: share > 1.0f: boundary": "1 is 1",
+        "follow: warm.heat[i] > (warm.over[i] ? COOL : TOO_WARM): boundary": "a heat that is the bound in every bit",
+    },
+    "ft_report.c": {
+        "copy_time: tick > 0u: always": "no STATUS is due before the first tick",
+        "copy_time: tick > 0u: boundary": "no STATUS is due before the first tick",
+        "ft_report_status: tick != time->tick: always": "copied as often as may be, the last copy is whole",
+        "copy_text: length < room: boundary": "it is as long either way",
+        "ft_report_about: h.resets < UINT16_MAX: boundary": "65535 is 65535",
+    },
+    "ft_cubemars.c": {"ft_cubemars_hear: f->data[6] > COLDEST: boundary": "0 deg C either way"},
+    "ft_bus.c": {
+        "within_turn: away < 0: boundary": "nothing is rounded down to nothing",
+        "take: said.volts = 0u: left out": "no drive on CAN has a use for the voltage",
+        "ft_bus_tell: w->echoes < UINT8_MAX: boundary": "255 is 255",
+        "forget: d->sure = false: left out": "its settings are asked for anew: it rests in the same tick and forgets "
+                                             "that too",
+        "silence: d->state != FT_BUS_SILENT: always": "a zero given while it is silent is forgotten when it is met",
+        "note: homed[joint] = false: left out": "it is not armed until it is met, which says whether it has a zero",
+        "guess: ft_size(counts) <= (ft_real)ft_joint[j].counts: boundary": "a rate that is the bound in every bit",
+        "moved: d->answered: never (2)": "where it was and how far it went is where it is, of a servo within its turn",
+        "ft_bus_find: !b->on: never": "ft_counting() takes away what does not count then",
+        "inside: (uint32_t)c->seen.coarse[j] - (uint32_t)ft_joint[j].lower <= ft_joint[j].room: boundary":
+            "a position that is the bound in every bit",
+        "share: told > LOW * b->supply: boundary": "a voltage that is the bound in every bit",
+        "share: told < HIGH * b->supply: boundary": "a voltage that is the bound in every bit",
+        "command: d->waited = 0: left out": "what has waited for too long is a fault, and clearing that lets it rest, "
+                                            "which begins anew",
+    },
+    "ft_dialect.c": {
+        "within: a - b <= most: boundary": "a difference that is the bound in every bit",
+        "within: b - a <= most: boundary": "a difference that is the bound in every bit",
+    },
+    "ft_sts.c": {
+        "ft_sts_pack: count < FT_WIRE_MOST: boundary": "as many are as many",
+    },
+    "ft_feetech.c": {
+        "ft_feetech_command: wanted > most: boundary": "the bound is the bound",
+        "ft_feetech_command: wanted < -most: boundary": "the bound is the bound",
+        "ft_feetech_command: wanted < 0.0f: boundary": "-0 has the size of 0",
+        "ft_feetech_command: wanted < 0.0f: boundary (2)": "-0 is 0",
+        "ft_feetech_command: wanted < 0.0f: boundary (3)": "without steps there is no direction",
+    },
+    "ft_travel.c": {
+        "size: x < 0.0f: boundary": "-0 has the size of 0",
+        "seeming: size(t->away) >= MOST * size(t->went): boundary": "a distance that is the bound in every bit",
+        "judge: size(t->went - t->away) > allowed(t, range): boundary": "a distance that is the bound in every bit",
+        "patience: size(t->away) < STILL: boundary": "a distance that is the bound in every bit",
+        "ft_travel_tick: size(t->away) > FAR: boundary": "a distance that is the bound in every bit",
+        "ft_travel_tick: answered: always (3)": "only an answer takes it farther",
+    },
+    "ft_field.h": {
+        "ft_field_encode: x < r->low: boundary": "the bound is the bound",
+        "ft_field_encode: x > r->high: boundary": "the bound is the bound",
+        "ft_field_carry: left <= step: boundary": "what is left is a whole step in every bit",
+        "ft_field_carry: left >= -step: boundary": "what is left is a whole step in every bit",
+    },
+}
+
+
+def campaign(folder: Path, *arguments: str) -> list[dict]:
+    """Outcomes of the mutants, each with its `killer`, "" if it lives on."""
+    out, known = folder / "outcome.json", folder / "known.json"
+    known.write_text(json.dumps([mutant for named in EQUIVALENT.values() for mutant in named]))
+    done = subprocess.run([sys.executable, "-m", "assurance.mutation.mutation", out, *arguments, "--known", known],
+                          cwd=ROOT,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return json.loads(out.read_text())
+
+
+def alive(outcomes: list[dict]) -> set[tuple[str, str]]:
+    return {(o["file"], o["mutant"]) for o in outcomes if not o["killer"]}
+
+
+def named() -> set[tuple[str, str]]:
+    return {(file, mutant) for file, mutants in EQUIVALENT.items() for mutant in mutants}
+
+
+# ---- the mutants ------------------------------------------------------------------------------------
+
+SAMPLE = """
+#define TWICE(x) ((x) < 2 ? (x) : 2)
+/* if (comment) */
+static int count(const int *a, int n)
+{
+    int i, found = 0;
+
+    for (i = 0; i < n; i++)
+        if (a[i] >= 0 && !(a[i] == 7))
+            found++;
+    if (TWO)
+        note();
+    FT_STORED();
+    return found > 3 || found == 1;
+}
+
+static void nothing(void) { }
+static const row table[] = { { 1, count }, { 2, nothing } };
+"""
+
+
+def test_the_mutants_of_a_few_lines():
+    assert [str(m) for m in Mutator("sample.c", SAMPLE).found] == [
+        "count: i < n: one round less",
+        "count: a[i] >= 0 && !(a[i] == 7): always", "count: a[i] >= 0 && !(a[i] == 7): never",
+        "count: a[i] >= 0: always", "count: a[i] >= 0: boundary", "count: !(a[i] == 7): always",
+        "count: found++: left out", "count: note(): left out",
+        "count: found > 3 || found == 1: always", "count: found > 3 || found == 1: never",
+        "count: found > 3: never", "count: found > 3: boundary", "count: found == 1: never",
+        "table: { 1, count }: left out",
+    ]
+
+
+def test_that_a_mutant_changes_what_it_says(tmp_path):
+    """The function of the sample: which mutants would have made a difference, and what each of them comes to."""
+    source = "#define TWO 0\n#define FT_STORED()\n#define note()\n" + SAMPLE.partition("static void nothing")[0]
+    main = """
+#include <stdio.h>
+int main(void)
+{
+    static const int a[] = { 1, 0, 7, -1, 3, 5 };
+    printf("%d ", count(a, 6));
+    for (ft_mutant = 1; ft_mutant < 14; ft_mutant++)
+        printf("%d", ft_mutant_hit[ft_mutant]);
+    for (ft_mutant = 1; ft_mutant < 14; ft_mutant++)
+        printf("%s%d", ft_mutant == 1 ? " " : "", count(a, 6));
+    return 0;
+}
+"""
+    for name, text in Schemata({"sample.c": source}).put_into({"sample.c": source}).items():
+        (tmp_path / name).write_text(text + (main if name == "sample.c" else ""))
+    subprocess.run([compiler(), "-w", "sample.c", "ft_mutate.c", "-o", "sample"], cwd=tmp_path, check=True)
+    told = subprocess.run([tmp_path / "sample"], capture_output=True, text=True, check=True).stdout
+    assert told == "1 1111111001100 0101010110011"
+
+
+def test_that_mutants_have_names_of_their_own():
+    schemata = Schemata({name: application()[name].read_text() for name in ALL})
+    names = Counter((m.file, str(m)) for m in schemata.mutants)
+    assert max(names.values()) == 1 and len(names) > 1500
+    assert named() <= set(names)
+
+
+# ---- the tests against them -------------------------------------------------------------------------
+
+
+def test_that_a_mutant_that_no_test_sees_is_told(tmp_path):
+    """Tests of the pace alone know nothing of states."""
+    outcomes = campaign(tmp_path, "ft_observer.c", "--tests", "pace")
+    assert len(alive(outcomes)) == len(outcomes) > 10
+
+
+def test_that_a_guard_or_a_row_of_the_safety_tables_taken_away_turns_a_test_red(tmp_path):
+    """A sample of what `make bench` does: conditions of the safety states that never hold, refusals and faults without
+    their row."""
+    outcomes = campaign(
+        tmp_path, "ft_safety.c", "ft_conditions.c", "--tests", "safety", "brake", "heat", "link", "follow", "park",
+        "--match", "refused or (a_fault and not knot) or reports or dropped or lost_host or bad_knot_in or power_up"
+                   " or sought or drops_the_outputs or low_supply or off_its_zero or faults_are_counted or "
+                   "brakes_are_open"
+                   " or overloaded_motor or its_rom or whose_rom or lies_down_within or asked_for or short_dip"
+                   " or takes_over or lost_in_motion or held_arm or brakes_hold",
+        "--like", "^(command|permitted|take_request|fault|take_coming): .*: never"
+                  "|^ft_(conditions|faults): (?!.*(LOOPS|MODE|HOMING))")
+    assert alive(outcomes) <= named()
+    assert len(outcomes) > 50
+
+
+def test_that_a_check_of_what_drives_say_taken_away_turns_a_test_red(tmp_path):
+    """A sample of the same for buses: which frames are heard, and as what."""
+    outcomes = campaign(tmp_path, "ft_damiao.c", "ft_robstride.c", "--tests", "drive_frames",
+                        "--like", "_hear: .*: (always|never)|^is_setting: .*: never")
+    assert alive(outcomes) <= named()
+    assert len(outcomes) > 15
+
+
+def test_that_mutants_that_the_tree_chooses_turn_a_test_red(tmp_path):
+    """A part of what `make bench` does of all: files of drives by themselves, whose tests are quick; which of them, and
+    which twenty of their mutants, the digest of the tree says. It takes about 10 s of a
+    processor."""
+    quick = [files for files, tests in ON_BUSES.items() if "bus" not in tests]
+    files, *_ = sorted(quick, key=lambda files: sample.place(files[0], sample.tree()))
+    mutants = Schemata({name: application()[name].read_text() for name in files}).mutants
+    chosen = sorted(map(str, mutants), key=lambda name: sample.place(name, sample.tree()))[:20]
+    like = f"^({'|'.join(map(re.escape, chosen))})$"
+    outcomes = campaign(tmp_path, *files, "--tests", *ON_BUSES[files], "--like", like)
+    assert alive(outcomes) <= named()
+    assert len(outcomes) >= 20
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize(("files", "tests"), [(FILES, TESTS), *ON_BUSES.items()], ids=lambda names: names[0])
+def test_that_whatever_is_taken_away_turns_a_test_red_or_changes_nothing(tmp_path, files, tests):
+    """Tests are missing where a mutant lives on that is not named; a name is to go where a test has turned red."""
+    start = time.monotonic()
+    outcomes = campaign(tmp_path, *files, "--tests", *tests)
+    for file in files:
+        of_file = [o for o in outcomes if o["file"] == file]
+        print(f"{file}: {len(of_file)} mutants, {len(of_file) - len(alive(of_file))} turn a test red, "
+              f"{len(EQUIVALENT.get(file, {}))} change nothing")
+    print(f"in {time.monotonic() - start:.0f} s")
+    assert alive(outcomes) == {(file, mutant) for file, mutant in named() if file in files}

@@ -1,0 +1,348 @@
+"""Runs the proofs: `python -m assurance.proofs.prove [--fresh] [NAME ...]`.
+
+Without names it proves the theorems whose sources have changed since they were proved last, by the digests in
+results.txt, and with --fresh all. A proof is kept in the cache, too, under the hash of its preprocessed harness, of
+its options and of the prover. Its processor time, not the clock's, is bounded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from assurance.proofs import interrupts, intervals, mechanisms, prover, registers, results
+from assurance.proofs.harness import FOLDER, Run, Theorem, every
+from assurance.proofs.reached import of_words, walked
+from femtorque.codegen.common.cache import entry_of, kept, key_of
+from femtorque.codegen.common.errors import Refused
+from femtorque.codegen.drive.sources import application
+from femtorque.codegen.toolchain import host_compiler
+
+COMPILER = "arm-none-eabi-gcc"
+CHIP = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")  # sizes and calls are the chip's
+CHECKS = ("--pointer-overflow-check", "--object-bits", "12")  # on top of the prover's own
+MEMORY = 6 << 30  # bytes one proof may take
+WORKERS = 2
+FORMAT = "proof 4"  # of what is kept: another one when it is judged otherwise
+WALK_FORMAT = "walk 1"
+
+Patch = Mapping[str, Callable[[str], str]]  # file name -> what is done to its text first
+
+_PROPERTY = re.compile(r"^\[(\S+)\] (?:line \d+ )?(.*): (SUCCESS|FAILURE|ERROR|UNKNOWN)$", re.MULTILINE)
+_REACHED = "the end is reached"
+_MARK = re.compile(r"^#.*\n", re.MULTILINE)  # where the preprocessor says which line comes next
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+_WHOLE_NUMBERS = re.compile(r"arithmetic overflow on (un)?signed to (un)?signed type conversion")  # the compiler's own
+
+
+@dataclass(frozen=True)
+class Result:
+    """outcome: proved, refuted, vacuous, or open (out of time or memory). checks: claims and run-time errors looked
+    for. seconds of a processor, megabytes at most. failed: what was refuted, or why it is open. note: figures found.
+    day: when, as in ISO 8601."""
+
+    theorem: str
+    mechanism: str
+    outcome: str
+    checks: int
+    seconds: float
+    megabytes: int
+    failed: tuple[str, ...] = ()
+    note: str = ""
+    day: str = ""
+
+
+def prove(theorem: Theorem, mechanism: str, patches: Patch | None = None, fresh: bool = False) -> Result:
+    """One theorem for one mechanism's sources."""
+    with tempfile.TemporaryDirectory(prefix="femtorque-proof-") as name:
+        folder = Path(name)
+        text = _preprocessed(theorem, mechanism, patches or {}, folder)
+        key = key_of(FORMAT, *_tool(theorem), theorem.name, repr(theorem.run), _MARK.sub("", text))
+        if fresh and (old := entry_of(key) / "result.json").exists():
+            old.unlink()
+        how = _exhausted if theorem.run.exhaust else _enclosed if theorem.run.intervals else _proved
+        entry = kept(key, lambda made: _write(made, how(theorem, mechanism, folder)),
+                     lambda entry: (entry / "result.json").exists())
+        known = json.loads((entry / "result.json").read_text(encoding="utf-8"))
+        return replace(Result(**known), mechanism=mechanism, failed=tuple(known["failed"]))
+
+
+def _write(folder: Path, result: Result) -> None:
+    result = replace(result, day=datetime.now(UTC).date().isoformat())
+    (folder / "result.json").write_text(json.dumps(asdict(result)), encoding="utf-8")
+
+
+def included(theorem: Theorem, mechanism: str) -> dict[str, str]:
+    """{file name: text without comments} of the harness and of all of the project that it includes."""
+    texts = _texts(theorem, mechanism)
+    read: dict[str, str] = {}
+    ahead = ["harness.c"]
+    while ahead:
+        name = ahead.pop()
+        if name in texts and name not in read and _guard(name) not in texts["harness.c"]:
+            read[name] = _COMMENT.sub(" ", texts[name])
+            ahead += _INCLUDE.findall(read[name])
+    return read
+
+
+def digest(theorem: Theorem, mechanism: str) -> str:
+    """Digest of all that a result rests on: the harness, all that it includes, without comments, how it is run."""
+    read = included(theorem, mechanism)
+    words = [part for name in sorted(read) for part in (name, " ".join(read[name].split()))]
+    return key_of(FORMAT, *_tool(theorem), theorem.name, repr(theorem.run), *words)
+
+
+def _tool(theorem: Theorem) -> tuple[str, ...]:
+    """Identity of the tool that proves it: the prover and its checks, or the arithmetic itself."""
+    if theorem.run.intervals:
+        return (Path(intervals.__file__).read_text(encoding="utf-8"),)
+    how: tuple[str, ...] = (Path(registers.__file__).read_text(encoding="utf-8"),) if theorem.run.registers else ()
+    if theorem.run.interrupts:
+        how += (*theorem.run.interrupts, Path(interrupts.__file__).read_text(encoding="utf-8"))
+    return str(prover.PINNED), str(CHECKS), *how
+
+
+def _guard(name: str) -> str:
+    """Guard that a harness defines if it stands for a header itself."""
+    return f"#define {re.sub(r'[^A-Za-z0-9]', '_', name).upper()} "
+
+
+def _texts(theorem: Theorem, mechanism: str) -> dict[str, str]:
+    """{file name: text} of all that a harness may include, and of itself."""
+    texts = {path.name: path.read_text(encoding="utf-8") for path in
+             [*application().values(), *FOLDER.glob("*.[ch]"), FOLDER / "exhaustive" / "exhaust.h"]}
+    texts |= mechanisms.chip_sources(mechanism)
+    return texts | mechanisms.sources(mechanism) | {"harness.c": theorem.harness.read_text(encoding="utf-8")}
+
+
+def _preprocessed(theorem: Theorem, mechanism: str, patches: Patch, folder: Path) -> str:
+    """Lay out the sources, patched, and preprocess the harness for the chip."""
+    texts = _texts(theorem, mechanism)
+    for name, patch in patches.items():
+        texts[name], before = patch(texts[name]), texts[name]
+        if texts[name] == before:
+            raise ValueError(f"the patch of {name} does not apply")
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    defines = [f"-D{define}" for define in theorem.run.define]
+    compiler = _compiler(theorem.run, folder)
+    done = subprocess.run([*compiler, "-std=c99", *defines, "-I.", "-E", "harness.c", "-o", "it.i"],
+                          cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise Refused(f"{theorem.harness.name}: {done.stderr.strip().splitlines()[0]}")
+    text = (folder / "it.i").read_text(encoding="utf-8")
+    if theorem.run.registers:
+        text = registers.any_reading(text, {*mechanisms.chip_sources(mechanism)})
+        (folder / "it.i").write_text(text, encoding="utf-8")
+    if theorem.run.interrupts:
+        text = interrupts.anywhere(text, {*theorem.run.interrupts})
+        (folder / "it.i").write_text(text, encoding="utf-8")
+    return text
+
+
+def _compiler(run: Run, folder: Path) -> list[str]:
+    """Whose preprocessor. The arithmetic of intervals reads plain C, with plain headers."""
+    if run.intervals:
+        for name, text in intervals.HEADERS.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        return [host_compiler.compiler(), "-nostdinc", "-U__GNUC__", "-P"]
+    return [host_compiler.compiler()] if run.exhaust else [COMPILER, *CHIP]
+
+
+# -- one proof --------------------------------------------------------------------------------------------------------
+
+
+def _proved(theorem: Theorem, mechanism: str, folder: Path) -> Result:
+    """Translate, instrument, prove."""
+    programs, run, entry = prover.programs(), theorem.run, f"prove_{theorem.name}"
+    steps = [*_translation(theorem), [*programs["cbmc"], "it.goto", *_options(run)]]
+    seconds, megabytes, said = 0.0, 0, ""
+    for command in steps:
+        code, used, said = _bounded(command, folder, run.seconds)
+        seconds, megabytes = seconds + used.ru_utime + used.ru_stime, max(megabytes, used.ru_maxrss // 1024)
+        if code not in (0, 10):  # 10: something was refuted
+            return Result(theorem.name, mechanism, "open", 0, round(seconds, 1), megabytes, (_why(code, said),))
+    outcome, checks, failed = _judged(said, entry)
+    return Result(theorem.name, mechanism, outcome, checks, round(seconds, 1), megabytes, failed)
+
+
+def _translation(theorem: Theorem) -> Iterator[list[str]]:
+    """From C to what the prover reads."""
+    programs, entry = prover.programs(), f"prove_{theorem.name}"
+    yield [*programs["goto-cc"], "--native-compiler", COMPILER, *CHIP, "--function", entry, "it.i", "-o", "it.goto"]
+    if theorem.run.contracts:
+        yield [*programs["goto-instrument"], "--dfcc", entry, "--apply-loop-contracts", "it.goto", "it.goto"]
+
+
+def walk(theorem: Theorem, mechanism: str) -> dict[str, str]:
+    """Lines that the prover goes through, as walked() returns them; none if something else proves it."""
+    if theorem.run.exhaust or theorem.run.intervals:
+        return {}
+    with tempfile.TemporaryDirectory(prefix="femtorque-proof-") as name:
+        folder = Path(name)
+        text = _MARK.sub("", _preprocessed(theorem, mechanism, {}, folder))
+        entry = kept(key_of(WALK_FORMAT, *_tool(theorem), theorem.name, repr(theorem.run), text),
+                     lambda made: _walk(made, theorem, folder), lambda entry: (entry / "walk.json").exists())
+        found: dict[str, str] = json.loads((entry / "walk.json").read_text(encoding="utf-8"))
+        return found
+
+
+def _walk(made: Path, theorem: Theorem, folder: Path) -> None:
+    """Go through it without proving anything."""
+    only = ("--unwind", str(theorem.run.unwind), "--drop-unused-functions", "--object-bits", "12",
+            "--no-standard-checks", "--no-assertions", "--symex-coverage-report", "walk.xml")
+    for command in (*_translation(theorem), [*prover.programs()["cbmc"], "it.goto", *only]):
+        code, _, said = _bounded(command, folder, theorem.run.seconds)
+        if code:
+            raise Refused(f"{theorem.name}: {_why(code, said)}")
+    (made / "walk.json").write_text(json.dumps(walked(folder / "walk.xml", folder)), encoding="utf-8")
+
+
+def _exhausted(theorem: Theorem, mechanism: str, folder: Path) -> Result:
+    """Compile for this computer, and go through every value."""
+    entry = f"prove_{theorem.name}"
+    with (folder / "it.i").open("a", encoding="utf-8") as text:
+        text.write(f"\nint main(void)\n{{\n    {entry}();\n    return 0;\n}}\n")
+    build = [host_compiler.compiler(), "-O2", *host_compiler.ARITHMETIC, "it.i", "-lm", "-o", "it"]
+    done = subprocess.run(build, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        return Result(theorem.name, mechanism, "open", 0, 0.0, 0, (_why(1, done.stderr),))
+    code, used, said = _bounded([str(folder / "it")], folder, theorem.run.seconds)
+    figures = dict(line.split(": ", 1) for line in said.splitlines() if ": " in line)
+    checks, seconds = int(figures.get("checks", 0)), round(used.ru_utime, 1)
+    outcome = "proved" if code == 0 and checks else "refuted" if "refuted" in figures else "open"
+    failed = () if outcome == "proved" else (figures.get("refuted") or _why(code, said),)
+    note = figures.get("note", "")
+    return Result(theorem.name, mechanism, outcome, checks, seconds, used.ru_maxrss // 1024, failed, note)
+
+
+def _enclosed(theorem: Theorem, mechanism: str, folder: Path) -> Result:
+    """Bound every number by intervals. A number without bounds leaves the theorem open: that proves no error."""
+    since = time.process_time()
+    torque, checks, failed = list[float](), 0, tuple[str, ...]()
+    try:
+        torque, checks = intervals.bounds((folder / "it.i").read_text(encoding="utf-8"))
+    except intervals.Unbounded as why:
+        failed = (str(why),)
+    seconds, used = round(time.process_time() - since, 1), resource.getrusage(resource.RUSAGE_SELF)
+    note = "" if failed else f"torques below {', '.join(f'{x:.3g}' for x in torque)} N m (N)"
+    return Result(theorem.name, mechanism, "open" if failed else "proved", checks, seconds, used.ru_maxrss // 1024,
+                  failed, note)
+
+
+def _options(run: Run) -> Iterator[str]:
+    yield from ("--unwind", str(run.unwind), "--drop-unused-functions", *CHECKS)
+    if run.floats:
+        yield "--conversion-check"
+    if run.slice:
+        yield "--slice-formula"
+    if run.functions:
+        yield "--arrays-uf-always"
+
+
+def _bounded(command: list[str], folder: Path, seconds: int) -> tuple[int, resource.struct_rusage, str]:
+    """Run within a bound of processor time and memory; returns (exit code, what it used, what it said)."""
+    def bound() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+    with (folder / "said").open("wb") as said:
+        process = subprocess.Popen(command, cwd=folder, stdout=said, stderr=subprocess.STDOUT, preexec_fn=bound)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, used, (folder / "said").read_text(errors="replace")
+
+
+def _why(code: int, said: str) -> str:
+    """Why there is no result."""
+    if code < 0:
+        return f"out of time (signal {-code})"
+    lines = [line for line in said.splitlines() if "error" in line.lower() or "memory" in line.lower()]
+    return (lines or said.splitlines()[-1:] or ["no output"])[0].strip()
+
+
+def _judged(said: str, entry: str) -> tuple[str, int, tuple[str, ...]]:
+    """(outcome, checks, what failed) of what the prover said."""
+    found = [row for row in _PROPERTY.findall(said) if not _WHOLE_NUMBERS.search(row[1])]
+    claims = [row for row in found if row[1] != _REACHED]
+    bad = sorted((row for row in claims if row[2] != "SUCCESS"), key=lambda row: row[2] != "FAILURE")
+    failed = tuple(f"{name}: {what} ({how.lower()})" for name, what, how in bad)
+    reached = any(name.startswith(f"{entry}.") and what == _REACHED and how == "FAILURE" for name, what, how in found)
+    outcome = "refuted" if failed else "proved" if reached else "vacuous"
+    return outcome, len(claims), failed
+
+
+# -- all of them ------------------------------------------------------------------------------------------------------
+
+
+def jobs(names: list[str]) -> list[tuple[Theorem, str]]:
+    """Theorems to prove, as (theorem, mechanism). A name may be the beginning of several."""
+    wanted = [t for t in every() if not names or t.name.startswith(tuple(names))]
+    if not wanted:
+        raise Refused(f"no proof is named {' or '.join(names)}")
+    return [(theorem, mechanism) for theorem in wanted for mechanism in theorem.run.mechanisms]
+
+
+def changed() -> list[tuple[Theorem, str]]:
+    """Those whose sources are no longer those that they were proved of, and those that are not proved."""
+    kept = {row.which: row.digest for row in results.read()[0] if row.outcome == "proved"}
+    return [(theorem, mechanism) for theorem, mechanism in jobs([])
+            if kept.get((theorem.name, mechanism)) != digest(theorem, mechanism)]
+
+
+def _one(job: tuple[Theorem, str], fresh: bool) -> tuple[results.Row, dict[str, results.Reached]]:
+    """Prove one, print the outcome; the digest is of the sources as they were before."""
+    of = digest(*job)
+    it = prove(*job, fresh=fresh)
+    note = f"; {it.note}" if it.note else ""
+    print(f"{it.outcome:8} {it.theorem} ({it.mechanism}): {it.checks} claims, {it.seconds:.1f} s, "
+          f"{it.megabytes} MB{note}", *(f"\n         {what}" for what in it.failed[:8]), flush=True)
+    row = results.Row(it.theorem, it.mechanism, it.outcome, it.checks, it.seconds, it.day, of, it.note)
+    return row, of_words(it.mechanism, walk(*job))
+
+
+def _keep(made: list[tuple[results.Row, dict[str, results.Reached]]], anew: bool) -> None:
+    """Note the results beside the harnesses; those of proofs that were not run now stay what they were."""
+    rows, files = results.read()
+    known = {row.which: row for row in rows} | {row.which: row for row, _ in made}
+    reached = dict[str, results.Reached]() if anew else files
+    for _, more in made:
+        reached = results.join(reached, more)
+    results.write((known[which] for which in ((t.name, m) for t, m in jobs([])) if which in known), reached)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="prove")
+    parser.add_argument("--fresh", action="store_true", help="prove again what has not changed")
+    parser.add_argument("--workers", type=int, default=WORKERS)
+    parser.add_argument("names", nargs="*", help="proofs, by the beginning of their names")
+    given = parser.parse_args(arguments)
+    try:
+        prover.programs()  # once, before anybody needs them
+        work = jobs(given.names) if given.names or given.fresh else changed()
+        with ThreadPoolExecutor(given.workers) as pool:
+            made = list(pool.map(lambda job: _one(job, given.fresh), work))
+    except Refused as why:
+        print(why, file=sys.stderr)
+        return 1
+    _keep(made, anew=given.fresh and not given.names)
+    bad = [row for row, _ in made if row.outcome != "proved"]
+    print(f"{len(made) - len(bad)} of {len(made)} proved")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

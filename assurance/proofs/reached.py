@@ -1,0 +1,222 @@
+"""Which functions of the firmware a proof goes through, line by line, as the prover itself reports its walk.
+
+A line that no proof reaches is one that nothing is proved of. So every function has to be reached by a proof, or to
+have a reason for it not to be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import xml.etree.ElementTree as Xml
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from assurance.proofs import mechanisms
+from assurance.proofs.results import Reached
+from femtorque.codegen.common.firmware import FIRMWARE
+from femtorque.codegen.drive.sources import application
+
+ROOMS = ("src", "chip")
+EMITTED = ("three_link", "six_axis", "five_bar", "flexible_arm")  # whose emitted C is looked at
+
+_NAME = re.compile(r"(\w+)\(")
+_ATTRIBUTE = re.compile(r"__attribute__\(\(.*?\)\)")
+
+
+@dataclass(frozen=True)
+class Function:
+    """first, last: its lines in the file, from the one with its name on."""
+
+    name: str
+    first: int
+    last: int
+
+
+def functions(text: str) -> list[Function]:
+    """Those that a file defines: their bodies begin and end in the first column."""
+    lines = text.splitlines()
+    found = []
+    for at, line in enumerate(lines):
+        if line == "{" and (head := _head(lines, at)) is not None:
+            name = _NAME.search(_ATTRIBUTE.sub("", lines[head]))
+            assert name, lines[head]
+            last = next(i for i in range(at, len(lines)) if lines[i].startswith("}"))
+            found.append(Function(name[1], head + 1, last + 1))
+    return found
+
+
+def _head(lines: list[str], at: int) -> int | None:
+    """Return the line on which what begins at a brace has its name."""
+    for i in range(at - 1, -1, -1):
+        if lines[i] and not lines[i][0].isspace():
+            return i if "(" in lines[i] else None
+    return None
+
+
+# -- what one proof goes through --------------------------------------------------------------------------------------
+
+
+def walked(report: Path, folder: Path) -> dict[str, str]:
+    """{file: its functions that are reached, each with those of its lines that are not: `name`, `name-7-8`}; lines are
+    counted from that with the name."""
+    hits = _hits(report)
+    walk = {name: _walk(functions((folder / name).read_text(encoding="utf-8")), lines)
+            for name, lines in sorted(hits.items()) if name != "harness.c" and (folder / name).is_file()}
+    return {name: words for name, words in walk.items() if words}
+
+
+def _hits(report: Path) -> dict[str, dict[int, bool]]:
+    """{file: {line with code: reached}}."""
+    found: dict[str, dict[int, bool]] = {}
+    for file in Xml.parse(report).getroot().iter("class"):
+        lines = found.setdefault(file.get("filename", ""), {})
+        for line in file.iter("line"):
+            number = int(line.get("number", 0))
+            lines[number] = lines.get(number, False) or line.get("hits") != "0"
+    return found
+
+
+def _walk(defined: Iterable[Function], lines: Mapping[int, bool]) -> str:
+    words = []
+    for one in defined:
+        own = {line - one.first: hit for line, hit in lines.items() if one.first <= line <= one.last}
+        if any(own.values()):
+            words.append("-".join([one.name, *(str(line) for line in sorted(own) if not own[line])]))
+    return " ".join(words)
+
+
+# -- what all of them do ----------------------------------------------------------------------------------------------
+
+
+def everything() -> dict[str, list[str]]:
+    """{file below firmware/: the functions that it defines}, hand-written."""
+    return {name: _defined(text) for name, text in _written().items()}
+
+
+def emitted() -> dict[str, list[str]]:
+    """{mechanism/file: the functions that it defines}, of what is emitted for some mechanisms."""
+    return {name: _defined(text) for name, text in _emitted().items()}
+
+
+@cache
+def _written() -> dict[str, str]:
+    paths = [*application().values(), *(FIRMWARE / "chip").rglob("*.[ch]")]
+    return {_place(path): path.read_text(encoding="utf-8") for path in sorted(paths, key=_place)}
+
+
+def _place(path: Path) -> str:
+    """Place of a source below firmware/; a family's is named as if it were in src/families/."""
+    return str(path.relative_to(FIRMWARE)) if path.is_relative_to(FIRMWARE) else f"src/families/{path.name}"
+
+
+@cache
+def _emitted() -> dict[str, str]:
+    return {f"{mechanism}/{name}": text for mechanism in EMITTED
+            for name, text in sorted(mechanisms.sources(mechanism).items()) if name.endswith((".c", ".h"))}
+
+
+def _defined(text: str) -> list[str]:
+    return list(dict.fromkeys(one.name for one in functions(text)))
+
+
+def _ends() -> dict[tuple[str, str], set[int]]:
+    """{(file, function): its last line}, which no code is on: what returns before it does not miss it."""
+    found: dict[tuple[str, str], set[int]] = {}
+    for file, text in (_written() | _emitted()).items():
+        for one in functions(text):
+            found.setdefault((file, one.name), set()).add(one.last - one.first)
+    return found
+
+
+def rooms() -> dict[str, dict[str, list[str]]]:
+    """{room: {file: its functions}}: the firmware's, the chips', and what is emitted."""
+    heads = {f"firmware/{room}": f"{room}/" for room in ROOMS}
+    heads |= {f"emitted for {mechanism}": f"{mechanism}/" for mechanism in EMITTED}
+    files = everything() | emitted()
+    return {room: {name: names for name, names in files.items() if name.startswith(head) and names}
+            for room, head in heads.items()}
+
+
+def of_words(mechanism: str, words: Mapping[str, str]) -> dict[str, Reached]:
+    """{file as everything() and emitted() name it: what one proof goes through}, from its walk. Sources emitted for
+    other mechanisms are left out."""
+    places, texts = _places(mechanism), _written() | _emitted()
+    found = {}
+    for name, said in words.items():
+        file = places.get(name, f"{mechanism}/{name}")
+        if file in texts:
+            found[file] = Reached(hashlib.sha256(texts[file].encode()).hexdigest()[:16],
+                                  {function: frozenset(lines) for function, lines in _words(said)})
+    return found
+
+
+def missed(files: Mapping[str, Reached]) -> dict[tuple[str, str], frozenset[int]]:
+    """{(file, function) that a proof reaches: its lines that none does}; files as everything() and emitted() name
+    them."""
+    ends = _ends()
+    return {(file, name): lines - ends.get((file, name), frozenset())
+            for file, reached in files.items() for name, lines in reached.functions.items()}
+
+
+def _words(words: str) -> Iterator[tuple[str, set[int]]]:
+    for word in words.split():
+        name, *lines = word.split("-")
+        yield name, set(map(int, lines))
+
+
+def _places(mechanism: str) -> dict[str, str]:
+    """{file name: where it is below firmware/}, of the chip of the mechanism's board where chips differ."""
+    paths = [*application().values(),
+             *(path for folder in mechanisms.chip_folders(mechanism) for path in folder.glob("*.[ch]"))]
+    return {path.name: _place(path) for path in paths}
+
+
+# -- what none of them does ------------------------------------------------------------------------------------------
+
+# {file, or file:function -> why no proof goes through it}
+REASONS: dict[str, str] = {
+    "src/families/ft_dynamixel.c": "constants in a frame: the makers' package holds the bytes that become of it",
+    "src/safety/ft_conditions.c:cannot_follow": "a constant of the build",
+    "src/control/ft_law.c:ft_law_needed": "it is of_motion, which the law's proofs go through",
+    "src/ft_app.c:feel": "it hands over places; what a touch leads to is proved of ft_safety.c",
+    "src/wire/ft_port.c:send_felt": "it is send_drives with another message",
+    "src/wire/ft_report.c:ft_report_felt": "it copies numbers; what they are of is tried, not proved",
+    "src/wire/ft_report.c:ft_report_followed": "it copies numbers; what they are of is tried, not proved",
+    "src/families/ft_dxl.c": "packing and taking in are tried with noise and with the makers' package: the prover runs "
+                             "out of memory",
+    "src/bus/ft_bus.c:doubted": "when a supply is cut is proved of ft_cutoff.c; tests hold who is in doubt",
+    "src/bus/ft_bus.c:darken": "when a supply is cut is proved of ft_cutoff.c; tests hold who is in doubt",
+    "src/bus/ft_bus.c:belied": "when a supply is cut is proved of ft_cutoff.c; tests hold who is in doubt",
+    "src/bus/ft_bus.c:ft_bus_supply": "when a supply is cut is proved of ft_cutoff.c; tests hold who is in doubt",
+    "src/bus/ft_bus.c:take_beat": "heartbeats of ODrives: tests and the campaign hold what becomes of them",
+    "src/bus/ft_bus.c:wait_for_beat": "heartbeats of ODrives: tests and the campaign hold what becomes of them",
+    "src/bus/ft_dialect.c:ft_dialect_polled": "it is ft_family_polled, a constant of the build",
+    "src/bus/ft_dialect.c:ft_dialect_poll": "it hands over to the family, whose frames are proved",
+    "chip/stm32f4/ft_clock.c": "it does nothing",
+    "chip/stm32/ft_buses.c": "it is ft_bus_0_interrupt with another number",
+    "chip/stm32/ft_memory.c": "the prover has its own of these",
+    "chip/stm32/ft_no_current.c": "it does nothing",
+    "chip/stm32/ft_pil.c": "it is in no image that has outputs",
+    "chip/stm32/ft_port_dma.c": "it only sleeps",
+    "chip/stm32/ft_start.c": "it is assembly, goes over all memory, or never returns",
+    "chip/stm32f4/ft_port_polled.c": "it is in no image that has outputs",
+    "src/control/ft_ramp.c": "what it computes is taken only where ft_ramp_forbids() allows it, but for a tick of "
+                             "braking, which tests hold",
+    "src/control/ft_pace.c": "pace_stops goes through every value of it",
+    **dict.fromkeys(("src/control/ft_follow.c", "src/control/ft_chase.c", "src/control/ft_reference.c",
+                     "src/control/ft_reference.h", "src/control/ft_outlook.c"),
+                    "tests hold where it leads; governor_allowed is proved of what becomes a target, whatever it "
+                    "computes"),
+    "src/control/ft_targets.c": "tests hold what it takes in, and what becomes of it",
+    "src/families/ft_mini_cheetah.c": "ft_mit.c is proved, to which it hands over; tests and mutants hold the rest",
+    "chip/stm32/ft_led.c": "it lights an LED",
+    "five_bar/ft_trig.h": "its loops form sines of their own: angles_sines and the proofs of three_link have it",
+}
+
+
+def reason(file: str, function: str) -> str:
+    """Why no proof goes through a function; empty if nobody says."""
+    return REASONS.get(f"{file}:{function}") or REASONS.get(file, "")

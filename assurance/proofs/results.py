@@ -1,0 +1,90 @@
+"""theorems/results.txt: what came of every proof when it was last run, a line each, and what all of them go
+through, a line for each file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from assurance.proofs.harness import FOLDER
+
+TABLE = FOLDER / "results.txt"
+HEAD = ("# made by `make prove`: theorem, mechanism, outcome, claims, seconds of a processor, day, digest of its "
+        "sources, figures found\n")
+FILES = ("\n# what proofs go through: file, digest of its text, functions with those of their lines that none reaches, "
+         "counted from their names\n")
+
+Functions = dict[str, frozenset[int]]  # {name: its lines that are not reached}
+
+
+@dataclass(frozen=True)
+class Row:
+    """claims: those of the theorem and run-time errors looked for. day: as in ISO 8601. note: figures found."""
+
+    theorem: str
+    mechanism: str
+    outcome: str
+    claims: int
+    seconds: float
+    day: str
+    digest: str
+    note: str = ""
+
+    @property
+    def which(self) -> tuple[str, str]:
+        return self.theorem, self.mechanism
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Lines that proofs go through in a file whose text has this digest."""
+
+    digest: str
+    functions: Functions = field(default_factory=dict)
+
+    def joined(self, other: Reached) -> Reached:
+        """Both together, or the other one alone where the text is another one now."""
+        if self.digest != other.digest:
+            return other
+        both = dict(self.functions)
+        for name, lines in other.functions.items():
+            both[name] = both.get(name, lines) & lines
+        return Reached(self.digest, both)
+
+
+def read() -> tuple[list[Row], dict[str, Reached]]:
+    """The table: (rows, {file: what is reached of it})."""
+    rows, files = TABLE.read_text(encoding="utf-8").removeprefix(HEAD).split(FILES)
+    return [_row(line) for line in rows.splitlines()], dict(_file(line) for line in files.splitlines())
+
+
+def write(rows: Iterable[Row], files: Mapping[str, Reached], table: Path | None = None) -> None:
+    lines = [f"{r.theorem} {r.mechanism} {r.outcome} {r.claims} {r.seconds} {r.day} {r.digest} {r.note}".rstrip()
+             for r in rows]
+    seen = [" ".join([name, r.digest, *(_word(n, r.functions[n]) for n in sorted(r.functions))])
+            for name, r in sorted(files.items())]
+    text = HEAD + "".join(f"{line}\n" for line in lines) + FILES + "".join(f"{line}\n" for line in seen)
+    (table or TABLE).write_text(text, encoding="utf-8", newline="\n")
+
+
+def join(files: Mapping[str, Reached], more: Mapping[str, Reached]) -> dict[str, Reached]:
+    """All lines that are reached."""
+    both = dict(files)
+    for name, reached in more.items():
+        both[name] = both[name].joined(reached) if name in both else reached
+    return both
+
+
+def _row(line: str) -> Row:
+    theorem, mechanism, outcome, claims, seconds, day, digest, *note = line.split(" ", 7)
+    return Row(theorem, mechanism, outcome, int(claims), float(seconds), day, digest, " ".join(note))
+
+
+def _file(line: str) -> tuple[str, Reached]:
+    name, digest, *words = line.split(" ")
+    return name, Reached(digest, {word.split("-")[0]: frozenset(map(int, word.split("-")[1:])) for word in words})
+
+
+def _word(name: str, lines: frozenset[int]) -> str:
+    return "-".join([name, *map(str, sorted(lines))])

@@ -1,0 +1,3 @@
+"""One set of options, fixtures and rules for tests/ and assurance/."""
+
+pytest_plugins = ["tests.support.suite"]
