@@ -20,7 +20,7 @@ from femtorque.codegen.model.loop_assembly import Assembly, assemble
 from femtorque.codegen.reference.discrete import PACE_OF_CORRECTION, SWING
 from femtorque.codegen.step.c_text import Block, Names, Printer, unit_of
 from femtorque.codegen.step.closed import LoopStep, allocation
-from femtorque.codegen.step.made_of import comment, of_friction
+from femtorque.codegen.step.provenance import comment, of_friction
 from femtorque.codegen.step.search import step_of
 from femtorque.codegen.wire.units import position_unit
 
@@ -144,7 +144,7 @@ def render(model: Model, prefix: str = "", ramped: bool = False) -> dict[str, st
         blocks=Printer(loop.graph, Names(results="now->")).blocks,
     )
     names_of = Names({"G": "s->loop.", "velocity": "s->loop."})
-    allocate = Allocation(dependent, Printer(torques, names_of, made_of=[comment(rows) for rows in rubs]).blocks)
+    allocate = Allocation(dependent, Printer(torques, names_of, provenance=[comment(rows) for rows in rubs]).blocks)
     beside: dict[str, dict[str, object]] = {"ft_loop": vars(solve), "ft_closed": vars(allocate)}
     for name, source in (("loop", "ft_loop"), ("step", "ft_closed")):
         for suffix in (".h", ".c"):

@@ -17,7 +17,7 @@ from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.reference.discrete_flexible import SETTLING
 from femtorque.codegen.step.c_text import Names, literal, unit_of
 from femtorque.codegen.step.flexible import FlexibleStep
-from femtorque.codegen.step.made_of import comment, of_pieces
+from femtorque.codegen.step.provenance import comment, of_pieces
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def render(model: Model) -> dict[str, str]:
                   frames=frames)
     form = Form(euler=True, flexible=True, settling=SETTLING, what="mechanism with flexible links",
                 sagging=", flexible links in their static sag")
-    files = write(model, step.graph, step.intro, names, angles, made_of=[comment(rows) for rows in of_pieces(step)],
+    files = write(model, step.graph, step.intro, names, angles, provenance=[comment(rows) for rows in of_pieces(step)],
                   form=form)
     context = Context(name=model.mechanism.name, modes=_modes(step), draws=_draws(step), springs=_springs(step),
                    two_planes=step.two_planes, rolls=step.rolls, nested=step.nested,

@@ -22,7 +22,7 @@ from femtorque.codegen.model.bodies import GROUND, Model
 from femtorque.codegen.model.kinematics import frame_to_axis
 from femtorque.codegen.reference.newmark import newmark_growth
 from femtorque.codegen.step.c_text import literal
-from femtorque.codegen.step.made_of import comment, of_links
+from femtorque.codegen.step.provenance import comment, of_links
 from femtorque.codegen.wire.units import position_unit
 
 TERMS_SINGLE, TERMS_DOUBLE = 6, 13  # of the power series, to rounding at 1/4
@@ -42,7 +42,7 @@ class Element:
     """Row of the table of links: origin of its numbers, its parent in C, its axes X, Y and Z and place P in the
     parent's, its centre of gravity C, mass M and inertia J."""
 
-    made_of: list[str]
+    provenance: list[str]
     parent: str
     slides: str
     X: str
@@ -113,13 +113,13 @@ def _links(model: Model) -> list[Element]:
     """The table of links; Q turns z of a link's new axes to the joint's axis in its old ones."""
     Q = [frame_to_axis(body.axis) for body in model.bodies]
     links = []
-    made_of = of_links(model, 1.0 / square(model.dt))
-    for body, own, parameters in zip(model.bodies, Q, made_of, strict=True):
+    provenance = of_links(model, 1.0 / square(model.dt))
+    for body, own, parameters in zip(model.bodies, Q, provenance, strict=True):
         parent = np.eye(3) if body.parent == GROUND else Q[body.parent]
         R = product(parent.T, body.R0, own)
         J = product(own.T, body.inertia, own) / square(model.dt)
         links.append(Element(
-            made_of=comment(parameters),
+            provenance=comment(parameters),
             parent="FT_GROUND" if body.parent == GROUND else str(body.parent),
             slides=str(int(body.prismatic)),
             X=_row(R[:, 0]), Y=_row(R[:, 1]), Z=_row(R[:, 2]),

@@ -25,8 +25,8 @@ from femtorque.codegen.step.closed import LoopStep
 from femtorque.codegen.step.flexible import FlexibleStep
 from femtorque.codegen.step.frames import Members
 from femtorque.codegen.step.instant import HALF_TICK_OF_A_SECOND, InstantTorque, InstantWeight
-from femtorque.codegen.step.made_of import AXES, Parameter, made_of, of_friction, of_links, of_pieces, solids
 from femtorque.codegen.step.planar import PlanarStep
+from femtorque.codegen.step.provenance import AXES, Parameter, of_friction, of_links, of_pieces, provenance, solids
 from femtorque.codegen.step.search import instant_of, step_of
 
 SAME = 1e-9  # of a mass: it is the unit of masses
@@ -39,7 +39,7 @@ def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
         step = FlexibleStep(model)
         return dict(zip((piece.name for piece in step.tree.pieces), of_pieces(step), strict=True))
     rows = (of_links(model, 1.0 / square(model.dt)) if model.scheme == "newmark"
-            else made_of(step_of(model, _shared(model))))
+            else provenance(step_of(model, _shared(model))))
     return dict(zip(_names(model), rows, strict=True))
 
 
@@ -47,7 +47,7 @@ def at_an_instant(model: Model) -> dict[str, tuple[Parameter, ...]]:
     """Rows of ft_rnea and ft_gravity, which flexible links do not have."""
     if model.mechanism.flexible:
         return {}
-    both = [made_of(instant_of(model, form, _shared(model))) for form in (InstantTorque, InstantWeight)]
+    both = [provenance(instant_of(model, form, _shared(model))) for form in (InstantTorque, InstantWeight)]
     return {name: a + b for name, a, b in zip(_names(model), *both, strict=True)}
 
 

@@ -23,7 +23,7 @@ from femtorque.codegen.step.c_text import Block, Names, Printer, unit_of
 from femtorque.codegen.step.closed import LoopStep, allocation
 from femtorque.codegen.step.frames import Members
 from femtorque.codegen.step.instant import HALF_TICK_OF_A_SECOND, InstantTorque, InstantWeight
-from femtorque.codegen.step.made_of import comment, made_of, of_friction
+from femtorque.codegen.step.provenance import comment, of_friction, provenance
 from femtorque.codegen.step.search import instant_of
 
 COS_SIN, WHOLE = 24, 16  # instructions of an exact sine and cosine, and of a position made a whole number
@@ -191,7 +191,7 @@ def _unit(mechanism: Mechanism, modes: list[str], number: int) -> Unit:
         solution = loop.graph.cost() + COS_SIN * len(loop.angles)
         costs = [one + torques.cost() + SOLUTIONS * solution for one in costs]
         names_of = Names({"G": "near->loop.", "velocity": "near->loop."})
-        closed = _closed(mechanism, assembly, Printer(torques, names_of, made_of=rubs).blocks,
+        closed = _closed(mechanism, assembly, Printer(torques, names_of, provenance=rubs).blocks,
                          bool({"G", "velocity"} & torques.inputs()), solution)
     return Unit(
         m=prefix, M=prefix.upper(), mode=modes[number] if modes else "", number=number,
@@ -228,7 +228,7 @@ def _function(model: Model, form: type[InstantTorque], shared: list[Members], na
     step = instant_of(model, form, shared)
     frames = {j: i for i, j in enumerate(step.turning)}
     printed = Printer(step.graph, Names(units=[unit_of(b.prismatic) for b in model.bodies], whole="at", frames=frames),
-                      made_of=[comment(rows) for rows in made_of(step)])
+                      provenance=[comment(rows) for rows in provenance(step)])
     turns = [c_text.wrap(f"turn[{i}] = ft_cos_sin({angle_of(step.tree, j, 'at')});") for j, i in frames.items()]
     return Function(name, form is InstantTorque, what, turns, f"{step.length:.9g}", printed.blocks,
                     step.graph.inputs(), [], step.graph.cost())

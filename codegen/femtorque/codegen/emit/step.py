@@ -21,10 +21,10 @@ from femtorque.codegen.step.base_parameters import Tree
 from femtorque.codegen.step.c_text import NEVER, Block, Names, Printer, literal, unit_of, wrap
 from femtorque.codegen.step.frames import tidy
 from femtorque.codegen.step.graph import Fixed, Graph
-from femtorque.codegen.step.made_of import comment, made_of
 from femtorque.codegen.step.newton_euler import NewtonEulerStep
 from femtorque.codegen.step.nodal import GROUNDS, TABLE, NodalStep
 from femtorque.codegen.step.planar import PlanarStep
+from femtorque.codegen.step.provenance import comment, provenance
 from femtorque.codegen.step.search import MANY, Step, plain_step, step_of
 from femtorque.codegen.step.single_precision import EXACT_BELOW_HZ
 
@@ -34,7 +34,7 @@ class Element:
     """Row of the nodal step's table: origin of its numbers, its mass M, inertia J and products K, its places c and l,
     its axes X, Y and Z."""
 
-    made_of: list[str]
+    provenance: list[str]
     M: str
     J: str
     K: str
@@ -161,7 +161,7 @@ def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> 
     radii = [step.reach[j] * (step.length_unit if isinstance(step, PlanarStep) else 1.0) for j in frames]
     return write(
         model, step.graph, step.intro, names, [angle_of(step.tree, j) for j in frames], far, name, prefix,
-        made_of=[comment(rows) for rows in made_of(step)],
+        provenance=[comment(rows) for rows in provenance(step)],
         form=Form(
             planar=planar,
             euler=isinstance(step, NewtonEulerStep),
@@ -177,11 +177,11 @@ def rendered(model: Model, step: Step, name: str = "step", prefix: str = "") -> 
 
 
 def write(model: Model, graph: Graph, intro: list[str], names: Names, angles: list[str], far: int = NEVER,
-          name: str = "step", prefix: str = "", made_of: Sequence[list[str]] = (), *, form: Form) -> dict[str, str]:
+          name: str = "step", prefix: str = "", provenance: Sequence[list[str]] = (), *, form: Form) -> dict[str, str]:
     """Return the emitted files of a graph. names: its places in C; angles: its turning frames' angles in C. With
     another name than "step" the step is that of an open tree, whose joints are not all streamed."""
     control, inputs = model.mechanism.control, graph.inputs()
-    blocks = Printer(graph, names, far, made_of).blocks
+    blocks = Printer(graph, names, far, provenance).blocks
     tree, looped = name != "step", model.mechanism.constrained
     kept = [fill(f"ft_real {', '.join(block.kept)};", 72, subsequent_indent="    ") for block in blocks if block.kept]
     read = inputs | ({"q"} if angles else set())
@@ -242,10 +242,10 @@ GIVEN = [Given("ft_turn", "q_next", "q"), Given("ft_real", "w", "w"), Given("ft_
 def links(step: NodalStep) -> list[Element]:
     """Rows of the nodal step's table of links."""
     rows: list[Element] = []
-    for link, parameters in zip(step.links, made_of(step), strict=True):
+    for link, parameters in zip(step.links, provenance(step), strict=True):
         J = link.inertia * step.unit
         rows.append(Element(
-            made_of=comment(parameters), M=literal(link.mass * step.unit),
+            provenance=comment(parameters), M=literal(link.mass * step.unit),
             J=row([J[0, 0], J[1, 1], J[2, 2]]), K=row([J[0, 1], J[0, 2], J[1, 2]]), c=row(link.c), l=row(link.l),
             X=row(link.R[:, 0]), Y=row(link.R[:, 1]), Z=row(link.R[:, 2])))
     return rows

@@ -40,7 +40,7 @@ class Block:
     comment: str
     lines: list[str]
     kept: list[str] = field(default_factory=list)  # values that blocks much later load from memory
-    made_of: list[str] = field(default_factory=list)  # what its numbers are made of, in words
+    provenance: list[str] = field(default_factory=list)  # parameters in its numbers, in words
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ class Printer:
     """
 
     def __init__(self, graph: Graph, names: Names | None = None, far: int = NEVER,
-                 made_of: Sequence[list[str]] = ()) -> None:
-        """made_of: of each link, what the C says of its parameters."""
+                 provenance: Sequence[list[str]] = ()) -> None:
+        """provenance: of each link, what the C says of its parameters."""
         self.graph, self.names, self.far = graph, names or Names(), far
         self.seen, self.live = graph.live()
         self.defining = {s.expr.index: s for s in graph.statements if isinstance(s, Value) and s in self.live}
@@ -97,8 +97,8 @@ class Printer:
         for number, title in enumerate(graph.blocks):
             lines = [line for s in graph.statements if s in self.live and s.block == number for line in self._lines(s)]
             if lines:
-                said = made_of[graph.made_of[number]] if made_of and number in graph.made_of else []
-                self.blocks.append(Block(title, lines, made_of=said))
+                said = provenance[graph.provenance[number]] if provenance and number in graph.provenance else []
+                self.blocks.append(Block(title, lines, provenance=said))
 
     def _shared(self) -> dict[int, str]:
         """Names for the expressions that are needed more than once and have none."""

@@ -189,7 +189,7 @@ class Graph:
     nodes: list[Expr] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     blocks: list[str] = field(default_factory=list)
-    made_of: dict[int, int] = field(default_factory=dict)  # block to the link whose parameters its numbers are
+    provenance: dict[int, int] = field(default_factory=dict)  # block to the link whose parameters its numbers are
     table: dict[tuple[str, int, int], Op] = field(default_factory=dict)
     constants: dict[float, Const] = field(default_factory=dict)
     places: dict[Place, Input] = field(default_factory=dict)
@@ -308,7 +308,7 @@ class Graph:
         self.blocks.append(title)
         self.current = len(self.blocks) - 1
         if of >= 0:
-            self.made_of[self.current] = of
+            self.provenance[self.current] = of
         return self.current
 
     def enter(self, block: int) -> int:

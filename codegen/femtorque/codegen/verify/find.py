@@ -24,7 +24,7 @@ from femtorque.codegen.mechanism.description import Link, Mechanism, Payload
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.modes import has_modes, in_mode
 from femtorque.codegen.step.c_text import LITERAL
-from femtorque.codegen.step.made_of import AXES, PAIRS, Parameter
+from femtorque.codegen.step.provenance import AXES, PAIRS, Parameter
 from femtorque.codegen.step.scheme import model_of
 
 AGREES = 1e-12  # of a number: as much as short literals are rounded by

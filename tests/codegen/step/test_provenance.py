@@ -13,7 +13,7 @@ from femtorque.codegen.emit import rnea, sources
 from femtorque.codegen.emit.parameters import parameters
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.step.made_of import made_of, solids
+from femtorque.codegen.step.provenance import provenance, solids
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.step.search import plain_step, step_of
 from tests.support.arms import arms
@@ -43,7 +43,7 @@ def literals(c: str) -> list[float]:
 def test_every_number_of_a_link_s_forces_is_one_of_its_parameters(name, scheme):
     """Numbers of the blocks inwards, of the nodal step in its table; what is left are the turns and plain factors."""
     model = model_of(under(scheme, MAKE[name]()))
-    rows, c = made_of(step_of(model)), sources.step_sources(model)["ft_step.c"]
+    rows, c = provenance(step_of(model)), sources.step_sources(model)["ft_step.c"]
     for i, own in enumerate(rows):
         numbers = [abs(p.number) for p in own] + [1.0, 2.0, 0.5]
         numbers += [abs(p.number) for row in rows for p in row if p.unit in ("m", "", "m/s^2")]
@@ -63,11 +63,11 @@ def test_every_number_of_a_link_s_forces_is_one_of_its_parameters(name, scheme):
 def test_a_parameter_changes_with_the_links_that_it_is_said_to_be_of_and_with_no_other(name, scheme):
     mechanism = under(scheme, MAKE[name]())
     model = model_of(mechanism)
-    before, all_named = made_of(plain_step(model, scheme)), set()
+    before, all_named = provenance(plain_step(model, scheme)), set()
     for k, link in enumerate(mechanism.links):
         heavier = replace(link, mass=1.31 * link.mass, com=link.com + 0.013, inertia=1.7 * link.inertia)
         links = (*mechanism.links[:k], heavier, *mechanism.links[k + 1:])
-        after = made_of(plain_step(model_of(replace(mechanism, links=links)), scheme))
+        after = provenance(plain_step(model_of(replace(mechanism, links=links)), scheme))
         for old, new in zip(before, after, strict=True):
             known = {p.name: p for p in new}
             for p in old:

@@ -49,7 +49,7 @@ class Parameter:
     number: float
 
 
-def made_of(step: BaseStep | NodalStep) -> tuple[tuple[Parameter, ...], ...]:
+def provenance(step: BaseStep | NodalStep) -> tuple[tuple[Parameter, ...], ...]:
     """Parameters of every body of a step, in the order of its joints, that are numbers of the emitted C."""
     if isinstance(step, NodalStep):
         return of_links(step.model, step.unit)
