@@ -57,8 +57,8 @@ def follow(
     from femtorque.codegen.mechanism.reader import load_mechanism
     from femtorque.codegen.motion.trajectory import Trajectory
     from femtorque.host.board import Board
+    from femtorque.host.link import Bound
     from femtorque.host.link.tracked import Tracked
-    from femtorque.host.link.unix_socket import Bound
     from femtorque.host.live import lines
     from femtorque.host.record.log import claim_log
     from femtorque.host.stream.stream import Interrupts

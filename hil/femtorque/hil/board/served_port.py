@@ -12,7 +12,7 @@ import socket
 
 from femtorque.codegen.wire.codec import BadFrame, checked
 from femtorque.hil.board.cable import Cable
-from femtorque.host.link import unix_socket
+from femtorque.host.link import Bound
 
 HOST = "127.0.0.1"
 LONGEST = 1024  # bytes; the longest frame of eight joints has 384
@@ -26,7 +26,7 @@ class ServedPort:
         self._framed = framed
         self._server: socket.socket
         if isinstance(port, str):
-            self._server, self.url = unix_socket.Bound(port, socket.SOCK_STREAM, "--port"), port
+            self._server, self.url = Bound(port, socket.SOCK_STREAM, "--port"), port
             self._server.listen()
         else:
             self._server = socket.create_server((HOST, port))
