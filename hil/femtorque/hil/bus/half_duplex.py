@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from femtorque.hil.clock.events import EventClock
 from femtorque.hil.clock.library import library
-from femtorque.hil.clock.parts import Member
+from femtorque.hil.clock.chip_state import Member
 
 BITS = 10  # start, eight, stop
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from femtorque.hil.bus.frame import Frame, give, taken
 from femtorque.hil.clock.library import library
-from femtorque.hil.clock.parts import Parts
+from femtorque.hil.clock.chip_state import ChipState
 
 
 class Error(IntEnum):
@@ -172,7 +172,7 @@ class TimedNode(Node):
 class Ways:
     """Calls of nodes in Python by C, in the time of some parts."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ChipState) -> None:
         self._ffi, kinds = parts.ffi, {name: field.type for name, field in parts.ffi.typeof("node_ways").fields}
         of, calls = self._of, {
             "look": lambda node: self._look(node, of(node)), "offer": lambda node, frame: self._offer(of(node), frame),

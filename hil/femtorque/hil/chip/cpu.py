@@ -28,7 +28,7 @@ from femtorque.hil.chip.timing import FlashFetch
 from femtorque.hil.chip.unicorn_calls import grant_pages, hook, map_memory, map_peripherals, unicorn_calls
 from femtorque.hil.clock.events import Events
 from femtorque.hil.clock.library import EXCEPTIONS, library
-from femtorque.hil.clock.parts import Parts
+from femtorque.hil.clock.chip_state import ChipState
 
 _TO_PERIPHERALS = ((0x40000000, 0x20000000), (0xE0000000, 0x00100000))
 
@@ -114,9 +114,9 @@ class CortexM4:
         self.uc.ctl_exits_enabled(True)  # without exits: one would be translated again at every start
         return core
 
-    def _parts_in_c(self) -> Parts:
+    def _parts_in_c(self) -> ChipState:
         """The chip's parts, connected to the processor."""
-        parts = Parts(self._count)
+        parts = ChipState(self._count)
         parts.state.core, self._core.parts = self._core, parts.state
         parts.placed, parts.stop = self._placed, self._stop
         return parts

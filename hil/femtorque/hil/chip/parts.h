@@ -1,5 +1,5 @@
 /* The chip's parts in C and what is due in them: timers, converters, ports,
- * SysTick, watchdog, links, CAN controllers. Python (hil/clock/parts.py)
+ * SysTick, watchdog, links, CAN controllers. Python (hil/clock/chip_state.py)
  * describes them, does on the same numbers what is rare, and is asked for what
  * only it knows. */
 #ifndef PARTS_H

@@ -8,7 +8,7 @@ from typing import Protocol
 from femtorque.hil.chip.nvic import FIRST_IRQ, Nvic
 from femtorque.hil.chip.registers import WORD, Peripheral, Register, Unmodelled
 from femtorque.hil.clock.events import Events
-from femtorque.hil.clock.parts import Parts
+from femtorque.hil.clock.chip_state import ChipState
 
 BASE, DWT_BASE = 0xE000E000, 0xE0001000
 _IRQ_WORDS = 4  # 128 interrupt lines
@@ -180,7 +180,7 @@ class SystemControl(Peripheral):
 class SysTick:
     """The 24-bit down counter, which C has as the cycle at which it was last loaded (`systick` of parts.h)."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ChipState) -> None:
         self._parts, self._state = parts, parts.state.systick
         self.stop()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 
-from femtorque.hil.clock.parts import Parts
+from femtorque.hil.clock.chip_state import ChipState
 
 NEVER = 1 << 62
 
@@ -35,9 +35,9 @@ class Events:
     the running block. Events are numbered as they are planned, here or in C; at one cycle the lower number is first.
     """
 
-    def __init__(self, parts: Parts | None = None) -> None:
+    def __init__(self, parts: ChipState | None = None) -> None:
         self._queue: list[tuple[int, int, Event]] = []
-        self.parts = Parts() if parts is None else parts
+        self.parts = ChipState() if parts is None else parts
         self._count, self._state = self.parts.count, self.parts.state
         self._count.deadline = NEVER
 

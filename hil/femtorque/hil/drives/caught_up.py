@@ -7,13 +7,13 @@ from typing import Any
 
 import cffi
 
-from femtorque.hil.clock.parts import Parts
+from femtorque.hil.clock.chip_state import ChipState
 
 
 class CaughtUp:
     """A part whose struct in C has `catch_up`, and its argument `of`."""
 
-    def _caught_up_in(self, struct: Any, ffi: cffi.FFI, parts: Parts) -> None:
+    def _caught_up_in(self, struct: Any, ffi: cffi.FFI, parts: ChipState) -> None:
         """Name that struct, before anything else is set."""
         self._struct, self._of_struct, self._whose = struct, ffi, parts
 

@@ -12,7 +12,7 @@ from typing import Any
 from femtorque.hil.bus.frame import Frame, give, taken
 from femtorque.hil.bus.node import Counters, OnWire
 from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.parts import Member
+from femtorque.hil.clock.chip_state import Member
 from femtorque.hil.drives.caught_up import CaughtUp
 from femtorque.hil.drives.fields import Ranges
 from femtorque.hil.drives.maker import Maker

@@ -9,13 +9,13 @@ from typing import ClassVar
 
 from femtorque.hil.bus.node import Counters, OnWire
 from femtorque.hil.bus.wire import Wire
-from femtorque.hil.chip.part import Part
+from femtorque.hil.chip.peripheral_in_c import PeripheralInC
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32.gpio import Pin
-from femtorque.hil.clock.parts import Parts
+from femtorque.hil.clock.chip_state import ChipState
 
 
-class CanController(Part, OnWire):
+class CanController(PeripheralInC, OnWire):
     """hz: of the clock of its bits; cycles: of the processor, for one clock of its registers. REFUSALS: what C comes
     upon, by its numbers there."""
 
@@ -23,7 +23,7 @@ class CanController(Part, OnWire):
     RESET: ClassVar[str]
     REFUSALS: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, name: str, base: int, parts: Parts, hz: Callable[[], float],
+    def __init__(self, name: str, base: int, parts: ChipState, hz: Callable[[], float],
                  cycles: Callable[[], float]) -> None:
         self.IN_C = self.REGISTERS
         super().__init__(name, base, parts)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from femtorque.hil.chip.part import Part
+from femtorque.hil.chip.peripheral_in_c import PeripheralInC
 from femtorque.hil.chip.registers import Register
-from femtorque.hil.clock.parts import Parts
+from femtorque.hil.clock.chip_state import ChipState
 
 
-class Gpio(Part):
+class Gpio(PeripheralInC):
     """Pins 0 to 15 (`port` of parts.h). `drive(pin, level)`: the source that is wired to an input; None: its pull
     resistor alone."""
 
@@ -22,7 +22,7 @@ class Gpio(Part):
         0x18: Register("BSRR"), 0x20: Register("AFRL"), 0x24: Register("AFRH"),
     }
 
-    def __init__(self, name: str, base: int, parts: Parts) -> None:
+    def __init__(self, name: str, base: int, parts: ChipState) -> None:
         self._wired: dict[int, bool] = {}
         self.sources: dict[int, Callable[[], bool]] = {}  # sources of inputs that change by themselves
         self.steady: dict[int, Callable[[], bool]] = {}  # true while a source stays the same until `forget`

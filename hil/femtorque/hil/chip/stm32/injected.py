@@ -8,14 +8,14 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from femtorque.hil.chip.part import Part
+from femtorque.hil.chip.peripheral_in_c import PeripheralInC
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.clock.events import Events
 
 _RESULTS = ("JDR1", "JDR2", "JDR3", "JDR4")
 
 
-class Injected(Part):
+class Injected(PeripheralInC):
     """volts(channel): voltage on its pin, read while `window` is the channel's (from, to), cycles; the read is
     announced to the board. interrupt: number of its request, or -1. dead: it converts no more."""
 

@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any, ClassVar
 
 from femtorque.hil.bus.half_duplex import OneWire
-from femtorque.hil.chip.part import Answered
+from femtorque.hil.chip.peripheral_in_c import PeripheralPartlyInC
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32.gpio import Pin
 from femtorque.hil.clock.events import Events
-from femtorque.hil.clock.parts import Parts
+from femtorque.hil.clock.chip_state import ChipState
 
 TE, RE, IDLEIE = 1 << 3, 1 << 2, 1 << 4
 PE, FE, NE, ORE, IDLE, RXNE, TC, TXE = (1 << bit for bit in range(8))
@@ -24,7 +24,7 @@ _BITS = 10  # start, eight data, stop
 _LEAST_ROOM = 1024  # bytes on the wire; C has more if they come
 
 
-class Serial(Answered):
+class Serial(PeripheralPartlyInC):
     """8 data bits, no parity, one stop bit. A family names its registers and the place of UE; STEPS: of BRR per clock.
 
     interrupt: number of its request, or -1. dma_cycles: for which a byte waits in the data register until DMA takes it:
@@ -188,7 +188,7 @@ _WORDS = {"STREAM_CONTROL": "control changed", "STREAM_LEFT": "left written",
           "STREAM_PERIPHERAL": "peripheral written", "STREAM_MEMORY": "memory written"}
 
 
-class Controller(Answered):
+class Controller(PeripheralPartlyInC):
     """A DMA controller that serves links by streams, which are in C (link.h). streams: their state; GROUP: how many
     have their flags in one register."""
 
@@ -199,7 +199,7 @@ class Controller(Answered):
     WORD: ClassVar[str]  # for a stream in messages
     RUNNING: ClassVar[str]
 
-    def __init__(self, name: str, base: int, parts: Parts) -> None:
+    def __init__(self, name: str, base: int, parts: ChipState) -> None:
         self._slots, self.streams = zip(*(parts.member("streams") for _ in range(8)), strict=True)
         self._words: dict[int, tuple[int, str]] = {}  # by the offset of a register: its stream, and its name in C
         for i, stream in enumerate(self.streams):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from femtorque.hil.chip.part import Part
+from femtorque.hil.chip.peripheral_in_c import PeripheralInC
 from femtorque.hil.chip.registers import Register, Unmodelled
 from femtorque.hil.clock.events import Events
 
@@ -12,7 +12,7 @@ TXE = 1 << 1
 _DATA = 0x0C
 
 
-class Spi(Part):
+class Spi(PeripheralInC):
     """exchange(word, mode) -> word: of the selected chip on the bus; mode: CPOL and CPHA as bits 1 and 0."""
 
     REGISTERS = {0x00: Register("CR1", 0, 0x0FFF), 0x04: Register("CR2", 0, 0), 0x08: Register("SR", TXE, 0),

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from femtorque.codegen.board.chip import Timer as TimerKind
-from femtorque.hil.chip.part import Part
+from femtorque.hil.chip.peripheral_in_c import PeripheralInC
 from femtorque.hil.chip.registers import WORD, Register, Unmodelled
 from femtorque.hil.clock.events import NEVER, Events
 
@@ -40,7 +40,7 @@ class _Heard:
         timer.schedule()
 
 
-class Timer(Part):
+class Timer(PeripheralInC):
     """One timer, described by `femtorque.codegen.board.chip.Timer`: width, outputs, encoder mode, whether it counts up
     and down; timers with a repetition counter have break and MOE too.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from femtorque.hil.chip.registers import Register, Unmodelled
 from femtorque.hil.chip.stm32.serial import DMAR, DMAT, EIE, HDSEL, IDLEIE, RE, TC, TE, TXE, Controller, Serial
-from femtorque.hil.clock.parts import Parts
+from femtorque.hil.clock.chip_state import ChipState
 
 
 class Usart(Serial):
@@ -51,7 +51,7 @@ class Dma(Controller):
     WRITABLE, CIRCULAR, TRANSMITS, GROUP = CONTROL_BITS, 1 << 8, 1 << 6, 4
     WORD, RUNNING = "stream", "the stream runs"
 
-    def __init__(self, name: str, base: int, parts: Parts) -> None:
+    def __init__(self, name: str, base: int, parts: ChipState) -> None:
         self.requests: dict[tuple[int, int], tuple[Serial, str]] = {}
         super().__init__(name, base, parts)
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from femtorque.hil.chip.part import Answered
+from femtorque.hil.chip.peripheral_in_c import PeripheralPartlyInC
 from femtorque.hil.chip.registers import WORD, Peripheral, Register, Unmodelled
 from femtorque.hil.chip.stm32.can import CanController
-from femtorque.hil.clock.parts import Parts
+from femtorque.hil.clock.chip_state import ChipState
 
 PLACES = {"FDCAN1": 0, "FDCAN2": 1, "FDCAN3": 2}
 
 
-class MessageRam(Answered):
+class MessageRam(PeripheralPartlyInC):
     """Message RAM: written in words alone, read in any pieces; after power-on its content is arbitrary."""
 
-    def __init__(self, base: int, parts: Parts) -> None:
+    def __init__(self, base: int, parts: ChipState) -> None:
         self._words, self._count = parts.state.message_ram, parts.lib.FDCAN_RAM_WORDS
         self.SIZE = 4 * self._count
         self._words[0:self._count] = np.random.default_rng(0xCA).integers(0, 1 << 32, self._count, np.uint64).tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from femtorque.hil.chip.part import Answered
+from femtorque.hil.chip.peripheral_in_c import PeripheralPartlyInC
 from femtorque.hil.chip.registers import Register, Unmodelled
 from femtorque.hil.chip.stm32.serial import (
     DEM,
@@ -23,7 +23,7 @@ from femtorque.hil.chip.stm32.serial import (
     Controller,
     Serial,
 )
-from femtorque.hil.clock.parts import Parts
+from femtorque.hil.clock.chip_state import ChipState
 
 TEACK, REACK = 1 << 21, 1 << 22  # of ISR: transmitter and receiver are on
 DEDT, DEAT, GUARD = 16, 21, 0x1F  # of CR1: lowest bits, and width, of a driver's times after and before (37.8.1)
@@ -83,7 +83,7 @@ class LpUart(Usart):
 CONTROL_BITS = 0x30B1  # PL, MINC, CIRC, DIR to peripheral, EN
 
 
-class DmaMux(Answered):
+class DmaMux(PeripheralPartlyInC):
     """Requests of the channels: 0 to 7 of DMA1, 8 to 15 of DMA2. Without synchronisation there is no overrun (CSR) to
     clear (CFR)."""
 
@@ -91,7 +91,7 @@ class DmaMux(Answered):
         0x80: Register("CSR", 0, 0), 0x84: Register("CFR", 0, 0xFFFF)}
     IN_C = range(0, 64, 4)
 
-    def __init__(self, name: str, base: int, parts: Parts) -> None:
+    def __init__(self, name: str, base: int, parts: ChipState) -> None:
         super().__init__(name, base, parts)
         for offset in self.IN_C:
             self._read[offset] = partial(self.ask_c, offset)
@@ -128,7 +128,7 @@ class Dma(Controller):
     WRITABLE, CIRCULAR, TRANSMITS, GROUP = CONTROL_BITS, 1 << 5, 1 << 4, 8
     WORD, RUNNING = "channel", "the channel is enabled"
 
-    def __init__(self, name: str, base: int, parts: Parts) -> None:
+    def __init__(self, name: str, base: int, parts: ChipState) -> None:
         self.requests: dict[int, tuple[Serial, str]] = {}
         super().__init__(name, base, parts)
 

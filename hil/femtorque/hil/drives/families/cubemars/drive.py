@@ -4,7 +4,7 @@ An AK drive has no timeout and keeps its last command for ever."""
 from __future__ import annotations
 
 from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.parts import Member
+from femtorque.hil.clock.chip_state import Member
 from femtorque.hil.drives.families.cubemars.maker import MAKER
 from femtorque.hil.drives.families.mini_cheetah.drive import MiniCheetah
 from femtorque.hil.drives.fields import Ranges

@@ -16,7 +16,7 @@ import math
 
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.parts import Member
+from femtorque.hil.clock.chip_state import Member
 from femtorque.hil.drives.drive import WORD, Drive
 from femtorque.hil.drives.families.mini_cheetah.maker import MAKER
 from femtorque.hil.drives.fields import Ranges

@@ -18,7 +18,7 @@ import struct
 
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.parts import Member
+from femtorque.hil.clock.chip_state import Member
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.families.moteus.maker import MAKER
 from femtorque.hil.drives.families.moteus.stream import Stream

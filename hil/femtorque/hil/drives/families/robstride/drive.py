@@ -13,7 +13,7 @@ import struct
 
 from femtorque.hil.bus.frame import Frame, taken
 from femtorque.hil.bus.wire import Wire
-from femtorque.hil.clock.parts import Member
+from femtorque.hil.clock.chip_state import Member
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.families.robstride.maker import MAKER
 from femtorque.hil.drives.fields import Ranges

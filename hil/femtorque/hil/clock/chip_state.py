@@ -31,7 +31,7 @@ class Member(Generic[Kind]):
         setattr(getattr(thing, self._struct), self._name, value)
 
 
-class Parts:
+class ChipState:
     """state: `parts` of parts.h. count: clock and counts of the processor, or those of none. placed: an error, with the
     place in the image added. stop: ends what C is doing after an error."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any, ClassVar
 
 from femtorque.hil.chip.registers import Peripheral
-from femtorque.hil.clock.parts import Parts
+from femtorque.hil.clock.chip_state import ChipState
 
 
 class Words(MutableMapping[str, int]):
@@ -31,12 +31,12 @@ class Words(MutableMapping[str, int]):
         return len(self._places)
 
 
-class Answered(Peripheral):
+class PeripheralPartlyInC(Peripheral):
     """A peripheral of which C answers the registers at IN_C, as long as it has a clock."""
 
     IN_C: Iterable[int]
 
-    def __init__(self, name: str, base: int, parts: Parts) -> None:
+    def __init__(self, name: str, base: int, parts: ChipState) -> None:
         self.parts = parts
         super().__init__(name, base)
 
@@ -79,13 +79,13 @@ class Answered(Peripheral):
         return bool(self.parts.do("parts_write", self._what(offset), value))
 
 
-class Part(Answered):
+class PeripheralInC(PeripheralPartlyInC):
     """One whose registers are all in C. slot: its number in C among its kind; state: what C has of it."""
 
     KIND: ClassVar[str]
     MEMBER: ClassVar[str]  # of `parts`
 
-    def __init__(self, name: str, base: int, parts: Parts) -> None:
+    def __init__(self, name: str, base: int, parts: ChipState) -> None:
         self.slot, self.state = parts.member(self.MEMBER)
         super().__init__(name, base, parts)
 
