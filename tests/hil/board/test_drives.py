@@ -21,7 +21,7 @@ from femtorque.codegen.toolchain import platformio as build
 from femtorque.codegen.verify.bus_loads import bus_loads
 from femtorque.codegen.verify.check import examine
 from femtorque.hil.board.faults import FAULTS, inject
-from femtorque.hil.board.played import VirtualClock
+from femtorque.hil.board.under_test import VirtualClock
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.bus.frame import INTERMISSION, image
 from femtorque.hil.bus.wire import Passed

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from femtorque.hil.board.adjustable import Adjustable
 from femtorque.hil.board.bridges import here
 from femtorque.hil.board.coupled import library
 from femtorque.hil.board.drv8301 import Drv8301
-from femtorque.hil.board.outside import Outside
 from femtorque.hil.chip.stm32.chip import Stm32
 
 Window = tuple[float, float]  # cycles between which a converter samples
@@ -61,7 +61,7 @@ PARTS: dict[str, dict[str, InLine | LowShunt]] = {
 }
 
 
-class CurrentSensor(Outside):
+class CurrentSensor(Adjustable):
     """One sensor as it is built in; C computes its voltage (coupled.c). backwards: mounted the wrong way round. gain:
     share of its signal that is left. stuck: V on its pin at any current. noise: largest error of a reading, V, in
     either direction."""

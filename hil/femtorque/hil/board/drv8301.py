@@ -9,8 +9,8 @@ chopped, and reported on nOCTW alone (TI e2e 624720), which an ODrive does not w
 
 from __future__ import annotations
 
+from femtorque.hil.board.adjustable import Adjustable
 from femtorque.hil.board.coupled import library
-from femtorque.hil.board.outside import Outside
 
 CONTROL_1, CONTROL_2 = 2, 3
 AFTER_RESET = {CONTROL_1: 0x400, CONTROL_2: 0x000}  # current limiting at 0.358 V; 10 V/V
@@ -25,7 +25,7 @@ _LIFE = 3.0  # V of PVDD below which its 3.3 V regulator gives nothing: it pulls
 _WAKE_S, _RESET_S = 10e-3, 20e-6
 
 
-class Drv8301(Outside):
+class Drv8301(Adjustable):
     """One whose state is in C (drv8301.c), which answers its frames."""
 
     def __init__(self) -> None:

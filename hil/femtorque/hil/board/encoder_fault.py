@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from femtorque.hil.board.outside import Outside
+from femtorque.hil.board.adjustable import Adjustable
 
 
 @dataclass
-class EncoderFault(Outside):
+class EncoderFault(Adjustable):
     """Errors of one encoder: frozen at a count, off by some counts, reversed, up to `noise` counts off at each reading.
     stall: cycles that its next reading costs."""
 

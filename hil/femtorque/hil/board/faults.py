@@ -9,7 +9,7 @@ import numpy as np
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.hil.board.drv8301 import FETHA_OC, FETLB_OC
-from femtorque.hil.board.virtual import PlayedBoard, VirtualBoard, VirtualClock
+from femtorque.hil.board.virtual import BoardUnderTest, VirtualBoard, VirtualClock
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.half_duplex import OneWire
 from femtorque.hil.bus.intruder import Intruder
@@ -18,7 +18,7 @@ from femtorque.hil.chip.stm32.supply import NOMINAL
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.servo import Servo
 
-Strike = Callable[[PlayedBoard, VirtualClock], None]
+Strike = Callable[[BoardUnderTest, VirtualClock], None]
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Fault:
     needs: str = ""
 
 
-def _rated(board: PlayedBoard) -> bool:
+def _rated(board: BoardUnderTest) -> bool:
     motor = board.joints[0][0].motor
     return motor is not None and motor.continuous is not None
 
 
-NEEDS: dict[str, Callable[[PlayedBoard], bool]] = {
+NEEDS: dict[str, Callable[[BoardUnderTest], bool]] = {
     "a first joint with drive = 'current'": lambda board: any(
         joint.motor is not None and joint.motor.drive == "current" for joint, _ in board.joints[:1]),
     "gate drivers that are set over SPI": lambda board: board.board.gate_driver is not None,
@@ -53,34 +53,34 @@ NEEDS: dict[str, Callable[[PlayedBoard], bool]] = {
 _LOOP, _DRIVERS, _RATED, _BUS, _CAN, _ENCODER = NEEDS
 
 
-def _noise(board: PlayedBoard, clock: VirtualClock) -> None:
+def _noise(board: BoardUnderTest, clock: VirtualClock) -> None:
     for line in (board.incoming, board.outgoing):
         line.flip, line.drop = 0.1, 0.1
 
 
-def _duplicates(board: PlayedBoard, clock: VirtualClock) -> None:
+def _duplicates(board: BoardUnderTest, clock: VirtualClock) -> None:
     board.incoming.duplicate = board.outgoing.duplicate = 0.3
 
 
-def _cut(board: PlayedBoard, clock: VirtualClock) -> None:
+def _cut(board: BoardUnderTest, clock: VirtualClock) -> None:
     board.incoming.cut = board.outgoing.cut = True
 
 
-def _stuck(board: PlayedBoard, clock: VirtualClock) -> None:
+def _stuck(board: BoardUnderTest, clock: VirtualClock) -> None:
     board.encoder_faults[0].frozen = int(board.plant.counts()[0])
 
 
-def _jump(board: PlayedBoard, clock: VirtualClock) -> None:
+def _jump(board: BoardUnderTest, clock: VirtualClock) -> None:
     encoder = board.joints[0][0].encoder
     assert encoder is not None
     board.encoder_faults[0].offset += encoder.counts // 8
 
 
-def _turned(board: PlayedBoard, clock: VirtualClock) -> None:
+def _turned(board: BoardUnderTest, clock: VirtualClock) -> None:
     board.encoder_faults[0].reverse(int(board.plant.counts()[0]))
 
 
-def _leaned_on(board: PlayedBoard, clock: VirtualClock) -> None:
+def _leaned_on(board: BoardUnderTest, clock: VirtualClock) -> None:
     """Lean on the first joint with twice the torque that its motor carries for good."""
     motor, torque = board.joints[0][0].motor, np.zeros(len(board.joints))
     assert motor is not None and motor.continuous is not None
@@ -89,7 +89,7 @@ def _leaned_on(board: PlayedBoard, clock: VirtualClock) -> None:
 
 
 def _bus(share: float) -> Strike:
-    def strike(board: PlayedBoard, clock: VirtualClock) -> None:
+    def strike(board: BoardUnderTest, clock: VirtualClock) -> None:
         assert board.mechanism.board is not None
         board.bus_voltage = share * board.mechanism.board.bus_voltage
 
@@ -98,7 +98,7 @@ def _bus(share: float) -> Strike:
 
 def _on_chip(strike: Callable[[VirtualBoard], None]) -> Strike:
     """Strike of a fault that only the virtual board can have."""
-    def on_virtual(board: PlayedBoard, clock: VirtualClock) -> None:
+    def on_virtual(board: BoardUnderTest, clock: VirtualClock) -> None:
         assert isinstance(board, VirtualBoard)
         strike(board)
 
@@ -280,7 +280,7 @@ FAULTS = {
 }
 
 
-def inject(name: str, board: PlayedBoard, clock: VirtualClock, middle: float) -> None:
+def inject(name: str, board: BoardUnderTest, clock: VirtualClock, middle: float) -> None:
     """Bring about a fault of FAULTS `middle` seconds from now, or now if it is an early one. Raises BadInput if the arm
     lacks what the fault needs."""
     fault = FAULTS[name]

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from femtorque.codegen.board import description
+from femtorque.hil.board.adjustable import Values
 from femtorque.hil.board.bridges import Bridge, Served, pin_of
 from femtorque.hil.board.coupled import library
 from femtorque.hil.board.drv8301 import Drv8301
-from femtorque.hil.board.outside import Values
 from femtorque.hil.board.sleeping_bridges import SleepingBridges
 from femtorque.hil.chip.stm32.chip import Stm32
 

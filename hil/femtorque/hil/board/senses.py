@@ -7,10 +7,10 @@ from typing import Any
 
 from femtorque.codegen.board import description
 from femtorque.codegen.board.description import ADC_V
+from femtorque.hil.board.adjustable import Values
 from femtorque.hil.board.bridges import Served, pin_of
 from femtorque.hil.board.coupled import library
 from femtorque.hil.board.current_sensors import CurrentSensor
-from femtorque.hil.board.outside import Values
 from femtorque.hil.board.power_stage import PowerStage
 from femtorque.hil.chip.registers import Unmodelled
 from femtorque.hil.chip.stm32.chip import Stm32

@@ -23,9 +23,9 @@ from femtorque.hil.board.coupler import PlantCoupler
 from femtorque.hil.board.disturbance import Disturbance
 from femtorque.hil.board.encoder_fault import EncoderFault
 from femtorque.hil.board.mode_follower import ModeFollower
-from femtorque.hil.board.played import PlayedBoard, VirtualClock
 from femtorque.hil.board.served_port import ServedPort
 from femtorque.hil.board.telemetry import Record, TickRecorder, targets, telemetry_type
+from femtorque.hil.board.under_test import BoardUnderTest, VirtualClock
 from femtorque.hil.board.wiring import Wiring
 from femtorque.hil.chip import family as chips
 from femtorque.hil.chip.elf import Image
@@ -305,5 +305,5 @@ class VirtualBoard:
         return targets(record, [joint for joint, _ in self.joints])
 
 
-__all__ = ["Disturbance", "EncoderFault", "FLASH_START", "PlayedBoard", "Record", "VirtualBoard", "VirtualClock",
+__all__ = ["Disturbance", "EncoderFault", "FLASH_START", "BoardUnderTest", "Record", "VirtualBoard", "VirtualClock",
            "targets", "telemetry_type"]

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from femtorque.hil.clock.chip_state import Member
 from femtorque.hil.clock.events import EventClock
 from femtorque.hil.clock.library import library
-from femtorque.hil.clock.chip_state import Member
 
 BITS = 10  # start, eight, stop
 

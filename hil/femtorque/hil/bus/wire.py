@@ -9,8 +9,8 @@ from typing import Any
 
 from femtorque.hil.bus.frame import Frame, taken
 from femtorque.hil.bus.node import Error, OnWire, Ways
-from femtorque.hil.clock.events import EventClock
 from femtorque.hil.clock.chip_state import Member
+from femtorque.hil.clock.events import EventClock
 
 LOOP_DELAY = 150e-9  # s, transmit to receive pin of a transceiver for CAN FD; at most 255e-9 by ISO 11898-2:2016
 

@@ -26,9 +26,9 @@ from femtorque.hil.chip.scs import BASE as SCS_BASE
 from femtorque.hil.chip.scs import Dwt, SystemControl
 from femtorque.hil.chip.timing import FlashFetch
 from femtorque.hil.chip.unicorn_calls import grant_pages, hook, map_memory, map_peripherals, unicorn_calls
+from femtorque.hil.clock.chip_state import ChipState
 from femtorque.hil.clock.events import Events
 from femtorque.hil.clock.library import EXCEPTIONS, library
-from femtorque.hil.clock.chip_state import ChipState
 
 _TO_PERIPHERALS = ((0x40000000, 0x20000000), (0xE0000000, 0x00100000))
 

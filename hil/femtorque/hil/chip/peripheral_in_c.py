@@ -80,7 +80,7 @@ class PeripheralPartlyInC(Peripheral):
 
 
 class PeripheralInC(PeripheralPartlyInC):
-    """One whose registers are all in C. slot: its number in C among its kind; state: what C has of it."""
+    """A peripheral whose registers are all in C. slot: its number in C among its kind; state: what C has of it."""
 
     KIND: ClassVar[str]
     MEMBER: ClassVar[str]  # of `parts`

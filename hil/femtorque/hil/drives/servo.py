@@ -13,9 +13,9 @@ import cffi
 
 from femtorque.codegen.toolchain import host_compiler
 from femtorque.hil.bus import half_duplex
+from femtorque.hil.clock.chip_state import Member
 from femtorque.hil.clock.events import EventClock
 from femtorque.hil.clock.library import interface
-from femtorque.hil.clock.chip_state import Member
 from femtorque.hil.drives.caught_up import CaughtUp
 
 PERIOD = 1e-3  # s, in which a servo reads its encoder and its registers once

@@ -41,7 +41,7 @@ Array = NDArray[np.float64]
 
 class Relay:
     """A board at the end of `device`, and the plant that it is made to believe in. A
-    femtorque.hil.board.played.PlayedBoard.
+    femtorque.hil.board.under_test.BoardUnderTest.
 
     For the host it is also the device of its link (read, write, close). wall: the time the line takes, which is nothing
     to the plant. encoder_faults, bus_voltage, and incoming, outgoing for the bytes between host and board: the points

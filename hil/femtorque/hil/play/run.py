@@ -27,8 +27,8 @@ from femtorque.codegen.wire.codec import Codec, FrameReader
 from femtorque.codegen.wire.messages import Status
 from femtorque.codegen.wire.units import position_unit
 from femtorque.hil.board.faults import FAULTS, inject
-from femtorque.hil.board.played import PlayedBoard, VirtualClock
 from femtorque.hil.board.telemetry import STEPS, Record, remembers
+from femtorque.hil.board.under_test import BoardUnderTest, VirtualClock
 from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.choose import Plant, plant_of
 from femtorque.hil.play.connect import session_with
@@ -153,7 +153,7 @@ class Idle:
 class Witness:
     """Reads every STATUS the board sends, whatever becomes of it on the line."""
 
-    def __init__(self, board: PlayedBoard) -> None:
+    def __init__(self, board: BoardUnderTest) -> None:
         self._reader = FrameReader(Codec(len(board.joints)))
         self.state = "BOOT"
         self.faults: list[str] = []
@@ -224,7 +224,7 @@ def folder(mechanism: Mechanism, feedforward: bool, pil: bool = False) -> Path:
     return BUILD / (mechanism.name + ("" if feedforward else "-without-feedforward") + ("-pil" if pil else ""))
 
 
-def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: bool, fault: str | None = None,
+def play(board: BoardUnderTest, mechanism: Mechanism, motion: Knots, feedforward: bool, fault: str | None = None,
          resume: int = 0, on_progress: Callable[[Progress], None] | None = None, pil: bool = False,
          log: Path | None = None, source: Path | None = None, watch: Watch | None = None,
          wait: float = 0.0) -> Result:
@@ -270,7 +270,7 @@ def play(board: PlayedBoard, mechanism: Mechanism, motion: Knots, feedforward: b
     return _result(board, witness, configuration, mechanism, motion, feedforward, ended, outcome, link, step)
 
 
-def _result(board: PlayedBoard, witness: Witness, configuration: Configuration, mechanism: Mechanism, motion: Knots,
+def _result(board: BoardUnderTest, witness: Witness, configuration: Configuration, mechanism: Mechanism, motion: Knots,
             feedforward: bool, ended: str, outcome: Outcome | None, link: Link, step: dict[str, str]) -> Result:
     record = board.record()
     moving = in_motion(record)

@@ -19,7 +19,7 @@ from femtorque.host.link.link import Device
 Array = NDArray[np.float64]
 
 
-class PlayedBoard(Protocol):
+class BoardUnderTest(Protocol):
     """A board with its plant, for code that plays motions on it and brings faults about: virtual, or a real one behind
     femtorque.hil.play.pil.Relay."""
 
@@ -64,7 +64,7 @@ class PlayedBoard(Protocol):
 class VirtualClock:
     """The board's time as a host's clock: to sleep is to let the board run."""
 
-    def __init__(self, board: PlayedBoard) -> None:
+    def __init__(self, board: BoardUnderTest) -> None:
         self._board = board
         self._asked = board.seconds
         self._overslept = 0.0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 
-class Outside:
+class Adjustable:
     """A thing whose public attributes may be set. on_change: called at each change."""
 
     on_change: Callable[[], None] | None = None
