@@ -130,8 +130,8 @@ def test_the_reference_has_the_same_away_from_rest():
 def test_files_without_it_emit_nothing_of_it():
     mechanism = six_axis()
     emitted = emit.sources(mechanism, boards.load(mechanism.board.use))
-    assert not [name for name, text in emitted.items() if "rub" in text.lower()]
-    assert "#define FT_RUBS 1" in emit.sources(of_field(), boards.load(mechanism.board.use))["ft_config.h"]
+    assert not [name for name, text in emitted.items() if "stribeck" in text.lower()]
+    assert "#define FT_STRIBECK 1" in emit.sources(of_field(), boards.load(mechanism.board.use))["ft_config.h"]
 
 
 @pytest.mark.parametrize("precision", ["single", "double"])
@@ -141,7 +141,10 @@ def test_a_table_of_it_has_its_check_sum(precision):
 #include "ft_config.h"
 #include "ft_crc.h"
 uint32_t sums(void);
-uint32_t sums(void) { return ft_crc32_more(0, (const uint8_t *)ft_rub_joint, sizeof ft_rub_joint) == ft_rub_crc; }
+uint32_t sums(void)
+{
+    return ft_crc32_more(0, (const uint8_t *)ft_stribeck_joint, sizeof ft_stribeck_joint) == ft_stribeck_crc;
+}
 """}
     _, lib = build(files, "uint32_t sums(void);", precision)
     assert lib.sums() == 1

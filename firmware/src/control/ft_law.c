@@ -119,10 +119,10 @@ static inline ft_real coulomb(const ft_joint_config *c, ft_real both)
     return ft_size(both + c->coulomb_width) - ft_size(both - c->coulomb_width);
 }
 
-#ifdef FT_RUBS
+#ifdef FT_STRIBECK
 /* Return the share that is left, at a velocity, of what friction has more at
  * rest than in motion: half of it at v_s, by Hess and Soom's curve. */
-static inline ft_real share(const ft_rub_config *r, ft_real both)
+static inline ft_real share(const ft_stribeck_config *r, ft_real both)
 {
     const ft_real fast = r->fast * both;
 
@@ -133,7 +133,7 @@ static inline ft_real share(const ft_rub_config *r, ft_real both)
  * towards rest as that does. */
 static inline ft_real rubs(uint32_t j, ft_real both, ft_real tau)
 {
-    const ft_rub_config *r = &ft_rub_joint[j];
+    const ft_stribeck_config *r = &ft_stribeck_joint[j];
     const ft_real size = r->stribeck * share(r, both) + r->load * ft_size(tau);
 
     return size * (r->slope * ft_clamp(both, ft_joint[j].coulomb_width));
@@ -156,7 +156,7 @@ static inline ft_real of_motion(uint32_t j, ft_real before, ft_real after,
     torque += c->rotor * (after - before);
     if (FT_COULOMB)
         torque += c->coulomb_slope * coulomb(c, both);
-#ifdef FT_RUBS
+#ifdef FT_STRIBECK
     torque += rubs(j, both, tau);
 #endif
     return torque;

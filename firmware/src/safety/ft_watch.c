@@ -27,8 +27,8 @@ static const struct {
 #if FT_FEEL
     { ft_feel_joint, sizeof ft_feel_joint, &ft_feel_crc },
 #endif
-#ifdef FT_RUBS
-    { ft_rub_joint, sizeof ft_rub_joint, &ft_rub_crc },
+#ifdef FT_STRIBECK
+    { ft_stribeck_joint, sizeof ft_stribeck_joint, &ft_stribeck_crc },
 #endif
 #ifdef FT_AGED
     { ft_age_joint, sizeof ft_age_joint, &ft_age_crc },

@@ -12,7 +12,7 @@
  * falls than at the velocity before. */
 static float at(uint32_t j, float both, float before)
 {
-    const ft_rub_config *r = &ft_rub_joint[j];
+    const ft_stribeck_config *r = &ft_stribeck_joint[j];
     const float left = share(r, both);
     const float light = rubs(j, both, 0.0f), heavy = rubs(j, both, LOAD);
 
@@ -41,7 +41,7 @@ void prove_friction_bounded(void)
     for (j = 0; j < FT_JOINTS; j++) {
         float before = 1.0f;
 
-        CLAIM(share(&ft_rub_joint[j], 0.0f) == 1.0f);
+        CLAIM(share(&ft_stribeck_joint[j], 0.0f) == 1.0f);
         CLAIM(rubs(j, 0.0f, LOAD) == 0.0f);
         for (bits = 0; bits < 0x7f800000u; bits++)
             before = at(j, of_bits(bits), before);

@@ -18,7 +18,7 @@ from femtorque.codegen.board.description import Board
 from femtorque.codegen.board.fieldbus import families, used_buses, wire_most, wires
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.templating import template
-from femtorque.codegen.control import age, drives, feel, follow, heat, park, rub
+from femtorque.codegen.control import age, drives, feel, follow, heat, park, stribeck
 from femtorque.codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from femtorque.codegen.control.motors import Motor, current_range
 from femtorque.codegen.control.observer import observer_gains
@@ -97,7 +97,7 @@ STRUCTS: dict[type, str] = {
     JointConstants: "ft_joint_config", LabConstants: "ft_lab_config", heat.Heat: "ft_heat_config",
     drives.DriveConstants: "ft_drive_config", drives.SettingConstants: "ft_setting_config",
     follow.FollowConstants: "ft_follow_config", feel.FeelConstants: "ft_feel_config",
-    rub.RubConstants: "ft_rub_config", age.AgeConstants: "ft_age_config"}
+    stribeck.StribeckConstants: "ft_stribeck_config", age.AgeConstants: "ft_age_config"}
 
 
 @dataclass(frozen=True)
@@ -189,8 +189,8 @@ class Context:
     feel_crc: tuple[str, str]
     feel_gain: str
     feel_slow: str
-    rub_rows: list[list[str]]
-    rub_crc: tuple[str, str]
+    stribeck_rows: list[list[str]]
+    stribeck_crc: tuple[str, str]
     age_rows: list[list[str]]
     age_crc: tuple[str, str]
     start_pose: list[int]
@@ -378,7 +378,7 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         mechanism, tuple(row.speed for row in rows))
     parks = park.parking(mechanism, board, limits, (BUS_LOW * nominal, nominal))
     goes = parks.rows if parks else park.slow_rows(mechanism, limits, feel.RETURN_SPEED) if returns else []
-    felt, rubs, old = feels.rows if feels else [], rub.rubbing(mechanism), age.aging(mechanism)
+    felt, friction, old = feels.rows if feels else [], stribeck.rows(mechanism), age.aging(mechanism)
     return Context(
         lead=board.lead if board else 0,
         duty_max=board.outputs.duty_max if board and board.outputs else 1.0,
@@ -417,8 +417,8 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         feel_crc=(crc(felt), crc(felt, double=True)),
         feel_gain=real(feels.gain) if feels else "",
         feel_slow=real(feels.slow) if feels else "",
-        rub_rows=[c_row(row) for row in rubs],
-        rub_crc=(crc(rubs), crc(rubs, double=True)),
+        stribeck_rows=[c_row(row) for row in friction],
+        stribeck_crc=(crc(friction), crc(friction, double=True)),
         age_rows=[c_row(row) for row in old],
         age_crc=(crc(old), crc(old, double=True)),
         start_pose=[int(x) for x in to_wire([j.start for j in joints], joints)],

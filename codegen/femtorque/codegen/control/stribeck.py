@@ -11,8 +11,8 @@ from femtorque.codegen.model.driven_friction import beyond_coulomb
 
 
 @dataclass(frozen=True)
-class RubConstants:
-    """One joint's row of ft_rub_joint. u is a half increment in a tick."""
+class StribeckConstants:
+    """One joint's row of ft_stribeck_joint. u is a half increment in a tick."""
 
     stribeck: float = member(REAL, "N m: more at rest")
     fast: float = member(REAL, "per rad, of u + u': 1/(v_s dt)")
@@ -20,15 +20,15 @@ class RubConstants:
     slope: float = member(REAL, "per rad: of u + u' at rest")
 
 
-def rubbing(mechanism: Mechanism) -> list[RubConstants]:
+def rows(mechanism: Mechanism) -> list[StribeckConstants]:
     """A row for each streamed joint; none where no joint has more than viscous and Coulomb friction."""
     if not any(map(beyond_coulomb, mechanism.streamed)):
         return []
     return [_row(joint, float(mechanism.control.rate_hz)) for joint in mechanism.streamed]
 
 
-def _row(joint: Joint, hz: float) -> RubConstants:
+def _row(joint: Joint, hz: float) -> StribeckConstants:
     friction = joint.friction
-    return RubConstants(stribeck=friction.stribeck,
-                        fast=hz / friction.stribeck_velocity if friction.stribeck_velocity else 0.0,
-                        load=friction.load, slope=hz / COULOMB_VELOCITY[joint.type == "prismatic"])
+    return StribeckConstants(stribeck=friction.stribeck,
+                             fast=hz / friction.stribeck_velocity if friction.stribeck_velocity else 0.0,
+                             load=friction.load, slope=hz / COULOMB_VELOCITY[joint.type == "prismatic"])
