@@ -14,10 +14,10 @@ from femtorque.codegen.common import colours
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.hil.plant.choose import plant_of
 from femtorque.host.board import Board
-from femtorque.host.lab.whole import experiment
-from femtorque.host.lab.whole.experiment import Result
-from femtorque.host.lab.whole.recording import equations
-from femtorque.host.lab.whole.regressor import Unknowns
+from femtorque.host.lab.inertial import experiment
+from femtorque.host.lab.inertial.experiment import Result
+from femtorque.host.lab.inertial.recording import equations
+from femtorque.host.lab.inertial.regressor import Unknowns
 from tests.support.plugged import plugged_in
 
 SMALL = 1e-3  # N m, about zero, where the scale is even

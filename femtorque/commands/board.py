@@ -340,9 +340,9 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
     """Identify a whole arm or a payload, its motions shown before it moves."""
     from femtorque.codegen.common.output import check_page, claim, page
     from femtorque.host.board import Board
-    from femtorque.host.lab.whole import experiment, written
-    from femtorque.host.lab.whole import page as result_page
-    from femtorque.host.lab.whole.recording import Stops
+    from femtorque.host.lab.inertial import experiment, write_back
+    from femtorque.host.lab.inertial import page as result_page
+    from femtorque.host.lab.inertial.recording import Stops
     from femtorque.host.show import planned
     from femtorque.host.stream.stream import Interrupts
 
@@ -376,13 +376,13 @@ def _whole(mech: Path, mechanism: Mechanism, port: str, home: bool, rezero: bool
                 fix = partial(_fixed, board, interrupts, f"{payload}, {weighed:g} kg")
                 told = experiment.weigh(board, mechanism, programme, fix, on_step, stops)
                 if write:
-                    written.write_motors(mech, told)
+                    write_back.write_motors(mech, told)
                 return Answer(told.data() | {"written": write}, told.words())
             found = experiment.identify(board, mechanism, programme, on_step, stops)
     result_page.write(shown, found)
     write &= found.better or bool(found.touches)
     if write:
-        written.write(mech, found)
+        write_back.write(mech, found)
     return Answer(found.data() | {"written": write, "page": str(shown)}, f"{found.words()}\n{shown}")
 
 

@@ -25,10 +25,10 @@ from femtorque.hil.board.virtual import VirtualBoard
 from femtorque.hil.plant.choose import plant_of
 from femtorque.hil.plant.plant_library import library
 from femtorque.host.board import Board
-from femtorque.host.lab.whole import consistent, experiment
-from femtorque.host.lab.whole.excitation import base_columns, excite, ranges
-from femtorque.host.lab.whole.regressor import Unknowns, phi_of
-from femtorque.host.lab.whole.touches import watching
+from femtorque.host.lab.inertial import experiment, physical
+from femtorque.host.lab.inertial.excitation import base_columns, excite, ranges
+from femtorque.host.lab.inertial.regressor import Unknowns, phi_of
+from femtorque.host.lab.inertial.touches import watching
 from tests.support import rig
 from tests.support.differing import differing
 from tests.support.plugged import Hand, ctrl_c, plugged_in
@@ -176,7 +176,7 @@ def test_the_whole_arm_and_then_what_it_holds_are_identified(arm, types, monkeyp
         assert joint.contact.torque > 1.8 * true.friction.coulomb
     for link, row in zip(after.links, said["links"], strict=True):
         assert link.mass == pytest.approx(row["mass"]["after"], rel=1e-5)
-        assert consistent.consistent(phi_of(link))
+        assert physical.is_consistent(phi_of(link))
         assert "ixx" in row["not_seen"]  # an arm in a plane does not show it
     holds(after, truth, np.array([touch["after"] for touch in said["touches"]]))
     carried = Payload("gripped", "tool", 0.1, np.array([0.18, 0.02, 0.0]), np.diag([1e-5, 1e-5, 2e-5]))

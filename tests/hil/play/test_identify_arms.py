@@ -16,9 +16,9 @@ from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio
 from femtorque.hil.plant.choose import plant_of
 from femtorque.host.board import Board
-from femtorque.host.lab.whole import excitation, experiment, written
-from femtorque.host.lab.whole.experiment import Result
-from femtorque.host.lab.whole.regressor import Unknowns
+from femtorque.host.lab.inertial import excitation, experiment, write_back
+from femtorque.host.lab.inertial.experiment import Result
+from femtorque.host.lab.inertial.regressor import Unknowns
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.differing import differing
 from tests.support.mimic import GRIPPER
@@ -35,7 +35,7 @@ def identified(file: Path, truth: Mechanism) -> tuple[Result, Mechanism]:
         virtual.brakes = False
         result = experiment.identify(board, arm, programme, print)
     print(result.words())
-    written.write(file, result)
+    write_back.write(file, result)
     after = load_mechanism(file)
     assert platformio.build(after, file.parent / "image").elf.is_file()
     return result, after

@@ -13,11 +13,11 @@ from femtorque.codegen.mechanism.description import Feel, Friction, Joint, Mecha
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.hil.plant.choose import plant_of
 from femtorque.host.board import Board
-from femtorque.host.lab.whole import consistent, experiment, page, written
-from femtorque.host.lab.whole.excitation import base_columns, excite, ranges
-from femtorque.host.lab.whole.experiment import Programme, Result, payload, whole
-from femtorque.host.lab.whole.regressor import Unknowns
-from femtorque.host.lab.whole.touches import watching
+from femtorque.host.lab.inertial import experiment, page, physical, write_back
+from femtorque.host.lab.inertial.excitation import base_columns, excite, ranges
+from femtorque.host.lab.inertial.experiment import Programme, Result, payload, whole
+from femtorque.host.lab.inertial.regressor import Unknowns
+from femtorque.host.lab.inertial.touches import watching
 from femtorque.host.plan import effort
 from femtorque.host.plan.space import Space
 from tests.support.boards import driven
@@ -129,9 +129,9 @@ def check(mechanism: Mechanism, accuracy: float) -> None:
     for name, rms in errors.items():
         print(f"tracking with {name}: {(1e3 * rms).round(3)} mrad")
     solids = len(result.found.unknowns.solids)
-    assert all(consistent.consistent(phi) for phi in result.found.values[:10 * solids].reshape(solids, 10))
+    assert all(physical.is_consistent(phi) for phi in result.found.values[:10 * solids].reshape(solids, 10))
     print(result.words())
-    assert result.found.unknowns.rubs == ()  # the plant has none
+    assert result.found.unknowns.terms == ()  # the plant has none
     assert error[1] < accuracy and np.all((ratio > 5.0) | (result.judged.after < 1.1 * floor))
     # an error of a few counts is none that feed-forward could help
     counts = np.array([count(joint) for joint in mechanism.streamed])
@@ -172,7 +172,7 @@ def test_friction_that_falls_with_the_velocity_or_rises_with_the_load_is_found_a
     truth = replace(truth, joints=tuple(replace(j, friction=more.get(j.name, j.friction)) for j in truth.joints))
     result = found(arm, truth, whole(arm, {}))
     print(result.words())
-    written.write(file, result)
+    write_back.write(file, result)
     for joint, true in zip(load_mechanism(file).streamed, truth.streamed, strict=True):
         print(joint.name, joint.friction)
         assert (joint.friction.stribeck > 0.0) == (true.friction.stribeck > 0.0)

@@ -288,7 +288,7 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identi
     """Regress what the recordings show. Raises Refused if they hold too little motion."""
     joint, use, dt = model.mechanism.moving[number], model.mechanism.board, model.dt
     assert use is not None
-    full, rubs = current_range(model.mechanism, joint), DrivenFriction.of([joint])
+    full, friction = current_range(model.mechanism, joint), DrivenFriction.of([joint])
     rows, sides = [], []
     blocks: list[NDArray[np.int64]] = []
     width = max(9, round(KERNEL_S / dt))
@@ -301,7 +301,7 @@ def fit(model: Model, number: int, takes: Sequence[Take], lead: float) -> Identi
                           moving], axis=1)
         torque, direction, share = _weighted(terms, width, 0, dt).T
         links = newton_euler(model, q, rates, accelerations)[:, number]
-        own = torque - links - direction * (rubs.dry(rates[:, number], links) - rubs.coulomb)
+        own = torque - links - direction * (friction.dry(rates[:, number], links) - friction.coulomb)
         ku, kv = gains_of_drive(joint)
         own -= moved_on(model.mechanism, joint) * (ku * rates[:, number] + kv * accelerations[:, number])
         inside: NDArray[np.bool_] = share > MOVING

@@ -15,14 +15,14 @@ from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import BASE, Mechanism, Payload
 from femtorque.host.board import Board
-from femtorque.host.lab.whole.excitation import Excitation, base_columns, excite, ranges, sweep
-from femtorque.host.lab.whole.fitting import Found, Judged, fit
-from femtorque.host.lab.whole.recording import Recording, Stops, approach, play, record
-from femtorque.host.lab.whole.regressor import OF_JOINT, PARTS, Unknowns, solid_of
-from femtorque.host.lab.whole.rubbing import fit_friction
-from femtorque.host.lab.whole.touches import MARGIN, Touch, Watched, propose, rest, watching
-from femtorque.host.lab.whole.weighed import Weighed
-from femtorque.host.lab.whole.weighed import weigh as told_apart
+from femtorque.host.lab.inertial.excitation import Excitation, base_columns, excite, ranges, sweep
+from femtorque.host.lab.inertial.fitting import Found, Judged, fit
+from femtorque.host.lab.inertial.friction import fit_friction
+from femtorque.host.lab.inertial.payload import Weighed
+from femtorque.host.lab.inertial.payload import weigh as told_apart
+from femtorque.host.lab.inertial.recording import Recording, Stops, approach, play, record
+from femtorque.host.lab.inertial.regressor import OF_JOINT, PARTS, Unknowns, solid_of
+from femtorque.host.lab.inertial.touches import MARGIN, Touch, Watched, propose, rest, watching
 from femtorque.host.link.capture import COLUMNS
 
 Array = NDArray[np.float64]
@@ -117,13 +117,13 @@ class Result:
         """Friction of a joint beyond Coulomb's that was found; nothing of what was not."""
         found, row = self.found, dict[str, Any]()
         file = found.unknowns.space.whole.streamed[joint].friction
-        for k, rub in enumerate(found.unknowns.rubs, found.unknowns.plain):
-            if rub.joint == joint:
-                row[rub.part] = {"before": float(found.unknowns.prior[k]), "after": float(found.values[k]),
+        for k, term in enumerate(found.unknowns.terms, found.unknowns.plain):
+            if term.joint == joint:
+                row[term.part] = {"before": float(found.unknowns.prior[k]), "after": float(found.values[k]),
                                  "interval": 1.96 * float(found.deviation[k]), "seen": True}
-                if rub.slow:
+                if term.slow:
                     row["stribeck_velocity"] = {
-                        "before": file.stribeck_velocity, "after": rub.slow,
+                        "before": file.stribeck_velocity, "after": term.slow,
                         "interval": 1.96 * float(found.slow[k - found.unknowns.plain]), "seen": True}
         return row
 

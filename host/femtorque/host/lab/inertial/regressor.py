@@ -8,7 +8,7 @@ acceleration,
     F = m a + alpha x h + w x (w x h),    Phi = h x a + I alpha + w x I w          (about the frame's origin)
 
 A joint has three columns more (THEORY.md, Eq. 19): its rotor's inertia, viscous and Coulomb friction; and where its
-friction is to be found that falls with the velocity or rises with the load, one for each (`Rub`). In a closed
+friction is to be found that falls with the velocity or rises with the load, one for each (`FrictionTerm`). In a closed
 mechanism the columns are those of the open tree, with the loops closed as torques are: `Assembly.allocate`.
 """
 
@@ -83,7 +83,7 @@ class Solid:
 
 
 @dataclass(frozen=True)
-class Rub:
+class FrictionTerm:
     """Friction of a joint, by its number among the streamed ones, beyond viscous and Coulomb friction: that which falls
     with the velocity, half of it at `slow`, rad/s or m/s; with slow = 0 that which rises with the load."""
 
@@ -103,13 +103,13 @@ class Rub:
 @dataclass(frozen=True)
 class Unknowns:
     """Numbers to be found of a mechanism: ten a solid, then `OF_JOINT` of each joint in `joints`, by number
-    among the streamed ones, then one of each of `rubs`. carried: all numbers of the solids, (10 S,), with which loads
+    among the streamed ones, then one of each of `terms`. carried: all numbers of the solids, (10 S,), with which loads
     are reckoned; None: the file's."""
 
     space: Space
     solids: tuple[Solid, ...]
     joints: tuple[int, ...]
-    rubs: tuple[Rub, ...] = ()
+    terms: tuple[FrictionTerm, ...] = ()
     carried: Array | None = None
 
     @staticmethod
@@ -140,11 +140,11 @@ class Unknowns:
         streamed = self.space.whole.streamed
         return (*(f"{solid.name}.{part}" for solid in self.solids for part in PARTS),
                 *(f"{streamed[j].name}.{part}" for j in self.joints for part in OF_JOINT),
-                *(f"{streamed[rub.joint].name}.{rub.part}" for rub in self.rubs))
+                *(f"{streamed[term.joint].name}.{term.part}" for term in self.terms))
 
     @property
     def plain(self) -> int:
-        """Numbers before those of `rubs`."""
+        """Numbers before those of `terms`."""
         return 10 * len(self.solids) + len(OF_JOINT) * len(self.joints)
 
     @cached_property
@@ -152,7 +152,7 @@ class Unknowns:
         """Their values in the file, (P,)."""
         streamed = self.space.whole.streamed
         ends = [(streamed[j].rotor, streamed[j].friction.viscous, streamed[j].friction.coulomb) for j in self.joints]
-        more = [getattr(streamed[rub.joint].friction, rub.part) for rub in self.rubs]
+        more = [getattr(streamed[term.joint].friction, term.part) for term in self.terms]
         return np.concatenate([*(phi_of(s.source) for s in self.solids), np.ravel(ends), more])
 
     def matrix(self, moves: Moves) -> Array:
@@ -168,11 +168,11 @@ class Unknowns:
         v, a = self.space.streamed(qd), self.space.streamed(qdd)
         for k, j in enumerate(self.joints):
             own[:, j, len(OF_JOINT) * k:len(OF_JOINT) * (k + 1)] = np.stack([a[:, j], v[:, j], np.sign(v[:, j])], -1)
-        more = np.zeros((*v.shape, len(self.rubs)))
-        if self.rubs:
+        more = np.zeros((*v.shape, len(self.terms)))
+        if self.terms:
             loads = self.loads(moves, columns)
-            for k, rub in enumerate(self.rubs):
-                more[:, rub.joint, k] = rub.shape(v[:, rub.joint], loads[:, rub.joint])
+            for k, term in enumerate(self.terms):
+                more[:, term.joint, k] = term.shape(v[:, term.joint], loads[:, term.joint])
         return np.concatenate([columns, own, more], axis=2)
 
     def loads(self, moves: Moves, columns: Array) -> Array:
@@ -206,14 +206,14 @@ class Unknowns:
 
     def known(self, moves: Moves) -> Array:
         """Torques (N, J) of all else: springs, friction of passive joints, solids and joints that are not looked
-        for, and friction that the file has beyond viscous and Coulomb friction, but for that of `rubs`."""
-        least = replace(self, rubs=(), space=replace(self.space, whole=self._without_rubs()))
+        for, and friction that the file has beyond viscous and Coulomb friction, but for that of `terms`."""
+        least = replace(self, terms=(), space=replace(self.space, whole=self._without_terms()))
         return effort.of_space(least.space, *moves) - least.matrix(moves) @ least.prior
 
-    def _without_rubs(self) -> Mechanism:
+    def _without_terms(self) -> Mechanism:
         streamed, gone = self.space.whole.streamed, dict[str, dict[str, float]]()
-        for rub in self.rubs:
-            gone.setdefault(streamed[rub.joint].name, {})[rub.part] = 0.0
+        for term in self.terms:
+            gone.setdefault(streamed[term.joint].name, {})[term.part] = 0.0
         return replace(self.space.whole, joints=tuple(
             replace(joint, friction=replace(joint.friction, **gone.get(joint.name, {})))
             for joint in self.space.whole.joints))
@@ -222,9 +222,9 @@ class Unknowns:
         """The mechanism with these numbers (P,) in the place of the file's."""
         whole, ends = self.space.whole, found[10 * len(self.solids):self.plain].reshape(-1, len(OF_JOINT))
         more = dict[str, dict[str, float]]()
-        for rub, value in zip(self.rubs, found[self.plain:].tolist(), strict=True):
-            of = more.setdefault(whole.streamed[rub.joint].name, {})
-            of |= {rub.part: value} | ({"stribeck_velocity": rub.slow} if rub.slow else {})
+        for term, value in zip(self.terms, found[self.plain:].tolist(), strict=True):
+            of = more.setdefault(whole.streamed[term.joint].name, {})
+            of |= {term.part: value} | ({"stribeck_velocity": term.slow} if term.slow else {})
         solids = {(type(s.source), s.name): solid_of(found[10 * k:10 * k + 10]) for k, s in enumerate(self.solids)}
         joints = {whole.streamed[j].name: row for j, row in zip(self.joints, ends, strict=True)}
 

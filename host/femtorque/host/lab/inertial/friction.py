@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy.stats import t as student
 
 from femtorque.codegen.mechanism.description import COULOMB_VELOCITY
-from femtorque.host.lab.whole.fitting import AS_WELL, LENGTH, Found, fit, fit_rows
-from femtorque.host.lab.whole.recording import Equations, Recording, equations
-from femtorque.host.lab.whole.regressor import Rub, Unknowns
+from femtorque.host.lab.inertial.fitting import AS_WELL, LENGTH, Found, fit, fit_rows
+from femtorque.host.lab.inertial.recording import Equations, Recording, equations
+from femtorque.host.lab.inertial.regressor import FrictionTerm, Unknowns
 
 Array = NDArray[np.float64]
 
@@ -43,31 +43,31 @@ def fit_friction(unknowns: Unknowns, takes: Sequence[Recording], unseen: Sequenc
     if not joints:
         return plain
     carried = replace(unknowns, carried=plain.values[:10 * len(unknowns.solids)])
-    trial = replace(carried, rubs=tuple(Rub(j) for j in joints))
+    trial = replace(carried, terms=tuple(FrictionTerm(j) for j in joints))
     rows = equations(trial, takes)
     streamed = unknowns.space.whole.streamed
     slows = {j: slow for k, j in enumerate(joints) if (slow := _slow(trial, rows, j, columns, trial.plain + k)
                                                        or streamed[j].friction.stribeck_velocity)}
-    trial = replace(carried, rubs=(*trial.rubs, *(Rub(j, slow) for j, slow in slows.items())))
+    trial = replace(carried, terms=(*trial.terms, *(FrictionTerm(j, slow) for j, slow in slows.items())))
     rows, judge = equations(trial, takes), equations(trial, unseen)
     squares = {way: _squares(trial, rows, judge, way, columns, base) for way in ((), *WAYS)}
     chosen = {j: _choice(j, squares, len(WAYS) * len(joints), j in slows) for j in joints}
-    return _kept(carried, plain, [rub for rub in trial.rubs if rub.part in chosen[rub.joint]], takes, unseen,
+    return _kept(carried, plain, [term for term in trial.terms if term.part in chosen[term.joint]], takes, unseen,
                  (columns, base))
 
 
-def _kept(unknowns: Unknowns, plain: Found, rubs: list[Rub], takes: Sequence[Recording], unseen: Sequence[Recording],
-          given: tuple[NDArray[np.int64], Array]) -> Found:
-    """The last fit, with those alone of `rubs` that are more than their own intervals."""
+def _kept(unknowns: Unknowns, plain: Found, terms: list[FrictionTerm], takes: Sequence[Recording],
+          unseen: Sequence[Recording], given: tuple[NDArray[np.int64], Array]) -> Found:
+    """The last fit, with those alone of `terms` that are more than their own intervals."""
     found, rounds = plain, 0
-    while rubs and rounds < ROUNDS:
-        found = fit(replace(unknowns, rubs=tuple(rubs)), takes, *given)
+    while terms and rounds < ROUNDS:
+        found = fit(replace(unknowns, terms=tuple(terms)), takes, *given)
         at = found.unknowns.plain
         sure = found.values[at:] > 1.96 * found.deviation[at:]
-        stays = [rub for rub, s, was in zip(rubs, sure, found.unknowns.prior[at:], strict=True) if s or was > 0.0]
-        rounds = rounds + 1 if len(stays) == len(rubs) else 0
-        rubs, unknowns = stays, replace(unknowns, carried=found.values[:10 * len(unknowns.solids)])
-    return found if rubs else plain
+        stays = [term for term, s, was in zip(terms, sure, found.unknowns.prior[at:], strict=True) if s or was > 0.0]
+        rounds = rounds + 1 if len(stays) == len(terms) else 0
+        terms, unknowns = stays, replace(unknowns, carried=found.values[:10 * len(unknowns.solids)])
+    return found if terms else plain
 
 
 def _slow(unknowns: Unknowns, rows: Equations, joint: int, columns: NDArray[np.int64], load: int) -> float:
@@ -92,8 +92,8 @@ def _slow(unknowns: Unknowns, rows: Equations, joint: int, columns: NDArray[np.i
 def _squares(trial: Unknowns, rows: Equations, judge: Equations, way: Sequence[str], columns: NDArray[np.int64],
              base: Array) -> Array:
     """Squared errors (K, J) of the stretches of the judge, with friction of these parts at all joints."""
-    stays = np.array([rub.part in way for rub in trial.rubs])
-    some = replace(trial, rubs=tuple(rub for rub, s in zip(trial.rubs, stays, strict=True) if s))
+    stays = np.array([term.part in way for term in trial.terms])
+    some = replace(trial, terms=tuple(term for term, s in zip(trial.terms, stays, strict=True) if s))
     found = fit_rows(some, _some(rows, trial, stays), columns, base)
     left = np.where(judge.counts, _some(judge, trial, stays).errors(found.values, found.late) ** 2, 0.0)
     stretch = (np.arange(len(left)) * judge.period / LENGTH).astype(int)

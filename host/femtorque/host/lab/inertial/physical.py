@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import Refused
-from femtorque.host.lab.whole.regressor import PLACES
+from femtorque.host.lab.inertial.regressor import PLACES
 
 Array = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ def pseudo_inertia(phi: Array) -> Array:
     return np.tensordot(phi, E, 1)
 
 
-def consistent(phi: Array) -> bool:
+def is_consistent(phi: Array) -> bool:
     """True if a body with this phi (10,) can exist."""
     return bool(np.linalg.eigvalsh(pseudo_inertia(phi))[0] > 0.0)
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import Refused
-from femtorque.host.lab.whole import consistent
-from femtorque.host.lab.whole.consistent import Prior, pseudo_inertia
-from femtorque.host.lab.whole.recording import WINDOW, Equations, Recording, equations
-from femtorque.host.lab.whole.regressor import OF_JOINT, Unknowns
+from femtorque.host.lab.inertial import physical
+from femtorque.host.lab.inertial.physical import Prior, pseudo_inertia
+from femtorque.host.lab.inertial.recording import WINDOW, Equations, Recording, equations
+from femtorque.host.lab.inertial.regressor import OF_JOINT, Unknowns
 
 Array = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class Found:
     """values (P,) of the unknowns, deviation (P,) of each: a standard deviation, by the data and by the file as far as
     it held, though never closer than DOUBT. seen (P,): False where the data say next to nothing. late (J,) s.
     information (P, P): of the data, per unit of each unknown. slow (R,): standard deviations of the velocities of
-    `unknowns.rubs`, rad/s or m/s, 0 where there is none."""
+    `unknowns.terms`, rad/s or m/s, 0 where there is none."""
 
     unknowns: Unknowns
     prior: Prior
@@ -75,8 +75,8 @@ class Found:
     def left(self, takes: Sequence[Recording]) -> Judged:
         """Residuals of motions, with the file's numbers and with those found."""
         rows, none = equations(self.unknowns, takes), np.zeros_like(self.late)
-        of_file = replace(self.unknowns, rubs=(), carried=None)
-        before = equations(of_file, takes) if self.unknowns.rubs else rows
+        of_file = replace(self.unknowns, terms=(), carried=None)
+        before = equations(of_file, takes) if self.unknowns.terms else rows
 
         def rms(rows: Equations, values: Array, late: Array) -> Array:
             error = rows.errors(values, late)
@@ -99,9 +99,9 @@ def fit(unknowns: Unknowns, takes: Sequence[Recording], columns: NDArray[np.int6
 
 
 def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], base: Array) -> Found:
-    """Find the unknowns by their equations. columns (B,), base (B, P'): of `base_columns`, which knows of no `rubs`:
+    """Find the unknowns by their equations. columns (B,), base (B, P'): of `base_columns`, which knows of no `terms`:
     each of these can be told apart."""
-    count = len(unknowns.rubs)
+    count = len(unknowns.terms)
     columns = np.concatenate([columns, unknowns.plain + np.arange(count)]).astype(np.int64)
     base = np.block([[base, np.zeros((len(base), count))], [np.zeros((count, base.shape[1])), np.eye(count)]])
     prior = Prior.of(unknowns.prior, len(unknowns.solids), _least(unknowns, rows), count)
@@ -114,39 +114,39 @@ def fit_rows(unknowns: Unknowns, rows: Equations, columns: NDArray[np.int64], ba
     for _ in range(2):
         gamma = _gamma(rows, expected, prior, noise, stretch, held)
         normal, side, lateness = _normal(rows, expected, noise, np.ones_like(held))
-        values = consistent.fit(normal, side, prior, gamma)
+        values = physical.fit(normal, side, prior, gamma)
         late = lateness(values)
         noise = _rms(rows, values, late, np.ones_like(held))
     slopes = _slopes_of_slow(unknowns, rows, values)
     own, _, _ = _normal(replace(rows, matrix=np.concatenate([rows.matrix, slopes], axis=2)), expected, noise,
                         np.ones_like(held))
     inner, slow = slice(0, len(values)), slice(len(values), None)  # the velocities' own doubt is in that of the others
-    own[slow, slow] += np.diag([(1.0 / rub.slow if rub.slow else 1.0) ** 2 for rub in unknowns.rubs])
+    own[slow, slow] += np.diag([(1.0 / term.slow if term.slow else 1.0) ** 2 for term in unknowns.terms])
     information = own[inner, inner] - own[inner, slow] @ np.linalg.solve(own[slow, slow], own[slow, inner])
     weak = _curvature(prior)
     seen = _deviation(information + weak / DOUBT**2) < SEEN * DOUBT / np.sqrt(np.diag(weak))
     held_by = min(gamma, 1.0 / DOUBT**2) * weak
     deviation = _deviation(information + held_by)
     own[inner, inner] += held_by
-    apart = np.where([rub.slow > 0.0 for rub in unknowns.rubs], _deviation(own)[slow], 0.0)
+    apart = np.where([term.slow > 0.0 for term in unknowns.terms], _deviation(own)[slow], 0.0)
     return Found(unknowns, prior, values, deviation, seen, gamma, late, noise, information, columns, base, apart)
 
 
 def _slopes_of_slow(unknowns: Unknowns, rows: Equations, values: Array) -> Array:
-    """(N, J, R): by how much torques rise with the velocities of `rubs`."""
-    result = np.zeros((*rows.side.shape, len(unknowns.rubs)))
-    for k, rub in enumerate(unknowns.rubs):
-        if rub.slow:
-            v, sign = (rows.of_joint(unknowns, rub.joint, part) for part in ("viscous", "coulomb"))
-            ratio = (v / rub.slow) ** 2
-            result[:, rub.joint, k] = sign * values[unknowns.plain + k] * 2.0 * ratio / rub.slow / (1.0 + ratio) ** 2
+    """(N, J, R): by how much torques rise with the velocities of `terms`."""
+    result = np.zeros((*rows.side.shape, len(unknowns.terms)))
+    for k, term in enumerate(unknowns.terms):
+        if term.slow:
+            v, sign = (rows.of_joint(unknowns, term.joint, part) for part in ("viscous", "coulomb"))
+            ratio = (v / term.slow) ** 2
+            result[:, term.joint, k] = sign * values[unknowns.plain + k] * 2.0 * ratio / term.slow / (1.0 + ratio) ** 2
     return result
 
 
 def _least(unknowns: Unknowns, rows: Equations) -> Array:
     """(K,) numbers below which a joint's rotor and friction are not taken to be known."""
     largest = np.abs(rows.side).max(axis=0)
-    of = [*(j for j in unknowns.joints for _ in OF_JOINT), *(rub.joint for rub in unknowns.rubs)]
+    of = [*(j for j in unknowns.joints for _ in OF_JOINT), *(term.joint for term in unknowns.terms)]
     return np.array([10.0 * LEAST * largest[j] / max(float(np.abs(rows.matrix[:, j, at]).max()), 1e-9)
                      for at, j in enumerate(of, 10 * len(unknowns.solids))])
 
@@ -198,7 +198,7 @@ def _gamma(rows: Equations, expected: Array, prior: Prior, noise: Array, stretch
     """The largest with which what was held out is explained as well as with any."""
     normal, side, lateness = _normal(rows, expected, noise, ~held)
     errors = []
-    for values in consistent.path(normal, side, prior, GAMMAS):
+    for values in physical.path(normal, side, prior, GAMMAS):
         error = rows.errors(values, lateness(values)) / noise
         each = np.bincount(stretch[held], np.sum(np.where(rows.counts, error**2, 0.0), axis=1)[held])
         errors.append(each[np.unique(stretch[held])])
@@ -217,7 +217,7 @@ def _curvature(prior: Prior) -> Array:
     size = 10 * len(prior.phi)
     result = np.zeros((size + len(prior.positive),) * 2)
     for s, phi in enumerate(prior.phi):
-        turned = np.linalg.inv(pseudo_inertia(phi)) @ consistent.E
+        turned = np.linalg.inv(pseudo_inertia(phi)) @ physical.E
         result[10 * s:10 * s + 10, 10 * s:10 * s + 10] = np.einsum("aij,bji->ab", turned, turned)
     place = np.arange(size, len(result))
     result[place, place] = prior.hold / prior.positive**2

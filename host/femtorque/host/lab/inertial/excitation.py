@@ -25,7 +25,7 @@ from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import Joint
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows
-from femtorque.host.lab.whole.regressor import Moves, Unknowns
+from femtorque.host.lab.inertial.regressor import Moves, Unknowns
 from femtorque.host.plan import effort
 from femtorque.host.plan.plan import Plan, shares
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import starmap
 
 import numpy as np
 import pytest
 
 from femtorque.codegen.model.bodies import Model
-from femtorque.host.lab.whole import rubbing
-from femtorque.host.lab.whole.excitation import base_columns, excite, ranges, sweep
-from femtorque.host.lab.whole.fitting import fit
-from femtorque.host.lab.whole.recording import Recording
-from femtorque.host.lab.whole.regressor import Rub, Unknowns
-from femtorque.host.lab.whole.rubbing import _better, fit_friction
+from femtorque.host.lab.inertial import friction
+from femtorque.host.lab.inertial.excitation import base_columns, excite, ranges, sweep
+from femtorque.host.lab.inertial.fitting import fit
+from femtorque.host.lab.inertial.friction import _better, fit_friction
+from femtorque.host.lab.inertial.recording import Recording
+from femtorque.host.lab.inertial.regressor import FrictionTerm, Unknowns
 from femtorque.host.plan import effort
 from tests.support import rig
 from tests.support.differing import differing
@@ -22,7 +23,7 @@ from tests.support.oracle import rnea
 RATE = 100.0
 
 
-def rubs(truth, v, tau):
+def friction_torque(truth, v, tau):
     """The torque (S, J) that friction takes, by the file's sentence."""
     total = np.zeros_like(v)
     for j, joint in enumerate(truth.streamed):
@@ -40,7 +41,7 @@ def recorded(truth, motion, seed, noise):
     t = np.arange(int(motion.duration * RATE)) / RATE
     q, v, a = motion.at(t)
     links = rnea(Model.of(truth), q, v, a)
-    tau = links + a * [joint.rotor for joint in truth.streamed] + rubs(truth, v, links)
+    tau = links + a * [joint.rotor for joint in truth.streamed] + friction_torque(truth, v, links)
     volts, given = truth.board.bus_voltage, {}
     for j, joint in enumerate(truth.streamed):
         constant = joint.motor.K * joint.motor.gear
@@ -62,8 +63,8 @@ def motions():
 @pytest.fixture(autouse=True)
 def no_delays(monkeypatch):
     """Which real recordings have, and these have not."""
-    monkeypatch.setattr("femtorque.host.lab.whole.recording.delay", lambda *_: -0.5)
-    monkeypatch.setattr("femtorque.host.lab.whole.recording.inductive", lambda *_: 0.0)
+    monkeypatch.setattr("femtorque.host.lab.inertial.recording.delay", lambda *_: -0.5)
+    monkeypatch.setattr("femtorque.host.lab.inertial.recording.inductive", lambda *_: 0.0)
 
 
 def fitted(motions, file, truth, seed, noise=0.003):
@@ -96,29 +97,29 @@ def test_it_is_found_at_the_joints_that_have_it(part, motions):
     found, unseen = fitted(motions, file, truth, 1)
     parts = {"stribeck", "load"} if part == "both" else {part}
     unknowns = found.unknowns
-    assert {(rub.joint, rub.part) for rub in unknowns.rubs} == {(j, p) for j in (0, 1) for p in parts}
-    for k, rub in enumerate(unknowns.rubs):
-        friction, at = truth.streamed[rub.joint].friction, unknowns.plain + k
-        true, half = getattr(friction, rub.part), 1.96 * found.deviation[at]
-        print(rub, f"{found.values[at]:.4g} +- {half:.2g}, truly {true:.4g}; +- {1.96 * found.slow[k]:.2g}")
+    assert {(term.joint, term.part) for term in unknowns.terms} == {(j, p) for j in (0, 1) for p in parts}
+    for k, term in enumerate(unknowns.terms):
+        friction, at = truth.streamed[term.joint].friction, unknowns.plain + k
+        true, half = getattr(friction, term.part), 1.96 * found.deviation[at]
+        print(term, f"{found.values[at]:.4g} +- {half:.2g}, truly {true:.4g}; +- {1.96 * found.slow[k]:.2g}")
         assert abs(found.values[at] - true) < max(half, 0.1 * true) and half < 0.3 * true
-        if rub.slow:
-            assert abs(rub.slow - friction.stribeck_velocity) < max(1.96 * found.slow[k], 0.1 * rub.slow)
+        if term.slow:
+            assert abs(term.slow - friction.stribeck_velocity) < max(1.96 * found.slow[k], 0.1 * term.slow)
     judged, plain = found.left(unseen), fit(Unknowns.of(file), *found_by(motions, truth, 1)).left(unseen)
     print("unexplained", judged.after, "without", plain.after)
     assert np.all(judged.after[:2] < 0.8 * plain.after[:2]) and np.all(judged.after < judged.before / 3.0)
     known = unknowns.mechanism(found.values)
-    for rub, value in zip(unknowns.rubs, found.values[unknowns.plain:], strict=True):
-        assert getattr(known.streamed[rub.joint].friction, rub.part) == value
+    for term, value in zip(unknowns.terms, found.values[unknowns.plain:], strict=True):
+        assert getattr(known.streamed[term.joint].friction, term.part) == value
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_is_invented(seed, motions, monkeypatch):
     """Three ways at three joints are nine trials, in each of which chance may find something."""
     file, trials = rig.three_link(), set()
-    monkeypatch.setattr(rubbing, "_better", lambda *asked: trials.add(asked[2]) or _better(*asked))
+    monkeypatch.setattr(friction, "_better", lambda *asked: trials.add(asked[2]) or _better(*asked))
     found, _ = fitted(motions, file, differing(file, seed), seed)
-    assert found.unknowns.rubs == () and trials == {9}
+    assert found.unknowns.terms == () and trials == {9}
 
 
 def test_one_of_nine_trials_has_to_be_surer_than_a_single_one():
@@ -134,13 +135,14 @@ def test_what_the_file_has_rightly_stays_and_what_it_has_wrongly_goes(motions):
     first, second, third = file.joints
     bare = replace(second, friction=replace(second.friction, stribeck=0.0, stribeck_velocity=0.0))
     found, _ = fitted(motions, file, replace(file, joints=(first, bare, third)), 3)
-    assert [rub.joint for rub in found.unknowns.rubs] == [1]
+    assert [term.joint for term in found.unknowns.terms] == [1]
     assert found.values[-1] < 0.1 * second.friction.stribeck
     assert found.unknowns.mechanism(found.values).joints[0].friction.stribeck == first.friction.stribeck
 
 
 def test_known_and_unknown_parts_are_the_whole_torque_with_friction_that_is_looked_for():
-    unknowns = replace(Unknowns.of(of_field(rig.three_link(), "both")), rubs=(Rub(0), Rub(0, 0.15), Rub(1, 0.15)))
+    unknowns = replace(Unknowns.of(of_field(rig.three_link(), "both")),
+                       terms=tuple(starmap(FrictionTerm, [(0,), (0, 0.15), (1, 0.15)])))
     rng = np.random.default_rng(4)
     moves = tuple(rng.normal(size=(3, 30, 3)))
     whole = effort.of_space(unknowns.space, *moves)

@@ -12,8 +12,8 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
-from femtorque.host.lab.whole.excitation import base_columns, excite, ranges
-from femtorque.host.lab.whole.regressor import Unknowns, moved, phi_of, solid_of
+from femtorque.host.lab.inertial.excitation import base_columns, excite, ranges
+from femtorque.host.lab.inertial.regressor import Unknowns, moved, phi_of, solid_of
 from femtorque.host.plan import effort
 from femtorque.host.plan.space import Space
 from tests.support.oracle import pinocchio_model, random_inertia, random_rotation, random_tree

@@ -13,8 +13,8 @@ from femtorque.codegen.control.motors import current_range
 from femtorque.codegen.mechanism.description import Payload
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
-from femtorque.host.lab.whole.recording import Recording
-from femtorque.host.lab.whole.weighed import weigh
+from femtorque.host.lab.inertial.payload import weigh
+from femtorque.host.lab.inertial.recording import Recording
 from tests.support.boards import driven
 from tests.support.differing import differing
 from tests.support.oracle import rnea
@@ -52,8 +52,8 @@ def played(truth, given, seed, constants, shape, noise, full):
 @pytest.fixture(autouse=True)
 def prompt(monkeypatch):
     """No delays, which real recordings have."""
-    monkeypatch.setattr("femtorque.host.lab.whole.recording.delay", lambda *_: -0.5)
-    monkeypatch.setattr("femtorque.host.lab.whole.recording.inductive", lambda *_: 0.0)
+    monkeypatch.setattr("femtorque.host.lab.inertial.recording.delay", lambda *_: -0.5)
+    monkeypatch.setattr("femtorque.host.lab.inertial.recording.inductive", lambda *_: 0.0)
 
 
 def weighed(constants, weight=WEIGHT, guess=GUESS, truth=None, given=ARM, noise=1e-4, full=()):

@@ -31,7 +31,7 @@ from femtorque.codegen.wire.messages import STATUS_HZ, Status
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.board import Board
 from femtorque.host.lab.identify import delay, gains_of_drive, moved_on
-from femtorque.host.lab.whole.regressor import OF_JOINT, Unknowns
+from femtorque.host.lab.inertial.regressor import OF_JOINT, Unknowns
 from femtorque.host.link.capture import COLUMNS, Column, Recorder
 from femtorque.host.link.capture import Recording as Captured
 from femtorque.host.stream.stream import Interrupts
@@ -178,10 +178,10 @@ def _equations(unknowns: Unknowns, take: Recording) -> Equations | None:
     first = 10 * len(unknowns.solids) + OF_JOINT.index("coulomb")
     for k, j in enumerate(unknowns.joints):
         matrix[:, j, first + len(OF_JOINT) * k] = _smooth(np.sign(qd[:, j]), period)[inner]
-    for k, rub in enumerate(unknowns.rubs):
-        if rub.slow:
-            shape = rub.shape(qd[:, rub.joint], qd[:, rub.joint])
-            matrix[:, rub.joint, unknowns.plain + k] = _smooth(shape, period)[inner]
+    for k, term in enumerate(unknowns.terms):
+        if term.slow:
+            shape = term.shape(qd[:, term.joint], qd[:, term.joint])
+            matrix[:, term.joint, unknowns.plain + k] = _smooth(shape, period)[inner]
     for j, joint in enumerate(joints):
         if j not in take.given:
             moving[:, j] = False

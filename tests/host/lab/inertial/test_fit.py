@@ -10,12 +10,12 @@ import pytest
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
-from femtorque.host.lab.whole import consistent
-from femtorque.host.lab.whole.consistent import Prior
-from femtorque.host.lab.whole.excitation import base_columns
-from femtorque.host.lab.whole.fitting import fit
-from femtorque.host.lab.whole.recording import Recording, every
-from femtorque.host.lab.whole.regressor import OF_JOINT, Unknowns, phi_of, solid_of
+from femtorque.host.lab.inertial import physical
+from femtorque.host.lab.inertial.excitation import base_columns
+from femtorque.host.lab.inertial.fitting import fit
+from femtorque.host.lab.inertial.physical import Prior
+from femtorque.host.lab.inertial.recording import Recording, every
+from femtorque.host.lab.inertial.regressor import OF_JOINT, Unknowns, phi_of, solid_of
 from tests.support import rig
 from tests.support.differing import differing
 from tests.support.oracle import random_tree, rnea
@@ -34,7 +34,7 @@ def taught(gamma, seed=3, noise=NOISE, samples=400):
     sides = [rnea(Model.of(truth), *s).ravel() for s in states]
     told = sides[0] + noise * rng.normal(size=len(sides[0]))
     prior = Prior.of(unknowns.prior[:50], 5, np.zeros(0))
-    found = consistent.fit(rows[0].T @ rows[0] / NOISE**2, rows[0].T @ told / NOISE**2, prior, gamma)
+    found = physical.fit(rows[0].T @ rows[0] / NOISE**2, rows[0].T @ told / NOISE**2, prior, gamma)
     errors = [np.linalg.norm(rows[1] @ x - sides[1]) / np.linalg.norm(sides[1]) for x in (prior.row, found)]
     return found, prior, errors
 
@@ -43,14 +43,14 @@ def taught(gamma, seed=3, noise=NOISE, samples=400):
 def test_data_win_over_a_wrong_file(gamma):
     found, _, (before, after) = taught(gamma)
     assert before > 0.05 and after < before / 100.0
-    assert all(consistent.consistent(phi) for phi in found.reshape(5, 10))
+    assert all(physical.is_consistent(phi) for phi in found.reshape(5, 10))
 
 
 @pytest.mark.parametrize("seed", range(3, 9))
 def test_bodies_stay_possible_however_bad_the_data(seed):
     """Rounding takes none of them over the border, and neither do the seven digits with which they are written."""
     found, _, _ = taught(1e-4, seed, noise=30.0, samples=8)
-    assert all(consistent.consistent(phi) for phi in found.reshape(5, 10))
+    assert all(physical.is_consistent(phi) for phi in found.reshape(5, 10))
     for phi in found.reshape(5, 10):
         mass, _, inertia = solid_of(phi)
         moments = np.linalg.eigvalsh(inertia)
@@ -63,7 +63,7 @@ def test_what_no_data_show_stays_as_the_file_has_it():
     rng = np.random.default_rng(0)
     body = random_tree(rng, 1, prismatic=False)
     prior = Prior.of(Unknowns.of(body).prior[:10], 1, np.zeros(0))
-    none = consistent.fit(np.zeros((10, 10)), np.zeros(10), prior, 1.0)
+    none = physical.fit(np.zeros((10, 10)), np.zeros(10), prior, 1.0)
     assert np.allclose(none, prior.row, rtol=1e-6, atol=1e-9)
 
 
@@ -71,22 +71,22 @@ def test_the_slopes_of_the_distance_are_those_of_its_values():
     rng = np.random.default_rng(4)
     mechanism = random_tree(rng, 2, prismatic=False)
     prior = Prior.of(np.concatenate([*(phi_of(x) for x in mechanism.links), [0.3, 2.0]]), 2, np.zeros(2))
-    x, inverse = prior.row * 1.05, np.linalg.inv(consistent.pseudo_inertia(prior.phi))
+    x, inverse = prior.row * 1.05, np.linalg.inv(physical.pseudo_inertia(prior.phi))
     A = rng.normal(size=(30, 22))
     given = (A.T @ A, A.T @ rng.normal(size=30), inverse, prior, 0.7)
-    gradient, hessian = consistent._slopes(x, *given)
+    gradient, hessian = physical._slopes(x, *given)
     step = 1e-6 * np.eye(22)
-    numeric = [(consistent._value(x + s, *given) - consistent._value(x - s, *given)) / 2e-6 for s in step]
+    numeric = [(physical._value(x + s, *given) - physical._value(x - s, *given)) / 2e-6 for s in step]
     assert np.allclose(gradient, numeric, rtol=1e-5, atol=1e-5)
-    numeric = [(consistent._slopes(x + s, *given)[0] - consistent._slopes(x - s, *given)[0]) / 2e-6 for s in step]
+    numeric = [(physical._slopes(x + s, *given)[0] - physical._slopes(x - s, *given)[0]) / 2e-6 for s in step]
     assert np.allclose(hessian, numeric, rtol=1e-4, atol=1e-3)
 
 
 def test_a_rod_without_thickness_becomes_a_body():
     """Its file's pseudo-inertia is on the border, where the distance is infinite."""
     rod = np.array([0.3, 0.03, 0.0, 0.0, 0.0, 4e-3, 4e-3, 0.0, 0.0, 0.0])
-    assert not consistent.consistent(rod) and consistent.consistent(consistent.believable(rod))
-    assert np.allclose(consistent.believable(rod)[:4], rod[:4])
+    assert not physical.is_consistent(rod) and physical.is_consistent(physical.believable(rod))
+    assert np.allclose(physical.believable(rod)[:4], rod[:4])
 
 
 def test_a_recording_has_no_factor_in_common_with_status():
@@ -123,8 +123,8 @@ def played(unknowns, truth, seconds, seed, noise=1e-4):
 
 def test_an_arm_is_found_from_its_recordings_and_judged_by_another(monkeypatch):
     """The numbers that planar motions show; no delays, which real recordings have."""
-    monkeypatch.setattr("femtorque.host.lab.whole.recording.delay", lambda *_: -0.5)
-    monkeypatch.setattr("femtorque.host.lab.whole.recording.inductive", lambda *_: 0.0)
+    monkeypatch.setattr("femtorque.host.lab.inertial.recording.delay", lambda *_: -0.5)
+    monkeypatch.setattr("femtorque.host.lab.inertial.recording.inductive", lambda *_: 0.0)
     truth = rig.three_link()
     wrong = differing(truth, 2, friction=0.5)
     unknowns = Unknowns.of(wrong)
@@ -147,8 +147,8 @@ def test_an_arm_is_found_from_its_recordings_and_judged_by_another(monkeypatch):
 @pytest.mark.parametrize("right", [True, False])
 def test_intervals_hold_the_truth_where_duties_swing_by_the_counts_of_encoders(right, monkeypatch):
     """A swing of 1 % duty, as the image of this arm has it, hides most; the file is right, or wrong by far."""
-    monkeypatch.setattr("femtorque.host.lab.whole.recording.delay", lambda *_: -0.5)
-    monkeypatch.setattr("femtorque.host.lab.whole.recording.inductive", lambda *_: 0.0)
+    monkeypatch.setattr("femtorque.host.lab.inertial.recording.delay", lambda *_: -0.5)
+    monkeypatch.setattr("femtorque.host.lab.inertial.recording.inductive", lambda *_: 0.0)
     within = np.array([(j.start - 1.0, j.start + 1.0) for j in rig.three_link().streamed])
     outside, count, left = 0, 0, 0.0
     for seed in range(12):

@@ -8,10 +8,10 @@ from pathlib import Path
 from femtorque.codegen.mechanism.description import Joint, Payload
 from femtorque.codegen.mechanism.edit import set_joint, set_solid
 from femtorque.host.lab.identify import beside
-from femtorque.host.lab.whole.experiment import BEYOND, Result
-from femtorque.host.lab.whole.regressor import PLACES
-from femtorque.host.lab.whole.touches import MARGIN
-from femtorque.host.lab.whole.weighed import Weighed
+from femtorque.host.lab.inertial.experiment import BEYOND, Result
+from femtorque.host.lab.inertial.payload import Weighed
+from femtorque.host.lab.inertial.regressor import PLACES
+from femtorque.host.lab.inertial.touches import MARGIN
 
 FRICTION = ("viscous", "coulomb", *BEYOND)
 

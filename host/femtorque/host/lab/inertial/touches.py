@@ -31,8 +31,8 @@ from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import COULOMB_VELOCITY, Contact, Mechanism
 from femtorque.codegen.wire.messages import Felt, Status
 from femtorque.codegen.wire.units import from_wire
-from femtorque.host.lab.whole.recording import ORDER, RESTING, WINDOW
-from femtorque.host.lab.whole.regressor import OF_JOINT, Unknowns
+from femtorque.host.lab.inertial.recording import ORDER, RESTING, WINDOW
+from femtorque.host.lab.inertial.regressor import OF_JOINT, Unknowns
 from femtorque.host.link.session import PERIOD, Session
 
 Array = NDArray[np.float64]
@@ -162,9 +162,9 @@ def _change(unknowns: Unknowns, values: Array, t: Array, q: Array) -> Array:
     for k, j in enumerate(unknowns.joints):  # as the board has it
         slow = COULOMB_VELOCITY[mechanism.streamed[j].type == "prismatic"]
         matrix[:, j, first + len(OF_JOINT) * k] = np.clip(v[:, j] / slow, -1.0, 1.0)
-    for k, rub in enumerate(unknowns.rubs, unknowns.plain):
-        slow = COULOMB_VELOCITY[mechanism.streamed[rub.joint].type == "prismatic"]
-        matrix[:, rub.joint, k] *= np.minimum(np.abs(v[:, rub.joint]) / slow, 1.0)
+    for k, term in enumerate(unknowns.terms, unknowns.plain):
+        slow = COULOMB_VELOCITY[mechanism.streamed[term.joint].type == "prismatic"]
+        matrix[:, term.joint, k] *= np.minimum(np.abs(v[:, term.joint]) / slow, 1.0)
     felt = _filtered(matrix @ (values - unknowns.prior), mechanism.feel.bandwidth_hz, step)
     return felt - _filtered(felt, SLOW_HZ, step)
 

@@ -11,10 +11,10 @@ import numpy as np
 from femtorque.codegen.common import colours, output
 from femtorque.codegen.common.output import claim, write_text
 from femtorque.codegen.common.templating import template
-from femtorque.host.lab.whole.experiment import BEYOND, NO_BETTER, Result
-from femtorque.host.lab.whole.recording import equations
-from femtorque.host.lab.whole.regressor import OF_JOINT
-from femtorque.host.lab.whole.touches import MARGIN
+from femtorque.host.lab.inertial.experiment import BEYOND, NO_BETTER, Result
+from femtorque.host.lab.inertial.recording import equations
+from femtorque.host.lab.inertial.regressor import OF_JOINT
+from femtorque.host.lab.inertial.touches import MARGIN
 from femtorque.host.show.curves import Curve, Plot
 
 
@@ -85,7 +85,7 @@ def _plots(result: Result) -> list[Plot]:
     if not result.unseen:
         return []
     found, rows = result.found, equations(result.found.unknowns, result.unseen)
-    of_file = equations(replace(found.unknowns, rubs=(), carried=None), result.unseen)
+    of_file = equations(replace(found.unknowns, terms=(), carried=None), result.unseen)
     plots, none = [], np.zeros_like(found.late)
     for j, joint in enumerate(found.unknowns.space.whole.streamed):
         use = np.flatnonzero(rows.counts[:, j])

@@ -23,8 +23,8 @@ from scipy.optimize import least_squares
 
 from femtorque.codegen.control.motors import current_range
 from femtorque.codegen.mechanism.description import Joint, Mechanism, Payload
-from femtorque.host.lab.whole.recording import WINDOW, Recording, equations
-from femtorque.host.lab.whole.regressor import Unknowns, phi_of
+from femtorque.host.lab.inertial.recording import WINDOW, Recording, equations
+from femtorque.host.lab.inertial.regressor import Unknowns, phi_of
 
 Array = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ import pytest
 from femtorque.codegen.mechanism.description import COULOMB_VELOCITY, Feel
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.wire.units import to_wire
-from femtorque.host.lab.whole.regressor import Unknowns
-from femtorque.host.lab.whole.touches import MARGIN, Watched, propose, threshold
+from femtorque.host.lab.inertial.regressor import Unknowns
+from femtorque.host.lab.inertial.touches import MARGIN, Watched, propose, threshold
 from tests.support import rig
 from tests.support.differing import differing
 from tests.support.oracle import rnea
@@ -24,9 +24,9 @@ SLOW = 0.3  # Hz, of the mean (docs/lab.md: half a second)
 def needed(mechanism, q, qd, qdd):
     """Torque (N, J) of a motion as a board with this file has it, by Pinocchio and Isobe's Eq. 19."""
     joints = mechanism.streamed
-    rubs = [j.friction for j in joints]
-    return (rnea(Model.of(mechanism), q, qd, qdd) + [j.rotor for j in joints] * qdd + [f.viscous for f in rubs] * qd
-            + [f.coulomb for f in rubs] * np.clip(qd / COULOMB_VELOCITY[False], -1.0, 1.0))
+    friction = [j.friction for j in joints]
+    return (rnea(Model.of(mechanism), q, qd, qdd) + [j.rotor for j in joints] * qdd + [f.viscous for f in friction] * qd
+            + [f.coulomb for f in friction] * np.clip(qd / COULOMB_VELOCITY[False], -1.0, 1.0))
 
 
 def low(x, hz):
