@@ -170,7 +170,7 @@ def test_every_mode_alone_is_right(name: str) -> None:
         assert peak(CompiledStep(model, "double").torque(positions) - plain) <= 1e-10 * peak(plain)
 
 
-def test_flexible_loops_and_newmark_loops_are_refused_by_name() -> None:
+def test_loops_in_increments_are_refused_by_name() -> None:
     mechanism = load_mechanism(MECHANISMS / "four_bar.toml")
-    with pytest.raises(BadInput, match="control.scheme = 'newmark': closed loops and mimic joints are not emitted"):
-        emit.sources(replace(mechanism, control=replace(mechanism.control, scheme="newmark")), None)
+    with pytest.raises(BadInput, match="control.scheme = 'midpoint': closed loops and mimic joints are not emitted"):
+        emit.sources(replace(mechanism, control=replace(mechanism.control, scheme="midpoint")), None)

@@ -97,7 +97,7 @@ def test_the_readme_s_figures_of_a_form_are_measured_again(name):
 
 
 def test_every_form_is_in_the_table():
-    assert {row.scheme for row in ROWS.values()} == {"midpoint", "newton-euler", "nodal", "newmark"}
+    assert {row.scheme for row in ROWS.values()} == {"midpoint", "newton-euler", "nodal"}
     kinds = {(row.scheme, kind(row.mechanism)) for row in ROWS.values()}
     assert kinds >= {("midpoint", "planar"), ("midpoint", "in space"), ("newton-euler", "closed"), ("nodal", "closed"),
                      ("newton-euler", "flexible"), ("nodal", "planar"), ("nodal", "in space")}
@@ -121,6 +121,6 @@ def test_the_forms_run_where_the_readme_says():
     assert under("auto", "four_bar").settled_scheme == under("auto", "flexible_arm").settled_scheme == "newton-euler"
 
 
-def test_the_default_of_an_open_tree_is_never_the_nodal_form_nor_newmark():
+def test_the_default_of_an_open_tree_is_never_the_nodal_form():
     for name in ("three_link", "six_axis", "damiao_arm", "so101_sts"):
         assert model_of(under("auto", name)).scheme in ("midpoint", "newton-euler")

@@ -55,7 +55,7 @@ def sprung(mechanism: Mechanism) -> Mechanism:
 def schemes(name: str, case: Case) -> dict[str, Case]:
     """In every scheme."""
     return {f"{name}, {scheme}": asking(case, scheme=scheme)
-            for scheme in ("midpoint", "newton-euler", "nodal", "newmark")}
+            for scheme in ("midpoint", "newton-euler", "nodal")}
 
 
 def cases() -> dict[str, Case]:

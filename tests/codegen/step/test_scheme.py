@@ -48,7 +48,7 @@ def test_what_is_cheaper_and_quieter_is_taken():
 
 def test_a_scheme_that_the_file_names_is_taken():
     loud = random_chain(np.random.default_rng(87), 8)
-    for name in ("midpoint", "newton-euler", "nodal", "newmark"):
+    for name in ("midpoint", "newton-euler", "nodal"):
         asked = asking(loud, scheme=name)
         assert scheme.scheme_of(asked) == model_of(asked).scheme == name and scheme.chosen(asked) is None
     assert scheme.scheme_of(asking(loud)) == "newton-euler"

@@ -30,7 +30,6 @@ from femtorque.codegen.mechanism.description import (
     Motor,
 )
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.model.supported import supported
 from femtorque.codegen.motion.trajectory import Trajectory, from_rows
 from femtorque.codegen.verify.check import Report, examine
 from femtorque.codegen.verify.check_tables import renderable
@@ -187,16 +186,6 @@ def test_gains_far_below_the_stiffest_and_those_that_hardly_damp_are_warned_of(a
     said = [w for w in report.warnings if "far below the stiffest" in w]
     assert bool(said) is warned and all(w.startswith("joint.wrist.gains: ku = ") for w in said)
     assert all(f"damp what it moves by {kv / ku**0.5:.2g} of critical" in w for w in said)
-
-
-@pytest.mark.parametrize(("beta", "gamma", "warned"), [(0.25, 0.5, True), (0.3025, 0.6, False), (1 / 6, 0.5, True)])
-def test_newmark_is_warned_of_with_its_eigenvalue(arm: Mechanism, beta: float, gamma: float, warned: bool) -> None:
-    report = examine(replace(arm, control=replace(arm.control, scheme="newmark", beta=beta, gamma=gamma)))
-    # v' = v + dt ((1-gamma) a + gamma a'), u = v dt + dt^2 ((1/2-beta) a + beta a') with u prescribed
-    carried = np.array([[1 - gamma / beta, 1 - gamma / (2 * beta)], [-1 / beta, 1 - 1 / (2 * beta)]])
-    assert report.growth == pytest.approx(np.abs(np.linalg.eigvals(carried)).max(), abs=1e-6)
-    assert any("control.scheme: newmark" in w and "eigenvalue" in w for w in report.warnings) == warned
-    supported(report.mechanism)
 
 
 WARNINGS = {

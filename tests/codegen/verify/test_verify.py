@@ -166,16 +166,6 @@ def test_a_longer_tick_is_allowed_the_square_of_its_length():
     assert v.good and 1e-5 < v.worst("reference").of_peak < 1e-3
 
 
-def test_the_papers_scheme_in_double_precision_is_the_reference():
-    eight = load_mechanism(MECHANISMS / "eight_link.toml")
-    damped = replace(eight, control=replace(eight.control, rate_hz=100, knot_hz=100, scheme="newmark", beta=0.3025,
-                                            gamma=0.6))
-    v = verify.verify(damped, (), chip_step.run, motions=1)
-    assert v.worst("double").of_peak < 1e-10
-    assert v.kept(v.comparison("reference")) is None and v.share(v.comparison("reference")) is None
-    assert v.good, v.reasons
-
-
 def test_springs_slides_branches_and_payloads_are_verified_against_pinocchio():
     rng = np.random.default_rng(2)
     tree = oracle.random_tree(rng, 6)

@@ -15,7 +15,6 @@ from femtorque.codegen.common.vectors import product
 from femtorque.codegen.emit import flexible
 from femtorque.codegen.emit.closed import LEAST, PACE
 from femtorque.codegen.emit.modes import POSITION, VELOCITY
-from femtorque.codegen.emit.newmark import TERMS_DOUBLE
 from femtorque.codegen.model.bodies import GROUND, Model
 from femtorque.codegen.model.kinematics import frame_to_axis
 from femtorque.codegen.model.loop_assembly import SINGULAR, assemble
@@ -26,7 +25,7 @@ from femtorque.codegen.step.flexible import FlexibleStep
 from femtorque.codegen.step.frames import Members
 from femtorque.codegen.step.instant import HALF_TICK_OF_A_SECOND, InstantTorque, InstantWeight
 from femtorque.codegen.step.planar import PlanarStep
-from femtorque.codegen.step.provenance import AXES, Parameter, of_friction, of_links, of_pieces, provenance, solids
+from femtorque.codegen.step.provenance import AXES, Parameter, of_friction, of_pieces, provenance, solids
 from femtorque.codegen.step.search import instant_of, step_of
 
 SAME = 1e-9  # of a mass: it is the unit of masses
@@ -38,9 +37,7 @@ def parameters(model: Model) -> dict[str, tuple[Parameter, ...]]:
     if model.mechanism.flexible:
         step = FlexibleStep(model)
         return dict(zip((piece.name for piece in step.tree.pieces), of_pieces(step), strict=True))
-    rows = (of_links(model, 1.0 / square(model.dt)) if model.scheme == "newmark"
-            else provenance(step_of(model, _shared(model))))
-    return dict(zip(_names(model), rows, strict=True))
+    return dict(zip(_names(model), provenance(step_of(model, _shared(model))), strict=True))
 
 
 def at_an_instant(model: Model) -> dict[str, tuple[Parameter, ...]]:
@@ -62,12 +59,6 @@ def beside(model: Model) -> dict[str, tuple[Parameter, ...]]:
             ("POSITION", POSITION), ("VELOCITY", VELOCITY)))
     if model.mechanism.constrained:
         found[LOOPS] = tuple(_of_loops(model))
-    elif model.scheme == "newmark":
-        control = model.mechanism.control
-        found[METHOD] = tuple(Parameter(name, value, "", ("control",), value) for name, value in (
-            ("1/beta", 1.0 / control.beta), ("1/(2 beta) - 1", 1.0 / (2.0 * control.beta) - 1.0),
-            ("gamma", control.gamma), ("1 - gamma", 1.0 - control.gamma),
-            *((f"1/{k}", 1.0 / k) for k in range(1, 2 * TERMS_DOUBLE, 2))))
     elif isinstance(step := step_of(model), PlanarStep):
         of_unit = {name for body in step.tree.bodies if abs(body.mass / step.mass_unit - 1.0) < SAME
                    for name in (x for i in body.mass_of for x in solids(model)[i])}

@@ -27,8 +27,6 @@ WHAT = {
     "ft_rnea.h": "torques at one instant, for a controller of your own",
     "ft_rnea.c": "torques at one instant, one block per link",
     "ft_units.h": "rad and m to whole positions, and back",
-    "ft_newmark.h": "Newmark's integration and small vectors",
-    "ft_newmark.c": "the step, one block per link",
 }
 
 
@@ -74,13 +72,10 @@ def what(name: str, model: Model) -> str:
 def render(model: Model, files: list[str], library: bool = False) -> dict[str, str]:
     """README.md of a folder that holds these files. library: in src/, beside what makes it one."""
     control = model.mechanism.control
-    scheme = str(chosen(model.mechanism) or model.scheme)
-    if scheme == "newmark":
-        scheme += f", beta = {control.beta:g}, gamma = {control.gamma:g}"
     context = Context(
         mechanism=model.mechanism,
         control=control,
-        scheme=scheme,
+        scheme=str(chosen(model.mechanism) or model.scheme),
         uses_changes=model.scheme in ("newton-euler", "nodal"),
         gravity=[f"{g:g}" for g in model.gravity],
         joints=model.mechanism.streamed,

@@ -16,7 +16,6 @@ from femtorque.codegen.emit import (
     library,
     messages,
     modes,
-    newmark,
     readme,
     rnea,
     step,
@@ -37,8 +36,7 @@ def step_sources(model: Model) -> dict[str, str]:
         return modes.render(model.mechanism)
     if model.mechanism.constrained:
         return closed.render(model)
-    source = newmark if model.mechanism.control.scheme == "newmark" else step
-    return source.render(model)
+    return step.render(model)
 
 
 def sources(mechanism: Mechanism, board: Board | None, feedforward: bool = True,

@@ -303,9 +303,7 @@ class Mode:
 class Control:
     rate_hz: int = 1000
     knot_hz: int = 250
-    scheme: str = "auto"  # midpoint | newton-euler | nodal | newmark; auto: Mechanism.settled_scheme
-    beta: float = 0.25
-    gamma: float = 0.5
+    scheme: str = "auto"  # midpoint | newton-euler | nodal; auto: Mechanism.settled_scheme
     allocation: str = "closed"
     observer_hz: float = 80.0
     host_timeout_s: float = 0.1
@@ -477,7 +475,7 @@ class Mechanism:
 
     @property
     def settled_scheme(self) -> str | None:
-        """midpoint, newton-euler, nodal or newmark, where the file names it or its kind settles it: loops, mimic joints
+        """midpoint, newton-euler or nodal, where the file names it or its kind settles it: loops, mimic joints
         and flexible links take Newton-Euler, modes without loops the midpoint rule. None: it is to be chosen
         (femtorque.codegen.step.scheme)."""
         if self.control.scheme != "auto":

@@ -227,15 +227,12 @@ class _Reader:
             near = min((d for d in range(1, t.rate_hz + 1) if t.rate_hz % d == 0), key=lambda d: abs(d - t.knot_hz))
             self.fail("control.knot_hz", t.knot_hz, f"rate_hz = {t.rate_hz} must be a whole multiple of it",
                       f"nearest: {near}")
-        if t.scheme != "newmark" and (t.beta is not None or t.gamma is not None):
-            self.warn(f"control.beta and gamma are not used by scheme {t.scheme!r}")
         observer_hz = min(OBSERVER_HZ, OBSERVER_PER_TICK * t.rate_hz) if t.observer_hz is None else t.observer_hz
         if observer_hz > OBSERVER_PER_TICK * t.rate_hz:
             self.fail("control.observer_hz", observer_hz, f"must be at most a quarter of rate_hz = {t.rate_hz}",
                       "a faster one only passes noise on")
         return Control(
             rate_hz=t.rate_hz, knot_hz=t.knot_hz, scheme=t.scheme,
-            beta=0.25 if t.beta is None else t.beta, gamma=0.5 if t.gamma is None else t.gamma,
             allocation=t.allocation, observer_hz=observer_hz, host_timeout_s=t.host_timeout_s,
         )
 

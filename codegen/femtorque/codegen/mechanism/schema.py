@@ -74,12 +74,9 @@ def key(meaning: str, default: Any = ..., **bounds: Any) -> Any:
 class ControlTable(Table):
     rate_hz: int = key("control ticks per second; a whole multiple of knot_hz", Control.rate_hz, gt=0, le=100_000)
     knot_hz: int = key("knots of a trajectory a second, on the wire", Control.knot_hz, gt=0, le=100_000)
-    scheme: Literal["auto", "midpoint", "newmark", "newton-euler", "nodal"] = key(
+    scheme: Literal["auto", "midpoint", "newton-euler", "nodal"] = key(
         "of the inverse dynamics; left out, it is chosen by what single precision costs (closed loops: "
-        "`newton-euler`). `nodal` is the paper's step with nothing folded, `newmark` the paper's integration",
-        Control.scheme)
-    beta: Annotated[float, Field(gt=0.0, le=1.0)] | None = key("of newmark", None)
-    gamma: Annotated[float, Field(gt=0.0, le=1.0)] | None = key("of newmark", None)
+        "`newton-euler`). `nodal` is the paper's step with nothing folded", Control.scheme)
     allocation: Literal["closed", "partition"] = key(
         "how closed loops share torque: complete, or the paper's partition for comparison", Control.allocation)
     observer_hz: Positive | None = key("bandwidth of the velocity observer; 80, less where the tick is slow", None)

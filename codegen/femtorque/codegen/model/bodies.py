@@ -76,7 +76,7 @@ class Model:
 
     @property
     def scheme(self) -> str:
-        """midpoint, newton-euler, nodal or newmark. Raises LookupError where none was chosen."""
+        """midpoint, newton-euler or nodal. Raises LookupError where none was chosen."""
         if self.chosen_scheme is None:
             raise LookupError(f"{self.mechanism.name}: no scheme was chosen for this model "
                               f"(femtorque.codegen.step.scheme.model_of)")

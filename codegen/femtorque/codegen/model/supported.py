@@ -37,8 +37,6 @@ def _mode(mechanism: Mechanism, mode: Mode) -> None:
     if mode.ramp_s and alone.constrained and loose:
         refuse(mechanism, f"mode.{mode.name}.ramp_s", mode.ramp_s, f"passive joints ({', '.join(loose)}) need the "
                 "forces at the cuts at once", "leave it out")
-    if mechanism.control.scheme == "newmark" and has_modes(mechanism):
-        refuse(mechanism, "control.scheme", "newmark", "modes are not emitted in this scheme", "use midpoint")
 
 
 def _flexible(mechanism: Mechanism) -> None:

@@ -14,7 +14,7 @@ from femtorque.codegen.motion.trajectory import Trajectory, from_rows
 DURATION = 1.0  # s
 TRAVEL, SLIDE = 1.5, 0.15  # rad, m: how far a joint moves in it at most
 UNWRAPPED = 0.99 * np.pi  # rad: positions on the chip are a fraction of a turn
-PEAK_VELOCITY = {"quintic": 1.875, "septic": 2.1875}  # peak velocity over mean velocity
+PEAK_VELOCITY = 1.875  # of a quintic, over its mean velocity
 PEAK_CHANGE = 10.0 / np.sqrt(3.0)  # of a quintic's acceleration, over its displacement and the square of its time
 CLEAR = 5.0  # times as far from a singular pose as a fault: where closed mechanisms are moved at random
 
@@ -22,26 +22,19 @@ CLEAR = 5.0  # times as far from a singular pose as a fault: where closed mechan
 def random_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
     """1 s from rest to rest, every joint up to TRAVEL or SLIDE within its limits of position and velocity.
 
-    Fifth order; seventh, without jerk at both ends, for newmark, which needs it.
+    Fifth order.
     """
     if mechanism.constrained:
         return _random_closed_motion(mechanism, rng)
-    kind = "septic" if mechanism.control.scheme == "newmark" else "quintic"
     joints = mechanism.streamed
     low, high = np.array([_range(joint) for joint in joints]).T
     a = rng.uniform(low, high)
     reach = np.array([SLIDE if joint.type == "prismatic" else TRAVEL for joint in joints])
-    reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_VELOCITY[kind] for joint in joints])
+    reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_VELOCITY for joint in joints])
     travel = np.clip(a + reach * rng.uniform(-1.0, 1.0, len(joints)), low, high) - a
-    s = np.linspace(0.0, 1.0, 2 if kind == "quintic" else 41)[:, None]
-    if kind == "quintic":  # one piece: its two rows are enough
-        rows = a + travel * s, 0.0 * travel * s, 0.0 * travel * s
-    else:
-        ss, both = s * s, s * (1 - s)  # powers of NumPy's own have other last bits on other processors
-        rows = (a + travel * (ss * ss) * (35 - 84 * s + 70 * ss - 20 * (ss * s)),
-                travel * 140 * (both * both * both) / DURATION,
-                travel * 420 * (both * both) * (1 - 2 * s) / DURATION**2)
-    return from_rows([joint.name for joint in joints], s[:, 0] * DURATION, *rows)
+    s = np.array([[0.0], [1.0]])  # one piece: its two rows are enough
+    return from_rows([joint.name for joint in joints], s[:, 0] * DURATION,
+                     a + travel * s, 0.0 * travel * s, 0.0 * travel * s)
 
 
 def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Trajectory:
@@ -59,7 +52,7 @@ def _random_closed_motion(mechanism: Mechanism, rng: np.random.Generator) -> Tra
     joints = [model.bodies[i].joint for i in free]
     low, high = np.array([_range(joint) for joint in joints]).T
     reach = np.array([SLIDE if joint.type == "prismatic" else TRAVEL for joint in joints]) / 2.0
-    reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_VELOCITY["quintic"] / 2.0 for joint in joints])
+    reach = np.minimum(reach, [joint.limits.velocity * DURATION / PEAK_VELOCITY / 2.0 for joint in joints])
     ends = np.clip(assembly.start[free] + reach * rng.uniform(-1.0, 1.0, (2, len(free))), low, high)
     a, b = assembly.reach(ends)
     x = np.linspace(0.0, 1.0, 401)[:, None]
@@ -83,7 +76,7 @@ def _calm(model: Model, q: NDArray[np.float64]) -> bool:
     SLIDE."""
     travel = np.array([SLIDE if b.prismatic else TRAVEL for b in model.bodies])
     velocity, change = (np.diff(q, k, axis=0) * ((len(q) - 1) / DURATION) ** k for k in (1, 2))
-    return bool(np.all(np.abs(velocity) <= PEAK_VELOCITY["quintic"] * travel / DURATION)
+    return bool(np.all(np.abs(velocity) <= PEAK_VELOCITY * travel / DURATION)
                 and np.all(np.abs(change) <= PEAK_CHANGE * travel / DURATION**2))
 
 

@@ -1,4 +1,7 @@
-"""Newmark's scheme as the paper has it: {P} carried on by increments of what the nodes do."""
+"""The paper's time integration by Newmark's method: {P} carried on by increments of the nodes' kinematics (Eq. 18).
+
+The torque belongs to the sampled instants. No C is emitted in this scheme: it is unstable with the paper's pair.
+"""
 
 from __future__ import annotations
 

@@ -1,15 +1,13 @@
 """The NumPy reference: joint torques from incremental nodal forces, in the paper's matrix form, float64.
 
-Four schemes fill the nodal forces F_i and moments Phi_i of {P}; the conversion {tau} = [L][T]{P}
+Three schemes fill the nodal forces F_i and moments Phi_i of {P}; the conversion {tau} = [L][T]{P}
 (codegen/model/kinematics.py) is common. Distal sums are built anew from the nodal forces at every tick.
 
 `midpoint`  increments of momentum over one tick, from positions and velocities at the ticks' boundaries;
             the torque is the mean of the tick and so belongs to its middle.
 `newton-euler`  no increments: velocities and accelerations of the motion at the middle of each tick.
 `nodal`     the same reference as `midpoint`; what is emitted is in codegen/reference/nodal.py.
-`newmark`   the paper's: increments of the kinematics of the centre-of-gravity nodes, integrated by Newmark's method
-            from the increments of position alone, {P} carried on by {P} <- {P} + {dp} (Eq. 18);
-            the torque belongs to the sampled instants.
+The paper's own time integration is in codegen/reference/newmark.py.
 """
 
 from __future__ import annotations

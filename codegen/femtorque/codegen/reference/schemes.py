@@ -14,8 +14,7 @@ from femtorque.codegen.model.loop_assembly import Assembly, ClosedMotion, assemb
 from femtorque.codegen.model.modes import Later, has_modes, shares, stretches
 from femtorque.codegen.model.motion import Motion
 from femtorque.codegen.reference import flexible
-from femtorque.codegen.reference.newmark import newmark_torque
-from femtorque.codegen.reference.rigid import accelerations, matrix_form, midpoint_torque, newton_euler, recursion
+from femtorque.codegen.reference.rigid import matrix_form, midpoint_torque, newton_euler, recursion
 
 Array = NDArray[np.float64]
 
@@ -103,11 +102,6 @@ def _torque(model: Model, motion: Motion, ticks: int, convert: Conversion) -> tu
     """As `torque`, of all joints."""
     dt = model.dt
     middles = (np.arange(ticks, dtype=float) + 0.5) * dt
-    control = model.mechanism.control
-    if control.scheme == "newmark":
-        q, qd, qdd = motion.at((np.arange(ticks + 1) - 0.5) * dt)
-        start = accelerations(model, q[0], qd[0], qdd[0])
-        return middles, newmark_torque(model, q, start, control.beta, control.gamma, convert)[1:]
     if model.scheme == "newton-euler" and not model.mechanism.constrained:
         return middles, newton_euler(model, *motion.at(middles), convert)
     q, qd, _ = motion.at(np.arange(ticks + 1) * dt)

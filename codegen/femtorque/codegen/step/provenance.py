@@ -2,7 +2,7 @@
 
 A step does not compute with the links' own masses but with base parameters (base_parameters.py): sums over a link and
 what it carries, in units in which most factors are one. Each such parameter has here its name, its value, its links,
-and its number in the C. The nodal step and Newmark's have the links' own.
+and its number in the C. The nodal step has the links' own.
 """
 
 from __future__ import annotations

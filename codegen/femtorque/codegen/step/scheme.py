@@ -93,7 +93,7 @@ def _whole(entry: Path) -> bool:
 
 
 def scheme_of(mechanism: Mechanism) -> str:
-    """The scheme that is emitted: midpoint, newton-euler, nodal or newmark."""
+    """The scheme that is emitted: midpoint, newton-euler or nodal."""
     choice = chosen(mechanism)
     return choice.scheme if choice is not None else mechanism.settled_scheme or "midpoint"
 

@@ -43,7 +43,6 @@ from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.reference.discrete_flexible import STEEPEST, Flexible
 from femtorque.codegen.reference.flexible import LOST, bending
 from femtorque.codegen.reference.flexible_mass import flexible_mass_matrix
-from femtorque.codegen.reference.newmark import newmark_growth
 from femtorque.codegen.reference.rigid import newton_euler
 from femtorque.codegen.step.scheme import Chosen, chosen, scheme_of
 from femtorque.codegen.verify.bus_loads import BusLoad, ages, bus_loads
@@ -78,14 +77,13 @@ class BeamMode:
 
 @dataclass(frozen=True)
 class Report:
-    """Findings of a check. `stability` and `rule` only where there are motors or gains; growth only for newmark."""
+    """Findings of a check. `stability` and `rule` only where there are motors or gains."""
 
     mechanism: Mechanism
     lead: int
     assemblies: tuple[tuple[str, Assembly], ...]
     stability: Stability | None
     rule: dict[str, Gains]
-    growth: float | None
     warnings: tuple[str, ...]
     chosen: Chosen | None
     safety: Safety
@@ -113,7 +111,7 @@ class Report:
             "gravity": m.gravity.tolist(),
             "control": {"rate_hz": c.rate_hz, "knot_hz": c.knot_hz, "scheme": scheme_of(m),
                         "scheme_chosen": None if self.chosen is None else vars(self.chosen),
-                        "observer_hz": c.observer_hz, "newmark_growth": self.growth},
+                        "observer_hz": c.observer_hz},
             "board": None if m.board is None else {"use": m.board.use, "bus_voltage": m.board.bus_voltage,
                                                    "pwm_hz": m.board.pwm_hz, "lead": self.lead},
             "links": [{"name": x.name, "mass": x.mass, "com": x.com.tolist(), "inertia": x.inertia.tolist()}
@@ -150,7 +148,6 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
         supported(mechanism)
     except BadInput as error:
         warnings.append(f"{error.key}: {error.rule}")
-    growth = _newmark(mechanism, warnings)
     if has_modes(mechanism):
         models = [(mode.name, Model.of(in_mode(mechanism, mode.name))) for mode in mechanism.modes]
     else:
@@ -191,7 +188,7 @@ def examine(mechanism: Mechanism, trajectories: Sequence[Trajectory] = ()) -> Re
     weak = _weak(mechanism, warnings)
     loads = tuple(_loads(mechanism, weak, warnings))
     touches = _touches(mechanism, warnings)
-    return Report(mechanism, lead, assemblies, stability, rule, growth, tuple(warnings), chosen(mechanism),
+    return Report(mechanism, lead, assemblies, stability, rule, tuple(warnings), chosen(mechanism),
                   resolved(mechanism), (*falls(mechanism, weak), *park.words(mechanism), *touches),
                   tuple(_halt(mechanism)), tuple(levels(mechanism)),
                   (*fieldbus.left_alone(mechanism), *fieldbus.set_by_owner(mechanism), *ages(mechanism)), loads, buses,
@@ -369,21 +366,6 @@ def _whirling(model: Model, warnings: list[str]) -> None:
             warnings.append(f"link.{tree.pieces[i].tip.name}.beam: the joints' limits let it turn at {velocity:.3g} "
                             f"rad/s, {velocity / lowest:.2g} times its lowest frequency of {lowest:.3g} rad/s; its "
                             f"tension was held against an exact chain up to {FASTEST:g} times")
-
-
-def _newmark(mechanism: Mechanism, warnings: list[str]) -> float | None:
-    """Driven by prescribed displacements, Newmark keeps errors when its growth is one and adds to them above."""
-    c = mechanism.control
-    if c.scheme != "newmark":
-        return None
-    growth = newmark_growth(c.beta, c.gamma)
-    if growth >= 1.0 - 1e-9:
-        how = "grow linearly" if growth < 1.0 + 1e-6 else f"grow {growth:.3g} times per tick"
-        warnings.append(
-            f"control.scheme: newmark with beta = {c.beta:g}, gamma = {c.gamma:g} is unstable when displacements are "
-            f"prescribed: its largest eigenvalue has modulus {growth:.4g}, so errors of acceleration {how}; "
-            "use midpoint, or damp it with gamma = 0.6, beta = 0.3025")
-    return growth
 
 
 def _drives(mechanism: Mechanism, warnings: list[str]) -> None:

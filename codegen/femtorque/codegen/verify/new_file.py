@@ -50,7 +50,7 @@ CONTROL = """
 rate_hz = 1000                  # control tick; a whole multiple of knot_hz
 knot_hz = 250                   # knots of the trajectory a second
 # scheme = "midpoint"           # without it, midpoint, or newton-euler where single precision makes midpoint noisy;
-                                # "nodal" is the paper's step unfolded, "newmark" with beta and gamma its own
+                                # "nodal" is the paper's step unfolded
 observer_hz = 80                # bandwidth of the velocity observer
 host_timeout_s = 0.1            # armed and silent for that long: stop along the path, then see [safety]
 

@@ -115,7 +115,7 @@ def torque(mechanism: Mechanism, trajectory: Trajectory, step: Step | None = Non
                        f"is shorter than one control tick, {model.dt:g} s")
     warnings: tuple[str, ...] = ()
     if mechanism.flexible:
-        _at_rest(model, trajectory)
+        _at_rest(trajectory)
         found = bending(model, trajectory, ticks) if step is None else bends(
             Flexible(model), CompiledStep(model).bent(samples(model, trajectory, ticks)))
         _within_theory(found)
@@ -181,26 +181,20 @@ def _held(model: Model, q: Array, wrench: Wrench, held: Held) -> Array:
 def samples(model: Model, trajectory: Trajectory, ticks: int) -> Array:
     """Positions (ticks + 2, n) at the middles s_-1 .. s_N of the ticks and of their neighbours.
 
-    Raises BadInput if the motion starts with a velocity and the scheme can only start at rest.
+    Raises BadInput if the motion starts with a velocity and flexible links have to start at rest.
     """
-    newmark = model.mechanism.control.scheme == "newmark"
-    if newmark or model.mechanism.flexible:
-        _at_rest(model, trajectory)
-    if not newmark:
-        return trajectory.middles(ticks, model.dt)
-    return trajectory.at((np.arange(ticks + 2) - 0.5) * model.dt)[0]
+    if model.mechanism.flexible:
+        _at_rest(trajectory)
+    return trajectory.middles(ticks, model.dt)
 
 
-def _at_rest(model: Model, trajectory: Trajectory) -> None:
+def _at_rest(trajectory: Trajectory) -> None:
     """Raise BadInput if a motion does not start at rest."""
     if trajectory.starts_at_rest:
         return
-    newmark = model.mechanism.control.scheme == "newmark"
     j = int(np.argmax(np.abs(trajectory.velocities[0])))
     raise BadInput(trajectory.source or "trajectory", f"{trajectory.joints[j]}.vel at t = 0 s",
-                   float(trajectory.velocities[0, j]),
-                   'the emitted scheme "newmark" starts at rest' if newmark else "flexible links start at rest",
-                   "lead into the motion" + (", or take --backend reference" if newmark else ""))
+                   float(trajectory.velocities[0, j]), "flexible links start at rest", "lead into the motion")
 
 
 def motor_torque(mechanism: Mechanism, qd: Array, qdd: Array, tau: Array) -> Array:

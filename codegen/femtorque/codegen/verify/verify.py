@@ -33,7 +33,7 @@ from femtorque.codegen.model.modes import has_modes
 from femtorque.codegen.model.supported import supported
 from femtorque.codegen.motion.random import random_motion
 from femtorque.codegen.motion.trajectory import Trajectory
-from femtorque.codegen.reference import discrete, rigid, schemes
+from femtorque.codegen.reference import discrete, schemes
 from femtorque.codegen.reference.pinocchio import torque, version
 from femtorque.codegen.step.noise_floor import noise_floor
 from femtorque.codegen.step.scheme import model_of
@@ -126,10 +126,8 @@ def _of_peak(fraction: float, trial: Trial) -> Array:
 def comparisons(mechanism: Mechanism) -> tuple[Comparison, ...]:
     """Comparisons and their bounds for one mechanism's scheme and tick rate."""
     scheme = scheme_bound(mechanism.control.rate_hz)
-    # newmark is kept to reproduce the paper, `check` says how it fails; with flexible links the error of the scheme is
-    # that of their vibrations, and depends on them
-    judged = mechanism.control.scheme != "newmark" and not mechanism.flexible
-    floors = mechanism.control.scheme != "newmark"
+    # with flexible links the error of the scheme is that of their vibrations, and depends on them
+    judged = not mechanism.flexible
     of_scheme = f"{scheme:.1g} of peak" if judged else "shown only"
     total = f"{SINGLE:g} of peak, or floor + {scheme:.1g} of peak" if judged else "shown only"
     return (
@@ -139,12 +137,9 @@ def comparisons(mechanism: Mechanism) -> tuple[Comparison, ...]:
                    lambda x: x.rnea, (lambda x, hz: _of_peak(scheme_bound(hz), x)) if judged else None, True),
         Comparison("double", "C in float64 against the emitted form", f"{DOUBLE:g} of peak", lambda x: x.double,
                    lambda x: x.discretisation, lambda x, hz: _of_peak(DOUBLE, x), False),
-        Comparison("single", "C in float32 against the emitted form",
-                   f"{SINGLE:g} of peak, or the noise floor" if floors
-                   else f"{SINGLE:g} of peak; newmark feeds its own "
-                   "rounding back, midpoint does not",
+        Comparison("single", "C in float32 against the emitted form", f"{SINGLE:g} of peak, or the noise floor",
                    lambda x: x.single, lambda x: x.discretisation,
-                   lambda x, hz: np.maximum(SINGLE * x.peak, x.floor if floors else 0.0), False),
+                   lambda x, hz: np.maximum(SINGLE * x.peak, x.floor), False),
         Comparison("single_rnea", "C in float32 against {rnea}", total, lambda x: x.single, lambda x: x.rnea,
                    (lambda x, hz: np.maximum(SINGLE * x.peak, x.floor + scheme_bound(hz) * x.peak))
                    if judged else None, True),
@@ -374,10 +369,7 @@ def _trial(model: Model, name: str, own: bool, motion: Trajectory, single: Compi
                        f"is shorter than one control tick, {model.dt:g} s")
     positions = samples(model, motion, ticks)
     t, matrix = schemes.torque(model, motion, ticks)
-    if model.mechanism.control.scheme == "newmark":
-        plain = schemes.torque(model, motion, ticks, rigid.recursion)[1]
-    else:
-        plain = discrete.torque(model, positions)
+    plain = discrete.torque(model, positions)
     own_rnea = model.mechanism.flexible or not version()
     rnea = schemes.exact(model, motion, t) if own_rnea else _pinocchio(model, motion, t)
     return Trial(name, own, t, rnea, matrix, plain, double.torque(positions),
