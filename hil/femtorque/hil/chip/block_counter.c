@@ -35,18 +35,6 @@ static void leave(counter *c, void *unicorn, uint32_t why)
     c->stop(unicorn);
 }
 
-/* Count whether the last block's branch was taken. */
-static void note_way(counter *c, uint64_t address)
-{
-    block *last = &c->blocks[c->last_slot];
-    if (address == c->last_end) {
-        last->fell++;
-        return;
-    }
-    last->taken++;
-    c->now += c->last_refill;
-}
-
 /* Begin a round of the watched handler whose first block this is. A handler
  * that interrupts a watched one is part of that one's round. */
 static void begin_round(counter *c, const block *b)
@@ -101,14 +89,13 @@ void before_block(void *unicorn, uint64_t address, uint32_t size, void *user)
         return;
     }
     c->began = c->now;
-    if (c->last_refill != 0)
-        note_way(c, address);
+    if (address != c->last_end)
+        c->now += c->last_refill;
     b->runs++;
     c->now += b->cycles;
     c->instructions += b->instructions;
     c->last_end = address + size;
     c->last_refill = b->refill;
-    c->last_slot = slot;
     if (c->watches[0].fetch != 0)
         watch_block(c, b);
 }

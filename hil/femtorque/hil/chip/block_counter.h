@@ -18,7 +18,6 @@ typedef struct {
     uint32_t instructions, cycles;
     uint32_t refill; /* cycles in addition if the block's branch is taken */
     uint64_t runs;
-    uint64_t taken, fell; /* ways of its branch, unless an exception came */
     const instruction *code;
     uint64_t round; /* of a watched handler: the last round it ran in */
     uint32_t here, most; /* runs in that round, and in any */
@@ -37,7 +36,7 @@ typedef struct {
     int64_t began;         /* cycle at which the block began */
     uint64_t instructions;
     uint64_t last_end; /* address behind the last block */
-    uint32_t last_refill, last_slot;
+    uint32_t last_refill;
     uint32_t stopped;  /* reason why execution stopped */
     uint64_t unknown_address;
     uint32_t unknown_size;

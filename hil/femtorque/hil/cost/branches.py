@@ -1,8 +1,6 @@
-"""Which ways the branches of an image have gone: every conditional one of the functions that the control tick can
-reach.
+"""Flow through the functions of an image that the control tick can reach.
 
-Functions are read from the image itself, instruction by instruction along their flow. A branch is one that sends the
-flow another way; instructions that a condition makes do nothing take their time all the same and are none.
+Functions are read from the image itself, instruction by instruction along their flow.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ from dataclasses import dataclass, field
 from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, Cs, CsInsn
 from capstone import arm as codes
 
-from femtorque.hil.chip.cpu import CortexM4
 from femtorque.hil.chip.elf import Image
 
 TICK = ("ft_tick_interrupt", "ft_boundary_interrupt")
@@ -24,16 +21,6 @@ TABLES = ("ft_faults", "ft_conditions", "ft_conditions_of_arm", "table")
 SHORTLY = 6  # instructions before a table of branches, within which its index is compared
 _decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
 _decoder.detail = True
-
-
-@dataclass(frozen=True, order=True)
-class Branch:
-    """A conditional branch. end: the address behind it."""
-
-    function: str
-    address: int
-    end: int
-    text: str
 
 
 @dataclass
@@ -47,14 +34,6 @@ class Function:
     instructions: dict[int, CsInsn] = field(default_factory=dict)
     ways: dict[int, list[int]] = field(default_factory=dict)
     calls: dict[int, list[int]] = field(default_factory=dict)
-    branches: list[CsInsn] = field(default_factory=list)
-
-
-def of_tick(image: Image, tables: Iterable[str] = TABLES) -> list[Branch]:
-    """Every conditional branch that a control tick can come to. tables: objects that hold the functions that are called
-    through pointers."""
-    return sorted(Branch(function.name, i.address, i.address + i.size, f"{i.mnemonic} {i.op_str}")
-                  for function in functions(image, HANDLERS, tables).values() for i in function.branches)
 
 
 def functions(image: Image, roots: Iterable[str], tables: Iterable[str] = TABLES) -> dict[int, Function]:
@@ -111,7 +90,6 @@ def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int]
     conditional = i.cc not in (codes.ARM_CC_AL, codes.ARM_CC_INVALID)
     target: list[int] = [o.imm for o in i.operands if o.type == codes.ARM_OP_IMM]
     if name in ("cbz", "cbnz"):
-        found.branches.append(i)
         return target, True
     if name == "bl":
         found.calls[i.address] = target
@@ -124,14 +102,10 @@ def _ways(image: Image, i: CsInsn, found: Function, end: int) -> tuple[list[int]
     returns = ((name.startswith("bx") and "lr" in i.op_str) or "pc" in i.op_str and name.startswith(("pop", "ldm"))
                or name == "ldr" and i.op_str.startswith("pc, [sp]"))
     if i.id == codes.ARM_INS_B:
-        if conditional:
-            found.branches.append(i)
         if not found.address <= target[0] < end:  # a call that does not come back
             found.calls[i.address] = target
         return target, conditional
     if returns:
-        if conditional:
-            found.branches.append(i)
         return [], conditional
     if name.startswith("bx"):
         found.calls[i.address] = []
@@ -155,27 +129,3 @@ def _table(image: Image, i: CsInsn, entries: int, size: int) -> list[int]:
     first = i.address + 4
     words = (first - image.start + size * n for n in range(entries))
     return [first + 2 * int.from_bytes(image.flash[at:at + size], "little") for at in words]
-
-
-@dataclass
-class Coverage:
-    """Ways gone so far. taken, fell: addresses behind branches that were, and were not."""
-
-    taken: set[int] = field(default_factory=set)
-    fell: set[int] = field(default_factory=set)
-
-    def add(self, core: CortexM4) -> None:
-        """Add the instructions that a processor has executed since power-on."""
-        for region in core.regions:
-            for block in core.blocks_in(region.start, region.start + region.size):
-                end = block.address + block.size
-                if block.taken:
-                    self.taken.add(end)
-                if block.fell:
-                    self.fell.add(end)
-
-    def missing(self, branches: Iterable[Branch]) -> list[tuple[Branch, str]]:
-        """Branches with a way not gone: 'taken', 'not taken' or 'reached'."""
-        ways = {(False, False): "reached", (False, True): "taken", (True, False): "not taken"}
-        found = [(b, (b.end in self.taken, b.end in self.fell)) for b in branches]
-        return [(b, ways[gone]) for b, gone in found if gone in ways]

@@ -1,8 +1,8 @@
 """Tour of a board that shows its worst tick: short, with any mechanism, and recording all the while.
 
 The costliest ticks are those in which a command, a stop or a fault is decided while the arm is led by hand, that in
-which an arm is armed as soon as a zero has been found, and those of a motion that leaves its pace;
-tests/hil/cost/test_branches.py holds what is seen here to all that a board can be asked for.
+which an arm is armed as soon as a zero has been found, and those of a motion that leaves its pace.
+tests/hil/cost/test_tick_budget.py compares the result with a longer tour.
 """
 
 from __future__ import annotations
