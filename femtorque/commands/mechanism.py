@@ -242,7 +242,7 @@ def _in_mode(mechanism: Any, mode: str | None) -> Any:
 
     names = [m.name for m in mechanism.modes]
     if mode is not None and mode not in names:
-        raise BadInput("femtorque", "--mode", mode, "no such mode", hint(mode, names, "modes"))
+        raise BadInput("command line", "--mode", mode, "no such mode", hint(mode, names, "modes"))
     return mechanism if mode is None else in_mode(mechanism, mode)
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from femtorque import command_line
@@ -209,6 +210,20 @@ def test_torque_says_that_the_reference_is_double(here, tmp_path):
     assert not (tmp_path / "tau.csv").exists()
     shown = here("torque", MECHANISM, MOTION, "-o", tmp_path / "tau.csv")
     assert "3000 ticks by reference, in double precision" in shown.stdout
+
+
+def test_torque_in_one_mode_is_that_of_the_motion_while_it_is_in_this_mode(here, tmp_path):
+    """The file of the motion holds an object from 0.9 to 2.1 s."""
+    arm, out, tau = "mechanisms/pick_and_place", tmp_path / "tau.csv", {}
+    for mode in (None, "empty", "loaded"):
+        shown = here("torque", f"{arm}.toml", f"{arm}.csv", "-o", out, "--force", *(mode and ("--mode", mode) or ()))
+        assert shown.returncode == 0, shown.stderr
+        tau[mode] = np.loadtxt(out, delimiter=",", skiprows=1)
+    holds = (0.9 < tau[None][:, 0]) & (tau[None][:, 0] < 2.1)
+    for mode, within in (("empty", ~holds), ("loaded", holds)):
+        assert np.array_equal(np.max(np.abs(tau[mode] - tau[None]), axis=1) < 1e-9, within)
+    shown = here("torque", f"{arm}.toml", f"{arm}.csv", "-o", out, "--force", "--mode", "laoded")
+    assert shown.returncode == 2 and "--mode = 'laoded': no such mode; did you mean 'loaded'?" in shown.stderr
 
 
 def test_torque_of_the_chip_is_that_of_this_computer_to_the_last_digit(here, tmp_path):

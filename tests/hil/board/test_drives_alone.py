@@ -25,6 +25,7 @@ from femtorque.hil.plant.choose import plant_of
 from tests.support import rig
 from tests.support.bus_arm import ARM, file_of
 from tests.support.can_bench import MEGABIT
+from tests.support.suite import HANG
 
 # A program with damiao-motor on python-can's bus for serial adapters: registers, then a spring to a position.
 CLIENT = """
@@ -32,17 +33,19 @@ import sys
 import can
 from damiao_motor.core import motor as damiao
 
+HANG = float(sys.argv[2])
+
 with can.Bus(interface="slcan", channel=sys.argv[1], sleep_after_open=0.0) as bus:
     drive = damiao.DaMiaoMotor(2, 0x12, bus, motor_type="4340")
     drive.request_register_reading(23)
-    told = bus.recv(20.0)
+    told = bus.recv(HANG)
     print(damiao.is_register_reply(told.data), int.from_bytes(told.data[4:], "little"))
     drive.enable()
-    bus.recv(20.0)
+    bus.recv(HANG)
     for k in range(300):
         drive.send_cmd_mit(target_position=0.4, target_velocity=0.0, stiffness=60.0, damping=4.0,
                            feedforward_torque=0.0)
-        state = drive.decode_sensor_feedback(bytes(bus.recv(20.0).data))
+        state = drive.decode_sensor_feedback(bytes(bus.recv(HANG).data))
     print(state["status"], state["can_id"], round(state["pos"], 2))
 """
 
@@ -53,7 +56,7 @@ def test_damiao_motor_in_another_process_turns_a_joint_over_python_can(port):
     weight of its links."""
     mechanism = replace(file_of(), gravity=(0.0, 0.0, 0.0))
     with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
-        client = subprocess.Popen([sys.executable, "-c", CLIENT, getattr(drives, port)["can1"]],
+        client = subprocess.Popen([sys.executable, "-c", CLIENT, getattr(drives, port)["can1"], str(HANG)],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while client.poll() is None:
             if drives.look():
@@ -81,8 +84,8 @@ def test_two_programs_on_one_bus_hear_each_other_and_both_the_drives():
                 while heard < 2:  # the answers may come one by one
                     heard += drives.look()
                 drives.run(2e-3)
-                assert [other.recv(20.0).arbitration_id for _ in range(3)] == [0x321, 0x7FF, 0x12]
-                assert one.recv(20.0).arbitration_id == 0x12
+                assert [other.recv(HANG).arbitration_id for _ in range(3)] == [0x321, 0x7FF, 0x12]
+                assert one.recv(HANG).arbitration_id == 0x12
 
 
 @pytest.mark.bench
@@ -160,20 +163,22 @@ import sys
 from dynamixel_sdk import COMM_SUCCESS, GroupSyncRead, GroupSyncWrite, PacketHandler, PortHandler
 
 class Patient(PortHandler):  # simulated time may pass more slowly than its clock
+    seconds = float(sys.argv[2])
     def setPacketTimeout(self, size):
-        self.setPacketTimeoutMillis(2000)
+        self.setPacketTimeoutMillis(1e3 * self.seconds)
 
 port, handler = Patient(sys.argv[1]), PacketHandler(2.0)
 assert port.openPort() and port.setBaudRate(1_000_000)
 print(*handler.ping(port, 6))
 for id in (5, 6):
-    for register, value in ((11, 0), (68, 1), (9, 0)):
-        handler.write1ByteTxRx(port, id, register, value)
+    for register in (9, 11):
+        assert handler.write1ByteTxRx(port, id, register, 0) == (COMM_SUCCESS, 0)
 def tell(register, size, value):
     group = GroupSyncWrite(port, handler, register, size)
     for id in (5, 6):
         group.addParam(id, list(value.to_bytes(size, "little")))
     assert group.txPacket() == COMM_SUCCESS
+tell(68, 1, 1)
 tell(102, 2, 0)
 tell(64, 1, 1)
 tell(102, 2, 150)
@@ -183,6 +188,7 @@ for id in (5, 6):
 for _ in range(60):
     assert group.fastSyncRead() == COMM_SUCCESS
 print(group.getData(6, 126, 2), group.getData(6, 132, 4))
+Patient.seconds = 0.1
 print(*handler.write1ByteTxRx(port, 7, 64, 1))
 """
 
@@ -192,7 +198,7 @@ def test_robotis_client_in_another_process_turns_joints_over_the_terminal():
     mechanism = replace(load_mechanism(MECHANISMS / "aloha_like.toml"), gravity=(0.0, 0.0, 0.0))
     with DrivesAlone(mechanism, plant_of(mechanism)) as drives:
         drives.run(0.11)
-        client = subprocess.Popen([sys.executable, "-c", DYNAMIXEL, drives.terminals["servos"]],
+        client = subprocess.Popen([sys.executable, "-c", DYNAMIXEL, drives.terminals["servos"], str(HANG)],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while client.poll() is None:
             if drives.look():

@@ -15,8 +15,8 @@ from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.units import from_wire
 from femtorque.host.link.unix_socket import Bound
 from femtorque.host.live.lines import WAITING, Pipe, Port, relay, replay, udp
-from tests.conftest import until
 from tests.support.rig import ROOT
+from tests.support.suite import until
 
 
 class Given:
