@@ -1,4 +1,4 @@
-"""docs/proofs.md: the theorems as the harnesses state them, and what `make prove` last made of them."""
+"""docs/proofs.md: what `make prove` proves and last found. The theorems themselves are a page of the site."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ be reached is checked with it, so none holds for want of values.
 
 What is not proved is tested, fuzzed and mutated only: what torques the emitted step asks for, but that they are numbers
 below a bound for chains of rigid links, open or closed; and functions that no proof goes through, of which there is
-[a list](#functions). What goes out is bounded for each kind of them: whatever the step asks for, a number or not, the
-law gives a joint no more than its effort, and a bridge no more than the board allows.
+[a list](theorems.md#functions). What goes out is bounded for each kind of them: whatever the step asks for, a number or
+not, the law gives a joint no more than its effort, and a bridge no more than the board allows.
 
 - **Open chains** are asked for torques below a bound, within twice the limits of velocity: torques_finite.
 - **Closed loops** likewise, in every pose that is not refused: torques_loops. In one that is, nothing is asked for
@@ -57,7 +57,7 @@ sources that there are, and holds this page to say where they differ: such a res
 sources, and claims nothing of the present ones until `make prove` has run again. All others are of the present
 sources, as somebody proved them on that day.
 
-`make test`, which is all that continuous integration runs, believes that table but for a part that it proves anew:
+`make assure` believes that table but for a part that it proves again:
 theorems of {theorems:.0f} s of a processor together, those first whose sources have changed since they were proved. Of
 the {errors} errors that are put into the sources on purpose, one for every theorem at least, it has those refuted that
 take {seeded:.0f} s together. Which ones, a digest of the whole tree chooses: the same tree gives the same choice,
@@ -76,11 +76,19 @@ and no others.
 
 
 def render() -> str:
+    """docs/proofs.md."""
+    rows, _ = results.read()
+    old = {(theorem.name, mechanism) for theorem, mechanism in changed()}
+    return HEAD + _sum(rows, old) + "\n" + _runs(rows).rstrip("\n") + "\n"
+
+
+def listed() -> str:
+    """The theorems as the harnesses state them, with their results, and the functions that no proof goes through."""
     rows, files = results.read()
     old = {(theorem.name, mechanism) for theorem, mechanism in changed()}
     parts = [part for harness in harnesses() for part in (
         f"## {harness.stem}\n\n{title(harness)}\n", *(_theorem(theorem, rows, old) for theorem in theorems(harness)))]
-    return HEAD + _sum(rows, old) + "\n" + _runs(rows) + "\n".join(parts) + "\n" + _functions(files)
+    return "# Theorems\n\n" + "\n".join(parts) + "\n" + _functions(files)
 
 
 def _sum(rows: list[Row], old: Old) -> str:

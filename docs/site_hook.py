@@ -16,10 +16,12 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 
+import proofs_page  # noqa: E402
 from links import relinked  # noqa: E402
 
 BROUGHT = {"README.md": "index.md", "codegen/THEORY.md": "codegen-theory.md", "firmware/README.md": "firmware.md",
-           "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}  # in the checkout: on the site
+           "CONTRIBUTING.md": "contributing.md", "assurance/README.md": "assurance.md",
+           "CHANGELOG.md": "changelog.md"}  # in the checkout: on the site
 GALLERY = ROOT / "build" / "gallery"  # pages of runs, where `make site` has made them
 
 
@@ -28,6 +30,7 @@ def on_files(files: Files, config: Any) -> Files:
     for source, page in BROUGHT.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=_moved(text, posixpath.dirname(source))))
+    files.append(File.generated(config, "theorems.md", content=proofs_page.listed()))
     runs = sorted(GALLERY.glob("*.html"))
     for run in runs:
         files.append(File.generated(config, f"gallery/{run.name}", abs_src_path=str(run)))

@@ -121,12 +121,12 @@ def test_that_the_page_says_what_is_proved():
 
 def test_that_the_page_marks_every_result_that_is_of_earlier_sources():
     """Theorems that nobody has proved of the present sources are marked."""
-    text, (rows, _) = proofs_page.PAGE.read_text(encoding="utf-8"), results.read()
+    text, (rows, _) = proofs_page.listed(), results.read()
     old = {(theorem.name, mechanism) for theorem, mechanism in changed()}
     for name in {theorem for theorem, _ in old}:
         line = next(line for line in text.splitlines() if line.startswith(f"**{name}.**"))
         assert "of earlier sources" in line or "not run yet" in line, name
-    assert f"; {sum(row.which not in old for row in rows)} of them of the present sources" in text
+    assert f"; {sum(row.which not in old for row in rows)} of them of the present sources" in proofs_page.render()
 
 
 def test_that_results_are_read_as_they_are_written(tmp_path):
@@ -148,7 +148,7 @@ def test_that_every_function_is_gone_through_by_a_proof_or_there_is_a_reason_why
     waits = {name for job in changed() for name in included(*job)}  # one that is to be run may go through more of them
     assert not [which for which in functions
                 if Path(which[0]).name not in waits and which not in seen and not reached.reason(*which)]
-    text = proofs_page.PAGE.read_text(encoding="utf-8")
+    text = proofs_page.listed()
     assert (proofs_page.EARLIER in text) == any(which not in seen and not reached.reason(*which) for which in functions)
     used = {key for which in functions if which not in seen for key in (f"{which[0]}:{which[1]}", which[0])}
     assert set(reached.REASONS) <= used, "a reason that no function needs"

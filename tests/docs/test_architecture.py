@@ -40,7 +40,7 @@ def placed(path: str) -> Path:
     return house(first).joinpath(*rest) if inside else ROOT / path
 
 
-@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/extending.md", "CONTRIBUTING.md"])
 def test_every_path_on_the_page_is_there(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     paths = [p for p in re.findall(r"`([\w./-]+)`", text) if "/" in p and not p.startswith(".")]
