@@ -3,16 +3,17 @@ two.
 
 HERE: of a parametrised test whose rows each cost much and say the same of another mechanism, board or drive, the rows
 that stay, one of each kind. A row is named as pytest shows it in brackets; * stands for anything.
-ELSEWHERE: long ways that are left to the bench whole, and what shows the same behaviour in `make test`.
 A name that fits nothing is an error.
 """
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 HERE: dict[str, tuple[str, ...]] = {
     "assurance/bench/test_step_instructions.py::test_other_schemes_take_no_more_instructions_than_they_did": (
         "*-planar-3", "newton-euler-panda-7", "nodal-ur5"),
@@ -59,11 +60,12 @@ HERE: dict[str, tuple[str, ...]] = {
     "codegen/verify/test_check.py::test_the_examples_check_without_warnings": (
         "biped", "damiao_arm", "eight_link", "five_bar", "flexible_*", "four_bar", "industrial_robot", "pick_and_place",
         "six_axis*", "so101_sts", "three_axis", "three_link*", "two_link", "wall_arm"),
-    "firmware/test_accesses.py::test_every_access_of_an_image_is_one_that_the_vendor_describes": (
+    "assurance/registers/test_accesses.py::test_every_access_of_an_image_is_one_that_the_vendor_describes": (
         "f405rg-4", "nucleo-g474re-6"),
-    "firmware/test_accesses.py::test_every_access_to_a_controller_of_drives_is_one_that_the_vendor_describes": (
+    "assurance/registers/test_accesses.py::"
+    "test_every_access_to_a_controller_of_drives_is_one_that_the_vendor_describes": (
         "damiao", "fd"),
-    "firmware/test_accesses.py::test_every_access_to_a_wire_of_servos_is_one_that_the_vendor_describes": (
+    "assurance/registers/test_accesses.py::test_every_access_to_a_wire_of_servos_is_one_that_the_vendor_describes": (
         "f405rg-6", "nucleo-g474re-6"),
     "firmware/test_chip.py::test_a_frame_is_answered_when_it_ends_however_long_a_tick_is": ("nucleo-g474re-6",),
     "firmware/test_chip.py::test_dead_crystal_leaves_link_and_tick_working_and_outputs_off": (
@@ -86,8 +88,8 @@ HERE: dict[str, tuple[str, ...]] = {
     "firmware/test_current.py::test_an_arm_on_current_loops_gets_the_torque_it_asks_for": ("nucleo-g474re-6",),
     "firmware/test_loops.py::test_that_the_torque_is_the_reference_s_in_every_tick_of_every_mode": (
         "pick_and_place", "two_arm_grasp"),
-    "firmware/test_static_analysis.py::test_clang_tidy_finds_nothing": ("nucleo-g474re-6", "robomaster-c"),
-    "firmware/test_static_analysis.py::test_cppcheck_finds_nothing": ("nucleo-g474re-6", "robomaster-c"),
+    "assurance/analysis/test_static_analysis.py::test_clang_tidy_finds_nothing": ("nucleo-g474re-6", "robomaster-c"),
+    "assurance/analysis/test_static_analysis.py::test_cppcheck_finds_nothing": ("nucleo-g474re-6", "robomaster-c"),
     "hil/board/test_drives.py::test_drives_that_tell_little_end_in_the_same_names": (
         "mini-cheetah-bus-foreign-*",),
     "hil/board/test_drives.py::test_no_round_takes_longer_than_check_says": ("damiao-told0", "fd-told3"),
@@ -154,47 +156,20 @@ HERE: dict[str, tuple[str, ...]] = {
     "whole/test_first_power_up.py::test_step_15_a_short_is_over_before_it_is_hot_and_stays_over": ("f405rg-4",),
 }
 
-ELSEWHERE: dict[str, str] = {
-    "hil/play/test_bringup_drives.py::test_a_drive_that_is_mounted_the_other_way_is_told_and_mended":
-        "hil/play/test_bringup_drives.py::test_what_two_looks_at_a_drive_mean",
-    "hil/play/test_lab_modes.py::test_a_joint_that_is_blocked_or_has_no_stop_ends_homing_by_name":
-        "firmware/test_lab.py::test_that_a_stop_that_does_not_come_is_a_fault",
-    "hil/play/test_lab_modes.py::test_an_index_is_found_to_a_count":
-        "firmware/test_lab.py::test_that_an_index_is_the_zero_and_only_its_beginning_counts",
-    "hil/play/test_turns.py::test_a_motion_of_many_turns_is_played_to_its_end":
-        "firmware/test_turns.py::test_that_limits_up_to_twenty_turns_are_kept_with_turns_counted",
-    "hil/play/test_turns.py::test_what_is_told_and_logged_counts_turns":
-        "firmware/test_turns.py::test_that_limits_up_to_twenty_turns_are_kept_with_turns_counted",
-    "hil/play/test_zeros.py::test_five_runs_from_where_the_last_one_ended_keep_the_zeros":
-        "whole/test_readme.py::test_the_tour_from_a_urdf_to_an_arm_that_moves",
-    "hil/scenarios/test_scenarios.py::test_flexible_arm":
-        "hil/plant/test_flexible_arm.py::"
-        "test_residual_vibration_is_a_small_part_of_what_rigid_feed_forward_leaves",
-    "hil/scenarios/test_scenarios.py::test_four_bar":
-        "host/plan/test_closed_plan.py::"
-        "test_a_plan_of_a_closed_mechanism_plays_on_the_virtual_board_without_fault",
-    "hil/scenarios/test_scenarios_arms.py::test_industrial_robot": "hil/scenarios/test_scenarios.py::test_three_link",
-    "hil/scenarios/test_scenarios_arms.py::test_three_axis": "hil/scenarios/test_scenarios.py::test_three_link",
-    "host/plan/test_tip_exact.py::test_a_slew_of_60_degrees_leaves_the_exact_link_at_rest":
-        "host/plan/test_tip_exact.py::test_an_arm_that_ends_in_a_hand_on_a_spring",
-    "whole/test_tour.py::test_the_tour_of_the_readme_is_typed_from_a_urdf_to_a_report":
-        "whole/test_readme.py::test_the_tour_from_a_urdf_to_an_arm_that_moves",
-}
-
 
 def leave_to_bench(items: list[pytest.Item], whole: bool) -> None:
     """Mark what is not named here. whole: all tests of each file are there, so that each name must fit one."""
     named = {(test, row) for test, rows in HERE.items() for row in rows}
-    named |= {(test, "") for pair in ELSEWHERE.items() for test in pair}
     files, found = set(), set()
     for item in items:
         test, _, rest = item.nodeid.removeprefix("tests/").partition("[")
         row = rest[:-1]
         fits = {(test, name) for name in HERE.get(test, ()) if fnmatchcase(row, name)}
-        if test in ELSEWHERE or (row and test in HERE and not fits):
+        if row and test in HERE and not fits:
             item.add_marker(pytest.mark.bench)
         files.add(test.partition("::")[0])
-        found |= fits | {(test, "")}
-    gone = sorted(f"{test}[{row}]" for test, row in named - found if test.partition("::")[0] in files)
+        found |= fits
+    gone = sorted(f"{test}[{row}]" for test, row in named - found if (file := test.partition("::")[0]) in files
+                  or not any((ROOT / folder / file).is_file() for folder in ("", "tests")))
     if whole and gone:
         raise pytest.UsageError(f"tests/support/rows.py names what is not there: {', '.join(gone)}")

@@ -313,6 +313,15 @@ def test_reference_pages_are_those_of_the_tables():
                 / name).read_text(encoding="utf-8") == text, f"docs/{name} is old: python docs/generate.py"
 
 
+def test_the_readme_says_early_which_motors_and_that_no_hardware_has_run_it():
+    """Before the first command that a reader would spend ten minutes on; and in the tour that its motors are
+    invented."""
+    before, after = " ".join(README.split()).split("## Ten minutes")
+    assert "**brushed** DC motors" in before and "No hardware has run it so far" in before
+    tour = after.split("**2.")[0]
+    assert "motors are invented" in tour and "`--motor NAME` takes one" in tour
+
+
 def test_the_picture_comes_first():
     assert any(p.startswith("![") for p in README.split("\n\n")[:3])
 

@@ -125,9 +125,14 @@ def test_equal_frames_of_two_nodes_go_as_one_and_different_ones_of_one_identifie
 
 
 def test_alone_a_node_repeats_for_ever_and_becomes_passive_but_never_off(clock, wire):
-    a = Talker(wire)
+    a, passed = Talker(wire), []
+    wire.log = passed.append
     a.send(Frame(5, b"\x01"))
     clock.run(0.1)
+    # behind the slot of the acknowledgement 6 bits of error flag and 8 of its delimiter in place of a frame's last 8
+    # (ISO 11898-1:2015, 10.4.4)
+    again = image(Frame(5, b"\x01")).length(BIT, BIT) + (6 + 8 - 8 + INTERMISSION) * BIT
+    assert passed[1].seconds - passed[0].seconds == pytest.approx(again)
     assert a.counters.transmit == 128 and a.counters.passive and not a.counters.off
     assert len(a.events) > 500 and set(a.events) == {"ACK"} and not a.done
     b = Talker(wire)

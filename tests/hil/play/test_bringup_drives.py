@@ -65,15 +65,6 @@ def looked_at(here, monkeypatch, tmp_path):
     return look
 
 
-def test_a_drive_that_is_mounted_the_other_way_is_told_and_mended(looked_at):
-    def turn_round(buses):
-        buses.turn_round(1)
-
-    said, unknown, file = looked_at(turn_round, "--write")
-    assert said == {"shoulder": "", "elbow": "its drive counts the wrong way", "wrist": ""}
-    assert [j.drive.sign for j in file.moving] == [1, -1, -1] and set(unknown.values()) == {""}
-
-
 def test_of_joints_that_are_let_go_of_and_sink_no_gear_and_no_sign_is_concluded(looked_at):
     """Upright, with friction that lets them come to rest somewhere."""
     said, unknown, file = looked_at(lambda buses: None, "--write", hand=Careless, gravity="-9.81")

@@ -8,7 +8,6 @@ from femtorque.codegen.mechanism.description import Home
 from femtorque.hil.plant.rigid import Plant
 from femtorque.host.link import requests as lab
 from femtorque.host.link.capture import Column, Recorder
-from femtorque.host.link.session import Faulted
 from tests.support import rig
 
 AT = -1.9  # rad, the first joint's hard stop
@@ -45,28 +44,6 @@ def test_a_hard_stop_is_found_within_a_few_counts_and_then_arming_is_allowed():
         assert np.abs(torques).max() <= 3.2 + 1e-6
         session.arm()
         assert session.in_state("HOLD")
-
-
-def test_an_index_is_found_to_a_count():
-    mechanism = rig.changed("index-arm", {"elbow": {"encoder": {"zero": "index"}, "home": Home(at=0.9, direction=1)}})
-    plant = Plant(mechanism, pose=[-0.8, 0.7, 0.4])
-    plant.indexes = {1: 0.9}
-    with rig.connected(mechanism, plant=plant) as (_, session):
-        lab.home(session, mechanism)
-        assert session.in_state("DISARMED") and session.status.unhomed == 255
-        assert abs(session.positions()[1] - plant.q[1]) <= 2.5 * 2.0 * np.pi / 8192
-
-
-def test_a_joint_that_is_blocked_or_has_no_stop_ends_homing_by_name():
-    mechanism = rig.changed("no-stop-arm", {"shoulder": {"encoder": STOP, "home": Home(at=AT, effort=3.2, travel=0.3)}})
-    with rig.connected(mechanism) as (board, session):
-        with pytest.raises(Faulted, match=f"HOMING at joint {names()[0]}"):
-            lab.home(session, mechanism)
-        board.run(0.05)
-        assert board.outputs_safe()
-        session.clear()
-        with pytest.raises(Refused, match="NOT_HOMED"):
-            session.arm()
 
 
 def test_an_absolute_reading_must_be_told_and_is_believed():

@@ -1,55 +1,22 @@
-"""Zeros of an arm that repeats its motion from the end of the last one."""
+"""Zeros of an arm that is homed again."""
 
-import json
 import re
 
-import numpy as np
 import pytest
 
 from femtorque.codegen.mechanism.reader import load_mechanism
-from femtorque.codegen.motion.trajectory import from_rows
 from femtorque.host.record import log as logs
 from femtorque.host.show.findings import ZERO_FIRST, Findings
 from tests.support.plugged import plugged_in
 from tests.support.suite import ROOT
 
 MECHANISM = ROOT / "mechanisms" / "three_link.toml"
-COUNT = 2.0 * np.pi / 8192  # rad, of the arm's encoders
-RIGHT = 0.5e-3  # rad rms of the elbow's tracking, with right zeros
 
 
 @pytest.fixture
 def arm():
     with plugged_in(load_mechanism(MECHANISM)) as board:
         yield board
-
-
-@pytest.fixture
-def stream(here, arm, tmp_path):
-    """Play a motion that ends 0.2 rad from where it begins, which is the start pose."""
-    joints = load_mechanism(MECHANISM).moving
-    t = np.linspace(0.0, 0.6, 31)
-    s = t / t[-1]
-    q = np.array([j.start for j in joints]) + 0.2 * (10 * s**3 - 15 * s**4 + 6 * s**5)[:, None]
-    from_rows([j.name for j in joints], t, q).save(tmp_path / "motion.csv")
-    return lambda *options: here("stream", MECHANISM, tmp_path / "motion.csv", "--port", "auto", "--json", *options)
-
-
-def test_five_runs_from_where_the_last_one_ended_keep_the_zeros(stream, arm):
-    first = stream("--home")
-    assert first.returncode == 0, first.stderr
-    end = arm.plant.q.copy()
-    for _ in range(4):
-        refused = stream("--home")
-        assert refused.returncode == 1
-        assert re.search(r"joints have their zeros, and shoulder stands 0\.\d+ rad from its start.*`stream "
-                         r"--approach`.*"
-                         r"`--rezero`", refused.stderr), refused.stderr
-        np.testing.assert_allclose(arm.plant.q, end, atol=COUNT)
-        again = stream("--approach")
-        assert again.returncode == 0, again.stderr
-        assert json.loads(again.stdout)["tracking_rms"]["elbow"] < RIGHT
-        np.testing.assert_allclose(arm.plant.q, end, atol=4 * COUNT)
 
 
 def test_homing_again_at_the_start_keeps_the_zeros(here, arm):

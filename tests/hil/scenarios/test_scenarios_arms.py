@@ -14,7 +14,6 @@ from femtorque.codegen.mechanism.description import Motor
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.model.bodies import Model
 from femtorque.hil.scenarios import design, scenario
-from tests.hil.scenarios.test_scenarios import holds
 from tests.support import oracle
 
 TRIALS = 10
@@ -28,24 +27,6 @@ def robot() -> scenario.Scenario:
 @pytest.fixture(scope="module")
 def choice(robot) -> design.Choice:
     return design.optimise(robot.mechanism, robot.file.design, robot.trajectory(short=True), TRIALS)
-
-
-def test_three_axis():
-    s = scenario.load("three_axis")
-    assert len(s.mechanism.links) == 5 and len(s.mechanism.moving) == 3
-    checks = scenario.checks(s,
-                             {case.name: scenario.play(s, case, short=True) for case in s.runs(short=True)}, short=True)
-    assert len(checks) == 3
-    holds(checks)
-
-
-def test_industrial_robot(robot, choice):
-    holds(choice.checks(robot.file.design.margin))
-    played = {case.name: scenario.play(robot, case, short=True, chosen=choice.chosen)
-              for case in robot.runs(short=True)}
-    checks = scenario.checks(robot, played, short=True)
-    assert len(checks) == 5
-    holds(checks)
 
 
 # ---- solids defined by shapes

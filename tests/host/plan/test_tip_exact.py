@@ -42,6 +42,7 @@ def tried(mechanism, motion, segments: int) -> tuple[np.ndarray, np.ndarray]:
     return tau, np.stack([np.cos(turned) @ ways, np.sin(turned) @ ways], axis=1)[after]
 
 
+@pytest.mark.bench
 def test_a_slew_of_60_degrees_leaves_the_exact_link_at_rest():
     """Extrapolated to a beam, a linear plan leaves 3.6 to 4.3 mm, whatever its elements."""
     mechanism = one_link(3, damping=1e-3)
