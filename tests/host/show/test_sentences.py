@@ -26,6 +26,7 @@ from femtorque.host.scene.surroundings import Contact, Moment
 from femtorque.host.show import plot, report
 from femtorque.host.show.display import tracking_table
 from femtorque.host.show.findings import ZERO_FIRST, Findings
+from femtorque.host.show.readable import ERROR, TRUE
 from tests.host.show.test_report import ACCELERATION, NOISE, RATE, T, a_run
 from tests.support import bus_arm
 from tests.support.boards import IMAGES
@@ -252,7 +253,7 @@ def test_the_command_says_the_same_as_the_log(played, here, tmp_path):
     told = json.loads(shown.stdout)
     assert told["true_max"] == plot.summary(played("shifted zero").run)["true_max"]
     text = (tmp_path / "r.html").read_text()
-    assert "true error rms" in text and "Error: desired - measured" in text and "True error: desired -\ntrue" in text
+    assert "true error rms" in text and f"{ERROR} {TRUE}" in text
 
 
 def test_tables_say_which_error_they_hold(played):
@@ -265,9 +266,8 @@ def test_tables_say_which_error_they_hold(played):
     both = console.export_text()
     console.print(tracking_table("x", result.mechanism.streamed, result.measured_rms, result.measured_max))
     one = console.export_text()
-    assert "true rms" in both
-    assert "error: desired - measured; true: desired - true; over every tick" in " ".join(both.split())
-    assert "true" not in one and "error: desired - measured, over each STATUS" in " ".join(one.split())
+    assert "true rms" in both and f"{ERROR} {TRUE} Over every tick in motion; " in " ".join(both.split())
+    assert TRUE not in one and f"{ERROR} Over each STATUS in motion, as a report." in " ".join(one.split())
 
 
 def test_the_log_names_desired_measured_and_true(played, tmp_path):

@@ -16,7 +16,7 @@ from femtorque.host.record.log import Run
 from femtorque.host.show.curves import Curve, Plot
 from femtorque.host.show.findings import Findings, damage, measure
 from femtorque.host.show.plot import origin
-from femtorque.host.show.readable import readable
+from femtorque.host.show.readable import ERROR, TRUE, readable
 
 SAME = 0.05  # of the rms: runs that differ by less track alike
 MOST = 8  # runs that have colours of their own
@@ -82,9 +82,10 @@ def page(runs: Sequence[Compared]) -> str:
              *(measure(true.rms, true.unit) for true in run.found.true_tracking[j:j + 1]))
             for j, joint in enumerate(runs[0].found.run.joints) for run in runs
             for t in run.found.tracking[j:j + 1]]
+    truth = any(run.found.true_tracking for run in runs)
     return template("compare.html", "femtorque.host.show", page=True).render(
         title=" and ".join(run.name for run in runs), sentences=sentences(runs), rows=rows, plots_of=_plots(runs),
-        truth=any(run.found.true_tracking for run in runs),
+        truth=truth, errors=f"{ERROR} {TRUE * truth}",
     )
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from femtorque.codegen.mechanism.description import Joint
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.ports import Answer
-from femtorque.host.show.readable import readable
+from femtorque.host.show.readable import ERROR, TRUE, readable
 from femtorque.host.stream import stream
 
 
@@ -69,10 +69,8 @@ def build_bar(console: Console | None = None) -> Iterator[Callable[[int, int, st
 def tracking_table(title: str, joints: Sequence[Joint], rms: ArrayLike, worst: ArrayLike,
                    true: tuple[ArrayLike, ArrayLike] | None = None) -> RenderableType:
     """Tracking errors (J,) as measured, one row per joint. true: rms and worst of a simulated plant, beside them."""
-    over = ", over each STATUS in motion, as a report has it" if true is None else (
-        "; true: desired - true; over every tick in motion, of which a report has each STATUS")
-    table = Table(caption=f"error: desired - measured{over}",
-                  caption_justify="left")
+    over = "each STATUS in motion, as a report" if true is None else "every tick in motion; a report: each STATUS"
+    table = Table(caption=f"{ERROR} {f'{TRUE} ' * (true is not None)}Over {over}.", caption_justify="left")
     heads = ("error rms", "error worst", *(("true rms", "true worst") if true else ()))
     for column in ("joint", *heads, "unit"):
         table.add_column(column, justify="left" if column in ("joint", "unit") else "right")

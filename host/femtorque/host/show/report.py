@@ -17,7 +17,7 @@ from femtorque.host.record.log import Run
 from femtorque.host.scene.motion import Mark, Motion
 from femtorque.host.show.curves import Curve, Plot, fitting
 from femtorque.host.show.findings import Findings, measure, named_fault
-from femtorque.host.show.readable import readable
+from femtorque.host.show.readable import ERROR, TRUE, readable
 from femtorque.host.show.scene.page import REPORT_KINDS, scripts
 
 Array = NDArray[np.float64]
@@ -61,6 +61,7 @@ def page(run: Run) -> str:
         sections = [replace(section, plots=tuple(next(plots) for _ in section.plots)) for section in sections]
     return template("report.html", "femtorque.host.show", page=True).render(
         run=run, found=found, duration=float(found.t[-1]), rows=rows, truth=bool(true), sections=sections,
+        errors=f"{ERROR} {TRUE * bool(true)}",
         left=found.left, scene=scene, kinds=REPORT_KINDS, scripts=scripts() if scene else "", no_arm=NO_ARM,
         stiff=scene is None or not any(link["beam"] for link in scene["links"]),
     )
