@@ -1,4 +1,4 @@
-"""The contract that rooms of femtorque are entered by their doors: import-linter's type `doors` of pyproject.toml.
+"""Contracts on the rooms of femtorque for import-linter: its types `doors` and `reach` of pyproject.toml.
 
 A room is a package femtorque.<house>.<room>, and its door is that package itself. A module is behind a door where it is
 imported by another room. Importing femtorque here also lets import-linter see codegen, host and hil, whose folders
@@ -34,3 +34,20 @@ class Doors(Contract):
         output.print_error(f"{len(found)} modules are imported from outside their rooms; the contract says "
                            f"{self.behind}:", bold=True)
         output.print_error("\n".join(found), bold=False)
+
+
+class Reach(Contract):
+    """Rooms import, directly or through others, nothing of femtorque but each other and named modules."""
+
+    rooms: Any = fields.ListField(fields.StringField())
+    others: Any = fields.ListField(fields.StringField())
+
+    def check(self, graph: Any, verbose: bool) -> ContractCheck:
+        inside = {m for m in graph.modules if room(m) in self.rooms}
+        reached = {by for m in inside for by in graph.find_upstream_modules(m)} - inside
+        found = sorted(reached - set(self.others))
+        return ContractCheck(kept=not found, metadata={"found": found})
+
+    def render_broken_contract(self, check: ContractCheck) -> None:
+        output.print_error("The rooms reach other modules of femtorque too:", bold=True)
+        output.print_error("\n".join(check.metadata["found"]), bold=False)

@@ -23,8 +23,8 @@ from femtorque.codegen.emit import step
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.toolchain.host_compiler import ARITHMETIC
 from femtorque.codegen.verify import object_files
-from femtorque.hil.chip import chip_step
 from femtorque.hil.chip.chip_library import MACHINE, ChipLibrary, cross_compiler
+from femtorque.hil.cost import chip_step
 from tests.support.oracle import peak, quintic, rnea
 from tests.support.sampling import middles, sampled_quintic
 

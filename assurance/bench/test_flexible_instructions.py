@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.step.scheme import model_of
-from femtorque.hil.chip import chip_step
+from femtorque.hil.cost import chip_step
 from tests.support import flexible_chain, oracle
 
 ELEMENTS = (1, 2, 3, 4, 5)

@@ -15,7 +15,7 @@ from femtorque.codegen.motion.trajectory import Trajectory
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import Turns
 from femtorque.hil.chip.chip_library import ChipLibrary
-from femtorque.hil.chip.chip_step import STATE_ROOM
+from femtorque.hil.cost.chip_step import STATE_ROOM
 
 MECHANISMS = Path(__file__).parents[2] / "mechanisms"
 CLOCK = 168e6

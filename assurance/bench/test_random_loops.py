@@ -18,7 +18,7 @@ from femtorque.codegen.motion.random import random_motion
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.verify.check import examine
 from femtorque.codegen.verify.verify import verify
-from femtorque.hil.chip import chip_step
+from femtorque.hil.cost import chip_step
 from tests.codegen.step.test_closed import closures
 from tests.support.closed import Closed
 

@@ -14,7 +14,7 @@ from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.mechanism.description import Mechanism
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.verify.verify import Verification, verify
-from femtorque.hil.chip import chip_step
+from femtorque.hil.cost import chip_step
 from tests.codegen.mechanism.test_urdf import ROBOTS, TRULY_REFUSED, compare_with_pinocchio
 from tests.codegen.reference.test_robots import assert_verified
 

@@ -255,9 +255,9 @@ def _step(backend: str, precision: Literal["single", "double"] | None) -> tuple[
     if backend == "chip" and precision == "double":
         raise BadInput("femtorque torque", "--precision", precision, "the chip computes in single precision")
     if backend == "chip":
-        from femtorque.hil.chip import chip_step, chip_wrench
+        from femtorque.hil.cost import chip_step
 
-        return chip_step.torque, chip_wrench.torque
+        return chip_step.torque, chip_step.held
     from femtorque.codegen.reference import wrench
     from femtorque.codegen.toolchain import wrench_library
 
@@ -398,7 +398,7 @@ def verify(
     from femtorque.codegen.motion.trajectory import Trajectory
     from femtorque.codegen.verify import report as verify_report
     from femtorque.codegen.verify.verify import verify
-    from femtorque.hil.chip import chip_step
+    from femtorque.hil.cost import chip_step
 
     if report is not None and not report.parent.is_dir():
         raise BadInput(report, "report", None, f"cannot be written: there is no folder {report.parent}")

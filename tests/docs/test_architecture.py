@@ -93,15 +93,17 @@ def test_imports_keep_to_the_floors():
 
 
 def test_an_import_against_the_floors_is_found(tmp_path):
-    """The contracts see a plant that asks the inverse model, however it comes by it."""
+    """The contracts see a plant that asks the inverse model, and a chip that asks the model, however it does."""
     for folder in ("femtorque", "codegen", "host", "hil", "assurance"):
         for path in (ROOT / folder).rglob("*.py"):
             copy = tmp_path / path.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text(encoding="utf-8"), encoding="utf-8")
-    with (tmp_path / "hil" / "femtorque" / "hil" / "plant" / "motors.py").open("a", encoding="utf-8") as file:
-        file.write("\nfrom femtorque.codegen.toolchain import step_library as step_library\n")
+    for place in ("plant/motors.py", "clock/library.py"):
+        with (tmp_path / "hil" / "femtorque" / "hil" / place).open("a", encoding="utf-8") as file:
+            file.write("\nfrom femtorque.codegen.toolchain import step_library as step_library\n")
     done = subprocess.run([Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=tmp_path,
                           capture_output=True, text=True)
     assert done.returncode == 1 and "femtorque.hil.plant is not allowed to import femtorque.codegen.step" in done.stdout
+    assert "reach other modules of femtorque too:" in done.stdout and "\nfemtorque.codegen.wire.units\n" in done.stdout

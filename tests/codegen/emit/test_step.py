@@ -23,8 +23,8 @@ from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import host_compiler, step_library
 from femtorque.codegen.toolchain.host_compiler import ARITHMETIC, WARNINGS, Precision, build
 from femtorque.codegen.toolchain.step_library import CompiledStep, Turns
-from femtorque.hil.chip import chip_step
 from femtorque.hil.chip.chip_library import MACHINE
+from femtorque.hil.cost import chip_step
 from tests.support.oracle import peak, planar_chain, quintic, random_chain, random_quintic, random_tree, torque_at
 from tests.support.sampling import middles, sampled_quintic
 

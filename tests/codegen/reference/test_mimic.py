@@ -18,7 +18,7 @@ from femtorque.codegen.reference.schemes import torque as reference
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.codegen.verify.verify import random_motion, verify
-from femtorque.hil.chip import chip_step
+from femtorque.hil.cost import chip_step
 from tests.codegen.mechanism.test_urdf import robot
 from tests.codegen.reference.test_robots import assert_verified
 from tests.support.mimic import gripper_in

@@ -12,7 +12,7 @@ from femtorque.codegen.reference import discrete
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.codegen.verify.verify import Verification, random_motion, verify
-from femtorque.hil.chip import chip_step
+from femtorque.hil.cost import chip_step
 from tests.codegen.mechanism.test_urdf import robot
 from tests.support.oracle import random_chain
 

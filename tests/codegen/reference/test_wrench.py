@@ -22,7 +22,7 @@ from femtorque.codegen.reference.wrench import Wrench
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain import wrench_library
 from femtorque.codegen.verify import object_files, torque
-from femtorque.hil.chip import chip_wrench
+from femtorque.hil.cost import chip_step
 from tests.support.oracle import peak, pinocchio_model, planar_chain, random_chain, random_tree
 
 XYZ, RPY = np.array([0.1, -0.2, 0.15]), np.array([0.3, -0.5, 0.9])
@@ -92,7 +92,7 @@ def test_host_and_chip_bear_the_same_bits():
     mechanism = with_tool(random_tree(np.random.default_rng(8), 6), 5)
     model, q = model_of(mechanism), np.random.default_rng(9).uniform(-1, 1, (20, 6))
     held = Wrench.of("tool", [1, -2, 3, -4, 5, -6])
-    here, there = (f(model, q, held).astype(np.float32) for f in (wrench_library.torque, chip_wrench.torque))
+    here, there = (f(model, q, held).astype(np.float32) for f in (wrench_library.torque, chip_step.held))
     assert np.array_equal(here.view(np.uint32), there.view(np.uint32)) and here.any()
 
 
@@ -136,7 +136,7 @@ def test_what_cannot_be_is_refused_in_one_line():
             wrench.torque(model, np.zeros(2), Wrench.of(ground, six))
     with pytest.raises(BadInput, match="six numbers"):
         Wrench.of("link1", [np.nan, 0, 0, 0, 0, 0])
-    for held in (wrench_library.torque, chip_wrench.torque):
+    for held in (wrench_library.torque, chip_step.held):
         with pytest.raises(BadInput, match="link22.*no such link.*link2"):
             held(model, np.zeros((1, 2)), Wrench.of("link22", six))
 

@@ -20,7 +20,7 @@ from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.codegen.verify import verify
 from femtorque.codegen.verify.check import examine
 from femtorque.codegen.verify.torque import samples, torque
-from femtorque.hil.chip import chip_step
+from femtorque.hil.cost import chip_step
 from tests.support import flexible_chain, oracle
 
 CASES = {

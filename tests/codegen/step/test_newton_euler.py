@@ -18,7 +18,7 @@ from femtorque.codegen.step.noise_floor import noise_floor
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.codegen.verify import verify
-from femtorque.hil.chip import chip_step
+from femtorque.hil.cost import chip_step
 from tests.support.oracle import (
     peak,
     planar_chain,

@@ -16,7 +16,7 @@ from femtorque.codegen.motion.trajectory import Trajectory, from_rows
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.codegen.verify import figures, torque
-from femtorque.hil.chip import chip_step
+from femtorque.hil.cost import chip_step
 from tests.support.oracle import (
     peak,
     pinocchio_of,

@@ -22,7 +22,7 @@ from femtorque.codegen.reference import pinocchio
 from femtorque.codegen.step.scheme import model_of
 from femtorque.codegen.toolchain.step_library import CompiledStep
 from femtorque.codegen.verify import object_files, report, verify
-from femtorque.hil.chip import chip_step
+from femtorque.hil.cost import chip_step
 from tests.support import oracle
 
 MECHANISMS = Path(__file__).resolve().parents[3] / "mechanisms"

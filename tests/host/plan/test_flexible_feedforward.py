@@ -18,7 +18,7 @@ from scipy.interpolate import CubicSpline
 from femtorque.codegen.model.bodies import Model
 from femtorque.codegen.model.flexible_tree import flexible_tree
 from femtorque.codegen.toolchain.step_library import CompiledStep
-from femtorque.hil.chip import chip_step
+from femtorque.hil.cost import chip_step
 from femtorque.hil.scenarios.slew import Slew
 from femtorque.host.plan import boundary_value
 from femtorque.host.plan.tip_motion import flexible_arm, tip_motion

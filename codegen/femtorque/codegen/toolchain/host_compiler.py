@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -43,17 +44,17 @@ def precision_flags(precision: Precision) -> tuple[str, ...]:
     return ("-DFT_REAL_IS_DOUBLE",) if precision == "double" else ()
 
 
-def library(
-    sources: dict[str, str], precision: Precision = "single", flags: tuple[str, ...] = ("-O2",)
-) -> Path:
+def library(sources: dict[str, str], precision: Precision = "single", flags: tuple[str, ...] = ("-O2",),
+            below: tuple[Path, ...] = ()) -> Path:
     """Compile C files {name: text}, headers among them, into one shared library; returns its path in the cache.
 
-    Raises Refused with the compiler's first error if it does not compile.
+    below: libraries whose functions the files call. Raises Refused with the compiler's first error if it does not
+    compile.
     """
     options = (*flags, *ARITHMETIC, *WARNINGS, *precision_flags(precision), "-fPIC", "-shared")
     texts = (text for item in sorted(sources.items()) for text in item)
-    key = key_of(program(compiler()), platform.machine(), *options, *texts)
-    return kept(key, lambda folder: _compile(sources, options, folder)) / LIBRARY
+    key = key_of(program(compiler()), platform.machine(), *options, *map(str, below), *texts)
+    return kept(key, lambda folder: _compile(sources, options, folder, below)) / LIBRARY
 
 
 def build(
@@ -75,9 +76,18 @@ def build_by_headers(sources: dict[str, str], flags: tuple[str, ...] = ("-O2",))
     return ffi, ffi.dlopen(str(library(sources, flags=flags)))
 
 
-def declarations(sources: dict[str, str]) -> str:
-    """The headers without their directives but for whole numbers, each after those that it includes."""
-    found: dict[str, str] = {}
+def build_above(ffi: cffi.FFI, below: dict[str, str], sources: dict[str, str]) -> tuple[cffi.FFI, Any]:
+    """Compile and load C files that call those of `build_by_headers(below)`, and share the types of its ffi."""
+    headers = {name: text for name, text in below.items() if name.endswith(".h")}
+    above = cffi.FFI()
+    above.include(ffi)
+    above.cdef(declarations(headers | sources, headers))
+    return above, above.dlopen(str(library(headers | sources, below=(library(below),))))
+
+
+def declarations(sources: dict[str, str], known: Iterable[str] = ()) -> str:
+    """The headers but those known, without their directives but for whole numbers, each after those it includes."""
+    found = dict.fromkeys(known, "")
 
     def add(name: str) -> None:
         if name in found or name not in sources:
@@ -127,14 +137,14 @@ def layouts(ffi: cffi.FFI, sources: dict[str, str]) -> str:
                       "extern char layout_all;", ""])
 
 
-def _compile(sources: dict[str, str], options: tuple[str, ...], out: Path) -> None:
+def _compile(sources: dict[str, str], options: tuple[str, ...], out: Path, below: tuple[Path, ...]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, text in sources.items():
             (Path(folder) / name).write_text(text, encoding="utf-8")
         files = sorted(name for name in sources if name.endswith(".c"))
         done = subprocess.run(
-            [compiler(), *options, "-I.", *files, "-o", out / LIBRARY], cwd=folder, capture_output=True, text=True
-        )
+            [compiler(), *options, "-I.", *files, *below, "-o", out / LIBRARY], cwd=folder,
+            capture_output=True, text=True)
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[:1]
             raise Refused(f"the emitted C did not compile: {' '.join(lines[:1])}")

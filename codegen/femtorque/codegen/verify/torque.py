@@ -2,8 +2,8 @@
 
 One motion can be run through the float64 reference, through the emitted C on this machine, or through the code of the
 image in the emulated chip. The last two are passed in as a function: `CompiledStep.torque` of
-femtorque.codegen.toolchain.step_library, `torque` of femtorque.hil.chip.chip_step. So is what holds against an external
-wrench: `torque` of femtorque.codegen.toolchain.wrench_library or femtorque.hil.chip.chip_wrench.
+femtorque.codegen.toolchain.step_library, `torque` of femtorque.hil.cost.chip_step. So is what holds against an external
+wrench: `torque` of femtorque.codegen.toolchain.wrench_library or femtorque.hil.cost.chip_wrench.
 """
 
 from __future__ import annotations

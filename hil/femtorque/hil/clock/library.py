@@ -1,4 +1,4 @@
-"""All C of the processor, its parts, the buses around it and the drives on them, compiled once."""
+"""The C of the processor, its parts and the buses around it, compiled once, and other C that calls it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PLACES = 4096  # for registers
 
 
 @cache
-def library() -> tuple[cffi.FFI, Any]:
-    """(ffi, lib)."""
-    rooms = [host_compiler.texts(_HIL / room, "*.[ch]") for room in ("chip", "bus", "drives")]
-    families = [host_compiler.texts(folder, f"{folder.name}.[ch]")
-                for folder in sorted((_HIL / "drives" / "families").iterdir())]
-    return host_compiler.build_by_headers({name: text for room in rooms + families for name, text in room.items()})
+def library(*more: Path) -> tuple[cffi.FFI, Any]:
+    """(ffi, lib). more: files of another room's C, which calls this one: a library of its own with the same types."""
+    own = host_compiler.texts(_HIL / "chip", "*.[ch]") | host_compiler.texts(_HIL / "bus", "*.[ch]")
+    if not more:
+        return host_compiler.build_by_headers(own)
+    return host_compiler.build_above(library()[0], own, {path.name: path.read_text(encoding="utf-8") for path in more})
 
 
 def interface() -> dict[str, str]:

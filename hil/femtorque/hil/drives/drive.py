@@ -15,6 +15,7 @@ from femtorque.hil.bus.wire import Wire
 from femtorque.hil.clock.chip_state import Member
 from femtorque.hil.drives.caught_up import CaughtUp
 from femtorque.hil.drives.fields import Ranges
+from femtorque.hil.drives.library import library
 from femtorque.hil.drives.maker import Maker
 from femtorque.hil.drives.motor import Motor
 
@@ -37,7 +38,7 @@ class Drive(CaughtUp, OnWire, ABC):
     def __init__(self, wire: Wire, number: int, motor: Motor, ranges: Ranges, bitrate: float = 1e6,
                  data_bitrate: float | None = None) -> None:
         self.wire, self.motor, self._parts = wire, motor, wire.clock.parts
-        ffi, self._lib = self._parts.ffi, self._parts.lib
+        ffi, self._lib = library()
         self._tells = ffi.callback("int32_t(int32_t)", self._tell, onerror=self._parts.refuse)
         self.own: Any = ffi.new(f"{self.kind} *")
         self.state: Any = ffi.cast("drive *", self.own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from femtorque.hil.clock.library import library
+from femtorque.hil.drives.library import library
 
 
 def encode(value: float, lo: float, hi: float, bits: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from femtorque.hil.clock.chip_state import Member
-from femtorque.hil.clock.library import library
+from femtorque.hil.drives.library import library
 
 TURN = 2.0 * math.pi
 AMBIENT = 25.0  # deg C

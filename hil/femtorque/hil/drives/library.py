@@ -1,0 +1,20 @@
+"""The C of the drives and of their families, compiled once."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import cffi
+
+from femtorque.hil.clock import library as chip
+from femtorque.hil.drives import families
+
+
+@cache
+def library() -> tuple[cffi.FFI, Any]:
+    """(ffi, lib)."""
+    folders = [folder for place in families.__path__ for folder in sorted(Path(place).iterdir())]
+    return chip.library(*sorted(Path(__file__).parent.glob("*.[ch]")),
+                        *(path for folder in folders for path in sorted(folder.glob(f"{folder.name}.[ch]"))))
