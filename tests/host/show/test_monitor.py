@@ -14,6 +14,7 @@ from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.wire import messages
 from femtorque.codegen.wire.messages import Drives
+from femtorque.codegen.wire.units import to_wire
 from femtorque.host.link.configuration import Configuration
 from femtorque.host.link.link import Link
 from femtorque.host.link.session import Session
@@ -64,7 +65,26 @@ def test_the_mode_is_shown_by_its_name_where_there_are_several():
     session.configuration = replace(session.configuration, modes=("open", "grasp"))
     assert "mode grasp, buffer" in shown(session)
     assert sample(session)["mode"] == "grasp" and about(session)["modes"] == ["open", "grasp"]
-    assert named(session)["mode"] == 1
+    assert named(session, sample(session))["mode"] == 1
+
+
+def test_old_positions_and_rates_of_a_joint_that_is_where_it_should_be_are_no_feedback():
+    """Of a joint that accelerates and whose positions are 2 ms old."""
+    session, board = looking()
+    board._flag(OUTPUTS=True)
+    refresh(session)
+    joints, old, acceleration = session.configuration.joints, 2e-3, 3.0
+    session.configuration = replace(session.configuration, ages=(old,) * 3)
+    given, seen, step = session.status, {}, session.configuration.rate_hz // messages.STATUS_HZ
+    for k in range(1, 4):
+        t = (given.tick + k * step) / session.configuration.rate_hz
+        at, rates = [0.5 * acceleration * x * x for x in (t, t - old)], [acceleration * x for x in (t, t - old)]
+        session._status = replace(
+            given, tick=given.tick + k * step, target=to_wire([at[0]] * 3, joints).tolist(),
+            position=to_wire([at[1]] * 3, joints).tolist(), target_rate=[rates[0]] * 3, rate=[rates[1]] * 3)
+        seen = sample(session, seen)
+    shares = np.array([joint.gains.ku * 0.5 * acceleration * old**2 for joint in joints])
+    np.testing.assert_allclose(seen["pd"], -shares, atol=1e-3 * max(joint.gains.kv for joint in joints))
 
 
 def test_it_says_which_chip_it_is_and_what_has_happened_to_it():

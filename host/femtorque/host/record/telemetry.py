@@ -18,6 +18,8 @@ from femtorque.host.link.session import Session, mode_name
 
 Array = NDArray[np.float64]
 
+SINCE = 0.1  # s: a sample before this is no neighbour
+
 
 def feedback(configuration: Configuration, error: Array, rate_error: Array) -> Array:
     """PD share (..., J) of the torque, N m or N: Ku error + Kv rate error (THEORY.md, second line of the law)."""
@@ -46,16 +48,20 @@ def about(session: Session) -> dict[str, Any]:
             "status_hz": messages.STATUS_HZ, "modes": list(c.modes)}
 
 
-def sample(session: Session) -> dict[str, Any]:
+def sample(session: Session, before: dict[str, Any] | None = None) -> dict[str, Any]:
     """The last STATUS. Lists are one number per joint: rad or m, per s, N m or N.
 
     pd is the share of the gains in the mechanism file, rest all that is neither that nor feed-forward: friction, rotor,
-    integral, what limits cut off. Without a mechanism file the gains are not known, and all of it is rest.
+    integral, what limits cut off. Without a mechanism file the gains are not known, and all of it is rest. before: the
+    sample before. Positions over a bus are old, and their rate with them: their rate error is that of the errors since.
     """
     s, c, link = session.status, session.configuration, session.link
     error = session.tracking_error()
     ff, torque = np.array(s.torque_ff, float), np.array(s.torque, float)
-    pd = feedback(c, error, np.array(s.target_rate, float) - np.array(s.rate, float))
+    slow = np.array(s.target_rate, float) - np.array(s.rate, float)
+    if before and 0.0 < (step := s.tick / c.rate_hz - before["t"]) < SINCE:
+        slow = np.where(np.array(c.ages or 0.0) > 0.0, (error - np.array(before["error"], float)) / step, slow)
+    pd = feedback(c, error, slow)
     pd = np.where(flag(s, "OUTPUTS"), pd, 0.0)
     fault = fault_words(s, session.joint(s.fault_joint)) if s.fault else ""
     return {
@@ -79,9 +85,8 @@ def plain(values: Any) -> list[float | None]:
     return [float(f"{x:.9g}") if np.isfinite(x) else None for x in values]
 
 
-def named(session: Session) -> dict[str, Any]:
-    """The last STATUS as a tree that PlotJuggler makes names of: /shoulder/error, /tick/cycles; `timestamp` in s."""
-    values = sample(session)
+def named(session: Session, values: dict[str, Any]) -> dict[str, Any]:
+    """A sample as a tree that PlotJuggler makes names of: /shoulder/error, /tick/cycles; `timestamp` in s."""
     per_joint = [key for key, value in values.items() if isinstance(value, list) and key not in ("flags", "limits")]
     tree: dict[str, Any] = {"timestamp": values["t"], "state": session.status.state, "fault": session.status.fault}
     for j, joint in enumerate(session.configuration.joints):

@@ -10,7 +10,7 @@ from typing import Any
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.host.link.session import Session
-from femtorque.host.record.telemetry import named
+from femtorque.host.record.telemetry import named, sample
 
 
 @contextmanager
@@ -19,10 +19,13 @@ def sending(session: Session, to: str) -> Iterator[None]:
     family, address = _address(to)
     with socket.socket(family, socket.SOCK_DGRAM) as channel:
         channel.setblocking(False)
+        newest: dict[str, Any] = {}
 
         def send(_: Any) -> None:
+            nonlocal newest
+            newest = sample(session, newest)
             try:
-                channel.sendto(json.dumps(named(session), separators=(",", ":")).encode(), address)
+                channel.sendto(json.dumps(named(session, newest), separators=(",", ":")).encode(), address)
             except OSError:
                 pass  # nobody there, or no room: the next one is 10 ms away
 

@@ -72,13 +72,14 @@ class Feed:
     def __init__(self, session: Session, again: Again | None = None, truth: Truth | None = None,
                  around: Around | None = None, hand: Hand | None = None) -> None:
         self.again, self.hand, self._truth, self._around = again, hand, truth, around
-        self._session = session
+        self._session, self._newest = session, dict[str, Any]()
         self.lines: queue.SimpleQueue[str] = queue.SimpleQueue()  # not yet written; empty: the last one
         self.about = about(session) | {"serving": secrets.token_hex(8)}  # which program this is
 
     def take(self, _: Any) -> None:
         """The newest STATUS of the session. It is left out where that process has not read those of HISTORY."""
-        now = sample(self._session) | {"again": self.again is not None and self.again.open}
+        self._newest = sample(self._session, self._newest)
+        now = self._newest | {"again": self.again is not None and self.again.open}
         if self._truth is not None:
             now["true"] = plain(self._truth(self._session.status.tick)[0])
         if self._around is not None:
