@@ -268,6 +268,13 @@ def test_a_home_that_would_shift_zeros_is_refused_by_what_ros_has(ros):
     assert not response.success and "/femtorque/arm arms" in response.message and "--" not in response.message
 
 
+def test_an_arm_without_zeros_is_refused_by_what_ros_has():
+    arm = Mechanism.load(ROOT / "mechanisms" / "three_link.toml")
+    with rig.connected(arm) as (chip, session):
+        (response,) = Ros(chip, session, arm, "").ether.ask("/femtorque/arm")
+    assert not response.success and "/femtorque/home homes them" in response.message and "--" not in response.message
+
+
 def test_an_old_trajectory_is_refused(ros):
     told = way([0.1, 0.0, 0.0])
     told.header.stamp.sec = 1000

@@ -62,7 +62,7 @@ class Arm:
             Controller(self, node, name, [self.mechanism.streamed[k] for k in columns], columns, grips, say)
             for name, columns, grips in split(self.mechanism, controller, gripper)]
         node.subscribe(f"/{node.name}/{COMMANDS}", "sensor_msgs/msg/JointState", self._commanded)
-        for name, done in (("home", self._home), ("arm", board.arm), ("disarm", self._disarm), ("clear", board.clear)):
+        for name, done in (("home", self._home), ("arm", self._arm), ("disarm", self._disarm), ("clear", board.clear)):
             node.serve(f"/{node.name}/{name}", TRIGGER, self._service(name, done))
         self._node = node
         board.session.listeners.append(self._take)
@@ -224,6 +224,12 @@ class Arm:
                 raise
             raise Refused("the joints have their zeros, and stand elsewhere than at their start: nothing needs to be "
                           f"homed; the service /{self._node.name}/arm arms the arm where it is") from None
+
+    def _arm(self) -> None:
+        if "HOMED" not in board_status(self.board.session).flags and not self.board.session.in_state("FAULT", "ESTOP"):
+            raise Refused("the joints have no zero yet: put them at their start pose, where the service "
+                          f"/{self._node.name}/home homes them")
+        self.board.arm()
 
     def _disarm(self) -> None:
         self._end(INVALID_GOAL, "the arm was disarmed")
