@@ -204,7 +204,24 @@ def test_a_path_tolerance_that_is_violated_ends_the_goal_by_joint_and_size(ros):
     ros.run(0.6)
     (done,) = result
     assert (done.status, done.result.error_code) == (ABORTED, -4) and "shoulder is 0." in done.result.error_string
+    assert done.result.error_string.endswith("more than 0.05, as the board keeps its velocity limit")
     assert ros.session.in_state("HOLD")
+
+
+def test_velocities_beyond_a_limit_are_taken_and_the_board_keeps_the_limit(ros):
+    """As joint_trajectory_controller, which looks at no limit of velocity. A hand is not called a limit."""
+    limit = ros.arm.board.mechanism.follow_limits()[0, 0]
+    told = way([0.3, 0.0, 0.0], [0.6, 0.0, 0.0], seconds=0.3)
+    told.points[0].velocities, told.points[1].velocities = np.array([3.0 * limit, 0.0, 0.0]), np.zeros(3)
+    _, result = ros.send(told)
+    speeds = []
+    ros.run(2.0, lambda: speeds.append(ros.session.status.target_rate[0]))
+    assert result[0].status == SUCCEEDED and np.max(np.abs(speeds)) < 1.01 * limit
+    assert ros.arm._kept.tolist() == [1, 0, 0]
+    ros.chip.plant.hand = lambda plant: np.array([2.0, 0.0, 0.0])
+    _, result = ros.send(way([0.5, 0.0, 0.0]), path_tolerance=tolerance(shoulder=1e-6))
+    ros.run(0.3)
+    assert result[0].status == ABORTED and "velocity" not in result[0].result.error_string
 
 
 def test_a_goal_tolerance_that_is_violated_ends_the_goal_after_its_time(ros):

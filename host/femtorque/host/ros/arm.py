@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.wire import messages
-from femtorque.codegen.wire.messages import Status
+from femtorque.codegen.wire.messages import Followed, Status
 from femtorque.codegen.wire.names import fault_words, state_name
 from femtorque.host.board import Board
 from femtorque.host.live.following import Following, board_status
@@ -36,6 +36,7 @@ Array = NDArray[np.float64]
 FRAME, AHEAD, MOST = 0.02, 0.5, 25  # s between targets, s that they lie ahead, targets of a chunk
 DIAGNOSTICS = 1.0  # s between two
 BRAKED = 2.0  # s in which joints that were stopped are at rest
+VELOCITY = messages.FOLLOW_LIMITS["VELOCITY"][0]
 OK, WARN, ERROR = 0, 1, 2  # diagnostic_msgs/msg/DiagnosticStatus
 
 
@@ -53,6 +54,8 @@ class Arm:
         self._following: Following | None = None
         self._origin, self._sent = 0.0, 0  # s of the clock, of frame 0; frames that have been sent
         self._newest: Status | None = None
+        self._kept = np.zeros(len(self.names))  # 1 where the board has kept a limit of velocity in this motion
+        self._judged: Followed | None = None  # the last report that was looked at for that
         self._shown = ("", -math.inf)  # state and fault of the last diagnostics, and their time
         self._states = node.publisher("/joint_states", "sensor_msgs/msg/JointState")
         self._diagnostics = node.publisher("/diagnostics", "diagnostic_msgs/msg/DiagnosticArray")
@@ -116,6 +119,7 @@ class Arm:
         try:
             following = self._follow()
             controller.motion, controller.began = motion, began
+            self._kept[controller.columns], self._judged = 0.0, self.board.session.followed
             now = self.now()
             self._origin, self._sent = began, max(0, math.ceil((now - began) / FRAME))
             if any(one.moving(now) for one in self.controllers):
@@ -212,8 +216,11 @@ class Arm:
         off = status.targets - status.positions
         if session.followed is not None and session.in_state("FOLLOW"):
             off = off - np.array(session.followed.behind, float)
+            if self._judged is not session.followed:
+                self._judged = session.followed
+                self._kept[[j for j, bits in enumerate(self._judged.limits) if bits & VELOCITY]] = 1.0
         slow = np.array(session.status.target_rate, float) - status.velocities
-        return Seen(status.positions, status.velocities, status.torques, off, slow)
+        return Seen(status.positions, status.velocities, status.torques, off, slow, self._kept)
 
     # ---- services
     def _home(self) -> None:

@@ -46,17 +46,19 @@ TRAJECTORY, POINT = "trajectory_msgs/msg/JointTrajectory", "trajectory_msgs/msg/
 @dataclass(frozen=True)
 class Seen:
     """The board's word on joints, (K,) of them: positions, velocities, torques; off, slow: targets less
-    positions, rad or m, and their velocities less those of the joints."""
+    positions, rad or m, and their velocities less those of the joints; kept: 1 where the board has kept a limit of
+    velocity in this motion."""
 
     positions: Array
     velocities: Array
     torques: Array
     off: Array
     slow: Array
+    kept: Array
 
     def of(self, columns: list[int]) -> Seen:
         """Its word on some of them."""
-        return Seen(*(one[columns] for one in (self.positions, self.velocities, self.torques, self.off, self.slow)))
+        return Seen(*(one[columns] for one in vars(self).values()))
 
 
 class Mover(Protocol):
@@ -181,12 +183,13 @@ class Controller:
         if t >= 0.0 and t - self._fed >= FEEDBACK or t < self._fed:
             self._fed = t
             self._feed(motion, t, seen)
-        if line := _beyond(self.names, (seen.off, seen.slow), goal.path, "path"):
+        if line := _beyond(self.names, (seen.off, seen.slow), goal.path, "path", seen.kept):
             self.end(ABORTED, PATH_TOLERANCE, line)
             return line
         if t < motion.duration + SETTLED:
             return ""
-        line = _beyond(self.names, (motion.positions[-1] - seen.positions, seen.velocities), goal.place, "goal")
+        line = _beyond(self.names, (motion.positions[-1] - seen.positions, seen.velocities), goal.place, "goal",
+                       seen.kept)
         if not line:
             self.end(SUCCEEDED, 0, "")
         elif t > motion.duration + goal.grace:
@@ -217,7 +220,7 @@ class Controller:
             self.end(ABORTED, GOAL_TOLERANCE, "it stalled")
 
 
-def _beyond(names: list[str], off: tuple[Array, Array], most: Array, what: str) -> str:
+def _beyond(names: list[str], off: tuple[Array, Array], most: Array, what: str, kept: Array) -> str:
     """The joint that is farthest beyond its tolerance, in words; nothing where none is. off: position, velocity (K,);
     most: (2, K)."""
     share = np.abs(off) / most
@@ -225,4 +228,5 @@ def _beyond(names: list[str], off: tuple[Array, Array], most: Array, what: str) 
         return ""
     row, k = np.unravel_index(int(np.argmax(share)), share.shape)
     how = "" if row == 0 else " in velocity"
-    return f"{names[k]} is {abs(off[row][k]):.4g} off its {what}{how}, more than {most[row, k]:.4g}"
+    why = ", as the board keeps its velocity limit" if kept[k] else ""
+    return f"{names[k]} is {abs(off[row][k]):.4g} off its {what}{how}, more than {most[row, k]:.4g}{why}"
