@@ -187,10 +187,9 @@ REASONS: dict[str, str] = {
     "src/wire/ft_report.c:ft_report_followed": "it copies numbers; what they are of is tried, not proved",
     "src/families/ft_dxl.c": "packing and taking in are tried with noise and with the makers' package: the prover runs "
                              "out of memory",
-    "src/bus/ft_bus.c:doubted": "when a supply is cut is proved of ft_cutoff.c; tests hold who is in doubt",
-    "src/bus/ft_bus.c:darken": "when a supply is cut is proved of ft_cutoff.c; tests hold who is in doubt",
-    "src/bus/ft_bus.c:belied": "when a supply is cut is proved of ft_cutoff.c; tests hold who is in doubt",
-    "src/bus/ft_bus.c:ft_bus_supply": "when a supply is cut is proved of ft_cutoff.c; tests hold who is in doubt",
+    **dict.fromkeys((f"src/bus/ft_bus.c:{name}" for name in (
+        "may_be_running", "mark_unpowered", "contradicts_feedback", "ft_bus_supply")),
+        "when a supply is cut is proved of ft_cutoff.c; tests hold who is in doubt"),
     "src/bus/ft_bus.c:take_beat": "heartbeats of ODrives: tests and the campaign hold what becomes of them",
     "src/bus/ft_bus.c:wait_for_beat": "heartbeats of ODrives: tests and the campaign hold what becomes of them",
     "src/bus/ft_dialect.c:ft_dialect_polled": "it is ft_family_polled, a constant of the build",
@@ -206,7 +205,7 @@ REASONS: dict[str, str] = {
     "src/control/ft_ramp.c": "what it computes is taken only where ft_ramp_forbids() allows it, but for a tick of "
                              "braking, which tests hold",
     "src/control/ft_pace.c": "pace_stops goes through every value of it",
-    **dict.fromkeys(("src/control/ft_follow.c", "src/control/ft_chase.c", "src/control/ft_reference.c",
+    **dict.fromkeys(("src/control/ft_follow.c", "src/control/ft_catch_up.c", "src/control/ft_reference.c",
                      "src/control/ft_reference.h", "src/control/ft_outlook.c"),
                     "tests hold where it leads; governor_allowed is proved of what becomes a target, whatever it "
                     "computes"),

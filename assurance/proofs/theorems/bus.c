@@ -445,7 +445,7 @@ void prove_bus_brakes(void)
     ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
 
     any_state();
-    GIVEN(i < FT_BUS_DRIVES && !unsure(&bus.drive[i], i)
+    GIVEN(i < FT_BUS_DRIVES && !setup_lost(&bus.drive[i], i)
           && bus.drive[i].asked == ft_dialect_steps(i)
           && bus.drive[i].state == (uint8_t)FT_BUS_ENABLED);
     ft_bus_form(&bus, &control, (uint32_t)FT_SOURCE_OFF, true, nondet_u32());
@@ -466,7 +466,7 @@ void prove_bus_torque(void)
     ft_drive_target t = { 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0.0f };
 
     any_state();
-    GIVEN(i < FT_BUS_DRIVES && !unsure(&bus.drive[i], i)
+    GIVEN(i < FT_BUS_DRIVES && !setup_lost(&bus.drive[i], i)
           && bus.drive[i].asked == ft_dialect_steps(i)
           && bus.drive[i].state == (uint8_t)FT_BUS_ENABLED);
     GIVEN(source == (uint32_t)FT_SOURCE_LAB || ft_drive[i].closes == 0u

@@ -2,8 +2,8 @@
  *
  * What may be, ft_ramp.c, allows or forbids a sample here as it likes, and
  * brakes by any way; a tick of braking ends in any sample, and catching up,
- * ft_chase.c, in any, a number or not. So the theorem is one of structure: the
- * limits are kept by what is allowed (ramp_numbers) and by braking, and by
+ * ft_catch_up.c, in any, a number or not. So the theorem is one of structure:
+ * the limits are kept by what is allowed (ramp_numbers) and by braking, and by
  * nothing else. Braking keeps them from what is allowed on, in real numbers:
  * codegen/THEORY.md, section 11, says why. In float32 that is tried, not
  * proved. */
@@ -31,7 +31,7 @@ static bool same(const ft_moving *x, const ft_moving *y)
     return x->p == y->p && x->v == y->v && x->a == y->a;
 }
 
-ft_moving ft_chase(const ft_moving *now, const ft_follow_config *c,
+ft_moving ft_catch_up(const ft_moving *now, const ft_follow_config *c,
                    const ft_room *room, const ft_moving *aim)
 {
     (void)now;

@@ -459,7 +459,7 @@ static void rest(ft_bus_drive *d, uint32_t i, uint32_t tick, ft_frame *f)
 
 /* Return whether a drive has to be asked once more, before it is commanded, for
  * the setting that it forgets without power. */
-static bool unsure(const ft_bus_drive *d, uint32_t i)
+static bool setup_lost(const ft_bus_drive *d, uint32_t i)
 {
     return !d->sure && ft_dialect_forgets(i) < ft_dialect_steps(i);
 }
@@ -632,7 +632,7 @@ void ft_bus_form(ft_bus *b, const ft_control *c, uint32_t source, bool on,
 #if FT_WIRES > 0 && FT_CUTOFF
         d->ran |= IS_WIRE(ft_drive[i].bus);
 #endif
-        if (d->state != FT_BUS_ENABLED || unsure(d, i))
+        if (d->state != FT_BUS_ENABLED || setup_lost(d, i))
             start(d, i, tick, &b->frame[i]);
         else
             command(b, i, c, source, tick, &b->frame[i]);
@@ -658,7 +658,7 @@ void ft_bus_begin(ft_bus *b)
 
 /* Return whether a servo may still run that is not allowed to, or that does not
  * answer. */
-static bool doubted(const ft_bus *b)
+static bool may_be_running(const ft_bus *b)
 {
     bool any = false;
     uint32_t i;
@@ -670,7 +670,7 @@ static bool doubted(const ft_bus *b)
 }
 
 /* Note that the servos have no supply: they are off, and do not answer. */
-static void darken(ft_bus *b)
+static void mark_unpowered(ft_bus *b)
 {
     uint32_t i;
 
@@ -684,7 +684,7 @@ static void darken(ft_bus *b)
 
 /* Return whether a fault contradicts the position or motion that a servo
  * reports: another servo may have answered in its place. */
-static bool belied(uint32_t fault)
+static bool contradicts_feedback(uint32_t fault)
 {
     return fault == FT_FAULT_ENCODER || fault == FT_FAULT_ENCODER_STUCK
            || fault == FT_FAULT_FOLLOWING || fault == FT_FAULT_POSITION
@@ -694,23 +694,24 @@ static bool belied(uint32_t fault)
 /* Switch the servos' supply. Without it they are off after long enough. */
 void ft_bus_supply(ft_bus *b, uint32_t state, uint32_t fault)
 {
-    const bool lied = state == FT_STATE_FAULT && !b->on && belied(fault);
+    const bool misheard = state == FT_STATE_FAULT && !b->on
+                          && contradicts_feedback(fault);
 
-    ft_chip_servo_supply(ft_cutoff_tick(&b->cutoff, doubted(b),
-                                        lied ? FT_STATE_ESTOP : state));
+    ft_chip_servo_supply(ft_cutoff_tick(&b->cutoff, may_be_running(b),
+                                        misheard ? FT_STATE_ESTOP : state));
     if (!b->cutoff.on)
-        darken(b);
+        mark_unpowered(b);
 }
 
 /* Return whether a drive is without supply. */
-static bool dark(const ft_bus *b, uint32_t i)
+static bool unpowered(const ft_bus *b, uint32_t i)
 {
     return !b->cutoff.on && IS_WIRE(ft_drive[i].bus);
 }
 
 #else
 
-#define dark(b, i) false /* nobody can take it from them */
+#define unpowered(b, i) false /* nobody can take it from them */
 
 #endif
 
@@ -722,7 +723,7 @@ uint32_t ft_bus_heard_of(const ft_bus *b)
 
     for (i = 0; i < FT_BUS_DRIVES; i++)
         if (b->drive[i].state == FT_BUS_SILENT || b->off[ft_drive[i].bus]
-            || dark(b, i))
+            || unpowered(b, i))
             return ft_drive[i].joint;
     return FT_GOOD;
 }

@@ -1,7 +1,7 @@
 /* The governor; see ft_governor.h. */
 #include "ft_governor.h"
 
-#include "ft_chase.h"    /* ft_chase */
+#include "ft_catch_up.h" /* ft_catch_up */
 #include "ft_messages.h" /* FT_FOLLOW_LIMIT_ */
 #include "ft_number.h"   /* ft_size, FT_INLINE */
 
@@ -110,7 +110,7 @@ uint32_t ft_governor_tick(ft_moving *now, const ft_follow_config *c,
     }
     if (why == FT_FOLLOW_LIMIT_POSITION) /* else the joint could stop there */
         why = FT_FOLLOW_LIMIT_ACCELERATION;
-    next = ft_chase(now, c, &narrow, aim);
+    next = ft_catch_up(now, c, &narrow, aim);
     guard = ft_ramp_forbids(now, c, &narrow, &next);
     *now = guard == 0u ? next : guarded(now, c, &narrow, &next);
     return why | complaint(c, &room, aim)

@@ -1,5 +1,5 @@
-/* Catching up; see ft_chase.h. */
-#include "ft_chase.h"
+/* Catching up; see ft_catch_up.h. */
+#include "ft_catch_up.h"
 
 #include "ft_number.h" /* ft_clamp */
 
@@ -16,11 +16,11 @@ typedef struct {
     ft_real goal;    /* where the reference is */
     ft_real fastest; /* velocity upwards */
     ft_bounds bounds;
-} chase;
+} approach;
 
 /* Return how far beyond the reference a joint comes to rest that goes on to a
  * peak velocity w, and brakes. */
-static ft_real beyond(const chase *c, ft_real w)
+static ft_real beyond(const approach *c, ft_real w)
 {
     ft_ramp r;
 
@@ -37,7 +37,7 @@ typedef struct {
 
 /* Look whether the peak lies where the ramp to it would not be over within
  * the tick: then it need not be known better. */
-static void cut(ft_bracket *k, const chase *c, ft_real bound,
+static void cut(ft_bracket *k, const approach *c, ft_real bound,
                 bool upwards)
 {
     const ft_real step = (upwards ? c->bounds.jerk : -c->bounds.jerk) * DT;
@@ -63,7 +63,7 @@ static void cut(ft_bracket *k, const chase *c, ft_real bound,
 }
 
 /* Narrow a bracket by a secant, halving the weight of an end that stays. */
-static void narrow(ft_bracket *k, const chase *c)
+static void narrow(ft_bracket *k, const approach *c)
 {
     uint32_t i;
     int32_t side = 0;
@@ -92,7 +92,7 @@ static void narrow(ft_bracket *k, const chase *c)
 
 /* Return the velocity to go up to, so that the joint comes to rest at the
  * reference. stop: beyond the reference, if it brakes at once. */
-static ft_real peak(const chase *c, ft_real stop)
+static ft_real peak(const approach *c, ft_real stop)
 {
     ft_bracket k = { FT_C(0.0), stop, c->fastest, FT_C(0.0), false };
 
@@ -107,7 +107,7 @@ static ft_real peak(const chase *c, ft_real stop)
 }
 
 /* Go on by a tick: up to the peak velocity w, on at it, and down. */
-static ft_moving hunt(const chase *c, ft_real w)
+static ft_moving hunt(const approach *c, ft_real w)
 {
     ft_moving m = { FT_C(0.0), c->v, c->a };
     ft_real left, far, on;
@@ -128,8 +128,8 @@ static ft_moving hunt(const chase *c, ft_real w)
     return m;
 }
 
-/* Mirror a chase. */
-static void mirror(chase *c, ft_real slowest)
+/* Mirror an approach. */
+static void mirror(approach *c, ft_real slowest)
 {
     const ft_real up = c->bounds.up;
 
@@ -143,13 +143,13 @@ static void mirror(chase *c, ft_real slowest)
 
 /* Give the next sample on the way to the reference, which is taken to
  * accelerate evenly, and less than the joint can. */
-ft_moving ft_chase(const ft_moving *now, const ft_follow_config *c,
-                   const ft_room *room, const ft_moving *aim)
+ft_moving ft_catch_up(const ft_moving *now, const ft_follow_config *c,
+                      const ft_room *room, const ft_moving *aim)
 {
     const ft_real a = ft_clamp(aim->a, FT_C(0.9) * c->acceleration);
     const ft_real v = ft_clamp(aim->v - a * DT, c->velocity);
     const ft_real goal = aim->p - DT * (aim->v - HALF * a * DT);
-    chase k = { now->v - v, now->a - a,
+    approach k = { now->v - v, now->a - a,
                    ft_smaller(ft_larger(goal, room->below), room->above),
                    c->velocity - v,
                    { c->acceleration - a, c->acceleration + a, c->jerk,
