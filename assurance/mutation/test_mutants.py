@@ -29,7 +29,7 @@ FILES = ("ft_safety.c", "ft_conditions.c", "ft_lab.c", "ft_law.c", "ft_knots.c",
          "ft_app.c", "ft_capture.c", "ft_report.c", "ft_heat.c")
 # files of drives on buses, and of an arm that feels: the tests that are held to each
 ON_BUSES: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("ft_feel.c",): ("feel", "returns", "touches"),
+    ("ft_contact.c",): ("contact", "returns", "touches"),
     ("ft_mit.c", "ft_mini_cheetah.c", "ft_cubemars.c", "ft_damiao.c", "ft_robstride.c", "ft_field.h"): (
         "drive_frames",),
     ("ft_sts.c", "ft_feetech.c"): ("servo_packets", "servo_frames"),
@@ -49,7 +49,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
                                             "nothing",
         "go_back: hold_here(s, c): left out": "FLOAT lets targets and step follow in every tick, and its law keeps "
                                               "nothing",
-        "run_out: c->feel.way != 0u: always": "any other FOLLOW has begun without a path",
+        "run_out: c->contact.way != 0u: always": "any other FOLLOW has begun without a path",
         "table JOG: [FT_EVENT_SILENT] = { jog_no_more, JOG }: left out":
             "the last request is no younger than the last frame: its time is up",
         "ft_safety_event: to->next == FAULT: always": "no way out of FAULT leaves the reaction at HOLD",
@@ -136,9 +136,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "ft_law_tick: ft_found(found, &found->wild, 0): left out": "such a bus is under voltage, which no arm is held "
                                                                    "under",
     },
-    "ft_feel.c": {
-        "ft_feel_tick: !close(f, tau): never": "feeling begins anew in the next tick: till it has settled nothing is "
-                                               "told, and nothing is a touch",
+    "ft_contact.c": {
+        "ft_contact_tick: !close(f, tau): never": "detection starts again in the next tick: until it has settled "
+                                                  "nothing is told, and nothing is a touch",
         "displacement: ft_size(way) < FT_C(1.0) / FT_HALF_RANGE: always": "such a joint is found in the same tick: the "
                                                                           "torque is no more felt",
         "displacement: ft_size(way) < FT_C(1.0) / FT_HALF_RANGE: boundary": "a way that is the bound in every bit",
@@ -147,9 +147,9 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "take: j < found->wild: boundary": "each joint is looked at once",
         "note: off > HALF: boundary": "a torque that is the bound in every bit",
         "note: off > FT_C(1.0): boundary": "a torque that is the bound in every bit",
-        "ft_feel_quiet: ft_size(seen->u[j]) <= ft_joint[j].rest: boundary": "a rate that is the bound in every bit",
-        "ft_feel_rest: !f->on: never": "it rests already",
-        "ft_feel_tick: off > worst: boundary": "joints that are as far off in every bit",
+        "ft_contact_quiet: ft_size(seen->u[j]) <= ft_joint[j].rest: boundary": "a rate that is the bound in every bit",
+        "ft_contact_rest: !f->on: never": "it rests already",
+        "ft_contact_tick: off > worst: boundary": "joints that are as far off in every bit",
     },
     "ft_knots.c": {
         "ft_knots_take: bad(alarms, j): never": "what it notes is noted; it returns false",

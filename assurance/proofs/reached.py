@@ -181,7 +181,7 @@ REASONS: dict[str, str] = {
     "src/families/ft_dynamixel.c": "constants in a frame: the makers' package holds the bytes that become of it",
     "src/safety/ft_conditions.c:cannot_follow": "a constant of the build",
     "src/control/ft_law.c:ft_law_needed": "it is of_motion, which the law's proofs go through",
-    "src/ft_app.c:feel": "it hands over places; what a touch leads to is proved of ft_safety.c",
+    "src/ft_app.c:detect_contact": "it hands over places; what a touch leads to is proved of ft_safety.c",
     "src/wire/ft_port.c:send_felt": "it is send_drives with another message",
     "src/wire/ft_report.c:ft_report_felt": "it copies numbers; what they are of is tried, not proved",
     "src/wire/ft_report.c:ft_report_followed": "it copies numbers; what they are of is tried, not proved",

@@ -145,20 +145,20 @@ static void law(ft_control *c, const ft_safety *s, uint32_t source,
     }
 }
 
-#if FT_FEEL
+#if FT_CONTACT
 
-/* Feel what acts from outside, while motors are driven. */
-static void feel(ft_control *c, uint32_t source, uint32_t tick,
-                 float bus_voltage, ft_findings *found)
+/* Find torques from outside, while motors are driven. */
+static void detect_contact(ft_control *c, uint32_t source, uint32_t tick,
+                           float bus_voltage, ft_findings *found)
 {
-    const ft_feel_input in = {
+    const ft_contact_input in = {
         &c->seen, &c->motion, &c->law, &c->step, tick, (ft_real)bus_voltage,
     };
 
     if (source == FT_SOURCE_OFF)
-        ft_feel_rest(&c->feel);
+        ft_contact_rest(&c->contact);
     else
-        ft_feel_tick(&c->feel, &in, found);
+        ft_contact_tick(&c->contact, &in, found);
 }
 
 #endif
@@ -227,8 +227,9 @@ void ft_app_tick(void)
     step(&ft.control, source, &ft.found);
     law(&ft.control, &ft.safety, source, counts, ft.time.tick,
         ft.sensors.bus_voltage, &ft.found);
-#if FT_FEEL
-    feel(&ft.control, source, ft.time.tick, ft.sensors.bus_voltage, &ft.found);
+#if FT_CONTACT
+    detect_contact(&ft.control, source, ft.time.tick, ft.sensors.bus_voltage,
+                   &ft.found);
 #endif
     ft_safety_tick(&ft.safety, &ft.control, &safety_input, event);
     output(&ft.control.law, ft_safety_armed(&ft.safety));

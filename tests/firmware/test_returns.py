@@ -9,7 +9,7 @@ import pytest
 
 from femtorque.codegen.control import constants
 from femtorque.codegen.control.constants import follow_limits
-from femtorque.codegen.control.feel import QUIET_S, RETURN_SPEED, RETURN_TRIES
+from femtorque.codegen.control.contact import QUIET_S, RETURN_SPEED, RETURN_TRIES
 from femtorque.codegen.control.park import wayless
 from femtorque.codegen.mechanism.description import Contact, Feel, Park, Safety
 from femtorque.codegen.mechanism.reader import load_mechanism
@@ -387,5 +387,5 @@ def test_what_cannot_go_by_itself_is_refused_by_name():
     loops = load_mechanism(MECHANISMS / "five_bar.toml")
     assert "closed loops do not close everywhere" in wayless(loops)
     emitted = constants.render(replace(arm, feel=Feel("return")), None)["ft_config.h"]
-    assert "#define FT_FEEL_REACTION 3 " in emitted and f"#define FT_RETURN_TRIES {RETURN_TRIES}u" in emitted
+    assert "#define FT_CONTACT_REACTION 3 " in emitted and f"#define FT_RETURN_TRIES {RETURN_TRIES}u" in emitted
     assert "FT_RETURN" not in constants.render(replace(arm, feel=Feel("float")), None)["ft_config.h"]

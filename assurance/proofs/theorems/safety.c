@@ -205,10 +205,10 @@ void ft_follow_park(ft_follow *f, const int64_t held[FT_JOINTS])
 
 #if FT_YIELDS
 
-static bool quiet; /* as ft_feel_quiet says in this tick */
+static bool quiet; /* as ft_contact_quiet says in this tick */
 
-/* Not while a touch lasts: feel_returns. */
-bool ft_feel_quiet(ft_feel *f, const ft_observer *seen)
+/* Not while a touch lasts: contact_returns. */
+bool ft_contact_quiet(ft_contact *f, const ft_observer *seen)
 {
     (void)seen;
     quiet = f->way == FT_FELT_AWAY && !f->touched && nondet_bool();
@@ -219,13 +219,13 @@ bool ft_feel_quiet(ft_feel *f, const ft_observer *seen)
 static bool waits(void)
 {
     return s.state == FAULT && s.reaction == FT_REACTION_PARK
-           && c.feel.way == FT_FELT_AWAY && c.follow.stop;
+           && c.contact.way == FT_FELT_AWAY && c.follow.stop;
 }
 
 #endif
 #if FT_RETURN
 
-void ft_feel_give_way(ft_feel *f)
+void ft_contact_give_way(ft_contact *f)
 {
     f->way = nondet_bool() ? FT_FELT_AWAY : FT_FELT_STAYS;
 }
@@ -246,7 +246,7 @@ void ft_follow_return(ft_follow *f, const int64_t held[FT_JOINTS])
 /* Return whether an arm gives way, or goes back, only where it can. */
 static bool returns(void)
 {
-    const uint8_t way = c.feel.way;
+    const uint8_t way = c.contact.way;
 
     return way == 0u || waits() || (s.state == FOLLOW && way == FT_FELT_BACK)
            || (s.state == FLOAT
@@ -254,7 +254,7 @@ static bool returns(void)
 }
 
 #elif FT_YIELDS
-#define returns() (c.feel.way == 0u || waits())
+#define returns() (c.contact.way == 0u || waits())
 #else
 #define returns() true
 #endif
@@ -556,7 +556,7 @@ void prove_safety_lies(void)
     ft_safety_tick(&s, &c, &in, any_event());
     CLAIM(s.reaction != FT_REACTION_PARK
           || ((s.parking < left
-               || (s.parking == left && !hasty && c.feel.way != 0u))
+               || (s.parking == left && !hasty && c.contact.way != 0u))
               && ft_reaction[s.coming] != FT_REACTION_PARK));
     END;
 }
@@ -569,7 +569,7 @@ void prove_safety_lies(void)
  * is felt, nor in any tick while that lasts: it is stopped where it was measured
  * to be, or its motors are let go, brake, or hold until the brakes have closed.
  * It goes on only in a tick in which it has been at rest, with no touch, for as
- * long as feel_returns says.
+ * long as contact_returns says.
  * Assumes: the motion returns what safety_states says.
  * Run: unwind=27 mechanisms=parked,returning */
 void prove_safety_gives_way(void)
@@ -578,10 +578,11 @@ void prove_safety_gives_way(void)
 
     any_state();
     GIVEN(s.reaction == FT_REACTION_PARK);
-    waited = c.feel.way != 0u;
+    waited = c.contact.way != 0u;
     quiet = false;
     ft_safety_tick(&s, &c, &in, any_event());
-    CLAIM(s.reaction != FT_REACTION_PARK || !c.feel.touched || c.follow.stop);
+    CLAIM(s.reaction != FT_REACTION_PARK || !c.contact.touched
+          || c.follow.stop);
     CLAIM(s.reaction != FT_REACTION_PARK || !waited || c.follow.stop || quiet);
     END;
 }
@@ -601,13 +602,13 @@ void prove_safety_returns(void)
     uint32_t event, state, way;
 
     any_state();
-    way = c.feel.way;
+    way = c.contact.way;
     state = s.state;
     quiet = false;
     event = any_event();
     ft_safety_tick(&s, &c, &in, event);
     CLAIM(state != FLOAT || s.state != FOLLOW || quiet);
-    CLAIM(state != FOLLOW || s.state != FLOAT || c.feel.touch);
+    CLAIM(state != FOLLOW || s.state != FLOAT || c.contact.touch);
     CLAIM(way == 0u || s.state != HOLD
           || (way == FT_FELT_BACK && event == FT_EVENT_ENDED)
           || c.motion.phase == FT_MOTION_IDLE);

@@ -3,7 +3,7 @@
 #ifndef FT_CONTROL_H
 #define FT_CONTROL_H
 
-#include "ft_feel.h"     /* ft_feel */
+#include "ft_contact.h"  /* ft_contact */
 #include "ft_follow.h"   /* ft_follow */
 #include "ft_lab.h"      /* ft_lab */
 #include "ft_law.h"      /* ft_law */
@@ -23,8 +23,8 @@ typedef struct {
     ft_lab lab;
     ft_motion motion;       /* what is long comes last */
     ft_follow follow;
-#if FT_FEEL
-    ft_feel feel;
+#if FT_CONTACT
+    ft_contact contact;
 #endif
 } ft_control;
 

@@ -8,7 +8,7 @@
 #define FT_FOLLOW_H
 
 #include "ft_config.h"    /* FT_FOLLOW, FT_FOLLOW_TIMEOUT, FT_PARK */
-#include "ft_feel.h"      /* FT_RETURN */
+#include "ft_contact.h"   /* FT_RETURN */
 #include "ft_governor.h"  /* ft_governor_tick */
 #include "ft_motion.h"    /* ft_motion */
 #include "ft_outlook.h"   /* ft_outlook */

@@ -162,7 +162,7 @@ static inline ft_real of_motion(uint32_t j, ft_real before, ft_real after,
     return torque;
 }
 
-#if FT_FEEL
+#if FT_CONTACT
 /* Return the torque that a motion needs, whoever gave it. */
 ft_real ft_law_needed(uint32_t j, ft_real before, ft_real after, ft_real tau)
 {

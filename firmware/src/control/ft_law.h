@@ -68,7 +68,7 @@ bool ft_law_overlay(ft_law *l, uint32_t joint, const uint8_t share[3]);
 #if FT_BUS_DRIVES > 0
 ft_gains ft_law_gains(const ft_law *l, uint32_t joint); /* in force */
 #endif
-#if FT_FEEL
+#if FT_CONTACT
 ft_real ft_law_needed(uint32_t j, ft_real before, ft_real after, ft_real tau);
 #endif
 void ft_law_start(ft_law *l);

@@ -2,7 +2,7 @@
 #ifndef FT_EVENTS_H
 #define FT_EVENTS_H
 
-#include "ft_config.h"   /* FT_FEEL */
+#include "ft_config.h"   /* FT_CONTACT */
 #include "ft_messages.h" /* FT_STATE_, FT_COMMAND_ */
 
 /* Events: the commands by their numbers, other requests, then the board's. */
@@ -21,7 +21,7 @@ enum {
     FT_EVENT_LEFT,   /* none for so long that it is gone, and the arm is held */
     FT_EVENT_FAULT,
     FT_EVENT_ESTOP,
-#if FT_FEEL
+#if FT_CONTACT
     FT_EVENT_TOUCH,  /* something acts on the arm from outside */
     FT_EVENT_FREE,   /* and nothing any more */
 #endif

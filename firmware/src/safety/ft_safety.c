@@ -144,7 +144,7 @@ static void lie_down(ft_safety *s, ft_control *c)
     where_held(c, q);
     ft_follow_park(&c->follow, q);
 #if FT_WAITS
-    c->feel.way = 0;
+    c->contact.way = 0;
 #endif
 }
 
@@ -182,7 +182,7 @@ static void await_way(ft_safety *s, ft_control *c)
     hold_here(s, c);
     lie_down(s, c);
     ft_follow_stop(&c->follow);
-    c->feel.way = FT_FELT_AWAY;
+    c->contact.way = FT_FELT_AWAY;
 }
 
 #endif
@@ -240,13 +240,13 @@ static void home(ft_safety *s, ft_control *c)
 static void let_float(ft_safety *s, ft_control *c)
 {
 #if FT_RETURN
-    c->feel.way = 0;
+    c->contact.way = 0;
 #endif
     ft_motion_forget(&c->motion);
     ft_lab_float(&c->lab, s->request.value);
 }
 
-#if FT_FEEL && FT_FEEL_REACTION == FT_FEEL_FLOATS
+#if FT_CONTACT && FT_CONTACT_REACTION == FT_CONTACT_FLOATS
 
 /* Give way: carry the weight alone. */
 static void give_way(ft_safety *s, ft_control *c)
@@ -265,14 +265,14 @@ static void give_way(ft_safety *s, ft_control *c)
     int64_t place[FT_JOINTS];
     uint32_t j;
 
-    if (c->feel.way == 0u) {
+    if (c->contact.way == 0u) {
         for (j = 0; j < FT_JOINTS; j++)
             place[j] = ft_observer_turned(&c->seen, j, c->motion.next.q[j]);
         ft_follow_keep(&c->follow, place);
         ft_motion_leave(&c->motion);
         forget_last_motion(s);
     }
-    ft_feel_give_way(&c->feel);
+    ft_contact_give_way(&c->contact);
     ft_lab_float(&c->lab, 0.0f);
 }
 
@@ -284,15 +284,15 @@ static void go_back(ft_safety *s, ft_control *c)
     hold_here(s, c);
     where_held(c, q);
     ft_follow_return(&c->follow, q);
-    c->feel.way = FT_FELT_BACK;
-    c->feel.tries++;
+    c->contact.way = FT_FELT_BACK;
+    c->contact.tries++;
 }
 
 #endif
 
-#if FT_FEEL && FT_FEEL_REACTION >= FT_FEEL_FLOATS
+#if FT_CONTACT && FT_CONTACT_REACTION >= FT_CONTACT_FLOATS
 #define TOUCH(stops, on) [FT_EVENT_TOUCH] = { give_way, FLOAT },
-#elif FT_FEEL && FT_FEEL_REACTION == FT_FEEL_STOPS
+#elif FT_CONTACT && FT_CONTACT_REACTION == FT_CONTACT_STOPS
 #define TOUCH(stops, on) [FT_EVENT_TOUCH] = { stops, on },
 #else
 #define TOUCH(stops, on)
@@ -427,7 +427,7 @@ static void pause(ft_safety *s, ft_control *c)
 static void finish(ft_safety *s, ft_control *c)
 {
 #if FT_RETURN
-    if (c->feel.way != 0u) {
+    if (c->contact.way != 0u) {
         if (c->motion.phase == FT_MOTION_PAUSED)
             s->flags |= FT_FLAG_STOPPED;
         return;
@@ -469,7 +469,7 @@ static void nothing_heard(ft_safety *s, ft_control *c)
 static void run_out(ft_safety *s, ft_control *c)
 {
 #if FT_RETURN
-    if (c->feel.way != 0u)
+    if (c->contact.way != 0u)
         ft_motion_forget(&c->motion); /* it is not where the arm is */
 #endif
     s->flags |= s->reason != 0u || !c->follow.starved
@@ -723,7 +723,7 @@ void ft_safety_event(ft_safety *s, ft_control *c, uint32_t event)
 #if FT_YIELDS
     if (s->state != FLOAT && s->state != FOLLOW
         && s->reaction != FT_REACTION_PARK)
-        c->feel.way = 0;
+        c->contact.way = 0;
 #endif
 }
 
@@ -932,7 +932,7 @@ static void await_brakes(ft_safety *s, ft_control *c)
 static bool has_time(const ft_safety *s, const ft_control *c)
 {
 #if FT_WAITS
-    return !s->hasty && c->feel.way != 0u;
+    return !s->hasty && c->contact.way != 0u;
 #else
     (void)s;
     (void)c;
@@ -962,16 +962,16 @@ static void await_rest(ft_safety *s, ft_control *c, const ft_sensors *sensors)
     (void)sensors;
 }
 
-#if FT_FEEL
+#if FT_CONTACT
 
 /* Return whether a touch is to be reacted to: a new one, or on the way to lie
  * down one that lasts, which holds the arm, or moves it for as long. */
-static bool felt(const ft_safety *s, const ft_feel *f)
+static bool felt(const ft_safety *s, const ft_contact *f)
 {
 #if FT_WAITS
     if (s->reaction == FT_REACTION_PARK)
         return f->touched
-               && (FT_FEEL_REACTION != FT_FEEL_STOPS || f->way == 0u);
+               && (FT_CONTACT_REACTION != FT_CONTACT_STOPS || f->way == 0u);
 #endif
     return f->touch && s->coming == FT_FAULT_NONE;
 }
@@ -1003,12 +1003,12 @@ void ft_safety_tick(ft_safety *s, ft_control *c, const ft_safety_input *in,
     if (motion_event != 0u)
         ft_safety_event(s, c, motion_event);
     take_coming(s, c);
-#if FT_FEEL
-    if (felt(s, &c->feel))
+#if FT_CONTACT
+    if (felt(s, &c->contact))
         ft_safety_event(s, c, FT_EVENT_TOUCH);
 #endif
 #if FT_YIELDS
-    if (ft_feel_quiet(&c->feel, &c->seen))
+    if (ft_contact_quiet(&c->contact, &c->seen))
         ft_safety_event(s, c, FT_EVENT_FREE);
 #endif
     if (FT_BRAKE)

@@ -24,8 +24,8 @@ static const struct {
 #if FT_GOES
     { ft_park_joint, sizeof ft_park_joint, &ft_park_crc },
 #endif
-#if FT_FEEL
-    { ft_feel_joint, sizeof ft_feel_joint, &ft_feel_crc },
+#if FT_CONTACT
+    { ft_contact_joint, sizeof ft_contact_joint, &ft_contact_crc },
 #endif
 #ifdef FT_STRIBECK
     { ft_stribeck_joint, sizeof ft_stribeck_joint, &ft_stribeck_crc },

@@ -34,7 +34,7 @@ static struct {
     uint16_t read_first; /* sample that is asked for */
     uint32_t status_at; /* tick of the last STATUS */
     uint32_t followed_at; /* tick of the last FOLLOWED */
-#if FT_FEEL
+#if FT_CONTACT
     uint32_t felt_at; /* tick of the last FELT */
 #endif
 #if FT_BUS_DRIVES > 0
@@ -125,7 +125,7 @@ static void send_followed(const ft_port_ends *to)
         rx.followed_at = m.tick;
 }
 
-#if FT_FEEL
+#if FT_CONTACT
 /* Report what acts from outside, half as often as STATUS. */
 static void send_felt(const ft_port_ends *to)
 {
@@ -134,7 +134,7 @@ static void send_felt(const ft_port_ends *to)
 
     if (to->time->tick - rx.felt_at < FELT_TICKS)
         return;
-    ft_report_felt(&m, &to->control->feel, to->time->tick);
+    ft_report_felt(&m, &to->control->contact, to->time->tick);
     ft_msg_felt_pack(&m, frame + FT_FRAME_HEADER);
     if (send(frame, FT_MSG_FELT, FT_MSG_FELT_SIZE))
         rx.felt_at = m.tick;
@@ -194,7 +194,7 @@ static void send_due(const ft_port_ends *to)
     if (to->time->tick - rx.status_at >= STATUS_TICKS)
         send_status(to);
     send_followed(to);
-#if FT_FEEL
+#if FT_CONTACT
     send_felt(to);
 #endif
 #if FT_BUS_DRIVES > 0

@@ -214,10 +214,10 @@ void ft_report_ident(ft_msg_ident *m)
     m->last_fault = (uint8_t)last_fault;
 }
 
-#if FT_FEEL
+#if FT_CONTACT
 
 /* Say what acts from outside. */
-void ft_report_felt(ft_msg_felt *m, const ft_feel *f, uint32_t tick)
+void ft_report_felt(ft_msg_felt *m, const ft_contact *f, uint32_t tick)
 {
     uint32_t j;
 
@@ -233,7 +233,7 @@ void ft_report_felt(ft_msg_felt *m, const ft_feel *f, uint32_t tick)
     m->touches = f->touches;
     m->touch_tick = f->touch_tick;
     for (j = 0; j < FT_JOINTS; j++)
-        m->external[j] = (float)ft_feel_external(f, j);
+        m->external[j] = (float)ft_contact_external(f, j);
     copy_reals(m->mean, f->mean);
     copy_reals(m->threshold, f->threshold);
 }

@@ -41,8 +41,8 @@ void ft_report_status(ft_msg_status *s, const ft_time *time,
                       const ft_control *control);
 uint32_t ft_report_word(const ft_control *c, uint32_t tick, uint32_t word);
 void ft_report_ident(ft_msg_ident *m);
-#if FT_FEEL
-void ft_report_felt(ft_msg_felt *m, const ft_feel *f, uint32_t tick);
+#if FT_CONTACT
+void ft_report_felt(ft_msg_felt *m, const ft_contact *f, uint32_t tick);
 #endif
 #if FT_BUS_DRIVES > 0
 void ft_report_drives(ft_msg_drives *m, const ft_bus *b, uint32_t tick);

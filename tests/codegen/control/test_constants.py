@@ -234,7 +234,7 @@ def _felt(hz: float, observed: float, count: float, inertia: float, losses: floa
 def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
     """0.02 of 24 N, twice a dry friction of 4 + 2 + 0.1 x 24 = 8.4 N, and six times the noise of 2.0128 kg and of a
     motor that loses 8 N for each m/s."""
-    row = _rows(slider, "ft_feel_joint")[0]
+    row = _rows(slider, "ft_contact_joint")[0]
     noise = row.pop("torque") - 0.02 * 24.0 - 2.0 * 8.4
     assert noise == pytest.approx(6.0 * _felt(500.0, 40.0, 2.0 * math.pi / 80000.0, 2.0128, 8.0), rel=0.03)
     # R/L dt = 2 / 1e-3 / 500 = 4 of its lag go in a tick; back-EMF of 4 V s/m over half a V for each N
@@ -243,12 +243,12 @@ def test_what_a_joint_feels_as_a_touch(slider, tmp_path):
     _same(row, held)
     told = SLIDER.replace("gains = {", "contact = { torque = 7.0, velocity = 3.0, acceleration = 0.5 }\ngains = {")
     # of u + u' = v dt, and of u - u' = a dt^2 / 2
-    _same(_rows(_written(tmp_path, told), "ft_feel_joint")[0],
+    _same(_rows(_written(tmp_path, told), "ft_contact_joint")[0],
           held | {"torque": 7.0, "velocity": 3.0 * 500.0, "acceleration": 0.5 * 2.0 * 500.0**2})
     opens = math.ceil(0.0501 * 500.0) + 1 + 2  # the brakes, as below
-    assert _defined(slider, "FT_FEEL_SETTLES", "FT_FEEL_QUIET", "FT_RETURN_TRIES", "FT_FEEL_REACTION") == [
+    assert _defined(slider, "FT_CONTACT_SETTLES", "FT_CONTACT_QUIET", "FT_RETURN_TRIES", "FT_CONTACT_REACTION") == [
         opens + 250, 500, 5, 3]
-    assert _defined(slider, "FT_FEEL_GAIN", "FT_FEEL_SLOW") == pytest.approx(
+    assert _defined(slider, "FT_CONTACT_GAIN", "FT_CONTACT_SLOW") == pytest.approx(
         [1.0 - math.exp(-2.0 * math.pi * 20.0 / 500.0), 1.0 - math.exp(-2.0 * math.pi * 0.3 / 500.0)], rel=1e-6)
 
 
@@ -260,7 +260,7 @@ def test_what_a_drive_feels_as_a_touch(tmp_path):
     link = 'mass = 1.0\ncom = [0.0, 0.0, 0.0]\ninertia = [0.05, 0.05, 0.05, 0.0, 0.0, 0.0]\n'
     text = (f'{head.replace("gravity", "feel = {}" + chr(10) + "gravity", 1)}[[link]]\nname = "hand"\n{link}[[joint]]\n'
             f'name = "wrist"{tail.replace(chr(34) + "fore" + chr(34), chr(34) + "base" + chr(34))}')
-    row = _rows(_written(tmp_path, text), "ft_feel_joint")[0]
+    row = _rows(_written(tmp_path, text), "ft_contact_joint")[0]
     assert row["torque"] == pytest.approx(0.15 * 7.0 + 6.0 * _felt(1000.0, 80.0, 25.0 / 65535.0, 0.06, 0.0), rel=0.005)
     assert (row["per_volt"], row["damping"], row["delay"]) == (0.0, 0.0, 3)
 

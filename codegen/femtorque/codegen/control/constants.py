@@ -18,7 +18,7 @@ from femtorque.codegen.board.description import Board
 from femtorque.codegen.board.fieldbus import families, used_buses, wire_most, wires
 from femtorque.codegen.common.errors import BadInput, Refused
 from femtorque.codegen.common.templating import template
-from femtorque.codegen.control import age, drives, feel, follow, heat, park, stribeck
+from femtorque.codegen.control import age, contact, drives, follow, heat, park, stribeck
 from femtorque.codegen.control.lab_constants import PRESS_S, LabConstants, lab_constants, overlay, reactions
 from femtorque.codegen.control.motors import Motor, current_range
 from femtorque.codegen.control.observer import observer_gains
@@ -96,7 +96,7 @@ class JointConstants:
 STRUCTS: dict[type, str] = {
     JointConstants: "ft_joint_config", LabConstants: "ft_lab_config", heat.Heat: "ft_heat_config",
     drives.DriveConstants: "ft_drive_config", drives.SettingConstants: "ft_setting_config",
-    follow.FollowConstants: "ft_follow_config", feel.FeelConstants: "ft_feel_config",
+    follow.FollowConstants: "ft_follow_config", contact.ContactConstants: "ft_contact_config",
     stribeck.StribeckConstants: "ft_stribeck_config", age.AgeConstants: "ft_age_config"}
 
 
@@ -183,12 +183,12 @@ class Context:
     park_rows: list[list[str]]
     park_crc: tuple[str, str]
     park_volts: str
-    feeling: feel.Feeling | None
+    contact_detection: contact.ContactDetection | None
     felt_bits: list[tuple[str, int]]
-    feel_rows: list[list[str]]
-    feel_crc: tuple[str, str]
-    feel_gain: str
-    feel_slow: str
+    contact_rows: list[list[str]]
+    contact_crc: tuple[str, str]
+    contact_gain: str
+    contact_slow: str
     stribeck_rows: list[list[str]]
     stribeck_crc: tuple[str, str]
     age_rows: list[list[str]]
@@ -372,13 +372,13 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
     nominal = _bus(mechanism) or 1.0
     warm = heat.heats(mechanism, board)
     brake = _brake(mechanism, board)
-    feels = feel.feeling(mechanism, board, rows, brake.opens)
-    returns = feels is not None and feels.tries > 0
+    touches = contact.detection(mechanism, board, rows, brake.opens)
+    returns = touches is not None and touches.tries > 0
     limits = () if mechanism.safety.park is None and not returns else follow.follow_limits(
         mechanism, tuple(row.speed for row in rows))
     parks = park.parking(mechanism, board, limits, (BUS_LOW * nominal, nominal))
-    goes = parks.rows if parks else park.slow_rows(mechanism, limits, feel.RETURN_SPEED) if returns else []
-    felt, friction, old = feels.rows if feels else [], stribeck.rows(mechanism), age.aging(mechanism)
+    goes = parks.rows if parks else park.slow_rows(mechanism, limits, contact.RETURN_SPEED) if returns else []
+    felt, friction, old = touches.rows if touches else [], stribeck.rows(mechanism), age.aging(mechanism)
     return Context(
         lead=board.lead if board else 0,
         duty_max=board.outputs.duty_max if board and board.outputs else 1.0,
@@ -411,12 +411,12 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         park_rows=[c_row(row) for row in goes],
         park_crc=(crc(goes), crc(goes, double=True)),
         park_volts=real(parks.volts) if parks and parks.volts is not None else "",
-        feeling=feels,
+        contact_detection=touches,
         felt_bits=[(name, bit) for name, (bit, _) in messages.FELT_TOUCHED.items()],
-        feel_rows=[c_row(row) for row in felt],
-        feel_crc=(crc(felt), crc(felt, double=True)),
-        feel_gain=real(feels.gain) if feels else "",
-        feel_slow=real(feels.slow) if feels else "",
+        contact_rows=[c_row(row) for row in felt],
+        contact_crc=(crc(felt), crc(felt, double=True)),
+        contact_gain=real(touches.gain) if touches else "",
+        contact_slow=real(touches.slow) if touches else "",
         stribeck_rows=[c_row(row) for row in friction],
         stribeck_crc=(crc(friction), crc(friction, double=True)),
         age_rows=[c_row(row) for row in old],

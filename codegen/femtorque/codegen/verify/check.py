@@ -18,7 +18,7 @@ from femtorque.codegen.board import fieldbus
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.board.levels import levels
 from femtorque.codegen.common.errors import BadInput, Refused
-from femtorque.codegen.control import constants, feel, heat, park
+from femtorque.codegen.control import constants, contact, heat, park
 from femtorque.codegen.control.drives import placed
 from femtorque.codegen.control.gains import DAMPING, MARGIN, Stability, loop_stability, sample_poses, stiffest_gains
 from femtorque.codegen.control.motors import Motor
@@ -625,20 +625,20 @@ def _loads(mechanism: Mechanism, weak: Collection[str], warnings: list[str]) -> 
 
 def _touches(mechanism: Mechanism, warnings: list[str]) -> list[str]:
     """From what on an arm feels a touch, in words; warns of joints that feel one by the steps of their encoders."""
-    if mechanism.feel is None or feel.unfelt(mechanism):
+    if mechanism.feel is None or contact.unfelt(mechanism):
         return []
     said = []
     rows = [constants.joint_constants(mechanism, joint) for joint in mechanism.streamed]
-    for joint, row, noise in zip(mechanism.streamed, rows, feel.noises(mechanism, rows), strict=True):
-        at, unit = feel.contact(joint, row.effort, noise).torque, "N" if joint.type == "prismatic" else "N m"
+    for joint, row, noise in zip(mechanism.streamed, rows, contact.noises(mechanism, rows), strict=True):
+        at, unit = contact.threshold(joint, row.effort, noise).torque, "N" if joint.type == "prismatic" else "N m"
         said.append(f"{joint.name} {at:.3g} of {row.effort:.3g} {unit}")
         still = joint.contact is not None and not (joint.contact.velocity or joint.contact.acceleration)
-        if still and at < feel.OF_NOISE * noise:
-            warnings.append(f"joint.{joint.name}.contact.torque = {at:g} is less than {feel.OF_NOISE:g} times what the "
-                            f"encoders' steps are felt as while the arm moves, {noise:.3g} {unit}: touches will be "
+        if still and at < contact.OF_NOISE * noise:
+            warnings.append(f"joint.{joint.name}.contact.torque = {at:g} is less than {contact.OF_NOISE:g} times what "
+                            f"the encoders' steps are felt as while the arm moves, {noise:.3g} {unit}: touches will be "
                             f"reported that there are not; make it larger, or feel.bandwidth_hz lower")
     back = [] if mechanism.feel.reaction != "return" else [
-        f"a touch makes the arm give way; it goes back after {feel.QUIET_S:g} s without one, each joint within its "
+        f"a touch makes the arm give way; it goes back after {contact.QUIET_S:g} s without one, each joint within its "
         "limits; what else stands there nobody looks at"]
     return [f"at rest a touch is felt from: {', '.join(said)}", *back]
 

@@ -10,8 +10,8 @@ filter, M that of its mean.
 While a joint comes to rest or turns back, friction holds it by any torque up to its dry friction, one way and then the
 other, which is felt: of |off| only what is more than twice that, f, is an error then. A joint's threshold is torque +
 velocity |qd| + acceleration |qdd| of its target, which rises at once and falls slowly
-(firmware/src/control/ft_feel.c). It is the lowest on average of those that are never less than f and MARGIN times the
-error.
+(firmware/src/control/ft_contact.c). It is the lowest on average of those that are never less than f and MARGIN times
+the error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from scipy.optimize import linprog
 from scipy.signal import lfilter, savgol_filter
 
-from femtorque.codegen.control.feel import SLOW_HZ, hidden
+from femtorque.codegen.control.contact import SLOW_HZ, hidden
 from femtorque.codegen.control.motors import Motors
 from femtorque.codegen.mechanism.description import COULOMB_VELOCITY, Contact, Mechanism
 from femtorque.codegen.wire.messages import Felt, Status

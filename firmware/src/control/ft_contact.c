@@ -1,7 +1,7 @@
-/* Torque from outside; see ft_feel.h. */
-#include "ft_feel.h"
+/* Torque from outside; see ft_contact.h. */
+#include "ft_contact.h"
 
-#if FT_FEEL
+#if FT_CONTACT
 
 #include "ft_findings.h" /* ft_found, FT_RARELY, FT_NO_JOINT */
 #include "ft_loops.h"    /* ft_loops_lost */
@@ -43,9 +43,9 @@ static void sample(ft_sample *next, const ft_observer *seen)
 
 /* Return what the law has asked a joint's motor for: of a bridge by its
  * voltage, which the law may have bounded, of a drive by its torque. */
-static ft_real asked(const ft_feel_input *in, uint32_t j)
+static ft_real asked(const ft_contact_input *in, uint32_t j)
 {
-    const ft_feel_config *c = &ft_feel_joint[j];
+    const ft_contact_config *c = &ft_contact_joint[j];
 
     return c->per_volt != FT_C(0.0)
                ? (ft_real)in->law->duty[j] * in->bus_voltage * c->per_volt
@@ -55,10 +55,10 @@ static ft_real asked(const ft_feel_input *in, uint32_t j)
 /* Return the mean torque of one motor in the interval that is over, and go on
  * to its end: the winding's lag, and its back-EMF of what was measured. both: u
  * at its begin and end. */
-static ft_real made(ft_feel *f, uint32_t j, ft_real both)
+static ft_real made(ft_contact *f, uint32_t j, ft_real both)
 {
-    const ft_feel_config *c = &ft_feel_joint[j];
-    const uint32_t slot = (f->slot - c->delay) & (FT_FEEL_SLOTS - 1u);
+    const ft_contact_config *c = &ft_contact_joint[j];
+    const uint32_t slot = (f->slot - c->delay) & (FT_CONTACT_SLOTS - 1u);
     const ft_real steady = f->asked[slot][j] - c->damping * both;
     const ft_real lag = f->made[j] - steady;
 
@@ -70,35 +70,36 @@ static ft_real made(ft_feel *f, uint32_t j, ft_real both)
 
 /* Return by how much a joint's torque may leave its mean. It rises with the
  * motion at once, and falls as slowly as the torque does. */
-static ft_real threshold(ft_feel *f, uint32_t j, const ft_motion *m)
+static ft_real threshold(ft_contact *f, uint32_t j, const ft_motion *m)
 {
-    const ft_feel_config *c = &ft_feel_joint[j];
+    const ft_contact_config *c = &ft_contact_joint[j];
     const ft_real before = m->before->u[j], after = m->newest->u[j];
     const ft_real now = c->torque + c->velocity * ft_size(before + after)
                         + c->acceleration * ft_size(after - before);
     const ft_real last = f->threshold[j];
 
-    f->threshold[j] = ft_larger(now, last + FT_FEEL_SLOW * (now - last));
+    f->threshold[j] = ft_larger(now, last + FT_CONTACT_SLOW * (now - last));
     return f->threshold[j];
 }
 
 /* Return what a joint's torque has to leave, now that it is r: its mean, but 0
  * of an arm that has given way. */
-static ft_real middle(const ft_feel *f, uint32_t j, ft_real r)
+static ft_real middle(const ft_contact *f, uint32_t j, ft_real r)
 {
 #if FT_YIELDS
     if (f->way != 0u)
         return FT_C(0.0);
 #endif
-    return f->mean[j] + FT_FEEL_SLOW * (r - f->mean[j]);
+    return f->mean[j] + FT_CONTACT_SLOW * (r - f->mean[j]);
 }
 
 /* Take in one joint's torque. Return by how many thresholds it is off. A joint
  * that feels no numbers would feel nothing any more: that is found. */
-static ft_real take(ft_feel *f, uint32_t j, ft_real torque, const ft_motion *m,
-                    ft_findings *found)
+static ft_real take(ft_contact *f, uint32_t j, ft_real torque,
+                    const ft_motion *m, ft_findings *found)
 {
-    const ft_real r = f->external[j] + FT_FEEL_GAIN * (torque - f->external[j]);
+    const ft_real r = f->external[j]
+                      + FT_CONTACT_GAIN * (torque - f->external[j]);
     const ft_real mean = middle(f, j, r);
     const ft_real most = threshold(f, j, m);
 
@@ -114,7 +115,7 @@ static ft_real take(ft_feel *f, uint32_t j, ft_real torque, const ft_motion *m,
 
 /* Note a touch: once, until all torques are back within half of their
  * thresholds. */
-static void note(ft_feel *f, uint32_t joint, ft_real off, uint32_t tick)
+static void note(ft_contact *f, uint32_t joint, ft_real off, uint32_t tick)
 {
     f->touch = false;
     if (f->settles > 0u) {
@@ -139,7 +140,7 @@ static void note(ft_feel *f, uint32_t joint, ft_real off, uint32_t tick)
 
 /* Give way to a touch: for a while, or where the way back has been tried often
  * enough for good. */
-void ft_feel_give_way(ft_feel *f)
+void ft_contact_give_way(ft_contact *f)
 {
     if (f->way == 0u)
         f->tries = 0;
@@ -152,7 +153,7 @@ void ft_feel_give_way(ft_feel *f)
 
 /* Count a tick for which an arm has given way. Return whether it has been at
  * rest for long enough, and nothing was felt. */
-bool ft_feel_quiet(ft_feel *f, const ft_observer *seen)
+bool ft_contact_quiet(ft_contact *f, const ft_observer *seen)
 {
     uint32_t j;
 
@@ -162,7 +163,7 @@ bool ft_feel_quiet(ft_feel *f, const ft_observer *seen)
     for (j = 0; j < FT_JOINTS; j++)
         if (!(ft_size(seen->u[j]) <= ft_joint[j].rest))
             f->quiet = 0;
-    return f->quiet >= FT_FEEL_QUIET;
+    return f->quiet >= FT_CONTACT_QUIET;
 }
 
 #endif
@@ -170,7 +171,7 @@ bool ft_feel_quiet(ft_feel *f, const ft_observer *seen)
 /* ---- the tick ----------------------------------------------------------- */
 
 /* Begin at rest, as the step of the targets does. */
-static void begin(ft_feel *f, const ft_feel_input *in)
+static void begin(ft_contact *f, const ft_contact_input *in)
 {
     uint32_t j;
 
@@ -179,14 +180,14 @@ static void begin(ft_feel *f, const ft_feel_input *in)
     for (j = 0; j < FT_JOINTS; j++) {
         f->seen.u[j] = in->seen->u[j];
         f->made[j] = f->external[j] = f->mean[j] = FT_C(0.0);
-        f->threshold[j] = ft_feel_joint[j].torque;
+        f->threshold[j] = ft_contact_joint[j].torque;
     }
-    f->settles = FT_FEEL_SETTLES;
+    f->settles = FT_CONTACT_SETTLES;
     f->on = true;
 }
 
 /* Feel nothing: the motors are off. */
-void ft_feel_rest(ft_feel *f)
+void ft_contact_rest(ft_contact *f)
 {
     uint32_t j;
 
@@ -202,12 +203,12 @@ void ft_feel_rest(ft_feel *f)
 
 /* Make the step at what is measured. Return false where loops do not close
  * there: nothing is felt, then and until it has settled again. */
-static bool close(ft_feel *f, ft_real tau[FT_JOINTS])
+static bool close(ft_contact *f, ft_real tau[FT_JOINTS])
 {
     ft_step(&f->step, &f->seen, tau);
 #if FT_STEP_CLOSED
     if (FT_RARELY(ft_loops_lost(&f->step))) {
-        ft_feel_rest(f);
+        ft_contact_rest(f);
         f->blind = true;
         return false;
     }
@@ -218,7 +219,8 @@ static bool close(ft_feel *f, ft_real tau[FT_JOINTS])
 
 /* Feel what the interval that is over has brought, after the law of this
  * tick. */
-void ft_feel_tick(ft_feel *f, const ft_feel_input *in, ft_findings *found)
+void ft_contact_tick(ft_contact *f, const ft_contact_input *in,
+                     ft_findings *found)
 {
     ft_real tau[FT_JOINTS], before[FT_JOINTS], worst = FT_C(0.0);
     uint32_t j, joint = FT_NO_JOINT;
@@ -240,7 +242,7 @@ void ft_feel_tick(ft_feel *f, const ft_feel_input *in, ft_findings *found)
         joint = off > worst ? j : joint;
         worst = ft_larger(off, worst);
     }
-    f->slot = (f->slot + 1u) & (FT_FEEL_SLOTS - 1u);
+    f->slot = (f->slot + 1u) & (FT_CONTACT_SLOTS - 1u);
     note(f, joint, worst, in->tick);
 }
 

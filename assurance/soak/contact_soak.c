@@ -1,6 +1,6 @@
 /* A plant that the duties of an endless motion drive, and whose encoders it
  * sees. A duty acts a tick after the one that has formed it, for a tick. */
-#include "feel_soak.h"
+#include "contact_soak.h"
 
 #include "fake_chip.h"
 #include "ft_app.h"
@@ -12,7 +12,7 @@
 
 #define STEPS 2 /* of the plant in a tick */
 
-static feel_soak_plant plant;
+static contact_soak_plant plant;
 static float duty[FT_JOINTS]; /* that acts from this tick on */
 static int64_t counted[FT_JOINTS];
 static double worst[FT_JOINTS];
@@ -40,7 +40,7 @@ static void move(void)
 /* Note how near to a touch each joint comes. */
 static void look(void)
 {
-    const ft_feel *f = &ft.control.feel;
+    const ft_contact *f = &ft.control.contact;
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS && f->settles == 0u; j++)
@@ -54,7 +54,7 @@ static void go_on(void)
     look();
 }
 
-void feel_soak_begin(const feel_soak_plant *p)
+void contact_soak_begin(const contact_soak_plant *p)
 {
     plant = *p;
     memset(duty, 0, sizeof duty);
@@ -65,7 +65,7 @@ void feel_soak_begin(const feel_soak_plant *p)
 }
 
 /* Let ticks pass in which nothing moves but by the law. */
-void feel_soak_hold(uint32_t ticks)
+void contact_soak_hold(uint32_t ticks)
 {
     uint32_t i;
 
@@ -76,8 +76,8 @@ void feel_soak_hold(uint32_t ticks)
     }
 }
 
-void feel_soak_see(double *found, uint32_t *touches)
+void contact_soak_see(double *found, uint32_t *touches)
 {
     memcpy(found, worst, sizeof worst);
-    *touches = ft.control.feel.touches;
+    *touches = ft.control.contact.touches;
 }

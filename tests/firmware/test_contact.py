@@ -10,7 +10,7 @@ import pytest
 from femtorque.codegen.board import reader as boards
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.control import constants
-from femtorque.codegen.control.feel import SETTLES_S, SLOW_HZ
+from femtorque.codegen.control.contact import SETTLES_S, SLOW_HZ
 from femtorque.codegen.drive.sources import application
 from femtorque.codegen.emit import sources as emit
 from femtorque.codegen.mechanism.description import Contact, Feel
@@ -27,13 +27,13 @@ MECHANISMS = HERE.parents[1] / "mechanisms"
 CDEF = """
 typedef {real} ft_real;
 typedef int{bits}_t ft_turn;
-void feel_start(const ft_turn *q);
-void feel_run(long n, const void *in, void *out);
-void feel_rest(void);
-void feel_state(void *out);
+void contact_start(const ft_turn *q);
+void contact_run(long n, const void *in, void *out);
+void contact_rest(void);
+void contact_state(void *out);
 """
 HZ = 1000.0
-OWN = ("ft_feel.c", "ft_law.c")
+OWN = ("ft_contact.c", "ft_law.c")
 
 
 def sources_of(mechanism):
@@ -43,7 +43,7 @@ def sources_of(mechanism):
     made = ("ft_step", "ft_config", "ft_tree", "ft_loop")
     files = {n: t for n, t in emitted.items() if n.startswith(made) or n.endswith(".h") and n != "ft_board.h"}
     files |= {n: p.read_text() for n, p in application().items() if n.endswith(".h") or n in OWN}
-    return files | {"feel_host.c": (HERE / "feel_host.c").read_text()}
+    return files | {"contact_host.c": (HERE / "contact_host.c").read_text()}
 
 
 def library(mechanism, precision):
@@ -78,18 +78,19 @@ class Arm:
     def state(self):
         """Report of now."""
         out = np.zeros(1, self.given)
-        self.lib.feel_state(self.ffi.cast("void *", out.ctypes.data))
+        self.lib.contact_state(self.ffi.cast("void *", out.ctypes.data))
         return out[0]
 
     def run(self, q, u, duty, volts, goes_on=False, torque=0.0):
         """Reports of each tick. q, u, duty, torque (n, J); q: at boundaries, rad. torque: what drives are asked for,
         N m."""
         if not goes_on:
-            self.lib.feel_start(self.ffi.cast("ft_turn *", np.ascontiguousarray(turns(q[0], self.double)).ctypes.data))
+            start = np.ascontiguousarray(turns(q[0], self.double))
+            self.lib.contact_start(self.ffi.cast("ft_turn *", start.ctypes.data))
         rows, out = np.zeros(len(u), self.taken), np.zeros(len(u), self.given)
         rows["q"], rows["u"], rows["duty"], rows["volts"] = turns(q, self.double), u, duty, volts
         rows["torque"] = torque
-        self.lib.feel_run(len(u), self.ffi.cast("void *", rows.ctypes.data), self.ffi.cast("void *", out.ctypes.data))
+        self.lib.contact_run(len(u), *(self.ffi.cast("void *", table.ctypes.data) for table in (rows, out)))
         return out
 
 
@@ -210,7 +211,7 @@ def test_an_arm_without_power_feels_nothing_and_begins_anew(arm):
     pushes[700:] = 3.0
     first = at_rest(arm, pushes)
     assert first["touched"][-1] and first["external"][-1].any()
-    arm.lib.feel_rest()
+    arm.lib.contact_rest()
     now = arm.state()
     assert not now["external"].any() and not now["touched"] and not now["touch"] and now["touches"] == 1
     again = at_rest(arm, pushes, goes_on=True)
@@ -235,7 +236,7 @@ def test_a_threshold_begins_anew_too(arm):
     u[10:20] = 1e-3
     still, start = np.zeros((40, 6)), np.tile([j.start for j in mechanism.streamed], (40, 1))
     assert arm.run(start, u, still, 48.0)["threshold"][-1, 0] > 1.1 * mechanism.streamed[0].contact.torque
-    arm.lib.feel_rest()
+    arm.lib.contact_rest()
     assert arm.run(start, still, still, 48.0, goes_on=True)["threshold"][0, 0] == pytest.approx(
         mechanism.streamed[0].contact.torque)
 
@@ -382,10 +383,10 @@ def test_what_cannot_feel_is_refused_by_name(change, why):
 
 ENTRY = """
 #include "ft_model.h"
-void feel_start(const ft_turn *q);
-void feel_run(long n, const void *in, void *out);
+void contact_start(const ft_turn *q);
+void contact_run(long n, const void *in, void *out);
 void entry(const ft_turn *q, const void *in, void *out);
-void entry(const ft_turn *q, const void *in, void *out) { feel_start(q); feel_run(TICKS, in, out); }
+void entry(const ft_turn *q, const void *in, void *out) { contact_start(q); contact_run(TICKS, in, out); }
 """
 
 

@@ -13,7 +13,7 @@ from femtorque.codegen.mechanism.description import Friction
 from femtorque.codegen.reference import discrete
 from femtorque.codegen.step.scheme import model_of
 from femtorque.hil.plant.mujoco import Plant
-from tests.firmware.test_feel import HZ, Arm
+from tests.firmware.test_contact import HZ, Arm
 from tests.support.feeling import six_axis
 
 WALL = """<mujoco><compiler angle="radian"/><worldbody>

@@ -1,5 +1,5 @@
-#ifndef FEEL_SOAK_H
-#define FEEL_SOAK_H
+#ifndef CONTACT_SOAK_H
+#define CONTACT_SOAK_H
 
 #include "ft_config.h"
 
@@ -12,10 +12,10 @@ typedef struct {
     double *q, *volts;
     double origin[FT_JOINTS], per_unit[FT_JOINTS];
     double levels; /* of a duty, from 0 to 1 */
-} feel_soak_plant;
+} contact_soak_plant;
 
-void feel_soak_begin(const feel_soak_plant *plant);
-void feel_soak_hold(uint32_t ticks);
-void feel_soak_see(double *worst, uint32_t *touches);
+void contact_soak_begin(const contact_soak_plant *plant);
+void contact_soak_hold(uint32_t ticks);
+void contact_soak_see(double *worst, uint32_t *touches);
 
 #endif

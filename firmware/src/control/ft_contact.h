@@ -16,10 +16,10 @@
  * An arm that has given way makes the torque that its model asks for, so that
  * at rest r is none: until it is back, or goes on to lie down, a touch is an r
  * that leaves 0. A hand that presses for long is a touch for as long. */
-#ifndef FT_FEEL_H
-#define FT_FEEL_H
+#ifndef FT_CONTACT_H
+#define FT_CONTACT_H
 
-#include "ft_config.h"   /* FT_FEEL */
+#include "ft_config.h"   /* FT_CONTACT */
 #include "ft_findings.h" /* ft_findings */
 #include "ft_law.h"      /* ft_law */
 #include "ft_model.h"    /* FT_JOINTS, ft_real */
@@ -30,13 +30,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#if FT_FEEL && FT_FEEL_REACTION == FT_FEEL_RETURNS
+#if FT_CONTACT && FT_CONTACT_REACTION == FT_CONTACT_RETURNS
 #define FT_RETURN 1 /* an arm that has given way goes back by itself */
 #else
 #define FT_RETURN 0
 #endif
 
-#if FT_PARK && FT_FEEL && FT_FEEL_REACTION >= FT_FEEL_STOPS
+#if FT_PARK && FT_CONTACT && FT_CONTACT_REACTION >= FT_CONTACT_STOPS
 #define FT_WAITS 1 /* one that lies down waits while it is touched */
 #else
 #define FT_WAITS 0
@@ -44,14 +44,14 @@
 
 #define FT_YIELDS (FT_RETURN || FT_WAITS)
 
-#if FT_FEEL
+#if FT_CONTACT
 
-#define FT_FEEL_SLOTS 4u /* ticks that a torque may be on its way, and one */
+#define FT_CONTACT_SLOTS 4u /* ticks that a torque may be on its way, and one */
 
 typedef struct {
     ft_step_state step;             /* at measured positions */
     ft_sample seen;                 /* the last one */
-    ft_real asked[FT_FEEL_SLOTS][FT_JOINTS]; /* N m, N: round and round */
+    ft_real asked[FT_CONTACT_SLOTS][FT_JOINTS]; /* N m, N: round and round */
     ft_real made[FT_JOINTS];        /* by the motors, at the tick's end */
     ft_real external[FT_JOINTS];    /* r, N m or N */
     ft_real mean[FT_JOINTS];        /* of it, over a while */
@@ -72,7 +72,7 @@ typedef struct {
     uint8_t tries;                  /* ways back since the first one */
     uint32_t quiet;                 /* ticks at rest without a touch */
 #endif
-} ft_feel;
+} ft_contact;
 
 /* Input of one tick. */
 typedef struct {
@@ -82,13 +82,14 @@ typedef struct {
     const ft_step_state *step; /* of the targets: to begin as it does */
     uint32_t tick;
     ft_real bus_voltage;       /* V */
-} ft_feel_input;
+} ft_contact_input;
 
-void ft_feel_tick(ft_feel *f, const ft_feel_input *in, ft_findings *found);
+void ft_contact_tick(ft_contact *f, const ft_contact_input *in,
+                     ft_findings *found);
 
 /* Return the torque on one joint from outside, N m or N: none while that is not
  * known. */
-static inline ft_real ft_feel_external(const ft_feel *f, uint32_t j)
+static inline ft_real ft_contact_external(const ft_contact *f, uint32_t j)
 {
 #if FT_STEP_CLOSED
     if (f->blind)
@@ -96,12 +97,12 @@ static inline ft_real ft_feel_external(const ft_feel *f, uint32_t j)
 #endif
     return f->external[j];
 }
-void ft_feel_rest(ft_feel *f);
+void ft_contact_rest(ft_contact *f);
 #if FT_RETURN
-void ft_feel_give_way(ft_feel *f);
+void ft_contact_give_way(ft_contact *f);
 #endif
 #if FT_YIELDS
-bool ft_feel_quiet(ft_feel *f, const ft_observer *seen);
+bool ft_contact_quiet(ft_contact *f, const ft_observer *seen);
 #endif
 
 #endif

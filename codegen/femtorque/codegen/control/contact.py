@@ -1,4 +1,4 @@
-"""Constants by which the board feels torques from outside (firmware/src/control/ft_feel.h): a row per joint, and times.
+"""Constants of contact detection (firmware/src/control/ft_contact.h): a row per joint, and times.
 
 The momentum observer is De Luca and Mattone's, in the form of this project's step: what the measured motion needs, less
 what the motors made, filtered once. A motor's torque is that of its voltage less its back-EMF, after its winding's lag;
@@ -38,7 +38,7 @@ LATE = 1  # ticks that a voltage acts before its effect is measured
 
 
 class Electrical(Protocol):
-    """A joint's other constants, as far as feeling needs them (femtorque.codegen.control.constants.JointConstants)."""
+    """A joint's other constants, as far as contact detection needs them (control.constants.JointConstants)."""
 
     @property
     def count(self) -> float:
@@ -62,8 +62,8 @@ class Electrical(Protocol):
 
 
 @dataclass(frozen=True)
-class FeelConstants:
-    """One joint's row of ft_feel_joint. u is a half increment in a tick."""
+class ContactConstants:
+    """One joint's row of ft_contact_joint. u is a half increment in a tick."""
 
     per_volt: float = member(REAL, "N m per V; 0: a drive takes torques")
     damping: float = member(REAL, "N m per rad, of u + u': back-EMF")
@@ -76,11 +76,11 @@ class FeelConstants:
 
 
 @dataclass(frozen=True)
-class Feeling:
-    """Constants of feeling. gain, slow: of r and of its mean, per tick. reaction: as in REACTIONS. quiet: ticks
-    at rest without a touch. tries: ways back of an arm that returns, at most."""
+class ContactDetection:
+    """Constants of contact detection. gain, slow: of r and of its mean, per tick. reaction: as in REACTIONS.
+    quiet: ticks at rest without a touch. tries: ways back of an arm that returns, at most."""
 
-    rows: list[FeelConstants]
+    rows: list[ContactConstants]
     gain: float
     slow: float
     settles: int
@@ -89,8 +89,9 @@ class Feeling:
     tries: int
 
 
-def feeling(mechanism: Mechanism, board: Board | None, rows: Sequence[Electrical], opens: int) -> Feeling | None:
-    """Constants of feeling; None where the file does not ask for it. Raises BadInput.
+def detection(mechanism: Mechanism, board: Board | None, rows: Sequence[Electrical],
+              opens: int) -> ContactDetection | None:
+    """Constants of contact detection; None where the file does not ask for it. Raises BadInput.
 
     rows: the joints' other constants. opens: ticks that brakes take to open.
     """
@@ -102,7 +103,7 @@ def feeling(mechanism: Mechanism, board: Board | None, rows: Sequence[Electrical
     if feel.reaction == "return" and (why := wayless(mechanism)):
         raise BadInput(mechanism.source or mechanism.name, "feel.reaction", feel.reaction, why, '"float" or "stop"')
     hz = mechanism.control.rate_hz
-    return Feeling(
+    return ContactDetection(
         rows=[_row(joint, row, board, hz, noise)
               for joint, row, noise in zip(mechanism.streamed, rows, noises(mechanism, rows), strict=True)],
         gain=1.0 - exp(-2.0 * math.pi * feel.bandwidth_hz / hz), slow=1.0 - exp(-2.0 * math.pi * SLOW_HZ / hz),
@@ -135,7 +136,7 @@ def noises(mechanism: Mechanism, rows: Sequence[Electrical]) -> list[float]:
     return [three_digits(noise) for noise in felt_noise(mechanism, [row.count for row in rows], losses)]
 
 
-def contact(joint: Joint, effort: float, noise: float) -> Contact:
+def threshold(joint: Joint, effort: float, noise: float) -> Contact:
     """Thresholds of a joint: the file's, or a share of its effort, its dry friction and its noise. effort, noise: N m
     or N."""
     share = SHARE_OF_DRIVE if joint.drive else SHARE
@@ -149,12 +150,12 @@ def hidden(joint: Joint, effort: float) -> float:
     return OF_DRY * (rubs.coulomb + (rubs.stribeck + rubs.load * effort))
 
 
-def _row(joint: Joint, row: Electrical, board: Board | None, hz: float, noise: float) -> FeelConstants:
-    at = contact(joint, row.effort, noise)
+def _row(joint: Joint, row: Electrical, board: Board | None, hz: float, noise: float) -> ContactConstants:
+    at = threshold(joint, row.effort, noise)
     bridge = joint.motor is not None and joint.drive is None
     pole = joint.motor.R / (joint.motor.L * hz) if joint.motor and bridge and joint.motor.L and row.inductance else 0.0
     kept = exp(-pole) if pole else 0.0
-    return FeelConstants(
+    return ContactConstants(
         per_volt=1.0 / row.resistance if bridge else 0.0, damping=row.back_emf / row.resistance if bridge else 0.0,
         kept=kept, part=(1.0 - kept) / pole if pole else 0.0,
         torque=at.torque, velocity=at.velocity * hz, acceleration=at.acceleration * 2.0 * hz * hz,

@@ -10,7 +10,7 @@ import pytest
 
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.control.constants import joint_constants
-from femtorque.codegen.control.feel import RETURN_TRIES, noises
+from femtorque.codegen.control.contact import RETURN_TRIES, noises
 from femtorque.codegen.mechanism.description import Contact, Feel, Friction, Park, Safety
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import knots

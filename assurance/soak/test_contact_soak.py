@@ -2,8 +2,8 @@
 that there is not.
 
 The application's own C runs on this computer, as in test_soak, with the rigid plant, its motors and its encoders in the
-place of the chip. The chip's timers and converters are not in it: tests/hil/board/test_feel.py has them. Joints came to
-0.54 to 0.71 of their thresholds in 200 s on the virtual board, and to 0.63 to 0.75 in 600 s here."""
+place of the chip. The chip's timers and converters are not in it: tests/hil/board/test_contact.py has them. Joints came
+to 0.54 to 0.71 of their thresholds in 200 s on the virtual board, and to 0.63 to 0.75 in 600 s here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PIECES, HOURS = 48, 0.5
 ROUND_S = 180.0  # s of motions at random, about 70, which a piece repeats
 AWAY = 0.7  # rad from the start pose
 SETTLED = 1000  # ticks from arming until touches count, and more
-OWN_FILES = [Path(__file__).with_name(name) for name in ("soak.c", "soak.h", "feel_soak.c", "feel_soak.h")]
+OWN_FILES = [Path(__file__).with_name(name) for name in ("soak.c", "soak.h", "contact_soak.c", "contact_soak.h")]
 OWN = CDEF + """
 typedef struct {
     void *arm;
@@ -34,10 +34,10 @@ typedef struct {
     double *q, *volts;
     double origin[6], per_unit[6];
     double levels;
-} feel_soak_plant;
-void feel_soak_begin(const feel_soak_plant *plant);
-void feel_soak_hold(uint32_t ticks);
-void feel_soak_see(double *worst, uint32_t *touches);
+} contact_soak_plant;
+void contact_soak_begin(const contact_soak_plant *plant);
+void contact_soak_hold(uint32_t ticks);
+void contact_soak_see(double *worst, uint32_t *touches);
 """
 
 
@@ -74,12 +74,12 @@ class FeelSoak(App):
                              int(library()[0].cast("uintptr_t", handle.take)))
         arm = self.ffi.cast("void *", int(library()[0].cast("uintptr_t", handle.arm)))
         levels = 168e6 / (2.0 * board.pwm_hz)  # RM0090: centre-aligned, of a timer at 168 MHz
-        self.given = self.ffi.new("feel_soak_plant *", {
+        self.given = self.ffi.new("contact_soak_plant *", {
             "arm": arm, "take": take, **at, "origin": origin.tolist(), "per_unit": per_unit.tolist(),
             "levels": levels})
         self.path = path(mechanism, seconds, seed)
-        self.lib.feel_soak_begin(self.given)
-        self.lib.feel_soak_hold(SETTLED)
+        self.lib.contact_soak_begin(self.given)
+        self.lib.contact_soak_hold(SETTLED)
         self.lib.soak_begin(self.ffi.from_buffer(self.path), len(self.path))
         assert self.lib.soak_fill() > 100
         self.post("START")
@@ -91,7 +91,7 @@ class FeelSoak(App):
     def felt(self) -> tuple[list[float], int]:
         """How near to a touch each joint has come, in thresholds, and how many touches there were."""
         worst, touches = self.ffi.new("double[6]"), self.ffi.new("uint32_t *")
-        self.lib.feel_soak_see(worst, touches)
+        self.lib.contact_soak_see(worst, touches)
         return list(worst), int(touches[0])
 
     def push(self, joint: int, torque: float) -> None:
@@ -120,4 +120,4 @@ def test_that_a_day_of_motion_is_no_touch():
         assert touches == 0, (piece, worst)
         return {"worst": [round(x, 3) for x in worst]}
 
-    in_pieces("feel-soak", six_axis(), OWN_FILES, PIECES, HOURS, play)
+    in_pieces("contact-soak", six_axis(), OWN_FILES, PIECES, HOURS, play)

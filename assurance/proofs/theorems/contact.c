@@ -1,13 +1,13 @@
-/* Torque from outside, control/ft_feel.c. The step and the law give anything
+/* Torque from outside, control/ft_contact.c. The step and the law give anything
  * here, numbers or not. */
 #include "proof.h"
 
 #include "ft_config.c"
-#include "ft_feel.c"
+#include "ft_contact.c"
 
 ft_step_state nondet_step(void);
 
-static ft_feel f;
+static ft_contact f;
 static ft_observer seen;
 static ft_motion motion;
 static ft_law law_;
@@ -39,7 +39,7 @@ ft_real ft_law_needed(uint32_t j, ft_real before, ft_real after, ft_real tau)
 static bool well(uint32_t j)
 {
     return ft_size(f.external[j]) < BOUNDLESS && ft_size(f.mean[j]) <= BOUNDLESS
-           && !(f.threshold[j] < ft_feel_joint[j].torque);
+           && !(f.threshold[j] < ft_contact_joint[j].torque);
 }
 
 /* Return whether loops did not close in this tick. */
@@ -64,7 +64,7 @@ static void anything(void)
     ANYTHING(step);
     motion.newest = &motion.due[0];
     motion.before = &motion.due[1];
-    GIVEN(f.slot < FT_FEEL_SLOTS);
+    GIVEN(f.slot < FT_CONTACT_SLOTS);
     for (j = 0; j < FT_JOINTS; j++)
         GIVEN(!f.on || well(j));
     found.any = false;
@@ -79,18 +79,18 @@ static void anything(void)
  * rest. An arm with loops, where these do not close, feels nothing and no touch,
  * which is no fault.
  * Run: unwind=8 floats mechanisms=feeling,led,returning,looped */
-void prove_feel_numbers(void)
+void prove_contact_numbers(void)
 {
-    const ft_feel_input in = { &seen, &motion, &law_, &step, nondet_u32(),
+    const ft_contact_input in = { &seen, &motion, &law_, &step, nondet_u32(),
                                nondet_float() };
     const uint32_t j = nondet_u32();
 
     anything();
     GIVEN(j < FT_JOINTS);
-    ft_feel_tick(&f, &in, &found);
-    CLAIM((f.on || lost()) && well(j) && f.slot < FT_FEEL_SLOTS);
+    ft_contact_tick(&f, &in, &found);
+    CLAIM((f.on || lost()) && well(j) && f.slot < FT_CONTACT_SLOTS);
     CLAIM(!lost() || (!f.touched && !f.touch && !found.any
-                      && ft_feel_external(&f, j) == FT_C(0.0)));
+                      && ft_contact_external(&f, j) == FT_C(0.0)));
     CLAIM(!f.touch || f.joint < FT_JOINTS);
     CLAIM(found.any == (found.wild != FT_GOOD));
     CLAIM(lost() || found.wild <= j || (needed[j] == needed[j]
@@ -103,11 +103,11 @@ void prove_feel_numbers(void)
  * one until all are back within half of theirs: it is counted, with the tick
  * and that joint. Without power nothing is felt, and the touch is over.
  * Run: unwind=8 floats mechanisms=feeling,led */
-void prove_feel_touch(void)
+void prove_contact_touch(void)
 {
     const uint32_t joint = nondet_u32(), tick = nondet_u32();
     const ft_real worst = nondet_float();
-    ft_feel was;
+    ft_contact was;
 
     anything();
     was = f;
@@ -115,7 +115,7 @@ void prove_feel_touch(void)
         const uint32_t j = nondet_u32();
 
         GIVEN(j < FT_JOINTS);
-        ft_feel_rest(&f);
+        ft_contact_rest(&f);
         CLAIM((!f.on && !was.on)
               || (!f.touched && !f.touch && f.external[j] == FT_C(0.0)));
     } else {
@@ -138,27 +138,27 @@ void prove_feel_touch(void)
  * stays then. It goes back only in a tick in which no touch lasts and each joint
  * is at rest, after as many such ticks in a row, and no other arm does.
  * Run: unwind=8 floats mechanisms=returning */
-void prove_feel_returns(void)
+void prove_contact_returns(void)
 {
     const uint32_t j = nondet_u32();
-    ft_feel was;
+    ft_contact was;
     bool back;
 
     anything();
     was = f;
     GIVEN(j < FT_JOINTS);
     if (nondet_bool()) {
-        ft_feel_give_way(&f);
+        ft_contact_give_way(&f);
         CLAIM(f.quiet == 0u);
         CLAIM(f.way == (f.tries < FT_RETURN_TRIES ? FT_FELT_AWAY
                                                   : FT_FELT_STAYS));
         CLAIM(f.tries == (was.way == 0u ? 0u : was.tries));
     } else {
-        GIVEN(was.quiet < FT_FEEL_QUIET);
-        back = ft_feel_quiet(&f, &seen);
+        GIVEN(was.quiet < FT_CONTACT_QUIET);
+        back = ft_contact_quiet(&f, &seen);
         CLAIM(!back || (was.way == FT_FELT_AWAY && !was.touched
                         && ft_size(seen.u[j]) <= ft_joint[j].rest
-                        && was.quiet == FT_FEEL_QUIET - 1u));
+                        && was.quiet == FT_CONTACT_QUIET - 1u));
         CLAIM(was.way != FT_FELT_AWAY || f.quiet == 0u
               || f.quiet == was.quiet + 1u);
     }

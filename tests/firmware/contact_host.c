@@ -1,5 +1,5 @@
 /* Feeling alone on this computer, one call a tick, for the tests. */
-#include "ft_feel.h"
+#include "ft_contact.h"
 
 #include <string.h>
 
@@ -8,19 +8,19 @@ typedef struct {
     ft_real u[FT_JOINTS];
     float duty[FT_JOINTS];
     ft_real torque[FT_JOINTS], volts;
-} feel_input;
+} contact_input;
 
 typedef struct {
     ft_real external[FT_JOINTS], mean[FT_JOINTS], threshold[FT_JOINTS];
     uint32_t touches, joint, touch, touched, touch_tick, wild, blind;
-} feel_output;
+} contact_output;
 
-void feel_start(const ft_turn *q);
-void feel_run(long n, const feel_input *in, feel_output *out);
-void feel_rest(void);
-void feel_state(feel_output *out);
+void contact_start(const ft_turn *q);
+void contact_run(long n, const contact_input *in, contact_output *out);
+void contact_rest(void);
+void contact_state(contact_output *out);
 
-static ft_feel f;
+static ft_contact f;
 static ft_step_state step;
 static ft_motion motion;
 static ft_law law;
@@ -28,7 +28,7 @@ static ft_observer seen;
 static ft_findings found;
 static uint32_t tick;
 
-void feel_start(const ft_turn *q)
+void contact_start(const ft_turn *q)
 {
     memset(&f, 0, sizeof f);
     memset(&motion, 0, sizeof motion);
@@ -40,13 +40,13 @@ void feel_start(const ft_turn *q)
 }
 
 /* The target moves as what is measured does. */
-void feel_run(long n, const feel_input *in, feel_output *out)
+void contact_run(long n, const contact_input *in, contact_output *out)
 {
     static const ft_findings nothing = FT_FOUND_NOTHING;
     long i;
 
     for (i = 0; i < n; i++) {
-        const ft_feel_input all = { &seen, &motion, &law, &step, tick++,
+        const ft_contact_input all = { &seen, &motion, &law, &step, tick++,
                                     in[i].volts };
 
         memcpy(motion.before->u, seen.u, sizeof seen.u);
@@ -56,17 +56,17 @@ void feel_run(long n, const feel_input *in, feel_output *out)
         memcpy(law.duty, in[i].duty, sizeof law.duty);
         memcpy(law.torque, in[i].torque, sizeof law.torque);
         found = nothing;
-        ft_feel_tick(&f, &all, &found);
-        feel_state(&out[i]);
+        ft_contact_tick(&f, &all, &found);
+        contact_state(&out[i]);
     }
 }
 
-void feel_state(feel_output *out)
+void contact_state(contact_output *out)
 {
     uint32_t j;
 
     for (j = 0; j < FT_JOINTS; j++)
-        out->external[j] = ft_feel_external(&f, j);
+        out->external[j] = ft_contact_external(&f, j);
     memcpy(out->mean, f.mean, sizeof f.mean);
     memcpy(out->threshold, f.threshold, sizeof f.threshold);
     out->touches = f.touches;
@@ -82,4 +82,4 @@ void feel_state(feel_output *out)
 #endif
 }
 
-void feel_rest(void) { ft_feel_rest(&f); }
+void contact_rest(void) { ft_contact_rest(&f); }

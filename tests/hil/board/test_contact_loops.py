@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from femtorque.codegen.control.constants import joint_constants
-from femtorque.codegen.control.feel import noises
+from femtorque.codegen.control.contact import noises
 from femtorque.codegen.mechanism.description import Contact, Feel, Friction
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.motion.trajectory import knots
