@@ -35,12 +35,11 @@ from femtorque.codegen.wire.messages import (
 )
 from femtorque.codegen.wire.names import flag
 from femtorque.codegen.wire.units import to_wire
-from femtorque.hil.board.drv8301 import FETHA_OC, FETLB_OC
+from femtorque.hil.board import faults
+from femtorque.hil.board.faults import Act, Part
 from femtorque.hil.board.virtual import VirtualBoard, VirtualClock
 from femtorque.hil.chip.elf import Image
 from femtorque.hil.chip.stm32 import probe as swd
-from femtorque.hil.chip.stm32.chip import SRAM_START
-from femtorque.hil.chip.stm32.supply import NOMINAL
 from femtorque.hil.plant.rigid import Plant
 from femtorque.hil.play.connect import session_with
 from femtorque.hil.play.run import Witness
@@ -295,13 +294,29 @@ def _lies(scene: Scene, injection: Injection) -> bool:
 # ----------------------------------------------------------------------------------------------------
 
 
+Strike = Callable[[Scene], None]
+
+
 def injections(mechanism: Mechanism, elf: Path) -> list[Injection]:
     """All of them, in a fixed order."""
     joints = len(mechanism.streamed)
-    return [*_encoders(joints), *_clock(), *_crystals(mechanism), *_sags(), *_halts(mechanism), *_overrun_stack(),
-            *_line(), *_host(), *_resets(), *_estops(), *_drivers(), *_gate_drivers(mechanism), *_loaded(mechanism),
-            *_parked(mechanism), *_held(mechanism), *_overloads(mechanism), *_supply(mechanism), *_overruns(),
-            *_flips(mechanism, elf), *_code_flips(elf), *_numbers(joints)]
+    return [*_encoders(joints), *_chip(mechanism), *_halts(mechanism), *_line(), *_host(), *_stops(),
+            *_gate_drivers(mechanism), *_loaded(mechanism), *_parked(mechanism), *_held(mechanism),
+            *_overloads(mechanism), *_supply(mechanism), *_overruns(), *_flips(elf), *_code_flips(elf),
+            *_numbers(joints)]
+
+
+def on(act: Act) -> Strike:
+    """An act of the board, in a scene."""
+    return lambda scene: act(scene.board)
+
+
+def each(kind: str, detail: str, states: tuple[str, ...], strike: Strike, named: str | tuple[str, ...],
+         within: float, end: str = "FAULT", **more: Any) -> Iterator[Injection]:
+    """One in each of these states, whose end is a fault or another state."""
+    named = (named,) if isinstance(named, str) else named
+    for state in states:
+        yield Injection(kind, f"{detail} in {state}".strip(), state, strike, (end,), named, within, **more)
 
 
 def _board(mechanism: Mechanism) -> Board:
@@ -310,86 +325,51 @@ def _board(mechanism: Mechanism) -> Board:
 
 
 TIMES = (0.1, 0.2, 0.3, 0.4, 0.5)  # s into the motion
+POWERED = ("DISARMED", *DRIVEN)
 
 
 def _encoders(joints: int) -> Iterator[Injection]:
     lost = ("ENCODER", "ENCODER_STUCK", "FOLLOWING", "OVERSPEED", "POSITION")
-    for joint in range(joints):
-        def frozen(scene: Scene, j: int = joint) -> None:
-            scene.board.encoder_faults[j].frozen = int(scene.board.plant.counts()[j])
-
-        def reversed_(scene: Scene, j: int = joint) -> None:
-            scene.board.encoder_faults[j].reverse(int(scene.board.plant.counts()[j]))
-
-        for after in TIMES[:4]:
-            yield Injection("encoder stuck", f"joint {joint} at {after} s", "TRACK", frozen, ("FAULT",), lost, 0.8,
-                            after)
-            yield Injection("encoder reversed", f"joint {joint} at {after} s", "TRACK", reversed_, ("FAULT",), lost,
-                            0.4, after)
-        yield Injection("encoder stuck", f"joint {joint} in FOLLOW", "FOLLOW", frozen, ("FAULT",), lost, 0.8)
-        yield Injection("encoder reversed", f"joint {joint} in FOLLOW", "FOLLOW", reversed_, ("FAULT",), lost, 0.4)
+    for j in range(joints):
+        for kind, act, within in (("encoder stuck", faults.stuck(j), 0.8), ("encoder reversed", faults.turned(j), 0.4)):
+            for after in TIMES[:4]:
+                yield Injection(kind, f"joint {j} at {after} s", "TRACK", on(act), ("FAULT",), lost, within, after)
+            yield from each(kind, f"joint {j}", ("FOLLOW",), on(act), lost, within)
         for counts in (-4096, -1024, -100, 100, 1024, 4096):
-            def jump(scene: Scene, j: int = joint, n: int = counts) -> None:
-                scene.board.encoder_faults[j].offset += n
-
-            for state in HELD:
-                yield Injection("encoder jump", f"joint {joint} by {counts} in {state}", state, jump, ("FAULT",),
-                                ("ENCODER",), 0.01)
-        for noise, states, faults in ((1, MOVED, ()), (200, ("FAULT",), ("ENCODER", "OVERSPEED"))):
-            def noisy(scene: Scene, j: int = joint, n: int = noise) -> None:
-                scene.board.encoder_faults[j].noise = n
-
-            for state in MOVED:
-                yield Injection("encoder noise", f"joint {joint}, {noise} counts in {state}", state, noisy, states,
-                                faults, 0.1)
+            yield from each("encoder jump", f"joint {j} by {counts}", HELD, on(faults.jump(j, counts)), "ENCODER", 0.01)
+        for noise, states, named in ((1, MOVED, ()), (200, ("FAULT",), ("ENCODER", "OVERSPEED"))):
+            noisy = on(faults.becomes(faults.encoder(j), noise=noise))
+            for i in each("encoder noise", f"joint {j}, {noise} counts", MOVED, noisy, named, 0.1):
+                yield replace(i, states=states)
 
 
-def _clock() -> Iterator[Injection]:
-    def dead(scene: Scene) -> None:
-        scene.board.chip.rcc.hse_alive = False
-
-    yield Injection("HSE dead", "from power-on", "BOOT", dead, ("FAULT",), ("CLOCK",), 0.5, early=True)
-    for state in ("DISARMED", *DRIVEN):
-        yield Injection("HSE dead", f"in {state}", state, lambda scene: scene.board.kill_crystal(), ("FAULT",),
-                        ("CLOCK",),
-                        0.5)
-
-
-def _crystals(mechanism: Mechanism) -> Iterator[Injection]:
-    """Another crystal than the board file's, from power-on."""
-    right = _board(mechanism).hse_hz
-    for hz in (4_000_000, 8_000_000, 12_000_000, 16_000_000, 20_000_000, 25_000_000):
-        if abs(hz - right) * 8 > right:  # nearer ones are not distinguished
-            def wrong(scene: Scene, hz: int = hz) -> None:
-                scene.board.chip.rcc.hse_hz = hz
-
-            yield Injection("wrong crystal", f"{hz / 1e6:g} MHz", "BOOT", wrong, ("FAULT",), ("CRYSTAL",), 0.5,
-                            early=True)
-
-
-SAG_STEP = 2e-4  # s
 WITHOUT_BREAK = {f"TIM{n}" for n in range(10, 15)}  # RM0090 18 and 19: they have no BDTR
 
 
-def _sags() -> Iterator[Injection]:
-    """The chip's own supply falls, stays low for a while, and comes back."""
+def _chip(mechanism: Mechanism) -> Iterator[Injection]:
+    """Its oscillator, its own supply, which falls, stays low for a while, and comes back, and its stack."""
+    yield Injection("HSE dead", "from power-on", "BOOT", on(faults.becomes(faults.crystal, hse_alive=False)),
+                    ("FAULT",), ("CLOCK",), 0.5, early=True)
+    yield from each("HSE dead", "", POWERED, on(VirtualBoard.kill_crystal), "CLOCK", 0.5)
+    right = _board(mechanism).hse_hz
+    for hz in (4_000_000, 8_000_000, 12_000_000, 16_000_000, 20_000_000, 25_000_000):
+        if abs(hz - right) * 8 > right:  # nearer ones are not distinguished
+            yield Injection("wrong crystal", f"{hz / 1e6:g} MHz", "BOOT", on(faults.becomes(faults.crystal, hse_hz=hz)),
+                            ("FAULT",), ("CRYSTAL",), 0.5, early=True)
     for low, fall_s, stay_s in ((2.8, 0.0, 0.002), (2.5, 0.01, 0.02), (1.9, 0.05, 0.05)):
-        def sag(scene: Scene, low: float = low, fall_s: float = fall_s, stay_s: float = stay_s) -> None:
-            chip, began = scene.board.chip, scene.board.seconds
+        yield from each("supply sags", f"to {low:g} V in {fall_s:g} s", POWERED, _sag(low, fall_s, stay_s), "SUPPLY",
+                        0.5)
+    yield from each("stack overrun", "", POWERED, on(faults.overrun_stack), "STACK", 0.01)
 
-            def fall(volts: float) -> None:
-                chip.supply(volts)
-                scene.strained = scene.strained or chip.out_of_specification and not scene.board.outputs_safe()
 
-            steps = max(round(fall_s / SAG_STEP), 1)
-            for i in range(steps):
-                volts = NOMINAL + (low - NOMINAL) * (i + 1) / steps
-                scene.board.at(began + i * SAG_STEP, partial(fall, volts))
-            scene.board.at(began + fall_s + stay_s, lambda: chip.supply(NOMINAL))
+def _sag(low: float, fall_s: float, stay_s: float) -> Strike:
+    def strike(scene: Scene) -> None:
+        def look(board: VirtualBoard) -> None:
+            scene.strained = scene.strained or board.chip.out_of_specification and not board.outputs_safe()
 
-        for state in ("DISARMED", *DRIVEN):
-            yield Injection("supply sags", f"to {low:g} V in {fall_s:g} s in {state}", state, sag, ("FAULT",),
-                            ("SUPPLY",), 0.5)
+        faults.sag(low, fall_s, stay_s, look)(scene.board)
+
+    return strike
 
 
 def _halts(mechanism: Mechanism) -> Iterator[Injection]:
@@ -409,65 +389,57 @@ def _halts(mechanism: Mechanism) -> Iterator[Injection]:
                             dark=True)
 
 
-def _overrun_stack() -> Iterator[Injection]:
-    """The stack, which ends where RAM begins, comes to its last words, which hold a mark."""
-    def overrun(scene: Scene) -> None:
-        scene.board.chip.core.load(SRAM_START + 16, b"\0\0\0\0")
-
-    for state in ("DISARMED", *DRIVEN):
-        yield Injection("stack overrun", f"in {state}", state, overrun, ("FAULT",), ("STACK",), 0.01)
-
-
 ON = ("FOLLOW", "HOLD")  # an arm that follows goes on, or rests where targets stay away for too long
 
 
 def _line() -> Iterator[Injection]:
     """A bad line changes nothing but, at its worst, the motion's being stopped on its path."""
-    for how, shares in (("drop", (0.05, 0.1, 0.2, 0.3)), ("flip", (0.05, 0.1, 0.2)), ("duplicate", (0.2, 0.6)),
-                        ("swap", (0.1, 0.3))):
+    def both(kind: str, detail: str, act: Act) -> Iterator[Injection]:
+        yield Injection(kind, detail, "TRACK", on(act), ("HOLD",), (), 3.0)
+        yield Injection(kind, f"{detail} in FOLLOW", "FOLLOW", on(act), ON, lasts=MOTION)
+
+    for how, what, shares in (("drop", "lost", (0.05, 0.1, 0.2, 0.3)), ("flip", "corrupt", (0.05, 0.1, 0.2)),
+                              ("duplicate", "duplicated", (0.2, 0.6)), ("swap", "reordered", (0.1, 0.3))):
         for share in shares:
             for seed in (1, 2, 3):
-                def bad(scene: Scene, how: str = how, share: float = share, seed: int = seed) -> None:
-                    for line in (scene.board.incoming, scene.board.outgoing):
-                        line._random = np.random.default_rng(seed)
-                        setattr(line, how, share)
-
-                kind = {"drop": "frames lost", "flip": "frames corrupt", "duplicate": "frames duplicated",
-                        "swap": "frames reordered"}[how]
-                yield Injection(kind, f"{share:.0%}, seed {seed}", "TRACK", bad, ("HOLD",), (), 3.0)
-                yield Injection(kind, f"{share:.0%}, seed {seed} in FOLLOW", "FOLLOW", bad, ON, lasts=MOTION)
+                bad = faults.every(*(_seeded(seed, way, faults.becomes(way, **{how: share}))
+                                     for way in (faults.incoming, faults.outgoing)))
+                yield from both(f"frames {what}", f"{share:.0%}, seed {seed}", bad)
     for late in (0.02, 0.05, 0.08, 0.15, 0.3):
-        def stall(scene: Scene, late: float = late) -> None:
-            scene.board.incoming.stalled = True
-            scene.board.at(scene.board.seconds + late, lambda: setattr(scene.board.incoming, "stalled", False))
-
+        stall = on(faults.becomes(faults.incoming, late, stalled=True))
         for after in TIMES[:2]:
             yield Injection("frames late", f"{late:g} s at {after} s", "TRACK", stall, ("HOLD",), (), 3.0, after)
         yield Injection("frames late", f"{late:g} s in FOLLOW", "FOLLOW", stall, ON, lasts=MOTION)
     for seed in range(4):
-        def junk(scene: Scene, seed: int = seed) -> None:
-            scene.board.incoming._random = np.random.default_rng(seed)
-            scene.board.incoming.inject(3000)
-
-        yield Injection("random bytes", f"seed {seed}", "TRACK", junk, ("HOLD",), (), 3.0)
-        yield Injection("random bytes", f"seed {seed} in FOLLOW", "FOLLOW", junk, ON, lasts=MOTION)
+        junk = _seeded(seed, faults.incoming, lambda board: board.incoming.inject(3000))
+        yield from both("random bytes", f"seed {seed}", junk)
 
 
-def host_gone(scene: Scene) -> None:
-    scene.board.incoming.cut = True
+def _seeded(seed: int, part: Part, act: Act) -> Act:
+    """An act after which a part draws from that seed."""
+    def seeded(board: VirtualBoard) -> None:
+        part(board)._random = np.random.default_rng(seed)
+        act(board)
+
+    return seeded
 
 
-def sags(scene: Scene) -> None:
-    """The supply is low."""
-    assert scene.mechanism.board is not None
-    scene.board.bus_voltage = SAGGED * scene.mechanism.board.bus_voltage
+host_gone = on(faults.becomes(faults.incoming, cut=True))
+low_supply = on(faults.supply(SAGGED))
+estop = on(partial(VirtualBoard.estop, pressed=True))
+_driver_fault = on(partial(VirtualBoard.driver_fault, present=True))
+_second_jumps = on(faults.jump(1, 2000))
 
 
-def too_hot(scene: Scene) -> None:
-    scene.board.temperatures[0] = 90.0
+def hot(celsius: float = 90.0) -> Strike:
+    """A sensor of temperature shows so much."""
+    def strike(scene: Scene) -> None:
+        scene.board.temperatures[0] = celsius
+
+    return strike
 
 
-def on_the_way(what: Callable[[Scene], None]) -> Callable[[Scene], None]:
+def on_the_way(what: Strike) -> Strike:
     """Do something to an arm that is held, or on its way to where it lies, as its host is gone."""
     def both(scene: Scene) -> None:
         host_gone(scene)
@@ -481,36 +453,20 @@ def _host() -> Iterator[Injection]:
     for after in TIMES:
         yield Injection("host gone", f"at {after} s of the motion", "TRACK", host_gone, ("FAULT",), ("HOST_LOST",),
                         1.35, after)
-    for state in ("HOLD", "FOLLOW", "FLOAT", "JOG"):
-        yield Injection("host gone", f"in {state}", state, host_gone, ("FAULT",), ("HOST_LOST",), 1.35)
-    for state in ("HOMING", "PROBE"):
-        yield Injection("host gone", f"in {state}", state, host_gone, ("DISARMED",), (), 0.15)
+    yield from each("host gone", "", ("HOLD", "FOLLOW", "FLOAT", "JOG"), host_gone, "HOST_LOST", 1.35)
+    yield from each("host gone", "", ("HOMING", "PROBE"), host_gone, (), 0.15, "DISARMED")
 
 
-def _resets() -> Iterator[Injection]:
+def _stops() -> Iterator[Injection]:
+    """Resets, the e-stop, and drivers' own word."""
     for cause in ("brownout", "pin", "power"):
-        def reset(scene: Scene, cause: str = cause) -> None:
-            scene.board.reset(cause)
-
-        for state in ("DISARMED", *DRIVEN):
-            yield Injection("brown-out" if cause == "brownout" else f"reset by {cause}", f"in {state}", state,
-                            reset, ("DISARMED",), (), 0.3)
-
-
-def _estops() -> Iterator[Injection]:
-    def open_(scene: Scene) -> None:
-        scene.board.estop(True)
-
-    yield Injection("e-stop", "in BOOT", "BOOT", open_, ("ESTOP",), (), 0.5, early=True)
-    for state in ("DISARMED", *DRIVEN, "FAULT", "ESTOP"):
+        yield from each("brown-out" if cause == "brownout" else f"reset by {cause}", "", POWERED,
+                        on(partial(VirtualBoard.reset, cause=cause)), (), 0.3, "DISARMED")
+    yield Injection("e-stop", "in BOOT", "BOOT", estop, ("ESTOP",), (), 0.5, early=True)
+    for state in (*POWERED, "FAULT", "ESTOP"):
         for after in (0.02, 0.11):
-            yield Injection("e-stop", f"in {state} after {after} s", state, open_, ("ESTOP",), (), 0.005, after)
-
-
-def _drivers() -> Iterator[Injection]:
-    for state in DRIVEN:
-        yield Injection("driver fault", f"in {state}", state, lambda scene: scene.board.driver_fault(True), ("FAULT",),
-                        ("DRIVER",), 0.01)
+            yield Injection("e-stop", f"in {state} after {after} s", state, estop, ("ESTOP",), (), 0.005, after)
+    yield from each("driver fault", "", DRIVEN, _driver_fault, "DRIVER", 0.01)
 
 
 def _gate_drivers(mechanism: Mechanism) -> Iterator[Injection]:
@@ -518,44 +474,23 @@ def _gate_drivers(mechanism: Mechanism) -> Iterator[Injection]:
     if _board(mechanism).gate_driver is None:
         return
     for which in (0, 1):
-        def forgets(scene: Scene, which: int = which) -> None:
-            scene.board.gate_drivers[which].forget()
-
-        def shorted(scene: Scene, which: int = which) -> None:
-            scene.board.over_current(which, FETHA_OC | FETLB_OC)
-
-        for state in DRIVEN:
-            yield Injection("gate driver forgets", f"{which} in {state}", state, forgets, ("FAULT",), ("DRIVER",), 0.03)
-            yield Injection("phase shorted", f"{which} in {state}", state, shorted, ("FAULT",), ("DRIVER",), 0.01)
+        yield from each("gate driver forgets", f"{which}", DRIVEN, on(faults.forgets(which)), "DRIVER", 0.03)
+        yield from each("phase shorted", f"{which}", DRIVEN, on(faults.phase_shorted(which)), "DRIVER", 0.01)
     for volts in (5.0, 0.0):
         for lasts in (1e-3, 0.1):
-            def dip(scene: Scene, volts: float = volts, lasts: float = lasts) -> None:
-                before, scene.board.bus_voltage = scene.board.bus_voltage, volts
-                scene.board.at(scene.board.seconds + lasts, lambda: setattr(scene.board, "bus_voltage", before))
-
-            for state in DRIVEN:
-                yield Injection("gate drivers' supply dips", f"to {volts:g} V for {lasts:g} s in {state}", state, dip,
-                                ("FAULT",), ("DRIVER", "UNDER_VOLTAGE"), 0.03)
-            yield Injection("gate drivers' supply dips", f"to {volts:g} V for {lasts:g} s in DISARMED", "DISARMED", dip,
-                            ("DISARMED",), (), 0.2)
+            detail, dip = f"to {volts:g} V for {lasts:g} s", on(faults.becomes(faults.whole, lasts, bus_voltage=volts))
+            yield from each("gate drivers' supply dips", detail, DRIVEN, dip, ("DRIVER", "UNDER_VOLTAGE"), 0.03)
+            yield from each("gate drivers' supply dips", detail, ("DISARMED",), dip, (), 0.2, "DISARMED")
 
 
 def _loaded(mechanism: Mechanism) -> Iterator[Injection]:
     """An arm with brakes: nothing is left hanging in the air."""
     if mechanism.safety.brake is None:
         return
-
-    def jump(scene: Scene) -> None:
-        scene.board.encoder_faults[1].offset += 2000
-
-    for state in HELD:
-        yield Injection("loaded arm, host gone", f"in {state}", state, host_gone, ("FAULT",), ("HOST_LOST",), 1.45)
-        yield Injection("loaded arm, e-stop", f"in {state}", state, lambda scene: scene.board.estop(True), ("ESTOP",),
-                        (), 0.07)
-        yield Injection("loaded arm, encoder jump", f"in {state}", state, jump, ("FAULT",), ("ENCODER",), 0.08)
-        yield Injection("loaded arm, reset", f"in {state}", state, lambda scene: scene.board.reset("pin"),
-                        ("DISARMED",), (),
-                        0.3)
+    yield from each("loaded arm, host gone", "", HELD, host_gone, "HOST_LOST", 1.45)
+    yield from each("loaded arm, e-stop", "", HELD, estop, (), 0.07, "ESTOP")
+    yield from each("loaded arm, encoder jump", "", HELD, _second_jumps, "ENCODER", 0.08)
+    yield from each("loaded arm, reset", "", HELD, on(partial(VirtualBoard.reset, cause="pin")), (), 0.3, "DISARMED")
 
 
 def _parked(mechanism: Mechanism) -> Iterator[Injection]:
@@ -564,26 +499,15 @@ def _parked(mechanism: Mechanism) -> Iterator[Injection]:
     park = mechanism.safety.park
     if park is None:
         return
-
-    def jump(scene: Scene) -> None:
-        scene.board.encoder_faults[1].offset += 2000
-
-    def fails(scene: Scene) -> None:
-        scene.board.driver_fault(True)
-
-    for state in HELD:
-        yield Injection("parked arm, host gone", f"in {state}", state, host_gone, ("FAULT",), ("HOST_LOST",),
-                        1.35 + LYING_S, lies=LIES)
-        yield Injection("parked arm, supply low", f"in {state}", state, sags, ("FAULT",), ("LOW_SUPPLY",),
-                        0.35 + LYING_S, lies=LIES)
-        if park.heat:
-            yield Injection("parked arm, too hot", f"in {state}", state, too_hot, ("FAULT",), ("OVER_TEMPERATURE",),
-                            0.35 + LYING_S, lies=LIES)
-        yield Injection("parked arm, encoder jump", f"in {state}", state, jump, ("FAULT",), ("ENCODER",), 0.01)
-    for name, what in (("encoder jump", jump), ("driver fault", fails)):
-        yield Injection(f"parked arm, {name}", "on its way", "HOLD", on_the_way(what), ("FAULT",), ("HOST_LOST",), 0.01)
-    yield Injection("parked arm, e-stop", "on its way", "HOLD", on_the_way(lambda scene: scene.board.estop(True)),
-                    ("ESTOP",), (), 0.005)
+    yield from each("parked arm, host gone", "", HELD, host_gone, "HOST_LOST", 1.35 + LYING_S, lies=LIES)
+    yield from each("parked arm, supply low", "", HELD, low_supply, "LOW_SUPPLY", 0.35 + LYING_S, lies=LIES)
+    if park.heat:
+        yield from each("parked arm, too hot", "", HELD, hot(), "OVER_TEMPERATURE", 0.35 + LYING_S, lies=LIES)
+    yield from each("parked arm, encoder jump", "", HELD, _second_jumps, "ENCODER", 0.01)
+    for what, strike in (("encoder jump", _second_jumps), ("driver fault", _driver_fault)):
+        yield Injection(f"parked arm, {what}", "on its way", "HOLD", on_the_way(strike), ("FAULT",), ("HOST_LOST",),
+                        0.01)
+    yield Injection("parked arm, e-stop", "on its way", "HOLD", on_the_way(estop), ("ESTOP",), (), 0.005)
 
 
 def _held(mechanism: Mechanism) -> Iterator[Injection]:
@@ -595,16 +519,11 @@ def _held(mechanism: Mechanism) -> Iterator[Injection]:
         scene.board.incoming.cut, scene.asking = False, None
         scene.session.command("ARM")
 
-    def jump(scene: Scene) -> None:
-        scene.board.encoder_faults[1].offset += 2000
-
-    for state in HELD:
-        yield Injection("held arm, host gone", f"in {state}", state, host_gone, ("HELD",), ("HOST_LOST",), 1.45)
-        yield Injection("held arm, taken over", f"in {state}", state, on_the_way(arms), ("HOLD",), (), 0.05)
-    yield Injection("held arm, encoder jump", "without a host", "HOLD", on_the_way(jump), ("FAULT",), ("ENCODER",),
-                    0.01)
-    yield Injection("held arm, e-stop", "without a host", "HOLD", on_the_way(lambda scene: scene.board.estop(True)),
-                    ("ESTOP",), (), 0.005)
+    yield from each("held arm, host gone", "", HELD, host_gone, "HOST_LOST", 1.45, "HELD")
+    yield from each("held arm, taken over", "", HELD, on_the_way(arms), (), 0.05, "HOLD")
+    yield Injection("held arm, encoder jump", "without a host", "HOLD", on_the_way(_second_jumps), ("FAULT",),
+                    ("ENCODER",), 0.01)
+    yield Injection("held arm, e-stop", "without a host", "HOLD", on_the_way(estop), ("ESTOP",), (), 0.005)
 
 
 def _overloads(mechanism: Mechanism) -> Iterator[Injection]:
@@ -613,17 +532,10 @@ def _overloads(mechanism: Mechanism) -> Iterator[Injection]:
     motor = mechanism.streamed[0].motor
     if motor is None or motor.continuous is None:
         return
-
+    lasts = -WARMS * math.log1p(-1.02 / 4.0)  # twice the current, four times the heat; 2 % over is too much
     for push in (HAND, -HAND):
-        def lean(scene: Scene, push: float = push) -> None:
-            torque = np.zeros(len(scene.mechanism.streamed))
-            torque[0] = push
-            scene.board.plant.hand = lambda plant: torque  # type: ignore[attr-defined]
-
-        lasts = -WARMS * math.log1p(-1.02 / 4.0)  # twice the current, four times the heat; 2 % over is too much
-        for state in (*MOVED, "JOG"):
-            yield Injection("overload", f"a hand pushes with {push:g} N m in {state}", state, lean, ("FAULT",),
-                            ("OVERLOAD",), lasts + 0.35)
+        yield from each("overload", f"a hand pushes with {push:g} N m", (*MOVED, "JOG"), on(faults.lean(push)),
+                        "OVERLOAD", lasts + 0.35)
 
 
 def _supply(mechanism: Mechanism) -> Iterator[Injection]:
@@ -631,41 +543,35 @@ def _supply(mechanism: Mechanism) -> Iterator[Injection]:
     board = _board(mechanism)
     for kind, share, fault in (("over-voltage", 1.35, "OVER_VOLTAGE"), ("over-voltage", 3.0, "OVER_VOLTAGE"),
                                ("under-voltage", 0.65, "UNDER_VOLTAGE"), ("supply off", 0.0, "UNDER_VOLTAGE")):
-        def bus(scene: Scene, share: float = share) -> None:
-            assert scene.mechanism.board is not None
-            scene.board.bus_voltage = share * scene.mechanism.board.bus_voltage
-
-        for state in DRIVEN:
-            names = (fault, "DRIVER") if share == 0.0 and board.gate_driver else (fault,)  # whose supply it is too
-            yield Injection(kind, f"{share:.0%} of the nominal in {state}", state, bus, ("FAULT",), names, 0.005)
+        names = (fault, "DRIVER") if share == 0.0 and board.gate_driver else (fault,)  # whose supply it is too
+        yield from each(kind, f"{share:.0%} of the nominal", DRIVEN, on(faults.supply(share)), names, 0.005)
     for celsius in (90.0, 150.0, -200.0) if board.sense.temperature else ():
-        def hot(scene: Scene, celsius: float = celsius) -> None:
-            scene.board.temperatures[0] = celsius
-
         name = f"{celsius:g} deg C" if celsius > 0.0 else "a broken wire"
-        for state in MOVED:
-            yield Injection("over-temperature", f"{name} in {state}", state, too_hot, ("FAULT",), ("OVER_TEMPERATURE",),
-                            0.02)
-
-    def stopped(scene: Scene) -> None:
-        scene.board.chip.converters[-1].dead = True
-
-    for state in DRIVEN:
-        yield Injection("converter stops", f"in {state}", state, stopped, ("FAULT",), ("UNDER_VOLTAGE",), 0.01)
+        yield from each("over-temperature", name, MOVED, hot(celsius), "OVER_TEMPERATURE", 0.02)
+    stopped = on(faults.becomes(faults.converter(-1), dead=True))
+    yield from each("converter stops", "", DRIVEN, stopped, "UNDER_VOLTAGE", 0.01)
 
 
 def _overruns() -> Iterator[Injection]:
-    for state in ("DISARMED", *DRIVEN):
+    def slow(periods: float) -> Act:
+        return lambda board: faults.becomes(
+            faults.encoder(0), stall=round(periods * board.dt * board.chip.rcc.hclk))(board)
+
+    for state in POWERED:
         for periods in (0.999, 1.5, 3.0):
-            def slow(scene: Scene, periods: float = periods) -> None:
-                cycles = periods * scene.board.dt * scene.board.chip.rcc.hclk
-                scene.board.encoder_faults[0].stall = round(cycles)
-
-            yield Injection("tick overrun", f"{periods} periods in {state}", state, slow, ("FAULT",), ("TICK_OVERRUN",),
-                            0.01)
+            yield from each("tick overrun", f"{periods} periods", (state,), on(slow(periods)), "TICK_OVERRUN", 0.01)
 
 
-def _flips(mechanism: Mechanism, elf: Path) -> Iterator[Injection]:
+def _flip(at: int, bit: int) -> Strike:
+    """One bit of flash."""
+    def flip(scene: Scene) -> None:
+        core = scene.board.chip.core
+        core.load(at, bytes([core.memory(at, 1)[0] ^ 1 << bit]))
+
+    return flip
+
+
+def _flips(elf: Path) -> Iterator[Injection]:
     """One bit of the constants in flash, at power-on and while running."""
     random = np.random.default_rng(7)
     image = Image.load(elf, 0x0800_0000, 1 << 20)
@@ -673,18 +579,11 @@ def _flips(mechanism: Mechanism, elf: Path) -> Iterator[Injection]:
         symbol = image.symbol(table)
         for _ in range(14):
             byte, bit = int(random.integers(symbol.size)), int(random.integers(8))
-
-            def flip(scene: Scene, at: int = symbol.address + byte, bit: int = bit) -> None:
-                core = scene.board.chip.core
-                core.load(at, bytes([core.memory(at, 1)[0] ^ 1 << bit]))
-
-            name = f"{table} byte {byte} bit {bit}"
-            yield Injection("bit flip in constants", f"{name} at power-on", "BOOT", flip, ("FAULT",),
-                            ("CONFIGURATION",), 0.5,
-                            early=True)
+            kind, name = "bit flip in constants", f"{table} byte {byte} bit {bit}"
+            flip = _flip(symbol.address + byte, bit)
+            yield Injection(kind, f"{name} at power-on", "BOOT", flip, ("FAULT",), ("CONFIGURATION",), 0.5, early=True)
             if byte % 2 == 0:
-                yield Injection("bit flip in constants", f"{name} in DISARMED", "DISARMED", flip, ("FAULT",),
-                                ("CONFIGURATION",), 0.15)
+                yield from each(kind, name, ("DISARMED",), flip, "CONFIGURATION", 0.15)
 
 
 def _code_flips(elf: Path) -> Iterator[Injection]:
@@ -699,15 +598,9 @@ def _code_flips(elf: Path) -> Iterator[Injection]:
     within = 2 * len(image.flash) / 64 * 1e-3 + 0.1
     for name, at in places:
         bit = int(random.integers(8))
-
-        def flip(scene: Scene, at: int = at, bit: int = bit) -> None:
-            core = scene.board.chip.core
-            core.load(at, bytes([core.memory(at, 1)[0] ^ 1 << bit]))
-
-        kind, name = "bit flip in code", f"{name} bit {bit}"
+        kind, name, flip = "bit flip in code", f"{name} bit {bit}", _flip(at, bit)
         yield Injection(kind, f"{name} at power-on", "BOOT", flip, ("FAULT",), ("CODE",), 0.5, early=True)
-        for state in ("DISARMED", "HOLD", "FLOAT"):
-            yield Injection(kind, f"{name} in {state}", state, flip, ("FAULT",), ("CODE",), within)
+        yield from each(kind, name, ("DISARMED", "HOLD", "FLOAT"), flip, "CODE", within)
 
 
 def _numbers(joints: int) -> Iterator[Injection]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 
 import numpy as np
 
-from assurance.campaigns.campaign import BEFORE, DRIVEN, HELD, MOVED, Injection, Scene
+from assurance.campaigns.campaign import BEFORE, DRIVEN, HELD, MOVED, Injection, Scene, Strike, on
 from femtorque.codegen.common.errors import Refused
 from femtorque.codegen.mechanism.description import Mechanism
+from femtorque.hil.board import faults
+from femtorque.hil.board.faults import SHORTED_CABLE
 
-SHORTED_CABLE = (0.05, 30e-6, 1e-9)  # ohm, henry, share of the turns that the current goes through
-SHORTED_WINDING = (0.2, 0.1e-3, 0.2)
+SHORTED_WINDING = (0.2, 0.1e-3, 0.2)  # ohm, henry, share of the turns that the current goes through
 LOW_RESISTANCE = (0.3, 0.6e-3, 1.0)
 CABLE_OFF = (1e6, 1.0, 1.0)
 NOISE = 4e-3  # V, of a Hall sensor at full bandwidth (ACS725: some 2 mV rms)
@@ -20,21 +21,12 @@ MOST = 16.0  # A, some more than the bus can drive through a motor at rest
 PUSH = 3.0  # N m of a hand on the first joint, for which its motor needs most of what it may have
 LOST = ("CURRENT_LOOP", "FOLLOWING", "OVERSPEED", "POSITION", "ENCODER_STUCK", "CURRENT_SIGN", "OVER_CURRENT")
 
-Strike = Callable[[Scene], None]
-
 
 def injections(mechanism: Mechanism) -> Iterator[Injection]:
     """All of them; none for an arm without current loops."""
     if any(joint.motor and joint.motor.drive == "current" for joint in mechanism.streamed):
         for part in (_shorts, _sensors, _silence, _pushes):
             yield from part()
-
-
-def _rewound(j: int, winding: tuple[float, float, float]) -> Strike:
-    def strike(scene: Scene) -> None:
-        scene.board.plant.motors.rewind(j, *winding)  # type: ignore[attr-defined]
-
-    return strike
 
 
 def _then_armed(strike: Strike) -> Strike:
@@ -48,70 +40,55 @@ def _then_armed(strike: Strike) -> Strike:
     return armed
 
 
-def _faulted(kind: str, name: str, state: str, strike: Strike, faults: tuple[str, ...], amperes: float,
+def _faulted(kind: str, name: str, state: str, strike: Strike, named: tuple[str, ...], amperes: float,
              within: float = 0.1, after: float = BEFORE) -> Injection:
     """One that ends in a fault."""
-    return Injection(kind, name, state, strike, ("FAULT",), faults, within, after, amperes=amperes)
+    return Injection(kind, name, state, strike, ("FAULT",), named, within, after, amperes=amperes)
 
 
 def _shorts() -> Iterator[Injection]:
     for kind, winding, before, later in (("shorted cable", SHORTED_CABLE, 60.0, 110.0),
                                          ("partly shorted winding", SHORTED_WINDING, 40.0, 40.0)):
         for j in range(2):
-            strike = _rewound(j, winding)
+            strike = on(faults.rewind(j, winding))
             yield _faulted(kind, f"joint {j} when armed", "DISARMED", _then_armed(strike), ("OVER_CURRENT",), before)
             for state in ("TRACK", "HOLD", "JOG", "PROBE"):
                 yield _faulted(kind, f"joint {j} in {state}", state, strike, ("OVER_CURRENT", "CURRENT_LOOP"), later,
                                0.8, 0.2)
     for j in range(2):
-        off = _rewound(j, CABLE_OFF)
+        off = on(faults.rewind(j, CABLE_OFF))
         yield _faulted("cable off", f"joint {j} when armed", "DISARMED", _then_armed(off), ("CURRENT_LOOP",), MOST)
         yield _faulted("cable off", f"joint {j} in TRACK", "TRACK", off, LOST, MOST, 0.8, 0.2)
 
 
 def _sensors() -> Iterator[Injection]:
     for j in range(2):
-        def backwards(scene: Scene, j: int = j) -> None:
-            scene.board.current_sensors[j].backwards = True
-            scene.board.current_sensors[j].noise = NOISE  # without any a loop at rest would stay so
-
-        kind, faults = "sensor backwards", ("CURRENT_SIGN", "OVER_CURRENT")
+        backwards = _sensor(j, backwards=True, noise=NOISE)  # without any a loop at rest would stay so
+        kind, named = "sensor backwards", ("CURRENT_SIGN", "OVER_CURRENT")
         yield _faulted(kind, f"joint {j} when armed", "DISARMED", _then_armed(backwards), ("CURRENT_SIGN",), 2.0)
         for state in HELD:
-            yield _faulted(kind, f"joint {j}, turned round in {state}", state, backwards, faults, MOST, 0.2)
+            yield _faulted(kind, f"joint {j}, turned round in {state}", state, backwards, named, MOST, 0.2)
         for volts in (0.0, 0.3, 3.0, 3.3):
             name = f"joint {j}, {volts:g} V in"
             for state in (*MOVED, "PROBE"):
-                yield _faulted("amplifier saturated", f"{name} {state}", state, _stuck(j, volts), ("OVER_CURRENT",),
-                               MOST, 0.01)
-        kind, blind = "sensor shows nothing", _stuck(j, 1.65)
+                yield _faulted("amplifier saturated", f"{name} {state}", state, _sensor(j, stuck=volts),
+                               ("OVER_CURRENT",), MOST, 0.01)
+        kind, blind = "sensor shows nothing", _sensor(j, stuck=1.65)
         yield _faulted(kind, f"joint {j} when armed", "DISARMED", _then_armed(blind), ("CURRENT_LOOP",), 2.0)
         yield _faulted(kind, f"joint {j} in TRACK", "TRACK", blind, LOST, MOST, 0.8)
         for gain in (0.15, 0.5):
             yield _faulted("sensor gain lost", f"joint {j}, {gain:g} left when armed", "DISARMED",
-                           _then_armed(_weak(j, gain)), ("CURRENT_LOOP",), 2.0)
-        yield Injection("sensor off its zero", f"joint {j}", "DISARMED", _then_armed(_stuck(j, 2.2)), ("DISARMED",),
-                        amperes=0.1)
+                           _then_armed(_sensor(j, gain=gain)), ("CURRENT_LOOP",), 2.0)
+        yield Injection("sensor off its zero", f"joint {j}", "DISARMED", _then_armed(_sensor(j, stuck=2.2)),
+                        ("DISARMED",), amperes=0.1)
 
 
-def _stuck(j: int, volts: float) -> Strike:
-    def strike(scene: Scene) -> None:
-        scene.board.current_sensors[j].stuck = volts
-
-    return strike
-
-
-def _weak(j: int, gain: float) -> Strike:
-    def strike(scene: Scene) -> None:
-        scene.board.current_sensors[j].gain = gain
-
-    return strike
+def _sensor(j: int, **values: object) -> Strike:
+    return on(faults.becomes(faults.sensor(j), None, **values))
 
 
 def _silence() -> Iterator[Injection]:
-    def stopped(scene: Scene) -> None:
-        scene.board.chip.converters[0].dead = True
-
+    stopped = on(faults.becomes(faults.converter(0), dead=True))
     for state in DRIVEN:
         yield _faulted("converter of currents", f"stops in {state}", state, stopped, ("CURRENT_SENSOR",), MOST, 0.01)
 
@@ -120,7 +97,7 @@ def _pushes() -> Iterator[Injection]:
     """Nothing is wrong: a motor of low resistance is asked for much, in both directions."""
     for push in (PUSH, -PUSH):
         def pushed(scene: Scene, push: float = push) -> None:
-            scene.board.plant.motors.rewind(0, *LOW_RESISTANCE)  # type: ignore[attr-defined]
+            faults.rewind(0, LOW_RESISTANCE)(scene.board)
             _lean(scene, push)
 
         yield Injection("much asked, low R", f"a hand pushes with {push:g} N m", "HOLD", pushed, ("HOLD",), (), 0.1,
@@ -128,7 +105,7 @@ def _pushes() -> Iterator[Injection]:
 
     def weakened(scene: Scene) -> None:
         _lean(scene, PUSH)
-        _weak(0, 0.15)(scene)
+        _sensor(0, gain=0.15)(scene)
 
     yield _faulted("sensor gain lost", f"joint 0, 0.15 left, {PUSH:g} N m on it", "HOLD", weakened, ("CURRENT_LOOP",),
                    MOST)

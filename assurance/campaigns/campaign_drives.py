@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +23,13 @@ from assurance.campaigns.campaign import (
     REACH,
     STAY,
     Scene,
+    Strike,
+    estop,
     host_gone,
+    hot,
+    low_supply,
+    on,
     on_the_way,
-    sags,
-    too_hot,
 )
 from femtorque.codegen.board.reader import load as load_board
 from femtorque.codegen.common.errors import Refused
@@ -35,10 +39,9 @@ from femtorque.codegen.drive.family import DriveType
 from femtorque.codegen.mechanism.description import Mechanism, Park
 from femtorque.codegen.mechanism.reader import load_mechanism
 from femtorque.codegen.toolchain import platformio as build
+from femtorque.hil.board import faults
 from femtorque.hil.board.buses import STEP
 from femtorque.hil.board.virtual import VirtualBoard
-from femtorque.hil.bus.frame import Frame
-from femtorque.hil.bus.intruder import Intruder
 from femtorque.hil.chip.stm32 import probe as swd
 from femtorque.hil.drives.drive import Drive
 from femtorque.hil.drives.families.cubemars.drive import AK_FAULTS
@@ -52,6 +55,7 @@ from femtorque.hil.plant.choose import stepped_of
 
 LEVEL = (-0.5, 0.3, -0.2)  # rad at the start: the drives carry the arm
 FIRST = 0  # the drive that suffers
+HALTED = "halted"  # by a debugger
 CONNECTED = 3e-3  # s from a debugger's connection to its halt: OpenOCD needs more for its own words to the probe
 NO_TORQUE = 1e-3  # of a drive's largest torque
 NEAR = 0.06  # rad from where it should be, of an arm that goes on in spite of all
@@ -159,7 +163,7 @@ class Injection:
     kind: str
     name: str
     moment: str
-    strike: Callable[[Scene], None]
+    strike: Strike
     ends: str
     faults: tuple[str, ...] = ()
     within: float = 0.03
@@ -177,32 +181,24 @@ def _all(scene: Scene) -> list[Drive | Servo]:
     return list(scene.board.wiring.buses.all.values())
 
 
-def _cut(scene: Scene) -> None:
-    _first(scene).cut = True
+def drive_becomes(seconds: float | None = None, **values: object) -> Strike:
+    """Something becomes so at the first drive or servo; for so long."""
+    return on(faults.becomes(faults.first, seconds, **values))
+
+
+def wire_becomes(seconds: float | None = None, **values: object) -> Strike:
+    """Something becomes so on its wire; for so long."""
+    return on(faults.becomes(faults.wire, seconds, **values))
+
+
+_cut = drive_becomes(cut=True)
 
 
 def later(scene: Scene, seconds: float, action: Callable[[], None]) -> None:
     scene.board.at(scene.board.seconds + seconds, action)
 
 
-def _late(seconds: float) -> Callable[[Scene], None]:
-    def strike(scene: Scene) -> None:
-        _first(scene).late = seconds
-
-    return strike
-
-
-def _intruder(number: int | None, period: float) -> Callable[[Scene], None]:
-    """With that identifier, or as the first drive does."""
-    def strike(scene: Scene) -> None:
-        drive = _first(scene)
-        frame = drive.report(bytes(7)) if number is None else Frame(number, bytes(8))
-        Intruder(drive.wire, frame, period, drive.timing, drive.fast)
-
-    return strike
-
-
-def _fails(code: int, again: float | None = None) -> Callable[[Scene], None]:
+def _fails(code: int, again: float | None = None) -> Strike:
     """Once, or over and over."""
     def strike(scene: Scene) -> None:
         if _first(scene).powered:
@@ -213,64 +209,24 @@ def _fails(code: int, again: float | None = None) -> Callable[[Scene], None]:
     return strike
 
 
-def _short(seconds: float, again: float | None = None, times: int = 1) -> Callable[[Scene], None]:
+def _short(seconds: float, again: float = 0.0, times: int = 1) -> Strike:
     """The wires touch for so long; over and over, so many times."""
+    touch = faults.becomes(faults.wire, seconds, shorted=True)
+
     def strike(scene: Scene) -> None:
-        wire = _first(scene).wire
-
-        def touch(shorted: bool) -> None:
-            wire.shorted = shorted
-
         for i in range(times):
-            later(scene, i * (again or 0.0), lambda: touch(True))
-            later(scene, i * (again or 0.0) + seconds, lambda: touch(False))
+            later(scene, i * again, lambda: touch(scene.board))
 
     return strike
 
 
-def _held(seconds: float) -> Callable[[Scene], None]:
-    """Something keeps the bus dominant for so long."""
-    def strike(scene: Scene) -> None:
-        wire = _first(scene).wire
-        wire.hold()
-        later(scene, seconds, wire.release)
-
-    return strike
-
-
-def _ends_off(left: int) -> Callable[[Scene], None]:
-    """So many terminators are left."""
-    def strike(scene: Scene) -> None:
-        _first(scene).wire.terminators = left
-
-    return strike
-
-
-def _noisy(share: float) -> Callable[[Scene], None]:
-    def strike(scene: Scene) -> None:
-        _first(scene).wire.error_rate = share
-
-    return strike
-
-
-def _without_supply(seconds: float, boot: float = 0.0) -> Callable[[Scene], None]:
+def _without_supply(seconds: float, boot: float = 0.0) -> Strike:
     """The first drive's own branch. boot: s that it takes to be on the bus again."""
-    def strike(scene: Scene) -> None:
-        drive = _first(scene)
-        drive.supplied, drive.boot = False, boot
-        later(scene, seconds, lambda: setattr(drive, "supplied", True))
-
-    return strike
+    return on(faults.every(faults.becomes(faults.first, boot=boot),
+                           faults.becomes(faults.first, seconds, supplied=False)))
 
 
-def supply_dips(scene: Scene) -> None:
-    """Let the supply of all drives dip, and the board's measurement of it."""
-    before, scene.board.bus_voltage = scene.board.bus_voltage, 0.0
-    later(scene, 0.1, lambda: setattr(scene.board, "bus_voltage", before))
-
-
-def _rescale(share: float) -> Callable[[Scene], None]:
-    return lambda scene: _first(scene).rescale(share)
+supply_dips = on(faults.becomes(faults.whole, 0.1, bus_voltage=0.0))  # of all drives, and the board's measurement of it
 
 
 def _narrow(scene: Scene) -> None:
@@ -296,7 +252,7 @@ def _homeless(scene: Scene) -> None:
     drive.home = 1
 
 
-def _softer(share: float) -> Callable[[Scene], None]:
+def _softer(share: float) -> Strike:
     """Other gains than the file has."""
     def strike(scene: Scene) -> None:
         drive = _first(scene)
@@ -324,10 +280,6 @@ def board_dies(scene: Scene) -> None:
     scene.board.chip.supply(0.0)
 
 
-def board_reset(cause: str) -> Callable[[Scene], None]:
-    return lambda scene: scene.board.reset(cause)
-
-
 def board_halted(scene: Scene) -> None:
     """A debugger connects, which stops the watchdog in its halts, and halts the processor a tick or more later."""
     debugger = swd.Probe(scene.board.chip)
@@ -344,26 +296,27 @@ def injections(name: str) -> Iterator[Injection]:
     hot = next((code for word, code in kind.codes.items() if "over temperature" in word), 0)
     ailing = {"silent": ("DRIVE_SILENT",), "ails": ("DRIVE_FAULT",), "bus": ("BUS_OFF", "DRIVE_SILENT")}
 
-    def each(what: str, detail: str, strike: Callable[[Scene], None], faults: tuple[str, ...], within: float,
-             resting: Callable[[Scene], None] | None = None, moments: tuple[str, ...] = DRIVEN,
+    def each(what: str, detail: str, strike: Strike, named: tuple[str, ...], within: float,
+             resting: Strike | None = None, moments: tuple[str, ...] = DRIVEN,
              refusals: tuple[str, ...] = (), unreached: bool = False) -> Iterator[Injection]:
         """While driven; and at rest, where it lasts, or `resting` makes it last."""
         for moment in moments:
-            yield Injection(what, detail, moment, strike, "off", faults, within, unreached=unreached)
+            yield Injection(what, detail, moment, strike, "off", named, within, unreached=unreached)
         for moment in RESTING if refusals else ():
             yield Injection(what, detail, moment, resting or strike, "refused", refusals)
 
     yield from each("drive silent", "cable off", _cut, ailing["silent"], own, refusals=("DRIVE_SILENT",))
     for late in (1.5e-3, 4e-3):
         for moment in MOVED:
-            yield Injection("drive late", f"{1e3 * late:g} ms", moment, _late(late), "rides")
-    yield from each("bus babbles", "lowest identifier", _intruder(0, 0.0), ailing["silent"], own,
+            yield Injection("drive late", f"{1e3 * late:g} ms", moment, drive_becomes(late=late), "rides")
+    yield from each("bus babbles", "lowest identifier", on(faults.intruder(0, 0.0)), ailing["silent"], own,
                     refusals=("DRIVE_SILENT",), unreached=True)
+    foreign = on(faults.intruder(None, INTRUDES))
     # until such a frame is the last that a tick gets, only the drive's own is taken
-    yield from each("foreign frame", "in the drive's name", _intruder(None, INTRUDES),
+    yield from each("foreign frame", "in the drive's name", foreign,
                     ("ENCODER", "DRIVE_FAULT", "DRIVE_SILENT"), 10.0 * INTRUDES + told)
     for moment in RESTING:
-        yield Injection("foreign frame", "in the drive's name", moment, _intruder(None, INTRUDES), "refused",
+        yield Injection("foreign frame", "in the drive's name", moment, foreign, "refused",
                         ("DRIVE_SETTING", "ENCODER", "NOT_HOMED", "MOVING"))
     for word, code in kind.codes.items():
         yield from each("drive's own fault", word, _fails(code), ailing["ails"], told,
@@ -374,14 +327,15 @@ def injections(name: str) -> Iterator[Injection]:
                     refusals=("DRIVE_SILENT",), unreached=True)
     yield from each("bus off", "shorted 5 times, 20 ms each", _short(0.02, 0.15, 5), ailing["bus"], own,
                     moments=MOVED, unreached=True)
-    yield from each("bus held dominant", "for 50 ms", _held(0.05), ailing["bus"], own, unreached=True)
+    yield from each("bus held dominant", "for 50 ms", on(faults.held(0.05)), ailing["bus"], own, unreached=True)
     for moment in MOVED:
-        yield Injection("terminator unplugged", "one", moment, _ends_off(1), "either", ailing["bus"], own,
-                        unreached=True)
-        yield Injection("frames disturbed", "1 %", moment, _noisy(0.01), "either" if kind.shared else "rides",
-                        ("DRIVE_SILENT",) if kind.shared else (), own, unreached=kind.shared)
-    yield from each("terminator unplugged", "both", _ends_off(0), ailing["bus"], own, refusals=("DRIVE_SILENT",),
-                    unreached=True)
+        yield Injection("terminator unplugged", "one", moment, wire_becomes(terminators=1), "either", ailing["bus"],
+                        own, unreached=True)
+        yield Injection("frames disturbed", "1 %", moment, wire_becomes(error_rate=0.01),
+                        "either" if kind.shared else "rides", ("DRIVE_SILENT",) if kind.shared else (), own,
+                        unreached=kind.shared)
+    yield from each("terminator unplugged", "both", wire_becomes(terminators=0), ailing["bus"], own,
+                    refusals=("DRIVE_SILENT",), unreached=True)
     anew = ("ENCODER",) if kind.beat else ()  # it counts from where it comes up, before its heartbeat says so
     for seconds in (0.02, 0.3):
         yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", _without_supply(seconds),
@@ -404,14 +358,19 @@ def injections(name: str) -> Iterator[Injection]:
                     told)
     yield from each("host gone", "its line cut", host_gone, ("HOST_LOST",), HOST_LOST + told)
     yield from _settings(name)
+    yield from of_board(own, told)
+
+
+def of_board(own: float, told: float) -> Iterator[Injection]:
+    """What goes wrong with the board. own: s until drives that nobody reaches have stopped. told: s until others
+    have."""
     for moment in DRIVEN:
-        yield Injection("board dies", "no supply", moment, board_dies, "off", within=own, dark=True, unreached=True)
-        yield Injection("board dies", "halted", moment, board_halted, "off", within=own, dark=True, unreached=True)
+        for name, strike in (("no supply", board_dies), (HALTED, board_halted)):
+            yield Injection("board dies", name, moment, strike, "off", within=own, dark=True, unreached=True)
         for cause in ("pin", "brownout"):
-            yield Injection("board resets", cause, moment, board_reset(cause), "off", within=own, state="DISARMED",
-                            unreached=True)
-        yield Injection("e-stop", "opens", moment, lambda scene: scene.board.estop(True), "off", within=told,
-                        state="ESTOP")
+            yield Injection("board resets", cause, moment, on(partial(VirtualBoard.reset, cause=cause)), "off",
+                            within=own, state="DISARMED", unreached=True)
+        yield Injection("e-stop", "opens", moment, estop, "off", within=told, state="ESTOP")
 
 
 def _settings(name: str) -> Iterator[Injection]:
@@ -419,18 +378,18 @@ def _settings(name: str) -> Iterator[Injection]:
     before, damped otherwise."""
     told = name.startswith("damiao")
     if name == "moteus":  # plain numbers, of a version, from a place; its gains are not to be asked for over registers
-        for detail, strike in (("another meaning", _rescale(0.8)), ("of the rotor", _homeless)):
+        for detail, strike in (("another meaning", on(faults.rescale(0.8))), ("of the rotor", _homeless)):
             yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
         yield Injection("wrong scale", "0.8 of its gains", "CHECK", _softer(0.8), "rides")
         return
     if name == "odrive-can":  # plain numbers, of a version; its limits nobody can ask for
-        for detail, strike in (("another protocol", _rescale(0.8)), ("old firmware", _older)):
+        for detail, strike in (("another protocol", on(faults.rescale(0.8))), ("old firmware", _older)):
             yield Injection("wrong scale", detail, "CHECK", strike, "refused", ("DRIVE_SETTING",))
         yield Injection("wrong scale", "torque ends near vel_limit", "TRACK", _fading, "off",
                         ("FOLLOWING", "POSITION", "OVERSPEED"), 1.0)
         return
-    yield Injection("wrong scale", "0.8 of the velocity", "CHECK", _rescale(0.8), "refused" if told else "rides",
-                    ("DRIVE_SETTING",) if told else ())
+    yield Injection("wrong scale", "0.8 of the velocity", "CHECK", on(faults.rescale(0.8)),
+                    "refused" if told else "rides", ("DRIVE_SETTING",) if told else ())
     if told or name == "robstride":
         yield Injection("wrong scale", "0.8 of the position", "CHECK", _narrow, "refused", ("DRIVE_SETTING",))
         yield Injection("wrong mode", "of its own", "CHECK", _other_mode, "refused", ("DRIVE_SETTING",))
@@ -446,16 +405,16 @@ def parked(name: str) -> Iterator[Injection]:
         yield Injection("parked arm", "host gone", moment, host_gone, "off", ("HOST_LOST",), HOST_LOST + LYING_S,
                         lies=LIES)
         if park.supply_v is not None:
-            yield Injection("parked arm", "supply low", moment, sags, "off", ("LOW_SUPPLY",), LYING_S, lies=LIES)
+            yield Injection("parked arm", "supply low", moment, low_supply, "off", ("LOW_SUPPLY",), LYING_S, lies=LIES)
         if park.heat:
-            yield Injection("parked arm", "too hot", moment, too_hot, "off", ("OVER_TEMPERATURE",), LYING_S, lies=LIES)
+            yield Injection("parked arm", "too hot", moment, hot(), "off", ("OVER_TEMPERATURE",), LYING_S, lies=LIES)
     own = (kind.timeout if kind.timeout is not None else 0.03) + 0.01
-    ways = [("cable off", _cut), ("bus held dominant", _held(0.05))]
+    ways = [("cable off", _cut), ("bus held dominant", on(faults.held(0.05)))]
     ways += [("drive's own fault", _fails(next(iter(kind.codes.values()))))] if kind.codes else []
     for detail, what in ways:
         yield Injection("parked arm", f"on its way, {detail}", "HOLD", on_the_way(what), "off", ("HOST_LOST",),
                         ON_THE_WAY + own + kind.beat, unreached=detail.startswith("bus"))
-    yield Injection("parked arm", "on its way, e-stop", "HOLD", on_the_way(lambda scene: scene.board.estop(True)),
+    yield Injection("parked arm", "on its way, e-stop", "HOLD", on_the_way(estop),
                     "off", within=ON_THE_WAY + own, state="ESTOP")
 
 

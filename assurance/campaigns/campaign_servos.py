@@ -14,9 +14,9 @@ from pathlib import Path
 
 from assurance.campaigns import campaign_drives as campaign
 from assurance.campaigns import campaign_wires as wires
-from assurance.campaigns.campaign import Scene
-from assurance.campaigns.campaign_drives import Injection, Outcome
-from assurance.campaigns.campaign_wires import AWAY, HALTED, Kind, Strike, comes, first
+from assurance.campaigns.campaign import Scene, Strike
+from assurance.campaigns.campaign_drives import HALTED, Injection, Outcome
+from assurance.campaigns.campaign_wires import AWAY, Kind, comes, first
 from femtorque.codegen.drive.catalogue import DRIVES
 from femtorque.codegen.mechanism.description import Bus, Cutoff, Gains, Mechanism
 from femtorque.hil.board.supply_relay import RELEASE_S

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Never
 
 from assurance.campaigns import campaign_drives as campaign
-from assurance.campaigns.campaign import MOVED, Scene, host_gone
-from assurance.campaigns.campaign_drives import DRIVEN, LEVEL, RESTING, Injection, later
+from assurance.campaigns.campaign import MOVED, Scene, Strike, host_gone
+from assurance.campaigns.campaign_drives import DRIVEN, LEVEL, RESTING, Injection, drive_becomes, wire_becomes
 from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.drive.family import DriveType
 from femtorque.codegen.mechanism.buses import servo_motor
@@ -20,9 +20,6 @@ from femtorque.hil.drives.servo import Servo
 LIGHT = 0.1  # of the mass of the drives' arm
 REACH, VELOCITY = 2.5, 4.0  # rad, rad/s: limits of a joint
 AWAY = 1.0  # rad, from the position that another servo reports
-HALTED = "halted"  # by a debugger
-
-Strike = Callable[[Scene], None]
 
 
 @dataclass(frozen=True)
@@ -79,27 +76,6 @@ def first(scene: Scene) -> Any:
     return scene.board.wiring.buses.servos[campaign.FIRST]
 
 
-def wire(name: str, value: object, seconds: float | None = None) -> Strike:
-    """Something becomes so on the wire; for so long."""
-    return _becomes(lambda scene: scene.board.wiring.buses.lines["servos"], name, value, seconds)
-
-
-def servo(name: str, value: object, seconds: float | None = None) -> Strike:
-    """Something becomes so at the first servo; for so long."""
-    return _becomes(first, name, value, seconds)
-
-
-def _becomes(of: Callable[[Scene], Any], name: str, value: object, seconds: float | None) -> Strike:
-    def strike(scene: Scene) -> None:
-        one = of(scene)
-        before = getattr(one, name)
-        setattr(one, name, value)
-        if seconds is not None:
-            later(scene, seconds, lambda: setattr(one, name, before))
-
-    return strike
-
-
 def comes(register: int, value: int, size: int = 1) -> Strike:
     """The first servo comes with another setting."""
     def strike(scene: Scene) -> None:
@@ -124,38 +100,39 @@ def injections(kind: Kind) -> Iterator[Injection]:
     """All, in a fixed order."""
     silent, ails, either = ("DRIVE_SILENT",), ("DRIVE_FAULT",), ("DRIVE_SILENT", "DRIVE_FAULT")
 
-    def each(what: str, detail: str, strike: Strike, faults: tuple[str, ...], within: float = kind.silent,
+    def each(what: str, detail: str, strike: Strike, named: tuple[str, ...], within: float = kind.silent,
              moments: tuple[str, ...] = DRIVEN, refusals: tuple[str, ...] = (), unreached: bool = False,
              ) -> Iterator[Injection]:
         """While driven; and at rest, where it lasts. unreached: what the board says does not come to all of them."""
         for moment in moments:
-            yield Injection(what, detail, moment, strike, "off", faults, kind.alone(within) if unreached else within,
+            yield Injection(what, detail, moment, strike, "off", named, kind.alone(within) if unreached else within,
                             unreached=unreached)
         for moment in RESTING if refusals else ():
             yield Injection(what, detail, moment, strike, "refused", refusals)
 
-    yield from each("drive silent", "cable off", servo("cut", True), silent, refusals=silent, unreached=True)
+    yield from each("drive silent", "cable off", drive_becomes(cut=True), silent, refusals=silent, unreached=True)
     words, seconds = kind.late
     for moment in MOVED:
-        yield Injection("drive late", words, moment, servo("late", seconds), "rides")
-    yield from each("drive late", "1.5 ms", servo("late", 1.5e-3), silent, refusals=silent, unreached=kind.chained)
-    yield from each("bus babbles", "without a pause", wire("babbles", True), silent, refusals=silent, unreached=True)
+        yield Injection("drive late", words, moment, drive_becomes(late=seconds), "rides")
+    yield from each("drive late", "1.5 ms", drive_becomes(late=1.5e-3), silent, refusals=silent, unreached=kind.chained)
+    yield from each("bus babbles", "without a pause", wire_becomes(babbles=True), silent, refusals=silent,
+                    unreached=True)
     yield from each("foreign frame", "two of one number", _other_servo(kind.another, alone=False), silent,
                     refusals=silent)
     yield from each("foreign frame", "another in its stead", _other_servo(kind.another, alone=True),
                     ("ENCODER", "FOLLOWING", "POSITION", *either), unreached=kind.chained)
     for word, code in kind.errors.items():
         yield from each("drive's own fault", word, kind.ails(code), ails, kind.told)
-    yield from each("drive's own fault", "it is hot", servo("temperature", kind.hot), ails, kind.told,
+    yield from each("drive's own fault", "it is hot", drive_becomes(temperature=kind.hot), ails, kind.told,
                     refusals=ails if kind.rests else ())
-    yield from each("wire shorted", "for 50 ms", wire("shorted", True, 0.05), silent, unreached=True)
-    yield from each("wire shorted", "for 3 s", wire("shorted", True, 3.0), silent, refusals=silent, unreached=True)
+    yield from each("wire shorted", "for 50 ms", wire_becomes(0.05, shorted=True), silent, unreached=True)
+    yield from each("wire shorted", "for 3 s", wire_becomes(3.0, shorted=True), silent, refusals=silent, unreached=True)
     for moment in MOVED:
-        yield Injection("bytes disturbed", "1 % of packets", moment, wire("error_rate", 0.01), "rides")
-        yield Injection("bytes disturbed", "30 % of packets", moment, wire("error_rate", 0.3), "either", either,
+        yield Injection("bytes disturbed", "1 % of packets", moment, wire_becomes(error_rate=0.01), "rides")
+        yield Injection("bytes disturbed", "30 % of packets", moment, wire_becomes(error_rate=0.3), "either", either,
                         kind.alone(kind.silent), unreached=True)
     for seconds in (2e-3, 0.02, 0.3):
-        yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", servo("supplied", False, seconds), either,
+        yield from each("drive's supply dips", f"{1e3 * seconds:g} ms", drive_becomes(seconds, supplied=False), either,
                         moments=DRIVEN[1:])  # while it is being switched on it is one that is slow to be
     yield from each("supply dips", "100 ms", campaign.supply_dips, ("UNDER_VOLTAGE", *either), kind.told)
     yield from each("host gone", "its line cut", host_gone, ("HOST_LOST",), campaign.HOST_LOST + kind.told)
@@ -163,11 +140,4 @@ def injections(kind: Kind) -> Iterator[Injection]:
         yield Injection(what, name, "CHECK", strike, "refused", ("DRIVE_SETTING",))
     for name, strike in kind.lost:
         yield Injection("wrong setting", name, "CHECK", strike, "refused", silent)
-    for moment in DRIVEN:
-        for name, strike in (("no supply", campaign.board_dies), (HALTED, campaign.board_halted)):
-            yield Injection("board dies", name, moment, strike, "off", within=kind.dead, dark=True, unreached=True)
-        for cause in ("pin", "brownout"):
-            yield Injection("board resets", cause, moment, campaign.board_reset(cause), "off", within=kind.dead,
-                            state="DISARMED", unreached=True)
-        yield Injection("e-stop", "opens", moment, lambda scene: scene.board.estop(True), "off", within=kind.told,
-                        state="ESTOP")
+    yield from campaign.of_board(kind.dead, kind.told)

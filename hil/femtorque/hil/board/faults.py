@@ -1,9 +1,14 @@
-"""Faults by name, as `femtorque hil run --fault NAME` brings them about on the board in mid-motion."""
+"""What can go wrong with a board, its arm and its line: acts, and faults by the names of `femtorque hil run --fault`.
+
+An act is done to a virtual board, now. Campaigns do the same acts with other numbers, in other states.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,26 +18,245 @@ from femtorque.hil.board.virtual import BoardUnderTest, VirtualBoard, VirtualClo
 from femtorque.hil.bus.frame import Frame
 from femtorque.hil.bus.half_duplex import OneWire
 from femtorque.hil.bus.intruder import Intruder
+from femtorque.hil.bus.wire import Wire
 from femtorque.hil.chip.stm32.chip import SRAM_START
 from femtorque.hil.chip.stm32.supply import NOMINAL
 from femtorque.hil.drives.drive import Drive
-from femtorque.hil.drives.servo import Servo
 
-Strike = Callable[[BoardUnderTest, VirtualClock], None]
+Act = Callable[[VirtualBoard], None]
+Part = Callable[[VirtualBoard], Any]
+SAG_STEP = 2e-4  # s
+SHORTED_CABLE = (0.05, 30e-6, 1e-9)  # ohm, henry, share of the turns that the current goes through
+
+# ---- parts
+
+
+def first(board: VirtualBoard) -> Any:
+    """The first drive or servo on a bus."""
+    return next(iter(board.wiring.buses.all.values()))
+
+
+def _on_can(board: VirtualBoard) -> Drive:
+    return next(iter(board.wiring.buses.drives.values()))
+
+
+def line(board: VirtualBoard) -> OneWire | None:
+    """The first half-duplex wire of an arm without any other bus."""
+    buses = board.wiring.buses
+    return None if buses.wires else next(iter(buses.lines.values()))
+
+
+def wire(board: VirtualBoard) -> OneWire | Wire:
+    """The wire of the first drive or servo."""
+    return line(board) or _on_can(board).wire
+
+
+def whole(board: VirtualBoard) -> VirtualBoard:
+    return board
+
+
+def encoder(j: int) -> Part:
+    return lambda board: board.encoder_faults[j]
+
+
+def sensor(j: int) -> Part:
+    return lambda board: board.current_sensors[j]
+
+
+def converter(number: int) -> Part:
+    return lambda board: board.chip.converters[number]
+
+
+def incoming(board: VirtualBoard) -> Any:
+    """The line to the board."""
+    return board.incoming
+
+
+def outgoing(board: VirtualBoard) -> Any:
+    return board.outgoing
+
+
+def crystal(board: VirtualBoard) -> Any:
+    return board.chip.rcc
+
+
+# ---- acts
+
+
+def becomes(part: Part, seconds: float | None = None, **values: object) -> Act:
+    """Attributes of a part become so; for so many seconds, if given."""
+    def put(one: Any, these: dict[str, object]) -> None:
+        for name, value in these.items():
+            setattr(one, name, value)
+
+    def act(board: VirtualBoard) -> None:
+        one = part(board)
+        before = {name: getattr(one, name) for name in values}
+        put(one, values)
+        if seconds is not None:
+            board.at(board.seconds + seconds, lambda: put(one, before))
+
+    return act
+
+
+def every(*acts: Act) -> Act:
+    """One act after the other, at once."""
+    def act(board: VirtualBoard) -> None:
+        for one in acts:
+            one(board)
+
+    return act
+
+
+def stuck(j: int) -> Act:
+    """An encoder stops counting."""
+    return lambda board: becomes(encoder(j), frozen=int(board.plant.counts()[j]))(board)
+
+
+def turned(j: int) -> Act:
+    """An encoder counts the other way."""
+    return lambda board: board.encoder_faults[j].reverse(int(board.plant.counts()[j]))
+
+
+def jump(j: int, counts: int) -> Act:
+    """An encoder jumps."""
+    def act(board: VirtualBoard) -> None:
+        board.encoder_faults[j].offset += counts
+
+    return act
+
+
+def _eighth(board: VirtualBoard) -> None:
+    own = board.joints[0][0].encoder
+    assert own is not None
+    jump(0, own.counts // 8)(board)
+
+
+def lean(torque: float) -> Act:
+    """Somebody leans on the first joint, with so many N m."""
+    def act(board: VirtualBoard) -> None:
+        push = np.zeros(len(board.joints))
+        push[0] = torque
+        board.plant.hand = lambda plant: push  # type: ignore[attr-defined]
+
+    return act
+
+
+def _overload(board: VirtualBoard) -> None:
+    """Twice the torque that the motor carries for good."""
+    motor = board.joints[0][0].motor
+    assert motor is not None and motor.continuous is not None
+    lean(2.0 * motor.continuous * motor.K * motor.gear)(board)
+
+
+def supply(share: float) -> Act:
+    """The motors' supply, as a share of the nominal."""
+    def act(board: VirtualBoard) -> None:
+        assert board.mechanism.board is not None
+        board.bus_voltage = share * board.mechanism.board.bus_voltage
+
+    return act
+
+
+def _heat(board: VirtualBoard) -> None:
+    board.temperatures[:] = [120.0 for _ in board.temperatures]
+
+
+def sag(low: float, fall_s: float, stay_s: float, look: Act = lambda board: None) -> Act:
+    """The chip's own supply falls, stays low for a while, and comes back. look: after each step of it."""
+    def act(board: VirtualBoard) -> None:
+        chip, began = board.chip, board.seconds
+
+        def fall(volts: float) -> None:
+            chip.supply(volts)
+            look(board)
+
+        steps = max(round(fall_s / SAG_STEP), 1)
+        for i in range(steps):
+            board.at(began + i * SAG_STEP, partial(fall, NOMINAL + (low - NOMINAL) * (i + 1) / steps))
+        board.at(began + fall_s + stay_s, lambda: chip.supply(NOMINAL))
+
+    return act
+
+
+def overrun_stack(board: VirtualBoard) -> None:
+    """Overwrite the mark where the stack ends and RAM begins."""
+    board.chip.core.load(SRAM_START + 16, b"\0\0\0\0")
+
+
+def rewind(j: int, winding: tuple[float, float, float]) -> Act:
+    """A motor's winding or cable becomes another."""
+    return lambda board: board.plant.motors.rewind(j, *winding)  # type: ignore[attr-defined]
+
+
+def forgets(which: int) -> Act:
+    """A gate driver loses its settings."""
+    return lambda board: board.gate_drivers[which].forget()
+
+
+def phase_shorted(which: int) -> Act:
+    return partial(VirtualBoard.over_current, j=which, fets=FETHA_OC | FETLB_OC)
+
+
+def intruder(number: int | None, period: float) -> Act:
+    """Frames of that identifier; None: reports of the first drive, all values at the lower end of their ranges."""
+    def act(board: VirtualBoard) -> None:
+        drive = _on_can(board)
+        frame = drive.report(bytes(7)) if number is None else Frame(number, bytes(8))
+        Intruder(drive.wire, frame, period, drive.timing, drive.fast)
+
+    return act
+
+
+def _babble(board: VirtualBoard) -> None:
+    """Flood the bus with the identifier of highest priority; a half-duplex wire without a pause."""
+    (intruder(0, 0.0) if line(board) is None else becomes(line, babbles=True))(board)
+
+
+def _foreign(board: VirtualBoard) -> None:
+    """Send in the first drive's name; on a half-duplex wire, connect a second servo of the first one's number."""
+    if (own := line(board)) is not None:
+        own.servos += (first(board).twin(),)
+        return
+    intruder(None, 2.3e-3)(board)
+
+
+def rescale(share: float) -> Act:
+    """Set the first drive to that share of its range of velocity."""
+    return lambda board: _on_can(board).rescale(share)
+
+
+def _ail(board: VirtualBoard) -> None:
+    first(board).fail(first(board).hot_code)
+
+
+def held(seconds: float) -> Act:
+    """Something keeps the first bus dominant for so long."""
+    def act(board: VirtualBoard) -> None:
+        own = _on_can(board).wire
+        own.hold()
+        board.at(board.seconds + seconds, own.release)
+
+    return act
+
+
+# ---- faults by name
 
 
 @dataclass(frozen=True)
 class Fault:
-    """doc: one line. strike: brings the fault about. early: at power-on, not in mid-motion. settle: s from the host's
-    giving up until the board is in its last state. chip: needs the virtual board itself. needs: a key of NEEDS, which
-    the arm must meet; empty: nothing."""
+    """doc: one line. act: brings the fault about. early: at power-on, not in mid-motion. settle: s from the host's
+    giving up until the board is in its last state. chip: needs the virtual board itself, where others play on a real
+    one's PC too. needs: a key of NEEDS, which the arm must meet; empty: nothing. stall: s for which the host does
+    nothing."""
 
     doc: str
-    strike: Strike
+    act: Act
     early: bool = False
     settle: float = 0.3
     chip: bool = False
     needs: str = ""
+    stall: float = 0.0
 
 
 def _rated(board: BoardUnderTest) -> bool:
@@ -53,229 +277,54 @@ NEEDS: dict[str, Callable[[BoardUnderTest], bool]] = {
 _LOOP, _DRIVERS, _RATED, _BUS, _CAN, _ENCODER = NEEDS
 
 
-def _noise(board: BoardUnderTest, clock: VirtualClock) -> None:
-    for line in (board.incoming, board.outgoing):
-        line.flip, line.drop = 0.1, 0.1
-
-
-def _duplicates(board: BoardUnderTest, clock: VirtualClock) -> None:
-    board.incoming.duplicate = board.outgoing.duplicate = 0.3
-
-
-def _cut(board: BoardUnderTest, clock: VirtualClock) -> None:
-    board.incoming.cut = board.outgoing.cut = True
-
-
-def _stuck(board: BoardUnderTest, clock: VirtualClock) -> None:
-    board.encoder_faults[0].frozen = int(board.plant.counts()[0])
-
-
-def _jump(board: BoardUnderTest, clock: VirtualClock) -> None:
-    encoder = board.joints[0][0].encoder
-    assert encoder is not None
-    board.encoder_faults[0].offset += encoder.counts // 8
-
-
-def _turned(board: BoardUnderTest, clock: VirtualClock) -> None:
-    board.encoder_faults[0].reverse(int(board.plant.counts()[0]))
-
-
-def _leaned_on(board: BoardUnderTest, clock: VirtualClock) -> None:
-    """Lean on the first joint with twice the torque that its motor carries for good."""
-    motor, torque = board.joints[0][0].motor, np.zeros(len(board.joints))
-    assert motor is not None and motor.continuous is not None
-    torque[0] = 2.0 * motor.continuous * motor.K * motor.gear
-    board.plant.hand = lambda plant: torque  # type: ignore[attr-defined]
-
-
-def _bus(share: float) -> Strike:
-    def strike(board: BoardUnderTest, clock: VirtualClock) -> None:
-        assert board.mechanism.board is not None
-        board.bus_voltage = share * board.mechanism.board.bus_voltage
-
-    return strike
-
-
-def _on_chip(strike: Callable[[VirtualBoard], None]) -> Strike:
-    """Strike of a fault that only the virtual board can have."""
-    def on_virtual(board: BoardUnderTest, clock: VirtualClock) -> None:
-        assert isinstance(board, VirtualBoard)
-        strike(board)
-
-    return on_virtual
-
-
-def _heat(board: VirtualBoard) -> None:
-    board.temperatures[:] = [120.0 for _ in board.temperatures]
-
-
-def _no_crystal(board: VirtualBoard) -> None:
-    board.chip.rcc.hse_alive = False
-
-
-def _wrong_crystal(board: VirtualBoard) -> None:
-    board.chip.rcc.hse_hz = 16_000_000
-
-
-def _sag(board: VirtualBoard) -> None:
-    board.chip.supply(2.5)
-    board.at(board.seconds + 0.02, lambda: board.chip.supply(NOMINAL))
-
-
-def _stack(board: VirtualBoard) -> None:
-    """Overwrite the mark where the stack ends and RAM begins."""
-    board.chip.core.load(SRAM_START + 16, b"\0\0\0\0")
-
-
-def _sensor_backwards(board: VirtualBoard) -> None:
-    board.current_sensors[0].backwards = True
-
-
-def _sensor_gain(board: VirtualBoard) -> None:
-    board.current_sensors[0].gain = 0.15
-
-
-def _sensor_stuck(board: VirtualBoard) -> None:
-    board.current_sensors[0].stuck = 0.0
-
-
-def _cable(ohm: float, henry: float) -> Callable[[VirtualBoard], None]:
-    """Short or cut the first motor's cable."""
-    return lambda board: board.plant.motors.rewind(0, ohm, henry, 1e-9)  # type: ignore[attr-defined]
-
-
-def _first(board: VirtualBoard) -> Drive | Servo:
-    """The first drive or servo on a bus."""
-    return next(iter(board.wiring.buses.all.values()))
-
-
-def _first_on_can(board: VirtualBoard) -> Drive:
-    return next(iter(board.wiring.buses.drives.values()))
-
-
-def _line(board: VirtualBoard) -> OneWire | None:
-    """The first half-duplex wire of an arm without any other bus."""
-    buses = board.wiring.buses
-    return None if buses.wires else next(iter(buses.lines.values()))
-
-
-def _off_the_bus(board: VirtualBoard) -> None:
-    _first(board).cut = True
-
-
-def _late(board: VirtualBoard) -> None:
-    _first(board).late = 1.5e-3
-
-
-def _intrude(board: VirtualBoard, frame: Frame, period: float) -> None:
-    drive = _first_on_can(board)
-    Intruder(drive.wire, frame, period, drive.timing, drive.fast)
-
-
-def _babble(board: VirtualBoard) -> None:
-    """Flood the bus with the identifier of highest priority; a half-duplex wire without a pause."""
-    if (line := _line(board)) is not None:
-        line.babbles = True
-        return
-    _intrude(board, Frame(0, bytes(8)), 0.0)
-
-
-def _foreign(board: VirtualBoard) -> None:
-    """Send reports of the first drive with all values at the lower end of their ranges; on a half-duplex wire, connect
-    a second servo of the first one's number."""
-    if (line := _line(board)) is not None:
-        line.servos += (next(iter(board.wiring.buses.servos.values())).twin(),)
-        return
-    drive = _first_on_can(board)
-    _intrude(board, drive.report(bytes(7)), 2.3e-3)
-
-
-def _rescale(board: VirtualBoard) -> None:
-    _first_on_can(board).rescale(0.8)
-
-
-def _ail(board: VirtualBoard) -> None:
-    drive = _first(board)
-    drive.fail(drive.hot_code)
-
-
-def _short(board: VirtualBoard) -> None:
-    wire = _line(board) or _first_on_can(board).wire
-    wire.shorted = True
-    board.at(board.seconds + 0.05, lambda: setattr(wire, "shorted", False))
-
-
-def _hold(board: VirtualBoard) -> None:
-    wire = _first_on_can(board).wire
-    wire.hold()
-    board.at(board.seconds + 0.05, wire.release)
-
-
-def _unplug_terminator(board: VirtualBoard) -> None:
-    _first_on_can(board).wire.terminators = 1
-
-
-def _drive_restarts(board: VirtualBoard) -> None:
-    """Take away the supply of the first drive for a while."""
-    drive = _first(board)
-    drive.supplied = False
-    board.at(board.seconds + 0.2, lambda: setattr(drive, "supplied", True))
-
-
 _HOST_LOST = 1.5  # s: of the failsafe in two stages, a stop on the path, then power off or hold
 
+_chip = partial(Fault, chip=True)
+_loop, _drivers = partial(_chip, needs=_LOOP), partial(_chip, needs=_DRIVERS)
+_bus, _can = partial(_chip, needs=_BUS), partial(_chip, needs=_CAN)
 FAULTS = {
-    "estop": Fault("the e-stop loop opens", _on_chip(lambda board: board.estop(True)), chip=True),
-    "noise": Fault("10 % of all frames have a wrong bit and 10 % are lost, from power-on", _noise, early=True),
-    "duplicates": Fault("30 % of all frames come twice, from power-on", _duplicates, early=True),
-    "random-bytes": Fault("20 kB of random bytes on the line to the board", lambda b, c: b.incoming.inject(20_000),
-                          settle=_HOST_LOST),
-    "host-stall": Fault("the host does nothing for 400 ms", lambda board, clock: clock.stall(0.4), settle=_HOST_LOST),
-    "host-gone": Fault("the cable is pulled", _cut, settle=_HOST_LOST),
-    "reset": Fault("the reset pin is pulled low for a moment", _on_chip(lambda board: board.reset("pin")), chip=True),
-    "brown-out": Fault("the supply of the chip dips", _on_chip(lambda board: board.reset("brownout")), chip=True),
-    "crystal": Fault("the external oscillator stops", _on_chip(VirtualBoard.kill_crystal), chip=True),
-    "dead-crystal": Fault("the external oscillator never starts", _on_chip(_no_crystal), early=True, chip=True),
-    "encoder-stuck": Fault("the first joint's encoder stops counting", _stuck, needs=_ENCODER),
-    "encoder-jump": Fault("the first joint's encoder jumps by an eighth of a turn", _jump,
-                          needs=_ENCODER),
-    "over-voltage": Fault("the motors' supply rises to one and a half of the nominal voltage", _bus(1.5), chip=True),
-    "over-temperature": Fault("the drivers heat up to 120 deg C", _on_chip(_heat), chip=True),
-    "supply-off": Fault("the motors' supply is switched off", _bus(0.0)),
-    "encoder-reversed": Fault("the first joint's encoder counts the other way", _turned, needs=_ENCODER),
-    "wrong-crystal": Fault("the external oscillator has 16 MHz", _on_chip(_wrong_crystal), early=True, chip=True),
-    "supply-sag": Fault("the chip's own supply falls to 2.5 V for 20 ms", _on_chip(_sag), chip=True),
-    "stack-overrun": Fault("the stack comes to its end", _on_chip(_stack), chip=True),
-    "sensor-backwards": Fault("the first joint's current sensor turns round", _on_chip(_sensor_backwards), chip=True,
-                              needs=_LOOP),
-    "sensor-stuck": Fault("the first joint's current sensor gives 0 V", _on_chip(_sensor_stuck), chip=True,
-                          needs=_LOOP),
-    "sensor-gain-loss": Fault("the first joint's current sensor shows 0.15 of what flows", _on_chip(_sensor_gain),
-                              chip=True, needs=_LOOP),
-    "cable-shorted": Fault("the cable of the first joint's motor is shorted", _on_chip(_cable(0.05, 30e-6)), chip=True,
-                           needs=_LOOP),
-    "cable-off": Fault("the cable of the first joint's motor comes off", _on_chip(_cable(1e6, 1.0)), chip=True,
-                       needs=_LOOP),
-    "driver-forgets": Fault("the first gate driver loses its settings",
-                            _on_chip(lambda board: board.gate_drivers[0].forget()), chip=True, needs=_DRIVERS),
-    "phase-shorted": Fault("a phase of the first motor is shorted at its driver",
-                           _on_chip(lambda board: board.over_current(0, FETHA_OC | FETLB_OC)), chip=True,
-                           needs=_DRIVERS),
-    "drive-silent": Fault("the first drive's cable comes off the bus", _on_chip(_off_the_bus), chip=True, needs=_BUS),
-    "drive-late": Fault("the first drive answers 1.5 ms late", _on_chip(_late), chip=True, needs=_BUS),
-    "drive-rescaled": Fault("the first drive is set to 0.8 of the range of velocity", _on_chip(_rescale), early=True,
-                            chip=True, needs=_CAN),
-    "drive-ails": Fault("the first drive gets too hot and reports it", _on_chip(_ail), chip=True, needs=_BUS),
-    "drive-restarts": Fault("the first drive is without supply for 0.2 s", _on_chip(_drive_restarts), chip=True,
-                            needs=_BUS),
-    "bus-babble": Fault("a node floods the first bus", _on_chip(_babble), chip=True, needs=_BUS),
-    "bus-foreign": Fault("another node sends under the name of the first drive", _on_chip(_foreign), chip=True,
-                         needs=_BUS),
-    "bus-short": Fault("the wires of the first bus touch for 50 ms", _on_chip(_short), chip=True, needs=_BUS),
-    "bus-held": Fault("something holds the first bus dominant for 50 ms", _on_chip(_hold), chip=True, needs=_CAN),
-    "bus-open-end": Fault("a terminator of the first bus is unplugged", _on_chip(_unplug_terminator), chip=True,
-                          needs=_CAN),
-    "overload": Fault("somebody leans on the first joint for longer than its motor can bear", _leaned_on, chip=True,
+    "estop": _chip("the e-stop loop opens", partial(VirtualBoard.estop, pressed=True)),
+    "noise": Fault("10 % of all frames have a wrong bit and 10 % are lost, from power-on",
+                   every(*(becomes(way, flip=0.1, drop=0.1) for way in (incoming, outgoing))), early=True),
+    "duplicates": Fault("30 % of all frames come twice, from power-on",
+                        every(*(becomes(way, duplicate=0.3) for way in (incoming, outgoing))), early=True),
+    "random-bytes": Fault("20 kB of random bytes on the line to the board",
+                          lambda board: board.incoming.inject(20_000), settle=_HOST_LOST),
+    "host-stall": Fault("the host does nothing for 400 ms", every(), settle=_HOST_LOST, stall=0.4),
+    "host-gone": Fault("the cable is pulled", every(becomes(incoming, cut=True), becomes(outgoing, cut=True)),
+                       settle=_HOST_LOST),
+    "reset": _chip("the reset pin is pulled low for a moment", partial(VirtualBoard.reset, cause="pin")),
+    "brown-out": _chip("the supply of the chip dips", partial(VirtualBoard.reset, cause="brownout")),
+    "crystal": _chip("the external oscillator stops", VirtualBoard.kill_crystal),
+    "dead-crystal": _chip("the external oscillator never starts", becomes(crystal, hse_alive=False), early=True),
+    "encoder-stuck": Fault("the first joint's encoder stops counting", stuck(0), needs=_ENCODER),
+    "encoder-jump": Fault("the first joint's encoder jumps by an eighth of a turn", _eighth, needs=_ENCODER),
+    "over-voltage": _chip("the motors' supply rises to one and a half of the nominal voltage", supply(1.5)),
+    "over-temperature": _chip("the drivers heat up to 120 deg C", _heat),
+    "supply-off": Fault("the motors' supply is switched off", supply(0.0)),
+    "encoder-reversed": Fault("the first joint's encoder counts the other way", turned(0), needs=_ENCODER),
+    "wrong-crystal": _chip("the external oscillator has 16 MHz", becomes(crystal, hse_hz=16_000_000), early=True),
+    "supply-sag": _chip("the chip's own supply falls to 2.5 V for 20 ms", sag(2.5, 0.0, 0.02)),
+    "stack-overrun": _chip("the stack comes to its end", overrun_stack),
+    "sensor-backwards": _loop("the first joint's current sensor turns round", becomes(sensor(0), backwards=True)),
+    "sensor-stuck": _loop("the first joint's current sensor gives 0 V", becomes(sensor(0), stuck=0.0)),
+    "sensor-gain-loss": _loop("the first joint's current sensor shows 0.15 of what flows",
+                              becomes(sensor(0), gain=0.15)),
+    "cable-shorted": _loop("the cable of the first joint's motor is shorted", rewind(0, SHORTED_CABLE)),
+    "cable-off": _loop("the cable of the first joint's motor comes off", rewind(0, (1e6, 1.0, 1e-9))),
+    "driver-forgets": _drivers("the first gate driver loses its settings", forgets(0)),
+    "phase-shorted": _drivers("a phase of the first motor is shorted at its driver", phase_shorted(0)),
+    "drive-silent": _bus("the first drive's cable comes off the bus", becomes(first, cut=True)),
+    "drive-late": _bus("the first drive answers 1.5 ms late", becomes(first, late=1.5e-3)),
+    "drive-rescaled": _can("the first drive is set to 0.8 of the range of velocity", rescale(0.8), early=True),
+    "drive-ails": _bus("the first drive gets too hot and reports it", _ail),
+    "drive-restarts": _bus("the first drive is without supply for 0.2 s", becomes(first, 0.2, supplied=False)),
+    "bus-babble": _bus("a node floods the first bus", _babble),
+    "bus-foreign": _bus("another node sends under the name of the first drive", _foreign),
+    "bus-short": _bus("the wires of the first bus touch for 50 ms", becomes(wire, 0.05, shorted=True)),
+    "bus-held": _can("something holds the first bus dominant for 50 ms", held(0.05)),
+    "bus-open-end": _can("a terminator of the first bus is unplugged", becomes(wire, terminators=1)),
+    "overload": _chip("somebody leans on the first joint for longer than its motor can bear", _overload,
                       settle=_HOST_LOST, needs=_RATED),
 }
 
@@ -287,4 +336,10 @@ def inject(name: str, board: BoardUnderTest, clock: VirtualClock, middle: float)
     if fault.needs and not NEEDS[fault.needs](board):
         possible = ", ".join(other for other, f in FAULTS.items() if not f.needs or NEEDS[f.needs](board))
         raise BadInput("command line", "--fault", name, f"needs {fault.needs}", f"of this arm: {possible}")
-    board.at(board.seconds + (0.0 if fault.early else middle), lambda: fault.strike(board, clock))
+
+    def strike() -> None:
+        fault.act(cast(VirtualBoard, board))
+        if fault.stall:
+            clock.stall(fault.stall)
+
+    board.at(board.seconds + (0.0 if fault.early else middle), strike)
