@@ -112,7 +112,7 @@ HERE: dict[str, tuple[str, ...]] = {
     "hil/plant/articulated/test_loops.py::test_a_four_bar_moves_as_its_one_coordinate_does_whatever_closes_it": (
         "ball-1", "planar-0"),
     "hil/plant/test_flexible_arm.py::test_residual_vibration_is_a_small_part_of_what_rigid_feed_forward_leaves": (
-        "exact chain",),
+        "points",),
     "hil/play/test_drives.py::test_an_arm_with_drives_moves_as_the_host_computes_it": ("mixed-*",),
     "hil/play/test_falling.py::test_a_loaded_arm_falls_when_the_cable_is_pulled_only_where_its_file_says_so": (
         "hold-False", "coast-True"),
