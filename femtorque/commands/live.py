@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -18,9 +19,15 @@ from femtorque.commands.keys import keys
 from femtorque.commands.options import Force, Home, Json, LogTo, Mech, Port, Rezero, Web, port_number
 
 if TYPE_CHECKING:
+    from femtorque.codegen.mechanism.description import Mechanism
+    from femtorque.host.board import Board
     from femtorque.host.link.session import Session
     from femtorque.host.link.tracked import Errors
-    from femtorque.host.live.following import FollowStatus
+    from femtorque.host.live.bilateral import Coupling
+    from femtorque.host.live.following import Following, FollowStatus
+    from femtorque.host.live.gamepad import PadJog
+    from femtorque.host.live.hand import Hand
+    from femtorque.host.live.jog import TipJog
 
 Delay = Annotated[float | None, typer.Option("--delay", metavar="S", min=0.0, max=2.0, show_default="as the file says",
                                              help="s from when a target is made until the joints are there")]
@@ -156,16 +163,9 @@ def teleop(
 
     mechanism = load_mechanism(mech)
     led = coupling = None
-    if feel and leader is None:
-        raise BadInput("command line", "--feel", None, "goes with --leader: the arm at which a hand feels")
-    if leader is not None and gamepad:
-        raise BadInput("command line", "--gamepad", None, "leads the arm, and so does --leader", "one of the two")
     by_page = web is not None and leader is None and not gamepad
-    if real and not by_page:
-        raise BadInput("command line", "--real", None, "goes with --web, where the page moves the arm")
+    _check_leading(leader, leader_port, feel, gamepad, real and not by_page)
     if leader is not None:
-        if leader_port is None:
-            raise BadInput("command line", "--leader-port", None, "is needed: where the leader's board is")
         led = load_mechanism(leader)
         how = leading.Leading.of(led, mechanism, _values("--scale", scale), _values("--offset", offset),
                                  _pairs("--lead", lead))
@@ -198,31 +198,58 @@ def teleop(
 
             print(stack.enter_context(serving(board.session, web, arm=arm, hand=hand)), file=sys.stderr, flush=True)
         with board.follow(delay) as f:
+            sent = None
             if master is not None and led is not None:
-                sent = None
                 if coupling is not None:
-                    with master.follow(delay) as first:
-                        pair = bilateral.Pair(coupling, first, f, (led, mechanism))
-                        felt = pair.measure()
-                        print(pair.words() if felt else f"without force feedback: {pair.words()}", file=sys.stderr)
-                        if felt:
-                            sent = bilateral.couple(pair, over, behind)
+                    sent = _coupled(coupling, (led, mechanism), master, f, delay, over, behind)
                 if sent is None:
                     master.arm()
                     sent = leading.lead(master.session, f, how, friction, over, behind)
             else:
                 jog = TipJog(mechanism, board.session.held(), point.link, point.xyz)
-                if hand is not None:
-                    sent = hands.by_hand(f, hand, jog, speed, over)
-                elif pad is not None:
-                    sent = leading.jog_tip(f, jog, pad, over)
-                else:
-                    with keys() as pressed:
-                        sent = leading.jog_tip(f, jog, leading.Keys(pressed, speed), over)
+                sent = _jogged(f, jog, hand, pad, speed, over)
             status = f.status
         errors = {"tracking": tracked} | ({} if master is None else {"behind": behind})
         data, said = _report(board.session, status, f.carries, errors)
     return Answer(data | {"targets": sent}, f"{sent} targets{said}")
+
+
+def _check_leading(leader: Path | None, leader_port: str | None, feel: bool, gamepad: bool, unreal: bool) -> None:
+    """Refuse options of teleop that do not go together. unreal: --real without a page that moves the arm."""
+    if feel and leader is None:
+        raise BadInput("command line", "--feel", None, "goes with --leader: the arm at which a hand feels")
+    if leader is not None and gamepad:
+        raise BadInput("command line", "--gamepad", None, "leads the arm, and so does --leader", "one of the two")
+    if unreal:
+        raise BadInput("command line", "--real", None, "goes with --web, where the page moves the arm")
+    if leader is not None and leader_port is None:
+        raise BadInput("command line", "--leader-port", None, "is needed: where the leader's board is")
+
+
+def _coupled(coupling: Coupling, arms: tuple[Mechanism, Mechanism], master: Board, f: Following, delay: float | None,
+             over: Callable[[], bool], behind: Errors) -> int | None:
+    """Lead by an arm that feels what the other one touches. Returns the targets sent; None where neither can feel."""
+    from femtorque.host.live import bilateral
+
+    with master.follow(delay) as first:
+        pair = bilateral.Pair(coupling, first, f, arms)
+        felt = pair.measure()
+        print(pair.words() if felt else f"without force feedback: {pair.words()}", file=sys.stderr)
+        return bilateral.couple(pair, over, behind) if felt else None
+
+
+def _jogged(f: Following, jog: TipJog, hand: Hand | None, pad: PadJog | None, speed: float,
+            over: Callable[[], bool]) -> int:
+    """Move the tip by a page, a gamepad or the keys. Returns the targets sent."""
+    from femtorque.host.live import hand as hands
+    from femtorque.host.live import teleop as leading
+
+    if hand is not None:
+        return hands.by_hand(f, hand, jog, speed, over)
+    if pad is not None:
+        return leading.jog_tip(f, jog, pad, over)
+    with keys() as pressed:
+        return leading.jog_tip(f, jog, leading.Keys(pressed, speed), over)
 
 
 def _report(session: Session, status: FollowStatus | None, carries: float, errors: dict[str, Errors]

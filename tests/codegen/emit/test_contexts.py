@@ -133,11 +133,11 @@ def sole(kind: Any) -> Any:
 
 
 def member(kind: Any) -> Any:
-    """Type of a sequence's members."""
+    """Type of a sequence's members, or of a table's values."""
     kind = sole(kind)
     if get_origin(kind) in (list, Sequence) or (get_origin(kind) is tuple and get_args(kind)[1:] == (...,)):
         return get_args(kind)[0]
-    return Any
+    return get_args(kind)[1] if get_origin(kind) is dict else Any
 
 
 def walked(text: str, contexts: Sequence[type]) -> Reader:

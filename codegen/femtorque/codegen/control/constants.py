@@ -9,8 +9,9 @@ Constants without a key in the mechanism file follow from it by a rule stated at
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from femtorque.codegen.board import channels
 from femtorque.codegen.board import reader as boards
@@ -147,10 +148,19 @@ class Drives:
 
 
 @dataclass(frozen=True)
-class Context:
-    """Context of ft_config.h.j2 and ft_config.c.j2. Check sums that are pairs: in single and in double precision.
+class Table:
+    """A row of numbers for every joint; its check sum in single and in double precision. kind: of the C's struct."""
 
-    heats: rows of ft_heat, each with its words."""
+    kind: str
+    array: str
+    rows: list[list[str]]
+    crc: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Context:
+    """Context of ft_config.h.j2 and ft_config.c.j2. tables: those that the mechanism needs. heats: rows of ft_heat,
+    each with its words."""
 
     lead: int
     duty_max: float
@@ -171,28 +181,15 @@ class Context:
     bus_high: str
     joints: tuple[Joint, ...]
     structs: list[str]
-    rows: list[list[str]]
-    crc: tuple[str, str]
-    lab_rows: list[list[str]]
-    lab_crc: tuple[str, str]
+    tables: dict[str, Table]
     follow: int
     follow_times: FollowTimes
-    follow_rows: list[list[str]]
-    follow_crc: tuple[str, str]
     parking: park.Parking | None
-    park_rows: list[list[str]]
-    park_crc: tuple[str, str]
     park_volts: str
     contact_detection: contact.ContactDetection | None
     felt_bits: list[tuple[str, int]]
-    contact_rows: list[list[str]]
-    contact_crc: tuple[str, str]
     contact_gain: str
     contact_slow: str
-    stribeck_rows: list[list[str]]
-    stribeck_crc: tuple[str, str]
-    age_rows: list[list[str]]
-    age_crc: tuple[str, str]
     start_pose: list[int]
     reactions: list[tuple[str, str]]
     overlay: int
@@ -364,8 +361,6 @@ def _coarse(position: float, unit: float, kind: str, whole: Callable[[float], in
 def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Context:
     control, joints = mechanism.control, mechanism.streamed
     rows = [joint_constants(mechanism, j, _measured(j, board)) for j in joints]
-    lab = [lab_row(mechanism, j) for j in joints]
-    followed = follow.follow_rows(mechanism, [row.speed for row in rows])
     least, most = overlay(mechanism)
     timeout = max(1, round(control.host_timeout_s * control.rate_hz))
     position_gain, rate_gain = observer_gains(control.observer_hz, 1.0 / control.rate_hz)
@@ -378,7 +373,11 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         mechanism, tuple(row.speed for row in rows))
     parks = park.parking(mechanism, board, limits, (BUS_LOW * nominal, nominal))
     goes = parks.rows if parks else park.slow_rows(mechanism, limits, contact.RETURN_SPEED) if returns else []
-    felt, friction, old = touches.rows if touches else [], stribeck.rows(mechanism), age.aging(mechanism)
+    tables: dict[str, Sequence[Any]] = {
+        "joint": rows, "lab": [lab_row(mechanism, j) for j in joints],
+        "follow": follow.follow_rows(mechanism, [row.speed for row in rows]),
+        "contact": touches.rows if touches else [], "stribeck": stribeck.rows(mechanism),
+        "age": age.aging(mechanism), "park": goes}
     return Context(
         lead=board.lead if board else 0,
         duty_max=board.outputs.duty_max if board and board.outputs else 1.0,
@@ -399,28 +398,15 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         bus_high=real(_bus_high(mechanism, board, nominal)),
         joints=joints,
         structs=[c_struct(kind, name) for kind, name in STRUCTS.items()],
-        rows=[c_row(row) for row in rows],
-        crc=(crc(rows), crc(rows, double=True)),
-        lab_rows=[c_row(row) for row in lab],
-        lab_crc=(crc(lab), crc(lab, double=True)),
+        tables={name: _table(name, rows) for name, rows in tables.items() if rows},
         follow=int(not follow.unfollowed(mechanism)),
         follow_times=_follow_times(mechanism),
-        follow_rows=[c_row(row) for row in followed],
-        follow_crc=(crc(followed), crc(followed, double=True)),
         parking=parks,
-        park_rows=[c_row(row) for row in goes],
-        park_crc=(crc(goes), crc(goes, double=True)),
         park_volts=real(parks.volts) if parks and parks.volts is not None else "",
         contact_detection=touches,
         felt_bits=[(name, bit) for name, (bit, _) in messages.FELT_TOUCHED.items()],
-        contact_rows=[c_row(row) for row in felt],
-        contact_crc=(crc(felt), crc(felt, double=True)),
         contact_gain=real(touches.gain) if touches else "",
         contact_slow=real(touches.slow) if touches else "",
-        stribeck_rows=[c_row(row) for row in friction],
-        stribeck_crc=(crc(friction), crc(friction, double=True)),
-        age_rows=[c_row(row) for row in old],
-        age_crc=(crc(old), crc(old, double=True)),
         start_pose=[int(x) for x in to_wire([j.start for j in joints], joints)],
         reactions=reactions(mechanism),
         overlay=int((least, most) != (64, 64)),
@@ -434,6 +420,11 @@ def _context(mechanism: Mechanism, board: Board | None, feedforward: bool) -> Co
         press_ticks=max(2, round(PRESS_S * control.rate_hz)),
         temperature_max=real(mechanism.safety.temperature_max),
     )
+
+
+def _table(name: str, rows: Sequence[Any]) -> Table:
+    return Table("follow" if name == "park" else name, "joint" if name == "joint" else f"{name}_joint",
+                 [c_row(row) for row in rows], (crc(rows), crc(rows, double=True)))
 
 
 def _follow_times(mechanism: Mechanism) -> FollowTimes:

@@ -57,6 +57,34 @@ def _bus(t: BusTable, fail: Fail) -> Bus:
 def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence[Bus], fail: Fail) -> Drive:
     """The drive of a joint, its ranges those of the catalogue or the file's own; `limits`: the joint's."""
     key = f"joint.{t.name}.drive"
+    _check_joint(t, table, fail)
+    bus = _bus_of(key, table, buses, fail)
+    _check_gear(key, table, fail)
+    own = {name: getattr(table, name) for name in OVERRIDES if getattr(table, name) is not None}
+    kind = replace(DRIVES[table.type], **own)
+    _check_frames(key, kind, bus, fail)
+    _check_kind(key, kind, bus, table, fail)
+    _check_ids(key, kind, table, fail)
+    _check_firmware(key, kind, table, fail)
+    if table.configured is not None and family_of(kind).configuration is None:
+        fail(f"{key}.configured", table.configured, f"{kind.name} has no settings that a file holds so", "remove it")
+    pd = _controller(key, kind, table, fail)
+    if kind.servo is not None:
+        _check_servo(t, kind, table, limits, fail)
+    _check_ranges(t, kind, table.gear, limits, pd, fail)
+    drive = Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, table.gear, pd, table.inertia,
+                  firmware=table.firmware or "")
+    if kind.servo is None:
+        _check_zero(t, kind, table, limits, fail)
+        return replace(drive, zero=table.zero or 0.0, configured=table.configured or "")
+    setting = {name: getattr(table, name) for name in OF_SERVOS if getattr(table, name) is not None}
+    zero = ServoSetting.zero if table.zero is None else round(table.zero)
+    return replace(drive, servo=ServoSetting(zero, **setting))
+
+
+def _check_joint(t: JointTable, table: DriveTable, fail: Fail) -> None:
+    """Refuse a drive that is not there, and one at a joint that cannot have it."""
+    key = f"joint.{t.name}.drive"
     servo = table.type in DRIVES and DRIVES[table.type].servo is not None
     for other in ("encoder", "home") if servo else ("motor", "encoder", "home"):
         if getattr(t, other) is not None:
@@ -67,13 +95,18 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
         why = left_out(table.type)
         fail(f"{key}.type", table.type, why or "no such drive", "another servo" if why else
              hint(table.type, list(DRIVES), "drives"))
+
+
+def _bus_of(key: str, table: DriveTable, buses: Sequence[Bus], fail: Fail) -> Bus:
     bus = next((b for b in buses if b.name == table.bus), None)
     if bus is None:
         fail(f"{key}.bus", table.bus, "no such bus", hint(table.bus, [b.name for b in buses], "buses")
              if buses else f'add [[bus]] with name = "{table.bus}"')
-    _check_gear(key, table, fail)
-    own = {name: getattr(table, name) for name in OVERRIDES if getattr(table, name) is not None}
-    kind = replace(DRIVES[table.type], **own)
+    return bus
+
+
+def _check_frames(key: str, kind: DriveType, bus: Bus, fail: Fail) -> None:
+    """Refuse a bus whose frames are not the drive's."""
     if bus.kind == "can-fd" and not kind.fd:
         fail(f"{key}.bus", bus.name, f"{kind.name} speaks classic CAN alone, and so would the whole bus",
              'a [[bus]] of kind = "can"')
@@ -81,30 +114,20 @@ def read_drive(t: JointTable, table: DriveTable, limits: Limits, buses: Sequence
     if bus.kind == "can" and longest > CLASSIC:
         fail(f"{key}.bus", bus.name, f"{kind.name} has frames of {longest} bytes, and classic CAN of {CLASSIC}",
              'a [[bus]] of kind = "can-fd"')
-    _check_kind(key, kind, bus, table, fail)
-    _check_ids(key, kind, table, fail)
-    _check_firmware(key, kind, table, fail)
-    if table.configured is not None and family_of(kind).configuration is None:
-        fail(f"{key}.configured", table.configured, f"{kind.name} has no settings that a file holds so", "remove it")
-    closes = family_of(kind).closes and not servo
+
+
+def _controller(key: str, kind: DriveType, table: DriveTable, fail: Fail) -> str:
+    """Who closes the loop around the joint, the drive or the board."""
+    family = family_of(kind)
+    closes = family.closes and kind.servo is None
     pd = table.pd or ("drive" if closes else "board")
-    if pd == "drive" and not servo and not closes:
+    if pd == "drive" and kind.servo is None and not closes:
         fail(f"{key}.pd", pd, f"{kind.name} takes torques alone", 'pd = "board", or nothing')
-    if pd == "drive" and family_of(kind).configuration and None in (table.kp, table.kd):
+    if pd == "drive" and family.configuration and None in (table.kp, table.kd):
         missing = "kp" if table.kp is None else "kd"
         fail(f"{key}.{missing}", None, f"{kind.name} has gains that its owner configures, and nobody can ask it for "
              "them", 'what it is configured with, or pd = "board"')
-    if servo:
-        _check_servo(t, kind, table, limits, fail)
-    _check_ranges(t, kind, table.gear, limits, pd, fail)
-    if not servo:
-        _check_zero(t, kind, table, limits, fail)
-        return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, table.gear, pd, table.inertia,
-                     table.zero or 0.0, firmware=table.firmware or "", configured=table.configured or "")
-    setting = {name: getattr(table, name) for name in OF_SERVOS if getattr(table, name) is not None}
-    zero = ServoSetting.zero if table.zero is None else round(table.zero)
-    return Drive(kind, bus.name, table.id, _reply(kind, table), table.sign, table.gear, pd, table.inertia,
-                 servo=ServoSetting(zero, **setting), firmware=table.firmware or "")
+    return pd
 
 
 def check_supply(joints: Sequence[Joint], volts: float, fail: Fail) -> None:

@@ -18,7 +18,7 @@ fibre: |N|/A + M r/I from axial force and bending, T r/(2 I) from torsion, toget
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -196,44 +196,48 @@ def _stations(k: int, link: Link, mechanism: Mechanism, assembly: Assembly) -> l
     place = assembly.link_places[link.name]
     solid = assembly.solids[place.solid]
     fixed = [other for other in mechanism.links if _fixed_beyond(other.name, link.name, assembly)]
-    elements = assembly.joints + assembly.loops
-    # what hangs on this link, or on a link fixed to it, and where along it
-    hung: list[tuple[str, Array]] = []
-    for element in elements:
-        for side, frame in zip(assembly.sides[element.name], (element.a, element.b), strict=True):
-            own = side == link.name or side in [other.name for other in fixed]
-            is_root = frame is element.b and element.name in [j.name for j in mechanism.moving] and side == link.name
-            if own and frame.solid == place.solid and not is_root:
-                hung.append((element.name, place.R.T @ (frame.origin - place.p)))
-    ends = [at for _, at in hung] or [2.0 * link.com]
-    tip = max(ends, key=lambda at: float(np.linalg.norm(at)))
+    hung = _hung(link, [other.name for other in fixed], mechanism, assembly)
+    tip = max([at for _, at in hung] or [2.0 * link.com], key=lambda at: float(np.linalg.norm(at)))
     length = float(np.linalg.norm(tip))
     axis = tip / length if length else np.array([1.0, 0.0, 0.0])
     normal = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
     normal /= np.linalg.norm(normal)
     axes = np.array([solid.along(place.R @ d) for d in (axis, normal, np.cross(axis, normal))])
-
-    beyond = [(assembly.link_places[other.name], other if other.beam is None else beam.cells(other)[0])
-              for other in fixed]
+    beams = tuple(e.name for e in assembly.beams
+                  if e.a.solid == place.solid and e.name.split("[")[0] in [other.name for other in fixed])
     result = []
     for s in np.linspace(0.0, length, STATIONS if length else 1):
         p = solid.at(place.p + place.R @ (s * axis))
         a, B = _mass_beyond(link, place, solid, s, axis, length, p)
-        for at, other in beyond:
-            da, dB = _whole(other, at, solid, p)
+        for body, at in _carried(link, fixed, float(s), axis, mechanism, assembly):
+            da, dB = _whole(body, at, solid, p)
             a, B = a + da, B + dB
-        for payload in mechanism.payloads:
-            if payload.link in (link.name, *(other.name for other in fixed)):
-                on_link = payload.link == link.name
-                if on_link and s > 0.0 and float(payload.com @ axis) <= s:
-                    continue
-                da, dB = _whole(payload, assembly.link_places[payload.link], solid, p)
-                a, B = a + da, B + dB
         names = tuple(name for name, at in hung if float(at @ axis) > s - 1e-9 * (length or 1.0) or s == 0.0)
-        names += tuple(e.name for e in assembly.beams
-                       if e.a.solid == place.solid and e.name.split("[")[0] in [other.name for other in fixed])
-        result.append(Station(k, place.solid, float(s), p, axes, a, B, names))
+        result.append(Station(k, place.solid, float(s), p, axes, a, B, names + beams))
     return result
+
+
+def _hung(link: Link, fixed: list[str], mechanism: Mechanism, assembly: Assembly) -> list[tuple[str, Array]]:
+    """Elements that hang on a link, or on one fixed to it, each with its place along the link, m."""
+    place, found = assembly.link_places[link.name], []
+    for element in assembly.joints + assembly.loops:
+        for side, frame in zip(assembly.sides[element.name], (element.a, element.b), strict=True):
+            is_root = frame is element.b and element.name in [j.name for j in mechanism.moving] and side == link.name
+            if side in (link.name, *fixed) and frame.solid == place.solid and not is_root:
+                found.append((element.name, place.R.T @ (frame.origin - place.p)))
+    return found
+
+
+def _carried(link: Link, fixed: list[Link], s: float, axis: Array, mechanism: Mechanism, assembly: Assembly
+             ) -> Iterator[tuple[Link | Payload | beam.Cell, Place]]:
+    """Masses that a link carries beyond s, each with its place: links fixed to it, or their first cells, and
+    payloads."""
+    for other in fixed:
+        yield other if other.beam is None else beam.cells(other)[0], assembly.link_places[other.name]
+    for payload in mechanism.payloads:
+        before = payload.link == link.name and s > 0.0 and float(payload.com @ axis) <= s
+        if payload.link in (link.name, *(other.name for other in fixed)) and not before:
+            yield payload, assembly.link_places[payload.link]
 
 
 def _fixed_beyond(name: str, link: str, assembly: Assembly) -> bool:
