@@ -74,7 +74,7 @@ def dead_time() -> None:
     chip = timer()
     for at, value in ((CCMR1, 0x60), (CCER, 5), (CCR1, 10), (BDTR, 1 << 15)):
         chip.write(TIM1 + at, value)
-    chip.chip.timers["TIM1"].half_bridge(1)
+    chip.chip.timers["TIM1"].halves_on(1)
 
 
 def dma_running() -> None:

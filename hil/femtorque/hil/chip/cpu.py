@@ -36,7 +36,7 @@ _TO_PERIPHERALS = ((0x40000000, 0x20000000), (0xE0000000, 0x00100000))
 _INTR_UNDEFINED, _INTR_SVC, _INTR_PREFETCH, _INTR_DATA, _INTR_BKPT = 1, 2, 3, 4, 7
 
 # bits of CFSR
-_IACCVIOL, _PRECISERR, _BFARVALID, _UNDEFINSTR, _INVSTATE, _NOCP = 1 << 0, 1 << 9, 1 << 15, 1 << 16, 1 << 17, 1 << 19
+_IACCVIOL, _PRECISERR, _UNDEFINSTR, _INVSTATE = 1 << 0, 1 << 9, 1 << 16, 1 << 17
 _HFSR_FORCED, _HFSR_DEBUGEVT = 1 << 30, 1 << 31
 
 
@@ -303,10 +303,6 @@ class CortexM4:
     def flash_readers(self) -> set[int]:
         """Addresses of the instructions that have loaded from the watched flash."""
         return self._counter.readers
-
-    def executed_in(self, start: int, end: int) -> int:
-        """Instructions executed so far at addresses [start, end)."""
-        return sum(b.runs * b.instructions for b in self.blocks_in(start, end))
 
     # -- memory-mapped registers --------------------------------------------
 

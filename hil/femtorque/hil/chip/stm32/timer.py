@@ -263,11 +263,6 @@ class Timer(PeripheralInC):
         RM0440 28.3.31; ODrive's firmware relies on the same of the F405."""
         return not self.advanced or bool(self.value["BDTR"] & MOE) and self.state.frozen_at < 0
 
-    def half_bridge(self, channel: int) -> float | None:
-        """Share of time (0..1) for which a half bridge on a channel and its complement is switched to the supply; None
-        while both of its switches are off."""
-        return self.duty(channel) if self.halves_on(channel) else None
-
     def low_switch_on(self, channel: int, since: float, until: float) -> bool:
         """True if the low switch of a half bridge conducts all the time between two cycles shortly before and after a
         top of a centred counter: it does while the count is at least the compare value (PWM mode 1)."""
