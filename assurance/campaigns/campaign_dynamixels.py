@@ -6,14 +6,12 @@ nobody cuts their supply here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
-from assurance.campaigns import campaign_drives as campaign
 from assurance.campaigns import campaign_wires as wires
 from assurance.campaigns.campaign import Scene
-from assurance.campaigns.campaign_drives import Injection, Outcome
+from assurance.campaigns.campaign_drives import Injection
 from assurance.campaigns.campaign_wires import AWAY, Kind, comes, first
 from femtorque.codegen.drive.catalogue import DRIVES
 from femtorque.codegen.mechanism.description import Bus, Friction, Gains, Mechanism
@@ -60,9 +58,3 @@ KIND = Kind(
 def injections() -> Iterator[Injection]:
     """All, in a fixed order."""
     return wires.injections(KIND)
-
-
-def run(out: Path, pick: campaign.Pick = lambda all_: all_,
-        on_outcome: Callable[[Outcome], None] = lambda outcome: None) -> list[Outcome]:
-    """Build the arm's image and do what is picked."""
-    return campaign.done(arm(), pick(list(injections())), False, out, on_outcome)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
 from typing import Any, Never
 
 from assurance.campaigns import campaign_drives as campaign
@@ -141,3 +143,9 @@ def injections(kind: Kind) -> Iterator[Injection]:
     for name, strike in kind.lost:
         yield Injection("wrong setting", name, "CHECK", strike, "refused", silent)
     yield from campaign.of_board(kind.dead, kind.told)
+
+
+def run(of: ModuleType, out: Path, pick: campaign.Pick = lambda all_: all_,
+        on_outcome: Callable[[campaign.Outcome], None] = lambda outcome: None) -> list[campaign.Outcome]:
+    """Build the image of a family's arm and do what is picked."""
+    return campaign.done(of.arm(), pick(list(of.injections())), False, out, on_outcome)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from assurance.campaigns import campaign_drives as campaign
-from assurance.campaigns import campaign_dynamixels, campaign_servos
+from assurance.campaigns import campaign_dynamixels, campaign_servos, campaign_wires
 from femtorque.codegen.drive.catalogue import CATALOGUE
 from femtorque.codegen.toolchain import platformio as build
 from tests.support.rig import ROOT
@@ -79,16 +79,17 @@ def test_that_drives_let_go_elsewhere_are_unsafe():
 
 def test_that_a_sample_of_servos_ends_where_it_must():
     """Also unreachable ones: the board cuts the supply of all servos, its watchdog where a debugger has halted it."""
-    outcomes = campaign_servos.run(
-        PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_SERVOS])
+    outcomes = campaign_wires.run(
+        campaign_servos, PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_SERVOS])
     assert len(outcomes) == len(SAMPLE_OF_SERVOS) and wrong(outcomes) == []
     assert not any(o.left for o in outcomes)
 
 
 def test_that_a_sample_of_servos_with_a_watchdog_ends_where_it_must():
     """Unreachable ones too, whose supply nobody cuts."""
-    outcomes = campaign_dynamixels.run(
-        PLACE, lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_DYNAMIXELS])
+    outcomes = campaign_wires.run(
+        campaign_dynamixels, PLACE,
+        lambda every: [i for i in every if (i.kind, i.name, i.moment) in SAMPLE_OF_DYNAMIXELS])
     assert len(outcomes) == len(SAMPLE_OF_DYNAMIXELS) and wrong(outcomes) == []
     assert not any(o.left for o in outcomes)
 
@@ -157,7 +158,8 @@ def test_that_nothing_that_goes_wrong_with_drives_is_unsafe(name):
             print(wrong([outcome]), flush=True)
 
     servos = SERVOS.get(name)
-    outcomes = servos.run(PLACE, on_outcome=said) if servos else campaign.run(name, PLACE, on_outcome=said)
+    outcomes = (campaign_wires.run(servos, PLACE, on_outcome=said) if servos
+                else campaign.run(name, PLACE, on_outcome=said))
     print(f"\n{campaign.table({name: outcomes})}")
     assert wrong(outcomes) == []
     assert len(outcomes) >= (110 if servos else 75)

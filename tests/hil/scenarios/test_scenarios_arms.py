@@ -33,7 +33,7 @@ def choice(robot) -> design.Choice:
 
 
 def test_the_mechanism_file_of_the_robot_has_the_numbers_of_its_solids(robot):
-    written = load_mechanism(scenario.FOLDER / robot.file.mechanism)
+    written = load_mechanism(scenario.place(scenario.FOLDER / "x", robot.file.mechanism))
     assert {solid.shape for solid in robot.file.solid} == {"box", "cylinder", "tube", "sphere", "mesh"}
     for link, form in zip(written.links, robot.mechanism.links, strict=True):
         assert link.mass == pytest.approx(form.mass, rel=1e-6)

@@ -21,6 +21,7 @@ from pydantic import Field, ValidationError
 
 from femtorque.codegen.common.errors import BadInput
 from femtorque.codegen.common.files import parse_toml, read_text
+from femtorque.codegen.common.firmware import MECHANISMS
 from femtorque.codegen.common.nearest import hint
 from femtorque.codegen.control.lab_constants import reactions
 from femtorque.codegen.mechanism.description import Mechanism
@@ -208,6 +209,12 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
+def place(scenario: Path, name: str) -> Path:
+    """Path of a file beside a scenario's, or of one that comes along as mechanisms/NAME."""
+    beside, ours = scenario.parent / name, MECHANISMS.parent / name
+    return ours if ours.is_file() and not beside.is_file() else beside
+
+
 def load(name: str | Path) -> Scenario:
     """A scenario by its name, or a file. Raises BadInput with one line on anything that is not right."""
     path = Path(name)
@@ -221,8 +228,8 @@ def load(name: str | Path) -> Scenario:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise BadInput(path, ".".join(map(str, first["loc"])), None, first["msg"]) from None
-    mechanism = _with_solids(load_mechanism(path.parent / file.mechanism), file.solid, path)
-    motion = None if file.trajectory is None else Trajectory.load(path.parent / file.trajectory, mechanism)
+    mechanism = _with_solids(load_mechanism(place(path, file.mechanism)), file.solid, path)
+    motion = None if file.trajectory is None else Trajectory.load(place(path, file.trajectory), mechanism)
     scenario = Scenario(path.stem, file, mechanism, motion, _brief(path, file, mechanism))
     _check(path, scenario)
     return scenario

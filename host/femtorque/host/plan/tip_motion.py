@@ -103,7 +103,7 @@ def flexible_arm(mechanism: Mechanism, point: float | None = None, elements: int
 
 
 def tip_motion(arm: FlexibleArm, chord: Timed, duration: float, dt: float, *, ends: Ends = "free",
-               press: Timed | None = None, lead: tuple[float, float] = (0.0, 0.0), again: int = 0) -> TipMotion:
+               press: Timed | None = None, lead: tuple[float, float] = (0.0, 0.0)) -> TipMotion:
     """The motion for chord positions chord.at(t) (.., hub + 1), rad, at rest before 0 and after `duration` s.
 
     press: force of the tip on its surroundings, press.at(t)[0] (..., 3), N, global. lead: s of pre-actuation before
@@ -114,10 +114,6 @@ def tip_motion(arm: FlexibleArm, chord: Timed, duration: float, dt: float, *, en
     held = _Rest(chord, duration)
     problem = elastic_problem(arm, held, t, dt, press)
     solution = boundary_value.solved(problem, ends)
-    bent = arm.beam.hub
-    for _ in range(again):
-        moment = _second_order(arm, *_hub_motion(arm, *held.at(t))[1:], solution)
-        solution = boundary_value.solved(replace(problem, F=problem.F + np.outer(moment, bent)), ends)
     before = boundary_value.lead_in(problem, solution, lead[0])
     after = boundary_value.lead_out(problem, solution, lead[1])
     whole = Solution(*(np.concatenate(rows) for rows in zip(
@@ -125,7 +121,7 @@ def tip_motion(arm: FlexibleArm, chord: Timed, duration: float, dt: float, *, en
         (after.w, after.rate, after.acceleration), strict=True)))
     t = (np.arange(len(whole.w), dtype=float) - len(before.w)) * dt
     q, qd, qdd = held.at(t)
-    torque = _torques(arm, q, qd, qdd, whole, _press(press, held, t), again > 0)
+    torque = _torques(arm, q, qd, qdd, whole, _press(press, held, t))
     slope = [field @ arm.beam.hub for field in (whole.w, whole.rate, whole.acceleration)]
     moved = [field.copy() for field in (q, qd, qdd)]
     for field, add in zip(moved, slope, strict=True):
@@ -152,13 +148,7 @@ def elastic_problem(arm: FlexibleArm, chord: Timed, t: Array, dt: float, press: 
 # ---- forces ----------------------------------------------------------------------------------------
 
 
-def _second_order(arm: FlexibleArm, Om: Array, turn: Array, w: Solution) -> Array:
-    """-< w a_1 > of the deflection alone: what bending adds to the moment of the turning link, N m (T,)."""
-    BBw = w.w @ arm.beam.BB
-    return np.sum(BBw * (turn[:, None] * w.w + 2.0 * Om[:, None] * w.rate), axis=1)
-
-
-def _torques(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, w: Solution, press: Array, second: bool) -> Array:
+def _torques(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, w: Solution, press: Array) -> Array:
     """Torques (T, J): of the rigid links, and of the force and moment the flexible link takes at its root."""
     beam = arm.beam
     A, Om, turn = _hub_motion(arm, q, qd, qdd)
@@ -169,8 +159,6 @@ def _torques(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, w: Solution, pre
     across = beam.mass * A[:, 1] + turn * beam.first - Om**2 * B_w + B_change + f[:, 1]
     moment = (beam.first * A[:, 1] + beam.second * turn + w.acceleration @ beam.Bx - A[:, 0] * B_w
               + beam.reach * f[:, 1])
-    if second:
-        moment += _second_order(arm, Om, turn, w)
     return taken(arm, q, qd, qdd, moment, along[:, None] * e1 + across[:, None] * e2)
 
 

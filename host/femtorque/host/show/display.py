@@ -57,9 +57,9 @@ def stream_bar(console: Console | None = None, on_hold: Callable[[], None] = lam
 
 
 @contextmanager
-def build_bar(console: Console | None = None) -> Iterator[Callable[[int, int, str], None]]:
+def build_bar() -> Iterator[Callable[[int, int, str], None]]:
     """A progress line for files done, of how many, and the one under way; silent off a terminal."""
-    console = console or Console(stderr=True)
+    console = Console(stderr=True)
     columns = (BarColumn(30), TextColumn("{task.completed:.0f}/{task.total:.0f} {task.description}"))
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("", total=1)

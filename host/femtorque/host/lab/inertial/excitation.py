@@ -150,10 +150,10 @@ def ranges(joints: tuple[Joint, ...], given: Mapping[str, tuple[float, float]]) 
     return np.array(rows)
 
 
-def base_columns(unknowns: Unknowns, within: Array, seed: int = 7) -> tuple[NDArray[np.int64], Array]:
+def base_columns(unknowns: Unknowns, within: Array) -> tuple[NDArray[np.int64], Array]:
     """Columns (B,) that can be told apart by motions in a range, and the matrix (B, P) that makes the base parameters
     of all unknowns: Y x = Y[:, columns] (matrix x), by a QR decomposition with pivots (Gautier, ICRA 1990)."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(7)
     space = unknowns.space
     middle = space.coordinates(space.start)
     share = 1.0 if not space.mechanism.constrained else 0.3
