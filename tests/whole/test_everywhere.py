@@ -19,30 +19,51 @@ BOTH_WAYS = ("keys",)  # modules with a branch for each kind of system, whose im
 SHIPPED = [*(ROOT / "femtorque").rglob("*.py"), *(ROOT / "host").rglob("*.py"), *(ROOT / "codegen").rglob("*.py")]
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_nothing_is_used_that_only_some_systems_have(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-            within = path.stem in BOTH_WAYS and node.col_offset > 0
-            assert within or not POSIX_ONLY & {str(name).split(".")[0] for name in names}, node.lineno
-        if isinstance(node, ast.Attribute):
-            assert node.attr not in POSIX_NAMES, node.lineno
+def nodes(paths):
+    """{node: place} of the syntax trees of files."""
+    return {node: f"{path}:{getattr(node, 'lineno', 0)}" for path in paths
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))}
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_text_files_are_utf8_whatever_the_system_thinks(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.Call):
-            continue
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        said = {keyword.arg for keyword in node.keywords}
-        modes = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
-        if name in ("read_text", "write_text") and isinstance(node.func, ast.Attribute):
-            assert "encoding" in said or len(node.args) > (name == "write_text"), node.lineno
-        if name == "open" and not any("b" in mode for mode in modes) and getattr(
-                getattr(node.func, "value", None), "id", "") not in ("os", "zenoh"):
-            assert "encoding" in said, node.lineno
+@pytest.fixture(scope="module")
+def shipped():
+    return nodes(SHIPPED)
+
+
+def posix_only(node):
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+        return bool(POSIX_ONLY & {str(name).split(".")[0] for name in names})
+    return isinstance(node, ast.Attribute) and node.attr in POSIX_NAMES
+
+
+def test_nothing_is_used_that_only_some_systems_have(shipped):
+    """A module with a branch for each kind of system imports within it. No module of the virtual board's needs one kind
+    of system to be imported; a function may."""
+    virtual = nodes((ROOT / "hil").rglob("*.py"))
+    assert not [place for node, place in shipped.items() if posix_only(node)
+                and not (any(f"{name}.py" in place for name in BOTH_WAYS) and node.col_offset > 0)]
+    assert not [place for node, place in virtual.items()
+                if isinstance(node, (ast.Import, ast.ImportFrom)) and not node.col_offset and posix_only(node)]
+
+
+def without_encoding(node):
+    """Whether a call opens text in the encoding that the system prefers."""
+    if not isinstance(node, ast.Call):
+        return False
+    method = isinstance(node.func, ast.Attribute)
+    name = node.func.attr if method else getattr(node.func, "id", "")
+    if "encoding" in {keyword.arg for keyword in node.keywords}:
+        return False
+    if name in ("read_text", "write_text") and method:
+        return len(node.args) <= (name == "write_text")
+    modes = [a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    return name == "open" and not any("b" in mode for mode in modes) and getattr(
+        getattr(node.func, "value", None), "id", "") not in ("os", "zenoh")
+
+
+def test_text_files_are_utf8_whatever_the_system_thinks(shipped):
+    assert not [place for node, place in shipped.items() if without_encoding(node)]
 
 
 def complete(line):
@@ -79,13 +100,13 @@ def commands():
     return found
 
 
-@pytest.mark.parametrize("verb", sorted(commands()))
-def test_every_verb_has_examples_that_can_be_typed(verb):
-    lines = command_line.EXAMPLES.get(verb)
-    assert lines, f"EXAMPLES of femtorque/command_line.py has none of {verb}"
-    for line in lines:
-        assert line == verb or line.startswith(f"{verb} ")
-        commands()[verb].make_context(verb, line[len(verb):].split())  # raises if an option is not there
+def test_every_verb_has_examples_that_can_be_typed():
+    for verb, command in commands().items():
+        lines = command_line.EXAMPLES.get(verb)
+        assert lines, f"EXAMPLES of femtorque/command_line.py has none of {verb}"
+        for line in lines:
+            assert line == verb or line.startswith(f"{verb} ")
+            command.make_context(verb, line[len(verb):].split())  # raises if an option is not there
 
 
 def test_examples_stand_at_the_end_of_the_help(here):
@@ -127,12 +148,3 @@ def test_colours_are_for_terminals_that_want_them():
     piped = subprocess.run([sys.executable, "femtorque", "check", "mechanisms/two_link.toml"], cwd=ROOT,
                            capture_output=True)
     assert b"\x1b" not in piped.stdout + piped.stderr and b"two-link" in piped.stdout
-
-
-def test_no_module_needs_one_kind_of_system_to_be_imported():
-    """The virtual board's neither; a function may."""
-    for path in [*SHIPPED, *(ROOT / "hil").rglob("*.py")]:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-                assert not POSIX_ONLY & {str(name).split(".")[0] for name in names}, f"{path}: {node.lineno}"

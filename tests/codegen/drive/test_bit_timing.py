@@ -31,17 +31,16 @@ def test_data_phases_of_170_mhz(rate, made):
     assert bits(controller("nucleo-g474re-6"), rate, data=True) == made
 
 
-@pytest.mark.parametrize("rate", range(100_000, 8_000_001, 100_000))
-def test_a_data_phase_that_is_not_compensated_is_sampled_after_the_slowest_loop(rate):
+def test_a_data_phase_that_is_not_compensated_is_sampled_after_the_slowest_loop():
     """M_CAN compensates with a prescaler of 1 or 2 alone (user's manual 3.3, DBTP)."""
     g4 = controller("nucleo-g474re-6")
-    made = bits(g4, rate, data=True)
-    if made is None:
-        return
-    assert made.prescaler * made.quanta * rate == g4.clock_hz and made.quanta >= 8
-    assert made.prescaler <= 2 or (1 + made.before) * made.prescaler / g4.clock_hz > SLOWEST_LOOP
-    compensated = [p for p in (1, 2) if g4.clock_hz % (p * rate) == 0 and 8 <= g4.clock_hz // (p * rate) <= 49]
-    assert not compensated or made.prescaler in compensated
+    for rate in range(100_000, 8_000_001, 100_000):
+        if (made := bits(g4, rate, data=True)) is None:
+            continue
+        assert made.prescaler * made.quanta * rate == g4.clock_hz and made.quanta >= 8
+        assert made.prescaler <= 2 or (1 + made.before) * made.prescaler / g4.clock_hz > SLOWEST_LOOP
+        compensated = [p for p in (1, 2) if g4.clock_hz % (p * rate) == 0 and 8 <= g4.clock_hz // (p * rate) <= 49]
+        assert not compensated or made.prescaler in compensated
 
 
 def test_a_bit_that_is_neither_compensated_nor_sampled_late_enough_is_none():

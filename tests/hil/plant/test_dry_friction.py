@@ -42,15 +42,15 @@ def test_who_sticks_rests_and_who_slides_is_opposed_with_the_bound(loose):
     assert stuck > 50
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_multipliers_solve_the_box_constrained_problem(seed):
+def test_multipliers_solve_the_box_constrained_problem():
     """min 1/2 m' A m + velocity' m within |m| <= bound, as a bounded least-squares problem of SciPy."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 8))
-    root = rng.normal(size=(n + 2, n))
-    A, velocity, bound = root.T @ root, 3.0 * rng.normal(size=n), rng.uniform(0.1, 2.0, n)
-    expected = lsq_linear(root, np.linalg.lstsq(root.T, -velocity, rcond=None)[0], (-bound, bound), tol=1e-14).x
-    np.testing.assert_allclose(clamped(A, velocity, bound), expected, atol=1e-5)
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 8))
+        root = rng.normal(size=(n + 2, n))
+        A, velocity, bound = root.T @ root, 3.0 * rng.normal(size=n), rng.uniform(0.1, 2.0, n)
+        expected = lsq_linear(root, np.linalg.lstsq(root.T, -velocity, rcond=None)[0], (-bound, bound), tol=1e-14).x
+        np.testing.assert_allclose(clamped(A, velocity, bound), expected, atol=1e-5, err_msg=f"seed {seed}")
 
 
 def test_joints_of_one_loop_share_what_holds_them_as_evenly_as_can_be():
