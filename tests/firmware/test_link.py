@@ -299,6 +299,14 @@ def test_that_a_request_repeated_is_not_executed_again():
     assert (app.see().buffered, app.status.command_token) == (19, 60)
 
 
+@pytest.mark.parametrize("beyond, lost", [(0x7FFF, 1), (0x8000, 0), (0xFFFF, 0)])
+def test_that_half_of_all_numbers_are_ahead_and_half_behind(beyond, lost):
+    app = in_hold()
+    app.send(Knot(0, (0,) * 3, (0.0,) * 3, (0.0,) * 3), seq=beyond)
+    app.run(2)
+    assert app.see().out_of_order == lost
+
+
 @pytest.mark.parametrize("at, heard", [(960, True), (1024, False)])
 def test_that_a_round_takes_in_a_thousand_bytes_and_no_more(at, heard):
     app = App()

@@ -38,18 +38,6 @@ def test_the_list_of_verbs_says_each_in_one_line_of_a_narrow_terminal():
     assert "..." not in shown.split(FIRST)[1] and max(map(len, shown.splitlines())) <= 80
 
 
-def test_help_is_fast_because_nothing_heavy_is_imported():
-    code = "import femtorque.command_line, sys;" \
-           "heavy = {'numpy', 'scipy', 'matplotlib', 'unicorn', 'serial', 'mcap'};" \
-           "sys.exit(' '.join(heavy & set(sys.modules)) or 0)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True).stderr == ""
-
-
-def test_the_python_api_is_importable_by_name():
-    code = "from femtorque import Mechanism, Board, Trajectory; print(Mechanism.load, Board.connect, Trajectory.load)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True).returncode == 0
-
-
 def test_version():
     shown = femtorque("--version")
     assert shown.returncode == 0 and shown.stdout == "femtorque 0.2.0\n"

@@ -66,27 +66,6 @@ def test_text_files_are_utf8_whatever_the_system_thinks(shipped):
     assert not [place for node, place in shipped.items() if without_encoding(node)]
 
 
-def complete(line):
-    environment = os.environ | {"_FEMTORQUE_COMPLETE": "complete_bash", "COMP_WORDS": line,
-                                "COMP_CWORD": str(len(line.split()) - 1)}
-    shown = subprocess.run([sys.executable, ROOT / "femtorque"], cwd=ROOT, env=environment,
-                           capture_output=True, text=True)
-    assert shown.returncode == 0, shown.stderr
-    return shown.stdout.split()
-
-
-@pytest.mark.parametrize("line, words", [
-    ("femtorque pl", {"plan", "plot"}), ("femtorque stream --dry", {"--dry-run"}),
-    ("femtorque stream --port a", {"auto"}), ("femtorque torque --backend c", {"c", "chip"}),
-])
-def test_the_shell_completes_verbs_options_and_values(line, words):
-    assert set(complete(line)) == words
-
-
-def test_completion_knows_the_faults():
-    assert "encoder-stuck" in complete("femtorque hil run --fault enc")
-
-
 def test_completion_can_be_installed():
     shown = subprocess.run([sys.executable, ROOT / "femtorque", "--help"], capture_output=True, text=True).stdout
     assert "--install-completion" in shown

@@ -184,6 +184,7 @@ HEAVY = ("numpy", "scipy", "matplotlib", "unicorn", "mcap", "serial.serialposix"
 
 
 @pytest.mark.parametrize("line, words", [
+    ("pl", {"plan", "plot"}), ("stream --dry", {"--dry-run"}), ("torque --backend c", {"c", "chip"}),
     ("init arm --board nucleo", {"nucleo-g474re-6", "nucleo-g474-can"}),
     ("hil scenario three", {"three_axis", "three_link"}),
     ("hil run arm.toml --fault encoder-", {"encoder-stuck", "encoder-jump", "encoder-reversed"}),
@@ -221,11 +222,11 @@ def test_help_of_every_verb_imports_no_more_than_the_command_line():
 
 
 def test_completing_a_port_imports_what_lists_ports_alone():
-    code = "from femtorque.commands import completion; import sys; completion.ports(''); print(*sys.modules)"
+    code = "from femtorque.commands import completion; import sys; print(*completion.ports('a'), *sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     imported = set(shown.stdout.split())
     heavy = {*HEAVY, "femtorque.codegen.board"} - {"serial.serialposix"}
-    assert "serial.tools.list_ports" in imported and not imported & heavy
+    assert {"auto", "serial.tools.list_ports"} <= imported and not imported & heavy
 
 
 def test_completion_reads_the_names_that_the_verbs_know():
