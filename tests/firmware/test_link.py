@@ -346,6 +346,21 @@ def test_that_an_endless_frame_is_cut_and_the_next_one_is_heard():
     assert frames >= 1
 
 
+def guarded(text):
+    """A byte behind the buffer of the frame that comes in, reported in place of a count of STATUS."""
+    for old, new in (("bytes[FT_FRAME_RX_STUFFED_MAX];", "bytes[FT_FRAME_RX_STUFFED_MAX], guard;"),
+                     ("s->out_of_order = rx.out_of_order;", "s->out_of_order = rx.guard;")):
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def test_that_an_endless_frame_writes_nothing_behind_its_buffer():
+    app = App(patches={"ft_port.c": guarded})
+    app.feed(b"\x02" * 5000)
+    assert app.see().out_of_order == 0
+
+
 def test_that_frames_of_a_wrong_length_or_type_are_bad():
     app = App()
     start = app.see()

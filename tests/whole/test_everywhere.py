@@ -48,7 +48,7 @@ def test_nothing_is_used_that_only_some_systems_have(shipped):
 
 
 def without_encoding(node):
-    """Whether a call opens text in the encoding that the system prefers."""
+    """True of a call that opens text in the encoding that the system prefers."""
     if not isinstance(node, ast.Call):
         return False
     method = isinstance(node.func, ast.Attribute)
