@@ -69,7 +69,7 @@ def test_the_mode_is_shown_by_its_name_where_there_are_several():
 
 
 def test_old_positions_and_rates_of_a_joint_that_is_where_it_should_be_are_no_feedback():
-    """Of a joint that accelerates and whose positions are 2 ms old."""
+    """A joint accelerates; its positions are 2 ms old."""
     session, board = looking()
     board._flag(OUTPUTS=True)
     refresh(session)

@@ -1,4 +1,4 @@
-"""What can go wrong with a board, its arm and its line: acts, and faults by the names of `femtorque hil run --fault`.
+"""Faults of a board, its arm and its line: acts, and faults by the names of `femtorque hil run --fault`.
 
 An act is done to a virtual board, now. Campaigns do the same acts with other numbers, in other states.
 """
